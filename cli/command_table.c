@@ -1,0 +1,7 @@
+#include "cli/command.h"
+
+#include <stddef.h>
+
+const struct command commands[] = {
+        { NULL, NULL, NULL },
+};

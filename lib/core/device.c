@@ -1,0 +1,176 @@
+#include "core/device.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/cleanup.h"
+#include "core/text.h"
+
+/* clang-format off */
+static const char *const health_names[] = {
+        [HEALTH_UNKNOWN]     = "unknown",
+        [HEALTH_HEALTHY]     = "healthy",
+        [HEALTH_DEGRADED]    = "degraded",
+        [HEALTH_UNHEALTHY]   = "unhealthy",
+        [HEALTH_QUARANTINED] = "quarantined",
+};
+
+static const char *const class_names[] = {
+        [NODE_CLASS_ANY]    = "any",
+        [NODE_CLASS_SINGLE] = "single",
+        [NODE_CLASS_MULTI]  = "multi",
+};
+/* clang-format on */
+static_assert(ARRAY_SIZE(health_names) == HEALTH_COUNT, "a health state without a name");
+static_assert(ARRAY_SIZE(class_names) == NODE_CLASS_COUNT, "a node class without a name");
+
+const char *device_health_name(enum device_health health)
+{
+        assert(health < HEALTH_COUNT);
+        return health_names[health];
+}
+
+int device_health_parse(const char *name, enum device_health *ret)
+{
+        for (size_t i = 0; i < ARRAY_SIZE(health_names); i++)
+                if (strcmp(name, health_names[i]) == 0) {
+                        *ret = (enum device_health) i;
+                        return 0;
+                }
+        return -EINVAL;
+}
+
+const char *node_class_name(enum node_class node_class)
+{
+        assert(node_class < NODE_CLASS_COUNT);
+        return class_names[node_class];
+}
+
+int node_class_parse(const char *name, enum node_class *ret)
+{
+        for (size_t i = 0; i < ARRAY_SIZE(class_names); i++)
+                if (strcmp(name, class_names[i]) == 0) {
+                        *ret = (enum node_class) i;
+                        return 0;
+                }
+        return -EINVAL;
+}
+
+void inventory_init(struct inventory *inventory)
+{
+        memset(inventory, 0, sizeof(*inventory));
+        (void) text_copy(inventory->pool, sizeof(inventory->pool), "regular");
+}
+
+void inventory_free(struct inventory *inventory)
+{
+        if (inventory == NULL)
+                return;
+        free(inventory->groups);
+        free(inventory->devices);
+        inventory_init(inventory);
+}
+
+int inventory_copy(const struct inventory *inventory, struct inventory *ret)
+{
+        struct inventory copy = *inventory;
+
+        copy.groups = calloc(inventory->group_count + 1, sizeof(*copy.groups));
+        copy.devices = calloc(inventory->device_count + 1, sizeof(*copy.devices));
+        if (copy.groups == NULL || copy.devices == NULL) {
+                free(copy.groups);
+                free(copy.devices);
+                return -ENOMEM;
+        }
+        if (inventory->group_count > 0)
+                memcpy(copy.groups, inventory->groups, inventory->group_count * sizeof(*copy.groups));
+        if (inventory->device_count > 0)
+                memcpy(copy.devices, inventory->devices, inventory->device_count * sizeof(*copy.devices));
+        *ret = copy;
+        return 0;
+}
+
+struct device *inventory_add_device(struct inventory *inventory)
+{
+        struct device *devices;
+
+        if (inventory->device_count >= DEVICES_MAX)
+                return NULL;
+        devices = realloc(inventory->devices, (inventory->device_count + 1) * sizeof(*devices));
+        if (devices == NULL)
+                return NULL;
+        inventory->devices = devices;
+        devices += inventory->device_count++;
+        memset(devices, 0, sizeof(*devices));
+        devices->numa = -1;
+        return devices;
+}
+
+struct device_group *inventory_add_group(struct inventory *inventory)
+{
+        struct device_group *groups;
+
+        if (inventory->group_count >= GROUPS_MAX)
+                return NULL;
+        groups = realloc(inventory->groups, (inventory->group_count + 1) * sizeof(*groups));
+        if (groups == NULL)
+                return NULL;
+        inventory->groups = groups;
+        groups += inventory->group_count++;
+        memset(groups, 0, sizeof(*groups));
+        return groups;
+}
+
+struct device *inventory_find_device(const struct inventory *inventory, const char *id)
+{
+        for (size_t i = 0; i < inventory->device_count; i++)
+                if (strcmp(inventory->devices[i].id, id) == 0)
+                        return &inventory->devices[i];
+        return NULL;
+}
+
+struct device_group *inventory_find_group(const struct inventory *inventory, const char *name)
+{
+        for (size_t i = 0; i < inventory->group_count; i++)
+                if (strcmp(inventory->groups[i].name, name) == 0)
+                        return &inventory->groups[i];
+        return NULL;
+}
+
+void inventory_count(struct inventory *inventory)
+{
+        for (size_t i = 0; i < inventory->group_count; i++)
+                inventory->groups[i].total = inventory->groups[i].healthy = inventory->groups[i].free = 0;
+
+        for (size_t i = 0; i < inventory->device_count; i++) {
+                const struct device *device = &inventory->devices[i];
+                struct device_group *group;
+
+                if (device->group[0] == '\0')
+                        continue;
+                group = inventory_find_group(inventory, device->group);
+                if (group == NULL)
+                        continue;
+                group->total++;
+                if (device->usable) {
+                        group->healthy++;
+                        group->free++;
+                }
+        }
+}
+
+bool inventory_same(const struct inventory *a, const struct inventory *b)
+{
+        return strcmp(a->node, b->node) == 0 && strcmp(a->boot_id, b->boot_id) == 0 &&
+               a->node_class == b->node_class && strcmp(a->pool, b->pool) == 0 &&
+               memcmp(&a->hardware, &b->hardware, sizeof(a->hardware)) == 0 &&
+               a->program_count == b->program_count &&
+               memcmp(a->programs, b->programs, sizeof(a->programs)) == 0 &&
+               a->group_count == b->group_count && a->device_count == b->device_count &&
+               (a->group_count == 0 ||
+                memcmp(a->groups, b->groups, a->group_count * sizeof(*a->groups)) == 0) &&
+               (a->device_count == 0 ||
+                memcmp(a->devices, b->devices, a->device_count * sizeof(*a->devices)) == 0);
+}
