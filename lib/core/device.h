@@ -30,6 +30,15 @@ enum node_class { NODE_CLASS_ANY, NODE_CLASS_SINGLE, NODE_CLASS_MULTI, NODE_CLAS
 #define DEVICES_MAX           1024 /* per node */
 #define GROUPS_MAX            256  /* per node */
 
+#define DEVICE_LINKS_MAX 15
+
+/* A direct link to another device of the node, as far as it is known; fabrics that join all alike need none.
+ */
+struct device_link {
+        char peer[20];  /* its PCI address */
+        unsigned width; /* how fat, in any unit that is the same within the vendor (links, GB/s); >= 1 */
+};
+
 struct device {
         char id[DEVICE_ID_BYTES];       /* stable; what the kubelet gets. See docs/reference/inventory.md */
         char group[DEVICE_GROUP_BYTES]; /* "" = in no group (Assigned, Excluded) */
@@ -38,7 +47,10 @@ struct device {
         unsigned index;                 /* order on the node within its vendor */
         char pci[20];                   /* "0000:18:00.0"; "" for CPU groups and core groups */
         char partition[32];             /* MIG profile, compute partition...; "" = the whole function */
-        int numa;                       /* -1 = not known */
+        char pci_switch[20];            /* PCI address of the nearest switch's upstream port; "" = none */
+        struct device_link links[DEVICE_LINKS_MAX];
+        size_t link_count;
+        int numa;                                        /* -1 = not known */
         char nodes[DEVICE_NODES_MAX][DEVICE_NODE_BYTES]; /* "/dev/nvidia0" ... */
         size_t node_count;
         uint64_t memory_bytes; /* 0 = not known */

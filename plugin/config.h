@@ -1,0 +1,39 @@
+/* Plugin configuration: the keys `resources:` and `plugin:` of the agent's configuration file.
+ *
+ *   resources:
+ *     by: vendor                # vendor (default) | model | group: one resource for each
+ *     rules:                    # the first that matches a group decides; `by` for the rest
+ *     - {vendor: nvidia, model: "H100*", resource: example.com/h100}
+ *     - {group: nvidia-a100-0, replicas: 4}
+ *   plugin:
+ *     registration: kubelet     # kubelet (its socket) | watcher (a socket in pluginsRegistry)
+ *     pluginsRegistry: /var/lib/kubelet/plugins_registry
+ *     deviceRoot: ""            # put before the path of a device file on the host
+ *     cdi: {names: false, directory: ""}   # CDI names in answers; where a spec file is written, "" = nowhere
+ *     launchSocket: ""          # a directory mounted read-only into every container that gets a device
+ *
+ * A rule's `group`, `vendor` and `model` are shell patterns of * and ?; what is left out matches all. */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "core/err.h"
+#include "core/resource_map.h"
+
+struct plugin_config {
+        struct resource_map resources;
+        bool watcher; /* register through the plugin watcher instead of kubelet.sock */
+        char plugins_registry[80];
+        char device_root[200];
+        bool cdi_names;
+        char cdi_directory[200];
+        char launch_socket_directory[200];
+};
+
+/* plugin_config_default() - what is used without a configuration. */
+void plugin_config_default(struct plugin_config *ret);
+
+/* plugin_config_parse() - @root: the whole configuration object; keys of others are left alone.
+ * Return: 0, or -EINVAL and *err names the key and what is wrong with it. @ret is written on success only. */
+int plugin_config_parse(const json_t *root, struct plugin_config *ret, struct err *err);

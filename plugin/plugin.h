@@ -1,0 +1,86 @@
+/* Plugin: every resource of this node at the kubelet's door (device plugin API v1beta1), in one event loop.
+ *
+ * The agent hands over its snapshot with plugin_update() whenever it changed; the plugin finds out what that
+ * means for each resource, serves one socket a resource, registers it, sends lists on change only, and
+ * answers Allocate and GetPreferredAllocation from its own copy: handlers touch memory, never a disk or a
+ * driver. A kubelet that restarts, refuses, answers late or goes away is followed without any help. One
+ * resource's trouble never touches another's.
+ *
+ * Not thread-safe; everything happens in callbacks of the loop given. Nothing here prints: `log` gets one
+ * line for what an operator should know. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <systemd/sd-event.h>
+
+#include "core/device.h"
+#include "core/err.h"
+#include "io/tree.h"
+#include "plugin/config.h"
+
+#define PLUGIN_KUBELET_DIRECTORY "/var/lib/kubelet/device-plugins"
+
+struct plugin;
+
+struct plugin_options {
+        const char *kubelet_directory;      /* NULL = PLUGIN_KUBELET_DIRECTORY; need not exist yet */
+        const struct plugin_config *config; /* copied; NULL = defaults */
+        const struct tree *tree; /* borrowed for the plugin's life: which of a vendor's shared device files
+                                    and mounts exist; NULL = assume none */
+        void (*log)(void *userdata, int priority, const char *line); /* syslog priority; NULL = silent */
+        void (*on_allocate)(void *userdata); /* a grant was just made: a good time to ask who holds what */
+        void *userdata;
+};
+
+/* plugin_new() - start watching the kubelet's directory. Nothing is served before the first plugin_update().
+ * Return: 0 or a negative errno; a kubelet that is not there is no error. */
+int plugin_new(sd_event *loop, const struct plugin_options *options, struct plugin **ret, struct err *err);
+
+/* plugin_free() - say goodbye, close and remove our own sockets. Accepts NULL. */
+void plugin_free(struct plugin *plugin);
+
+/* plugin_update() - the snapshot has changed (or may have: an equal one costs a comparison and sends
+ * nothing). The inventory is borrowed for the call; its groups carry the resource names and the shares, so
+ * that resource_map_apply() comes before. Devices in no group are not advertised. Return: 0 or -ENOMEM, and
+ * then the lists of before go on. */
+int plugin_update(struct plugin *plugin, const struct inventory *inventory, struct err *err);
+
+/* plugin_configure() - the configuration was reloaded. Takes effect for answers from now on; how to register
+ * takes effect with the next registration. */
+int plugin_configure(struct plugin *plugin, const struct plugin_config *config, struct err *err);
+
+/* Latency of handlers, in the form of a Prometheus histogram: counts[i] answers took at most bounds[i]
+ * (not cumulative), the last one is +Inf. */
+#define PLUGIN_LATENCY_BUCKETS 10
+extern const double plugin_latency_bounds_seconds[PLUGIN_LATENCY_BUCKETS - 1];
+
+struct plugin_latency {
+        uint64_t counts[PLUGIN_LATENCY_BUCKETS];
+        uint64_t total;
+        double sum_seconds;
+};
+
+struct plugin_resource_status {
+        char resource[DEVICE_RESOURCE_BYTES];
+        char socket[108];          /* "" when it could not be served */
+        bool registered;           /* the kubelet has accepted the current socket */
+        bool streaming;            /* and reads its list */
+        unsigned devices, healthy; /* ids in the current list (with replicas), and how many are Healthy */
+        uint64_t registrations_total, registration_failures_total;
+        uint64_t lists_total; /* lists sent */
+        uint64_t allocations_total, refusals_total;
+        struct plugin_latency allocate, preferred;
+        char trouble[200]; /* the last thing that went wrong, "" when all is well */
+};
+
+struct plugin_status {
+        bool kubelet_present;        /* its socket is there */
+        bool ready;                  /* every resource is registered and streaming; true without resources */
+        uint64_t kubelet_seen_total; /* times that a new kubelet.sock was met */
+        const struct plugin_resource_status *resources; /* borrowed until the next call into the plugin */
+        size_t resource_count;
+};
+
+void plugin_status(struct plugin *plugin, struct plugin_status *ret);

@@ -1,0 +1,53 @@
+/* Pod resources: who holds which device, asked of the kubelet's pod-resources socket (v1 List).
+ *
+ * Polled gently (the kubelet allows 100 questions a second to everybody together): every period, and soon
+ * after pod_resources_poke(). A failed question keeps the last answer and says how old it is: a partial truth
+ * rather than none. Replicas ("id::k") are reported under the device's own id. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <systemd/sd-event.h>
+
+#include "core/device.h"
+#include "core/err.h"
+
+#define POD_RESOURCES_SOCKET "/var/lib/kubelet/pod-resources/kubelet.sock"
+
+struct pod_resources;
+
+struct device_holder {
+        char device_id[DEVICE_ID_BYTES];
+        char resource[DEVICE_RESOURCE_BYTES];
+        char pod_namespace[64];
+        char pod[254];
+        char container[64];
+        unsigned shares; /* replicas of the device that this container holds; 1 when it is not shared */
+};
+
+struct pod_resources_options {
+        const char *socket;                /* NULL = POD_RESOURCES_SOCKET; need not exist */
+        uint64_t period_usec;              /* 0 = 10 s */
+        void (*on_change)(void *userdata); /* the holders changed */
+        void *userdata;
+};
+
+int pod_resources_new(sd_event *loop, const struct pod_resources_options *options, struct pod_resources **ret,
+                      struct err *err);
+void pod_resources_free(struct pod_resources *pods); /* accepts NULL */
+
+/* pod_resources_poke() - something was granted: ask within a second. */
+void pod_resources_poke(struct pod_resources *pods);
+
+/* pod_resources_holders() - the last known answer, sorted by device id. Borrowed until the loop turns.
+ * @ret_asked_usec: CLOCK_MONOTONIC of that answer; 0 = never had one. May be NULL. */
+size_t pod_resources_holders(const struct pod_resources *pods, const struct device_holder **ret,
+                             uint64_t *ret_asked_usec);
+
+/* pod_resources_count_free() - set `free` of every group: usable devices that nobody holds (for a shared
+ * group: usable devices with at least one share left). */
+void pod_resources_count_free(const struct pod_resources *pods, struct inventory *inventory);
+
+/* pod_resources_trouble() - why the last question failed; "" when it did not. Borrowed. */
+const char *pod_resources_trouble(const struct pod_resources *pods);
