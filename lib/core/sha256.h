@@ -1,0 +1,23 @@
+/* SHA-256 (FIPS 180-4): the fingerprint of a program or a checkpoint.
+ *
+ * Pure: no allocation, no I/O. Feed any number of pieces, then finish once. O(bytes). */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define SHA256_BYTES     32
+#define SHA256_HEX_BYTES 65 /* lower case, with the terminating NUL */
+
+struct sha256 {
+        uint32_t state[8];
+        uint64_t size_bytes;
+        uint8_t block[64];
+};
+
+void sha256_init(struct sha256 *hash);
+void sha256_update(struct sha256 *hash, const void *bytes, size_t size_bytes);
+void sha256_final(struct sha256 *hash, uint8_t ret[SHA256_BYTES]);
+
+/* sha256_final_hex() - the same, as 64 lower case digits and a NUL. */
+void sha256_final_hex(struct sha256 *hash, char ret[SHA256_HEX_BYTES]);
