@@ -1,0 +1,137 @@
+#include "io/loop.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TIMER_ACCURACY_USEC 1000 /* sd-event's own default of 250 ms is too coarse for promises in ms */
+
+static int block_signals(struct err *err)
+{
+        sigset_t set;
+        struct sigaction ignore = { .sa_handler = SIG_IGN };
+
+        (void) sigemptyset(&set);
+        (void) sigaddset(&set, SIGTERM);
+        (void) sigaddset(&set, SIGINT);
+        (void) sigaddset(&set, SIGCHLD);
+        if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
+                return err_set(err, -errno, "block signals: %m");
+        if (sigaction(SIGPIPE, &ignore, NULL) < 0)
+                return err_set(err, -errno, "ignore SIGPIPE: %m");
+        return 0;
+}
+
+static int prepare(sd_event *loop, struct err *err)
+{
+        int r = block_signals(err);
+
+        if (r < 0)
+                return r;
+        r = sd_event_add_signal(loop, NULL, SIGTERM, NULL, NULL);
+        if (r < 0)
+                return err_set(err, r, "watch for SIGTERM: %s", strerrordesc_np(-r));
+        r = sd_event_add_signal(loop, NULL, SIGINT, NULL, NULL);
+        if (r < 0)
+                return err_set(err, r, "watch for SIGINT: %s", strerrordesc_np(-r));
+        r = sd_event_set_watchdog(loop, true); /* does nothing unless WATCHDOG_USEC is set */
+        if (r < 0)
+                return err_set(err, r, "serve the watchdog: %s", strerrordesc_np(-r));
+        return 0;
+}
+
+int loop_new(sd_event **ret, struct err *err)
+{
+        sd_event *loop = NULL;
+        int r = sd_event_new(&loop);
+
+        if (r < 0)
+                return err_set(err, r, "make an event loop: %s", strerrordesc_np(-r));
+        r = prepare(loop, err);
+        if (r < 0) {
+                sd_event_unref(loop);
+                return r;
+        }
+        *ret = loop;
+        return 0;
+}
+
+int loop_run(sd_event *loop)
+{
+        return sd_event_loop(loop);
+}
+
+uint64_t loop_now_usec(sd_event *loop)
+{
+        uint64_t now = 0;
+
+        (void) sd_event_now(loop, CLOCK_MONOTONIC, &now);
+        return now;
+}
+
+uint64_t loop_realtime_usec(sd_event *loop)
+{
+        uint64_t now = 0;
+
+        (void) sd_event_now(loop, CLOCK_REALTIME, &now);
+        return now;
+}
+
+struct timer {
+        uint64_t period_usec; /* 0 = once */
+        void (*handler)(void *userdata);
+        void *userdata;
+};
+
+static int on_timer(sd_event_source *source, uint64_t due_usec, void *userdata)
+{
+        struct timer timer = *(struct timer *) userdata; /* a copy: the handler may release the source */
+        int r;
+
+        (void) due_usec; /* a late wake-up must not be followed by a burst: re-armed from now */
+        if (timer.period_usec > 0) {
+                r = sd_event_source_set_time_relative(source, timer.period_usec);
+                if (r >= 0)
+                        r = sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+                if (r < 0)
+                        return r;
+        }
+        timer.handler(timer.userdata);
+        return 0;
+}
+
+static int add_timer(sd_event *loop, uint64_t first_usec, struct timer timer, sd_event_source **ret)
+{
+        struct timer *own = malloc(sizeof(*own));
+        sd_event_source *source = NULL;
+        int r;
+
+        if (own == NULL)
+                return -ENOMEM;
+        *own = timer;
+        r = sd_event_add_time_relative(loop, &source, CLOCK_MONOTONIC, first_usec, TIMER_ACCURACY_USEC,
+                                       on_timer, own);
+        if (r < 0) {
+                free(own);
+                return r;
+        }
+        (void) sd_event_source_set_destroy_callback(source, free);
+        *ret = source;
+        return 0;
+}
+
+int loop_every(sd_event *loop, uint64_t first_usec, uint64_t period_usec, void (*handler)(void *userdata),
+               void *userdata, sd_event_source **ret)
+{
+        if (period_usec == 0)
+                return -EINVAL;
+        return add_timer(loop, first_usec, (struct timer){ period_usec, handler, userdata }, ret);
+}
+
+int loop_after(sd_event *loop, uint64_t delay_usec, void (*handler)(void *userdata), void *userdata,
+               sd_event_source **ret)
+{
+        return add_timer(loop, delay_usec, (struct timer){ 0, handler, userdata }, ret);
+}

@@ -1,0 +1,92 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <signal.h>
+#include <time.h>
+
+#include "io/loop.h"
+
+struct ticks {
+        sd_event *loop;
+        sd_event_source *timer;
+        unsigned count, stop_at, slow_at;
+};
+
+static void tick(void *userdata)
+{
+        struct ticks *t = userdata;
+
+        t->count++;
+        if (t->count == t->slow_at)
+                (void) nanosleep(&(struct timespec){ .tv_nsec = 50 * 1000 * 1000 }, NULL);
+        if (t->count == t->stop_at) {
+                t->timer = sd_event_source_unref(t->timer); /* from inside its own handler */
+                (void) sd_event_exit(t->loop, 7);
+        }
+}
+
+static void a_timer_repeats_until_released(void **state)
+{
+        struct ticks t = { .stop_at = 5 };
+
+        (void) state;
+        assert_int_equal(loop_new(&t.loop, NULL), 0);
+        assert_int_equal(loop_every(t.loop, 0, 1000, tick, &t, &t.timer), 0);
+        assert_int_equal(loop_run(t.loop), 7);
+        assert_int_equal(t.count, 5);
+        sd_event_unref(t.loop);
+}
+
+static void finish(void *userdata)
+{
+        (void) sd_event_exit(userdata, 0);
+}
+
+static void a_late_wake_up_is_not_followed_by_a_burst(void **state)
+{
+        struct ticks t = { .slow_at = 1 };
+        sd_event_source *end = NULL;
+
+        (void) state;
+        assert_int_equal(loop_new(&t.loop, NULL), 0);
+        assert_int_equal(loop_every(t.loop, 0, 20000, tick, &t, &t.timer), 0);
+        assert_int_equal(loop_after(t.loop, 75000, finish, t.loop, &end), 0);
+        assert_int_equal(loop_run(t.loop), 0);
+        assert_in_range(t.count, 2, 3); /* at 0 (slow until 50), 50 or 70: never four */
+        sd_event_source_unref(t.timer);
+        sd_event_source_unref(end);
+        sd_event_unref(t.loop);
+}
+
+static void signal_myself(void *userdata)
+{
+        (void) userdata;
+        (void) raise(SIGTERM);
+}
+
+static void sigterm_ends_the_loop_with_zero(void **state)
+{
+        sd_event *loop = NULL;
+        sd_event_source *timer = NULL;
+
+        (void) state;
+        assert_int_equal(loop_new(&loop, NULL), 0);
+        assert_int_equal(loop_after(loop, 1000, signal_myself, NULL, &timer), 0);
+        assert_int_equal(loop_run(loop), 0);
+        sd_event_source_unref(timer);
+        sd_event_unref(loop);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(a_timer_repeats_until_released),
+                cmocka_unit_test(a_late_wake_up_is_not_followed_by_a_burst),
+                cmocka_unit_test(sigterm_ends_the_loop_with_zero),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
