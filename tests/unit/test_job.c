@@ -12,35 +12,36 @@
 #include "core/text.h"
 
 /* The sketch of DESIGN.md, every field given. */
-static const char full[] = "apiVersion: remuda.dev/v1alpha1\n"
-                           "kind: TrainingJob\n"
-                           "metadata: {name: fashion, labels: {team: a}}\n"
-                           "spec:\n"
-                           "  urgency: emergency                 # regular | emergency\n"
-                           "  preemptible: false\n"
-                           "  placement: largest-free\n"
-                           "  strategy: ps-ssp\n"
-                           "  staleness: 7\n"
-                           "  model: cnn\n"
-                           "  seed: 9\n"
-                           "  learningRate: 0.05\n"
-                           "  globalBatch: 256\n"
-                           "  epochs: 3\n"
-                           "  shards: equal\n"
-                           "  segments: [3, 7]\n"
-                           "  neighbourExchange: 0.25\n"
-                           "  workers:\n"
-                           "  - {runtime: cuda, chips: 4, minChips: 2}\n"
-                           "  - {vendor: cpu, model: A|B, group: cpu-0, chips: 1}\n"
-                           "  servers: {runtime: cpu, chips: 2}\n"
-                           "  programs:\n"
-                           "    cuda: {image: registry.example/train-cuda:1, command: [/opt/train, -v]}\n"
-                           "  data: {path: /data, format: raw, order: round-robin, distribute: manager, pollSeconds: 5}\n"
-                           "  checkpoint: {path: /ckpt, everySteps: 10}\n"
-                           "  restart: {max: 5, migrate: false, hangSeconds: 9}\n"
-                           "  priority: -3\n"
-                           "  dependsOn: [other-job]\n"
-                           "status: {phase: Running, anything: [1]}\n";
+static const char full[] =
+        "apiVersion: remuda.dev/v1alpha1\n"
+        "kind: TrainingJob\n"
+        "metadata: {name: fashion, labels: {team: a}}\n"
+        "spec:\n"
+        "  urgency: emergency                 # regular | emergency\n"
+        "  preemptible: false\n"
+        "  placement: largest-free\n"
+        "  strategy: ps-ssp\n"
+        "  staleness: 7\n"
+        "  model: cnn\n"
+        "  seed: 9\n"
+        "  learningRate: 0.05\n"
+        "  globalBatch: 256\n"
+        "  epochs: 3\n"
+        "  shards: equal\n"
+        "  segments: [3, 7]\n"
+        "  neighbourExchange: 0.25\n"
+        "  workers:\n"
+        "  - {runtime: cuda, chips: 4, minChips: 2}\n"
+        "  - {vendor: cpu, model: A|B, group: cpu-0, chips: 1}\n"
+        "  servers: {runtime: cpu, chips: 2}\n"
+        "  programs:\n"
+        "    cuda: {image: registry.example/train-cuda:1, command: [/opt/train, -v]}\n"
+        "  data: {path: /data, format: raw, order: round-robin, distribute: manager, pollSeconds: 5}\n"
+        "  checkpoint: {path: /ckpt, everySteps: 10}\n"
+        "  restart: {max: 5, migrate: false, hangSeconds: 9}\n"
+        "  priority: -3\n"
+        "  dependsOn: [other-job]\n"
+        "status: {phase: Running, anything: [1]}\n";
 
 static void every_field_is_read(void **state)
 {
@@ -81,7 +82,7 @@ static void every_field_is_read(void **state)
         job_free(&job);
 }
 
-#define HEAD "apiVersion: remuda.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: j}\nspec:\n"
+#define HEAD  "apiVersion: remuda.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: j}\nspec:\n"
 #define LEAST HEAD "  workers: [{runtime: cpu, chips: 2}]\n"
 
 static void what_is_left_out_has_a_default(void **state)
@@ -181,7 +182,8 @@ static void every_wrong_field_is_named(void **state)
                 int r = job_parse(refusals[i].text, strlen(refusals[i].text), &job, &err);
 
                 if (r != -EINVAL || strstr(err.msg, refusals[i].says) == NULL)
-                        fail_msg("%s\nwant '%s'\ngot %d '%s'", refusals[i].text, refusals[i].says, r, err.msg);
+                        fail_msg("%s\nwant '%s'\ngot %d '%s'", refusals[i].text, refusals[i].says, r,
+                                 err.msg);
         }
 }
 
