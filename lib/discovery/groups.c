@@ -1,0 +1,133 @@
+/* Groups: devices of one vendor and model that one fabric joins become one group, named after them.
+ *
+ * The order of groups, and with it their numbers, follows the wish of the placements (an HCCS ring's number,
+ * a NUMA node) and otherwise the order of devices. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/cleanup.h"
+#include "core/text.h"
+#include "discovery/scan.h"
+
+/* Do the two devices belong to one group? */
+static bool together(const struct scan *scan, size_t a, size_t b)
+{
+        const struct device *x = &scan->inventory->devices[a], *y = &scan->inventory->devices[b];
+        const struct placement *p = &scan->placements[a], *q = &scan->placements[b];
+
+        return strcmp(x->vendor, y->vendor) == 0 && strcmp(x->model, y->model) == 0 &&
+               strcmp(p->fabric, q->fabric) == 0 && strcmp(p->key, q->key) == 0 &&
+               strcmp(p->resource, q->resource) == 0;
+}
+
+/* "nvidia-h100": lower case, digits and single dashes, as a Kubernetes label's name part must be. */
+static void slug(const char *vendor, const char *family, char *ret, size_t ret_bytes)
+{
+        size_t length = 0;
+        char joined[128];
+
+        (void) text_format(joined, sizeof(joined), family[0] != '\0' ? "%s-%s" : "%s%s", vendor, family);
+        for (const char *c = joined; *c != '\0' && length + 1 < ret_bytes; c++) {
+                bool letter = *c >= 'a' && *c <= 'z', capital = *c >= 'A' && *c <= 'Z';
+
+                if (letter || (*c >= '0' && *c <= '9'))
+                        ret[length++] = *c;
+                else if (capital)
+                        ret[length++] = (char) (*c - 'A' + 'a');
+                else if (length > 0 && ret[length - 1] != '-')
+                        ret[length++] = '-';
+        }
+        while (length > 0 && ret[length - 1] == '-')
+                length--;
+        ret[length] = '\0';
+}
+
+static void name_group(const struct scan *scan, const struct placement *placement, struct device_group *group)
+{
+        char base[DEVICE_GROUP_BYTES - 8], name[DEVICE_GROUP_BYTES];
+        unsigned number = placement->order >= 0 ? (unsigned) placement->order : 0;
+
+        slug(group->vendor, placement->family, base, sizeof(base));
+        do
+                (void) text_format(name, sizeof(name), "%s-%u", base, number++);
+        while (inventory_find_group(scan->inventory, name) != NULL);
+        (void) text_copy(group->name, sizeof(group->name), name);
+}
+
+static bool rule_matches(const struct discovery_group_rule *rule, const struct device_group *group)
+{
+        return (rule->vendor[0] == '\0' || strcmp(rule->vendor, group->vendor) == 0) &&
+               (rule->model[0] == '\0' || strcmp(rule->model, group->model) == 0) &&
+               (rule->group[0] == '\0' || strcmp(rule->group, group->name) == 0);
+}
+
+static void apply_rules(const struct discovery_options *options, struct device_group *group)
+{
+        for (size_t i = 0; i < options->group_rule_count; i++) {
+                const struct discovery_group_rule *rule = &options->group_rules[i];
+
+                if (!rule_matches(rule, group))
+                        continue;
+                if (rule->resource[0] != '\0')
+                        (void) text_copy(group->resource, sizeof(group->resource), rule->resource);
+                if (rule->shares != 0)
+                        group->shares = rule->shares;
+        }
+}
+
+static int add_group(struct scan *scan, size_t first, struct err *err)
+{
+        const struct device *device = &scan->inventory->devices[first];
+        const struct placement *placement = &scan->placements[first];
+        struct device_group *group = inventory_add_group(scan->inventory);
+
+        if (group == NULL)
+                return err_set(err, -ENOMEM, "more than %d device groups", GROUPS_MAX);
+        (void) text_copy(group->vendor, sizeof(group->vendor), device->vendor);
+        (void) text_copy(group->model, sizeof(group->model), device->model);
+        (void) text_copy(group->runtime, sizeof(group->runtime), placement->runtime);
+        (void) text_copy(group->resource, sizeof(group->resource), placement->resource);
+        (void) text_copy(group->fabric, sizeof(group->fabric), placement->fabric);
+        (void) text_copy(group->fabric_source, sizeof(group->fabric_source), placement->source);
+        group->tflops_bf16 = placement->tflops_bf16;
+        group->tflops_fp16 = placement->tflops_fp16;
+        group->tflops_fp32 = placement->tflops_fp32;
+        group->memory_bytes = device->memory_bytes;
+        name_group(scan, placement, group);
+        apply_rules(scan->options, group);
+        return 0;
+}
+
+/* A device stays out of groups when something was decided about it before: Assigned, Excluded, DuplicateId.
+ */
+static bool grouped(const struct scan *scan, size_t i)
+{
+        return scan->placements[i].fabric[0] != '\0';
+}
+
+int scan_groups(struct scan *scan, struct err *err)
+{
+        struct inventory *inventory = scan->inventory;
+
+        for (size_t i = 0; i < inventory->device_count; i++) {
+                struct device *device = &inventory->devices[i];
+                size_t same = 0;
+
+                if (!grouped(scan, i))
+                        continue;
+                while (same < i && !(grouped(scan, same) && together(scan, same, i)))
+                        same++;
+                if (same == i) {
+                        int r = add_group(scan, i, err);
+
+                        if (r < 0)
+                                return r;
+                }
+                (void) text_copy(device->group, sizeof(device->group),
+                                 same == i ? inventory->groups[inventory->group_count - 1].name
+                                           : inventory->devices[same].group);
+        }
+        inventory_count(inventory);
+        return 0;
+}
