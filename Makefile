@@ -9,7 +9,7 @@ HARDEN   := -fstack-protector-strong -fPIE $(if $(findstring -fsanitize,$(CFLAGS
 REVISION := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 ALL_C     = -std=gnu11 -D_GNU_SOURCE -I. -Ilib -I$(B)/generated $(WARN) $(HARDEN) $(CFLAGS)
 LINK      = $(CC) $(CFLAGS) -pie -Wl,-z,relro,-z,now -Wl,--as-needed $(LDFLAGS)
-PKG      := libmicrohttpd libcurl jansson libsystemd libnghttp2 libprotobuf-c yaml-0.1 zlib
+PKG      := libmicrohttpd gnutls libcurl jansson libsystemd libnghttp2 libprotobuf-c yaml-0.1 zlib
 LIBS     := $(shell pkg-config --libs $(PKG) 2>/dev/null) -ldl -lm
 
 all: programs ## build every program into build/bin/ (the default)
