@@ -43,7 +43,7 @@ struct connection_list {
 struct http_server {
         sd_event *loop;
         struct MHD_Daemon *daemon;
-        sd_event_source *io, *timer;
+        sd_event_source *io, *timer, *more;
         uint64_t timer_due_usec, sweep_usec;
         struct http_listen listen;
         char *tls_key, *tls_certificate, *client_ca;
@@ -51,6 +51,8 @@ struct http_server {
         void *userdata;
         size_t body_max_bytes;                 /* of one body */
         size_t bodies_bytes, bodies_max_bytes; /* of all that are being read */
+        char *spare;                           /* a body buffer for the next request */
+        size_t spare_capacity;
         unsigned connections_max, connections_max_per_address, idle_timeout_sec;
         unsigned connection_count; /* those that are not closing */
         struct connection_list ranks[CONNECTION_RANKS];
