@@ -1,0 +1,145 @@
+#include "launcher/launch.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/cleanup.h"
+#include "core/exit_code.h"
+#include "core/text.h"
+#include "io/program_file.h"
+#include "launcher/door.h"
+
+void launch_free(struct launch *launch)
+{
+        program_table_free(&launch->table);
+        free(launch->argv);
+        environment_free(&launch->environment);
+        rank_entry_free(&launch->rank);
+        *launch = (struct launch){ 0 };
+}
+
+static int choose_program(const struct launch_options *options, struct launch *launch, int *exit_code,
+                          struct err *err)
+{
+        const char *path = options->programs == NULL ? PROGRAM_TABLE_PATH : options->programs;
+        int r = program_file_load(path, &launch->table, err);
+
+        if (r == 0) {
+                launch->program = program_table_find(&launch->table, options->runtime);
+                if (launch->program == NULL)
+                        r = err_set(err, -ENOENT,
+                                    "program table '%.200s' has no runtime '%.40s'; add it below `programs:` "
+                                    "or ask for "
+                                    "another runtime",
+                                    path, options->runtime);
+        }
+        if (r == 0)
+                r = program_file_check(launch->program,
+                                       launch->program->sha256[0] == '\0' ? NULL : launch->sha256, err);
+        *exit_code = program_file_exit_code(r);
+        return r;
+}
+
+static int build_argv(struct launch *launch, char *const *args, size_t arg_count)
+{
+        const struct program *program = launch->program;
+        size_t n = 0;
+
+        launch->argv = calloc(program->arg_count + arg_count + 2, sizeof(*launch->argv));
+        if (launch->argv == NULL)
+                return -ENOMEM;
+        launch->argv[n++] = program->path;
+        for (size_t i = 0; i < program->arg_count; i++)
+                launch->argv[n++] = program->args[i];
+        for (size_t i = 0; i < arg_count; i++)
+                launch->argv[n++] = args[i];
+        return 0;
+}
+
+static const char *rank_of(char *const *found)
+{
+        static const char *const names[] = { "OMPI_COMM_WORLD_RANK=", "PMIX_RANK=", "PMI_RANK=", "RANK=" };
+
+        for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+                for (char *const *variable = found; *variable != NULL; variable++)
+                        if (text_starts_with(*variable, names[i]))
+                                return *variable + strlen(names[i]);
+        return "0";
+}
+
+/* The agent knows which chips were given and what their runtime needs. Without it the environment has to do.
+ */
+static int ask_agent(const struct launch_options *options, struct launch *launch)
+{
+        const char *devices = environment_get(&launch->environment, "REMUDA_DEVICES");
+        struct door_answer answer = { 0 };
+        struct err err = { 0 };
+        int r;
+
+        if (options->socket == NULL)
+                return 0;
+        r = door_ask(options->socket, options->runtime, devices, &answer, &err);
+        if (r < 0) {
+                (void) fprintf(stderr, "remuda-launch: the agent did not answer, using the environment: %s\n",
+                               err.msg);
+                return 0;
+        }
+        for (size_t i = 0; r == 0 && i < answer.variable_count; i++)
+                r = environment_set(&launch->environment, answer.names[i], answer.values[i]);
+        door_answer_free(&answer);
+        return r;
+}
+
+static int build_environment(const struct launch_options *options, char *const *found, struct launch *launch,
+                             struct err *err)
+{
+        int r = environment_filter(&launch->environment, launch->program, found);
+
+        if (r == 0 && options->rank_file != NULL) {
+                r = rank_file_load(options->rank_file, rank_of(found), &launch->rank, err);
+                if (r == 0)
+                        r = rank_entry_apply(&launch->rank, &launch->environment, err);
+                if (r < 0)
+                        return r;
+        }
+        if (r == 0)
+                r = ask_agent(options, launch);
+        if (r == 0)
+                r = environment_set(&launch->environment, "REMUDA_RUNTIME", options->runtime);
+        if (r == 0)
+                r = environment_add_frameworks(&launch->environment, found);
+        return r < 0 ? err_set(err, r, "the environment of the program cannot be built: %s", strerror(-r))
+                     : 0;
+}
+
+int launch_prepare(const struct launch_options *options, char *const *args, size_t arg_count,
+                   char *const *found, struct launch *ret, int *ret_exit_code, struct err *err)
+{
+        int r;
+
+        *ret = (struct launch){ 0 };
+        r = choose_program(options, ret, ret_exit_code, err);
+        if (r < 0)
+                return r;
+        *ret_exit_code = EXIT_FAILED;
+        r = build_argv(ret, args, arg_count);
+        if (r < 0)
+                return err_set(err, r, "no memory");
+        r = build_environment(options, found, ret, err);
+        if (r == -EINVAL || r == -E2BIG)
+                *ret_exit_code = EXIT_USAGE;
+        if (r == -ENOENT)
+                *ret_exit_code = EXIT_NOT_FOUND;
+        return r;
+}
+
+int launch_progress_fd(const struct launch *launch)
+{
+        const char *progress = environment_get(&launch->environment, "REMUDA_PROGRESS");
+        uint64_t fd;
+
+        return progress != NULL && text_parse_uint64(progress, &fd) == 0 && fd > 2 && fd < 1 << 20 ? (int) fd
+                                                                                                   : -1;
+}

@@ -1,0 +1,185 @@
+#include "io/process_tree.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/cleanup.h"
+#include "core/text.h"
+
+struct entry {
+        pid_t pid, parent;
+        bool zombie, below; /* below: a descendant of ours */
+};
+
+struct scan {
+        struct entry *entries;
+        size_t count, capacity;
+};
+
+int process_tree_adopt(void)
+{
+        return prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0 ? -errno : 0;
+}
+
+/* "PID (COMM) STATE PPID ...": COMM may hold blanks and parentheses, so the last ')' counts. */
+static bool parse_stat(char *stat, struct entry *entry)
+{
+        char *close = strrchr(stat, ')');
+        char *end;
+
+        if (close == NULL || close[1] != ' ' || close[2] == '\0')
+                return false;
+        entry->zombie = close[2] == 'Z' || close[2] == 'X';
+        entry->parent = (pid_t) strtol(close + 3, &end, 10);
+        return end != close + 3;
+}
+
+static bool read_entry(int proc, const char *name, struct entry *entry)
+{
+        char path[32], stat[512];
+        ssize_t size;
+        uint64_t pid;
+        int fd;
+
+        if (text_parse_uint64(name, &pid) < 0 || !text_format(path, sizeof(path), "%s/stat", name))
+                return false;
+        fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
+        if (fd < 0)
+                return false;
+        size = read(fd, stat, sizeof(stat) - 1);
+        (void) close(fd);
+        if (size <= 0)
+                return false;
+        stat[size] = '\0';
+        *entry = (struct entry){ .pid = (pid_t) pid };
+        return parse_stat(stat, entry);
+}
+
+static int add(struct scan *scan, const struct entry *entry)
+{
+        if (scan->count == scan->capacity) {
+                size_t capacity = scan->capacity == 0 ? 256 : 2 * scan->capacity;
+                struct entry *grown = reallocarray(scan->entries, capacity, sizeof(*grown));
+
+                if (grown == NULL)
+                        return -ENOMEM;
+                scan->entries = grown;
+                scan->capacity = capacity;
+        }
+        scan->entries[scan->count++] = *entry;
+        return 0;
+}
+
+static struct entry *find(const struct scan *scan, pid_t pid)
+{
+        for (size_t i = 0; i < scan->count; i++)
+                if (scan->entries[i].pid == pid)
+                        return &scan->entries[i];
+        return NULL;
+}
+
+/* Follows parents up; the depth is bounded, since a scan is not a snapshot and could hold a loop. */
+static bool is_below(const struct scan *scan, const struct entry *entry, pid_t top, pid_t except)
+{
+        for (unsigned depth = 0; depth < 4096 && entry != NULL; depth++) {
+                if (except != 0 && entry->pid == except)
+                        return false;
+                if (entry->parent == top)
+                        return true;
+                entry = find(scan, entry->parent);
+        }
+        return false;
+}
+
+static int scan_all(struct scan *scan, pid_t except)
+{
+        DIR *proc = opendir("/proc");
+        const struct dirent *file;
+        pid_t self = getpid();
+
+        if (proc == NULL)
+                return -errno;
+        while ((file = readdir(proc)) != NULL) {
+                struct entry entry;
+
+                if (file->d_name[0] < '1' || file->d_name[0] > '9' ||
+                    !read_entry(dirfd(proc), file->d_name, &entry))
+                        continue;
+                if (add(scan, &entry) < 0) {
+                        (void) closedir(proc);
+                        return -ENOMEM;
+                }
+        }
+        (void) closedir(proc);
+        for (size_t i = 0; i < scan->count; i++)
+                scan->entries[i].below = is_below(scan, &scan->entries[i], self, except);
+        return 0;
+}
+
+/* Signal 0 counts without sending. */
+static int signal_all(int signal_number, pid_t except)
+{
+        struct scan scan = { 0 };
+        int r = scan_all(&scan, except), count = 0;
+
+        for (size_t i = 0; r == 0 && i < scan.count; i++)
+                if (scan.entries[i].below && !scan.entries[i].zombie &&
+                    (signal_number == 0 || kill(scan.entries[i].pid, signal_number) == 0))
+                        count++;
+        free(scan.entries);
+        return r < 0 ? r : count;
+}
+
+int process_tree_signal(int signal_number, pid_t except)
+{
+        return signal_all(signal_number, except);
+}
+
+int process_tree_alive(void)
+{
+        return signal_all(0, 0);
+}
+
+static uint64_t now_usec(void)
+{
+        struct timespec now;
+
+        (void) clock_gettime(CLOCK_MONOTONIC, &now);
+        return (uint64_t) now.tv_sec * 1000000 + (uint64_t) now.tv_nsec / 1000;
+}
+
+/* Return: true when there is no child left. */
+static bool reap_all(void)
+{
+        pid_t pid;
+
+        do
+                pid = waitpid(-1, NULL, WNOHANG);
+        while (pid > 0 || (pid < 0 && errno == EINTR));
+        return pid < 0;
+}
+
+int process_tree_kill(unsigned timeout_usec)
+{
+        const struct timespec pause = { .tv_nsec = 2000000 };
+        uint64_t end = now_usec() + timeout_usec;
+
+        while (!reap_all()) {
+                /* stopped first, so that no process forks away from under the second pass */
+                (void) signal_all(SIGSTOP, 0);
+                (void) signal_all(SIGKILL, 0);
+                if (now_usec() > end)
+                        return -ETIMEDOUT;
+                (void) nanosleep(&pause, NULL);
+        }
+        return 0;
+}
