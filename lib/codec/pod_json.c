@@ -1,0 +1,611 @@
+#include "codec/pod_json.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "codec/json_field.h"
+#include "codec/quantity.h"
+#include "codec/timestamp.h"
+#include "core/cleanup.h"
+#include "core/text.h"
+
+#define CONTAINERS_MAX 4096
+
+bool resource_is_extended(const char *name)
+{
+        const char *slash = strchr(name, '/');
+        size_t domain = slash == NULL ? 0 : (size_t) (slash - name);
+        static const char own[] = "kubernetes.io";
+
+        if (domain == 0 || slash[1] == '\0' || text_starts_with(name, "requests."))
+                return false;
+        return domain < sizeof(own) - 1 || strncmp(slash - (sizeof(own) - 1), own, sizeof(own) - 1) != 0;
+}
+
+/* Half of all symbols are kept for what inventories say: pods cannot use them up. */
+static uint32_t intern(struct symbols *symbols, const char *name, bool add)
+{
+        return add && symbols->count < SYMBOLS_MAX / 2 ? symbol_add(symbols, name)
+                                                       : symbol_find(symbols, name, strlen(name));
+}
+
+/* --- chips
+ * ----------------------------------------------------------------------------------------------------------
+ */
+
+/* Chips by resource name, while containers are added up. */
+struct tally {
+        struct {
+                const char *name;
+                int64_t chips;
+        } rows[ASK_ITEMS_MAX];
+        size_t count;
+};
+
+static int64_t *tally_row(struct tally *tally, const char *name)
+{
+        for (size_t i = 0; i < tally->count; i++)
+                if (strcmp(tally->rows[i].name, name) == 0)
+                        return &tally->rows[i].chips;
+        if (tally->count == ASK_ITEMS_MAX)
+                return NULL;
+        tally->rows[tally->count].name = name;
+        tally->rows[tally->count].chips = 0;
+        return &tally->rows[tally->count++].chips;
+}
+
+static int read_chips(const struct json_field *list, const char *name, int64_t *ret, struct err *err)
+{
+        struct json_field at = json_field_get(list, name);
+        int64_t value;
+
+        if (json_is_integer(at.value))
+                value = json_integer_value(at.value);
+        else if (!json_is_string(at.value) || quantity_parse(json_string_value(at.value), &value) < 0)
+                return json_field_error(&at, err, "must be a quantity such as 8");
+        if (value < 0 || value > ASK_CHIPS_MAX)
+                return json_field_error(&at, err, "must be in 0..%u, not %lld", ASK_CHIPS_MAX,
+                                        (long long) value);
+        *ret = value;
+        return 0;
+}
+
+static int add_list(const struct json_field *resources, const char *list_name, const json_t *unless,
+                    struct tally *tally, struct err *err)
+{
+        struct json_field list;
+        const char *name;
+        json_t *value;
+        int r = json_field_object(resources, list_name, &list, err);
+
+        if (r != 0)
+                return r < 0 ? r : 0;
+        json_object_foreach((json_t *) list.value, name, value)
+        {
+                int64_t chips = 0, *row;
+
+                if (!resource_is_extended(name) || json_object_get(unless, name) != NULL)
+                        continue;
+                r = read_chips(&list, name, &chips, err);
+                if (r < 0)
+                        return r;
+                row = tally_row(tally, name);
+                if (row == NULL)
+                        return json_field_error(&list, err, "names more than %d extended resources",
+                                                ASK_ITEMS_MAX);
+                *row += chips;
+        }
+        return 0;
+}
+
+/* What one container asks for: its requests, and its limits where there is no request. */
+static int container_chips(const struct json_field *container, struct tally *ret, struct err *err)
+{
+        struct json_field resources;
+        int r = json_field_object(container, "resources", &resources, err);
+
+        *ret = (struct tally){ 0 };
+        if (r != 0)
+                return r < 0 ? r : 0;
+        r = add_list(&resources, "requests", NULL, ret, err);
+        return r < 0 ? r
+                     : add_list(&resources, "limits", json_object_get(resources.value, "requests"), ret, err);
+}
+
+static int tally_add(struct tally *to, const struct tally *more, const struct json_field *at, struct err *err)
+{
+        for (size_t i = 0; i < more->count; i++) {
+                int64_t *row = tally_row(to, more->rows[i].name);
+
+                if (row == NULL)
+                        return json_field_error(at, err, "asks for more than %d extended resources",
+                                                ASK_ITEMS_MAX);
+                *row += more->rows[i].chips;
+        }
+        return 0;
+}
+
+static int tally_max(struct tally *to, const struct tally *other, const struct json_field *at,
+                     struct err *err)
+{
+        for (size_t i = 0; i < other->count; i++) {
+                int64_t *row = tally_row(to, other->rows[i].name);
+
+                if (row == NULL)
+                        return json_field_error(at, err, "asks for more than %d extended resources",
+                                                ASK_ITEMS_MAX);
+                *row = other->rows[i].chips > *row ? other->rows[i].chips : *row;
+        }
+        return 0;
+}
+
+static bool is_sidecar(const struct json_field *container)
+{
+        const json_t *policy = json_object_get(container->value, "restartPolicy");
+
+        return json_is_string(policy) && strcmp(json_string_value(policy), "Always") == 0;
+}
+
+/* Init containers run one after the other; sidecars stay. @peak: the most that is asked for at one time. */
+static int init_chips(const struct json_field *spec, struct tally *sidecars, struct tally *peak,
+                      struct err *err)
+{
+        struct json_field list;
+        int r = json_field_array(spec, "initContainers", CONTAINERS_MAX, &list, err);
+
+        if (r != 0)
+                return r < 0 ? r : 0;
+        for (size_t i = 0; i < json_field_count(&list); i++) {
+                struct json_field container = json_field_at(&list, i);
+                struct tally own, now = *sidecars;
+
+                r = json_field_is_object(&container, err);
+                if (r == 0)
+                        r = container_chips(&container, &own, err);
+                if (r == 0)
+                        r = tally_add(&now, &own, &container, err);
+                if (r == 0)
+                        r = tally_max(peak, &now, &container, err);
+                if (r < 0)
+                        return r;
+                if (is_sidecar(&container))
+                        *sidecars = now;
+        }
+        return 0;
+}
+
+static int main_chips(const struct json_field *spec, struct tally *total, struct err *err)
+{
+        struct json_field list;
+        int r = json_field_array(spec, "containers", CONTAINERS_MAX, &list, err);
+
+        if (r != 0)
+                return r < 0 ? r : 0;
+        for (size_t i = 0; i < json_field_count(&list); i++) {
+                struct json_field container = json_field_at(&list, i);
+                struct tally own;
+
+                r = json_field_is_object(&container, err);
+                if (r == 0)
+                        r = container_chips(&container, &own, err);
+                if (r == 0)
+                        r = tally_add(total, &own, &container, err);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+static int decode_chips(const struct json_field *spec, struct symbols *symbols, bool add, struct ask *ask,
+                        struct err *err)
+{
+        struct tally sidecars = { 0 }, peak = { 0 }, total;
+        int r = init_chips(spec, &sidecars, &peak, err);
+
+        total = sidecars;
+        if (r == 0)
+                r = main_chips(spec, &total, err);
+        if (r == 0)
+                r = tally_max(&total, &peak, spec, err);
+        for (size_t i = 0; r == 0 && i < total.count; i++) {
+                if (total.rows[i].chips > ASK_CHIPS_MAX)
+                        return json_field_error(spec, err, "asks for %lld of %s; at most %u can be asked for",
+                                                (long long) total.rows[i].chips, total.rows[i].name,
+                                                ASK_CHIPS_MAX);
+                if (total.rows[i].chips == 0)
+                        continue;
+                ask->items[ask->item_count++] =
+                        (struct ask_item){ .resource = intern(symbols, total.rows[i].name, add),
+                                           .chips = (uint32_t) total.rows[i].chips };
+        }
+        return r;
+}
+
+/* --- labels and annotations
+ * ------------------------------------------------------------------------------------------ */
+
+static int label_bool(const struct json_field *labels, const char *name, bool *ret, struct err *err)
+{
+        const char *text;
+        int r = json_field_string(labels, name, &text, err);
+        struct json_field at = json_field_get(labels, name);
+
+        if (r != 0)
+                return r < 0 ? r : 0;
+        if (strcmp(text, "true") != 0 && strcmp(text, "false") != 0)
+                return json_field_error(&at, err, "must be \"true\" or \"false\", not \"%s\"", text);
+        *ret = strcmp(text, "true") == 0;
+        return 0;
+}
+
+static int label_number(const struct json_field *labels, const char *name, uint64_t max, uint32_t *ret,
+                        struct err *err)
+{
+        const char *text;
+        uint64_t value = 0;
+        int r = json_field_string(labels, name, &text, err);
+        struct json_field at = json_field_get(labels, name);
+
+        if (r != 0)
+                return r < 0 ? r : 0;
+        if (text_parse_uint64(text, &value) < 0 || value < 1 || value > max)
+                return json_field_error(&at, err, "must be a whole number in 1..%llu, not \"%s\"",
+                                        (unsigned long long) max, text);
+        *ret = (uint32_t) value;
+        return 0;
+}
+
+static int decode_models(const struct json_field *annotations, struct symbols *symbols, bool add,
+                         struct ask *ask, struct err *err)
+{
+        struct json_field at = json_field_get(annotations, POD_ANNOTATION_MODELS);
+        const char *text, *end;
+        int r = json_field_string(annotations, POD_ANNOTATION_MODELS, &text, err);
+
+        if (r != 0)
+                return r < 0 ? r : 0;
+        for (; *text != '\0'; text = *end == '|' ? end + 1 : end) {
+                char model[DEVICE_MODEL_BYTES] = "";
+                size_t bytes;
+
+                end = strchrnul(text, '|');
+                while (*text == ' ' && text < end)
+                        text++;
+                bytes = (size_t) (end - text);
+                while (bytes > 0 && text[bytes - 1] == ' ')
+                        bytes--;
+                if (bytes == 0)
+                        continue;
+                if (ask->model_count == ASK_MODELS_MAX)
+                        return json_field_error(&at, err, "names more than %d models", ASK_MODELS_MAX);
+                if (bytes < sizeof(model)) /* a longer one is a model that nobody has */
+                        memcpy(model, text, bytes);
+                ask->models[ask->model_count++] = intern(symbols, model, add);
+        }
+        return 0;
+}
+
+static int decode_placement(const struct json_field *annotations, struct ask *ask, struct err *err)
+{
+        struct json_field at = json_field_get(annotations, POD_ANNOTATION_PLACEMENT);
+        enum placement placement;
+        const char *text;
+        int r = json_field_string(annotations, POD_ANNOTATION_PLACEMENT, &text, err);
+
+        if (r != 0)
+                return r < 0 ? r : 0;
+        if (placement_parse(text, &placement) < 0)
+                return json_field_error(&at, err,
+                                        "must be packed, uniform, largest-free or fastest, not \"%s\"", text);
+        ask->placement = (uint8_t) placement;
+        return 0;
+}
+
+static bool is_listed(const char *const *list, size_t count, const char *name)
+{
+        for (size_t i = 0; i < count; i++)
+                if (strcmp(list[i], name) == 0)
+                        return true;
+        return false;
+}
+
+/* The class is the administrator's word; the label counts only where it is allowed, and is otherwise passed
+ * over. */
+static int decode_urgency(const struct json_field *spec, const struct json_field *labels,
+                          const struct pod_policy *policy, struct pod_facts *facts, struct err *err)
+{
+        struct json_field at = json_field_get(labels, POD_LABEL_URGENCY);
+        const char *class = NULL, *label = NULL;
+        bool allowed =
+                is_listed(policy->emergency_namespaces, policy->emergency_namespace_count, "*") ||
+                is_listed(policy->emergency_namespaces, policy->emergency_namespace_count, facts->namespace_);
+
+        if (json_field_string(spec, "priorityClassName", &class, err) < 0 ||
+            json_field_string(labels, POD_LABEL_URGENCY, &label, err) < 0)
+                return -EBADMSG;
+        if (label != NULL && strcmp(label, "regular") != 0 && strcmp(label, "emergency") != 0)
+                return json_field_error(&at, err, "must be \"regular\" or \"emergency\", not \"%s\"", label);
+        facts->ask.emergency =
+                class != NULL && is_listed(policy->emergency_classes, policy->emergency_class_count, class);
+        if (label == NULL || strcmp(label, "emergency") != 0 || facts->ask.emergency)
+                return 0;
+        facts->ask.emergency = allowed;
+        facts->ask.urgency_ignored = !allowed;
+        return 0;
+}
+
+static int decode_labels(const struct json_field *labels, struct pod_facts *facts, struct err *err)
+{
+        struct ask *ask = &facts->ask;
+        int r = json_field_string(labels, POD_LABEL_JOB, &facts->job, err);
+
+        if (r >= 0)
+                r = label_bool(labels, POD_LABEL_PREEMPTIBLE, &ask->preemptible, err);
+        if (r == 0)
+                r = label_bool(labels, POD_LABEL_SAME_GROUP, &ask->same_group, err);
+        if (r == 0)
+                r = label_bool(labels, POD_LABEL_EQUAL_NODES, &ask->equal_nodes, err);
+        if (r == 0)
+                r = label_number(labels, POD_LABEL_GANG_SIZE, ASK_GANG_MAX, &ask->gang_size, err);
+        if (r == 0)
+                r = label_number(labels, POD_LABEL_MAX_SECONDS, UINT32_MAX, &ask->deadline_sec, err);
+        if (r == 0)
+                r = label_number(labels, POD_LABEL_MIN_NETWORK, UINT32_MAX, &ask->network_mbps, err);
+        return r;
+}
+
+/* remuda.dev/groups: "GROUP=CHIPS,...": what our own bind recorded. Something else there is passed over: the
+ * pod is then assumed where it breaks least. */
+static void decode_groups(const struct json_field *annotations, struct symbols *symbols, bool add,
+                          struct pod_facts *facts)
+{
+        const json_t *value = json_object_get(annotations->value, POD_ANNOTATION_GROUPS);
+        const char *text = json_is_string(value) ? json_string_value(value) : "";
+
+        while (*text != '\0' && facts->part_count < POD_PARTS_MAX) {
+                const char *end = strchrnul(text, ','), *equals = memchr(text, '=', (size_t) (end - text));
+                char group[DEVICE_GROUP_BYTES] = "", number[12] = "";
+                uint64_t chips = 0;
+
+                if (equals == NULL || (size_t) (equals - text) >= sizeof(group) ||
+                    (size_t) (end - equals) > sizeof(number))
+                        break;
+                memcpy(group, text, (size_t) (equals - text));
+                memcpy(number, equals + 1, (size_t) (end - equals) - 1);
+                if (text_parse_uint64(number, &chips) < 0 || chips < 1 || chips > ASK_CHIPS_MAX)
+                        break;
+                facts->parts[facts->part_count++] =
+                        (struct pod_part){ .group = intern(symbols, group, add), .chips = (uint32_t) chips };
+                text = *end == ',' ? end + 1 : end;
+        }
+        if (*text != '\0')
+                facts->part_count = 0;
+}
+
+static int decode_annotations(const struct json_field *annotations, struct symbols *symbols, bool add,
+                              struct pod_facts *facts, struct err *err)
+{
+        const json_t *weight = json_object_get(annotations->value, POD_ANNOTATION_WEIGHT);
+        const json_t *share = json_object_get(annotations->value, POD_ANNOTATION_BATCH_SHARE);
+        uint64_t number = 0;
+        int r = decode_models(annotations, symbols, add, &facts->ask, err);
+
+        if (r == 0)
+                r = decode_placement(annotations, &facts->ask, err);
+        if (r == 0)
+                r = label_number(annotations, POD_ANNOTATION_BATCH, UINT32_MAX, &facts->ask.batch, err);
+        decode_groups(annotations, symbols, add, facts);
+        if (json_is_string(weight))
+                (void) text_parse_double(json_string_value(weight), &facts->weight);
+        if (json_is_string(share) && text_parse_uint64(json_string_value(share), &number) == 0 &&
+            number <= UINT32_MAX)
+                facts->batch_share = (uint32_t) number;
+        return r;
+}
+
+/* --- the pod
+ * ---------------------------------------------------------------------------------------------------------
+ */
+
+static int decode_time(const struct json_field *in, const char *name, uint64_t *ret, struct err *err)
+{
+        struct json_field at = json_field_get(in, name);
+        const char *text;
+        int r = json_field_string(in, name, &text, err);
+
+        if (r != 0)
+                return r < 0 ? r : 0;
+        if (timestamp_parse(text, ret) < 0)
+                return json_field_error(&at, err, "must be a time such as 2026-11-21T10:00:00Z, not \"%s\"",
+                                        text);
+        return 0;
+}
+
+static int decode_metadata(const struct json_field *metadata, struct pod_facts *facts, struct err *err)
+{
+        struct json_field deleting = json_field_get(metadata, "deletionTimestamp");
+        int r = json_field_require(metadata, "name", err);
+
+        if (r == 0)
+                r = json_field_string(metadata, "name", &facts->name, err);
+        if (r == 0 && facts->name[0] == '\0')
+                return json_field_error(metadata, err, "name is empty");
+        if (r >= 0)
+                r = json_field_string(metadata, "namespace", &facts->namespace_, err);
+        if (r >= 0)
+                r = json_field_string(metadata, "uid", &facts->uid, err);
+        if (r >= 0)
+                r = decode_time(metadata, "creationTimestamp", &facts->created_usec, err);
+        facts->deleting = deleting.value != NULL && !json_is_null(deleting.value);
+        return r < 0 ? r : 0;
+}
+
+static int decode_spec(const struct json_field *spec, struct pod_facts *facts, struct err *err)
+{
+        const json_t *gates = json_object_get(spec->value, "schedulingGates");
+        int64_t deadline = 0;
+        int r = json_field_string(spec, "nodeName", &facts->node, err);
+
+        if (r >= 0)
+                r = json_field_int64(spec, "activeDeadlineSeconds", 0, INT64_MAX, &deadline, err);
+        if (r < 0)
+                return r;
+        if (deadline > 0)
+                facts->ask.deadline_sec = deadline < UINT32_MAX ? (uint32_t) deadline : UINT32_MAX;
+        facts->ask.gated = json_is_array(gates) && json_array_size(gates) > 0;
+        return 0;
+}
+
+static int decode_status(const struct json_field *status, struct pod_facts *facts, struct err *err)
+{
+        const char *phase = "";
+        int r = json_field_string(status, "phase", &phase, err);
+
+        if (r < 0)
+                return r;
+        facts->ended = strcmp(phase, "Succeeded") == 0 || strcmp(phase, "Failed") == 0;
+        return decode_time(status, "startTime", &facts->started_usec, err);
+}
+
+/* The chips of the whole job, as far as the pod itself says: the class rule counts them. */
+static int decode_class_chips(const json_t *pod, const struct symbols *symbols, struct ask *ask,
+                              struct err *err)
+{
+        struct gang_kind kinds[GANG_KINDS_MAX];
+        int count = pod_gang_decode(pod, symbols, kinds, err);
+        uint32_t members = 0;
+
+        if (count < 0)
+                return count;
+        ask->class_chips = (uint64_t) ask_chips(ask) * (ask->gang_size > 1 ? ask->gang_size : 1);
+        if (count == 0)
+                return 0;
+        ask->class_chips = 0;
+        for (int i = 0; i < count; i++) {
+                ask->class_chips += (uint64_t) kinds[i].chips * kinds[i].members;
+                members += kinds[i].members;
+        }
+        if (ask->gang_size == 0)
+                ask->gang_size = members;
+        return 0;
+}
+
+int pod_decode(const json_t *pod, const struct pod_policy *policy, struct symbols *symbols, bool add,
+               struct pod_facts *ret, struct err *err)
+{
+        struct json_field root = json_field_root(pod), metadata, spec, status, labels, annotations;
+        int r = json_field_is_object(&root, err);
+
+        *ret = (struct pod_facts){ .namespace_ = "default", .name = "", .uid = "" };
+        if (r == 0)
+                r = json_field_require(&root, "metadata", err);
+        if (r < 0 || json_field_object(&root, "metadata", &metadata, err) < 0 ||
+            json_field_object(&root, "spec", &spec, err) < 0 ||
+            json_field_object(&root, "status", &status, err) < 0 ||
+            json_field_object(&metadata, "labels", &labels, err) < 0 ||
+            json_field_object(&metadata, "annotations", &annotations, err) < 0)
+                return -EBADMSG;
+        r = decode_metadata(&metadata, ret, err);
+        if (r == 0)
+                r = decode_status(&status, ret, err);
+        if (r == 0)
+                r = decode_labels(&labels, ret, err);
+        if (r == 0)
+                r = decode_spec(&spec, ret, err);
+        if (r == 0)
+                r = decode_annotations(&annotations, symbols, add, ret, err);
+        if (r == 0)
+                r = decode_urgency(&spec, &labels, policy, ret, err);
+        if (r == 0)
+                r = decode_chips(&spec, symbols, add, &ret->ask, err);
+        return r < 0 ? r : decode_class_chips(pod, symbols, &ret->ask, err);
+}
+
+/* --- gangs that list their members
+ * ------------------------------------------------------------------------------------ */
+
+/* "RESOURCE=CHIPSxMEMBERS", `bytes` long. */
+static int decode_kind(const char *text, size_t bytes, const struct symbols *symbols, struct gang_kind *ret)
+{
+        const char *equals = memchr(text, '=', bytes), *x;
+        char chips[12] = "", members[12] = "";
+        uint64_t chip_count = 0, member_count = 0;
+
+        if (equals == NULL)
+                return -EINVAL;
+        x = memchr(equals, 'x', bytes - (size_t) (equals - text));
+        if (x == NULL || (size_t) (x - equals) > sizeof(chips) ||
+            bytes - (size_t) (x - text) > sizeof(members))
+                return -EINVAL;
+        memcpy(chips, equals + 1, (size_t) (x - equals) - 1);
+        memcpy(members, x + 1, bytes - (size_t) (x - text) - 1);
+        if (text_parse_uint64(chips, &chip_count) < 0 || text_parse_uint64(members, &member_count) < 0 ||
+            chip_count < 1 || chip_count > ASK_CHIPS_MAX || member_count < 1 || member_count > ASK_GANG_MAX)
+                return -EINVAL;
+        *ret = (struct gang_kind){ .resource = symbol_find(symbols, text, (size_t) (equals - text)),
+                                   .chips = (uint32_t) chip_count,
+                                   .members = (uint32_t) member_count };
+        return 0;
+}
+
+int pod_gang_decode(const json_t *pod, const struct symbols *symbols, struct gang_kind *ret, struct err *err)
+{
+        struct json_field root = json_field_root(pod), metadata = json_field_get(&root, "metadata");
+        struct json_field annotations = json_field_get(&metadata, "annotations");
+        struct json_field at = json_field_get(&annotations, POD_ANNOTATION_GANG);
+        const char *text;
+        int count = 0, r = json_field_string(&annotations, POD_ANNOTATION_GANG, &text, err);
+
+        if (r != 0)
+                return r < 0 ? r : 0;
+        while (*text != '\0') {
+                const char *end = strchrnul(text, ',');
+
+                while (*text == ' ')
+                        text++;
+                if (count == GANG_KINDS_MAX ||
+                    decode_kind(text, (size_t) (end - text), symbols, &ret[count]) < 0)
+                        return json_field_error(&at, err,
+                                                "must be RESOURCE=CHIPSxMEMBERS, ... such as "
+                                                "nvidia.com/gpu=4x2 (at most %d kinds)",
+                                                GANG_KINDS_MAX);
+                count++;
+                text = *end == ',' ? end + 1 : end;
+        }
+        return count;
+}
+
+/* --- nodes
+ * -------------------------------------------------------------------------------------------------------------
+ */
+
+int node_decode(const json_t *node, struct symbols *symbols, struct node_facts *ret, struct err *err)
+{
+        struct json_field root = json_field_root(node), metadata, status, allocatable, labels;
+        const char *name;
+        json_t *value;
+        int r = json_field_is_object(&root, err);
+
+        *ret = (struct node_facts){ 0 };
+        if (r < 0 || json_field_object(&root, "metadata", &metadata, err) < 0 ||
+            json_field_object(&metadata, "labels", &labels, err) < 0 ||
+            json_field_object(&root, "status", &status, err) < 0 ||
+            json_field_object(&status, "allocatable", &allocatable, err) < 0 ||
+            json_field_require(&metadata, "name", err) < 0 ||
+            json_field_string(&metadata, "name", &ret->name, err) < 0 ||
+            json_field_string(&labels, NODE_LABEL_SWITCH_DOMAIN, &ret->switch_domain, err) < 0)
+                return -EBADMSG;
+        json_object_foreach((json_t *) allocatable.value, name, value)
+        {
+                int64_t chips = 0;
+
+                if (!resource_is_extended(name) || ret->allocatable_count == ARRAY_SIZE(ret->allocatable))
+                        continue;
+                r = read_chips(&allocatable, name, &chips, err);
+                if (r < 0)
+                        return r;
+                ret->allocatable[ret->allocatable_count++] =
+                        (struct ask_item){ .resource = symbol_add(symbols, name), .chips = (uint32_t) chips };
+        }
+        return 0;
+}

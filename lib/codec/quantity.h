@@ -1,0 +1,8 @@
+/* Quantity: numbers as Kubernetes writes them ("8", "1k", "8000m", "2e3", "1Ki"). Pure. */
+#pragma once
+
+#include <stdint.h>
+
+/* quantity_parse() - the value, rounded up to a whole number (as Kubernetes' Value() does).
+ * Return: 0; -EINVAL (no quantity); -ERANGE (beyond 2^63 - 1, or below -2^63). */
+int quantity_parse(const char *text, int64_t *ret);

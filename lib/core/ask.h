@@ -1,0 +1,69 @@
+/* Ask: what one pod asks of the scheduler, with names turned into symbols. Pure data.
+ *
+ * Everything here comes from people (labels, annotations, requests) and is untrusted: counts are bounded by
+ * the decoder, unknown words have fallen back to their defaults. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define ASK_ITEMS_MAX  6     /* different resources in one pod */
+#define ASK_MODELS_MAX 12    /* accepted models */
+#define ASK_CHIPS_MAX  4096u /* of one resource in one pod */
+#define ASK_GANG_MAX   4096u /* members of a gang */
+
+enum placement {
+        PLACEMENT_DEFAULT, /* the configured one */
+        PLACEMENT_PACKED,
+        PLACEMENT_UNIFORM,
+        PLACEMENT_LARGEST_FREE,
+        PLACEMENT_FASTEST,
+        PLACEMENT_COUNT
+};
+
+struct ask_item {
+        uint32_t resource; /* symbol; 0 = a resource nobody has */
+        uint32_t chips;    /* 1..ASK_CHIPS_MAX */
+};
+
+struct ask {
+        struct ask_item items[ASK_ITEMS_MAX]; /* extended resources, chips or not: see ask_chips_only() */
+        uint32_t models[ASK_MODELS_MAX];      /* accepted models; 0 = a model nobody has */
+        uint8_t item_count;
+        uint8_t model_count; /* 0 = any model */
+        uint8_t placement;   /* enum placement */
+        bool emergency;
+        bool urgency_ignored; /* asked for by a label where that is not allowed */
+        bool preemptible;
+        bool same_group;
+        bool equal_nodes;
+        bool gated;            /* has scheduling gates: does not wait for us yet */
+        uint32_t gang_size;    /* 0 or 1 = no gang */
+        uint32_t network_mbps; /* 0 = any */
+        uint32_t batch;        /* remuda.dev/batch: weighted shards of this batch; 0 = none */
+        uint32_t deadline_sec; /* it ends so long after its start; 0 = not known */
+        uint64_t class_chips;  /* the whole job's chips, which the class rule counts */
+};
+
+const char *placement_name(enum placement placement);       /* "packed" ...; "default" */
+int placement_parse(const char *name, enum placement *ret); /* 0 or -EINVAL; "default" is not a name */
+
+/* ask_chips() - chips in all. */
+static inline uint32_t ask_chips(const struct ask *ask)
+{
+        uint32_t chips = 0;
+
+        for (size_t i = 0; i < ask->item_count; i++)
+                chips += ask->items[i].chips;
+        return chips;
+}
+
+/* ask_accepts() - is a chip of `model` (symbol, 0 = unknown) accepted? */
+static inline bool ask_accepts(const struct ask *ask, uint32_t model)
+{
+        for (size_t i = 0; i < ask->model_count; i++)
+                if (ask->models[i] == model && model != 0)
+                        return true;
+        return ask->model_count == 0;
+}

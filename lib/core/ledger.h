@@ -1,0 +1,229 @@
+/* Ledger: which pod holds how many chips of which group on which node. The one truth that decisions rest on.
+ *
+ * Fed by lib/cluster from the store (inventories, Node objects, pods) and by the extender's own binds; read
+ * by rules, score, gang, hold and victims. Level-triggered: a node's accounts are recomputed from its pods
+ * and leases whenever one of them changes, so nothing can drift. Pure but for the heap; no clock; one owner.
+ * Costs: a lookup O(1), a change O(pods on the node). */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/ask.h"
+#include "core/device.h"
+#include "core/symbol.h"
+
+#define POD_PARTS_MAX      8 /* groups that one pod's chips may be recorded in */
+#define LEDGER_JOB_BUCKETS 1024
+
+struct ledger_group {
+        uint32_t name, vendor, runtime, model, resource; /* symbols; model 0 = not known */
+        uint32_t total;
+        uint32_t usable; /* the inventory's `healthy` */
+        uint32_t held;   /* by pods */
+        uint32_t leased; /* by gangs that are not bound yet */
+        double tflops;   /* per chip; 0 = not known */
+        double measured_gflops;
+        uint64_t memory_bytes; /* per chip; 0 = not known */
+};
+
+/* What equal nodes have in common besides their groups. 0 or "" = unknown, which equals only unknown. */
+struct ledger_hardware {
+        uint32_t cores, max_mhz;
+        uint64_t memory_bytes;
+        uint32_t memory_type, network_kind; /* symbols */
+        uint64_t network_mbps;              /* of the fastest interface */
+};
+
+struct ledger_program {
+        uint32_t runtime; /* symbol */
+        char sha256[65];
+};
+
+struct ledger_node {
+        uint32_t index; /* in ledger.nodes; changes when nodes go */
+        uint32_t next;  /* index of the node that followed in the last request: a guess that makes lookups
+                           cheap */
+        bool has_inventory, has_object;
+        bool reserved;      /* pool "reserved" */
+        uint8_t node_class; /* enum node_class */
+        uint32_t pool;      /* symbol */
+        struct ledger_group *groups;
+        uint32_t group_count;
+        struct ask_item *allocatable; /* of the Node object, for when there is no inventory */
+        uint32_t allocatable_count;
+        uint32_t switch_domain;  /* symbol of the operator's label; 0 = none */
+        struct ledger_pod *pods; /* bound here and not ended, in canonical order (created, then key) */
+        struct lease_slot *slots;
+        struct hold *holds;
+        uint64_t seen_usec; /* CLOCK_REALTIME of the last sign of life; 0 = not judged */
+        struct ledger_hardware hardware;
+        struct ledger_program *programs;
+        uint32_t program_count;
+        uint32_t name_bytes;
+        char name[]; /* NUL-terminated */
+};
+
+struct pod_part {
+        uint32_t group; /* symbol */
+        uint32_t chips;
+};
+
+struct ledger_pod {
+        struct ledger_node *node; /* NULL = pending */
+        struct ledger_pod *next_on_node;
+        struct ledger_job *job; /* NULL = of no job */
+        struct ledger_pod *next_in_job;
+        struct ask ask;
+        struct pod_part parts[POD_PARTS_MAX]; /* recorded by our own bind; part_count 0 = bound by others */
+        uint8_t part_count;
+        bool assumed;                        /* bound by us, not confirmed by the store yet */
+        bool deleting;                       /* has a deletion timestamp: counts until it is gone */
+        bool ended;                          /* Succeeded or Failed: holds nothing */
+        uint64_t created_usec, started_usec; /* CLOCK_REALTIME; 0 = not known */
+        double weight;                       /* recorded share; 0 = none */
+        uint32_t batch_share;
+        const char *uid, *key, *name; /* key "namespace/name"; name points into key */
+        char text[];
+};
+
+struct lease_slot {
+        struct ledger_job *job;
+        struct ledger_node *node;
+        struct lease_slot *next_on_node, *next_in_job;
+        struct ask ask; /* of the member it is for */
+};
+
+struct ledger_job {
+        struct ledger_pod *pods;
+        struct lease_slot *slots;
+        uint64_t lease_ends_usec; /* with slots != NULL */
+        uint64_t chips;           /* of the TrainingJob; 0 = there is none */
+        uint32_t references;
+        bool has_training_job, weighted;
+        void *plan; /* of weighted shards, owned by lib/core/weighting */
+        struct ledger_job *next;
+        char key[]; /* "namespace/name" */
+};
+
+/* An older pod waits for these chips: see core/hold.h. */
+struct hold {
+        const struct ledger_pod *pod;
+        struct hold *next;
+        uint64_t start_usec; /* when it could start there; UINT64_MAX = not known */
+        uint32_t spare;      /* chips that may be free at start_usec beyond what the older pod asks for */
+};
+
+struct ledger {
+        struct symbols symbols;
+        struct ledger_node **nodes;
+        uint32_t node_count, node_capacity;
+        uint64_t *node_slots; /* hash << 32 | index + 1; open addressing */
+        uint32_t node_slot_count;
+        struct ledger_pod **pod_slots;
+        uint32_t pod_count, pod_slot_count;
+        struct ledger_job *jobs[LEDGER_JOB_BUCKETS];
+        uint8_t *chip_resource; /* by symbol: 1 = chips (the rest of the extended resources is not ours) */
+        uint32_t chip_resource_count;
+        uint64_t generation; /* grows with every change of a node, pod or lease */
+        uint32_t slot_total; /* lease slots in force */
+};
+
+/* What a Node object says of itself. Borrowed. */
+struct node_facts {
+        const char *name;
+        struct ask_item allocatable[GROUPS_MAX]; /* extended resources */
+        size_t allocatable_count;
+        const char *switch_domain; /* label remuda.dev/switch-domain; NULL = none */
+};
+
+/* What a pod object says. Borrowed. */
+struct pod_facts {
+        const char *namespace_, *name, *uid;
+        const char *node; /* NULL or "" = not bound */
+        const char *job;  /* label remuda.dev/job; NULL = none */
+        struct ask ask;
+        struct pod_part parts[POD_PARTS_MAX];
+        uint8_t part_count;
+        bool ended, deleting;
+        uint64_t created_usec, started_usec;
+        double weight;
+        uint32_t batch_share;
+};
+
+struct ledger *ledger_new(void); /* NULL when out of memory */
+void ledger_free(struct ledger *ledger);
+
+/* ledger_copy() - the same cluster again, for "what if". NULL when out of memory. */
+struct ledger *ledger_copy(const struct ledger *ledger);
+
+struct ledger_node *ledger_find_node(const struct ledger *ledger, const char *name,
+                                     size_t bytes); /* or NULL */
+struct ledger_pod *ledger_find_pod(const struct ledger *ledger, const char *namespace_, const char *name);
+struct ledger_job *ledger_find_job(const struct ledger *ledger, const char *namespace_, const char *job);
+
+/* Inventories and Node objects come and go independently; a node with neither is known to nobody, but keeps
+ * its pods. 0 or -ENOMEM. */
+int ledger_set_inventory(struct ledger *ledger, const struct inventory *inventory);
+void ledger_drop_inventory(struct ledger *ledger, const char *node);
+int ledger_set_node(struct ledger *ledger, const struct node_facts *facts);
+void ledger_drop_node(struct ledger *ledger, const char *node);
+
+/* ledger_set_pod() - the pod is new or changed. A bind of ours that the object does not show yet stands. A
+ * pod of the same name with another uid replaces it. 0 or -ENOMEM. */
+int ledger_set_pod(struct ledger *ledger, const struct pod_facts *facts);
+void ledger_drop_pod(struct ledger *ledger, const char *namespace_, const char *name);
+
+/* ledger_assume() - the pod is being bound to `node` by us, in these parts; one slot of its gang's lease is
+ * given up. ledger_forget() takes it back (the slot is lost). 0 or -ENOMEM. */
+int ledger_assume(struct ledger *ledger, struct ledger_pod *pod, struct ledger_node *node,
+                  const struct pod_part *parts, size_t part_count);
+void ledger_forget(struct ledger *ledger, struct ledger_pod *pod);
+
+/* Jobs live while a pod, a lease or a TrainingJob refers to them. ledger_hold_job() makes and refers. */
+struct ledger_job *ledger_hold_job(struct ledger *ledger, const char *namespace_, const char *job);
+void ledger_release_job(struct ledger *ledger, struct ledger_job *job);
+
+/* Leases: slots are added one by one, and go all together. */
+int ledger_add_slot(struct ledger *ledger, struct ledger_job *job, struct ledger_node *node,
+                    const struct ask *ask);
+void ledger_drop_lease(struct ledger *ledger, struct ledger_job *job);
+void ledger_drop_slot(struct ledger *ledger, struct lease_slot *slot);
+
+/* ledger_mark_chips() - `resource` counts as chips. ledger_is_chip() says whether it does. */
+void ledger_mark_chips(struct ledger *ledger, const char *resource);
+bool ledger_is_chip(const struct ledger *ledger, uint32_t resource);
+
+/* ledger_chips_only() - leave only chips in the ask; if it has none of ours, all extended resources are taken
+ * as chips (a vendor we have not heard of). */
+void ledger_chips_only(const struct ledger *ledger, struct ask *ask);
+
+/* ledger_account() - recompute held and leased of a node into `groups` (a copy of the node's groups), leaving
+ * out one pod and the slots of one job (NULL = leave out nothing). */
+void ledger_account(const struct ledger_node *node, const struct ledger_pod *without_pod,
+                    const struct ledger_job *without_job, struct ledger_group *groups);
+
+/* pod_place() - choose groups for `ask` among `groups`: the tightest one that has room, else spread over the
+ * largest; chips beyond all room are put where they are least wrong. Adds to `held` or, for a lease,
+ * `leased`. Return: the number of parts written (at most POD_PARTS_MAX are told). */
+size_t pod_place(struct ledger_group *groups, size_t group_count, const struct ask *ask, bool lease,
+                 struct pod_part *parts);
+
+static inline bool ledger_node_known(const struct ledger_node *node)
+{
+        return node->has_inventory || node->has_object;
+}
+
+/* group_free() - usable chips that no pod holds; group_open() - and no gang leases. Never below 0. */
+static inline uint32_t group_free(const struct ledger_group *group)
+{
+        return group->usable > group->held ? group->usable - group->held : 0;
+}
+
+static inline uint32_t group_open(const struct ledger_group *group)
+{
+        uint32_t taken = group->held + group->leased;
+
+        return group->usable > taken ? group->usable - taken : 0;
+}

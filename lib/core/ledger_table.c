@@ -1,0 +1,203 @@
+#include "core/ledger_table.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/cleanup.h"
+
+static void node_insert_slot(uint64_t *slots, uint32_t slot_count, uint64_t hash, uint32_t index)
+{
+        uint32_t mask = slot_count - 1, i = (uint32_t) hash & mask;
+
+        while (slots[i] != 0)
+                i = (i + 1) & mask;
+        slots[i] = (hash & 0xffffffffu) << 32 | (index + 1);
+}
+
+static int nodes_grow(struct ledger *ledger)
+{
+        uint32_t capacity = ledger->node_capacity == 0 ? 64 : ledger->node_capacity * 2;
+        struct ledger_node **nodes = realloc(ledger->nodes, capacity * sizeof(struct ledger_node *));
+        uint64_t *slots;
+
+        if (nodes == NULL)
+                return -ENOMEM;
+        ledger->nodes = nodes;
+        slots = calloc((size_t) capacity * 2, sizeof(*slots));
+        if (slots == NULL)
+                return -ENOMEM;
+        for (uint32_t i = 0; i < ledger->node_count; i++)
+                node_insert_slot(slots, capacity * 2, string_hash(nodes[i]->name, nodes[i]->name_bytes), i);
+        free(ledger->node_slots);
+        ledger->node_slots = slots;
+        ledger->node_slot_count = capacity * 2;
+        ledger->node_capacity = capacity;
+        return 0;
+}
+
+struct ledger_node *ledger_find_node(const struct ledger *ledger, const char *name, size_t bytes)
+{
+        uint64_t hash = string_hash(name, bytes);
+        uint32_t mask = ledger->node_slot_count - 1, i = (uint32_t) hash & mask;
+
+        if (ledger->node_slot_count == 0)
+                return NULL;
+        for (; ledger->node_slots[i] != 0; i = (i + 1) & mask) {
+                struct ledger_node *node;
+
+                if (ledger->node_slots[i] >> 32 != (hash & 0xffffffffu))
+                        continue;
+                node = ledger->nodes[(uint32_t) ledger->node_slots[i] - 1];
+                if (node->name_bytes == bytes && memcmp(node->name, name, bytes) == 0)
+                        return node;
+        }
+        return NULL;
+}
+
+struct ledger_node *node_find_or_add(struct ledger *ledger, const char *name)
+{
+        size_t bytes = strlen(name);
+        struct ledger_node *node = ledger_find_node(ledger, name, bytes);
+
+        if (node != NULL)
+                return node;
+        if (ledger->node_count == ledger->node_capacity && nodes_grow(ledger) < 0)
+                return NULL;
+        node = calloc(1, sizeof(*node) + bytes + 1);
+        if (node == NULL)
+                return NULL;
+        memcpy(node->name, name, bytes + 1);
+        node->name_bytes = (uint32_t) bytes;
+        node->index = ledger->node_count;
+        node->next = ledger->node_count + 1;
+        node_insert_slot(ledger->node_slots, ledger->node_slot_count, string_hash(name, bytes), node->index);
+        ledger->nodes[ledger->node_count++] = node;
+        return node;
+}
+
+/* Removal from open addressing without tombstones: entries after the hole that may move into it do. */
+static void close_node_hole(struct ledger *ledger, uint32_t hole)
+{
+        uint32_t mask = ledger->node_slot_count - 1;
+
+        for (uint32_t i = (hole + 1) & mask; ledger->node_slots[i] != 0; i = (i + 1) & mask) {
+                uint32_t home = (uint32_t) (ledger->node_slots[i] >> 32) & mask;
+
+                if (((i - home) & mask) >= ((i - hole) & mask)) {
+                        ledger->node_slots[hole] = ledger->node_slots[i];
+                        hole = i;
+                }
+        }
+        ledger->node_slots[hole] = 0;
+}
+
+static uint32_t node_slot(const struct ledger *ledger, const struct ledger_node *node)
+{
+        uint32_t mask = ledger->node_slot_count - 1;
+        uint32_t i = (uint32_t) string_hash(node->name, node->name_bytes) & mask;
+
+        while ((uint32_t) ledger->node_slots[i] != node->index + 1)
+                i = (i + 1) & mask;
+        return i;
+}
+
+void node_free(struct ledger_node *node)
+{
+        free(node->groups);
+        free(node->allocatable);
+        free(node->programs);
+        free(node);
+}
+
+void node_remove(struct ledger *ledger, struct ledger_node *node)
+{
+        struct ledger_node *last = ledger->nodes[ledger->node_count - 1];
+
+        close_node_hole(ledger, node_slot(ledger, node));
+        if (last != node) {
+                uint32_t slot = node_slot(ledger, last);
+
+                ledger->node_slots[slot] = (ledger->node_slots[slot] >> 32) << 32 | (node->index + 1);
+                last->index = node->index;
+                ledger->nodes[node->index] = last;
+        }
+        ledger->node_count--;
+        node_free(node);
+}
+
+/* --- pods ----------------------------------------------------------------------------------------------- */
+
+static uint64_t pod_hash(const char *namespace_, size_t namespace_bytes, const char *name)
+{
+        return string_hash(namespace_, namespace_bytes) * 31 + string_hash(name, strlen(name));
+}
+
+static uint64_t pod_own_hash(const struct ledger_pod *pod)
+{
+        return pod_hash(pod->key, (size_t) (pod->name - pod->key) - 1, pod->name);
+}
+
+static void pod_insert_slot(struct ledger_pod **slots, uint32_t slot_count, struct ledger_pod *pod)
+{
+        uint32_t mask = slot_count - 1, i = (uint32_t) pod_own_hash(pod) & mask;
+
+        while (slots[i] != NULL)
+                i = (i + 1) & mask;
+        slots[i] = pod;
+}
+
+int pod_insert(struct ledger *ledger, struct ledger_pod *pod)
+{
+        if (ledger->pod_count >= ledger->pod_slot_count / 2) {
+                uint32_t count = ledger->pod_slot_count == 0 ? 256 : ledger->pod_slot_count * 2;
+                struct ledger_pod **slots = calloc(count, sizeof(struct ledger_pod *));
+
+                if (slots == NULL)
+                        return -ENOMEM;
+                for (uint32_t i = 0; i < ledger->pod_slot_count; i++)
+                        if (ledger->pod_slots[i] != NULL)
+                                pod_insert_slot(slots, count, ledger->pod_slots[i]);
+                free(ledger->pod_slots);
+                ledger->pod_slots = slots;
+                ledger->pod_slot_count = count;
+        }
+        pod_insert_slot(ledger->pod_slots, ledger->pod_slot_count, pod);
+        ledger->pod_count++;
+        return 0;
+}
+
+struct ledger_pod *pod_find(const struct ledger *ledger, const char *namespace_, const char *name)
+{
+        size_t bytes = strlen(namespace_);
+        uint32_t mask = ledger->pod_slot_count - 1;
+
+        if (ledger->pod_slot_count == 0)
+                return NULL;
+        for (uint32_t i = (uint32_t) pod_hash(namespace_, bytes, name) & mask;; i = (i + 1) & mask) {
+                struct ledger_pod *pod = ledger->pod_slots[i];
+
+                if (pod == NULL ||
+                    (strcmp(pod->name, name) == 0 && strncmp(pod->key, namespace_, bytes) == 0 &&
+                     pod->key + bytes + 1 == pod->name))
+                        return pod;
+        }
+}
+
+void pod_remove(struct ledger *ledger, struct ledger_pod *pod)
+{
+        uint32_t mask = ledger->pod_slot_count - 1, hole = (uint32_t) pod_own_hash(pod) & mask;
+
+        while (ledger->pod_slots[hole] != pod)
+                hole = (hole + 1) & mask;
+        for (uint32_t i = (hole + 1) & mask; ledger->pod_slots[i] != NULL; i = (i + 1) & mask) {
+                uint32_t home = (uint32_t) pod_own_hash(ledger->pod_slots[i]) & mask;
+
+                if (((i - home) & mask) >= ((i - hole) & mask)) {
+                        ledger->pod_slots[hole] = ledger->pod_slots[i];
+                        hole = i;
+                }
+        }
+        ledger->pod_slots[hole] = NULL;
+        ledger->pod_count--;
+}

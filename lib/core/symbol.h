@@ -1,0 +1,33 @@
+/* Symbol: small numbers for strings that recur (resources, models, vendors), so that deciding compares ints.
+ *
+ * Symbol 0 is the empty string. Strings are kept until symbols_free(): use it for words whose number the
+ * cluster's hardware bounds, never for what a request says (look those up with symbol_find()). Pure but for
+ * the heap. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define SYMBOLS_MAX 65536u
+
+struct symbols {
+        char **names; /* names[symbol - 1] */
+        uint32_t count;
+        uint32_t *slots; /* open addressing; 0 = empty */
+        uint32_t slot_count;
+};
+
+void symbols_free(struct symbols *symbols); /* leaves it empty and usable */
+
+/* symbol_add() - the symbol of `name`, made if need be. Return: 0 for "", when out of memory, or when there
+ * are SYMBOLS_MAX already. */
+uint32_t symbol_add(struct symbols *symbols, const char *name);
+
+/* symbol_find() - the symbol of the first `bytes` of `name`, 0 if there is none. */
+uint32_t symbol_find(const struct symbols *symbols, const char *name, size_t bytes);
+
+/* symbol_name() - borrowed until symbols_free(); "" for 0. */
+const char *symbol_name(const struct symbols *symbols, uint32_t symbol);
+
+/* string_hash() - a fast hash of bytes (not for secrets; seeded by a constant, collisions cost time only). */
+uint64_t string_hash(const void *bytes, size_t size_bytes);

@@ -1,0 +1,49 @@
+/* Extender: the scheduler extender as one object on a loop: its cluster, its HTTP doors, its metrics.
+ *
+ * `remuda-extender` owns one; so does `remuda-agent --extender ADDR:PORT`, in the agent's process. It listens
+ * as soon as it exists, answers /readyz with 503 until the first complete lists are in, and never blocks. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <systemd/sd-event.h>
+
+#include "core/err.h"
+#include "core/options.h"
+
+struct extender;
+
+/* The command line of remuda-extender; extender_options_default() fills it in, options.c owns the table. */
+struct extender_options {
+        const char *store;  /* "dir:PATH" or "kubernetes" */
+        const char *listen; /* "127.0.0.1:9520"; port 0 = any */
+        const char *kubeconfig;
+        const char *config; /* FILE */
+        const char *tls_cert, *tls_key, *client_ca;
+        const char *placement; /* default placement */
+        const char *overflow;
+        const char *emergency_namespaces; /* "a,b" or "*" */
+        const char *programs;             /* program table */
+        const char *identity;             /* leader election; NULL = host name and process */
+        const char *leader_namespace;
+        bool lend_reserve, leader_elect, no_evict, fail_open;
+        unsigned stale_after_sec, lease_seconds, body_max_mib, cache_limit_sec, eviction_grace_sec;
+
+        /* not on the command line */
+        void (*log)(void *userdata, int priority, const char *event, const char *text); /* may be NULL */
+        void *log_userdata;
+};
+
+extern const struct option_program extender_program;
+
+void extender_options_default(struct extender_options *options);
+
+/* extender_new() - open the store, listen, and serve on `loop`. Options are borrowed and outlive the
+ * extender. Return: 0; -EINVAL (an option or the configuration file, *err says which), or what store_open()
+ * and http_server_new() say. */
+int extender_new(sd_event *loop, const struct extender_options *options, struct extender **ret,
+                 struct err *err);
+void extender_free(struct extender *extender); /* accepts NULL */
+
+const char *extender_address(const struct extender *extender); /* "127.0.0.1:41234", borrowed */
+bool extender_is_ready(const struct extender *extender);
