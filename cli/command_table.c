@@ -2,6 +2,9 @@
 
 #include <stddef.h>
 
+#include "cli/commands.h"
+
 const struct command commands[] = {
+        { "plan", "exact plans: shards, segments, splits, launch lines", command_plan },
         { NULL, NULL, NULL },
 };

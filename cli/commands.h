@@ -1,0 +1,4 @@
+/* Commands: one function a file; the rows are in command_table.c. As struct command's run(). */
+#pragma once
+
+int command_plan(int argc, char **argv);
