@@ -41,8 +41,9 @@ int err_wrap(struct err *err, int code, const char *fmt, ...)
         va_start(ap, fmt);
         n = vsnprintf(err->msg, sizeof(err->msg), fmt, ap);
         va_end(ap);
-        if (n >= 0 && (size_t) n < sizeof(err->msg) && inner[0] != '\0')
-                (void) snprintf(err->msg + n, sizeof(err->msg) - (size_t) n, ": %s", inner);
+        if (n >= 0 && (size_t) n + 2 < sizeof(err->msg) && inner[0] != '\0')
+                (void) snprintf(err->msg + n, sizeof(err->msg) - (size_t) n, ": %.*s",
+                                (int) (sizeof(err->msg) - (size_t) n - 3), inner);
         one_line(err->msg);
         return code;
 }

@@ -1,0 +1,76 @@
+/* Agent: the state of remuda-agent and the way of everything through it:
+ *
+ *      tree changed, or a look is due -> scan (discover, judge) -> told -> kubelet, HTTP, store, events
+ *
+ * One struct, one loop, no threads. Parts get the struct and touch what is theirs. */
+#pragma once
+
+#include <jansson.h>
+#include <systemd/sd-event.h>
+
+#include "agent/judge.h"
+#include "agent/log.h"
+#include "agent/options.h"
+#include "agent/state_file.h"
+#include "codec/agent_config.h"
+#include "codec/metrics_text.h"
+#include "core/device.h"
+#include "discovery/discovery.h"
+#include "io/http_server.h"
+#include "io/store.h"
+#include "io/tree.h"
+
+struct kernel_log;
+struct report;
+struct watch;
+
+struct agent {
+        const struct agent_options *options;
+        char node[254];
+        sd_event *loop;
+        struct log log;
+        uint64_t started_usec; /* CLOCK_MONOTONIC */
+
+        struct agent_config config;
+        struct discovery_options *discovery; /* what the configuration adds */
+
+        struct tree *tree; /* NULL while it cannot be opened */
+        uint64_t tree_dev, tree_ino;
+        struct watch *watch;
+        struct judge judge;
+        struct inventory told; /* what everyone is told */
+        char *told_json;       /* and its text; NULL before the first scan */
+        size_t told_json_bytes;
+        sd_event_source *scan_timer;
+
+        struct kernel_log *kernel_log; /* NULL = there is none to read */
+        sd_event_source *kernel_timer;
+        bool kernel_faults;    /* some are not judged yet */
+        char boot_id[40];      /* of this host, whatever the tree says: the state file's clock is its own */
+        char state_path[1024]; /* "" = nothing is remembered */
+        struct state state;    /* as it was at the start */
+        uint64_t state_hash;   /* of what the file holds */
+        uint64_t state_retry_usec;
+
+        struct report *report;
+        struct http_server *http;
+        sd_event_source *config_signal, *config_watch;
+        int config_fd; /* inotify; -1 = none */
+
+        uint64_t scans_total, scan_failures_total, reloads_total, reload_failures_total;
+        struct histogram scan_seconds;
+        char scan_trouble[256]; /* why the last scan failed; "" */
+};
+
+/* agent_new() - everything is set up and the first scan is done. @options: borrowed for the agent's life. */
+int agent_new(sd_event *loop, const struct agent_options *options, struct agent **ret, struct err *err);
+void agent_free(struct agent *agent); /* accepts NULL */
+
+/* agent_scan() - look at everything now and tell what is new. @why: for the log */
+void agent_scan(struct agent *agent, const char *why);
+
+/* agent_clear() - an operator's word about a device. 0 or -ENOENT. */
+int agent_clear(struct agent *agent, const char *id);
+
+/* agent_dry_run() - one scan, printed as JSON; nothing is written anywhere. */
+int agent_dry_run(const struct agent_options *options, struct err *err);

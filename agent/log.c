@@ -1,0 +1,76 @@
+#include "agent/log.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static const char *const priority_names[] = { "emergency", "alert",  "critical", "error",
+                                              "warning",   "notice", "info",     "debug" };
+
+void log_init(struct log *log)
+{
+        memset(log, 0, sizeof(*log));
+        log->journal = getenv("JOURNAL_STREAM") != NULL;
+}
+
+static void write_line(const struct log *log, int priority, const char *event, const char *text)
+{
+        if (log->journal)
+                fprintf(stderr, "<%d>event=%s %s\n", priority, event, text);
+        else
+                fprintf(stderr, "level=%s event=%s %s\n", priority_names[priority & 7], event, text);
+}
+
+static struct log_rate *rate_of(struct log *log, const char *event)
+{
+        for (size_t i = 0; i < LOG_EVENTS - 1; i++) {
+                struct log_rate *rate = &log->rates[i];
+
+                if (rate->event == NULL)
+                        rate->event = event;
+                if (rate->event == event || strcmp(rate->event, event) == 0)
+                        return rate;
+        }
+        return &log->rates[LOG_EVENTS - 1]; /* the rest share one */
+}
+
+static bool may_write(struct log *log, const char *event)
+{
+        struct log_rate *rate = rate_of(log, event);
+        struct timespec now = { 0 };
+        char text[64];
+
+        (void) clock_gettime(CLOCK_MONOTONIC, &now);
+        if (rate->second != (uint64_t) now.tv_sec) {
+                if (rate->dropped > 0) {
+                        (void) snprintf(text, sizeof(text), "dropped=%u", rate->dropped);
+                        write_line(log, LOG_WARNING, event, text);
+                }
+                rate->second = (uint64_t) now.tv_sec;
+                rate->lines = rate->dropped = 0;
+        }
+        if (rate->lines >= LOG_BURST) {
+                rate->dropped++;
+                return false;
+        }
+        rate->lines++;
+        return true;
+}
+
+void log_line(struct log *log, int priority, const char *event, const char *fmt, ...)
+{
+        char text[1024];
+        va_list ap;
+
+        if (!may_write(log, event))
+                return;
+        va_start(ap, fmt);
+        (void) vsnprintf(text, sizeof(text), fmt, ap);
+        va_end(ap);
+        for (char *s = text; *s != '\0'; s++)
+                if ((unsigned char) *s < 0x20 || *s == 0x7f)
+                        *s = '?'; /* what is quoted cannot forge a line */
+        write_line(log, priority, event, text);
+}

@@ -1,0 +1,220 @@
+#include "agent/report.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/agent.h"
+#include "codec/inventory_json.h"
+#include "core/text.h"
+#include "io/loop.h"
+
+#define WRITE_PERIOD_USEC UINT64_C(1000000)
+#define RETRY_USEC        UINT64_C(5000000)
+#define TOUCH_USEC        UINT64_C(10000000)
+#define EVENT_USEC        UINT64_C(300000000)
+#define EVENTS_REMEMBERED 256
+
+struct remembered {
+        char device[DEVICE_ID_BYTES];
+        char reason[64];
+        uint64_t usec; /* CLOCK_MONOTONIC; 0 = free */
+};
+
+struct report {
+        struct agent *agent;
+        struct store *store; /* NULL = none */
+        sd_event_source *write_timer, *touch_timer;
+        bool writing, due; /* due: told is newer than what was written */
+        uint64_t last_write_usec;
+        struct report_status status;
+        struct remembered remembered[EVENTS_REMEMBERED];
+};
+
+static void on_write_timer(void *userdata);
+
+static void arm(struct report *r, uint64_t delay_usec)
+{
+        if (r->write_timer == NULL)
+                (void) loop_after(r->agent->loop, delay_usec, on_write_timer, r, &r->write_timer);
+}
+
+static void on_written(void *userdata, int result, const char *sentence)
+{
+        struct report *r = userdata;
+
+        r->writing = false;
+        if (result == -ECANCELED)
+                return; /* the store is being closed */
+        if (result < 0) {
+                r->status.failures_total++;
+                (void) text_copy(r->status.trouble, sizeof(r->status.trouble), sentence);
+                log_line(&r->agent->log, LOG_WARNING, "store", "write=failed retry_s=%d error=\"%s\"",
+                         (int) (RETRY_USEC / 1000000), sentence);
+                r->due = true;
+                arm(r, RETRY_USEC);
+                return;
+        }
+        r->status.writes_total++;
+        r->status.trouble[0] = '\0';
+        if (r->due)
+                arm(r, WRITE_PERIOD_USEC);
+}
+
+static void write_now(struct report *r)
+{
+        json_t *object;
+
+        if (r->writing || r->agent->told_json == NULL)
+                return; /* on_written() goes on */
+        object = inventory_encode(&r->agent->told);
+        if (object == NULL)
+                return;
+        r->due = false;
+        r->writing = true;
+        r->last_write_usec = loop_now_usec(r->agent->loop);
+        store_put(r->store, STORE_INVENTORY, NULL, r->agent->node, object, on_written, r);
+        json_decref(object);
+}
+
+static void on_write_timer(void *userdata)
+{
+        struct report *r = userdata;
+
+        r->write_timer = sd_event_source_unref(r->write_timer);
+        if (r->due)
+                write_now(r);
+}
+
+void report_changed(struct report *r)
+{
+        uint64_t now = loop_now_usec(r->agent->loop), since = now - r->last_write_usec;
+
+        if (r->store == NULL)
+                return;
+        r->due = true;
+        if (r->writing || r->write_timer != NULL)
+                return;
+        if (r->last_write_usec == 0 || since >= WRITE_PERIOD_USEC)
+                write_now(r);
+        else
+                arm(r, WRITE_PERIOD_USEC - since);
+}
+
+static void on_touch(void *userdata)
+{
+        struct report *r = userdata;
+
+        if (!r->due && !r->writing && r->status.writes_total > 0 &&
+            store_touch(r->store, r->agent->node) < 0) {
+                r->due = true; /* somebody took the file away */
+                write_now(r);
+        }
+}
+
+static void on_trouble(void *userdata, enum store_kind kind, const char *sentence)
+{
+        struct report *r = userdata;
+
+        (void) kind;
+        log_line(&r->agent->log, LOG_WARNING, "store", "trouble=\"%s\"", sentence);
+}
+
+int report_new(struct agent *agent, struct report **ret, struct err *err)
+{
+        struct report *r = calloc(1, sizeof(*r));
+        const struct store_options options = { .spec = agent->options->store,
+                                               .kubeconfig = agent->options->kubeconfig,
+                                               .trouble = on_trouble,
+                                               .userdata = r };
+        int result;
+
+        if (r == NULL)
+                return err_set(err, -ENOMEM, "no memory for the report");
+        r->agent = agent;
+        *ret = r;
+        if (strcmp(agent->options->store, "none") == 0)
+                return 0;
+        result = store_open(agent->loop, &options, &r->store, err);
+        if (result < 0)
+                return err_wrap(err, result, "--store %s", agent->options->store);
+        r->status.enabled = true;
+        result = loop_every(agent->loop, TOUCH_USEC, TOUCH_USEC, on_touch, r, &r->touch_timer);
+        return result < 0 ? err_set(err, result, "no timer for the store") : 0;
+}
+
+void report_free(struct report *r)
+{
+        if (r == NULL)
+                return;
+        (void) sd_event_source_unref(r->write_timer);
+        (void) sd_event_source_unref(r->touch_timer);
+        store_close(r->store);
+        free(r);
+}
+
+/* Was the same said about the same device a short while ago? Otherwise it is remembered from now on. */
+static bool is_repeated(struct report *r, const char *device, const char *reason)
+{
+        uint64_t now = loop_now_usec(r->agent->loop);
+        struct remembered *oldest = &r->remembered[0];
+
+        for (size_t i = 0; i < EVENTS_REMEMBERED; i++) {
+                struct remembered *m = &r->remembered[i];
+
+                if (m->usec != 0 && strcmp(m->device, device) == 0 && strcmp(m->reason, reason) == 0) {
+                        if (now - m->usec < EVENT_USEC)
+                                return true;
+                        oldest = m;
+                        break;
+                }
+                if (m->usec < oldest->usec)
+                        oldest = m;
+        }
+        (void) text_copy(oldest->device, sizeof(oldest->device), device);
+        (void) text_copy(oldest->reason, sizeof(oldest->reason), reason);
+        oldest->usec = now;
+        return false;
+}
+
+void report_event(struct report *r, const char *type, const char *reason, const char *device, const char *fmt,
+                  ...)
+{
+        char sentence[512], message[640];
+        va_list ap;
+
+        if (is_repeated(r, device != NULL ? device : "", reason))
+                return;
+        va_start(ap, fmt);
+        (void) vsnprintf(sentence, sizeof(sentence), fmt, ap);
+        va_end(ap);
+        if (device != NULL)
+                (void) text_format(message, sizeof(message), "device %s: %s", device, sentence);
+        else
+                (void) text_copy(message, sizeof(message), sentence);
+        r->status.events_total++;
+        log_line(&r->agent->log, type[0] == 'W' ? LOG_WARNING : LOG_INFO, "event", "reason=%s message=\"%s\"",
+                 reason, message);
+        if (r->store != NULL) {
+                const struct store_event event = { .object_kind = "NodeAccelerators",
+                                                   .name = r->agent->node,
+                                                   .type = type,
+                                                   .reason = reason,
+                                                   .message = message };
+
+                store_event(r->store, &event);
+        }
+}
+
+void report_status(const struct report *r, struct report_status *ret)
+{
+        *ret = r->status;
+        ret->in_step = r->store == NULL || (!r->due && !r->writing);
+}
+
+struct store *report_store(const struct report *r)
+{
+        return r->store;
+}

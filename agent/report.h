@@ -1,0 +1,31 @@
+/* Report: what was told goes into the store: the inventory, when it changed and at most once a second; its
+ * file's time every ten seconds (a dir: store); events, at most one of a reason about a device in five
+ * minutes. A store that fails is tried again; nothing waits for it. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/err.h"
+
+struct agent;
+struct report;
+
+int report_new(struct agent *agent, struct report **ret, struct err *err);
+void report_free(struct report *report); /* accepts NULL */
+
+/* report_changed() - agent->told is new. */
+void report_changed(struct report *report);
+
+/* report_event() - about a device, or about the node when `device` is NULL.
+ * @type: "Normal" or "Warning"; @reason: CamelCase literal */
+void report_event(struct report *report, const char *type, const char *reason, const char *device,
+                  const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+
+struct report_status {
+        bool enabled, in_step; /* in_step: what was told last is in the store */
+        uint64_t writes_total, failures_total, events_total;
+        char trouble[200];
+};
+void report_status(const struct report *report, struct report_status *ret);
+struct store *report_store(const struct report *report); /* NULL = none */

@@ -1,0 +1,41 @@
+/* State file: the faults that must not be forgotten by a restart. JSON, replaced by rename after a sync, so
+ * that it is whole or not there; one that cannot be read whole is discarded.
+ *
+ * Only what is not plainly healthy is written, and the file is made when there is something to remember. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/judge.h"
+#include "core/err.h"
+
+#define STATE_FILE_MAX_BYTES ((size_t) 4 << 20)
+
+struct state_device {
+        char id[DEVICE_ID_BYTES];
+        struct health health;
+        uint64_t since_usec;
+};
+
+struct state {
+        char boot_id[40];
+        uint64_t generation;
+        uint64_t kernel_sequence;
+        struct state_device *devices;
+        size_t device_count;
+};
+
+/* state_load() - Return: 0; -ENOENT; -EBADMSG and a sentence (the file is of no use). @ret is empty then. */
+int state_load(const char *path, struct state *ret, struct err *err);
+void state_free(struct state *state); /* accepts NULL */
+const struct state_device *state_find(const struct state *state, const char *id);
+
+/* state_save() - of every record whose past matters; when there are none and there is no file, none is made.
+ */
+int state_save(const char *path, const struct judge *judge, const char *boot_id, uint64_t generation,
+               uint64_t kernel_sequence, struct err *err);
+
+/* state_hash() - changes exactly when the file should be written again (times apart). */
+uint64_t state_hash(const struct judge *judge);
