@@ -5,6 +5,8 @@
 #include "cli/commands.h"
 
 const struct command commands[] = {
+        { "devices", "the accelerators and CPU groups of a machine", command_devices },
+        { "machine", "record a machine as one text file, or expand a record", command_machine },
         { "plan", "exact plans: shards, segments, splits, launch lines", command_plan },
         { NULL, NULL, NULL },
 };

@@ -1,4 +1,6 @@
 /* Commands: one function a file; the rows are in command_table.c. As struct command's run(). */
 #pragma once
 
+int command_devices(int argc, char **argv);
+int command_machine(int argc, char **argv);
 int command_plan(int argc, char **argv);

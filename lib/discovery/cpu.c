@@ -179,7 +179,7 @@ static int add_cpu_groups(struct scan *scan, const struct cpus *cpus)
         for (size_t i = 0; i < cpus->node_count; i++) {
                 struct device device = { .numa = cpus->sockets ? -1 : (int) cpus->nodes[i],
                                          .index = (unsigned) i };
-                struct placement placement = { .order = (int) cpus->nodes[i] };
+                struct placement placement = { .grouped = true, .order = (int) cpus->nodes[i] };
                 char path[96];
                 int r;
 
@@ -249,7 +249,7 @@ static int add_core_group(struct scan *scan, const struct cpus *cpus, size_t i, 
         unsigned number = per_chip > 0 ? (unsigned) i : cpus->nodes[i],
                  chip = per_chip > 0 ? number / per_chip : 0;
         struct device device = { .numa = per_chip > 0 ? -1 : (int) number, .index = (unsigned) i };
-        struct placement placement = { .order = (int) chip };
+        struct placement placement = { .grouped = true, .order = (int) chip };
         const char *model = scan->inventory->hardware.cpu_model;
         size_t count = per_chip > 0 ? cpus->online_count : cpus->node_count;
 
@@ -267,7 +267,6 @@ static int add_core_group(struct scan *scan, const struct cpus *cpus, size_t i, 
         (void) text_copy(placement.fabric, sizeof(placement.fabric), "core-groups");
         (void) text_copy(placement.source, sizeof(placement.source), per_chip > 0 ? "rule" : "sysfs");
         (void) text_format(placement.key, sizeof(placement.key), "chip%u", chip);
-        (void) text_copy(placement.family, sizeof(placement.family), per_chip > 0 ? model : "");
         placement.tflops_fp16 = per_chip == 6 ? 9.2 : 0;
         placement.tflops_fp32 = per_chip == 4 ? 0.765 : per_chip == 6 ? 2.3 : 0;
         return scan_add(scan, &device, &placement);

@@ -50,14 +50,22 @@ int discover(const struct tree *tree, const struct discovery_options *options, s
         scan.has_dev = tree_kind(tree, "dev") == TREE_DIRECTORY;
         read_boot_id(tree, &inventory);
         scan_hardware(&scan);
-        r = scan_cpus(&scan, err);
+        r = scan_accelerators(&scan, err);
         if (r == 0)
+                r = scan_cpus(&scan, err);
+        if (r == 0)
+                r = scan_sort(&scan, err);
+        if (r == 0) {
+                scan_identities(&scan);
+                scan_fabrics(&scan);
                 r = scan_groups(&scan, err);
+        }
         if (r == 0 && tree_exhausted(tree))
                 r = err_set(err, -E2BIG, "'%s' is larger than any machine: refused after looking at %d files",
                             tree_root(tree), DISCOVERY_OPERATIONS);
         tree_budget(tree, UINT64_MAX);
         free(scan.placements);
+        pci_free(&scan.pci);
         if (r < 0) {
                 inventory_free(&inventory);
                 return r;

@@ -43,12 +43,26 @@ static void slug(const char *vendor, const char *family, char *ret, size_t ret_b
         ret[length] = '\0';
 }
 
+/* What of a model goes into the name: "H100-SXM5-80GB" -> "h100"; all of a short or unknown one; nothing of a
+ * CPU's, which is a sentence. */
+static void family(const struct device_group *group, char *ret, size_t ret_bytes)
+{
+        size_t length = strcspn(group->model, "-");
+
+        if (strcmp(group->vendor, "cpu") == 0 || strlen(group->model) > 40)
+                length = 0;
+        else if (length < 3) /* "BI-V100", "n" */
+                length = strlen(group->model);
+        (void) text_format(ret, ret_bytes, "%.*s", (int) length, group->model);
+}
+
 static void name_group(const struct scan *scan, const struct placement *placement, struct device_group *group)
 {
-        char base[DEVICE_GROUP_BYTES - 8], name[DEVICE_GROUP_BYTES];
+        char base[DEVICE_GROUP_BYTES - 8], name[DEVICE_GROUP_BYTES], model[DEVICE_MODEL_BYTES];
         unsigned number = placement->order >= 0 ? (unsigned) placement->order : 0;
 
-        slug(group->vendor, placement->family, base, sizeof(base));
+        family(group, model, sizeof(model));
+        slug(group->vendor, model, base, sizeof(base));
         do
                 (void) text_format(name, sizeof(name), "%s-%u", base, number++);
         while (inventory_find_group(scan->inventory, name) != NULL);
@@ -99,11 +113,39 @@ static int add_group(struct scan *scan, size_t first, struct err *err)
         return 0;
 }
 
-/* A device stays out of groups when something was decided about it before: Assigned, Excluded, DuplicateId.
- */
-static bool grouped(const struct scan *scan, size_t i)
+struct pair {
+        struct device device;
+        struct placement placement;
+};
+
+static int by_index(const void *a, const void *b)
 {
-        return scan->placements[i].fabric[0] != '\0';
+        const struct pair *x = a, *y = b;
+
+        return x->device.index < y->device.index ? -1 : x->device.index > y->device.index;
+}
+
+/* Within each vendor's run of devices: by index. */
+int scan_sort(struct scan *scan, struct err *err)
+{
+        struct inventory *inventory = scan->inventory;
+        CLEANUP(free_p) struct pair *pairs = calloc(inventory->device_count + 1, sizeof(*pairs));
+
+        if (pairs == NULL)
+                return err_set(err, -ENOMEM, "no memory for discovery");
+        for (size_t i = 0; i < inventory->device_count; i++)
+                pairs[i] = (struct pair){ inventory->devices[i], scan->placements[i] };
+        for (size_t begin = 0, end; begin < inventory->device_count; begin = end) {
+                for (end = begin + 1; end < inventory->device_count; end++)
+                        if (strcmp(pairs[end].device.vendor, pairs[begin].device.vendor) != 0)
+                                break;
+                qsort(pairs + begin, end - begin, sizeof(*pairs), by_index);
+        }
+        for (size_t i = 0; i < inventory->device_count; i++) {
+                inventory->devices[i] = pairs[i].device;
+                scan->placements[i] = pairs[i].placement;
+        }
+        return 0;
 }
 
 int scan_groups(struct scan *scan, struct err *err)
@@ -114,9 +156,9 @@ int scan_groups(struct scan *scan, struct err *err)
                 struct device *device = &inventory->devices[i];
                 size_t same = 0;
 
-                if (!grouped(scan, i))
+                if (!scan->placements[i].grouped)
                         continue;
-                while (same < i && !(grouped(scan, same) && together(scan, same, i)))
+                while (same < i && !(scan->placements[same].grouped && together(scan, same, i)))
                         same++;
                 if (same == i) {
                         int r = add_group(scan, i, err);

@@ -2,17 +2,21 @@
 #pragma once
 
 #include "discovery/discovery.h"
+#include "discovery/kfd.h"
+#include "discovery/pci.h"
 
-/* Where a device stands in its vendor's fabric, beside inventory->devices[i]: same vendor, model, partition
- * kind, fabric and key = same group. */
+/* Where a device stands in its vendor's fabric, beside inventory->devices[i]: same vendor, model, resource,
+ * fabric and key = same group. */
 struct placement {
-        char fabric[24];
+        bool grouped;    /* false: Assigned, Excluded, DuplicateId */
+        char fabric[24]; /* "" = decided from root_port and the NUMA node, see scan_fabrics() */
         char source[24];
         char key[64];
-        int order;        /* number the group would like to bear; -1 = none */
-        char runtime[16]; /* of the group */
+        int order;          /* number the group would like to bear; -1 = none */
+        bool needs_company; /* the fabric means something only with at least two devices */
+        char root_port[96]; /* of the PCI function, where a switch lies below it */
+        char runtime[16];   /* of the group */
         char resource[DEVICE_RESOURCE_BYTES];
-        char family[32]; /* of the group's name: "h100" */
         double tflops_bf16, tflops_fp16, tflops_fp32;
 };
 
@@ -21,15 +25,29 @@ struct scan {
         const struct discovery_options *options;
         struct inventory *inventory;
         struct placement *placements; /* as many as inventory->devices */
-        bool has_dev;                 /* the tree has dev/: device nodes are checked */
+        struct pci pci;
+        struct kfd kfd;
+        bool has_dev; /* the tree has dev/: device nodes are checked */
 };
 
 /* scan_add() - a device and its placement. Return: 0; -ENOMEM also past DEVICES_MAX. */
 int scan_add(struct scan *scan, const struct device *device, const struct placement *placement);
 
-/* scan_groups() - from placements to groups, names and counts. */
-int scan_groups(struct scan *scan, struct err *err);
+/* scan_accelerators() - every vendor row, the operator's vendors, and what nobody claimed. */
+int scan_accelerators(struct scan *scan, struct err *err);
 
 /* scan_cpus() - CPU groups, or Sunway core groups. scan_hardware() - what else the cluster must know. */
 int scan_cpus(struct scan *scan, struct err *err);
 void scan_hardware(struct scan *scan);
+
+/* scan_identities() - duplicates and exclusions leave their groups. */
+void scan_identities(struct scan *scan);
+
+/* scan_fabrics() - PCIe switch or NUMA node for the devices whose vendor's row knows no better. */
+void scan_fabrics(struct scan *scan);
+
+/* scan_sort() - the devices of each vendor in order of their index. */
+int scan_sort(struct scan *scan, struct err *err);
+
+/* scan_groups() - from placements to groups, names and counts. */
+int scan_groups(struct scan *scan, struct err *err);

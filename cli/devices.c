@@ -1,0 +1,296 @@
+/* remuda devices: what this machine, a directory tree or a recorded machine has. */
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/commands.h"
+#include "cli/open_tree.h"
+#include "cli/table.h"
+#include "codec/inventory_json.h"
+#include "codec/yaml_json.h"
+#include "core/cleanup.h"
+#include "core/exit_code.h"
+#include "core/text.h"
+#include "discovery/discovery.h"
+
+enum format { FORMAT_TABLE, FORMAT_WIDE, FORMAT_JSON, FORMAT_YAML };
+
+struct devices_options {
+        const char *root, *machine;
+        enum format format;
+};
+
+static void print_help(FILE *out)
+{
+        fputs("usage: remuda devices [--root DIR | --machine FILE] [-o table|wide|json|yaml]\n"
+              "\n"
+              "Shows the accelerators and CPU groups of this machine, of a directory that holds sys/ (and "
+              "proc/,\n"
+              "dev/), or of a recorded machine (`remuda machine record`).\n"
+              "\n"
+              "  --root DIR      look at DIR instead of /\n"
+              "  --machine FILE  look at a recorded machine\n"
+              "  -o FORMAT       table (default), wide, json or yaml\n",
+              out);
+}
+
+static int parse_format(const char *text, enum format *ret)
+{
+        static const char *const names[] = { "table", "wide", "json", "yaml" };
+
+        for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+                if (strcmp(names[i], text) == 0) {
+                        *ret = (enum format) i;
+                        return 0;
+                }
+        return -EINVAL;
+}
+
+/* Return: -1 to go on, or an exit code. */
+static int parse_arguments(int argc, char **argv, struct devices_options *options)
+{
+        static const struct option longs[] = {
+                { "root", required_argument, NULL, 'r' },
+                { "machine", required_argument, NULL, 'm' },
+                { "output", required_argument, NULL, 'o' },
+                { "help", no_argument, NULL, 'h' },
+                { NULL, 0, NULL, 0 },
+        };
+        int c;
+
+        optind = 1;
+        while ((c = getopt_long(argc, argv, "o:h", longs, NULL)) != -1) {
+                switch (c) {
+                case 'r':
+                        options->root = optarg;
+                        break;
+                case 'm':
+                        options->machine = optarg;
+                        break;
+                case 'o':
+                        if (parse_format(optarg, &options->format) == 0)
+                                break;
+                        fprintf(stderr, "remuda devices: -o takes table, wide, json or yaml, not '%s'\n",
+                                optarg);
+                        return EXIT_USAGE;
+                case 'h':
+                        print_help(stdout);
+                        return EXIT_DONE;
+                default:
+                        fputs("`remuda devices --help` says what it takes\n", stderr);
+                        return EXIT_USAGE;
+                }
+        }
+        if (optind < argc) {
+                fprintf(stderr, "remuda devices: unexpected argument '%s'\n", argv[optind]);
+                return EXIT_USAGE;
+        }
+        if (options->root != NULL && options->machine != NULL) {
+                fputs("remuda devices: --root and --machine exclude each other\n", stderr);
+                return EXIT_USAGE;
+        }
+        return -1;
+}
+
+/* --- tables
+ * ---------------------------------------------------------------------------------------------------- */
+
+static enum table_colour colour_of(enum device_health health)
+{
+        switch (health) {
+        case HEALTH_HEALTHY:
+                return TABLE_GOOD;
+        case HEALTH_UNHEALTHY:
+        case HEALTH_QUARANTINED:
+                return TABLE_BAD;
+        default:
+                return TABLE_WARN;
+        }
+}
+
+static void format_memory(uint64_t bytes, char *ret, size_t ret_bytes)
+{
+        ret[0] = '\0';
+        if (bytes > 0)
+                (void) text_format(ret, ret_bytes, "%.0f GiB", (double) bytes / (double) (1 << 30));
+}
+
+static void format_rate(double tflops, char *ret, size_t ret_bytes)
+{
+        ret[0] = '\0';
+        if (tflops > 0)
+                (void) text_format(ret, ret_bytes, "%g", tflops);
+}
+
+static int print_groups(const struct inventory *inventory, bool wide, bool colour)
+{
+        static const char *const plain[] = { "GROUP",  "MODEL",  "HEALTHY",  "FREE",
+                                             "MEMORY", "FABRIC", "RESOURCE", NULL };
+        static const char *const more[] = { "GROUP",    "VENDOR",   "RUNTIME", "MODEL",  "HEALTHY",
+                                            "FREE",     "MEMORY",   "FABRIC",  "SOURCE", "BF16",
+                                            "MEASURED", "RESOURCE", NULL };
+        CLEANUP(table_free) struct table table = { 0 };
+        char text[48];
+
+        table_begin(&table, wide ? more : plain);
+        for (size_t i = 0; i < inventory->group_count; i++) {
+                const struct device_group *group = &inventory->groups[i];
+
+                table_add(&table, TABLE_PLAIN, "%s", group->name);
+                if (wide) {
+                        table_add(&table, TABLE_PLAIN, "%s", group->vendor);
+                        table_add(&table, TABLE_PLAIN, "%s", group->runtime);
+                }
+                table_add(&table, TABLE_PLAIN, "%s", group->model);
+                table_add(&table, group->healthy == group->total ? TABLE_GOOD : TABLE_WARN, "%u of %u",
+                          group->healthy, group->total);
+                table_add(&table, TABLE_PLAIN, "%u", group->free);
+                format_memory(group->memory_bytes, text, sizeof(text));
+                table_add(&table, TABLE_PLAIN, "%s", text);
+                table_add(&table, TABLE_PLAIN, "%s", group->fabric);
+                if (wide) {
+                        table_add(&table, TABLE_FAINT, "%s", group->fabric_source);
+                        format_rate(group->tflops_bf16, text, sizeof(text));
+                        table_add(&table, TABLE_PLAIN, "%s", text);
+                        format_rate(group->measured_gflops, text, sizeof(text));
+                        table_add(&table, TABLE_PLAIN, "%s", text);
+                }
+                table_add(&table, TABLE_PLAIN, "%s", group->resource);
+        }
+        return table_print(&table, colour, stdout);
+}
+
+static void add_device_row(struct table *table, const struct device *device, bool wide)
+{
+        char nodes[DEVICE_NODES_MAX * DEVICE_NODE_BYTES + DEVICE_NODES_MAX] = "";
+
+        table_add(table, TABLE_PLAIN, "%s", device->id);
+        table_add(table, device->group[0] != '\0' ? TABLE_PLAIN : TABLE_FAINT, "%s", device->group);
+        if (wide)
+                table_add(table, TABLE_PLAIN, "%u", device->index);
+        table_add(table, TABLE_PLAIN, "%s", device->pci);
+        if (wide)
+                table_add(table, TABLE_PLAIN, "%s", device->partition);
+        if (device->numa >= 0)
+                table_add(table, TABLE_PLAIN, "%d", device->numa);
+        else
+                table_add(table, TABLE_PLAIN, "%s", "");
+        table_add(table, colour_of(device->health), "%s", device_health_name(device->health));
+        table_add(table, TABLE_PLAIN, "%s", device->reason);
+        if (!wide)
+                return;
+        for (size_t i = 0; i < device->node_count; i++)
+                (void) text_format(nodes + strlen(nodes), sizeof(nodes) - strlen(nodes), "%s%s",
+                                   i > 0 ? "," : "", device->nodes[i]);
+        table_add(table, TABLE_PLAIN, "%s", nodes);
+        table_add(table, TABLE_FAINT, "%s", device->message);
+}
+
+static int print_devices(const struct inventory *inventory, bool wide, bool colour)
+{
+        static const char *const plain[] = { "DEVICE", "GROUP", "PCI", "NUMA", "HEALTH", "REASON", NULL };
+        static const char *const more[] = { "DEVICE", "GROUP",  "INDEX", "PCI",     "PARTITION", "NUMA",
+                                            "HEALTH", "REASON", "NODES", "MESSAGE", NULL };
+        CLEANUP(table_free) struct table table = { 0 };
+
+        table_begin(&table, wide ? more : plain);
+        for (size_t i = 0; i < inventory->device_count; i++)
+                add_device_row(&table, &inventory->devices[i], wide);
+        return table_print(&table, colour, stdout);
+}
+
+static int print_tables(const struct inventory *inventory, bool wide)
+{
+        bool colour = table_wants_colour(stdout);
+        int r;
+
+        if (inventory->device_count == 0) {
+                puts("no accelerators and no CPU groups found");
+                return 0;
+        }
+        r = print_groups(inventory, wide, colour);
+        if (r == 0) {
+                putchar('\n');
+                r = print_devices(inventory, wide, colour);
+        }
+        return r;
+}
+
+/* --- the command
+ * ------------------------------------------------------------------------------------------------- */
+
+static int print_document(const struct inventory *inventory, enum format format)
+{
+        json_t *document = inventory_encode(inventory);
+        CLEANUP(free_p) char *text = NULL;
+
+        if (document != NULL)
+                text = format == FORMAT_YAML ? yaml_dump(document)
+                                             : json_dumps(document, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
+        json_decref(document);
+        if (text == NULL)
+                return -ENOMEM;
+        printf("%s%s", text, text_ends_with(text, "\n") ? "" : "\n");
+        return 0;
+}
+
+static int print_inventory(const struct inventory *inventory, enum format format)
+{
+        int r = format == FORMAT_JSON || format == FORMAT_YAML
+                        ? print_document(inventory, format)
+                        : print_tables(inventory, format == FORMAT_WIDE);
+
+        if (r == 0 && fflush(stdout) == 0 && !ferror(stdout))
+                return EXIT_DONE;
+        fprintf(stderr, "remuda devices: the output could not be written\n");
+        return EXIT_FAILED;
+}
+
+/* A one-shot look knows no earlier state: what it sees holds since now. */
+static void set_since(struct inventory *inventory)
+{
+        struct timespec now;
+
+        if (clock_gettime(CLOCK_REALTIME, &now) < 0)
+                return;
+        for (size_t i = 0; i < inventory->device_count; i++)
+                inventory->devices[i].since_usec = (uint64_t) now.tv_sec * 1000000u;
+}
+
+static void set_name(const struct tree *tree, struct inventory *inventory)
+{
+        if (tree_read_text(tree, "proc/sys/kernel/hostname", inventory->node, sizeof(inventory->node)) > 0)
+                return;
+        if (!tree_is_live(tree) || gethostname(inventory->node, sizeof(inventory->node) - 1) < 0)
+                (void) text_copy(inventory->node, sizeof(inventory->node), "machine");
+}
+
+int command_devices(int argc, char **argv)
+{
+        struct devices_options options = { 0 };
+        CLEANUP(inventory_free) struct inventory inventory;
+        struct tree *tree = NULL;
+        struct err err = { 0 };
+        int r = parse_arguments(argc, argv, &options);
+
+        inventory_init(&inventory);
+        if (r >= 0)
+                return r;
+        r = open_tree(options.root, options.machine, &tree, &err);
+        if (r == 0)
+                r = discover(tree, NULL, &inventory, &err);
+        if (r == 0) {
+                set_since(&inventory);
+                set_name(tree, &inventory);
+        }
+        tree_close(tree);
+        if (r < 0) {
+                fprintf(stderr, "remuda devices: %s\n", err.msg);
+                return r == -ENOENT ? EXIT_NOT_FOUND : r == -EBADMSG ? EXIT_USAGE : EXIT_FAILED;
+        }
+        return print_inventory(&inventory, options.format);
+}

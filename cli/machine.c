@@ -1,0 +1,154 @@
+/* remuda machine: record what discovery reads of a machine, and expand a record into a directory tree. */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/commands.h"
+#include "cli/open_tree.h"
+#include "core/cleanup.h"
+#include "core/exit_code.h"
+#include "core/text.h"
+#include "discovery/discovery.h"
+
+struct machine_options {
+        const char *root, *machine;
+        bool mask;
+};
+
+static void print_help(FILE *out)
+{
+        fputs("usage: remuda machine record [FILE] [--root DIR | --machine FILE] [--mask-serials]\n"
+              "       remuda machine expand FILE DIR\n"
+              "\n"
+              "record writes one text file of exactly what discovery reads (standard output without FILE), "
+              "for bug\n"
+              "reports and tests; `--machine FILE` is then accepted wherever `--root DIR` is.\n"
+              "expand makes DIR, a directory tree that `--root DIR` accepts; device nodes become empty "
+              "files.\n"
+              "\n"
+              "  --root DIR      record DIR instead of /\n"
+              "  --machine FILE  record a recorded machine again (to mask it)\n"
+              "  --mask-serials  replace serial numbers, UUIDs and hardware addresses\n",
+              out);
+}
+
+static int fail(const struct err *err)
+{
+        fprintf(stderr, "remuda machine: %s\n", err->msg);
+        return err->code == -ENOENT                            ? EXIT_NOT_FOUND
+               : err->code == -EACCES || err->code == -EPERM   ? EXIT_NO_PERMISSION
+               : err->code == -EBADMSG || err->code == -EINVAL ? EXIT_USAGE
+                                                               : EXIT_FAILED;
+}
+
+static int write_all(const char *path, const char *bytes, size_t size, struct err *err)
+{
+        CLEANUP(fclose_p) FILE *file = NULL;
+        FILE *out = stdout;
+
+        if (path != NULL && strcmp(path, "-") != 0) {
+                out = file = fopen(path, "we");
+                if (file == NULL)
+                        return err_set(err, -errno, "create '%s': %m", path);
+        }
+        if (fwrite(bytes, 1, size, out) != size || fflush(out) != 0)
+                return err_set(err, -errno, "write '%s': %m", path != NULL ? path : "standard output");
+        return 0;
+}
+
+static void write_head(struct tree *tree, bool mask, struct text *out)
+{
+        time_t now = time(NULL);
+        struct tm tm;
+        char day[16] = "";
+
+        if (gmtime_r(&now, &tm) != NULL)
+                (void) text_format(day, sizeof(day), "%04d-%02d-%02d", tm.tm_year + 1900, tm.tm_mon + 1,
+                                   tm.tm_mday);
+        text_printf(out, "# remuda machine 1\n# Recorded by `remuda machine record` on %s from %s%s.\n", day,
+                    tree_is_live(tree) ? "a live machine" : "a directory or a record",
+                    mask ? ", serial numbers masked" : "");
+}
+
+static int record(const char *file, const struct machine_options *options, struct err *err)
+{
+        struct text out = { 0 };
+        struct inventory inventory;
+        struct tree *tree = NULL;
+        int r = open_tree(options->root, options->machine, &tree, err);
+
+        if (r < 0)
+                return r;
+        inventory_init(&inventory);
+        r = tree_record(tree, err);
+        if (r == 0)
+                r = discover(tree, NULL, &inventory, err);
+        if (r == 0) {
+                char hostname[256];
+
+                (void) tree_read_text(tree, "proc/sys/kernel/hostname", hostname, sizeof(hostname));
+                write_head(tree, options->mask, &out);
+                r = tree_recorded(tree, options->mask, &out, err);
+        }
+        if (r == 0)
+                r = write_all(file, out.data, out.size_bytes, err);
+        inventory_free(&inventory);
+        text_free(&out);
+        tree_close(tree);
+        return r;
+}
+
+static int expand(const char *file, const char *directory, struct err *err)
+{
+        struct tree *tree = NULL;
+        int r = tree_open_machine(file, &tree, err);
+
+        if (r == 0)
+                r = tree_expand(tree, directory, err);
+        tree_close(tree);
+        return r;
+}
+
+int command_machine(int argc, char **argv)
+{
+        static const struct option longs[] = {
+                { "root", required_argument, NULL, 'r' },
+                { "machine", required_argument, NULL, 'm' },
+                { "mask-serials", no_argument, NULL, 's' },
+                { "help", no_argument, NULL, 'h' },
+                { NULL, 0, NULL, 0 },
+        };
+        struct machine_options options = { 0 };
+        struct err err = { 0 };
+        int c, r, words;
+
+        optind = 1;
+        while ((c = getopt_long(argc, argv, "h", longs, NULL)) != -1) {
+                if (c == 'r')
+                        options.root = optarg;
+                else if (c == 'm')
+                        options.machine = optarg;
+                else if (c == 's')
+                        options.mask = true;
+                else {
+                        print_help(c == 'h' ? stdout : stderr);
+                        return c == 'h' ? EXIT_DONE : EXIT_USAGE;
+                }
+        }
+        words = argc - optind;
+        if (words >= 1 && words <= 2 && strcmp(argv[optind], "record") == 0 &&
+            !(options.root != NULL && options.machine != NULL))
+                r = record(words == 2 ? argv[optind + 1] : NULL, &options, &err);
+        else if (words == 3 && strcmp(argv[optind], "expand") == 0)
+                r = expand(argv[optind + 1], argv[optind + 2], &err);
+        else {
+                print_help(stderr);
+                return EXIT_USAGE;
+        }
+        return r < 0 ? fail(&err) : EXIT_DONE;
+}

@@ -1,0 +1,37 @@
+/* Table: columns that line up, for people. Colour only where the caller found that it is wanted.
+ *
+ * A struct table is zero-initialised and released with table_free(). Cells are copied; control characters and
+ * bytes that are no UTF-8 become '?', since they come from files of unknown origin. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#define TABLE_COLUMNS_MAX 16
+
+enum table_colour { TABLE_PLAIN, TABLE_GOOD, TABLE_WARN, TABLE_BAD, TABLE_FAINT };
+
+struct table_cell {
+        char *text;
+        enum table_colour colour;
+};
+
+struct table {
+        size_t columns;
+        struct table_cell *cells; /* row by row; the first row is the heading */
+        size_t cell_count;
+        bool failed;
+};
+
+/* table_begin() - the headings, NULL-terminated. */
+void table_begin(struct table *table, const char *const *headings);
+/* table_add() - the next cell, left to right; "" is printed as "-". */
+void table_add(struct table *table, enum table_colour colour, const char *fmt, ...)
+        __attribute__((format(printf, 3, 4)));
+/* table_print() - Return: 0, or -ENOMEM when a cell was lost. */
+int table_print(const struct table *table, bool colour, FILE *out);
+void table_free(struct table *table);
+
+/* table_wants_colour() - a terminal, NO_COLOR not set, TERM not "dumb". */
+bool table_wants_colour(FILE *out);
