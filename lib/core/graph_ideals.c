@@ -1,0 +1,613 @@
+/* Contiguous placements by dynamic programming: a placement whose devices can be put in a row is a chain of
+ * downward closed sets of the graph ("ideals"), each difference on one device. Units are ordered by the
+ * forward edges and by the backward edges turned round; units on a cycle of that order are one block.
+ *
+ * Where the graph has few ideals (layer graphs nearly always do) all of them take part, and the answer is the
+ * best of its kind. Elsewhere the ideals of sampled topological orders take part, again and again, until the
+ * search ends.
+ *
+ * The cost of a difference J \ I needs no walk: an output crosses its border exactly if the number of the
+ * output's units in J less that in I is neither none nor all of them. O(ideals^2 x outputs) in all. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/cleanup.h"
+#include "core/graph_state.h"
+
+#define IDEALS_MAX        4000
+#define COUNTS_MAX        ((size_t) 64 << 20) /* ideals x nets */
+#define TABLE_MAX         ((size_t) 32 << 20) /* mixes of devices x ideals */
+#define ORDERS_PER_SAMPLE 4
+
+struct order_edge {
+        uint32_t from, to;
+};
+
+struct ideals {
+        struct graph_state *s;
+        struct graph_best *best;
+        /* the blocks and their order */
+        uint32_t *block; /* of each unit */
+        size_t blocks, words;
+        struct order_edge *edges;
+        size_t edge_count;
+        size_t *first_edge; /* [block + 1] into edges, sorted by `from` */
+        /* the ideals that take part, by size */
+        uint64_t *sets;
+        size_t count;
+        bool complete;
+        double *accelerator_ms, *cpu_ms, *memory; /* of each ideal */
+        uint32_t *only_cpu;                       /* units that cannot run on an accelerator */
+        uint16_t *in_net;                         /* [ideal][net] units of the net in the ideal */
+        /* mixes of devices; the CPUs are the last class */
+        size_t classes, class_count[GRAPH_TYPES_MAX + 1], stride[GRAPH_TYPES_MAX + 1], mixes;
+        double *table;       /* [ideal][mix] least largest load */
+        uint32_t *came_from; /* [ideal][mix] ideal * (classes) + class */
+};
+
+static void ideals_free(struct ideals *x)
+{
+        free(x->block);
+        free(x->edges);
+        free(x->first_edge);
+        free(x->sets);
+        free(x->accelerator_ms);
+        free(x->cpu_ms);
+        free(x->memory);
+        free(x->only_cpu);
+        free(x->in_net);
+        free(x->table);
+        free(x->came_from);
+}
+
+/* --- blocks: strongly connected units, by Tarjan's algorithm without recursion
+ * ------------------------------- */
+
+struct tarjan {
+        size_t *first; /* edges by unit */
+        uint32_t *targets;
+        uint32_t *index, *low, *stack, *path;
+        size_t *next;
+        bool *on_stack;
+        size_t depth, path_depth, counter;
+};
+
+static void tarjan_free(struct tarjan *t)
+{
+        free(t->first);
+        free(t->targets);
+        free(t->index);
+        free(t->low);
+        free(t->stack);
+        free(t->path);
+        free(t->next);
+        free(t->on_stack);
+}
+
+/* Does the edge say that one unit comes before another, and which? */
+static bool is_order(const struct graph_problem *p, const struct graph_edge *e, bool turned, uint32_t *from,
+                     uint32_t *to)
+{
+        const struct graph_node *a = &p->nodes[e->source], *b = &p->nodes[e->target];
+
+        if (a->backward != b->backward || a->unit == b->unit)
+                return false;
+        turned = turned && a->backward;
+        *from = (uint32_t) (turned ? b->unit : a->unit);
+        *to = (uint32_t) (turned ? a->unit : b->unit);
+        return true;
+}
+
+static int tarjan_init(struct tarjan *t, const struct graph_problem *p, bool turned)
+{
+        size_t n = p->unit_count;
+        uint32_t from, to;
+
+        t->first = calloc(n + 2, sizeof(*t->first));
+        t->targets = calloc(p->edge_count + 1, sizeof(*t->targets));
+        t->index = calloc(n + 1, sizeof(*t->index));
+        t->low = calloc(n + 1, sizeof(*t->low));
+        t->stack = calloc(n + 1, sizeof(*t->stack));
+        t->path = calloc(n + 1, sizeof(*t->path));
+        t->next = calloc(n + 1, sizeof(*t->next));
+        t->on_stack = calloc(n + 1, sizeof(*t->on_stack));
+        if (t->first == NULL || t->targets == NULL || t->index == NULL || t->low == NULL ||
+            t->stack == NULL || t->path == NULL || t->next == NULL || t->on_stack == NULL)
+                return -ENOMEM;
+        for (size_t e = 0; e < p->edge_count; e++)
+                if (is_order(p, &p->edges[e], turned, &from, &to))
+                        t->first[from + 2]++;
+        for (size_t u = 1; u <= n; u++)
+                t->first[u + 1] += t->first[u];
+        for (size_t e = 0; e < p->edge_count; e++)
+                if (is_order(p, &p->edges[e], turned, &from, &to))
+                        t->targets[t->first[from + 1]++] = to;
+        return 0;
+}
+
+static void enter(struct tarjan *t, uint32_t u)
+{
+        t->index[u] = t->low[u] = (uint32_t) ++t->counter;
+        t->next[u] = t->first[u];
+        t->stack[t->depth++] = u;
+        t->on_stack[u] = true;
+        t->path[t->path_depth++] = u;
+}
+
+static void leave(struct tarjan *t, struct ideals *x, uint32_t u)
+{
+        t->path_depth--;
+        if (t->path_depth > 0 && t->low[u] < t->low[t->path[t->path_depth - 1]])
+                t->low[t->path[t->path_depth - 1]] = t->low[u];
+        if (t->low[u] != t->index[u])
+                return;
+        for (;;) {
+                uint32_t member = t->stack[--t->depth];
+
+                t->on_stack[member] = false;
+                x->block[member] = (uint32_t) x->blocks;
+                if (member == u)
+                        break;
+        }
+        x->blocks++;
+}
+
+static void walk_from(struct tarjan *t, struct ideals *x, uint32_t start)
+{
+        enter(t, start);
+        while (t->path_depth > 0) {
+                uint32_t u = t->path[t->path_depth - 1], v;
+
+                if (t->next[u] == t->first[u + 1]) {
+                        leave(t, x, u);
+                        continue;
+                }
+                v = t->targets[t->next[u]++];
+                if (t->index[v] == 0)
+                        enter(t, v);
+                else if (t->on_stack[v] && t->index[v] < t->low[u])
+                        t->low[u] = t->index[v];
+        }
+}
+
+static int compare_edges(const void *a, const void *b)
+{
+        const struct order_edge *x = a, *y = b;
+
+        if (x->from != y->from)
+                return x->from < y->from ? -1 : 1;
+        return x->to < y->to ? -1 : x->to > y->to;
+}
+
+/* Blocks and the edges between them. Tarjan numbers a block after all that it precedes: turned round, the
+ * numbers are a topological order. */
+static int find_blocks(struct ideals *x, bool turned)
+{
+        const struct graph_problem *p = x->s->problem;
+        struct tarjan t = { 0 };
+        int r = tarjan_init(&t, p, turned);
+
+        x->block = calloc(p->unit_count + 1, sizeof(*x->block));
+        x->edges = calloc(p->edge_count + 1, sizeof(*x->edges));
+        if (x->block == NULL || x->edges == NULL)
+                r = -ENOMEM;
+        for (size_t u = 0; r == 0 && u < p->unit_count; u++)
+                if (t.index[u] == 0)
+                        walk_from(&t, x, (uint32_t) u);
+        tarjan_free(&t);
+        if (r < 0)
+                return r;
+        for (size_t u = 0; u < p->unit_count; u++)
+                x->block[u] = (uint32_t) (x->blocks - 1 - x->block[u]);
+        for (size_t e = 0; e < p->edge_count; e++) {
+                uint32_t from, to;
+
+                if (is_order(p, &p->edges[e], turned, &from, &to) && x->block[from] != x->block[to])
+                        x->edges[x->edge_count++] = (struct order_edge){ x->block[from], x->block[to] };
+        }
+        if (x->edge_count > 0)
+                qsort(x->edges, x->edge_count, sizeof(*x->edges), compare_edges);
+        x->first_edge = calloc(x->blocks + 2, sizeof(*x->first_edge));
+        if (x->first_edge == NULL)
+                return -ENOMEM;
+        for (size_t e = 0; e < x->edge_count; e++)
+                x->first_edge[x->edges[e].from + 1]++;
+        for (size_t b = 0; b < x->blocks; b++)
+                x->first_edge[b + 1] += x->first_edge[b];
+        x->words = (x->blocks + 63) / 64;
+        return 0;
+}
+
+/* --- which ideals take part
+ * ------------------------------------------------------------------------------------ */
+
+static uint64_t *set_at(const struct ideals *x, size_t i)
+{
+        return x->sets + i * x->words;
+}
+
+static bool has(const uint64_t *set, size_t block)
+{
+        return (set[block / 64] >> (block % 64) & 1) != 0;
+}
+
+/* Adds the set unless it is there; linear probing over an index of twice the size. */
+static bool add_set(struct ideals *x, uint32_t *table, size_t table_size, const uint64_t *set)
+{
+        uint64_t hash = 1469598103934665603u;
+        size_t at;
+
+        for (size_t w = 0; w < x->words; w++)
+                hash = (hash ^ set[w]) * 0x9e3779b97f4a7c15u, hash ^= hash >> 29;
+        for (at = (size_t) hash % table_size; table[at] != 0; at = (at + 1) % table_size)
+                if (memcmp(set_at(x, table[at] - 1), set, x->words * sizeof(*set)) == 0)
+                        return false;
+        memcpy(set_at(x, x->count), set, x->words * sizeof(*set));
+        table[at] = (uint32_t) ++x->count;
+        return true;
+}
+
+/* Breadth first from the empty set: sizes come out ascending. Return: true if all were enumerated. */
+static bool enumerate(struct ideals *x, uint32_t *table, size_t table_size, uint64_t *scratch,
+                      uint32_t *waits)
+{
+        memset(scratch, 0, x->words * sizeof(*scratch));
+        (void) add_set(x, table, table_size, scratch);
+        for (size_t i = 0; i < x->count; i++) {
+                memset(waits, 0, x->blocks * sizeof(*waits));
+                for (size_t e = 0; e < x->edge_count; e++)
+                        if (!has(set_at(x, i), x->edges[e].from))
+                                waits[x->edges[e].to]++;
+                for (size_t b = 0; b < x->blocks; b++) {
+                        if (waits[b] > 0 || has(set_at(x, i), b))
+                                continue;
+                        if (x->count == IDEALS_MAX)
+                                return false;
+                        memcpy(scratch, set_at(x, i), x->words * sizeof(*scratch));
+                        scratch[b / 64] |= (uint64_t) 1 << (b % 64);
+                        (void) add_set(x, table, table_size, scratch);
+                }
+        }
+        return true;
+}
+
+/* The prefixes of a topological order; where several blocks are ready, by the stage they have now, else at
+ * random. */
+static void add_order(struct ideals *x, uint32_t *table, size_t table_size, uint64_t *scratch,
+                      uint32_t *waits, const uint32_t *stage)
+{
+        memset(waits, 0, x->blocks * sizeof(*waits));
+        for (size_t e = 0; e < x->edge_count; e++)
+                waits[x->edges[e].to]++;
+        memset(scratch, 0, x->words * sizeof(*scratch));
+        for (size_t placed = 0; placed <= x->blocks && x->count < IDEALS_MAX; placed++) {
+                size_t chosen = SIZE_MAX;
+                uint64_t chosen_key = UINT64_MAX;
+
+                (void) add_set(x, table, table_size, scratch);
+                for (size_t b = 0; b < x->blocks; b++) {
+                        uint64_t key;
+
+                        if (waits[b] > 0 || has(scratch, b))
+                                continue;
+                        key = ((uint64_t) (stage == NULL ? 0 : stage[b]) << 32) |
+                              (graph_random(x->best) >> 33);
+                        if (key < chosen_key) {
+                                chosen_key = key;
+                                chosen = b;
+                        }
+                }
+                if (chosen == SIZE_MAX)
+                        return;
+                scratch[chosen / 64] |= (uint64_t) 1 << (chosen % 64);
+                for (size_t e = x->first_edge[chosen]; e < x->first_edge[chosen + 1]; e++)
+                        waits[x->edges[e].to]--;
+        }
+}
+
+static size_t size_of_set(const struct ideals *x, const uint64_t *set)
+{
+        size_t size = 0;
+
+        for (size_t w = 0; w < x->words; w++)
+                size += (size_t) __builtin_popcountll(set[w]);
+        return size;
+}
+
+/* By size, so that every subset stands before its supersets (counting sort). */
+static int sort_sets(struct ideals *x)
+{
+        CLEANUP(free_p) size_t *begin = calloc(x->blocks + 2, sizeof(*begin));
+        uint64_t *sorted = calloc((IDEALS_MAX + 1) * x->words + 1, sizeof(*sorted));
+
+        if (begin == NULL || sorted == NULL) {
+                free(sorted);
+                return -ENOMEM;
+        }
+        for (size_t i = 0; i < x->count; i++)
+                begin[size_of_set(x, set_at(x, i)) + 1]++;
+        for (size_t k = 0; k <= x->blocks; k++)
+                begin[k + 1] += begin[k];
+        for (size_t i = 0; i < x->count; i++)
+                memcpy(sorted + begin[size_of_set(x, set_at(x, i))]++ * x->words, set_at(x, i),
+                       x->words * sizeof(*sorted));
+        free(x->sets);
+        x->sets = sorted;
+        return 0;
+}
+
+/* Where each block is in the best placement, as a stage number that respects the order as far as it can. */
+static void stages_of_best(const struct ideals *x, uint32_t *stage)
+{
+        memset(stage, 0, x->blocks * sizeof(*stage));
+        for (size_t b = 0; b < x->blocks; b++)
+                for (size_t u = 0; u < x->s->units; u++)
+                        if (x->block[u] == b)
+                                stage[b] = x->best->device[u];
+}
+
+static int choose_ideals(struct ideals *x, unsigned round)
+{
+        size_t table_size = (size_t) 4 * IDEALS_MAX + 1;
+        CLEANUP(free_p) uint32_t *table = calloc(table_size, sizeof(*table));
+        CLEANUP(free_p) uint64_t *scratch = calloc(x->words + 1, sizeof(*scratch));
+        CLEANUP(free_p) uint32_t *waits = calloc(x->blocks + 1, sizeof(*waits));
+        CLEANUP(free_p) uint32_t *stage = calloc(x->blocks + 1, sizeof(*stage));
+
+        free(x->sets);
+        x->sets = calloc((IDEALS_MAX + 1) * x->words + 1, sizeof(*x->sets));
+        x->count = 0;
+        if (table == NULL || scratch == NULL || waits == NULL || stage == NULL || x->sets == NULL)
+                return -ENOMEM;
+        if (round == 0)
+                x->complete = enumerate(x, table, table_size, scratch, waits);
+        if (!x->complete) {
+                memset(table, 0, table_size * sizeof(*table));
+                x->count = 0;
+                stages_of_best(x, stage);
+                for (size_t i = 0; i < ORDERS_PER_SAMPLE; i++)
+                        add_order(x, table, table_size, scratch, waits,
+                                  round > 0 && i % 2 == 0 ? stage : NULL);
+        }
+        return sort_sets(x);
+}
+
+/* --- the programme
+ * ----------------------------------------------------------------------------------------------- */
+
+static int measure_ideals(struct ideals *x)
+{
+        const struct graph_state *s = x->s;
+
+        if (x->count * (s->nets + 1) > COUNTS_MAX || x->count * x->mixes > TABLE_MAX)
+                return -E2BIG;
+        x->accelerator_ms = calloc(x->count, sizeof(double));
+        x->cpu_ms = calloc(x->count, sizeof(double));
+        x->memory = calloc(x->count, sizeof(double));
+        x->only_cpu = calloc(x->count, sizeof(*x->only_cpu));
+        x->in_net = calloc(x->count * (s->nets + 1), sizeof(*x->in_net));
+        x->table = malloc(x->count * x->mixes * sizeof(*x->table));
+        x->came_from = calloc(x->count * x->mixes, sizeof(*x->came_from));
+        if (x->accelerator_ms == NULL || x->cpu_ms == NULL || x->memory == NULL || x->only_cpu == NULL ||
+            x->in_net == NULL || x->table == NULL || x->came_from == NULL)
+                return -ENOMEM;
+        for (size_t i = 0; i < x->count; i++)
+                for (size_t u = 0; u < s->units; u++) {
+                        const struct graph_unit *unit = &s->unit[u];
+
+                        if (!has(set_at(x, i), x->block[u]))
+                                continue;
+                        x->accelerator_ms[i] += unit->accelerator_ms;
+                        x->cpu_ms[i] += unit->cpu_ms;
+                        x->memory[i] += unit->memory_bytes;
+                        x->only_cpu[i] += unit->on_accelerator ? 0 : 1;
+                        for (size_t k = 0; k < unit->net_count; k++)
+                                x->in_net[i * s->nets + s->unit_nets[unit->first_net + k]]++;
+                }
+        return 0;
+}
+
+static void forget_measures(struct ideals *x)
+{
+        free(x->accelerator_ms);
+        free(x->cpu_ms);
+        free(x->memory);
+        free(x->only_cpu);
+        free(x->in_net);
+        free(x->table);
+        free(x->came_from);
+        x->accelerator_ms = x->cpu_ms = x->memory = x->table = NULL;
+        x->only_cpu = x->came_from = NULL;
+        x->in_net = NULL;
+}
+
+static bool is_subset(const struct ideals *x, size_t i, size_t j)
+{
+        const uint64_t *a = set_at(x, i), *b = set_at(x, j);
+
+        for (size_t w = 0; w < x->words; w++)
+                if ((a[w] & ~b[w]) != 0)
+                        return false;
+        return true;
+}
+
+static double border_ms(const struct ideals *x, size_t i, size_t j)
+{
+        const struct graph_state *s = x->s;
+        const uint16_t *a = x->in_net + i * s->nets, *b = x->in_net + j * s->nets;
+        double ms = 0;
+
+        for (size_t n = 0; n < s->nets; n++) {
+                unsigned inside = (unsigned) b[n] - a[n];
+
+                if (inside != 0 && inside != s->net[n].pin_count)
+                        ms += s->net[n].cost_ms;
+        }
+        return ms;
+}
+
+/* Load of the difference on a device of the class; INFINITY where it cannot be. */
+static double load_on(const struct ideals *x, size_t class, size_t i, size_t j, double *border)
+{
+        const struct graph_type *type;
+
+        if (class + 1 == x->classes)
+                return x->cpu_ms[j] - x->cpu_ms[i];
+        type = &x->s->problem->types[class];
+        if (x->only_cpu[j] > x->only_cpu[i] || x->memory[j] - x->memory[i] > type->memory_bytes)
+                return INFINITY;
+        if ((x->accelerator_ms[j] - x->accelerator_ms[i]) / type->speed >= x->best->max_load_ms)
+                return INFINITY; /* no better than what is known, whatever crosses the border */
+        if (*border < 0)
+                *border = border_ms(x, i, j);
+        return (x->accelerator_ms[j] - x->accelerator_ms[i]) / type->speed + *border;
+}
+
+static void relax(struct ideals *x, size_t i, size_t j)
+{
+        double border = -1;
+
+        for (size_t class = 0; class < x->classes; class ++) {
+                double load;
+
+                if (x->class_count[class] == 0)
+                        continue;
+                load = load_on(x, class, i, j, &border);
+                if (load >= x->best->max_load_ms)
+                        continue;
+                for (size_t mix = 0; mix < x->mixes; mix++) {
+                        double before, largest;
+
+                        if (mix / x->stride[class] % (x->class_count[class] + 1) == 0)
+                                continue;
+                        before = x->table[i * x->mixes + mix - x->stride[class]];
+                        largest = before > load ? before : load;
+                        if (largest < x->table[j * x->mixes + mix]) {
+                                x->table[j * x->mixes + mix] = largest;
+                                x->came_from[j * x->mixes + mix] = (uint32_t) (i * x->classes + class);
+                        }
+                }
+        }
+}
+
+static size_t first_device_of(const struct ideals *x, size_t class)
+{
+        size_t d = 0;
+
+        for (size_t c = 0; c < class; c++)
+                d += x->class_count[c];
+        return d;
+}
+
+static void offer_chain(struct ideals *x, size_t mix)
+{
+        struct graph_state *s = x->s;
+        size_t j = x->count - 1, used[GRAPH_TYPES_MAX + 1] = { 0 };
+
+        graph_state_clear(s);
+        while (j > 0) {
+                uint32_t from = x->came_from[j * x->mixes + mix];
+                size_t class = from % x->classes, i = from / x->classes;
+                size_t device = first_device_of(x, class) + used[class]++;
+
+                for (size_t u = 0; u < s->units; u++)
+                        if (has(set_at(x, j), x->block[u]) && !has(set_at(x, i), x->block[u]))
+                                graph_place(s, u, device);
+                mix -= x->stride[class];
+                j = i;
+        }
+        graph_offer(x->best, s);
+}
+
+/* Return: false when the search must end. */
+static bool run_programme(struct ideals *x)
+{
+        size_t last = x->count - 1, best_mix = 0;
+
+        for (size_t v = 0; v < x->count * x->mixes; v++)
+                x->table[v] = INFINITY;
+        for (size_t mix = 0; mix < x->mixes; mix++)
+                x->table[mix] = 0; /* nothing placed: any mix may be left over */
+        for (size_t j = 1; j < x->count; j++)
+                for (size_t i = 0; i < j; i++)
+                        if (is_subset(x, i, j)) {
+                                relax(x, i, j);
+                                if ((i & 63) == 0 && !graph_step(x->best))
+                                        return false;
+                        }
+        for (size_t mix = 1; mix < x->mixes; mix++)
+                if (x->table[last * x->mixes + mix] < x->table[last * x->mixes + best_mix])
+                        best_mix = mix;
+        if (isfinite(x->table[last * x->mixes + best_mix]))
+                offer_chain(x, best_mix);
+        return true;
+}
+
+static bool count_mixes(struct ideals *x)
+{
+        const struct graph_problem *p = x->s->problem;
+
+        x->classes = p->type_count + 1;
+        x->mixes = 1;
+        for (size_t c = 0; c < x->classes; c++) {
+                x->class_count[c] = c < p->type_count ? p->types[c].count : p->cpu_count;
+                x->stride[c] = x->mixes;
+                x->mixes *= x->class_count[c] + 1;
+                if (x->mixes > TABLE_MAX)
+                        return false;
+        }
+        return true;
+}
+
+static void forget_blocks(struct ideals *x)
+{
+        free(x->block);
+        free(x->edges);
+        free(x->first_edge);
+        x->block = NULL;
+        x->edges = NULL;
+        x->first_edge = NULL;
+        x->blocks = x->edge_count = 0;
+}
+
+/* The reading of the backward edges that leaves more blocks is the one that was meant. */
+static int find_order(struct ideals *x)
+{
+        size_t as_they_are;
+        int r = find_blocks(x, false);
+
+        as_they_are = x->blocks;
+        forget_blocks(x);
+        if (r == 0)
+                r = find_blocks(x, true);
+        if (r == 0 && x->blocks < as_they_are) {
+                forget_blocks(x);
+                r = find_blocks(x, false);
+        }
+        return r;
+}
+
+int graph_search_ideals(struct graph_state *s, struct graph_best *best)
+{
+        struct ideals x = { .s = s, .best = best };
+        unsigned rounds = 8;
+        int r;
+
+        if (s->units == 0 || !count_mixes(&x))
+                return 0;
+        r = find_order(&x);
+        for (unsigned round = 0; r == 0 && round < rounds; round++) {
+                r = choose_ideals(&x, round);
+                if (r == 0)
+                        r = measure_ideals(&x);
+                if (r == 0 && !run_programme(&x))
+                        round = rounds;
+                forget_measures(&x);
+                if (x.complete)
+                        break;
+        }
+        ideals_free(&x);
+        return r == -E2BIG ? 0 : r; /* too large for this method: the others go on */
+}
