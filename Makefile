@@ -7,7 +7,7 @@ PYTHON   ?= python3
 WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wconversion -Wvla $(WERROR)
 HARDEN   := -fstack-protector-strong -fPIE $(if $(findstring -fsanitize,$(CFLAGS)),,-D_FORTIFY_SOURCE=2)
 REVISION := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
-ALL_C     = -std=gnu11 -D_GNU_SOURCE -I. -Ilib -I$(B)/generated $(WARN) $(HARDEN) $(CFLAGS)
+ALL_C     = -std=gnu11 -ffp-contract=off -D_GNU_SOURCE -I. -Ilib -I$(B)/generated $(WARN) $(HARDEN) $(CFLAGS)
 LINK      = $(CC) $(CFLAGS) -pie -Wl,-z,relro,-z,now -Wl,--as-needed $(LDFLAGS)
 PKG      := libmicrohttpd gnutls libcurl jansson libsystemd libnghttp2 libprotobuf-c yaml-0.1 zlib
 LIBS     := $(shell pkg-config --libs $(PKG) 2>/dev/null) -ldl -lm

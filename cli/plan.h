@@ -20,6 +20,7 @@ extern const struct plan_command plan_commands[]; /* plan_table.c; ends with nam
 int plan_shards(int argc, char **argv);
 int plan_reshard(int argc, char **argv);
 int plan_segments(int argc, char **argv);
+int plan_split(int argc, char **argv);
 
 #define PLAN_INPUT_MAX_BYTES ((size_t) 256 << 20)
 

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "core/cleanup.h"
+#include "core/graph_order.h"
 #include "core/graph_state.h"
 
 #define IDEALS_MAX        4000
@@ -21,19 +22,11 @@
 #define TABLE_MAX         ((size_t) 32 << 20) /* mixes of devices x ideals */
 #define ORDERS_PER_SAMPLE 4
 
-struct order_edge {
-        uint32_t from, to;
-};
-
 struct ideals {
         struct graph_state *s;
         struct graph_best *best;
-        /* the blocks and their order */
-        uint32_t *block; /* of each unit */
-        size_t blocks, words;
-        struct order_edge *edges;
-        size_t edge_count;
-        size_t *first_edge; /* [block + 1] into edges, sorted by `from` */
+        struct graph_order order;
+        size_t words; /* of a set of blocks */
         /* the ideals that take part, by size */
         uint64_t *sets;
         size_t count;
@@ -49,9 +42,7 @@ struct ideals {
 
 static void ideals_free(struct ideals *x)
 {
-        free(x->block);
-        free(x->edges);
-        free(x->first_edge);
+        graph_order_free(&x->order);
         free(x->sets);
         free(x->accelerator_ms);
         free(x->cpu_ms);
@@ -60,164 +51,6 @@ static void ideals_free(struct ideals *x)
         free(x->in_net);
         free(x->table);
         free(x->came_from);
-}
-
-/* --- blocks: strongly connected units, by Tarjan's algorithm without recursion
- * ------------------------------- */
-
-struct tarjan {
-        size_t *first; /* edges by unit */
-        uint32_t *targets;
-        uint32_t *index, *low, *stack, *path;
-        size_t *next;
-        bool *on_stack;
-        size_t depth, path_depth, counter;
-};
-
-static void tarjan_free(struct tarjan *t)
-{
-        free(t->first);
-        free(t->targets);
-        free(t->index);
-        free(t->low);
-        free(t->stack);
-        free(t->path);
-        free(t->next);
-        free(t->on_stack);
-}
-
-/* Does the edge say that one unit comes before another, and which? */
-static bool is_order(const struct graph_problem *p, const struct graph_edge *e, bool turned, uint32_t *from,
-                     uint32_t *to)
-{
-        const struct graph_node *a = &p->nodes[e->source], *b = &p->nodes[e->target];
-
-        if (a->backward != b->backward || a->unit == b->unit)
-                return false;
-        turned = turned && a->backward;
-        *from = (uint32_t) (turned ? b->unit : a->unit);
-        *to = (uint32_t) (turned ? a->unit : b->unit);
-        return true;
-}
-
-static int tarjan_init(struct tarjan *t, const struct graph_problem *p, bool turned)
-{
-        size_t n = p->unit_count;
-        uint32_t from, to;
-
-        t->first = calloc(n + 2, sizeof(*t->first));
-        t->targets = calloc(p->edge_count + 1, sizeof(*t->targets));
-        t->index = calloc(n + 1, sizeof(*t->index));
-        t->low = calloc(n + 1, sizeof(*t->low));
-        t->stack = calloc(n + 1, sizeof(*t->stack));
-        t->path = calloc(n + 1, sizeof(*t->path));
-        t->next = calloc(n + 1, sizeof(*t->next));
-        t->on_stack = calloc(n + 1, sizeof(*t->on_stack));
-        if (t->first == NULL || t->targets == NULL || t->index == NULL || t->low == NULL ||
-            t->stack == NULL || t->path == NULL || t->next == NULL || t->on_stack == NULL)
-                return -ENOMEM;
-        for (size_t e = 0; e < p->edge_count; e++)
-                if (is_order(p, &p->edges[e], turned, &from, &to))
-                        t->first[from + 2]++;
-        for (size_t u = 1; u <= n; u++)
-                t->first[u + 1] += t->first[u];
-        for (size_t e = 0; e < p->edge_count; e++)
-                if (is_order(p, &p->edges[e], turned, &from, &to))
-                        t->targets[t->first[from + 1]++] = to;
-        return 0;
-}
-
-static void enter(struct tarjan *t, uint32_t u)
-{
-        t->index[u] = t->low[u] = (uint32_t) ++t->counter;
-        t->next[u] = t->first[u];
-        t->stack[t->depth++] = u;
-        t->on_stack[u] = true;
-        t->path[t->path_depth++] = u;
-}
-
-static void leave(struct tarjan *t, struct ideals *x, uint32_t u)
-{
-        t->path_depth--;
-        if (t->path_depth > 0 && t->low[u] < t->low[t->path[t->path_depth - 1]])
-                t->low[t->path[t->path_depth - 1]] = t->low[u];
-        if (t->low[u] != t->index[u])
-                return;
-        for (;;) {
-                uint32_t member = t->stack[--t->depth];
-
-                t->on_stack[member] = false;
-                x->block[member] = (uint32_t) x->blocks;
-                if (member == u)
-                        break;
-        }
-        x->blocks++;
-}
-
-static void walk_from(struct tarjan *t, struct ideals *x, uint32_t start)
-{
-        enter(t, start);
-        while (t->path_depth > 0) {
-                uint32_t u = t->path[t->path_depth - 1], v;
-
-                if (t->next[u] == t->first[u + 1]) {
-                        leave(t, x, u);
-                        continue;
-                }
-                v = t->targets[t->next[u]++];
-                if (t->index[v] == 0)
-                        enter(t, v);
-                else if (t->on_stack[v] && t->index[v] < t->low[u])
-                        t->low[u] = t->index[v];
-        }
-}
-
-static int compare_edges(const void *a, const void *b)
-{
-        const struct order_edge *x = a, *y = b;
-
-        if (x->from != y->from)
-                return x->from < y->from ? -1 : 1;
-        return x->to < y->to ? -1 : x->to > y->to;
-}
-
-/* Blocks and the edges between them. Tarjan numbers a block after all that it precedes: turned round, the
- * numbers are a topological order. */
-static int find_blocks(struct ideals *x, bool turned)
-{
-        const struct graph_problem *p = x->s->problem;
-        struct tarjan t = { 0 };
-        int r = tarjan_init(&t, p, turned);
-
-        x->block = calloc(p->unit_count + 1, sizeof(*x->block));
-        x->edges = calloc(p->edge_count + 1, sizeof(*x->edges));
-        if (x->block == NULL || x->edges == NULL)
-                r = -ENOMEM;
-        for (size_t u = 0; r == 0 && u < p->unit_count; u++)
-                if (t.index[u] == 0)
-                        walk_from(&t, x, (uint32_t) u);
-        tarjan_free(&t);
-        if (r < 0)
-                return r;
-        for (size_t u = 0; u < p->unit_count; u++)
-                x->block[u] = (uint32_t) (x->blocks - 1 - x->block[u]);
-        for (size_t e = 0; e < p->edge_count; e++) {
-                uint32_t from, to;
-
-                if (is_order(p, &p->edges[e], turned, &from, &to) && x->block[from] != x->block[to])
-                        x->edges[x->edge_count++] = (struct order_edge){ x->block[from], x->block[to] };
-        }
-        if (x->edge_count > 0)
-                qsort(x->edges, x->edge_count, sizeof(*x->edges), compare_edges);
-        x->first_edge = calloc(x->blocks + 2, sizeof(*x->first_edge));
-        if (x->first_edge == NULL)
-                return -ENOMEM;
-        for (size_t e = 0; e < x->edge_count; e++)
-                x->first_edge[x->edges[e].from + 1]++;
-        for (size_t b = 0; b < x->blocks; b++)
-                x->first_edge[b + 1] += x->first_edge[b];
-        x->words = (x->blocks + 63) / 64;
-        return 0;
 }
 
 /* --- which ideals take part
@@ -256,11 +89,11 @@ static bool enumerate(struct ideals *x, uint32_t *table, size_t table_size, uint
         memset(scratch, 0, x->words * sizeof(*scratch));
         (void) add_set(x, table, table_size, scratch);
         for (size_t i = 0; i < x->count; i++) {
-                memset(waits, 0, x->blocks * sizeof(*waits));
-                for (size_t e = 0; e < x->edge_count; e++)
-                        if (!has(set_at(x, i), x->edges[e].from))
-                                waits[x->edges[e].to]++;
-                for (size_t b = 0; b < x->blocks; b++) {
+                memset(waits, 0, x->order.blocks * sizeof(*waits));
+                for (size_t e = 0; e < x->order.edge_count; e++)
+                        if (!has(set_at(x, i), x->order.edges[e].from))
+                                waits[x->order.edges[e].to]++;
+                for (size_t b = 0; b < x->order.blocks; b++) {
                         if (waits[b] > 0 || has(set_at(x, i), b))
                                 continue;
                         if (x->count == IDEALS_MAX)
@@ -278,16 +111,16 @@ static bool enumerate(struct ideals *x, uint32_t *table, size_t table_size, uint
 static void add_order(struct ideals *x, uint32_t *table, size_t table_size, uint64_t *scratch,
                       uint32_t *waits, const uint32_t *stage)
 {
-        memset(waits, 0, x->blocks * sizeof(*waits));
-        for (size_t e = 0; e < x->edge_count; e++)
-                waits[x->edges[e].to]++;
+        memset(waits, 0, x->order.blocks * sizeof(*waits));
+        for (size_t e = 0; e < x->order.edge_count; e++)
+                waits[x->order.edges[e].to]++;
         memset(scratch, 0, x->words * sizeof(*scratch));
-        for (size_t placed = 0; placed <= x->blocks && x->count < IDEALS_MAX; placed++) {
+        for (size_t placed = 0; placed <= x->order.blocks && x->count < IDEALS_MAX; placed++) {
                 size_t chosen = SIZE_MAX;
                 uint64_t chosen_key = UINT64_MAX;
 
                 (void) add_set(x, table, table_size, scratch);
-                for (size_t b = 0; b < x->blocks; b++) {
+                for (size_t b = 0; b < x->order.blocks; b++) {
                         uint64_t key;
 
                         if (waits[b] > 0 || has(scratch, b))
@@ -302,8 +135,8 @@ static void add_order(struct ideals *x, uint32_t *table, size_t table_size, uint
                 if (chosen == SIZE_MAX)
                         return;
                 scratch[chosen / 64] |= (uint64_t) 1 << (chosen % 64);
-                for (size_t e = x->first_edge[chosen]; e < x->first_edge[chosen + 1]; e++)
-                        waits[x->edges[e].to]--;
+                for (size_t e = x->order.first_edge[chosen]; e < x->order.first_edge[chosen + 1]; e++)
+                        waits[x->order.edges[e].to]--;
         }
 }
 
@@ -319,7 +152,7 @@ static size_t size_of_set(const struct ideals *x, const uint64_t *set)
 /* By size, so that every subset stands before its supersets (counting sort). */
 static int sort_sets(struct ideals *x)
 {
-        CLEANUP(free_p) size_t *begin = calloc(x->blocks + 2, sizeof(*begin));
+        CLEANUP(free_p) size_t *begin = calloc(x->order.blocks + 2, sizeof(*begin));
         uint64_t *sorted = calloc((IDEALS_MAX + 1) * x->words + 1, sizeof(*sorted));
 
         if (begin == NULL || sorted == NULL) {
@@ -328,7 +161,7 @@ static int sort_sets(struct ideals *x)
         }
         for (size_t i = 0; i < x->count; i++)
                 begin[size_of_set(x, set_at(x, i)) + 1]++;
-        for (size_t k = 0; k <= x->blocks; k++)
+        for (size_t k = 0; k <= x->order.blocks; k++)
                 begin[k + 1] += begin[k];
         for (size_t i = 0; i < x->count; i++)
                 memcpy(sorted + begin[size_of_set(x, set_at(x, i))]++ * x->words, set_at(x, i),
@@ -341,10 +174,10 @@ static int sort_sets(struct ideals *x)
 /* Where each block is in the best placement, as a stage number that respects the order as far as it can. */
 static void stages_of_best(const struct ideals *x, uint32_t *stage)
 {
-        memset(stage, 0, x->blocks * sizeof(*stage));
-        for (size_t b = 0; b < x->blocks; b++)
+        memset(stage, 0, x->order.blocks * sizeof(*stage));
+        for (size_t b = 0; b < x->order.blocks; b++)
                 for (size_t u = 0; u < x->s->units; u++)
-                        if (x->block[u] == b)
+                        if (x->order.block[u] == b)
                                 stage[b] = x->best->device[u];
 }
 
@@ -353,8 +186,8 @@ static int choose_ideals(struct ideals *x, unsigned round)
         size_t table_size = (size_t) 4 * IDEALS_MAX + 1;
         CLEANUP(free_p) uint32_t *table = calloc(table_size, sizeof(*table));
         CLEANUP(free_p) uint64_t *scratch = calloc(x->words + 1, sizeof(*scratch));
-        CLEANUP(free_p) uint32_t *waits = calloc(x->blocks + 1, sizeof(*waits));
-        CLEANUP(free_p) uint32_t *stage = calloc(x->blocks + 1, sizeof(*stage));
+        CLEANUP(free_p) uint32_t *waits = calloc(x->order.blocks + 1, sizeof(*waits));
+        CLEANUP(free_p) uint32_t *stage = calloc(x->order.blocks + 1, sizeof(*stage));
 
         free(x->sets);
         x->sets = calloc((IDEALS_MAX + 1) * x->words + 1, sizeof(*x->sets));
@@ -397,7 +230,7 @@ static int measure_ideals(struct ideals *x)
                 for (size_t u = 0; u < s->units; u++) {
                         const struct graph_unit *unit = &s->unit[u];
 
-                        if (!has(set_at(x, i), x->block[u]))
+                        if (!has(set_at(x, i), x->order.block[u]))
                                 continue;
                         x->accelerator_ms[i] += unit->accelerator_ms;
                         x->cpu_ms[i] += unit->cpu_ms;
@@ -513,7 +346,7 @@ static void offer_chain(struct ideals *x, size_t mix)
                 size_t device = first_device_of(x, class) + used[class]++;
 
                 for (size_t u = 0; u < s->units; u++)
-                        if (has(set_at(x, j), x->block[u]) && !has(set_at(x, i), x->block[u]))
+                        if (has(set_at(x, j), x->order.block[u]) && !has(set_at(x, i), x->order.block[u]))
                                 graph_place(s, u, device);
                 mix -= x->stride[class];
                 j = i;
@@ -561,34 +394,6 @@ static bool count_mixes(struct ideals *x)
         return true;
 }
 
-static void forget_blocks(struct ideals *x)
-{
-        free(x->block);
-        free(x->edges);
-        free(x->first_edge);
-        x->block = NULL;
-        x->edges = NULL;
-        x->first_edge = NULL;
-        x->blocks = x->edge_count = 0;
-}
-
-/* The reading of the backward edges that leaves more blocks is the one that was meant. */
-static int find_order(struct ideals *x)
-{
-        size_t as_they_are;
-        int r = find_blocks(x, false);
-
-        as_they_are = x->blocks;
-        forget_blocks(x);
-        if (r == 0)
-                r = find_blocks(x, true);
-        if (r == 0 && x->blocks < as_they_are) {
-                forget_blocks(x);
-                r = find_blocks(x, false);
-        }
-        return r;
-}
-
 int graph_search_ideals(struct graph_state *s, struct graph_best *best)
 {
         struct ideals x = { .s = s, .best = best };
@@ -597,7 +402,8 @@ int graph_search_ideals(struct graph_state *s, struct graph_best *best)
 
         if (s->units == 0 || !count_mixes(&x))
                 return 0;
-        r = find_order(&x);
+        r = graph_order_find(&x.order, s->problem);
+        x.words = (x.order.blocks + 63) / 64;
         for (unsigned round = 0; r == 0 && round < rounds; round++) {
                 r = choose_ideals(&x, round);
                 if (r == 0)

@@ -1,4 +1,4 @@
-/* Plan split JSON: the input of `remuda plan split` for chains -> struct chain_problem, and its plan -> JSON.
+/* Plan split: the input of `remuda plan split` for chains -> struct chain_problem, and its plan -> JSON.
  *
  * In memory only. A struct split_input owns what its problem points to. */
 #pragma once
@@ -6,6 +6,7 @@
 #include <jansson.h>
 
 #include "core/chain_split.h"
+#include "core/text.h"
 
 struct split_input {
         struct chain_problem problem;
@@ -24,6 +25,9 @@ void split_input_free(struct split_input *input); /* accepts a zeroed one */
 
 /* split_plan_encode() - the plan with its baselines. A new reference, or NULL when out of memory. */
 json_t *split_plan_encode(const struct split_input *input, const struct chain_plan *plan, double planning_ms);
+
+void split_plan_table(const struct split_input *input, const struct chain_plan *plan, double planning_ms,
+                      struct text *out); /* the same for people */
 
 /* split_rows_encode() - one huge layer's rows over every device that can hold some, by the shard planner.
  * Return: 0 and a new reference; -ENOENT (no such layer), -EINVAL (it has no rows), -ERANGE (does not fit).

@@ -1,4 +1,4 @@
-#include "codec/plan_split_json.h"
+#include "codec/plan_split.h"
 
 #include <errno.h>
 #include <math.h>
@@ -260,6 +260,32 @@ json_t *split_plan_encode(const struct split_input *input, const struct chain_pl
                          (int) plan->exact, "equal_layers_ms",
                          number_or_null(chain_equal_layers_ms(&input->problem)), "proportional_ms",
                          number_or_null(chain_proportional_ms(&input->problem)), "planning_ms", planning_ms);
+}
+
+static void append_baseline(struct text *out, const char *name, double ms)
+{
+        if (ms < 0)
+                text_printf(out, "; %s impossible", name);
+        else
+                text_printf(out, "; %s %.3f ms", name, ms);
+}
+
+void split_plan_table(const struct split_input *input, const struct chain_plan *plan, double planning_ms,
+                      struct text *out)
+{
+        text_printf(out, "%-7s%-20s%-24s%-24s%12s%16s\n", "STAGE", "DEVICE", "FIRST", "LAST", "LOAD MS",
+                    "MEMORY MIB");
+        for (size_t k = 0; k < plan->stage_count; k++) {
+                const struct chain_stage *s = &plan->stages[k];
+
+                text_printf(out, "%-7zu%-20s%-24s%-24s%12.3f%16.1f\n", k, input->types[s->class_index],
+                            input->layers[s->first], input->layers[s->last], s->load_ms,
+                            (double) s->memory_bytes / 1048576);
+        }
+        text_printf(out, "\nperiod %.3f ms (exact), latency %.3f ms", plan->period_ms, plan->latency_ms);
+        append_baseline(out, "equal layers", chain_equal_layers_ms(&input->problem));
+        append_baseline(out, "in proportion", chain_proportional_ms(&input->problem));
+        text_printf(out, "; planned in %.1f ms\n", planning_ms);
 }
 
 /* One worker a device: its speed in rows, and how many rows its memory holds. */
