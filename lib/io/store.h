@@ -26,6 +26,10 @@ enum store_kind {
         STORE_KIND_COUNT
 };
 
+/* store_kind_name() - "Node", "Pod", "NodeAccelerators" ...: the `kind` of its objects. */
+const char *store_kind_name(enum store_kind kind);
+int store_kind_parse(const char *name, enum store_kind *ret); /* 0 or -ENOENT */
+
 struct store_options {
         const char *spec;                /* "dir:PATH" or "kubernetes" */
         const char *kubeconfig;          /* kubernetes: NULL = in-cluster, else KUBECONFIG */
@@ -91,7 +95,8 @@ void store_create(struct store *store, enum store_kind kind, const char *namespa
 void store_delete(struct store *store, enum store_kind kind, const char *namespace_, const char *name,
                   const char *uid, unsigned grace_sec, store_answer answer, void *userdata);
 
-/* store_evict() - through the Eviction API (kubernetes) or a "deletionTimestamp" line in the journal (dir:).
+/* store_evict() - through the Eviction API (kubernetes) or a line in PATH/evictions.jsonl (dir:); the pod
+ * then carries a deletionTimestamp until it is gone.
  */
 void store_evict(struct store *store, const char *namespace_, const char *name, const char *uid,
                  unsigned grace_sec, store_answer answer, void *userdata);
