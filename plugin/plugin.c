@@ -1,0 +1,451 @@
+#include "plugin/plugin.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <syslog.h>
+#include <time.h>
+
+#include "core/cleanup.h"
+#include "core/text.h"
+#include "plugin/environment.h"
+#include "plugin/internal.h"
+
+#define MOVE_DELAY_USEC ((uint64_t) 100000) /* from the old resource's list to the new one's */
+
+/* clang-format off */
+const double plugin_latency_bounds_seconds[PLUGIN_LATENCY_BUCKETS - 1] = {
+        0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.1,
+};
+/* clang-format on */
+
+uint64_t plugin_now_usec(void)
+{
+        struct timespec now;
+
+        (void) clock_gettime(CLOCK_MONOTONIC, &now);
+        return (uint64_t) now.tv_sec * 1000000 + (uint64_t) now.tv_nsec / 1000;
+}
+
+void plugin_log(struct plugin *plugin, int priority, const char *fmt, ...)
+{
+        char line[700];
+        va_list list;
+
+        if (plugin->log == NULL)
+                return;
+        va_start(list, fmt);
+        (void) vsnprintf(line, sizeof(line), fmt, list);
+        va_end(list);
+        plugin->log(plugin->userdata, priority, line);
+}
+
+void latency_add(struct plugin_latency *latency, uint64_t usec)
+{
+        double seconds = (double) usec / 1e6;
+        size_t i = 0;
+
+        while (i < PLUGIN_LATENCY_BUCKETS - 1 && seconds > plugin_latency_bounds_seconds[i])
+                i++;
+        latency->counts[i]++;
+        latency->total++;
+        latency->sum_seconds += seconds;
+}
+
+/* --- from the inventory to the resources
+ * ---------------------------------------------------------------------- */
+
+static struct resource *find_resource(const struct plugin *plugin, const char *name)
+{
+        for (struct resource *r = plugin->resources; r != NULL; r = r->next)
+                if (strcmp(r->name, name) == 0)
+                        return r;
+        return NULL;
+}
+
+static struct resource *get_resource(struct plugin *plugin, const char *name, struct err *err)
+{
+        struct resource *resource = find_resource(plugin, name), **link = &plugin->resources;
+
+        if (resource != NULL || resource_new(plugin, name, &resource, err) < 0)
+                return resource;
+        while (*link != NULL)
+                link = &(*link)->next;
+        *link = resource;
+        plugin->resource_count++;
+        return resource;
+}
+
+/* Ids travel as protobuf strings: what is not clean text would end the kubelet's stream. */
+static bool clean_id(const char *id)
+{
+        if (id[0] == '\0')
+                return false;
+        for (const char *c = id; *c != '\0'; c++)
+                if (*c <= 0x20 || *c >= 0x7f)
+                        return false;
+        return true;
+}
+
+static bool seen_before(const struct inventory *inventory, size_t index)
+{
+        for (size_t i = 0; i < index; i++)
+                if (inventory->devices[i].group[0] != '\0' &&
+                    strcmp(inventory->devices[i].id, inventory->devices[index].id) == 0)
+                        return true;
+        return false;
+}
+
+/* The resource that a device of this snapshot belongs to, made if need be; NULL = offered nowhere. */
+static struct resource *resource_of(struct plugin *plugin, const struct inventory *inventory, size_t index,
+                                    struct err *err)
+{
+        const struct device *device = &inventory->devices[index];
+        const struct device_group *group =
+                device->group[0] == '\0' ? NULL : inventory_find_group(inventory, device->group);
+        struct resource *resource;
+        struct err why = { 0 };
+
+        if (group == NULL || group->resource[0] == '\0' || !clean_id(device->id) ||
+            seen_before(inventory, index))
+                return NULL;
+        if (resource_name_check(group->resource, &why) < 0) {
+                plugin_log(plugin, LOG_ERR, "group %s is not offered: %s", group->name, why.msg);
+                return NULL;
+        }
+        resource = get_resource(plugin, group->resource, err);
+        if (resource == NULL)
+                return NULL;
+        if (resource->incoming.count == 0) { /* the first device sets the tone */
+                (void) text_copy(resource->incoming.vendor, sizeof(resource->incoming.vendor), group->vendor);
+                resource->incoming.shares = group->shares > 1 ? group->shares : 1;
+        }
+        if (strcmp(resource->incoming.vendor, group->vendor) != 0 ||
+            resource->incoming.shares != (group->shares > 1 ? group->shares : 1)) {
+                char why_not[200];
+
+                (void) text_format(
+                        why_not, sizeof(why_not),
+                        "group %s is not offered: another group of the same resource has another vendor or "
+                        "another number of shares",
+                        group->name);
+                resource_trouble(resource, why_not);
+                return NULL;
+        }
+        return resource;
+}
+
+/* Was it offered under another name until now? Then it waits until that list has gone out. */
+static bool moves(const struct plugin *plugin, const char *id, const struct resource *resource)
+{
+        for (size_t i = 0; i < plugin->inventory.device_count; i++)
+                if (plugin->owners[i].resource != NULL && plugin->owners[i].resource != resource &&
+                    !plugin->owners[i].held && strcmp(plugin->inventory.devices[i].id, id) == 0)
+                        return true;
+        return false;
+}
+
+static int add_member(struct membership *incoming, size_t index)
+{
+        if (incoming->count == incoming->capacity) {
+                size_t capacity = incoming->capacity == 0 ? 16 : incoming->capacity * 2;
+                size_t *members = realloc(incoming->members, capacity * sizeof(*members));
+
+                if (members == NULL)
+                        return -ENOMEM;
+                incoming->members = members;
+                incoming->capacity = capacity;
+        }
+        incoming->members[incoming->count++] = index;
+        return 0;
+}
+
+static int by_canonical_order(const void *a, const void *b, void *userdata)
+{
+        const struct inventory *inventory = userdata;
+        const struct device *x = &inventory->devices[*(const size_t *) a];
+        const struct device *y = &inventory->devices[*(const size_t *) b];
+
+        if (x->index != y->index)
+                return x->index < y->index ? -1 : 1;
+        return strcmp(x->id, y->id);
+}
+
+static void forget_incoming(struct plugin *plugin)
+{
+        for (struct resource *r = plugin->resources; r != NULL; r = r->next) {
+                free(r->incoming.members);
+                prefer_map_free(&r->incoming.prefer);
+                r->incoming = (struct membership){ .shares = 1 };
+        }
+}
+
+/* Puts every resource's next membership together; nothing in use changes. */
+static int collect(struct plugin *plugin, const struct inventory *inventory, struct owner *owners, bool hold,
+                   struct err *err)
+{
+        for (size_t i = 0; i < inventory->device_count; i++) {
+                struct resource *resource = resource_of(plugin, inventory, i, err);
+
+                owners[i].resource = resource;
+                if (resource == NULL)
+                        continue;
+                owners[i].held = hold && moves(plugin, inventory->devices[i].id, resource);
+                if (!owners[i].held && add_member(&resource->incoming, i) < 0)
+                        return err_set(err, -ENOMEM, "no memory for the devices of %s", resource->name);
+        }
+        for (struct resource *r = plugin->resources; r != NULL; r = r->next) {
+                if (r->incoming.count > 0)
+                        qsort_r(r->incoming.members, r->incoming.count, sizeof(size_t), by_canonical_order,
+                                (void *) inventory);
+                if (prefer_map_init(&r->incoming.prefer, inventory, r->incoming.members, r->incoming.count,
+                                    r->incoming.shares) < 0)
+                        return err_set(err, -ENOMEM, "no memory for the topology of %s", r->name);
+        }
+        return 0;
+}
+
+static void find_shared_parts(struct resource *resource)
+{
+        const struct tree *tree = resource->plugin->tree;
+
+        resource->files_present = resource->mounts_present = 0;
+        resource->row = vendor_environment_find(resource->vendor);
+        if (resource->row == NULL || tree == NULL)
+                return;
+        for (size_t i = 0; i < SHARED_FILES_MAX && resource->row->files[i] != NULL; i++)
+                resource->files_present |= tree_has(tree, resource->row->files[i]) ? 1u << i : 0;
+        for (size_t i = 0; i < MOUNTS_MAX && resource->row->mounts[i].path != NULL; i++)
+                resource->mounts_present |= tree_has(tree, resource->row->mounts[i].path) ? 1u << i : 0;
+}
+
+static void commit(struct resource *r)
+{
+        if (r->incoming.count > 0) { /* an empty resource keeps its vendor and its way to name ids */
+                (void) text_copy(r->vendor, sizeof(r->vendor), r->incoming.vendor);
+                r->shares = r->incoming.shares;
+        }
+        free(r->members);
+        r->members = TAKE(r->incoming.members);
+        r->member_count = r->incoming.count;
+        prefer_map_free(&r->prefer);
+        r->prefer = r->incoming.prefer;
+        r->incoming = (struct membership){ .shares = 1 };
+        find_shared_parts(r);
+}
+
+static void publish(struct plugin *plugin)
+{
+        struct err err = { 0 };
+
+        if (cdi_write(plugin, &err) < 0)
+                plugin_log(plugin, LOG_ERR, "%s", err.msg);
+        for (struct resource *r = plugin->resources; r != NULL; r = r->next) {
+                struct list *list;
+
+                if (list_build(r, &list) < 0) {
+                        resource_trouble(r, "no memory for a new list; the last one stands");
+                        continue;
+                }
+                if (list->truncated)
+                        resource_trouble(
+                                r, "the list is longer than the 4 MiB that a kubelet accepts; ids at its end "
+                                   "are not offered: lower `replicas`");
+                list_update(r, list);
+                resource_check(r);
+        }
+}
+
+static int on_moves(sd_event_source *source, uint64_t usec, void *userdata);
+
+static void settle_moves(struct plugin *plugin)
+{
+        bool any = false;
+
+        for (size_t i = 0; i < plugin->inventory.device_count; i++)
+                any = any || plugin->owners[i].held;
+        if (!any)
+                return;
+        plugin->moves = sd_event_source_disable_unref(plugin->moves);
+        (void) sd_event_add_time_relative(plugin->loop, &plugin->moves, CLOCK_MONOTONIC, MOVE_DELAY_USEC, 0,
+                                          on_moves, plugin);
+}
+
+static int apply(struct plugin *plugin, const struct inventory *inventory, bool hold, struct err *err)
+{
+        struct inventory copy;
+        struct owner *owners = calloc(inventory->device_count + 1, sizeof(*owners));
+        int r;
+
+        inventory_init(&copy);
+        forget_incoming(plugin);
+        r = owners == NULL || inventory_copy(inventory, &copy) < 0
+                    ? err_set(err, -ENOMEM, "no memory for a snapshot of %zu devices",
+                              inventory->device_count)
+                    : collect(plugin, &copy, owners, hold, err);
+        if (r < 0) {
+                forget_incoming(plugin);
+                inventory_free(&copy);
+                free(owners);
+                return r;
+        }
+        inventory_free(&plugin->inventory);
+        free(plugin->owners);
+        plugin->inventory = copy;
+        plugin->owners = owners;
+        for (struct resource *resource = plugin->resources; resource != NULL; resource = resource->next)
+                commit(resource);
+        publish(plugin);
+        settle_moves(plugin);
+        return 0;
+}
+
+static int on_moves(sd_event_source *source, uint64_t usec, void *userdata)
+{
+        struct plugin *plugin = userdata;
+        struct inventory same;
+
+        (void) source;
+        (void) usec;
+        if (inventory_copy(&plugin->inventory, &same) < 0)
+                return 0;
+        (void) apply(plugin, &same, false, NULL);
+        inventory_free(&same);
+        return 0;
+}
+
+int plugin_update(struct plugin *plugin, const struct inventory *inventory, struct err *err)
+{
+        if (plugin->owners != NULL && inventory_same(inventory, &plugin->inventory))
+                return 0;
+        return apply(plugin, inventory, true, err);
+}
+
+/* --- life
+ * ------------------------------------------------------------------------------------------------------ */
+
+int plugin_configure(struct plugin *plugin, const struct plugin_config *config, struct err *err)
+{
+        bool before = plugin->config.watcher;
+        struct inventory same;
+        int r;
+
+        plugin->config = *config;
+        if (before != config->watcher)
+                for (struct resource *resource = plugin->resources; resource != NULL;
+                     resource = resource->next)
+                        if (resource_serve(resource, err) == 0)
+                                registration_begin(resource, 0);
+        if (plugin->owners == NULL)
+                return 0;
+        if (inventory_copy(&plugin->inventory, &same) < 0)
+                return err_set(err, -ENOMEM, "no memory for a snapshot");
+        r = apply(plugin, &same, false, err);
+        inventory_free(&same);
+        return r;
+}
+
+static int name_instance(struct plugin *plugin, struct err *err)
+{
+        uint32_t random;
+
+        if (getrandom(&random, sizeof(random), 0) != sizeof(random))
+                return err_set(err, -errno, "getrandom: %m");
+        (void) text_format(plugin->instance, sizeof(plugin->instance), "%08x", random);
+        return 0;
+}
+
+static int new_client(struct plugin *plugin, struct err *err)
+{
+        char address[256];
+        struct grpc_client_options options = { .address = address, .message_max_bytes = 65536 };
+
+        (void) text_format(address, sizeof(address), "unix:%s/kubelet.sock", plugin->directory);
+        return grpc_client_new(plugin->loop, &options, &plugin->kubelet, err);
+}
+
+int plugin_new(sd_event *loop, const struct plugin_options *options, struct plugin **ret, struct err *err)
+{
+        const char *directory =
+                options->kubelet_directory == NULL ? PLUGIN_KUBELET_DIRECTORY : options->kubelet_directory;
+        struct plugin *plugin = calloc(1, sizeof(*plugin));
+        size_t n = strlen(directory);
+        int r;
+
+        if (plugin == NULL)
+                return err_set(err, -ENOMEM, "no memory for the plugin");
+        inventory_init(&plugin->inventory);
+        while (n > 1 && directory[n - 1] == '/')
+                n--;
+        if (n == 0 || n > 90 ||
+            !text_format(plugin->directory, sizeof(plugin->directory), "%.*s", (int) n, directory)) {
+                free(plugin);
+                return err_set(err, -ENAMETOOLONG,
+                               "kubelet directory '%s' must have 1 to 90 bytes: the sockets in it have paths "
+                               "of at most "
+                               "107",
+                               directory);
+        }
+        plugin->loop = sd_event_ref(loop);
+        if (options->config != NULL)
+                plugin->config = *options->config;
+        else
+                plugin_config_default(&plugin->config);
+        plugin->tree = options->tree;
+        plugin->log = options->log;
+        plugin->on_allocate = options->on_allocate;
+        plugin->userdata = options->userdata;
+        r = name_instance(plugin, err);
+        if (r >= 0)
+                r = new_client(plugin, err);
+        if (r >= 0)
+                r = kubelet_watch_start(plugin, err);
+        if (r < 0) {
+                plugin_free(plugin);
+                return r;
+        }
+        *ret = plugin;
+        return 0;
+}
+
+void plugin_free(struct plugin *plugin)
+{
+        if (plugin == NULL)
+                return;
+        kubelet_watch_stop(plugin);
+        (void) sd_event_source_disable_unref(plugin->moves);
+        while (plugin->resources != NULL) {
+                struct resource *next = plugin->resources->next;
+
+                resource_free(plugin->resources);
+                plugin->resources = next;
+        }
+        grpc_client_free(plugin->kubelet);
+        inventory_free(&plugin->inventory);
+        free(plugin->owners);
+        free(plugin->statuses);
+        (void) sd_event_unref(plugin->loop);
+        free(plugin);
+}
+
+void plugin_status(struct plugin *plugin, struct plugin_status *ret)
+{
+        struct plugin_resource_status *statuses =
+                realloc(plugin->statuses, (plugin->resource_count + 1) * sizeof(*statuses));
+
+        *ret = (struct plugin_status){ .kubelet_present = plugin->watch.present,
+                                       .kubelet_seen_total = plugin->kubelet_seen_total };
+        if (statuses == NULL)
+                return;
+        plugin->statuses = statuses;
+        ret->resources = statuses;
+        ret->ready = true;
+        for (const struct resource *r = plugin->resources; r != NULL; r = r->next) {
+                statuses[ret->resource_count++] = r->status;
+                if (r->member_count > 0 && !(r->status.registered && r->status.streaming))
+                        ret->ready = false;
+        }
+}

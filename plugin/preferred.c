@@ -1,0 +1,158 @@
+/* GetPreferredAllocation: a hint that must never be an error, because an error fails the pod and can leak its
+ * devices. What cannot be understood is answered with what can be. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/cleanup.h"
+#include "plugin/internal.h"
+#include "proto/device_plugin.pb-c.h"
+
+/* Which ids of each device are to be had: lists of strings, first by device, then in the kubelet's order. */
+struct pool {
+        const struct resource *resource;
+        uint16_t *available, *must, *taken; /* per device of the resource */
+        ssize_t *device;                    /* per id of `ids`: its device, -1 = not ours or doubled */
+        bool *is_must, *used;
+        char **ids;
+        size_t count;
+};
+
+static const struct device *member(const struct resource *resource, size_t position)
+{
+        return &resource->plugin->inventory.devices[resource->members[position]];
+}
+
+/* The kubelet's lists are sets, but nobody promises it: an id counts once. */
+static int compare_ids(const void *a, const void *b)
+{
+        return strcmp(*(char *const *) a, *(char *const *) b);
+}
+
+static bool listed(char **sorted, size_t count, char *id)
+{
+        return count > 0 && bsearch(&id, sorted, count, sizeof(*sorted), compare_ids) != NULL;
+}
+
+static bool fill_pool(struct pool *pool, struct pb_arena *arena,
+                      const DevicePlugin__ContainerPreferredRequest *request)
+{
+        size_t members = pool->resource->member_count + 1,
+               most = request->n_available + request->n_must_include + 1;
+
+        pool->available = pb_arena_take(arena, members * sizeof(*pool->available));
+        pool->must = pb_arena_take(arena, members * sizeof(*pool->must));
+        pool->taken = pb_arena_take(arena, members * sizeof(*pool->taken));
+        pool->device = pb_arena_take(arena, most * sizeof(*pool->device));
+        pool->is_must = pb_arena_take(arena, most * sizeof(*pool->is_must));
+        pool->used = pb_arena_take(arena, most * sizeof(*pool->used));
+        pool->ids = pb_arena_take(arena, most * sizeof(*pool->ids));
+        if (pool->available == NULL || pool->must == NULL || pool->taken == NULL || pool->device == NULL ||
+            pool->is_must == NULL || pool->used == NULL || pool->ids == NULL)
+                return false;
+        qsort(request->must_include, request->n_must_include, sizeof(char *), compare_ids);
+        qsort(request->available, request->n_available, sizeof(char *), compare_ids);
+        for (size_t i = 0; i < request->n_must_include; i++)
+                if (i == 0 || strcmp(request->must_include[i], request->must_include[i - 1]) != 0) {
+                        pool->is_must[pool->count] = true;
+                        pool->ids[pool->count++] = request->must_include[i];
+                }
+        for (size_t i = 0; i < request->n_available; i++)
+                if ((i == 0 || strcmp(request->available[i], request->available[i - 1]) != 0) &&
+                    !listed(request->must_include, request->n_must_include, request->available[i]))
+                        pool->ids[pool->count++] = request->available[i];
+        return true;
+}
+
+/* Devices that the snapshot calls unusable are left out as long as there are others. */
+static void count_pool(struct pool *pool)
+{
+        for (size_t i = 0; i < pool->count; i++) {
+                ssize_t at = resource_find(pool->resource, pool->ids[i]);
+
+                pool->device[i] = at;
+                if (at < 0 || (!pool->is_must[i] && !member(pool->resource, (size_t) at)->usable))
+                        continue;
+                pool->available[at]++;
+                if (pool->is_must[i])
+                        pool->must[at]++;
+        }
+}
+
+static size_t take_ids(struct pool *pool, size_t want, char **out)
+{
+        size_t n = 0;
+
+        for (size_t i = 0; i < pool->count; i++) /* must_include, ours or not */
+                if (pool->is_must[i]) {
+                        pool->used[i] = true;
+                        if (pool->device[i] >= 0 && pool->taken[pool->device[i]] > 0)
+                                pool->taken[pool->device[i]]--;
+                        out[n++] = pool->ids[i];
+                }
+        for (size_t i = 0; i < pool->count && n < want; i++)
+                if (!pool->used[i] && pool->device[i] >= 0 && pool->taken[pool->device[i]] > 0) {
+                        pool->used[i] = true;
+                        pool->taken[pool->device[i]]--;
+                        out[n++] = pool->ids[i];
+                }
+        for (size_t i = 0; i < pool->count && n < want; i++) /* anything valid is better than too few */
+                if (!pool->used[i])
+                        out[n++] = pool->ids[i];
+        return n;
+}
+
+static bool choose(const struct resource *resource, struct pb_arena *arena,
+                   const DevicePlugin__ContainerPreferredRequest *request,
+                   DevicePlugin__ContainerPreferredResponse *response)
+{
+        struct pool pool = { .resource = resource };
+        size_t want = request->size > 0 ? (size_t) request->size : 0, strangers = 0;
+        struct prefer_request question;
+        struct prefer_answer answer = { 0 };
+
+        if (!fill_pool(&pool, arena, request))
+                return false;
+        count_pool(&pool);
+        for (size_t i = 0; i < pool.count; i++)
+                strangers += pool.is_must[i] && pool.device[i] < 0;
+        question = (struct prefer_request){ .available = pool.available,
+                                            .must = pool.must,
+                                            .size = want > strangers ? want - strangers : 0 };
+        answer.taken = pool.taken;
+        (void) prefer_choose(&resource->prefer, &question, &answer);
+        response->ids = pb_arena_take(arena, (pool.count + 1) * sizeof(char *));
+        if (response->ids == NULL)
+                return false;
+        response->n_ids = take_ids(&pool, want, response->ids);
+        return true;
+}
+
+void preferred(void *userdata, struct grpc_call *call, const uint8_t *message, size_t size_bytes)
+{
+        struct resource *resource = userdata;
+        uint64_t begin = plugin_now_usec();
+        DevicePlugin__PreferredResponse response = DEVICE_PLUGIN__PREFERRED_RESPONSE__INIT;
+        DevicePlugin__PreferredRequest *request;
+        CLEANUP(free_p) uint8_t *bytes = NULL;
+        struct pb_arena arena;
+        size_t size = 0;
+
+        pb_arena_init(&arena, REQUEST_ARENA_BYTES);
+        request = pb_unpack(&arena, &device_plugin__preferred_request__descriptor, message, size_bytes);
+        if (request != NULL)
+                response.containers =
+                        pb_arena_take(&arena, (request->n_containers + 1) * sizeof(*response.containers));
+        for (size_t i = 0; response.containers != NULL && i < request->n_containers; i++) {
+                response.containers[i] = pb_arena_take(&arena, sizeof(*response.containers[i]));
+                if (response.containers[i] == NULL)
+                        break;
+                device_plugin__container_preferred_response__init(response.containers[i]);
+                response.n_containers = i + 1;
+                if (!choose(resource, &arena, request->containers[i], response.containers[i]))
+                        break;
+        }
+        bytes = pb_pack(&response, &size);
+        grpc_call_reply(call, bytes, bytes == NULL ? 0 : size);
+        pb_arena_free(&arena);
+        latency_add(&resource->status.preferred, plugin_now_usec() - begin);
+}

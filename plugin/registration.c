@@ -1,0 +1,207 @@
+/* Registration: one small state machine a resource. The kubelet dials back from inside Register, so that the
+ * call is asynchronous and our own server answers meanwhile. A kubelet that is not there yet is asked again
+ * in milliseconds, one that refuses in seconds; a list stream that ends is a reason to register again. */
+#include <stdlib.h>
+#include <string.h>
+#include <syslog.h>
+
+#include "core/cleanup.h"
+#include "core/text.h"
+#include "plugin/internal.h"
+#include "proto/device_plugin.pb-c.h"
+
+#define CONNECT_RETRY_USEC     ((uint64_t) 5000) /* bound before it listens: a moment only */
+#define CONNECT_RETRY_MAX_USEC ((uint64_t) 1000000)
+#define REFUSED_RETRY_USEC     ((uint64_t) 100000)
+#define REFUSED_RETRY_MAX_USEC ((uint64_t) 5000000)
+#define STREAM_GOOD_USEC       ((uint64_t) 1000000) /* a stream that lived this long was no misunderstanding */
+
+static void attempt(struct resource *resource);
+
+static uint64_t back_off(unsigned failures, uint64_t first, uint64_t most)
+{
+        for (; failures > 1 && first < most; failures--)
+                first *= 2;
+        return first < most ? first : most;
+}
+
+static void forget_call(struct resource *resource)
+{
+        if (resource->registration_call != NULL)
+                grpc_client_cancel(TAKE(resource->registration_call));
+}
+
+static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
+{
+        struct resource *resource = userdata;
+
+        (void) source;
+        (void) usec;
+        if (resource->state == REGISTRATION_DONE) {
+                resource->failures++;
+                resource->status.registration_failures_total++;
+                resource_trouble(resource,
+                                 "the kubelet accepted the registration but does not read the list");
+        }
+        attempt(resource);
+        return 0;
+}
+
+static void arm(struct resource *resource, uint64_t delay_usec)
+{
+        if (resource->registration_timer == NULL) {
+                (void) sd_event_add_time_relative(resource->plugin->loop, &resource->registration_timer,
+                                                  CLOCK_MONOTONIC, delay_usec, 1000, on_timer, resource);
+                return;
+        }
+        (void) sd_event_source_set_time_relative(resource->registration_timer, delay_usec);
+        (void) sd_event_source_set_enabled(resource->registration_timer, SD_EVENT_ONESHOT);
+}
+
+static void disarm(struct resource *resource)
+{
+        if (resource->registration_timer != NULL)
+                (void) sd_event_source_set_enabled(resource->registration_timer, SD_EVENT_OFF);
+}
+
+void registration_begin(struct resource *resource, uint64_t delay_usec)
+{
+        forget_call(resource);
+        resource->status.registered = false;
+        resource->state = REGISTRATION_BACKOFF;
+        arm(resource, delay_usec);
+}
+
+static void retry(struct resource *resource, uint64_t first_usec, uint64_t most_usec)
+{
+        resource->failures++;
+        resource->state = REGISTRATION_BACKOFF;
+        arm(resource, back_off(resource->failures, first_usec, most_usec));
+}
+
+void registration_accepted(struct resource *resource)
+{
+        resource->status.registered = true;
+        resource->status.registrations_total++;
+        resource->state = REGISTRATION_DONE;
+        if (resource->status.streaming)
+                disarm(resource);
+        else
+                arm(resource, STREAM_WAIT_USEC);
+        plugin_log(resource->plugin, LOG_INFO,
+                   "resource %s: registered with the kubelet, %u devices, %u healthy", resource->name,
+                   resource->status.devices, resource->status.healthy);
+}
+
+void registration_refused(struct resource *resource, const char *sentence)
+{
+        resource->status.registered = false;
+        resource->status.registration_failures_total++;
+        resource_trouble(resource, sentence);
+}
+
+static void on_done(void *userdata, enum grpc_status status, const char *sentence)
+{
+        struct resource *resource = userdata;
+        char why[GRPC_SENTENCE_BYTES + 64];
+
+        resource->registration_call = NULL;
+        if (status == GRPC_OK) {
+                registration_accepted(resource);
+                return;
+        }
+        if (status == GRPC_UNAVAILABLE) { /* nobody there, or leaving: no one's fault */
+                (void) text_format(why, sizeof(why), "the kubelet cannot be reached: %s", sentence);
+                resource->status.registration_failures_total++;
+                (void) text_copy(resource->status.trouble, sizeof(resource->status.trouble), why);
+                retry(resource, CONNECT_RETRY_USEC, CONNECT_RETRY_MAX_USEC);
+                return;
+        }
+        (void) text_format(why, sizeof(why), "the kubelet refused the registration (%s): %s",
+                           grpc_status_name(status), sentence);
+        registration_refused(resource, why);
+        retry(resource, REFUSED_RETRY_USEC, REFUSED_RETRY_MAX_USEC);
+}
+
+static void call_register(struct resource *resource)
+{
+        DevicePlugin__Options options = DEVICE_PLUGIN__OPTIONS__INIT;
+        DevicePlugin__RegisterRequest request = DEVICE_PLUGIN__REGISTER_REQUEST__INIT;
+        struct grpc_client_handlers handlers = { .on_done = on_done, .userdata = resource };
+        CLEANUP(free_p) uint8_t *bytes = NULL;
+        size_t size;
+
+        options.get_preferred_allocation_available = true;
+        request.version = (char *) API_VERSION;
+        request.endpoint = resource->endpoint;
+        request.resource_name = resource->name;
+        request.options = &options;
+        bytes = pb_pack(&request, &size);
+        if (bytes == NULL ||
+            grpc_client_call(resource->plugin->kubelet, "/v1beta1.Registration/Register", bytes, size,
+                             REGISTER_TIMEOUT_USEC, &handlers, &resource->registration_call) < 0) {
+                registration_refused(resource, "no memory for the registration");
+                retry(resource, REFUSED_RETRY_USEC, REFUSED_RETRY_MAX_USEC);
+                return;
+        }
+        resource->state = REGISTRATION_CALLING;
+}
+
+/* The kubelet's end of a path-keyed registration: never the same name while an old stream is open. */
+static bool needs_fresh_socket(const struct resource *resource)
+{
+        if (resource->server == NULL || !grpc_server_listening(resource->server))
+                return true;
+        for (const struct list_stream *s = resource->streams; s != NULL; s = s->next)
+                if (s->server == resource->server)
+                        return true;
+        return false;
+}
+
+static void attempt(struct resource *resource)
+{
+        struct plugin *plugin = resource->plugin;
+        struct err err = { 0 };
+
+        resource->state = REGISTRATION_IDLE;
+        if (!plugin->config.watcher && !plugin->watch.present)
+                return;
+        if (needs_fresh_socket(resource) && resource_serve(resource, &err) < 0) {
+                registration_refused(resource, err.msg);
+                retry(resource, REFUSED_RETRY_USEC, REFUSED_RETRY_MAX_USEC);
+                return;
+        }
+        resource->status.streaming = false;
+        if (!plugin->config.watcher) /* otherwise the kubelet finds the socket */
+                call_register(resource);
+}
+
+void registration_stream_opened(struct resource *resource)
+{
+        resource->status.streaming = true;
+        resource->status.trouble[0] = '\0';
+        if (resource->state == REGISTRATION_DONE)
+                disarm(resource);
+}
+
+void registration_stream_lost(struct resource *resource, uint64_t lived_usec)
+{
+        resource->status.streaming = false;
+        if (resource->plugin->config.watcher || resource->state == REGISTRATION_CALLING)
+                return;
+        /* at once after a good stream; slower and slower when somebody keeps ending it, or two instances
+         * would push each other out for ever */
+        if (lived_usec >= STREAM_GOOD_USEC)
+                resource->failures = 0;
+        registration_begin(
+                resource, resource->failures == 0
+                                  ? 0
+                                  : back_off(resource->failures, REFUSED_RETRY_USEC, REFUSED_RETRY_MAX_USEC));
+        resource->failures++;
+}
+
+void registration_free(struct resource *resource)
+{
+        forget_call(resource);
+        resource->registration_timer = sd_event_source_disable_unref(resource->registration_timer);
+}
