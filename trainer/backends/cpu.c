@@ -1,0 +1,414 @@
+/* The cpu backend: matrix products by OpenBLAS on one thread a rank, everything else in plain loops that the
+ * compiler turns into vector code. */
+#include <cblas.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/text.h"
+#include "trainer/backend.h"
+
+/* From OpenBLAS's own cblas.h; declared there under names that differ between packages. */
+extern void openblas_set_num_threads(int threads);
+
+static void cpu_matmul(void *state, const struct matmul *m)
+{
+        (void) state;
+        cblas_sgemm(CblasRowMajor, m->transpose_a ? CblasTrans : CblasNoTrans,
+                    m->transpose_b ? CblasTrans : CblasNoTrans, (int) m->rows, (int) m->cols, (int) m->inner,
+                    1.0F, m->a, (int) (m->transpose_a ? m->rows : m->inner), m->b,
+                    (int) (m->transpose_b ? m->inner : m->cols), m->accumulate ? 1.0F : 0.0F, m->c,
+                    (int) m->cols);
+}
+
+static void cpu_bias(void *state, size_t rows, size_t cols, const float *x, const float *b, float *y)
+{
+        (void) state;
+        for (size_t r = 0; r < rows; r++)
+                for (size_t c = 0; c < cols; c++)
+                        y[r * cols + c] = x[r * cols + c] + b[c];
+}
+
+static void cpu_bias_gradient(void *state, size_t rows, size_t cols, const float *dy, float *restrict db)
+{
+        (void) state;
+        for (size_t r = 0; r < rows; r++)
+                for (size_t c = 0; c < cols; c++)
+                        db[c] += dy[r * cols + c];
+}
+
+static void cpu_scale(void *state, size_t count, float factor, const float *x, float *y)
+{
+        (void) state;
+        for (size_t i = 0; i < count; i++)
+                y[i] = factor * x[i];
+}
+
+static void cpu_relu(void *state, size_t count, const float *x, float *y)
+{
+        (void) state;
+        for (size_t i = 0; i < count; i++)
+                y[i] = x[i] > 0 ? x[i] : 0;
+}
+
+static void cpu_relu_gradient(void *state, size_t count, const float *y, const float *dy, float *dx)
+{
+        (void) state;
+        for (size_t i = 0; i < count; i++)
+                dx[i] = y[i] > 0 ? dy[i] : 0;
+}
+
+static void cpu_bias_relu(void *state, size_t rows, size_t cols, const float *restrict b, float *restrict y)
+{
+        (void) state;
+        for (size_t r = 0; r < rows; r++)
+                for (size_t c = 0; c < cols; c++) {
+                        float v = y[r * cols + c] + b[c];
+
+                        y[r * cols + c] = v > 0 ? v : 0;
+                }
+}
+
+static void cpu_bias_relu_gradient(void *state, size_t rows, size_t cols, const float *restrict y,
+                                   float *restrict dy, float *restrict db)
+{
+        (void) state;
+        for (size_t r = 0; r < rows; r++)
+                for (size_t c = 0; c < cols; c++) {
+                        float d = y[r * cols + c] > 0 ? dy[r * cols + c] : 0;
+
+                        dy[r * cols + c] = d;
+                        db[c] += d;
+                }
+}
+
+/* The window of one output position: kernel rows of kernel * channels floats, zero outside the image. */
+static void gather_one(const struct image_shape *s, const float *image, size_t row, size_t col, float *patch)
+{
+        size_t half = s->kernel / 2, line = s->kernel * s->channels;
+
+        for (size_t k = 0; k < s->kernel; k++, patch += line) {
+                size_t from = col >= half ? 0 : half - col; /* first and end column of the window inside */
+                size_t end = col + s->kernel - half <= s->width ? s->kernel : s->width + half - col;
+
+                if (row + k < half || row + k - half >= s->height) {
+                        memset(patch, 0, line * sizeof(*patch));
+                        continue;
+                }
+                memset(patch, 0, from * s->channels * sizeof(*patch));
+                memcpy(patch + from * s->channels,
+                       image + ((row + k - half) * s->width + col + from - half) * s->channels,
+                       (end - from) * s->channels * sizeof(*patch));
+                memset(patch + end * s->channels, 0, (s->kernel - end) * s->channels * sizeof(*patch));
+        }
+}
+
+static void cpu_gather(void *state, const struct image_shape *s, const float *x, float *patches)
+{
+        size_t window = s->kernel * s->kernel * s->channels, image = s->height * s->width * s->channels;
+
+        (void) state;
+        for (size_t n = 0; n < s->samples; n++)
+                for (size_t row = 0; row < s->height; row++)
+                        for (size_t col = 0; col < s->width; col++, patches += window)
+                                gather_one(s, x + n * image, row, col, patches);
+}
+
+static void scatter_one(const struct image_shape *s, const float *patch, size_t row, size_t col, float *image)
+{
+        size_t half = s->kernel / 2, line = s->kernel * s->channels;
+        size_t from = col >= half ? 0 : half - col;
+        size_t end = col + s->kernel - half <= s->width ? s->kernel : s->width + half - col;
+
+        for (size_t k = 0; k < s->kernel; k++) {
+                float *to;
+
+                if (row + k < half || row + k - half >= s->height)
+                        continue;
+                to = image + ((row + k - half) * s->width + col + from - half) * s->channels;
+                for (size_t i = 0; i < (end - from) * s->channels; i++)
+                        to[i] += patch[k * line + from * s->channels + i];
+        }
+}
+
+static void cpu_scatter(void *state, const struct image_shape *s, const float *patches, float *dx)
+{
+        size_t window = s->kernel * s->kernel * s->channels, image = s->height * s->width * s->channels;
+
+        (void) state;
+        memset(dx, 0, s->samples * image * sizeof(*dx));
+        for (size_t n = 0; n < s->samples; n++)
+                for (size_t row = 0; row < s->height; row++)
+                        for (size_t col = 0; col < s->width; col++, patches += window)
+                                scatter_one(s, patches, row, col, dx + n * image);
+}
+
+/* Calls for every output pixel of a pooling; in = its first input pixel. */
+#define FOR_POOLED(s, n, row, col, in, out)                                                                  \
+        for (size_t n = 0, out = 0; n < (s)->samples; n++)                                                   \
+                for (size_t row = 0; row < (s)->height / 2; row++)                                           \
+                        for (size_t col = 0,                                                                 \
+                                    in = ((n * (s)->height + 2 * row) * (s)->width) * (s)->channels;         \
+                             col < (s)->width / 2; col++, in += 2 * (s)->channels, out += (s)->channels)
+
+static inline float largest(const float *x, const size_t at[4], size_t c, uint8_t *which)
+{
+        float best = x[at[0] + c];
+
+        *which = 0;
+        for (uint8_t i = 1; i < 4; i++)
+                if (x[at[i] + c] > best) {
+                        best = x[at[i] + c];
+                        *which = i;
+                }
+        return best;
+}
+
+static void cpu_pool(void *state, const struct image_shape *s, const float *x, float *y, uint8_t *which)
+{
+        const size_t right = s->channels, below = s->width * s->channels;
+
+        (void) state;
+        FOR_POOLED(s, n, row, col, in, out)
+        {
+                const size_t at[4] = { in, in + right, in + below, in + below + right };
+
+                for (size_t c = 0; c < s->channels; c++)
+                        y[out + c] = largest(x, at, c, &which[out + c]);
+        }
+}
+
+static void cpu_pool_gradient(void *state, const struct image_shape *s, const uint8_t *which, const float *dy,
+                              float *dx)
+{
+        const size_t right = s->channels, below = s->width * s->channels;
+
+        (void) state;
+        memset(dx, 0, s->samples * s->height * s->width * s->channels * sizeof(*dx));
+        FOR_POOLED(s, n, row, col, in, out)
+        {
+                for (size_t c = 0; c < s->channels; c++) {
+                        uint8_t w = which[out + c];
+
+                        dx[in + (w & 1) * right + (w >> 1) * below + c] = dy[out + c];
+                }
+        }
+}
+
+static void cpu_bias_relu_pool(void *state, const struct image_shape *s, const float *x, const float *b,
+                               float *y, uint8_t *which)
+{
+        const size_t right = s->channels, below = s->width * s->channels;
+
+        (void) state;
+        FOR_POOLED(s, n, row, col, in, out)
+        {
+                for (size_t c = 0; c < s->channels; c++) {
+                        float a0 = x[in + c], a1 = x[in + right + c];
+                        float b0 = x[in + below + c], b1 = x[in + below + right + c];
+                        float top = a1 > a0 ? a1 : a0, low = b1 > b0 ? b1 : b0,
+                              v = (low > top ? low : top) + b[c];
+                        int w = low > top ? (b1 > b0 ? 3 : 2) : (a1 > a0 ? 1 : 0);
+
+                        which[out + c] = (uint8_t) w;
+                        y[out + c] = v > 0 ? v : 0;
+                }
+        }
+}
+
+static void cpu_bias_relu_pool_gradient(void *state, const struct image_shape *s, const uint8_t *which,
+                                        const float *y, const float *dy, float *dx, float *db)
+{
+        const size_t right = s->channels, below = s->width * s->channels;
+
+        (void) state;
+        if (s->height % 2 != 0 || s->width % 2 != 0) /* the last row or column belongs to no square */
+                memset(dx, 0, s->samples * s->height * s->width * s->channels * sizeof(*dx));
+        FOR_POOLED(s, n, row, col, in, out)
+        {
+                for (size_t c = 0; c < s->channels; c++) {
+                        float d = y[out + c] > 0 ? dy[out + c] : 0;
+                        uint8_t w = which[out + c];
+
+                        dx[in + c] = w == 0 ? d : 0;
+                        dx[in + right + c] = w == 1 ? d : 0;
+                        dx[in + below + c] = w == 2 ? d : 0;
+                        dx[in + below + right + c] = w == 3 ? d : 0;
+                        db[c] += d;
+                }
+        }
+}
+
+static void cpu_softmax(void *state, size_t rows, size_t cols, const float *x, float *p)
+{
+        (void) state;
+        for (size_t r = 0; r < rows; r++, x += cols, p += cols) {
+                float most = x[0], sum = 0;
+
+                for (size_t c = 1; c < cols; c++)
+                        most = x[c] > most ? x[c] : most;
+                for (size_t c = 0; c < cols; c++)
+                        p[c] = expf(x[c] - most);
+                for (size_t c = 0; c < cols; c++)
+                        sum += p[c];
+                for (size_t c = 0; c < cols; c++)
+                        p[c] /= sum;
+        }
+}
+
+static void cpu_softmax_gradient(void *state, size_t rows, size_t cols, const float *p, const float *dp,
+                                 float *dx)
+{
+        (void) state;
+        for (size_t r = 0; r < rows; r++, p += cols, dp += cols, dx += cols) {
+                float sum = 0;
+
+                for (size_t c = 0; c < cols; c++)
+                        sum += p[c] * dp[c];
+                for (size_t c = 0; c < cols; c++)
+                        dx[c] = p[c] * (dp[c] - sum);
+        }
+}
+
+static double cpu_cross_entropy(void *state, size_t rows, size_t cols, const float *p, const int32_t *labels)
+{
+        double loss = 0;
+
+        (void) state;
+        for (size_t r = 0; r < rows; r++)
+                loss -= log((double) fmaxf(p[r * cols + (size_t) labels[r]], 1e-30F));
+        return loss;
+}
+
+static void cpu_cross_entropy_gradient(void *state, size_t rows, size_t cols, const float *p,
+                                       const int32_t *labels, float scale, float *dp)
+{
+        (void) state;
+        memset(dp, 0, rows * cols * sizeof(*dp));
+        for (size_t r = 0; r < rows; r++) {
+                size_t at = r * cols + (size_t) labels[r];
+
+                dp[at] = -scale / fmaxf(p[at], 1e-30F);
+        }
+}
+
+static void cpu_softmax_cross_entropy_gradient(void *state, size_t rows, size_t cols, const float *p,
+                                               const int32_t *labels, float scale, float *dx)
+{
+        (void) state;
+        for (size_t r = 0; r < rows; r++) {
+                for (size_t c = 0; c < cols; c++)
+                        dx[r * cols + c] = scale * p[r * cols + c];
+                dx[r * cols + (size_t) labels[r]] -= scale;
+        }
+}
+
+static void cpu_embed(void *state, size_t rows, size_t tokens, size_t width, const float *table,
+                      const float *ids, float *y)
+{
+        (void) state;
+        for (size_t i = 0; i < rows * tokens; i++)
+                memcpy(y + i * width, table + (size_t) ids[i] * width, width * sizeof(*y));
+}
+
+static void cpu_embed_gradient(void *state, size_t rows, size_t tokens, size_t width, const float *ids,
+                               const float *dy, float *dtable)
+{
+        (void) state;
+        for (size_t i = 0; i < rows * tokens; i++)
+                for (size_t k = 0; k < width; k++)
+                        dtable[(size_t) ids[i] * width + k] += dy[i * width + k];
+}
+
+static void cpu_update(void *state, size_t count, float rate, float momentum, const float *g, float *velocity,
+                       float *w)
+{
+        (void) state;
+        if (velocity == NULL) {
+                for (size_t i = 0; i < count; i++)
+                        w[i] -= rate * g[i];
+                return;
+        }
+        for (size_t i = 0; i < count; i++) {
+                velocity[i] = momentum * velocity[i] + g[i];
+                w[i] -= rate * velocity[i];
+        }
+}
+
+static void *cpu_allocate(void *state, size_t size_bytes)
+{
+        size_t rounded = (size_bytes + 63) / 64 * 64;
+        void *memory = aligned_alloc(64, rounded);
+
+        (void) state;
+        if (memory != NULL)
+                memset(memory, 0, rounded);
+        return memory;
+}
+
+static void cpu_release(void *state, void *memory)
+{
+        (void) state;
+        free(memory);
+}
+
+static void read_cpu_model(char *field, size_t field_bytes)
+{
+        char line[256];
+        FILE *f = fopen("/proc/cpuinfo", "re");
+
+        (void) text_copy(field, field_bytes, "cpu");
+        while (f != NULL && fgets(line, sizeof(line), f) != NULL) {
+                char *colon = strchr(line, ':');
+
+                if (!text_starts_with(line, "model name") || colon == NULL)
+                        continue;
+                line[strcspn(line, "\n")] = '\0';
+                (void) text_copy(field, field_bytes, colon + 2);
+                break;
+        }
+        if (f != NULL)
+                (void) fclose(f);
+}
+
+int backend_open(const struct backend_options *o, struct backend *ret, struct err *err)
+{
+        (void) o;
+        (void) err;
+        *ret = (struct backend) {
+                .runtime = "cpu",
+                .kernels = {
+                        .matmul = cpu_matmul,
+                        .bias = cpu_bias,
+                        .bias_gradient = cpu_bias_gradient,
+                        .scale = cpu_scale,
+                        .relu = cpu_relu,
+                        .relu_gradient = cpu_relu_gradient,
+                        .bias_relu = cpu_bias_relu,
+                        .bias_relu_gradient = cpu_bias_relu_gradient,
+                        .gather = cpu_gather,
+                        .scatter = cpu_scatter,
+                        .pool = cpu_pool,
+                        .pool_gradient = cpu_pool_gradient,
+                        .bias_relu_pool = cpu_bias_relu_pool,
+                        .bias_relu_pool_gradient = cpu_bias_relu_pool_gradient,
+                        .softmax = cpu_softmax,
+                        .softmax_gradient = cpu_softmax_gradient,
+                        .cross_entropy = cpu_cross_entropy,
+                        .cross_entropy_gradient = cpu_cross_entropy_gradient,
+                        .softmax_cross_entropy_gradient = cpu_softmax_cross_entropy_gradient,
+                        .embed = cpu_embed,
+                        .embed_gradient = cpu_embed_gradient,
+                        .update = cpu_update,
+                },
+                .allocate = cpu_allocate,
+                .release = cpu_release,
+        };
+        read_cpu_model(ret->device_model, sizeof(ret->device_model));
+        /* one core a rank; whoever sets the variable knows better */
+        if (getenv("OPENBLAS_NUM_THREADS") == NULL && getenv("OMP_NUM_THREADS") == NULL)
+                openblas_set_num_threads(1);
+        return 0;
+}

@@ -1,0 +1,189 @@
+/* remuda-train-RUNTIME: the reference training program; which runtime is decided by the backend linked in. */
+#include <errno.h>
+#include <math.h>
+#include <mpi.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/exit_code.h"
+#include "core/text.h"
+#include "core/version.h"
+#include "trainer/strategy.h"
+#include "trainer/training.h"
+
+static int exit_code_of(int result)
+{
+        return result == -EINVAL || result == -ENOENT ? EXIT_USAGE : EXIT_FAILED;
+}
+
+static void say(const char *program, const struct err *err)
+{
+        (void) fprintf(stderr, "%s: %s\n", program, err->msg);
+}
+
+static void print_number(const char *name, double value, const char *format, const char *end)
+{
+        printf("\"%s\":", name);
+        if (isfinite(value))
+                printf(format, value);
+        else
+                printf("null");
+        printf("%s", end);
+}
+
+struct totals {
+        double samples, loss, loss_samples, load, compute, exchange, hidden;
+};
+
+/* Collective. Times are means over the workers. */
+static struct totals add_up(const struct training *t)
+{
+        const struct record *r = &t->record;
+        struct totals own = {
+                .samples = (double) r->sample_count,
+                .loss = t->epoch_loss,
+                .loss_samples = (double) t->epoch_loss_samples,
+                .load = (double) r->total_usec[DOING_LOAD],
+                .compute = (double) (r->total_usec[DOING_FORWARD] + r->total_usec[DOING_BACKWARD] +
+                                     r->total_usec[DOING_UPDATE]),
+                .exchange = (double) r->total_usec[DOING_EXCHANGE],
+                .hidden = (double) r->hidden_usec,
+        };
+        struct totals sum = own;
+
+        if (t->world.parallel)
+                MPI_Allreduce(&own, &sum, (int) (sizeof(own) / sizeof(double)), MPI_DOUBLE, MPI_SUM,
+                              MPI_COMM_WORLD);
+        return sum;
+}
+
+static void report(const struct training *t, double accuracy, double loss)
+{
+        struct totals sum = add_up(t);
+        double ms = 1e-3 / (double) (t->world.parallel ? t->workers : 1);
+
+        if (t->world.rank != 0)
+                return;
+        if (isnan(loss))
+                loss = sum.loss / sum.loss_samples;
+        printf("{");
+        print_number("accuracy", accuracy, "%.6f", ",");
+        print_number("loss", loss, "%.6f", ",");
+        print_number("seconds", t->seconds, "%.6f", ",");
+        print_number("samples", sum.samples, "%.0f", ",");
+        print_number("samples_per_s", t->seconds > 0 ? sum.samples / t->seconds : NAN, "%.1f", ",");
+        print_number("load_ms", sum.load * ms, "%.3f", ",");
+        print_number("compute_ms", sum.compute * ms, "%.3f", ",");
+        print_number("exchange_ms", sum.exchange * ms, "%.3f", ",");
+        print_number("hidden_ms", sum.hidden * ms, "%.3f", "}\n");
+        (void) fflush(stdout);
+}
+
+/* After the last step: what rank 0 owes. */
+static int finish(struct training *t, double *accuracy, double *loss, struct err *err)
+{
+        int r = 0;
+
+        if (t->world.rank == 0 && t->options->evaluate)
+                r = training_evaluate(t, accuracy, loss, err);
+        if (r == 0 && t->world.rank == 0 && t->options->weights_out != NULL)
+                r = training_write_weights(t, t->options->weights_out, err);
+        return r < 0 ? r : record_close(&t->record, err);
+}
+
+static int train(struct training *t, const char *program, struct err *err)
+{
+        const struct strategy *strategy = strategy_find(t->options->strategy);
+        double accuracy = NAN, loss = NAN;
+        int r;
+
+        if (t->world.parallel)
+                MPI_Barrier(MPI_COMM_WORLD);
+        t->record.start_usec = record_now();
+        r = strategy->run(t, err);
+        t->seconds = (double) (record_now() - t->record.start_usec) / 1e6;
+        if (r == 0)
+                r = finish(t, &accuracy, &loss, err);
+        if (r < 0) { /* others may be waiting for this rank: nobody is left hanging */
+                if (t->world.size > 1)
+                        (void) fprintf(stderr, "%s: rank %d: %s\n", program, t->world.rank, err->msg);
+                else
+                        say(program, err);
+                world_abort(&t->world, exit_code_of(r));
+        }
+        report(t, accuracy, loss);
+        return 0;
+}
+
+static void print_line(void *context, const char *line)
+{
+        (void) context;
+        puts(line);
+}
+
+static void explain_fusion(struct training *t)
+{
+        struct model m;
+        struct model_size size = dataset_size(t->data);
+        struct err err = { 0 };
+
+        if (t->world.rank == 0 && model_build(t->options->model, &size, &m, &err) == 0)
+                model_fuse(&m, print_line, NULL);
+}
+
+static int run(struct options *o, const struct world *w, const char *program)
+{
+        struct training t;
+        struct err err = { 0 };
+        int r;
+
+        if (o->strategy == NULL)
+                o->strategy = w->size > 1 ? "allreduce" : "serial";
+        r = training_open(&t, o, w, &err);
+        if (r < 0 && w->rank == 0)
+                say(program, &err);
+        if (r == 0 && o->explain_fusion)
+                explain_fusion(&t);
+        else if (r == 0 && o->measure)
+                r = training_measure(&t, &err);
+        else if (r == 0)
+                r = train(&t, program, &err);
+        training_close(&t);
+        return r < 0 ? exit_code_of(r) : EXIT_DONE;
+}
+
+int main(int argc, char **argv)
+{
+        const char *program = strrchr(argv[0], '/') != NULL ? strrchr(argv[0], '/') + 1 : argv[0];
+        struct options o = { 0 };
+        struct world w;
+        struct err err = { 0 };
+        char version[96];
+        int r, code;
+
+        (void) signal(SIGPIPE, SIG_IGN); /* who read our progress may leave */
+        if (world_open(&w, &err) < 0) {
+                say(program, &err);
+                return EXIT_FAILED;
+        }
+        (void) text_format(version, sizeof(version), "version %s protocol %d", REMUDA_VERSION,
+                           WORLD_PROTOCOL);
+        r = world_same(&w, version, "version", &err);
+        if (r == 0)
+                r = world_agree(&w, options_parse(argc, argv, &o, &err), &err);
+        if (r < 0 && w.rank == 0)
+                say(program, &err);
+        code = r < 0 ? EXIT_USAGE : EXIT_DONE;
+        if (r == 0 && (o.help || o.version)) {
+                if (w.rank == 0 && o.help)
+                        options_help(program);
+                else if (w.rank == 0)
+                        printf("%s %s\n", program, REMUDA_VERSION);
+        } else if (r == 0) {
+                code = run(&o, &w, program);
+        }
+        options_free(&o);
+        world_close(&w);
+        return code;
+}

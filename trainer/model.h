@@ -1,0 +1,90 @@
+/* Model: a list of operators, one table a model, sized for a data set.
+ *
+ * A layer is an operator with parameters and what follows it up to the next one; `--stages` and REMUDA_LAYERS
+ * count layers from 0. A tensor is one weight or bias array; `--segments` and REMUDA_SEGMENTS count tensors
+ * in backward order: tensor 0 is the last layer's bias, whose gradient is ready first. All parameters lie in
+ * one array, in forward order: layer 0's weights (input-major: row = input, column = output; convolutions:
+ * row = window position and input channel, embeddings: row = word), layer 0's bias, layer 1's weights... Pure
+ * but for the heap. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/err.h"
+
+#define MODEL_NODES_MAX 64
+
+enum operator_kind {
+        OP_MATMUL,
+        OP_BIAS,
+        OP_RELU,
+        OP_CONVOLUTION,
+        OP_POOL,
+        OP_SOFTMAX,
+        OP_CROSS_ENTROPY,
+        OP_EMBEDDING,
+        OP_MATMUL_BIAS,
+        OP_MATMUL_BIAS_RELU,
+        OP_CONVOLUTION_BIAS_RELU,
+        OP_CONVOLUTION_BIAS_RELU_POOL,
+        OP_SOFTMAX_CROSS_ENTROPY,
+        OP_COUNT
+};
+
+const char *operator_name(enum operator_kind kind);
+
+struct shape {
+        size_t height, width, channels; /* a vector is 1 x 1 x n */
+};
+
+static inline size_t shape_size(const struct shape *s)
+{
+        return s->height * s->width * s->channels;
+}
+
+struct node {
+        enum operator_kind kind;
+        struct shape in, out;
+        size_t kernel;               /* convolution: edge of the window */
+        size_t vocabulary;           /* embedding: rows of the table */
+        size_t weight, weight_count; /* offset into the parameters, in floats; count 0 = none */
+        size_t bias, bias_count;
+        size_t layer;
+};
+
+struct tensor { /* forward order */
+        size_t offset, count, layer;
+        bool bias;
+};
+
+struct model {
+        const char *name;
+        struct node nodes[MODEL_NODES_MAX];
+        size_t node_count, layer_count, parameter_count;
+        struct tensor tensors[MODEL_NODES_MAX];
+        size_t tensor_count;
+        struct shape input;
+        size_t classes;
+        float default_rate;
+};
+
+struct model_size {
+        struct shape input; /* text: 1 x 1 x context words */
+        size_t classes;     /* text: words known */
+};
+
+/* model_build() - @name: mlp, cnn or text. Return: 0, -EINVAL (unknown name, or the data do not fit it). */
+int model_build(const char *name, const struct model_size *size, struct model *ret, struct err *err);
+
+/* model_initialise() - uniform in +-sqrt(6 / inputs) before a relu, +-sqrt(3 / inputs) elsewhere; biases 0.
+ * The same on every build. */
+void model_initialise(const struct model *m, uint64_t seed, float *parameters);
+
+/* model_fuse() - apply the fusion rules; the parameters stay where they are.
+ * @explain: called once for each fusion with one line; may be NULL */
+void model_fuse(struct model *m, void (*explain)(void *context, const char *line), void *context);
+
+/* model_hash() - of names, shapes and order: equal for models whose parameters mean the same. */
+uint64_t model_hash(const struct model *m);

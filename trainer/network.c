@@ -1,0 +1,169 @@
+#include "trainer/network.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/cleanup.h"
+#include "trainer/operators.h"
+
+struct network {
+        const struct backend *backend;
+        const struct model *model;
+        size_t first, last, capacity;
+        float *activations[MODEL_NODES_MAX + 1]; /* [i] goes into node first + i */
+        float *gradients[MODEL_NODES_MAX + 1];   /* of the same */
+        uint8_t *which[MODEL_NODES_MAX];         /* pooling's choices */
+        float *scratch;
+        int32_t *labels;
+};
+
+static float *floats(struct network *n, size_t count)
+{
+        return n->backend->allocate(n->backend->state, (count > 0 ? count : 1) * sizeof(float));
+}
+
+static int allocate_node(struct network *n, size_t i)
+{
+        const struct node *node = &n->model->nodes[n->first + i];
+        bool pools = node->kind == OP_POOL || node->kind == OP_CONVOLUTION_BIAS_RELU_POOL;
+
+        n->activations[i + 1] = floats(n, n->capacity * shape_size(&node->out));
+        n->gradients[i + 1] = floats(n, n->capacity * shape_size(&node->out));
+        if (pools) {
+                n->which[i] = n->backend->allocate(n->backend->state, n->capacity * shape_size(&node->out));
+                if (n->which[i] == NULL)
+                        return -ENOMEM;
+        }
+        return n->activations[i + 1] == NULL || n->gradients[i + 1] == NULL ? -ENOMEM : 0;
+}
+
+int network_new(const struct backend *b, const struct model *m, size_t first, size_t last, size_t capacity,
+                struct network **ret, struct err *err)
+{
+        CLEANUP(network_free_p) struct network *n = calloc(1, sizeof(*n));
+        size_t scratch = 1, inputs = shape_size(&m->nodes[first].in);
+
+        if (n == NULL)
+                return err_set(err, -ENOMEM, "no memory for the network");
+        *n = (struct network){ .backend = b, .model = m, .first = first, .last = last, .capacity = capacity };
+        n->activations[0] = floats(n, capacity * inputs);
+        n->gradients[0] = first > 0 ? floats(n, capacity * inputs) : NULL;
+        n->labels = b->allocate(b->state, capacity * sizeof(*n->labels));
+        for (size_t i = 0; i <= last - first; i++) {
+                size_t wants = operator_scratch(&m->nodes[first + i], capacity);
+
+                scratch = wants > scratch ? wants : scratch;
+                if (allocate_node(n, i) < 0)
+                        return err_set(err, -ENOMEM, "no memory for a batch of %zu samples", capacity);
+        }
+        n->scratch = floats(n, scratch);
+        if (n->activations[0] == NULL || (first > 0 && n->gradients[0] == NULL) || n->labels == NULL ||
+            n->scratch == NULL)
+                return err_set(err, -ENOMEM, "no memory for a batch of %zu samples", capacity);
+        *ret = TAKE(n);
+        return 0;
+}
+
+void network_free(struct network *n)
+{
+        if (n == NULL)
+                return;
+        for (size_t i = 0; i <= MODEL_NODES_MAX; i++) {
+                n->backend->release(n->backend->state, n->activations[i]);
+                n->backend->release(n->backend->state, n->gradients[i]);
+                if (i < MODEL_NODES_MAX)
+                        n->backend->release(n->backend->state, n->which[i]);
+        }
+        n->backend->release(n->backend->state, n->scratch);
+        n->backend->release(n->backend->state, n->labels);
+        free(n);
+}
+
+void network_free_p(struct network **n)
+{
+        network_free(*n);
+}
+
+float *network_input(struct network *n)
+{
+        return n->activations[0];
+}
+
+int32_t *network_labels(struct network *n)
+{
+        return n->labels;
+}
+
+float *network_output(struct network *n)
+{
+        return n->activations[n->last - n->first + 1];
+}
+
+float *network_output_gradient(struct network *n)
+{
+        return n->gradients[n->last - n->first + 1];
+}
+
+float *network_input_gradient(struct network *n)
+{
+        return n->gradients[0];
+}
+
+static struct operator_call call_of(struct network *n, size_t i, const float *parameters, size_t count)
+{
+        const struct node *node = &n->model->nodes[n->first + i];
+
+        return (struct operator_call){
+                .backend = n->backend,
+                .node = node,
+                .count = count,
+                .x = n->activations[i],
+                .y = n->activations[i + 1],
+                .dx = n->gradients[i],
+                .dy = n->gradients[i + 1],
+                .weight = parameters + node->weight,
+                .bias = parameters + node->bias,
+                .which = n->which[i],
+                .labels = n->labels,
+                .scratch = n->scratch,
+        };
+}
+
+double network_forward(struct network *n, const float *parameters, size_t count)
+{
+        double loss = 0;
+
+        if (count == 0)
+                return 0;
+        backend_to_device(n->backend, n->activations[0]);
+        backend_to_device(n->backend, n->labels);
+        for (size_t i = 0; i <= n->last - n->first; i++) {
+                struct operator_call call = call_of(n, i, parameters, count);
+
+                operator_forward(&call);
+                loss += call.loss;
+        }
+        backend_to_host(n->backend, network_output(n));
+        return loss;
+}
+
+void network_backward(struct network *n, const float *parameters, float *gradients, size_t count, float scale,
+                      void (*ready)(void *context, const struct node *node), void *context)
+{
+        if (count > 0)
+                backend_to_device(n->backend, network_output_gradient(n));
+        for (size_t i = n->last - n->first + 1; i-- > 0;) {
+                struct operator_call call = call_of(n, i, parameters, count);
+
+                call.dweight = gradients + call.node->weight;
+                call.dbias = gradients + call.node->bias;
+                call.scale = scale;
+                if (count > 0)
+                        operator_backward(&call);
+                if (ready != NULL)
+                        ready(context, call.node);
+        }
+        if (n->gradients[0] != NULL && count > 0)
+                backend_to_host(n->backend, n->gradients[0]);
+}

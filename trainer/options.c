@@ -1,0 +1,251 @@
+#include "trainer/options.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/cleanup.h"
+#include "core/text.h"
+
+enum kind { FLAG, STRING, CHOICE, COUNT, RATIO, NUMBERS };
+
+struct row {
+        const char *name, *argument;
+        enum kind kind;
+        size_t offset;
+        double least, most;
+        const char *help; /* of a CHOICE, the argument lists the words */
+};
+
+#define AT(field) offsetof(struct options, field)
+
+/* clang-format off */
+static const struct row rows[] = {
+        { "--data", "DIR", STRING, AT(data), 0, 0, "directory with the data files" },
+        { "--model", "mlp|cnn|text", CHOICE, AT(model), 0, 0, "what to train" },
+        { "--strategy", "serial|allreduce", CHOICE, AT(strategy), 0, 0,
+          "how the ranks work together (default: serial alone, allreduce in a world)" },
+        { "--batch", "B", COUNT, AT(batch), 1, 1 << 24, "samples of a global batch (default 128)" },
+        { "--shares", "B1,B2,...", NUMBERS, AT(shares), 0, 1 << 24, "samples of each batch per worker, adding up to B (default equal)" },
+        { "--epochs", "E", COUNT, AT(epochs), 1, 1 << 24, "passes over the data (default 10)" },
+        { "--steps", "N", COUNT, AT(steps), 1, 1e12, "stop after N batches instead" },
+        { "--seed", "N", COUNT, AT(seed), 0, 9e18, "of parameters, sample order, augmentation (default 1)" },
+        { "--learning-rate", "R", RATIO, AT(rate), 1e-12, 1e6, "default: the model's own" },
+        { "--optimiser", "sgd|momentum", CHOICE, AT(optimiser), 0, 0, "default sgd" },
+        { "--momentum", "M", RATIO, AT(momentum), 0, 0.999999, "of the optimiser momentum (default 0.9)" },
+        { "--order", "blocks|round-robin", CHOICE, AT(order), 0, 0, "how a batch is cut: neighbours together, or dealt (default blocks)" },
+        { "--neighbour-exchange", "F", RATIO, AT(exchange), 0, 1, "share of its remaining samples that a worker passes on after each step" },
+        { "--segments", "I,J,...", NUMBERS, AT(segments), 0, 1 << 20, "gradient segments: last tensor of each, in backward order from 0" },
+        { "--gradient-weights", "samples|plain", CHOICE, AT(gradient_weights), 0, 0, "weigh a worker by its share (default), or all alike (wrong for unequal shares; to compare)" },
+        { "--evaluate", NULL, FLAG, AT(evaluate), 0, 0, "measure the accuracy on the test data at the end" },
+        { "--evaluate-epochs", NULL, FLAG, AT(evaluate_epochs), 0, 0, "and after every epoch, as progress lines" },
+        { "--weights-out", "FILE", STRING, AT(weights_out), 0, 0, "write all parameters, little-endian float32" },
+        { "--sample-log", "FILE", STRING, AT(sample_log), 0, 0, "write FILE.RANK: epoch step rank sample" },
+        { "--timeline", "FILE", STRING, AT(timeline), 0, 0, "write FILE.RANK: what the rank did when, as JSON lines" },
+        { "--progress", "FD|FILE", STRING, AT(progress), 0, 0, "JSON lines after every step (default: REMUDA_PROGRESS)" },
+        { "--measure", NULL, FLAG, AT(measure), 0, 0, "measure this rank's speed at --batch samples a step and stop" },
+        { "--measure-seconds", "S", RATIO, AT(measure_seconds), 0.01, 3600, "for how long (default 1)" },
+        { "--no-fuse", NULL, FLAG, AT(no_fuse), 0, 0, "run every operator by itself" },
+        { "--explain-fusion", NULL, FLAG, AT(explain_fusion), 0, 0, "print which operators run as one, and stop" },
+        { "--slave-cores", "N", COUNT, AT(slave_cores), 1, 4096, "sunway: slave cores of a group (default 64)" },
+        { "--gemm", "tiles|blas", CHOICE, AT(gemm), 0, 0, "sunway: matrix product in tiles (default) or by BLAS" },
+        { "--no-staging", NULL, FLAG, AT(no_staging), 0, 0, "sunway: read operands straight from main memory" },
+        { "--device", "P:D", STRING, AT(device), 0, 0, "opencl: platform and device number (default 0:0)" },
+        { "--help", NULL, FLAG, AT(help), 0, 0, "this text" },
+        { "--version", NULL, FLAG, AT(version), 0, 0, "version" },
+};
+/* clang-format on */
+
+void options_help(const char *program)
+{
+        printf("usage: %s --data DIR --model mlp|cnn|text [OPTION]...\n"
+               "Train a model, alone or as a rank of one mpirun. See remuda-train(1).\n\n",
+               program);
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+                printf("  %s%s%s\n        %s\n", rows[i].name, rows[i].argument != NULL ? " " : "",
+                       rows[i].argument != NULL ? rows[i].argument : "", rows[i].help);
+}
+
+void options_free(struct options *o)
+{
+        free(o->shares.values);
+        free(o->segments.values);
+        free(o->groups.values);
+}
+
+static int parse_numbers(const char *s, const struct row *row, struct numbers *ret, struct err *err)
+{
+        CLEANUP(free_p) char *copy = strdup(s);
+        struct numbers n = { .values = calloc(NUMBERS_MAX, sizeof(*n.values)) };
+        char *rest = copy, *word;
+        uint64_t value;
+        int r = copy == NULL || n.values == NULL ? -ENOMEM : 0;
+
+        while (r == 0 && (word = strsep(&rest, ",")) != NULL) {
+                if (n.count == NUMBERS_MAX || text_parse_uint64(word, &value) < 0 ||
+                    value > (uint64_t) row->most)
+                        r = -EINVAL;
+                else
+                        n.values[n.count++] = (size_t) value;
+        }
+        if (r < 0) {
+                free(n.values);
+                return err_set(err, r,
+                               "%s '%.80s': numbers up to %.0f with commas between are wanted, e.g. 96,32",
+                               row->name, s, row->most);
+        }
+        free(ret->values);
+        *ret = n;
+        return 0;
+}
+
+static bool is_choice(const char *choices, const char *word)
+{
+        size_t length = strlen(word);
+
+        for (const char *at = choices; length > 0 && at != NULL; at = strchr(at, '|')) {
+                at += *at == '|';
+                if (strncmp(at, word, length) == 0 && (at[length] == '|' || at[length] == '\0'))
+                        return true;
+        }
+        return false;
+}
+
+static int set_value(const struct row *row, const char *value, struct options *o, struct err *err)
+{
+        void *field = (char *) o + row->offset;
+        uint64_t count;
+        double ratio;
+
+        switch (row->kind) {
+        case FLAG:
+                *(bool *) field = true;
+                return 0;
+        case CHOICE:
+                if (!is_choice(row->argument, value))
+                        return err_set(err, -EINVAL, "%s '%.80s': one of %s is wanted", row->name, value,
+                                       row->argument);
+                __attribute__((fallthrough));
+        case STRING:
+                *(const char **) field = value;
+                return value[0] != '\0'
+                               ? 0
+                               : err_set(err, -EINVAL, "%s '': %s is wanted", row->name, row->argument);
+        case COUNT:
+                if (text_parse_uint64(value, &count) < 0 || (double) count < row->least ||
+                    (double) count > row->most)
+                        return err_set(err, -EINVAL, "%s '%.80s': a whole number from %.0f to %.0f is wanted",
+                                       row->name, value, row->least, row->most);
+                *(size_t *) field = (size_t) count;
+                return 0;
+        case RATIO:
+                if (text_parse_double(value, &ratio) < 0 || ratio < row->least || ratio > row->most)
+                        return err_set(err, -EINVAL, "%s '%.80s': a number from %g to %g is wanted",
+                                       row->name, value, row->least, row->most);
+                *(double *) field = ratio;
+                return 0;
+        case NUMBERS:
+                return parse_numbers(value, row, field, err);
+        }
+        return -EINVAL;
+}
+
+static const struct row *find_row(const char *word, size_t length)
+{
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+                if (strlen(rows[i].name) == length && strncmp(rows[i].name, word, length) == 0)
+                        return &rows[i];
+        return NULL;
+}
+
+static int parse_arguments(int argc, char **argv, struct options *o, struct err *err)
+{
+        for (int i = 1; i < argc; i++) {
+                const char *equals = strchr(argv[i], '=');
+                size_t length = equals != NULL ? (size_t) (equals - argv[i]) : strlen(argv[i]);
+                const struct row *row = find_row(argv[i], length);
+                const char *value = equals != NULL ? equals + 1 : NULL;
+                int r;
+
+                if (row == NULL)
+                        return err_set(err, -EINVAL, "no option '%.80s': see --help", argv[i]);
+                if (row->kind == FLAG && value != NULL)
+                        return err_set(err, -EINVAL, "%s takes no value", row->name);
+                if (row->kind != FLAG && value == NULL) {
+                        if (i + 1 == argc)
+                                return err_set(err, -EINVAL, "%s wants a value: %s", row->name,
+                                               row->argument);
+                        value = argv[++i];
+                }
+                r = set_value(row, value, o, err);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+static int from_environment(struct options *o, struct err *err)
+{
+        /* clang-format off */
+        static const struct {
+                const char *variable;
+                struct row row;
+        } variables[] = {
+                { "REMUDA_BATCH", { "REMUDA_BATCH", "B", COUNT, AT(own_batch), 0, 1 << 24, NULL } },
+                { "REMUDA_SEGMENTS", { "REMUDA_SEGMENTS", "I,J,...", NUMBERS, AT(segments), 0, 1 << 20, NULL } },
+                { "REMUDA_PROGRESS", { "REMUDA_PROGRESS", "FD|FILE", STRING, AT(progress), 0, 0, NULL } },
+        };
+        /* clang-format on */
+        for (size_t i = 0; i < ARRAY_SIZE(variables); i++) {
+                const char *value = getenv(variables[i].variable);
+                const void *field = (const char *) o + variables[i].row.offset;
+                bool given = variables[i].row.kind == NUMBERS  ? ((const struct numbers *) field)->count > 0
+                             : variables[i].row.kind == STRING ? *(const char *const *) field != NULL
+                                                               : o->batch > 0 || o->shares.count > 0;
+                int r;
+
+                if (value == NULL || value[0] == '\0' || given)
+                        continue;
+                r = set_value(&variables[i].row, value, o, err);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+static int check(const struct options *o, struct err *err)
+{
+        if (o->help || o->version)
+                return 0;
+        if (o->model == NULL)
+                return err_set(err, -EINVAL, "--model is wanted: mlp, cnn or text");
+        if (o->data == NULL)
+                return err_set(err, -EINVAL, "--data is wanted: the directory with the data files");
+        return 0;
+}
+
+int options_parse(int argc, char **argv, struct options *ret, struct err *err)
+{
+        struct options o = { .optimiser = "sgd",
+                             .order = "blocks",
+                             .gradient_weights = "samples",
+                             .gemm = "tiles",
+                             .seed = 1,
+                             .epochs = 10,
+                             .momentum = 0.9,
+                             .measure_seconds = 1,
+                             .slave_cores = 64 };
+        int r = parse_arguments(argc, argv, &o, err);
+
+        if (r == 0 && !o.help && !o.version)
+                r = from_environment(&o, err);
+        if (r == 0)
+                r = check(&o, err);
+        if (r < 0) {
+                options_free(&o);
+                return r;
+        }
+        *ret = o;
+        return 0;
+}

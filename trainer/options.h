@@ -1,0 +1,37 @@
+/* Options: the command line of a trainer, one row an option, completed from the environment that a launcher
+ * sets (REMUDA_BATCH, REMUDA_SEGMENTS, REMUDA_PROGRESS; DESIGN: environment of a training process). */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/err.h"
+
+#define NUMBERS_MAX 4096
+
+struct numbers {
+        size_t count;
+        size_t *values; /* owned */
+};
+
+struct options {
+        const char *data, *model, *strategy; /* borrowed from argv */
+        const char *optimiser, *order, *gradient_weights, *gemm;
+        const char *weights_out, *sample_log, *clock_log, *timeline, *progress, *checkpoint, *device;
+        struct numbers shares, segments, groups;
+        size_t batch;     /* global; 0 = not given */
+        size_t own_batch; /* REMUDA_BATCH, 0 = not set */
+        size_t epochs, steps, seed, slave_cores, every, servers, staleness, microbatches;
+        double rate; /* 0 = the model's */
+        double momentum, exchange, measure_seconds;
+        bool evaluate, evaluate_epochs, no_fuse, explain_fusion, no_staging, resume, measure;
+        bool help, version;
+};
+
+/* options_parse() - argv, then the environment. Return: 0, or -EINVAL naming the option and what it takes. */
+int options_parse(int argc, char **argv, struct options *ret, struct err *err);
+void options_free(struct options *o);
+
+/* options_help() - the text of --help; for the manual's check too. */
+void options_help(const char *program);

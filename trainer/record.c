@@ -1,0 +1,149 @@
+#include "trainer/record.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/text.h"
+
+static const char *const names[ACTIVITIES] = { "load", "forward", "backward", "exchange", "update", "wait" };
+
+uint64_t record_now(void)
+{
+        struct timespec now;
+
+        (void) clock_gettime(CLOCK_MONOTONIC, &now);
+        return (uint64_t) now.tv_sec * 1000000 + (uint64_t) now.tv_nsec / 1000;
+}
+
+static int open_file(const char *option, const char *name, int rank, FILE **ret, struct err *err)
+{
+        char path[4096];
+
+        if (!text_format(path, sizeof(path), "%s.%d", name, rank))
+                return err_set(err, -EINVAL, "%s: the file's name is too long", option);
+        *ret = fopen(path, "we");
+        return *ret != NULL ? 0 : err_set(err, -errno, "%s: file '%s': %m", option, path);
+}
+
+static int open_progress(struct record *r, const char *where, struct err *err)
+{
+        uint64_t fd;
+
+        if (text_parse_uint64(where, &fd) == 0) {
+                if (fd > 1 << 20 || fcntl((int) fd, F_GETFD) < 0)
+                        return err_set(err, -EBADF, "--progress: descriptor %s is not open", where);
+                r->progress = (int) fd;
+                return 0;
+        }
+        r->progress = open(where, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+        r->progress_owned = true;
+        return r->progress >= 0 ? 0 : err_set(err, -errno, "--progress: file '%s': %m", where);
+}
+
+int record_open(struct record *r, const struct options *o, int rank, struct err *err)
+{
+        int result = 0;
+
+        *r = (struct record){ .rank = rank, .progress = -1, .start_usec = record_now() };
+        if (o->sample_log != NULL)
+                result = open_file("--sample-log", o->sample_log, rank, &r->samples, err);
+        if (result == 0 && o->timeline != NULL)
+                result = open_file("--timeline", o->timeline, rank, &r->timeline, err);
+        if (result == 0 && o->progress != NULL)
+                result = open_progress(r, o->progress, err);
+        return result;
+}
+
+static int close_file(FILE **f, const char *what, struct err *err)
+{
+        bool failed = *f != NULL && (ferror(*f) != 0 || fflush(*f) != 0);
+
+        if (*f != NULL && fclose(*f) != 0)
+                failed = true;
+        *f = NULL;
+        return failed ? err_set(err, -EIO, "%s: not written whole: %m", what) : 0;
+}
+
+int record_close(struct record *r, struct err *err)
+{
+        int samples = close_file(&r->samples, "--sample-log", err);
+        int timeline = close_file(&r->timeline, "--timeline", err);
+
+        if (r->progress_owned && r->progress >= 0)
+                (void) close(r->progress);
+        r->progress = -1;
+        return samples < 0 ? samples : timeline;
+}
+
+uint64_t record_done(struct record *r, enum activity what, uint64_t step, uint64_t begin_usec)
+{
+        uint64_t now = record_now();
+
+        r->total_usec[what] += now - begin_usec;
+        if (r->timeline != NULL)
+                (void) fprintf(
+                        r->timeline,
+                        "{\"rank\":%d,\"step\":%llu,\"what\":\"%s\",\"begin_usec\":%llu,\"end_usec\":%llu}\n",
+                        r->rank, (unsigned long long) step, names[what],
+                        (unsigned long long) (begin_usec - r->start_usec),
+                        (unsigned long long) (now - r->start_usec));
+        return now;
+}
+
+void record_samples(struct record *r, uint64_t epoch, size_t step, const uint32_t *ids, size_t count)
+{
+        r->sample_count += count;
+        for (size_t i = 0; r->samples != NULL && i < count; i++)
+                (void) fprintf(r->samples, "%llu %zu %d %u\n", (unsigned long long) epoch, step, r->rank,
+                               ids[i]);
+}
+
+static void write_line(struct record *r, struct text *line)
+{
+        /* a reader that went away must not end the training */
+        if (!line->failed && r->progress >= 0 && write(r->progress, line->data, line->size_bytes) < 0 &&
+            errno == EPIPE)
+                r->progress = -1;
+        text_free(line);
+}
+
+void record_progress(struct record *r, uint64_t epoch, uint64_t step, double loss)
+{
+        struct text line = { 0 };
+        uint64_t busy =
+                r->total_usec[DOING_FORWARD] + r->total_usec[DOING_BACKWARD] + r->total_usec[DOING_UPDATE];
+
+        if (r->progress < 0)
+                return;
+        text_printf(&line, "{\"rank\":%d,\"step\":%llu,\"epoch\":%llu,\"samples\":%llu,\"loss\":", r->rank,
+                    (unsigned long long) step, (unsigned long long) epoch,
+                    (unsigned long long) r->sample_count);
+        if (isfinite(loss))
+                text_printf(&line, "%.6f", loss);
+        else
+                text_append(&line, "null");
+        text_printf(&line, ",\"seconds\":%.6f,\"samples_per_s\":%.1f}\n",
+                    (double) (record_now() - r->start_usec) / 1e6,
+                    busy > 0 ? (double) r->sample_count * 1e6 / (double) busy : 0.0);
+        write_line(r, &line);
+}
+
+void record_accuracy(struct record *r, uint64_t epoch, uint64_t step, double accuracy, double loss)
+{
+        struct text line = { 0 };
+
+        if (r->progress < 0)
+                return;
+        text_printf(&line, "{\"rank\":%d,\"step\":%llu,\"epoch\":%llu,\"samples\":%llu,\"accuracy\":%.6f,",
+                    r->rank, (unsigned long long) step, (unsigned long long) epoch,
+                    (unsigned long long) r->sample_count, accuracy);
+        if (isfinite(loss))
+                text_printf(&line, "\"loss\":%.6f}\n", loss);
+        else
+                text_append(&line, "\"loss\":null}\n");
+        write_line(r, &line);
+}

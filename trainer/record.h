@@ -1,0 +1,44 @@
+/* Record: what a rank leaves behind while it trains: times, progress lines, the sample log, the timeline.
+ *
+ * Files are per rank, FILE.RANK. Lines are whole: a progress line is one write(2). Not thread-safe but for
+ * record_load(), which the loader's thread may call. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "core/err.h"
+#include "trainer/options.h"
+
+enum activity {
+        DOING_LOAD,
+        DOING_FORWARD,
+        DOING_BACKWARD,
+        DOING_EXCHANGE,
+        DOING_UPDATE,
+        DOING_WAIT,
+        ACTIVITIES
+};
+
+struct record {
+        int rank;
+        int progress; /* descriptor, -1 = none */
+        bool progress_owned;
+        FILE *samples, *timeline;
+        uint64_t start_usec;
+        uint64_t total_usec[ACTIVITIES];
+        uint64_t hidden_usec; /* of loading and exchange, while the rank computed */
+        uint64_t sample_count;
+};
+
+uint64_t record_now(void); /* microseconds, CLOCK_MONOTONIC */
+
+int record_open(struct record *r, const struct options *o, int rank, struct err *err);
+int record_close(struct record *r, struct err *err); /* -EIO when a file could not be written whole */
+
+/* record_done() - activity from begin_usec until now, into totals and timeline. Return: now. */
+uint64_t record_done(struct record *r, enum activity what, uint64_t step, uint64_t begin_usec);
+void record_samples(struct record *r, uint64_t epoch, size_t step, const uint32_t *ids, size_t count);
+void record_progress(struct record *r, uint64_t epoch, uint64_t step, double loss);
+void record_accuracy(struct record *r, uint64_t epoch, uint64_t step, double accuracy, double loss);

@@ -1,0 +1,32 @@
+/* Slave work: what a slave core does for images and for rows of classes. Each function is the `work` of one
+ * slave_cores_run(); everything passes through the core's local store. */
+#pragma once
+
+#include "trainer/backend.h"
+#include "trainer/slave_cores.h"
+
+struct image_job {
+        struct image_shape shape;
+        const float *x;
+        const float *b; /* pool: bias, then relu, before the maximum's result; its gradient: the activation */
+        float *y;
+        const uint8_t *which;
+        uint8_t *which_out;
+        float *partial; /* pool gradient: one row of channel sums a core, or NULL */
+};
+
+void images_gather(struct slave_core *core, const void *job);
+void images_scatter(struct slave_core *core, const void *job);
+void images_pool(struct slave_core *core, const void *job);
+void images_pool_gradient(struct slave_core *core, const void *job);
+
+struct class_job {
+        size_t rows, cols;
+        const float *x, *x2;
+        float *y;
+};
+
+void classes_softmax(struct slave_core *core, const void *job);
+void classes_softmax_gradient(struct slave_core *core, const void *job);
+void classes_embed(struct slave_core *core, const void *job);          /* x: table, x2: ids */
+void classes_embed_gradient(struct slave_core *core, const void *job); /* x: dy, x2: ids, y: dtable */

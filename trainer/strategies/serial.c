@@ -1,0 +1,48 @@
+/* One process does what a world would: the same chunks, weighted alike, added in the order of the workers. */
+#include <errno.h>
+#include <string.h>
+
+#include "trainer/strategy.h"
+#include "trainer/vector.h"
+
+static int step_of_chunks(struct training *t, float *sum, struct err *err)
+{
+        for (size_t worker = 0; worker < t->workers; worker++) {
+                int r = training_gradient(t, t->step, worker, NULL, NULL, err);
+
+                if (r < 0)
+                        return r;
+                if (worker == 0)
+                        memcpy(sum, t->gradients, t->model.parameter_count * sizeof(*sum));
+                else
+                        vector_add(t->model.parameter_count, t->gradients, sum);
+        }
+        return 0;
+}
+
+int strategy_serial(struct training *t, struct err *err)
+{
+        float *sum = t->gradients;
+        int r = 0;
+
+        if (t->workers > 1)
+                sum = t->backend.allocate(t->backend.state, t->model.parameter_count * sizeof(*sum));
+        if (sum == NULL)
+                return err_set(err, -ENOMEM, "no memory for %zu gradients", t->model.parameter_count);
+        for (; r == 0 && t->step < t->last_step; t->step++) {
+                uint64_t at;
+
+                r = t->workers > 1 ? step_of_chunks(t, sum, err)
+                                   : training_gradient(t, t->step, 0, NULL, NULL, err);
+                if (r < 0)
+                        break;
+                at = record_now();
+                backend_to_device(&t->backend, sum);
+                training_update(t, sum);
+                (void) record_done(&t->record, DOING_UPDATE, t->step, at);
+                r = training_finish_step(t, t->step, err);
+        }
+        if (sum != t->gradients)
+                t->backend.release(t->backend.state, sum);
+        return r;
+}

@@ -1,0 +1,18 @@
+#include "trainer/strategy.h"
+
+#include <string.h>
+
+#include "core/cleanup.h"
+
+static const struct strategy strategies[] = {
+        { .name = "serial", .run = strategy_serial },
+        { .name = "allreduce", .run = strategy_allreduce },
+};
+
+const struct strategy *strategy_find(const char *name)
+{
+        for (size_t i = 0; i < ARRAY_SIZE(strategies); i++)
+                if (strcmp(strategies[i].name, name) == 0)
+                        return &strategies[i];
+        return NULL;
+}

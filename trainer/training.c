@@ -1,0 +1,269 @@
+#include "trainer/training.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/cleanup.h"
+#include "core/text.h"
+#include "trainer/strategy.h"
+#include "trainer/vector.h"
+
+static float *floats(const struct training *t, size_t count)
+{
+        return t->backend.allocate(t->backend.state, (count > 0 ? count : 1) * sizeof(float));
+}
+
+static int open_backend(struct training *t, struct err *err)
+{
+        const struct options *o = t->options;
+        struct backend_options b = { .slave_cores = o->slave_cores,
+                                     .gemm_blas = strcmp(o->gemm, "blas") == 0,
+                                     .no_staging = o->no_staging,
+                                     .cpus = world_pin(&t->world),
+                                     .device = o->device };
+
+        return backend_open(&b, &t->backend, err);
+}
+
+static int open_model(struct training *t, struct err *err)
+{
+        struct model_size size = dataset_size(t->data);
+        int r = model_build(t->options->model, &size, &t->model, err);
+
+        if (r < 0)
+                return r;
+        t->parameters = floats(t, t->model.parameter_count);
+        t->gradients = floats(t, t->model.parameter_count);
+        t->momentum = (float) t->options->momentum;
+        if (strcmp(t->options->optimiser, "momentum") == 0)
+                t->velocity = floats(t, t->model.parameter_count);
+        t->rate = t->options->rate > 0 ? (float) t->options->rate : t->model.default_rate;
+        if (t->parameters == NULL || t->gradients == NULL ||
+            (t->velocity == NULL && strcmp(t->options->optimiser, "momentum") == 0))
+                return err_set(err, -ENOMEM, "no memory for %zu parameters", t->model.parameter_count);
+        model_initialise(&t->model, t->options->seed, t->parameters);
+        if (!t->options->no_fuse)
+                model_fuse(&t->model, NULL, NULL);
+        return 0;
+}
+
+static int open_sampler(struct training *t, struct err *err)
+{
+        struct sampler_rule rule = {
+                .seed = t->options->seed,
+                .samples = dataset_count(t->data, DATASET_TRAIN),
+                .batch = t->batch,
+                .workers = t->workers,
+                .shares = t->shares,
+                .order = strcmp(t->options->order, "blocks") == 0 ? SAMPLER_BLOCKS : SAMPLER_ROUND_ROBIN,
+                .exchange = t->options->exchange,
+        };
+        int r = sampler_new(&rule, &t->sampler, err);
+
+        if (r < 0)
+                return r;
+        t->last_step =
+                t->options->steps > 0 ? t->options->steps : t->options->epochs * sampler_steps(t->sampler, 0);
+        t->ids = calloc(t->batch, sizeof(*t->ids));
+        return t->ids != NULL ? 0 : err_set(err, -ENOMEM, "no memory for a batch of %zu", t->batch);
+}
+
+static int open_parts(struct training *t, struct err *err)
+{
+        int r = dataset_open(t->options->data, &t->data, err);
+
+        if (r == 0)
+                r = open_backend(t, err);
+        if (r == 0)
+                r = open_model(t, err);
+        if (r == 0)
+                r = open_sampler(t, err);
+        if (r == 0)
+                r = network_new(&t->backend, &t->model, 0, t->model.node_count - 1,
+                                t->own_share > 0 ? t->own_share : 1, &t->network, err);
+        if (r == 0)
+                r = record_open(&t->record, t->options, t->world.rank, err);
+        return r;
+}
+
+/* Everything that must be equal on all ranks, in one line. */
+static int check_same(struct training *t, int opened, struct err *err)
+{
+        CLEANUP(text_free) struct text line = { 0 };
+        const struct options *o = t->options;
+
+        text_printf(&line,
+                    "model=%s strategy=%s batch=%zu steps=%llu seed=%zu rate=%g optimiser=%s order=%s "
+                    "exchange=%g "
+                    "weights=%s samples=%zu parameters=%016llx shares=",
+                    o->model, o->strategy, t->batch, (unsigned long long) t->last_step, o->seed,
+                    (double) t->rate, o->optimiser, o->order, o->exchange, o->gradient_weights,
+                    opened == 0 ? dataset_count(t->data, DATASET_TRAIN) : 0,
+                    opened == 0 ? (unsigned long long) model_hash(&t->model) : 0ULL);
+        for (size_t i = 0; i < t->workers; i++)
+                text_printf(&line, "%s%zu", i > 0 ? "," : "", t->shares[i]);
+        if (line.failed)
+                return err_set(err, -ENOMEM, "no memory");
+        return world_same(&t->world, line.data, "run", err);
+}
+
+int training_open(struct training *t, const struct options *o, const struct world *w, struct err *err)
+{
+        int r;
+
+        *t = (struct training){ .options = o, .world = *w, .record = { .progress = -1 } };
+        r = shares_resolve(t, err);
+        if (r < 0) /* agreed on already */
+                return r;
+        r = world_agree(w, open_parts(t, err), err);
+        return r < 0 ? r : check_same(t, r, err);
+}
+
+void training_close(struct training *t)
+{
+        network_free(t->network);
+        if (t->backend.release != NULL) {
+                t->backend.release(t->backend.state, t->parameters);
+                t->backend.release(t->backend.state, t->gradients);
+                t->backend.release(t->backend.state, t->velocity);
+        }
+        backend_close(&t->backend);
+        sampler_free(t->sampler);
+        dataset_free(t->data);
+        free(t->shares);
+        free(t->ids);
+}
+
+struct weighted_ready { /* scales a node's gradients by the chunk's share before anyone sees them */
+        struct training *t;
+        float weight;
+        void (*ready)(void *context, const struct node *node);
+        void *context;
+};
+
+static void weigh_node(void *context, const struct node *node)
+{
+        struct weighted_ready *w = context;
+        float *g = w->t->gradients;
+
+        backend_to_host(&w->t->backend, g);
+        vector_scale(node->weight_count, w->weight, g + node->weight);
+        vector_scale(node->bias_count, w->weight, g + node->bias);
+        if (w->ready != NULL)
+                w->ready(w->context, node);
+}
+
+static float weight_of(const struct training *t, size_t count, size_t batch)
+{
+        if (strcmp(t->options->gradient_weights, "plain") == 0)
+                return 1.0F / (float) t->workers;
+        return (float) count / (float) batch;
+}
+
+int training_gradient(struct training *t, uint64_t step, size_t worker,
+                      void (*ready)(void *context, const struct node *node), void *context, struct err *err)
+{
+        uint64_t epoch, at;
+        size_t epoch_step, count;
+        struct weighted_ready weighted = { .t = t, .ready = ready, .context = context };
+        double loss;
+        int got;
+
+        sampler_locate(t->sampler, step, &epoch, &epoch_step);
+        got = sampler_chunk(t->sampler, epoch, epoch_step, worker, t->ids);
+        if (got < 0)
+                return err_set(err, got, "no memory for the sample order");
+        count = (size_t) got;
+        weighted.weight = weight_of(t, count, sampler_batch(t->sampler, epoch, epoch_step));
+
+        at = record_now();
+        dataset_load(t->data, DATASET_TRAIN, t->ids, count, network_input(t->network),
+                     network_labels(t->network));
+        at = record_done(&t->record, DOING_LOAD, step, at);
+        memset(t->gradients, 0, t->model.parameter_count * sizeof(*t->gradients));
+        backend_to_device(&t->backend, t->gradients);
+        loss = network_forward(t->network, t->parameters, count);
+        at = record_done(&t->record, DOING_FORWARD, step, at);
+        network_backward(t->network, t->parameters, t->gradients, count, count > 0 ? 1.0F / (float) count : 0,
+                         weigh_node, &weighted);
+        (void) record_done(&t->record, DOING_BACKWARD, step, at);
+        record_samples(&t->record, epoch, step, t->ids, count);
+        if (epoch_step == 0 && worker == 0)
+                t->epoch_loss = 0, t->epoch_loss_samples = 0;
+        t->epoch_loss += loss;
+        t->epoch_loss_samples += count;
+        return t->backend.trouble != NULL ? t->backend.trouble(t->backend.state, err) : 0;
+}
+
+void training_update(struct training *t, const float *gradients)
+{
+        t->backend.kernels.update(t->backend.state, t->model.parameter_count, t->rate, t->momentum, gradients,
+                                  t->velocity, t->parameters);
+}
+
+int training_finish_step(struct training *t, uint64_t step, struct err *err)
+{
+        uint64_t epoch, begin;
+        size_t epoch_step;
+        double accuracy, loss;
+
+        sampler_locate(t->sampler, step, &epoch, &epoch_step);
+        record_progress(&t->record, epoch, step,
+                        t->epoch_loss_samples > 0 ? t->epoch_loss / (double) t->epoch_loss_samples : NAN);
+        if (!t->options->evaluate_epochs || epoch_step + 1 < sampler_steps(t->sampler, epoch) ||
+            t->world.rank != 0)
+                return 0;
+        begin = record_now();
+        if (training_evaluate(t, &accuracy, &loss, err) < 0)
+                return err->code;
+        record_accuracy(&t->record, epoch, step, accuracy, loss);
+        t->record.start_usec += record_now() - begin; /* measuring is no training */
+        return 0;
+}
+
+int training_evaluate(struct training *t, double *ret_accuracy, double *ret_loss, struct err *err)
+{
+        size_t total = dataset_count(t->data, DATASET_TEST), right = 0,
+               room = t->own_share > 0 ? t->own_share : 1;
+        CLEANUP(free_p) uint32_t *ids = calloc(room, sizeof(*ids));
+        double loss = 0;
+
+        if (ids == NULL)
+                return err_set(err, -ENOMEM, "no memory to evaluate");
+        for (size_t first = 0; first < total; first += room) {
+                size_t count = total - first < room ? total - first : room, classes = t->model.classes;
+                const float *p = network_output(t->network);
+
+                for (size_t i = 0; i < count; i++)
+                        ids[i] = (uint32_t) (first + i);
+                dataset_load(t->data, DATASET_TEST, ids, count, network_input(t->network),
+                             network_labels(t->network));
+                loss += network_forward(t->network, t->parameters, count);
+                for (size_t i = 0; i < count; i++)
+                        right += vector_largest(classes, p + i * classes) ==
+                                 (size_t) network_labels(t->network)[i];
+        }
+        *ret_accuracy = (double) right / (double) total;
+        *ret_loss = loss / (double) total;
+        return 0;
+}
+
+int training_write_weights(const struct training *t, const char *path, struct err *err)
+{
+        char temporary[4096];
+        size_t count = t->model.parameter_count;
+
+        if (!text_format(temporary, sizeof(temporary), "%s.part", path))
+                return err_set(err, -EINVAL, "--weights-out: the file's name is too long");
+        FILE *f = fopen(temporary, "we");
+        if (f == NULL)
+                return err_set(err, -errno, "--weights-out: file '%s': %m", temporary);
+        bool whole = fwrite(t->parameters, sizeof(float), count, f) == count;
+        if (fclose(f) != 0 || !whole)
+                return err_set(err, -EIO, "--weights-out: file '%s' not written whole: %m", temporary);
+        if (rename(temporary, path) < 0)
+                return err_set(err, -errno, "--weights-out: file '%s': %m", path);
+        return 0;
+}

@@ -1,0 +1,70 @@
+/* Training: everything one rank needs to train, and the pieces of a step that the strategies share.
+ *
+ * Opened collectively by all ranks; a strategy then drives it. Owns all but the options. One thread, but for
+ * the loader's own. */
+#pragma once
+
+#include <stdio.h>
+
+#include "core/err.h"
+#include "trainer/backend.h"
+#include "trainer/dataset.h"
+#include "trainer/model.h"
+#include "trainer/network.h"
+#include "trainer/options.h"
+#include "trainer/record.h"
+#include "trainer/sampler.h"
+#include "trainer/world.h"
+
+struct training {
+        const struct options *options;
+        struct world world;
+        struct backend backend;
+        struct dataset *data;
+        struct model model;
+        struct network *network;
+        struct sampler *sampler;
+        struct record record;
+
+        size_t workers; /* of the world; shares[i] belongs to worker i */
+        size_t *shares, batch;
+        int first_worker; /* rank of worker 0: servers come before */
+        size_t own_share; /* the largest chunk that this rank computes */
+
+        float *parameters, *gradients, *velocity; /* velocity NULL without momentum */
+        float rate, momentum;
+        uint32_t *ids;            /* room for a batch */
+        uint64_t step, last_step; /* next step, and where to stop */
+        uint64_t epoch_loss_samples;
+        double epoch_loss; /* this rank's, since the epoch began */
+        double seconds;
+};
+
+/* shares_resolve() - collective: workers, shares and batch from the options, the environment and the world.
+ */
+int shares_resolve(struct training *t, struct err *err);
+
+int training_open(struct training *t, const struct options *o, const struct world *w, struct err *err);
+void training_close(struct training *t);
+
+/* training_gradient() - the gradient of the chunk of `worker` in this step, weighted by its share of the
+ * batch, into t->gradients (overwritten). Records samples and loss.
+ * @ready: as in network_backward(), called after the weight has been applied to the node's gradients; may be
+ * NULL Return: 0 or a negative errno with the message. */
+int training_gradient(struct training *t, uint64_t step, size_t worker,
+                      void (*ready)(void *context, const struct node *node), void *context, struct err *err);
+
+/* training_update() - apply a whole gradient to the parameters. */
+void training_update(struct training *t, const float *gradients);
+
+/* training_finish_step() - progress line, epoch's end. Return: as training_gradient(). */
+int training_finish_step(struct training *t, uint64_t step, struct err *err);
+
+/* training_evaluate() - accuracy and mean loss over the test data with t's parameters. */
+int training_evaluate(struct training *t, double *ret_accuracy, double *ret_loss, struct err *err);
+
+/* training_write_weights() - all parameters to FILE by rename. */
+int training_write_weights(const struct training *t, const char *path, struct err *err);
+
+/* training_measure() - speed of this rank at several chunk sizes, one JSON line. */
+int training_measure(struct training *t, struct err *err);

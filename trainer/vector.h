@@ -1,0 +1,10 @@
+/* Vector: the few sums over whole parameter arrays that must come out the same bit for bit wherever they are
+ * done (in one process, on a server, on a worker). Plain loops, one rounding per operation, in index order.
+ * Pure. */
+#pragma once
+
+#include <stddef.h>
+
+void vector_scale(size_t count, float factor, float *x);
+void vector_add(size_t count, const float *x, float *sum);
+size_t vector_largest(size_t count, const float *x); /* index of the first largest; count > 0 */

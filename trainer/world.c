@@ -1,0 +1,123 @@
+#include "trainer/world.h"
+
+#include <errno.h>
+#include <mpi.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/text.h"
+
+static bool launched_as_rank(void)
+{
+        static const char *const marks[] = { "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK", "PMI_RANK" };
+
+        for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++)
+                if (getenv(marks[i]) != NULL)
+                        return true;
+        return false;
+}
+
+static int local_number(const char *name, int otherwise)
+{
+        const char *s = getenv(name);
+        int64_t n;
+
+        return s != NULL && text_parse_int64(s, &n) == 0 && n >= 0 && n < 1 << 20 ? (int) n : otherwise;
+}
+
+int world_open(struct world *w, struct err *err)
+{
+        int provided;
+
+        *w = (struct world){ .size = 1, .local_size = 1 };
+        if (!launched_as_rank())
+                return 0;
+        w->local_rank = local_number("OMPI_COMM_WORLD_LOCAL_RANK", 0);
+        w->local_size = local_number("OMPI_COMM_WORLD_LOCAL_SIZE", 1);
+        /* a rank that waits must not keep the core from one that works, where they share it */
+        if (w->local_size > (int) sysconf(_SC_NPROCESSORS_ONLN))
+                (void) setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
+        if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided) != MPI_SUCCESS)
+                return err_set(err, -EIO, "MPI did not start");
+        MPI_Comm_rank(MPI_COMM_WORLD, &w->rank);
+        MPI_Comm_size(MPI_COMM_WORLD, &w->size);
+        w->parallel = true;
+        return 0;
+}
+
+void world_close(struct world *w)
+{
+        if (w->parallel)
+                MPI_Finalize();
+        w->parallel = false;
+}
+
+int world_agree(const struct world *w, int result, struct err *err)
+{
+        int failed = result == 0 ? w->size : w->rank, first;
+        struct err told = { 0 };
+
+        if (!w->parallel)
+                return result;
+        MPI_Allreduce(&failed, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+        if (first == w->size)
+                return 0;
+        if (first == w->rank) {
+                told = *err;
+                told.code = result;
+        }
+        MPI_Bcast(&told, (int) sizeof(told), MPI_BYTE, first, MPI_COMM_WORLD);
+        told.msg[sizeof(told.msg) - 1] = '\0';
+        return w->size > 1 ? err_set(err, told.code, "rank %d: %s", first, told.msg)
+                           : err_set(err, told.code, "%s", told.msg);
+}
+
+int world_same(const struct world *w, const char *text, const char *what, struct err *err)
+{
+        char theirs[1024] = { 0 }, mine[1024] = { 0 };
+        int result = 0;
+
+        if (!w->parallel)
+                return 0;
+        (void) text_copy(mine, sizeof(mine), text);
+        if (w->rank == 0)
+                memcpy(theirs, mine, sizeof(theirs));
+        MPI_Bcast(theirs, (int) sizeof(theirs), MPI_BYTE, 0, MPI_COMM_WORLD);
+        theirs[sizeof(theirs) - 1] = '\0';
+        if (strcmp(theirs, mine) != 0)
+                result = err_set(err, -EINVAL, "its %s differs from rank 0's: here '%.180s', there '%.180s'",
+                                 what, mine, theirs);
+        return world_agree(w, result, err);
+}
+
+void world_abort(const struct world *w, int exit_code)
+{
+        if (w->parallel)
+                MPI_Abort(MPI_COMM_WORLD, exit_code);
+        _exit(exit_code);
+}
+
+size_t world_pin(const struct world *w)
+{
+        cpu_set_t allowed, own;
+        int seen = 0;
+
+        if (sched_getaffinity(0, sizeof(allowed), &allowed) < 0)
+                return 1;
+        /* one rank alone keeps every CPU; ranks that outnumber the CPUs are left to the kernel */
+        if (w->local_size < 2 || CPU_COUNT(&allowed) < w->local_size)
+                return (size_t) CPU_COUNT(&allowed);
+        for (size_t cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+                if (!CPU_ISSET(cpu, &allowed) || seen++ != w->local_rank)
+                        continue;
+                CPU_ZERO(&own);
+                CPU_SET(cpu, &own);
+                if (sched_setaffinity(0, sizeof(own), &own) < 0)
+                        break;
+                return 1;
+        }
+        return (size_t) CPU_COUNT(&allowed);
+}
