@@ -4,3 +4,4 @@
 int command_devices(int argc, char **argv);
 int command_machine(int argc, char **argv);
 int command_plan(int argc, char **argv);
+int command_run(int argc, char **argv);

@@ -1,0 +1,188 @@
+#include "cli/run.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/commands.h"
+#include "core/cleanup.h"
+#include "core/exit_code.h"
+#include "core/options.h"
+#include "core/version.h"
+#include "io/process_tree.h"
+
+#define AT(member) offsetof(struct run_options, member)
+
+/* clang-format off */
+static const struct option_spec specs[] = {
+        { "programs", 0, OPTION_STRING, AT(programs), "FILE", "/etc/remuda/programs.yaml", 0, 0, "the program of each runtime" },
+        { "store", 0, OPTION_STRING, AT(store), "dir:PATH", NULL, 0, 0, "take the chips of the inventories there, not of this machine" },
+        { "work-dir", 0, OPTION_STRING, AT(work_dir), "DIR", "remuda-jobs", 0, 0, "plans, logs and checkpoints go to DIR/JOB" },
+        { "output", 'o', OPTION_CHOICE, AT(output), "table|json", "table", 0, 0, "how the summary is printed" },
+        { "resume", 0, OPTION_BOOL, AT(resume), NULL, NULL, 0, 0, "go on from the last checkpoint of this job" },
+        { "measure-again", 0, OPTION_BOOL, AT(measure_again), NULL, NULL, 0, 0, "measure speeds even if the speed table has them" },
+        { "measure-seconds", 0, OPTION_DOUBLE, AT(measure_seconds), "S", "1", 0, 600, "how long the speed of the workers is measured" },
+        { "launcher", 0, OPTION_STRING, AT(launcher), "FILE", NULL, 0, 0, "remuda-launch, if it is not beside this program" },
+        { "mpirun", 0, OPTION_STRING, AT(mpirun), "FILE", "mpirun", 0, 0, "mpirun of Open MPI" },
+        { NULL, 0, 0, 0, NULL, NULL, 0, 0, NULL },
+};
+/* clang-format on */
+
+static const struct option_program description = {
+        .name = "remuda run",
+        .operands = "JOB.yaml",
+        .operands_min = 1,
+        .operands_max = 1,
+        .summary = "Run a TrainingJob on this machine: plan, start, watch, repair, release.",
+        .after = "Exit code: 0 succeeded, 1 failed, 2 bad job, 3 a file is missing, 5 not allowed, 130 "
+                 "cancelled.\n"
+                 "See remuda-run(1).\n",
+        .specs = specs,
+};
+
+uint64_t run_now_usec(void)
+{
+        struct timespec now;
+
+        (void) clock_gettime(CLOCK_MONOTONIC, &now);
+        return (uint64_t) now.tv_sec * 1000000 + (uint64_t) now.tv_nsec / 1000;
+}
+
+void run_pause(struct run *run, int changes, int msec)
+{
+        struct pollfd waiting[2] = { { .fd = run->signals, .events = POLLIN },
+                                     { .fd = changes, .events = POLLIN } };
+        struct signalfd_siginfo info;
+
+        (void) poll(waiting, 2, msec);
+        while (read(run->signals, &info, sizeof(info)) == (ssize_t) sizeof(info))
+                if (info.ssi_signo != SIGCHLD)
+                        run->interrupted = true;
+}
+
+void run_free(struct run *run)
+{
+        run_close_folder(run);
+        job_free(&run->job);
+        program_table_free(&run->table);
+        for (size_t i = 0; i < run->inventory_count; i++)
+                inventory_free(&run->inventories[i]);
+        free(run->inventories);
+        free(run->ranks);
+        json_decref(run->events);
+        if (run->signals >= 0)
+                (void) close(run->signals);
+}
+
+static int open_signals(struct run *run)
+{
+        sigset_t set;
+
+        (void) sigemptyset(&set);
+        (void) sigaddset(&set, SIGINT);
+        (void) sigaddset(&set, SIGTERM);
+        (void) sigaddset(&set, SIGHUP);
+        (void) sigaddset(&set, SIGCHLD);
+        (void) sigprocmask(SIG_BLOCK, &set, NULL);
+        (void) signal(SIGPIPE, SIG_IGN);
+        run->signals = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+        return run->signals < 0 ? -errno : process_tree_adopt();
+}
+
+/* What a job says that has no meaning here is said, not silently dropped. */
+static void note_ignored(struct run *run)
+{
+        if (run->job.program_count > 0)
+                run_event(run, "ProgramsIgnored",
+                          "spec.programs is for pods; here the program table '%s' decides",
+                          run->programs_path);
+}
+
+/* Everything that may refuse the job before anything is started. */
+static int prepare(struct run *run, const char *job_path, int *exit_code, struct err *err)
+{
+        int r = run_read(run, job_path, exit_code, err);
+
+        if (r == 0)
+                r = run_open_folder(run, exit_code, err);
+        if (r == 0)
+                r = run_choose_chips(run, exit_code, err);
+        if (r == -EBUSY) {
+                run_finish(run, "Failed", "Unschedulable", "%s", err->msg);
+                r = 0;
+        }
+        if (r == 0 && run->phase == NULL) {
+                note_ignored(run);
+                r = run_await_parents(run, exit_code, err);
+        }
+        return r;
+}
+
+static void train(struct run *run)
+{
+        struct err err = { 0 };
+        int r = run_measure(run, &err);
+
+        if (r == 0 && !run->interrupted)
+                r = run_plan(run, &err);
+        if (r == 0 && !run->interrupted)
+                r = run_train(run, &err);
+        if (r < 0)
+                run_finish(run, "Failed", "Internal", "%s", err.msg);
+}
+
+static int finish(struct run *run)
+{
+        char path[RUN_PATH_BYTES];
+        json_t *summary;
+        int r;
+
+        if (run->phase == NULL && run->interrupted)
+                run_finish(run, "Cancelled", "Interrupted", "cancelled by a signal");
+        summary = run_summary(run);
+        if (summary == NULL) {
+                (void) fprintf(stderr, "remuda run: no memory for the summary\n");
+                return EXIT_FAILED;
+        }
+        if (run_path(run, path, "summary.json"))
+                (void) run_write_json(path, summary, NULL);
+        r = run_print_summary(run, summary);
+        json_decref(summary);
+        if (run->phase != NULL && strcmp(run->phase, "Cancelled") == 0)
+                return EXIT_INTERRUPTED;
+        return r == 0 && run->phase != NULL && strcmp(run->phase, "Succeeded") == 0 ? EXIT_DONE : EXIT_FAILED;
+}
+
+int command_run(int argc, char **argv)
+{
+        struct run run = { .lock = -1, .signals = -1, .started_usec = run_now_usec() };
+        struct run_options options;
+        struct err err = { 0 };
+        size_t operands = 0;
+        int exit_code = options_start(&description, REMUDA_VERSION, argc, argv, environ, &options, &operands,
+                                      stdout, stderr);
+
+        if (exit_code >= 0)
+                return exit_code;
+        run.options = &options;
+        run.events = json_array();
+        job_init(&run.job);
+        exit_code = EXIT_FAILED;
+        if (run.events == NULL || open_signals(&run) < 0) {
+                (void) fprintf(stderr, "remuda run: no memory or no descriptors\n");
+        } else if (prepare(&run, argv[1], &exit_code, &err) < 0) {
+                (void) fprintf(stderr, "remuda run: %s\n", err.msg);
+        } else {
+                if (run.phase == NULL && !run.interrupted)
+                        train(&run);
+                exit_code = finish(&run);
+        }
+        run_free(&run);
+        return exit_code;
+}

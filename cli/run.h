@@ -1,0 +1,124 @@
+/* Run: one TrainingJob on this machine, from its file to its summary (`remuda run`).
+ *
+ *      job -> chips -> programs -> speeds -> shares -> one MPI world -> watch -> repair -> summary
+ *
+ * A struct run is what all steps share. Nothing outlives it: every world is started below a guard
+ * (run_guard.h). */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "codec/program_table.h"
+#include "core/device.h"
+#include "core/err.h"
+#include "core/job.h"
+#include "core/text.h"
+
+#define RUN_RANKS_MAX  4096
+#define RUN_PATH_BYTES 1024
+
+struct run_options {
+        const char *programs, *store, *work_dir, *output, *launcher, *mpirun;
+        bool resume, measure_again;
+        double measure_seconds;
+};
+
+enum run_speed { RUN_SPEED_ASSUMED, RUN_SPEED_TABLE, RUN_SPEED_MEASURED };
+
+struct run_rank {
+        bool server;
+        const struct job_role *role;
+        char runtime[JOB_RUNTIME_BYTES];
+        const struct program *program; /* in the table */
+        char sha256[SHA256_HEX_BYTES];
+        char vendor[24], group[DEVICE_GROUP_BYTES], device[DEVICE_ID_BYTES], device_model[DEVICE_MODEL_BYTES];
+        unsigned device_index;
+
+        enum run_speed speed_source;
+        double alpha_ms, beta_ms; /* a step of b samples takes alpha + beta b; beta > 0 */
+        uint64_t batch;           /* of each global batch; 0 for a server */
+        double weight;            /* batch / global batch */
+        uint64_t begin, end;      /* of an epoch's samples; 0:0 when the size of the data is not known */
+
+        /* what was seen of it */
+        bool reports_progress;
+        off_t progress_offset;
+        uint64_t epoch, step, samples;
+        uint64_t progress_usec;       /* CLOCK_MONOTONIC of the last line */
+        double loss, samples_per_s;   /* as it says itself */
+        double busy_ms, step_busy_ms; /* busy in all; in the last step */
+        unsigned slow_steps;          /* in a row */
+        bool named_slow;
+        pid_t pid;
+        bool ended;
+        uint64_t ended_usec;
+        int exit_code;
+        uint64_t restarts;
+        uint64_t used_samples; /* whose gradients are in the weights, over all its processes */
+};
+
+struct run {
+        const struct run_options *options;
+        struct job job;
+        struct program_table table;
+        struct inventory *inventories;
+        size_t inventory_count;
+
+        char work[RUN_PATH_BYTES];   /* --work-dir, absolute */
+        char folder[RUN_PATH_BYTES]; /* work/NAME */
+        char launcher[RUN_PATH_BYTES];
+        char checkpoint[RUN_PATH_BYTES]; /* "" = none */
+        char programs_path[RUN_PATH_BYTES];
+        int lock;    /* descriptor that holds the job's name */
+        int signals; /* SIGINT, SIGTERM, SIGHUP, SIGCHLD */
+
+        struct run_rank *ranks;
+        size_t rank_count, server_count;
+        uint64_t data_samples; /* of an epoch; 0 = not known */
+        unsigned cores;
+        bool trainer; /* the programs take the options of the reference trainer */
+        bool sample_log;
+
+        json_t *events;
+        uint64_t started_usec; /* CLOCK_MONOTONIC */
+        uint64_t restarts;
+        double training_seconds;
+        const char *phase; /* NULL while it runs */
+        char reason[48], message[512];
+        bool interrupted;
+};
+
+/* The steps, in order. All return 0, or a negative errno with *err and, where it is not EXIT_FAILED, the exit
+ * code in *ret_exit_code. */
+int run_read(struct run *run, const char *job_path, int *ret_exit_code, struct err *err); /* run_read.c */
+int run_choose_chips(struct run *run, int *ret_exit_code, struct err *err);               /* run_chips.c */
+int run_open_folder(struct run *run, int *ret_exit_code, struct err *err);                /* run_folder.c */
+void run_close_folder(struct run *run);
+int run_await_parents(struct run *run, int *ret_exit_code, struct err *err); /* run_folder.c */
+int run_measure(struct run *run, struct err *err);                           /* run_measure.c */
+int run_plan(struct run *run, struct err *err);                              /* run_plan.c */
+int run_train(struct run *run, struct err *err);                             /* run_train.c */
+
+/* run_pause() - wait for a signal, a change on a descriptor (-1 = none) or the time; sets run->interrupted.
+ */
+void run_pause(struct run *run, int changes, int msec);
+
+/* run_event() - note what happened, with a printf-like sentence; also on standard error. */
+void run_event(struct run *run, const char *reason, const char *fmt, ...)
+        __attribute__((format(printf, 3, 4)));
+void run_finish(struct run *run, const char *phase, const char *reason, const char *fmt, ...)
+        __attribute__((format(printf, 4, 5)));
+json_t *run_summary(struct run *run);
+int run_print_summary(struct run *run, const json_t *summary);
+void run_free(struct run *run);
+
+/* run_path() - folder/NAME, or folder/NAME-INDEX.SUFFIX */
+bool run_path(const struct run *run, char path[RUN_PATH_BYTES], const char *name);
+bool run_rank_path(const struct run *run, char path[RUN_PATH_BYTES], size_t rank, const char *suffix);
+int run_write_json(const char *path, const json_t *value, struct err *err); /* by rename */
+uint64_t run_now_usec(void);                                                /* CLOCK_MONOTONIC */
+const char *run_speed_name(enum run_speed source);

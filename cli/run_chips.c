@@ -1,0 +1,373 @@
+/* Chooses a chip for every rank, from this machine's device groups or those of a store. */
+#include <dirent.h>
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/run.h"
+#include "codec/inventory_json.h"
+#include "core/cleanup.h"
+#include "core/exit_code.h"
+#include "core/runtime.h"
+#include "discovery/discovery.h"
+#include "io/program_file.h"
+#include "io/tree.h"
+
+struct candidate {
+        const struct inventory *inventory;
+        const struct device_group *group;
+        unsigned taken; /* chips given to ranks of this job */
+        size_t order;
+};
+
+/* --- the inventories
+ * -------------------------------------------------------------------------------------------- */
+
+static int add_inventory(struct run *run, const struct inventory *inventory)
+{
+        struct inventory *grown = reallocarray(run->inventories, run->inventory_count + 1, sizeof(*grown));
+
+        if (grown == NULL)
+                return -ENOMEM;
+        run->inventories = grown;
+        run->inventories[run->inventory_count++] = *inventory;
+        return 0;
+}
+
+static int discover_machine(struct run *run, struct err *err)
+{
+        struct inventory inventory;
+        struct tree *tree = NULL;
+        int r = tree_open("/", &tree, err);
+
+        if (r < 0)
+                return r;
+        r = discover(tree, NULL, &inventory, err);
+        tree_close(tree);
+        if (r < 0)
+                return r;
+        (void) gethostname(inventory.node, sizeof(inventory.node) - 1);
+        inventory_count(&inventory);
+        r = add_inventory(run, &inventory);
+        if (r < 0)
+                inventory_free(&inventory);
+        return r < 0 ? err_set(err, r, "no memory for the inventory") : 0;
+}
+
+static int read_inventory(struct run *run, const char *path, struct err *err)
+{
+        json_t *object = json_load_file(path, JSON_REJECT_DUPLICATES, NULL);
+        struct inventory inventory;
+        int r;
+
+        if (object == NULL)
+                return err_set(err, -EBADMSG, "'%.200s' is not JSON", path);
+        r = inventory_decode(object, &inventory, err);
+        json_decref(object);
+        if (r < 0)
+                return err_wrap(err, r, "'%.200s'", path);
+        r = add_inventory(run, &inventory);
+        if (r < 0)
+                inventory_free(&inventory);
+        return r < 0 ? err_set(err, r, "no memory for the inventory") : 0;
+}
+
+static int read_store(struct run *run, const char *spec, struct err *err)
+{
+        const struct dirent *file;
+        DIR *folder;
+        int r = 0;
+
+        if (!text_starts_with(spec, "dir:"))
+                return err_set(
+                        err, -EINVAL,
+                        "--store: '%.100s' is not dir:PATH; jobs of a cluster are submitted with kubectl",
+                        spec);
+        folder = opendir(spec + 4);
+        if (folder == NULL)
+                return err_set(err, -errno, "--store: '%.200s': %m", spec + 4);
+        while (r == 0 && (file = readdir(folder)) != NULL) {
+                char path[RUN_PATH_BYTES];
+
+                if (file->d_name[0] == '.' || !text_ends_with(file->d_name, ".nodeaccelerators.json"))
+                        continue;
+                if (!text_format(path, sizeof(path), "%s/%s", spec + 4, file->d_name))
+                        r = err_set(err, -ENAMETOOLONG, "--store: '%.200s' is too long", file->d_name);
+                else
+                        r = read_inventory(run, path, err);
+        }
+        (void) closedir(folder);
+        return r;
+}
+
+/* --- which chips
+ * ------------------------------------------------------------------------------------------------- */
+
+/* "A|B" against a model. */
+static bool model_matches(const char *wanted, const char *model)
+{
+        size_t length = strlen(model);
+
+        for (const char *word = wanted; word != NULL; word = strchr(word, '|')) {
+                word += *word == '|';
+                if (strncmp(word, model, length) == 0 && (word[length] == '\0' || word[length] == '|'))
+                        return true;
+        }
+        return false;
+}
+
+static bool group_matches(const struct job_role *role, const struct device_group *group)
+{
+        return (role->runtime[0] == '\0' || runtime_served_by(role->runtime, group->runtime)) &&
+               (role->vendor[0] == '\0' || strcmp(role->vendor, group->vendor) == 0) &&
+               (role->group[0] == '\0' || strcmp(role->group, group->name) == 0) &&
+               (role->model[0] == '\0' || model_matches(role->model, group->model));
+}
+
+static double speed_of(const struct device_group *group)
+{
+        if (group->measured_gflops > 0)
+                return group->measured_gflops;
+        return 1000 * (group->tflops_bf16 > 0 ? group->tflops_bf16 : group->tflops_fp32);
+}
+
+static unsigned left_in(const struct candidate *candidate)
+{
+        return candidate->group->free > candidate->taken ? candidate->group->free - candidate->taken : 0;
+}
+
+/* Is `a` the better group for the next chip? Equal ones keep their order. */
+static bool better(int placement, const struct candidate *a, const struct candidate *b)
+{
+        if ((left_in(a) > 0) != (left_in(b) > 0))
+                return left_in(a) > 0;
+        switch (placement) {
+        case JOB_PLACEMENT_UNIFORM:
+                return a->taken < b->taken;
+        case JOB_PLACEMENT_LARGEST_FREE:
+                return left_in(a) > left_in(b);
+        case JOB_PLACEMENT_PACKED:
+                return (a->taken > 0 && b->taken == 0) ||
+                       ((a->taken > 0) == (b->taken > 0) && left_in(a) < left_in(b));
+        default:
+                return speed_of(a->group) > speed_of(b->group);
+        }
+}
+
+static struct candidate *pick(int placement, const struct job_role *role, struct candidate *candidates,
+                              size_t count)
+{
+        struct candidate *best = NULL;
+
+        for (size_t i = 0; i < count; i++) {
+                struct candidate *candidate = &candidates[i];
+
+                /* a CPU group takes any number of ranks; an accelerator serves one */
+                if (!group_matches(role, candidate->group) ||
+                    (left_in(candidate) == 0 && strcmp(candidate->group->runtime, "cpu") != 0))
+                        continue;
+                if (best == NULL || better(placement, candidate, best))
+                        best = candidate;
+        }
+        return best;
+}
+
+/* The n-th usable device of a group, counted round. */
+static const struct device *device_of(const struct candidate *candidate, unsigned n)
+{
+        const struct inventory *inventory = candidate->inventory;
+        unsigned usable = 0, at = 0;
+
+        for (size_t i = 0; i < inventory->device_count; i++)
+                usable += strcmp(inventory->devices[i].group, candidate->group->name) == 0 &&
+                          inventory->devices[i].usable;
+        for (size_t i = 0; usable > 0 && i < inventory->device_count; i++) {
+                const struct device *device = &inventory->devices[i];
+
+                if (strcmp(device->group, candidate->group->name) == 0 && device->usable &&
+                    at++ == n % usable)
+                        return device;
+        }
+        return NULL;
+}
+
+static void give(struct run_rank *rank, const struct job_role *role, struct candidate *candidate)
+{
+        const struct device *device = device_of(candidate, candidate->taken++);
+
+        rank->role = role;
+        (void) text_copy(rank->runtime, sizeof(rank->runtime),
+                         role->runtime[0] == '\0' ? candidate->group->runtime : role->runtime);
+        (void) text_copy(rank->vendor, sizeof(rank->vendor), candidate->group->vendor);
+        (void) text_copy(rank->group, sizeof(rank->group), candidate->group->name);
+        (void) text_copy(rank->device_model, sizeof(rank->device_model), candidate->group->model);
+        (void) text_copy(rank->device, sizeof(rank->device),
+                         device == NULL ? candidate->group->name : device->id);
+        rank->device_index = device == NULL ? 0 : device->index;
+}
+
+/* --- roles
+ * -------------------------------------------------------------------------------------------------------- */
+
+static int no_chip(struct run *run, const char *field, const struct job_role *role, uint64_t found,
+                   struct err *err)
+{
+        run_event(run, "Unschedulable", "%s wants %llu chips (%llu at least), %llu are there", field,
+                  (unsigned long long) role->chips, (unsigned long long) role->min_chips,
+                  (unsigned long long) found);
+        return err_set(err, -EBUSY,
+                       "%s: %llu chips of%s%s%s%s%s%s%s%s are not on this machine, %llu are; `remuda "
+                       "devices` lists them",
+                       field, (unsigned long long) role->min_chips,
+                       role->runtime[0] == '\0' ? "" : " runtime ", role->runtime,
+                       role->vendor[0] == '\0' ? "" : " vendor ", role->vendor,
+                       role->model[0] == '\0' ? "" : " model ", role->model,
+                       role->group[0] == '\0' ? "" : " group ", role->group, (unsigned long long) found);
+}
+
+static int fill_role(struct run *run, const char *field, const struct job_role *role, bool server,
+                     struct candidate *candidates, size_t count, struct err *err)
+{
+        for (uint64_t i = 0; i < role->chips; i++) {
+                struct candidate *candidate = pick(run->job.placement, role, candidates, count);
+                struct run_rank *rank = &run->ranks[run->rank_count];
+
+                /* more than the fewest that will do only where they are free */
+                if (i >= role->min_chips && (candidate == NULL || left_in(candidate) == 0))
+                        return 0;
+                if (candidate == NULL)
+                        return no_chip(run, field, role, i, err);
+                if (run->rank_count == RUN_RANKS_MAX)
+                        return err_set(err, -E2BIG, "%s: more than %d ranks on one machine", field,
+                                       RUN_RANKS_MAX);
+                *rank = (struct run_rank){ .server = server };
+                give(rank, role, candidate);
+                run->rank_count++;
+                run->server_count += server;
+        }
+        return 0;
+}
+
+static int fill_servers(struct run *run, struct candidate *candidates, size_t count, struct err *err)
+{
+        struct job *job = &run->job;
+
+        if (!job_strategy_has_servers(job->strategy)) {
+                if (job->has_servers)
+                        run_event(run, "ServersIgnored", "strategy %s has no servers",
+                                  job_strategy_names[job->strategy]);
+                return 0;
+        }
+        if (!job->has_servers) /* on the processor: it is there on every machine */
+                job->servers = (struct job_role){ .runtime = "cpu", .chips = 1, .min_chips = 1 };
+        return fill_role(run, "spec.servers", &job->servers, true, candidates, count, err);
+}
+
+static void note_oversubscription(struct run *run, const struct candidate *candidates, size_t count)
+{
+        cpu_set_t set;
+
+        run->cores = sched_getaffinity(0, sizeof(set), &set) == 0 ? (unsigned) CPU_COUNT(&set) : 1;
+        for (size_t i = 0; i < count; i++)
+                if (candidates[i].taken > candidates[i].group->free)
+                        run_event(run, "Oversubscribed", "%u ranks share the %u free chips of group %s",
+                                  candidates[i].taken, candidates[i].group->free, candidates[i].group->name);
+}
+
+static int choose(struct run *run, struct candidate *candidates, size_t count, struct err *err)
+{
+        uint64_t most = job_worker_chips(&run->job) + job_server_chips(&run->job);
+        char field[32];
+        int r;
+
+        if (most > RUN_RANKS_MAX)
+                most = RUN_RANKS_MAX;
+        run->ranks = calloc((size_t) most + 1, sizeof(*run->ranks));
+        if (run->ranks == NULL)
+                return err_set(err, -ENOMEM, "no memory for the ranks");
+        r = fill_servers(run, candidates, count, err);
+        for (size_t i = 0; r == 0 && i < run->job.worker_count; i++) {
+                (void) text_format(field, sizeof(field), "spec.workers[%zu]", i);
+                r = fill_role(run, field, &run->job.workers[i], false, candidates, count, err);
+        }
+        if (r == 0)
+                note_oversubscription(run, candidates, count);
+        return r;
+}
+
+/* The table is asked before the chips: a runtime that nobody has a program for is a mistake wherever it is
+ * asked. */
+static int check_runtimes(const struct run *run, struct err *err)
+{
+        for (size_t i = 0; i < run->job.worker_count; i++) {
+                const char *runtime = run->job.workers[i].runtime;
+
+                if (runtime[0] != '\0' && program_table_find(&run->table, runtime) == NULL)
+                        return err_set(err, -ENOENT,
+                                       "spec.workers[%zu].runtime: the program table '%.200s' has no program "
+                                       "for '%s'; add it "
+                                       "below `programs:`",
+                                       i, run->programs_path, runtime);
+        }
+        return 0;
+}
+
+static int find_programs(struct run *run, struct err *err)
+{
+        for (size_t i = 0; i < run->rank_count; i++) {
+                struct run_rank *rank = &run->ranks[i];
+                int r;
+
+                rank->program = program_table_find(&run->table, rank->runtime);
+                if (rank->program == NULL)
+                        return err_set(err, -ENOENT,
+                                       "the program table '%.200s' has no program for '%s', which rank %zu "
+                                       "needs; add it below "
+                                       "`programs:`",
+                                       run->programs_path, rank->runtime, i);
+                if (i > 0 && rank->program == run->ranks[i - 1].program) {
+                        (void) text_copy(rank->sha256, sizeof(rank->sha256), run->ranks[i - 1].sha256);
+                        continue;
+                }
+                r = program_file_check(rank->program, rank->sha256, err);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+static int choose_from_inventories(struct run *run, struct err *err)
+{
+        CLEANUP(free_p) struct candidate *candidates = NULL;
+        size_t count = 0;
+
+        for (size_t i = 0; i < run->inventory_count; i++)
+                count += run->inventories[i].group_count;
+        candidates = calloc(count + 1, sizeof(*candidates));
+        if (candidates == NULL)
+                return err_set(err, -ENOMEM, "no memory for the chips");
+        count = 0;
+        for (size_t i = 0; i < run->inventory_count; i++)
+                for (size_t k = 0; k < run->inventories[i].group_count; k++)
+                        candidates[count++] = (struct candidate){ .inventory = &run->inventories[i],
+                                                                  .group = &run->inventories[i].groups[k] };
+        return choose(run, candidates, count, err);
+}
+
+int run_choose_chips(struct run *run, int *ret_exit_code, struct err *err)
+{
+        int r = check_runtimes(run, err);
+
+        if (r == 0)
+                r = run->options->store == NULL ? discover_machine(run, err)
+                                                : read_store(run, run->options->store, err);
+        if (r == 0)
+                r = choose_from_inventories(run, err);
+        if (r == 0)
+                r = find_programs(run, err);
+        if (r < 0)
+                *ret_exit_code = program_file_exit_code(r);
+        return r;
+}

@@ -1,0 +1,34 @@
+/* Guard: the process between `remuda run` and one mpirun, that leaves nothing behind whoever is killed.
+ *
+ *      remuda run --- guard --- mpirun --- remuda-launch --- keeper --- program
+ *
+ * The guard has a session of its own, adopts orphans, and ends with mpirun: it kills what is left and removes
+ * the world's folders (Open MPI's session and shared memory). If `remuda run` dies, even by SIGKILL, the
+ * guard does the same at once; if the guard is killed, `remuda run` does (guard_clean()). */
+#pragma once
+
+#include <sys/types.h>
+
+#include "core/err.h"
+
+#define GUARD_PATH_BYTES 128
+
+struct guard {
+        pid_t pid;                       /* 0 = none */
+        char session[GUARD_PATH_BYTES];  /* private folder for TMPDIR */
+        char segments[GUARD_PATH_BYTES]; /* private folder for shared memory */
+};
+
+/* guard_prepare() - make the private folders. guard_start() - start mpirun with them.
+ * @argv: ends with NULL; @log: where mpirun's own words go */
+int guard_prepare(struct guard *guard, struct err *err);
+int guard_start(struct guard *guard, char *const *argv, const char *log, struct err *err);
+
+void guard_terminate(const struct guard *guard); /* SIGTERM for the ranks, SIGKILL four seconds later */
+void guard_kill(const struct guard *guard);      /* SIGKILL for all, now */
+
+/* guard_clean() - after the guard has ended: kill what may be left below this process, remove the folders. */
+void guard_clean(struct guard *guard);
+
+/* guard_remove_folder() - a folder of guard_prepare() and all in it; anything else is left alone. */
+void guard_remove_folder(const char *path);

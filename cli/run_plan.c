@@ -1,0 +1,142 @@
+/* Cuts the global batch and the epoch by the workers' speeds, and writes the plan where every rank can read
+ * it. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/run.h"
+#include "core/cleanup.h"
+#include "core/shards.h"
+
+const char *run_speed_name(enum run_speed source)
+{
+        static const char *const names[] = {
+                [RUN_SPEED_ASSUMED] = "assumed",
+                [RUN_SPEED_TABLE] = "table",
+                [RUN_SPEED_MEASURED] = "measured",
+        };
+
+        return names[source];
+}
+
+static void equal_shares(struct run *run, struct shard *shards, size_t workers)
+{
+        for (size_t i = 0; i < workers; i++)
+                shards[i].batch =
+                        run->job.global_batch * (i + 1) / workers - run->job.global_batch * i / workers;
+}
+
+static int weighted_shares(struct run *run, struct shard *shards, size_t count, struct err *err)
+{
+        CLEANUP(free_p) struct shard_worker *workers = calloc(count, sizeof(*workers));
+        struct shards_plan plan;
+        int r;
+
+        if (workers == NULL)
+                return err_set(err, -ENOMEM, "no memory for the plan");
+        for (size_t i = 0; i < count; i++) {
+                const struct run_rank *rank = &run->ranks[run->server_count + i];
+
+                workers[i] = (struct shard_worker){
+                        .model = SHARD_AFFINE,
+                        .alpha_ms = rank->alpha_ms,
+                        .beta_ms = rank->beta_ms,
+                        /* a fixed count of chips is always used, a range down to its least */
+                        .min = 1
+                };
+        }
+        r = shards_plan(workers, count, run->job.global_batch, shards, &plan, err);
+        if (r < 0)
+                return r;
+        /* the plan may leave a slow worker out; one that was asked for works all the same */
+        for (size_t i = 0; i < count; i++)
+                if (shards[i].batch == 0) {
+                        size_t largest = 0;
+
+                        for (size_t k = 1; k < count; k++)
+                                if (shards[k].batch > shards[largest].batch)
+                                        largest = k;
+                        shards[largest].batch--;
+                        shards[i].batch++;
+                }
+        return 0;
+}
+
+static void place(struct run *run, const struct shard *shards, size_t workers)
+{
+        uint64_t before = 0, batch = run->job.global_batch;
+
+        for (size_t i = 0; i < workers; i++) {
+                struct run_rank *rank = &run->ranks[run->server_count + i];
+
+                rank->batch = shards[i].batch;
+                rank->weight = (double) rank->batch / (double) batch;
+                rank->begin = shards_begin(run->data_samples, before, batch);
+                before += rank->batch;
+                rank->end = shards_begin(run->data_samples, before, batch);
+        }
+}
+
+static json_t *plan_json(const struct run *run)
+{
+        json_t *ranks = json_array();
+
+        for (size_t i = 0; i < run->rank_count; i++) {
+                const struct run_rank *rank = &run->ranks[i];
+
+                (void) json_array_append_new(
+                        ranks,
+                        json_pack("{s:I, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:f, s:[I,I], s:{s:f, s:f, s:s}}",
+                                  "rank", (json_int_t) i, "role", rank->server ? "server" : "worker",
+                                  "runtime", rank->runtime, "device", rank->device, "group", rank->group,
+                                  "program", rank->program->path, "program_sha256", rank->sha256, "batch",
+                                  (json_int_t) rank->batch, "weight", rank->weight, "shard",
+                                  (json_int_t) rank->begin, (json_int_t) rank->end, "speed", "alpha_ms",
+                                  rank->alpha_ms, "beta_ms", rank->beta_ms, "source",
+                                  run_speed_name(rank->speed_source)));
+        }
+        return json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:o}", "job", run->job.name, "model",
+                         run->job.model, "strategy", job_strategy_names[run->job.strategy], "shards",
+                         job_shards_names[run->job.shards], "global_batch",
+                         (json_int_t) run->job.global_batch, "epochs", (json_int_t) run->job.epochs,
+                         "samples", (json_int_t) run->data_samples, "ranks", ranks);
+}
+
+static void note_plan(struct run *run)
+{
+        struct text line = { .max_bytes = 400 };
+
+        for (size_t i = run->server_count; i < run->rank_count; i++)
+                text_printf(&line, "%s%llu (%s, %s)", i == run->server_count ? "" : " + ",
+                            (unsigned long long) run->ranks[i].batch, run->ranks[i].runtime,
+                            run_speed_name(run->ranks[i].speed_source));
+        run_event(run, "Planned", "%zu workers, %zu servers; of each batch of %llu: %s",
+                  run->rank_count - run->server_count, run->server_count,
+                  (unsigned long long) run->job.global_batch, line.data == NULL ? "" : line.data);
+        text_free(&line);
+}
+
+int run_plan(struct run *run, struct err *err)
+{
+        size_t workers = run->rank_count - run->server_count;
+        CLEANUP(free_p) struct shard *shards = calloc(workers, sizeof(*shards));
+        char path[RUN_PATH_BYTES];
+        json_t *plan;
+        int r = 0;
+
+        if (shards == NULL)
+                return err_set(err, -ENOMEM, "no memory for the plan");
+        if (run->job.shards == JOB_SHARDS_WEIGHTED && run->job.strategy != JOB_STRATEGY_SPLIT)
+                r = weighted_shares(run, shards, workers, err);
+        else
+                equal_shares(run, shards, workers);
+        if (r < 0)
+                return err_wrap(err, r, "shares");
+        place(run, shards, workers);
+        note_plan(run);
+        plan = plan_json(run);
+        (void) run_path(run, path, "plan.json");
+        r = plan == NULL ? err_set(err, -ENOMEM, "no memory for the plan") : run_write_json(path, plan, err);
+        json_decref(plan);
+        return r;
+}

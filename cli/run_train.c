@@ -1,0 +1,273 @@
+/* Starts the world, watches it, and starts it again after a fault, until it succeeds or may not be repaired.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/run_watch.h"
+#include "cli/run_world.h"
+#include "core/cleanup.h"
+#include "core/exit_code.h"
+
+struct fault {
+        char reason[48], message[400];
+        bool final; /* would happen again: the program refuses its options, is not there... */
+};
+
+/* --- what is left of the sample logs
+ * -------------------------------------------------------------------------------------- */
+
+static void remove_logs(const struct run *run)
+{
+        static const char *const kinds[] = { "samples", "timeline" };
+
+        for (size_t i = 0; i < run->rank_count; i++)
+                for (size_t k = 0; k < ARRAY_SIZE(kinds); k++) {
+                        char name[64], path[RUN_PATH_BYTES];
+
+                        (void) text_format(name, sizeof(name), "%s.%zu", kinds[k], i);
+                        if (run_path(run, path, name))
+                                (void) unlink(path);
+                }
+}
+
+static void remove_output(const struct run *run)
+{
+        static const char *const kinds[] = { "out", "err", "report", "progress" };
+        char path[RUN_PATH_BYTES];
+
+        for (size_t i = 0; i < run->rank_count; i++)
+                for (size_t k = 0; k < ARRAY_SIZE(kinds); k++)
+                        if (run_rank_path(run, path, i, kinds[k]))
+                                (void) unlink(path);
+        if (run_path(run, path, "mpirun.log"))
+                (void) unlink(path);
+}
+
+static uint64_t count_lines(const char *path)
+{
+        CLEANUP(free_p) char *buffer = malloc(1 << 16);
+        CLEANUP(close_p) int fd = open(path, O_RDONLY | O_CLOEXEC);
+        uint64_t lines = 0;
+        ssize_t size;
+
+        while (fd >= 0 && buffer != NULL && (size = read(fd, buffer, 1 << 16)) > 0)
+                for (const char *at = buffer; (at = memchr(at, '\n', (size_t) (buffer + size - at))) != NULL;
+                     at++)
+                        lines++;
+        return lines;
+}
+
+/* The sample log holds exactly the samples that are in the weights; without it the ranks' own counts have to
+ * do. */
+static void count_samples(struct run *run)
+{
+        for (size_t i = run->server_count; i < run->rank_count; i++) {
+                char name[64], path[RUN_PATH_BYTES];
+
+                (void) text_format(name, sizeof(name), "samples.%zu", i);
+                if (run->trainer && run->sample_log && run_path(run, path, name) && access(path, R_OK) == 0)
+                        run->ranks[i].used_samples = count_lines(path);
+                else
+                        run->ranks[i].used_samples = run->ranks[i].samples;
+        }
+}
+
+/* --- faults
+ * ------------------------------------------------------------------------------------------------------------------
+ */
+
+/* The last words of a rank, for the message. */
+static void last_words(const struct run *run, size_t index, char words[160])
+{
+        char path[RUN_PATH_BYTES], bytes[1024];
+        CLEANUP(close_p) int fd = -1;
+        const char *line;
+        ssize_t size;
+        off_t end;
+
+        words[0] = '\0';
+        (void) run_rank_path(run, path, index, "err");
+        fd = open(path, O_RDONLY | O_CLOEXEC);
+        end = fd < 0 ? -1 : lseek(fd, 0, SEEK_END);
+        if (end <= 0)
+                return;
+        size = pread(fd, bytes, sizeof(bytes) - 1,
+                     end > (off_t) sizeof(bytes) - 1 ? end - (off_t) sizeof(bytes) + 1 : 0);
+        while (size > 0 && (bytes[size - 1] == '\n' || bytes[size - 1] == ' '))
+                size--;
+        if (size <= 0)
+                return;
+        bytes[size] = '\0';
+        line = strrchr(bytes, '\n');
+        (void) text_copy(words, 160, line == NULL ? bytes : line + 1);
+}
+
+static void describe_rank(const struct run *run, size_t index, struct fault *fault)
+{
+        const struct run_rank *rank = &run->ranks[index];
+        char words[160];
+
+        if (rank->exit_code > 128) {
+                (void) text_format(fault->message, sizeof(fault->message),
+                                   "rank %zu (%s on %s) was killed by signal %d (%s)", index, rank->runtime,
+                                   rank->device, rank->exit_code - 128, strsignal(rank->exit_code - 128));
+                (void) text_copy(fault->reason, sizeof(fault->reason), "RankKilled");
+                return;
+        }
+        last_words(run, index, words);
+        (void) text_format(fault->message, sizeof(fault->message),
+                           "rank %zu (%s on %s) ended with exit code %d%s%s", index, rank->runtime,
+                           rank->device, rank->exit_code, words[0] == '\0' ? "" : ": ", words);
+        (void) text_copy(fault->reason, sizeof(fault->reason), "RankFailed");
+        /* a program that refuses its options or its data will refuse them again */
+        fault->final = rank->exit_code == EXIT_USAGE || rank->exit_code == EXIT_NOT_FOUND ||
+                       rank->exit_code == EXIT_NO_PERMISSION || rank->exit_code == 126 ||
+                       rank->exit_code == 127;
+}
+
+static void describe_world(const struct world *world, struct fault *fault)
+{
+        (void) text_copy(fault->reason, sizeof(fault->reason), "WorldFailed");
+        if (world->exit_code > 128)
+                (void) text_format(fault->message, sizeof(fault->message), "mpirun was killed by signal %d",
+                                   world->exit_code - 128);
+        else
+                (void) text_format(fault->message, sizeof(fault->message),
+                                   "mpirun ended with exit code %d; mpirun.log in the job's folder says why",
+                                   world->exit_code);
+        fault->final = world->exit_code == 127;
+}
+
+/* --- one world
+ * -----------------------------------------------------------------------------------------------------------------
+ */
+
+/* Return: true once all has to end. */
+static bool judge(struct run *run, const struct watch *watch, struct fault *fault)
+{
+        size_t rank = watch_failed(run);
+
+        if (rank < run->rank_count) {
+                describe_rank(run, rank, fault);
+                return true;
+        }
+        rank = watch_hung(run, watch);
+        if (rank == run->rank_count)
+                return false;
+        (void) text_copy(fault->reason, sizeof(fault->reason), "RankHung");
+        (void) text_format(fault->message, sizeof(fault->message),
+                           "rank %zu (%s on %s) has made no progress since step %llu", rank,
+                           run->ranks[rank].runtime, run->ranks[rank].device,
+                           (unsigned long long) run->ranks[rank].step);
+        return true;
+}
+
+static void follow(struct run *run, struct world *world, struct watch *watch, struct fault *fault)
+{
+        bool terminating = false;
+
+        while (!world->ended) {
+                run_pause(run, watch->changes, 100);
+                watch_read(run, watch);
+                if (run->interrupted && !terminating) {
+                        terminating = true;
+                        guard_terminate(&world->guard);
+                } else if (!terminating && fault->reason[0] == '\0' && judge(run, watch, fault)) {
+                        guard_kill(&world->guard);
+                }
+                world_reap(run, world);
+        }
+        watch_read(run, watch);
+        watch_end(watch);
+}
+
+static void add_job_arguments(const struct run *run, bool resume, struct arguments *args)
+{
+        if (run->trainer)
+                trainer_arguments(run, resume, args);
+        for (size_t i = 0; i < run->job.arg_count; i++)
+                arguments_add(args, "%s", run->job.args[i]);
+}
+
+/* Return: 0 and fault->reason "" when the world succeeded. */
+static int run_world(struct run *run, bool resume, struct fault *fault, struct err *err)
+{
+        struct arguments args = { 0 };
+        struct watch watch;
+        struct world world;
+        uint64_t began = run_now_usec();
+        int r = watch_open(run, &watch, err);
+
+        if (r == 0) {
+                add_job_arguments(run, resume, &args);
+                r = world_start(run, 0, "rank", &args, &world, err);
+        }
+        arguments_free(&args);
+        if (r == 0) {
+                follow(run, &world, &watch, fault);
+                run->training_seconds = (double) (run_now_usec() - began) / 1e6;
+                if (fault->reason[0] == '\0' && world.exit_code != 0) {
+                        if (watch_failed(run) < run->rank_count)
+                                describe_rank(run, watch_failed(run), fault);
+                        else
+                                describe_world(&world, fault);
+                }
+        }
+        watch_close(&watch);
+        return r;
+}
+
+/* --- the whole
+ * --------------------------------------------------------------------------------------------------------------------
+ */
+
+static bool repair(struct run *run, const struct fault *fault)
+{
+        uint64_t max = job_restart_max(&run->job);
+
+        run_event(run, fault->reason, "%s", fault->message);
+        if (fault->final || run->restarts >= max) {
+                run_finish(run, "Failed", fault->reason, "%s%s", fault->message,
+                           fault->final || max == 0 ? "" : "; no restart is left");
+                return false;
+        }
+        run->restarts++;
+        for (size_t i = 0; i < run->rank_count; i++)
+                run->ranks[i].restarts++;
+        run_event(run, "Restarting", "restart %llu of %llu, from %s", (unsigned long long) run->restarts,
+                  (unsigned long long) max,
+                  run->checkpoint[0] == '\0' ? "the beginning" : "the last valid checkpoint");
+        return true;
+}
+
+int run_train(struct run *run, struct err *err)
+{
+        bool resume = run->options->resume && run->checkpoint[0] != '\0';
+        int r = 0;
+
+        remove_output(run);
+        /* 12 bytes a sample: beyond this the ranks' own counts have to do */
+        run->sample_log = run->data_samples * run->job.epochs <= 100000000;
+        run_event(run, "Started", "%zu ranks", run->rank_count);
+        while (run->phase == NULL) {
+                struct fault fault = { .reason = "" };
+
+                if (!resume)
+                        remove_logs(run);
+                r = run_world(run, resume, &fault, err);
+                if (r < 0)
+                        break;
+                if (run->interrupted)
+                        run_finish(run, "Cancelled", "Interrupted", "cancelled by a signal");
+                else if (fault.reason[0] == '\0')
+                        run_finish(run, "Succeeded", "Completed", "every rank ended well");
+                else if (repair(run, &fault))
+                        resume = run->checkpoint[0] != '\0';
+        }
+        count_samples(run);
+        return r;
+}

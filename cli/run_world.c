@@ -1,0 +1,379 @@
+#include "cli/run_world.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/cleanup.h"
+#include "core/runtime.h"
+
+void arguments_add(struct arguments *arguments, const char *fmt, ...)
+{
+        char *word = NULL;
+        va_list values;
+
+        if (arguments->count + 2 > arguments->capacity) {
+                size_t capacity = arguments->capacity == 0 ? 64 : 2 * arguments->capacity;
+                char **grown = reallocarray(arguments->list, capacity, sizeof(*grown));
+
+                if (grown == NULL) {
+                        arguments->failed = true;
+                        return;
+                }
+                arguments->list = grown;
+                arguments->capacity = capacity;
+        }
+        va_start(values, fmt);
+        if (vasprintf(&word, fmt, values) < 0)
+                arguments->failed = true;
+        else
+                arguments->list[arguments->count++] = word;
+        va_end(values);
+        arguments->list[arguments->count] = NULL;
+}
+
+void arguments_free(struct arguments *arguments)
+{
+        for (size_t i = 0; i < arguments->count; i++)
+                free(arguments->list[i]);
+        free(arguments->list);
+        *arguments = (struct arguments){ 0 };
+}
+
+/* --- the trainer's options
+ * ----------------------------------------------------------------------------------------- */
+
+static void add_pair(struct arguments *args, const char *option, const char *value)
+{
+        arguments_add(args, "%s", option);
+        arguments_add(args, "%s", value);
+}
+
+static void add_number(struct arguments *args, const char *option, uint64_t value)
+{
+        arguments_add(args, "%s", option);
+        arguments_add(args, "%llu", (unsigned long long) value);
+}
+
+static void add_list(struct arguments *args, const char *option, const struct text *list)
+{
+        if (list->data != NULL)
+                add_pair(args, option, list->data);
+}
+
+static void add_shares(const struct run *run, struct arguments *args)
+{
+        struct text shares = { 0 }, segments = { 0 };
+
+        for (size_t i = run->server_count; i < run->rank_count; i++)
+                text_printf(&shares, "%s%llu", i == run->server_count ? "" : ",",
+                            (unsigned long long) run->ranks[i].batch);
+        if (run->job.strategy != JOB_STRATEGY_SPLIT)
+                add_list(args, "--shares", &shares);
+        for (size_t i = 0; i < run->job.segment_count; i++)
+                text_printf(&segments, "%s%llu", i == 0 ? "" : ",",
+                            (unsigned long long) run->job.segment_list[i]);
+        add_list(args, "--segments", &segments);
+        text_free(&shares);
+        text_free(&segments);
+}
+
+static void add_strategy(const struct run *run, struct arguments *args)
+{
+        const struct job *job = &run->job;
+
+        add_pair(args, "--strategy", job_strategy_names[job->strategy]);
+        if (job_strategy_has_servers(job->strategy))
+                add_number(args, "--servers", run->server_count);
+        if (job->strategy == JOB_STRATEGY_PS_SSP)
+                add_number(args, "--staleness", job->staleness);
+        if (job->strategy == JOB_STRATEGY_SPLIT)
+                add_number(args, "--microbatches", job->microbatches);
+        if (job->neighbour_exchange > 0) {
+                arguments_add(args, "--neighbour-exchange");
+                arguments_add(args, "%.17g", job->neighbour_exchange);
+        }
+}
+
+static void add_data(const struct job *job, struct arguments *args)
+{
+        add_pair(args, "--data", job->data.path);
+        if (job->data.order != JOB_ORDER_BLOCKS)
+                add_pair(args, "--order", job_order_names[job->data.order]);
+        if (job->data.preprocess[0] != '\0')
+                add_pair(args, "--preprocess", job->data.preprocess);
+        if (job->data.distribute != JOB_DISTRIBUTE_SHARED)
+                add_pair(args, "--distribute", job_distribute_names[job->data.distribute]);
+        if (job->data.poll_seconds > 0)
+                add_number(args, "--poll", job->data.poll_seconds);
+        add_pair(args, "--model", job->model);
+        add_number(args, "--seed", job->seed);
+        if (job->learning_rate > 0) {
+                arguments_add(args, "--learning-rate");
+                arguments_add(args, "%.17g", job->learning_rate);
+        }
+}
+
+void trainer_arguments(const struct run *run, bool resume, struct arguments *args)
+{
+        char path[RUN_PATH_BYTES];
+
+        add_data(&run->job, args);
+        add_number(args, "--batch", run->job.global_batch);
+        add_number(args, "--epochs", run->job.epochs);
+        add_strategy(run, args);
+        add_shares(run, args);
+        arguments_add(args, "--evaluate");
+        if (run->checkpoint[0] != '\0') {
+                add_pair(args, "--checkpoint", run->checkpoint);
+                add_number(args, "--every", run->job.checkpoint.every_steps);
+                if (resume)
+                        arguments_add(args, "--resume");
+        }
+        if (run->sample_log && run_path(run, path, "samples"))
+                add_pair(args, "--sample-log", path);
+        if (run_path(run, path, "timeline"))
+                add_pair(args, "--timeline", path);
+}
+
+/* --- the rank file
+ * --------------------------------------------------------------------------------------------------- */
+
+/* A port that was free a moment ago: frameworks other than MPI meet there. */
+static unsigned free_port(void)
+{
+        struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+        CLEANUP(close_p) int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        socklen_t size = sizeof(address);
+
+        if (fd < 0 || bind(fd, (const struct sockaddr *) &address, size) < 0 ||
+            getsockname(fd, (struct sockaddr *) &address, &size) < 0)
+                return 29500;
+        return ntohs(address.sin_port);
+}
+
+static void set(json_t *environment, const char *name, const char *fmt, ...)
+        __attribute__((format(printf, 3, 4)));
+static void set(json_t *environment, const char *name, const char *fmt, ...)
+{
+        struct text value = { .max_bytes = 65536 };
+        char buffer[RUN_PATH_BYTES * 2];
+        va_list values;
+
+        va_start(values, fmt);
+        (void) vsnprintf(buffer, sizeof(buffer), fmt, values); /* NOLINT: a fixed field, cut at its end */
+        va_end(values);
+        text_append(&value, buffer);
+        (void) json_object_set_new(environment, name, json_string(value.data == NULL ? "" : value.data));
+        text_free(&value);
+}
+
+static void set_segments(const struct run *run, json_t *environment)
+{
+        struct text list = { 0 };
+
+        for (size_t i = 0; i < run->job.segment_count; i++)
+                text_printf(&list, "%s%llu", i == 0 ? "" : ",",
+                            (unsigned long long) run->job.segment_list[i]);
+        if (list.data != NULL)
+                (void) json_object_set_new(environment, "REMUDA_SEGMENTS", json_string(list.data));
+        text_free(&list);
+}
+
+static void set_framework(const struct run *run, size_t index, size_t first, unsigned port,
+                          json_t *environment)
+{
+        size_t ranks = run->rank_count - first;
+        unsigned threads = ranks > 0 && run->cores / ranks > 1 ? (unsigned) (run->cores / ranks) : 1;
+
+        set(environment, "RANK", "%zu", index - first);
+        set(environment, "WORLD_SIZE", "%zu", ranks);
+        set(environment, "LOCAL_RANK", "%zu", index - first);
+        set(environment, "LOCAL_WORLD_SIZE", "%zu", ranks);
+        set(environment, "MASTER_ADDR", "127.0.0.1");
+        set(environment, "MASTER_PORT", "%u", port);
+        set(environment, "TORCHELASTIC_RESTART_COUNT", "%llu", (unsigned long long) run->restarts);
+        set(environment, "TORCHELASTIC_MAX_RESTARTS", "%llu",
+            (unsigned long long) job_restart_max(&run->job));
+        set(environment, "TORCHELASTIC_RUN_ID", "%s", run->job.name);
+        /* as many threads as there are cores for this rank: more would only push each other aside */
+        set(environment, "OMP_NUM_THREADS", "%u", threads);
+}
+
+static json_t *rank_environment(const struct run *run, size_t index, size_t first, unsigned port,
+                                const char *progress)
+{
+        const struct run_rank *rank = &run->ranks[index];
+        const char *variable = runtime_devices_variable(rank->runtime);
+        json_t *environment = json_object();
+        char plan[RUN_PATH_BYTES];
+
+        (void) run_path(run, plan, "plan.json");
+        set(environment, "REMUDA_JOB", "%s", run->job.name);
+        set(environment, "REMUDA_ROLE", "%s", rank->server ? "server" : "worker");
+        set(environment, "REMUDA_VENDOR", "%s", rank->vendor);
+        set(environment, "REMUDA_DEVICES", "%s", rank->device);
+        set(environment, "REMUDA_WEIGHT", "%.17g", rank->weight);
+        set(environment, "REMUDA_BATCH", "%llu", (unsigned long long) rank->batch);
+        set(environment, "REMUDA_PLAN", "%s", plan);
+        set(environment, "REMUDA_PROGRESS", "%s", progress);
+        set(environment, "REMUDA_RESTARTS", "%llu", (unsigned long long) run->restarts);
+        if (rank->end > rank->begin)
+                set(environment, "REMUDA_SHARD", "%llu:%llu", (unsigned long long) rank->begin,
+                    (unsigned long long) rank->end);
+        if (run->checkpoint[0] != '\0')
+                set(environment, "REMUDA_CHECKPOINT", "%s", run->checkpoint);
+        set_segments(run, environment);
+        set_framework(run, index, first, port, environment);
+        if (variable != NULL)
+                set(environment, variable, "%u", rank->device_index);
+        return environment;
+}
+
+static int write_rank_file(const struct run *run, size_t first, const char *tag, char path[RUN_PATH_BYTES],
+                           struct err *err)
+{
+        json_t *ranks = json_array(), *file;
+        unsigned port = free_port();
+        char name[64];
+        int r;
+
+        for (size_t i = first; i < run->rank_count; i++) {
+                char base[RUN_PATH_BYTES], out[RUN_PATH_BYTES + 16], errors[RUN_PATH_BYTES + 16];
+                char report[RUN_PATH_BYTES + 16], progress[RUN_PATH_BYTES + 16];
+
+                (void) text_format(name, sizeof(name), "%s-%zu", tag, i);
+                (void) run_path(run, base, name);
+                (void) text_format(out, sizeof(out), "%s.out", base);
+                (void) text_format(errors, sizeof(errors), "%s.err", base);
+                (void) text_format(report, sizeof(report), "%s.report", base);
+                (void) text_format(progress, sizeof(progress), "%s.progress", base);
+                (void) unlink(report);
+                (void) unlink(progress);
+                (void) json_array_append_new(
+                        ranks, json_pack("{s:s, s:o, s:s, s:s, s:s}", "runtime", run->ranks[i].runtime,
+                                         "environment", rank_environment(run, i, first, port, progress),
+                                         "stdout", out, "stderr", errors, "report", report));
+        }
+        file = json_pack("{s:o}", "ranks", ranks);
+        (void) text_format(name, sizeof(name), "%ss.json", tag);
+        (void) run_path(run, path, name);
+        r = file == NULL ? err_set(err, -ENOMEM, "no memory for the ranks") : run_write_json(path, file, err);
+        json_decref(file);
+        return r;
+}
+
+/* --- mpirun
+ * ------------------------------------------------------------------------------------------------------------
+ */
+
+static void mca(struct arguments *line, const char *name, const char *value)
+{
+        arguments_add(line, "--mca");
+        arguments_add(line, "%s", name);
+        arguments_add(line, "%s", value);
+}
+
+/* One machine: everything over loopback and shared memory, nothing asked of SSH or a batch system. */
+static void add_mpirun(const struct run *run, size_t ranks, const struct guard *guard, struct arguments *line)
+{
+        arguments_add(line, "%s", run->options->mpirun == NULL ? "mpirun" : run->options->mpirun);
+        if (geteuid() == 0)
+                arguments_add(line, "--allow-run-as-root");
+        arguments_add(line, "--oversubscribe");
+        arguments_add(line, "--bind-to");
+        arguments_add(line, ranks <= run->cores ? "core" : "none");
+        mca(line, "plm", "isolated");
+        mca(line, "ras", "^slurm,tm,gridengine,loadleveler,alps,lsf");
+        mca(line, "btl", "self,vader,tcp");
+        mca(line, "btl_tcp_if_include", "lo");
+        mca(line, "oob_tcp_if_include", "lo");
+        mca(line, "pml", "ob1");
+        mca(line, "orte_tmpdir_base", guard->session);
+        mca(line, "mpi_yield_when_idle", ranks <= run->cores ? "0" : "1");
+        if (guard->segments[0] != '\0')
+                mca(line, "btl_vader_backing_directory", guard->segments);
+}
+
+static void add_contexts(const struct run *run, size_t first, const char *rank_file,
+                         const struct arguments *args, struct arguments *line)
+{
+        for (size_t i = first, n; i < run->rank_count; i += n) {
+                for (n = 1; i + n < run->rank_count &&
+                            strcmp(run->ranks[i + n].runtime, run->ranks[i].runtime) == 0;)
+                        n++;
+                if (i > first)
+                        arguments_add(line, ":");
+                arguments_add(line, "-np");
+                arguments_add(line, "%zu", n);
+                arguments_add(line, "%s", run->launcher);
+                add_pair(line, "--programs", run->programs_path);
+                add_pair(line, "--runtime", run->ranks[i].runtime);
+                add_pair(line, "--rank-file", rank_file);
+                add_pair(line, "--grace-seconds", "3");
+                arguments_add(line, "--die-with-parent");
+                arguments_add(line, "--");
+                for (size_t k = 0; k < args->count; k++)
+                        arguments_add(line, "%s", args->list[k]);
+        }
+}
+
+/* Should both `remuda run` and the guard be killed, the next run of this job removes the folders. */
+static void remember(const struct run *run, const struct guard *guard)
+{
+        CLEANUP(fclose_p) FILE *f = NULL;
+        char path[RUN_PATH_BYTES];
+
+        (void) run_path(run, path, "world");
+        f = fopen(path, "we");
+        if (f != NULL)
+                (void) fprintf(f, "%s\n%s\n", guard->session, guard->segments);
+}
+
+int world_start(struct run *run, size_t first, const char *tag, const struct arguments *args,
+                struct world *ret, struct err *err)
+{
+        char rank_file[RUN_PATH_BYTES], log[RUN_PATH_BYTES];
+        struct arguments line = { 0 };
+        int r;
+
+        *ret = (struct world){ 0 };
+        r = write_rank_file(run, first, tag, rank_file, err);
+        if (r == 0)
+                r = guard_prepare(&ret->guard, err);
+        if (r < 0)
+                return r;
+        remember(run, &ret->guard);
+        add_mpirun(run, run->rank_count - first, &ret->guard, &line);
+        add_contexts(run, first, rank_file, args, &line);
+        (void) run_path(run, log, "mpirun.log");
+        r = line.failed || args->failed ? err_set(err, -ENOMEM, "no memory for the command line")
+                                        : guard_start(&ret->guard, line.list, log, err);
+        arguments_free(&line);
+        if (r < 0)
+                guard_clean(&ret->guard);
+        return r;
+}
+
+void world_reap(struct run *run, struct world *world)
+{
+        char path[RUN_PATH_BYTES];
+        int status;
+        pid_t pid;
+
+        while (!world->ended && (pid = waitpid(-1, &status, WNOHANG)) > 0) {
+                if (pid != world->guard.pid)
+                        continue;
+                world->ended = true;
+                world->exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+                guard_clean(&world->guard);
+                (void) run_path(run, path, "world");
+                (void) unlink(path);
+        }
+}
