@@ -96,8 +96,7 @@ static int parse_arguments(int argc, char **argv, struct devices_options *option
         return -1;
 }
 
-/* --- tables
- * ---------------------------------------------------------------------------------------------------- */
+/* --- tables --- */
 
 static enum table_colour colour_of(enum device_health health)
 {
@@ -220,8 +219,7 @@ static int print_tables(const struct inventory *inventory, bool wide)
         return r;
 }
 
-/* --- the command
- * ------------------------------------------------------------------------------------------------- */
+/* --- the command --- */
 
 static int print_document(const struct inventory *inventory, enum format format)
 {

@@ -6,8 +6,7 @@
 #include "codec/timestamp.h"
 #include "core/text.h"
 
-/* --- writing
- * ------------------------------------------------------------------------------------------------- */
+/* --- writing --- */
 
 static json_t *encode_time(uint64_t usec)
 {
@@ -175,8 +174,7 @@ json_t *inventory_encode(const struct inventory *inventory)
         return object;
 }
 
-/* --- reading: each reader leaves its target alone when the key is absent or null
- * ------------------------------ */
+/* --- reading: each reader leaves its target alone when the key is absent or null --- */
 
 struct reading {
         struct err *err;

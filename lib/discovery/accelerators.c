@@ -15,8 +15,7 @@
 
 #define CLASS_ACCELERATOR 0x12
 
-/* --- which functions count
- * ------------------------------------------------------------------------------------- */
+/* --- which functions count --- */
 
 /* Storage, network, audio, bridges, USB and their like are never an accelerator, whatever their id. */
 static bool is_other_class(uint32_t class_code)
@@ -99,8 +98,7 @@ bool is_passed_through(const char *driver)
                strcmp(driver, "uio_pci_generic") == 0;
 }
 
-/* --- verdicts
- * -------------------------------------------------------------------------------------------------- */
+/* --- verdicts --- */
 
 static unsigned severity(enum device_health health)
 {
@@ -161,8 +159,7 @@ static void judge_state(struct sighting *sighting)
                              "its PCIe link runs on %u of %u lanes", state->width, state->promised_width);
 }
 
-/* --- what rows and this file tell about a device
- * ------------------------------------------------------------------ */
+/* --- what rows and this file tell about a device --- */
 
 static void copy_speeds(struct placement *placement, double bf16, double fp16, double fp32)
 {
@@ -346,8 +343,61 @@ bool vendor_class_number(const struct scan *scan, const struct pci_function *fun
                number_in_class(scan, function->address, class_name, prefix, ret);
 }
 
-/* --- from function to device
- * --------------------------------------------------------------------------------------- */
+/* --- from function to device --- */
+
+static unsigned count_devices(const struct scan *scan, const char *vendor)
+{
+        unsigned count = 0;
+
+        for (size_t i = 0; i < scan->inventory->device_count; i++)
+                count += strcmp(scan->inventory->devices[i].vendor, vendor) == 0;
+        return count;
+}
+
+bool vendor_has_devices(const struct scan *scan, const struct vendor *vendor)
+{
+        return count_devices(scan, vendor->name) > 0;
+}
+
+static int add_by_node(struct scan *scan, const struct vendor *vendor, const char *path, const char *name,
+                       unsigned number)
+{
+        struct sighting sighting;
+
+        vendor_sight(vendor, &sighting);
+        sighting.device.index = count_devices(scan, vendor->name);
+        sighting.device.numa = 0;
+        vendor_set_number(&sighting, number);
+        (void) text_format(sighting.device.id, sizeof(sighting.device.id), "%s-%s", vendor->name, name);
+        if (text_starts_with(path, "dev/"))
+                vendor_add_node(scan, &sighting.device, true, "/%s", path);
+        return vendor_add_one(scan, &sighting);
+}
+
+int vendor_add_by_nodes(struct scan *scan, const struct vendor *vendor, const char *directory,
+                        const char *prefix)
+{
+        char path[TREE_PATH_BYTES];
+        struct tree_names names;
+        int r = 0;
+
+        if (vendor_has_devices(scan, vendor) || tree_list(scan->tree, directory, &names) < 0)
+                return 0;
+        for (size_t i = 0; r == 0 && i < names.count; i++) {
+                unsigned number;
+                enum tree_kind kind;
+
+                if (!number_after(names.names[i], prefix, &number) ||
+                    !text_format(path, sizeof(path), "%s/%s", directory, names.names[i]))
+                        continue;
+                kind = tree_kind(scan->tree, path);
+                if (kind == TREE_CHARACTER || kind == TREE_FILE ||
+                    (kind == TREE_DIRECTORY && text_starts_with(path, "sys/")))
+                        r = add_by_node(scan, vendor, path, names.names[i], number);
+        }
+        tree_names_free(&names);
+        return r;
+}
 
 int vendor_add_one(struct scan *scan, struct sighting *sighting)
 {
@@ -384,7 +434,8 @@ static void sight_function(const struct scan *scan, const struct vendor *vendor,
 {
         vendor_sight(vendor, ret);
         ret->function = function;
-        ret->rank = ret->number = ret->device.index = rank;
+        ret->rank = ret->number = rank;
+        ret->device.index = count_devices(scan, vendor->name);
         pci_read_state(scan->tree, &scan->pci, function, &ret->state);
         (void) text_copy(ret->device.id, sizeof(ret->device.id), function->address);
         (void) text_copy(ret->device.pci, sizeof(ret->device.pci), function->address);

@@ -202,8 +202,7 @@ static int add_cpu_groups(struct scan *scan, const struct cpus *cpus)
         return 0;
 }
 
-/* --- Sunway
- * -------------------------------------------------------------------------------------------------- */
+/* --- Sunway --- */
 
 static bool contains_any(const char *text, const char *const *words)
 {

@@ -226,8 +226,7 @@ bool pci_address_of(const struct tree *tree, const char *path, char *ret, size_t
         return true;
 }
 
-/* --- state
- * --------------------------------------------------------------------------------------------------- */
+/* --- state --- */
 
 /* "sys/devices/pci0000:17/0000:17:00.0/0000:18:00.0/...": the root port, where something lies between. */
 static void find_root_port(const char *real, char *ret, size_t ret_bytes)

@@ -67,8 +67,7 @@ struct sighting {
         struct placement placement;
 };
 
-/* --- for the rows
- * ---------------------------------------------------------------------------------------------- */
+/* --- for the rows --- */
 
 int vendor_add_one(struct scan *scan, struct sighting *sighting);
 int vendor_add_none(struct scan *scan, const struct vendor *vendor);
@@ -111,6 +110,12 @@ void vendor_set_serial(struct sighting *sighting, const char *serial);
  * own directory or by the class directory's links. */
 bool vendor_class_number(const struct scan *scan, const struct pci_function *function, const char *class_name,
                          const char *prefix, unsigned *ret);
+
+/* vendor_add_by_nodes() - devices told by nothing but the nodes `prefix`N of a directory: only where the
+ * vendor has no device yet. vendor_has_devices() - has it one? */
+int vendor_add_by_nodes(struct scan *scan, const struct vendor *vendor, const char *directory,
+                        const char *prefix);
+bool vendor_has_devices(const struct scan *scan, const struct vendor *vendor);
 
 /* is_passed_through() - a driver that hands the function to a virtual machine. */
 bool is_passed_through(const char *driver);

@@ -56,8 +56,7 @@ static bool spend(const struct tree *tree)
         return true;
 }
 
-/* --- resolving: a walk that holds a resolved prefix and a rest still to be walked
- * ---------------------------- */
+/* --- resolving: a walk that holds a resolved prefix and a rest still to be walked --- */
 
 struct walk {
         char done[TREE_PATH_BYTES]; /* clean, holds no link */
@@ -180,8 +179,7 @@ static int prepare(const struct tree *tree, const char *path, char *ret)
         return length < 0 ? (int) length : 0;
 }
 
-/* --- what callers use
- * ---------------------------------------------------------------------------------------- */
+/* --- what callers use --- */
 
 enum tree_kind tree_kind(const struct tree *tree, const char *path)
 {
@@ -313,8 +311,7 @@ int tree_list(const struct tree *tree, const char *path, struct tree_names *ret)
         return 0;
 }
 
-/* --- names
- * --------------------------------------------------------------------------------------------------- */
+/* --- names --- */
 
 void tree_names_free(struct tree_names *names)
 {

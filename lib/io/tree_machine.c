@@ -26,8 +26,7 @@
 #define MACHINE_ENTRIES    200000
 #define MACHINE_HEAD       "# remuda machine 1"
 
-/* --- looking up
- * ---------------------------------------------------------------------------------------------- */
+/* --- looking up --- */
 
 /* Like strcmp, but '/' sorts before every other byte: what is below a directory follows it at once. */
 static int path_compare(const char *a, const char *b)
@@ -175,8 +174,7 @@ const struct machine *tree_machine(const struct tree *tree)
         return tree->backend == &machine_backend ? tree->state : NULL;
 }
 
-/* --- reading the file
- * ---------------------------------------------------------------------------------------- */
+/* --- reading the file --- */
 
 struct parser {
         const char *name; /* of the file, for messages */
@@ -515,8 +513,7 @@ int tree_open_machine(const char *path, struct tree **ret, struct err *err)
         return tree_open_machine_bytes(path, bytes, done, ret, err);
 }
 
-/* --- writing the file
- * ---------------------------------------------------------------------------------------- */
+/* --- writing the file --- */
 
 static void write_path(const char *path, struct text *out)
 {

@@ -88,8 +88,7 @@ void tree_recording_note(struct tree_recording *recording, const char *path, enu
         entry_fill(entry, kind, bytes, size_bytes, &recording->failed);
 }
 
-/* --- masking
- * ------------------------------------------------------------------------------------------------- */
+/* --- masking --- */
 
 static uint64_t hash(const char *bytes, size_t size)
 {
@@ -165,8 +164,7 @@ static void mask_entry(struct machine_entry *entry)
         }
 }
 
-/* --- writing
- * ------------------------------------------------------------------------------------------------- */
+/* --- writing --- */
 
 struct writing {
         struct text *out;
@@ -195,8 +193,7 @@ int tree_recorded(const struct tree *tree, bool mask, struct text *out, struct e
         return out->failed ? err_set(err, -ENOMEM, "no memory for the record") : 0;
 }
 
-/* --- expanding
- * ----------------------------------------------------------------------------------------------- */
+/* --- expanding --- */
 
 /* Makes every directory above `path` (and `path` itself when `whole`) below the directory `fd`. */
 static int make_directories(int fd, const char *path, bool whole, struct err *err)

@@ -7,9 +7,7 @@
 
 #define PARTITIONS_MAX 64
 
-/* --- health
- * ----------------------------------------------------------------------------------------------------------
- */
+/* --- health --- */
 
 /* "ue: 3" of ras/BLOCK_err_count; 0 when there is none. */
 static uint64_t uncorrectable(const char *text)
@@ -52,8 +50,7 @@ static void judge_errors(const struct scan *scan, struct sighting *sighting)
         tree_names_free(&names);
 }
 
-/* --- nodes, identity, fabric
- * --------------------------------------------------------------------------------------------- */
+/* --- nodes, identity, fabric --- */
 
 static uint64_t read_vram(const struct scan *scan, const struct sighting *sighting)
 {
@@ -114,7 +111,7 @@ static void set_partition(const struct scan *scan, const struct sighting *sighti
         ret->placement.tflops_bf16 /= (double) parts;
         ret->placement.tflops_fp16 /= (double) parts;
         ret->placement.tflops_fp32 /= (double) parts;
-        ret->device.index = (unsigned) scan->inventory->device_count;
+        ret->device.index = sighting->device.index + (unsigned) part;
 }
 
 static int add_node(struct scan *scan, const struct sighting *sighting, const struct kfd_node *node,
@@ -133,8 +130,7 @@ static int add_node(struct scan *scan, const struct sighting *sighting, const st
         return scan_add(scan, &one.device, &one.placement);
 }
 
-/* --- from functions to devices
- * -------------------------------------------------------------------------------------------- */
+/* --- from functions to devices --- */
 
 /* Indexes of the function's KFD nodes: those at its address, or the one that has its render node. */
 static size_t find_nodes(const struct scan *scan, const struct pci_function *function, size_t *ret)

@@ -46,8 +46,7 @@ static const struct vendor_model models[] = {
 };
 /* clang-format on */
 
-/* --- /proc/driver/nvidia
- * ----------------------------------------------------------------------------------------- */
+/* --- /proc/driver/nvidia --- */
 
 /* "Key: \t\t value" of a line of the information file. */
 static bool information_value(const char *text, const char *key, char *ret, size_t ret_bytes)
@@ -120,8 +119,7 @@ static void use_information(struct sighting *sighting, const char *text)
         }
 }
 
-/* --- NVLink
- * -------------------------------------------------------------------------------------------------------- */
+/* --- NVLink --- */
 
 static bool has_nvswitch(const struct scan *scan)
 {
@@ -143,9 +141,7 @@ static void set_fabric(const struct scan *scan, struct sighting *sighting)
         sighting->placement.needs_company = true;
 }
 
-/* --- MIG
- * -----------------------------------------------------------------------------------------------------------
- */
+/* --- MIG --- */
 
 /* "DeviceFileMinor: 3" of an access file names the node /dev/nvidia-caps/nvidia-cap3. */
 static bool capability_minor(const struct scan *scan, const char *directory, unsigned *ret)
