@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/exact.h"
+
 #define OWN_LINES 2 /* levels whose members stand on lines of their own */
 
 static void append_quoted(struct text *text, const char *s)
@@ -82,6 +84,30 @@ void json_write_uint64(struct json_writer *writer, const char *key, uint64_t val
         text_printf(writer->text, "%" PRIu64, value);
 }
 
+/* What most answers have: a few digits and a point, found without writing and reading back. */
+static bool append_few_digits(struct text *text, double value)
+{
+        struct decimal decimal;
+        char digits[32];
+        int size, whole;
+
+        if (!(fabs(value) >= 1e-5 && fabs(value) < 1e15) || !decimal_quick(fabs(value), &decimal))
+                return false;
+        size = snprintf(digits, sizeof(digits), "%" PRIu64, decimal.digits);
+        whole = size + decimal.exponent;
+        if (value < 0)
+                text_append_char(text, '-');
+        if (whole <= 0) {
+                text_append_bytes(text, "0.000000000000000000000", (size_t) (2 - whole));
+                text_append_bytes(text, digits, (size_t) size);
+        } else {
+                text_append_bytes(text, digits, (size_t) whole);
+                text_append_char(text, '.');
+                text_append_bytes(text, digits + whole, (size_t) (size - whole));
+        }
+        return true;
+}
+
 void json_append_double(struct text *text, double value)
 {
         char digits[40];
@@ -90,7 +116,9 @@ void json_append_double(struct text *text, double value)
                 text_printf(text, "%.0f", value == 0 ? 0.0 : value);
                 return;
         }
-        for (int precision = 15; precision <= 17; precision++) {
+        if (append_few_digits(text, value))
+                return;
+        for (int precision = fabs(value) >= 1e-5 ? 16 : 15; precision <= 17; precision++) {
                 (void) snprintf(digits, sizeof(digits), "%.*g", precision, value);
                 if (strtod(digits, NULL) == value)
                         break;

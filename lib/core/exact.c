@@ -7,6 +7,8 @@
 #include <string.h>
 
 #define DOUBLE_WHOLE_MAX 9007199254740992.0 /* 2^53: below it every whole number is a double */
+#define QUICK_LEAST      1e-6               /* between these decimal_quick() finds all of up to 15 digits */
+#define QUICK_MOST       1e15
 
 /* The tens that a double holds exactly. */
 static const double tens[] = { 1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
@@ -18,9 +20,9 @@ static void decimal_from_text(double value, struct decimal *ret)
         char text[40];
         char *mantissa_end;
         uint64_t digits = 0;
-        int exponent;
+        int exponent, first = value > QUICK_LEAST && value < QUICK_MOST ? 16 : 15;
 
-        for (int precision = 15; precision <= 17; precision++) {
+        for (int precision = first; precision <= 17; precision++) {
                 (void) snprintf(text, sizeof(text), "%.*e", precision - 1, value);
                 if (strtod(text, NULL) == value)
                         break;
@@ -39,15 +41,13 @@ static void decimal_from_text(double value, struct decimal *ret)
         *ret = (struct decimal){ .digits = digits, .exponent = exponent };
 }
 
-bool decimal_from_double(double value, struct decimal *ret)
+bool decimal_in_range(double value)
 {
-        if (value == 0) {
-                *ret = (struct decimal){ 0 };
-                return true;
-        }
-        if (!(value >= EXACT_LEAST && value <= EXACT_MOST))
-                return false;
+        return value == 0 || (value >= EXACT_LEAST && value <= EXACT_MOST);
+}
 
+bool decimal_quick(double value, struct decimal *ret)
+{
         /* whole / ten^k is rounded once, as reading the text is: equal means that this is the text */
         for (size_t k = 0; k < sizeof(tens) / sizeof(tens[0]); k++) {
                 double whole = rint(value * tens[k]);
@@ -59,7 +59,15 @@ bool decimal_from_double(double value, struct decimal *ret)
                         return true;
                 }
         }
-        decimal_from_text(value, ret);
+        return false;
+}
+
+bool decimal_from_double(double value, struct decimal *ret)
+{
+        if (!decimal_in_range(value))
+                return false;
+        if (!decimal_quick(value, ret))
+                decimal_from_text(value, ret);
         return true;
 }
 

@@ -33,6 +33,11 @@ struct fraction {
 /* decimal_from_double() - Return: false, and *ret untouched, for a number that is not finite, is negative or
  * is outside the range above. */
 bool decimal_from_double(double value, struct decimal *ret);
+bool decimal_in_range(double value); /* would it? */
+
+/* decimal_quick() - the same for a number in the range that has few digits, as what people write has: false,
+ * and *ret untouched, where only decimal_from_double() knows. */
+bool decimal_quick(double value, struct decimal *ret);
 
 /* decimal_to_double() - the nearest double to digits x 10^exponent, for any 128-bit digits. */
 double decimal_to_double(unsigned __int128 digits, int exponent);

@@ -65,12 +65,14 @@ static int make_speed(const struct shard_worker *worker, struct shard_piece *pie
         uint64_t slope, denominator;
         int shift;
 
-        if (!decimal_from_double(worker->speed, &speed) || speed.digits == 0)
+        if (!decimal_in_range(worker->speed) || worker->speed == 0)
                 return -EINVAL;
-        shift = speed.exponent < 0 ? -speed.exponent : 0;
         *piece = (struct shard_piece){ .to = SHARDS_MAX_BATCH,
                                        .slope_ms = 1000.0 / worker->speed,
                                        .samples_per_ms = worker->speed / 1000.0 };
+        if (!decimal_quick(worker->speed, &speed))
+                return 0; /* more digits than `small` holds */
+        shift = speed.exponent < 0 ? -speed.exponent : 0;
         if (scale_decimal(&thousand, shift, &slope) && scale_decimal(&speed, shift, &denominator))
                 keep_small(piece, 0, slope, denominator);
         return 0;
@@ -83,13 +85,15 @@ static int make_affine(const struct shard_worker *worker, struct shard_piece *pi
         uint64_t base, slope, denominator;
         int shift;
 
-        if (!decimal_from_double(worker->alpha_ms, &alpha) || !decimal_from_double(worker->beta_ms, &beta))
+        if (!decimal_in_range(worker->alpha_ms) || !decimal_in_range(worker->beta_ms))
                 return -EINVAL;
-        shift = decimals_needed(&alpha, &beta);
         *piece = (struct shard_piece){ .to = SHARDS_MAX_BATCH,
                                        .base_ms = worker->alpha_ms,
                                        .slope_ms = worker->beta_ms,
                                        .samples_per_ms = 1.0 / worker->beta_ms };
+        if (!decimal_quick(worker->alpha_ms, &alpha) || !decimal_quick(worker->beta_ms, &beta))
+                return 0;
+        shift = decimals_needed(&alpha, &beta);
         if (scale_decimal(&alpha, shift, &base) && scale_decimal(&beta, shift, &slope) &&
             scale_decimal(&one, shift, &denominator))
                 keep_small(piece, base, slope, denominator);
@@ -104,14 +108,16 @@ static int make_table_piece(const struct shard_point *before, const struct shard
         uint64_t base, top, denominator;
         int shift;
 
-        if (!decimal_from_double(before->ms, &start) || !decimal_from_double(point->ms, &end))
+        if (!decimal_in_range(before->ms) || !decimal_in_range(point->ms))
                 return -EINVAL;
-        shift = decimals_needed(&start, &end);
         *piece = (struct shard_piece){ .from = before->samples,
                                        .to = point->samples,
                                        .base_ms = before->ms,
                                        .slope_ms = (point->ms - before->ms) / (double) width };
         piece->samples_per_ms = 1.0 / piece->slope_ms;
+        if (!decimal_quick(before->ms, &start) || !decimal_quick(point->ms, &end))
+                return 0;
+        shift = decimals_needed(&start, &end);
         if (scale_decimal(&start, shift, &base) && scale_decimal(&end, shift, &top) &&
             scale_decimal(&one, shift, &denominator) &&
             !__builtin_mul_overflow(denominator, width, &denominator)) {

@@ -6,9 +6,12 @@
 
 #include "core/cleanup.h"
 
-#define HALVINGS    2000 /* a double has no more to give long before */
-#define REFINEMENTS 24   /* of the subset that competing minima leave; two or three are usual */
-#define HARDLY_LESS (1 - 1e-13)
+#define STEPS_MAX       6000 /* every third one halves: a double has no more to give long before */
+#define NUDGE           1e-14
+#define IDEAL_PRECISION 0
+#define WHOLE_PRECISION 1e-9
+#define REFINEMENTS     24 /* of the subset that competing minima leave; two or three are usual */
+#define HARDLY_LESS     (1 - 1e-13)
 
 /* Samples by `ms` of the workers that `used` names (NULL = all), none from one that is below its least. */
 static double samples_by(const struct shard_curves *curves, const bool *used, double ms)
@@ -43,28 +46,50 @@ static double whole_by(const struct shard_curves *curves, const bool *used, doub
 
 typedef double (*samples_function)(const struct shard_curves *curves, const bool *used, double ms);
 
-/* The least double at which the function reaches the batch; negative if it never does. */
-static double least_ms(const struct shard_curves *curves, samples_function samples, const bool *used,
-                       double batch)
+/* Where a straight line through the two ends of the bracket meets the batch, a little beyond on the side that
+ * the last step did not move; every third step the middle. */
+static double next_guess(double low, double low_samples, double high, double high_samples, double batch,
+                         int step)
 {
-        double low = 0, high = 0;
+        double guess;
+
+        if (step % 3 == 2)
+                return low + (high - low) / 2;
+        guess = low + (high - low) * ((batch - low_samples) / (high_samples - low_samples));
+        return step % 3 == 0 ? guess * (1 + NUDGE) : guess * (1 - NUDGE);
+}
+
+/* The least double at which the function reaches the batch, but for `precision` of it; negative if it never
+ * does. */
+static double least_ms(const struct shard_curves *curves, samples_function samples, const bool *used,
+                       double batch, double precision)
+{
+        double low = 0, high = 0, low_samples, high_samples;
 
         for (size_t i = 0; i < curves->count; i++)
                 high = fmax(high, shard_curve_last_ms(&curves->curve[i]));
         high = high * (1 + 1e-12);
-        if (samples(curves, used, high) < batch)
+        high_samples = samples(curves, used, high);
+        if (high_samples < batch)
                 return -1;
-        if (samples(curves, used, 0) >= batch)
+        low_samples = samples(curves, used, 0);
+        if (low_samples >= batch)
                 return 0;
-        for (int i = 0; i < HALVINGS; i++) {
-                double middle = low + (high - low) / 2;
+        for (int i = 0; i < STEPS_MAX && high - low > high * precision; i++) {
+                double guess = next_guess(low, low_samples, high, high_samples, batch, i), reached;
 
-                if (middle <= low || middle >= high)
+                if (!(guess > low && guess < high))
+                        guess = low + (high - low) / 2;
+                if (guess <= low || guess >= high)
                         break;
-                if (samples(curves, used, middle) >= batch)
-                        high = middle;
-                else
-                        low = middle;
+                reached = samples(curves, used, guess);
+                if (reached >= batch) {
+                        high = guess;
+                        high_samples = reached;
+                } else {
+                        low = guess;
+                        low_samples = reached;
+                }
         }
         return high;
 }
@@ -130,7 +155,7 @@ static double bound_subset(const struct shard_curves *curves, uint64_t batch, do
                                                                             : answer * HARDLY_LESS;
 
                 if (most_by(curves, batch, probe, best, taken, used) >= (double) batch)
-                        answer = least_ms(curves, samples_by, used, (double) batch);
+                        answer = least_ms(curves, samples_by, used, (double) batch, IDEAL_PRECISION);
                 else if (probe >= answer * HARDLY_LESS)
                         break;
                 else
@@ -141,7 +166,7 @@ static double bound_subset(const struct shard_curves *curves, uint64_t batch, do
 
 double shard_ideal_ms(const struct shard_curves *curves, uint64_t batch)
 {
-        double bound = least_ms(curves, samples_by, NULL, (double) batch);
+        double bound = least_ms(curves, samples_by, NULL, (double) batch, IDEAL_PRECISION);
 
         if (bound < 0 || sum_of_minima(curves, bound) <= batch ||
             curves->count > SHARDS_MAX_STEPS / (batch + 1))
@@ -151,5 +176,5 @@ double shard_ideal_ms(const struct shard_curves *curves, uint64_t batch)
 
 double shard_whole_ms(const struct shard_curves *curves, uint64_t batch)
 {
-        return least_ms(curves, whole_by, NULL, (double) batch);
+        return least_ms(curves, whole_by, NULL, (double) batch, WHOLE_PRECISION);
 }

@@ -1,0 +1,81 @@
+/* Reads "WHAT JSON" a line, WHAT being shards, least (with --drop-harmful) or segments, and answers
+ * each on one line: the planner's JSON, or "error SENTENCE". So that 10^5 questions are one process. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "codec/plan_segments.h"
+#include "codec/plan_shards.h"
+
+static int answer_shards(const json_t *json, bool least, struct text *out, struct err *err)
+{
+        struct shards_request request;
+        struct shards_answer answer;
+        int r = shards_request_decode(json, &request, err);
+
+        if (r < 0)
+                return r;
+        r = shards_request_answer(&request, least, &answer, err);
+        if (r == 0) {
+                shards_answer_json(&request, &answer, out);
+                shards_answer_free(&answer);
+        }
+        shards_request_free(&request);
+        return r;
+}
+
+static int answer_segments(const json_t *json, struct text *out, struct err *err)
+{
+        struct segments_request request;
+        struct segments_plan plan;
+        int r = segments_request_decode(json, &request, err);
+
+        if (r < 0)
+                return r;
+        r = segments_request_answer(&request, &plan, err);
+        if (r == 0) {
+                segments_answer_json(&request, &plan, out);
+                segments_plan_free(&plan);
+        }
+        segments_request_free(&request);
+        return r;
+}
+
+static int answer(const char *what, const json_t *json, struct text *out, struct err *err)
+{
+        if (strcmp(what, "shards") == 0 || strcmp(what, "least") == 0)
+                return answer_shards(json, strcmp(what, "least") == 0, out, err);
+        if (strcmp(what, "segments") == 0)
+                return answer_segments(json, out, err);
+        return err_set(err, -1, "no planner '%s'", what);
+}
+
+int main(void)
+{
+        char *line = NULL;
+        size_t room = 0;
+        ssize_t size;
+
+        while ((size = getline(&line, &room, stdin)) > 0) {
+                struct text out = { 0 };
+                struct err err = { 0 };
+                json_error_t wrong;
+                char *space = strchr(line, ' ');
+                json_t *json;
+                int r;
+
+                if (space == NULL)
+                        break;
+                *space = '\0';
+                json = json_loads(space + 1, JSON_REJECT_DUPLICATES, &wrong);
+                r = json == NULL ? err_set(&err, -1, "%s", wrong.text) : answer(line, json, &out, &err);
+                for (size_t i = 0; i < out.size_bytes; i++)
+                        if (out.data[i] == '\n')
+                                out.data[i] = ' ';
+                printf("%s%s\n", r < 0 ? "error " : "", r < 0 ? err.msg : out.data);
+                text_free(&out);
+                json_decref(json);
+        }
+        free(line);
+        return 0;
+}
