@@ -3,6 +3,7 @@
 /* clang-format off: a row each */
 const struct plan_command plan_commands[] = {
         { "shards", "how much of each batch every worker takes", plan_shards },
+        { "reshard", "a new plan for the rest of an epoch", plan_reshard },
         { "segments", "which gradients travel together", plan_segments },
         { "split", "which layers go to which device", plan_split },
         { NULL, NULL, NULL },

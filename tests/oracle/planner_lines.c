@@ -1,9 +1,10 @@
-/* Reads "WHAT JSON" a line, WHAT being shards, least (with --drop-harmful) or segments, and answers
+/* Reads "WHAT JSON" a line, WHAT being shards, least (with --drop-harmful), reshard or segments, and answers
  * each on one line: the planner's JSON, or "error SENTENCE". So that 10^5 questions are one process. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "codec/plan_reshard.h"
 #include "codec/plan_segments.h"
 #include "codec/plan_shards.h"
 
@@ -41,12 +42,31 @@ static int answer_segments(const json_t *json, struct text *out, struct err *err
         return r;
 }
 
+static int answer_reshard(const json_t *json, struct text *out, struct err *err)
+{
+        struct reshard_request request;
+        struct reshard_plan plan;
+        int r = reshard_request_decode(json, &request, err);
+
+        if (r < 0)
+                return r;
+        r = reshard_plan_make(&request.question, &plan, err);
+        if (r == 0) {
+                reshard_answer_json(&request, &plan, out);
+                reshard_plan_free(&plan);
+        }
+        reshard_request_free(&request);
+        return r;
+}
+
 static int answer(const char *what, const json_t *json, struct text *out, struct err *err)
 {
         if (strcmp(what, "shards") == 0 || strcmp(what, "least") == 0)
                 return answer_shards(json, strcmp(what, "least") == 0, out, err);
         if (strcmp(what, "segments") == 0)
                 return answer_segments(json, out, err);
+        if (strcmp(what, "reshard") == 0)
+                return answer_reshard(json, out, err);
         return err_set(err, -1, "no planner '%s'", what);
 }
 

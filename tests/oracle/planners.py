@@ -1,7 +1,7 @@
 """Brute force for the planners, in exact fractions, from the definitions alone: nothing here knows how the C
 code works. planners.py WHAT CASES [SEED] asks build/oracle/planner_lines and compares every answer.
 
-WHAT: shards (limits and models of every kind), least (--drop-harmful), segments (lines, levels, tables)."""
+WHAT: shards (limits and models of every kind), least (--drop-harmful), reshard, segments (lines, levels, tables)."""
 import itertools
 import json
 import os
@@ -81,6 +81,45 @@ def best_shards(case, communication=None):
     return best, workers
 
 
+def ideal_ms(workers, batch):
+    """The least step of real-valued shares: the best subset at its own least time, by halving."""
+    best = None
+    for used in itertools.product([False, True], repeat=len(workers)):
+        chosen = [w for w, u in zip(workers, used) if u]
+        tops = [min(float(batch), w.get("max", batch), w["table"][-1][0] if "table" in w else batch) for w in chosen]
+        if sum(tops) < batch or sum(w.get("min", 0) for w in chosen) > batch:
+            continue
+        if any(w.get("min", 0) > top for w, top in zip(chosen, tops)):
+            continue
+        floors = [float(ms(w, Fraction(w.get("min", 0)))) for w in chosen]
+        low, high = max(floors + [0.0]), max(float(ms(w, Fraction(top))) for w, top in zip(chosen, tops))
+
+        def reached(time):
+            return sum(samples_in(w, time, top) for w, top in zip(chosen, tops)) >= batch * (1 - 1e-12)
+        if reached(low):
+            high = low
+        for _ in range(60):
+            middle = (low + high) / 2
+            low, high = (low, middle) if reached(middle) else (middle, high)
+        best = high if best is None else min(best, high)
+    return best
+
+
+def samples_in(worker, time, top):
+    if "speed" in worker:
+        return min(top, time / 1000 * worker["speed"])
+    if "table" in worker:
+        most, x0, y0 = 0.0, 0.0, 0.0
+        for x, y in worker["table"]:
+            if x > x0 and y0 <= time:
+                most = float(x) if y <= time else x0 + (x - x0) * (time - y0) / (y - y0)
+            x0, y0 = float(x), float(y)
+        return min(top, most)
+    if time < worker["alpha_ms"]:
+        return 0.0
+    return min(top, (time - worker["alpha_ms"]) / worker["beta_ms"]) if worker["beta_ms"] else top
+
+
 def check_shards(case, answer, communication=None):
     best, workers = best_shards(case, communication)
     if best is None:
@@ -97,6 +136,10 @@ def check_shards(case, answer, communication=None):
         return "step_ms %r, want %r" % (got["step_ms"], float(step))
     if got["ideal_ms"] > got["step_ms"]:
         return "ideal_ms above step_ms"
+    if case["batch"] % 4 == 0:  # slow to work out: every so often is enough
+        ideal = ideal_ms(workers, case["batch"])
+        if abs(got["ideal_ms"] - ideal) > 1e-9 * max(ideal, 1e-9):
+            return "ideal_ms %r, want %r" % (got["ideal_ms"], ideal)
     equal = [ms(w, Fraction(case["batch"], len(workers))) for w in workers]
     part = Fraction(case["batch"], len(workers))
     possible = all(e is not None and part >= w.get("min", 0) and part <= w.get("max", part)
@@ -182,6 +225,115 @@ def some_least(rng):
                              "beta_ms_per_byte": rng.choice([0, 0.1, 0.25, rng.uniform(0, 1)]),
                              "bytes": rng.randint(0, 2000)}
     return case
+
+
+# --- reshard ------------------------------------------------------------------------------------------------
+def some_reshard(rng):
+    count, batch = rng.randint(1, 4), rng.randint(1, 10)
+    epoch, cuts = rng.randint(0, 200), sorted(rng.randint(0, batch) for _ in range(count - 1))
+    shares = [b - a for a, b in zip([0] + cuts, cuts + [batch])]
+    plan, before = {"batch": batch, "step_ms": 1, "workers": []}, 0
+    for i, b in enumerate(shares):
+        plan["workers"].append({"name": "w%d" % i, "batch": b, "weight": b / batch, "step_ms": 1,
+                                "begin": epoch * before // batch, "end": epoch * (before + b) // batch})
+        before += b
+    if rng.random() < 0.2:  # as after an earlier reshard: what was used, and ranges in pieces
+        since = rng.randint(0, 30)
+        for w in plan["workers"]:
+            middle = (w["begin"] + w["end"]) // 2 + since
+            w["ranges"] = [[w.pop("begin") + since, middle], [middle, w.pop("end") + since]]
+            w["used"] = []
+        plan["workers"][0]["used"] = [[0, since]] if since else []
+        plan["position"] = since
+    since = plan.get("position", 0)
+    steps = rng.randint(0, epoch // batch)
+    measured = []
+    for i, b in enumerate(shares):
+        style = rng.random()
+        if style < 0.15:
+            measured.append({"name": "w%d" % i, "gone": True})
+        elif style < 0.7 and b > 0:
+            measured.append({"name": "w%d" % i, "step_ms": rng.choice([0.3, 1, 2, rng.randint(1, 40) / 4, some_number(rng, 9)])})
+            if rng.random() < 0.2:
+                measured[-1]["max"] = rng.randint(1, batch)
+        elif b > 0 or style < 0.9:
+            measured.append(some_worker(rng, "w%d" % i, batch))
+    for i in range(rng.choice([0, 0, 1])):
+        measured.append(some_worker(rng, "new%d" % i, batch))
+    rng.shuffle(measured)
+    if not measured:
+        measured = [{"name": "new", "speed": 5}]
+    return {"plan": plan, "position": since + (steps * batch if rng.random() < 0.9 else epoch),
+            "cost_ms": rng.choice([0, 1, some_number(rng, 50)]), "measured": measured}
+
+
+def first_of(ranges, count):
+    taken, rest = [], []
+    for begin, end in ranges:
+        n = min(count, end - begin)
+        count -= n
+        taken += range(begin, begin + n)
+        rest += range(begin + n, end)
+    return taken, rest
+
+
+def check_reshard(case, answer):
+    plan, batch = case["plan"], case["plan"]["batch"]
+    measured = {m["name"]: m for m in case["measured"]}
+    order = [w["name"] for w in plan["workers"]]
+    order += [m["name"] for m in case["measured"] if m["name"] not in order]
+    force = {w["name"]: w for w in plan["workers"]}
+    held = {n: w.get("ranges") or [[w.get("begin", 0), w.get("end", 0)]] for n, w in force.items()}
+    whole = sum(e - b for r in held.values() for b, e in r)
+    done = case["position"] - plan.get("position", 0)
+    models, forced = {}, False
+    for name in order:
+        m, b = measured.get(name), force.get(name, {}).get("batch", 0)
+        if m is None or m.get("gone"):
+            forced = forced or b > 0
+            continue
+        model = dict(m)
+        if "step_ms" in m:
+            model.update({"alpha_ms": 0, "beta_ms": exact(m["step_ms"]) / b})
+        forced = forced or (b > 0 and ms(model, Fraction(b)) is None)
+        models[name] = model
+    if answer.startswith("error"):
+        best = best_shards({"batch": batch, "workers": list(models.values())})[0] if models else None
+        return None if best is None else answer
+    got = json.loads(answer)
+    if [w["name"] for w in got["workers"]] != order:
+        return "order"
+    remaining = whole - done
+    wanted = {n: -b for n, b in zip(models, best_shards({"batch": batch, "workers": list(models.values())})[0][2])}
+    new = max(ms(models[n], Fraction(b)) for n, b in wanted.items())
+    current = max([ms(models[n], Fraction(force[n]["batch"])) or 0 for n in models if n in force] + [0])
+    same = all(wanted.get(n, 0) == force.get(n, {}).get("batch", 0) for n in order)
+    gain = Fraction(remaining, batch) * (current - new)
+    change = forced or (not same and remaining > 0 and gain >= exact(case["cost_ms"]))
+    if got["decision"] != ("change" if change else "keep"):
+        return "%s, want change = %s (gain %s)" % (got["decision"], change, float(gain))
+    if got["remaining"] != remaining or (not forced and abs(got["gain_ms"] - float(gain)) > 1e-9 * max(1, abs(gain))):
+        return "remaining or gain_ms"
+    seen, before = [], 0
+    for w in got["workers"]:
+        name = w["name"]
+        b = wanted.get(name, 0) if change else force.get(name, {}).get("batch", 0)
+        if w["batch"] != b:
+            return "%s: batch %d, want %d" % (name, w["batch"], b)
+        taken, left = first_of(held.get(name, []), whole if done == whole else done // batch * force.get(name, {}).get("batch", 0))
+        own = [s for begin, end in w["ranges"] for s in range(begin, end)]
+        used = [s for begin, end in w["used"] for s in range(begin, end)]
+        if sorted(used) != sorted(taken + [s for r in force.get(name, {}).get("used", []) for s in range(*r)]):
+            return "%s: used %s" % (name, w["used"])
+        quota = remaining * (before + b) // batch - remaining * before // batch if change else len(left)
+        if len(own) != quota:
+            return "%s: %d samples, want %d" % (name, len(own), quota)
+        if own[:len(left)] != left[:len(own)]:
+            return "%s: does not keep its own" % name
+        seen += own + used
+        before += b
+    every = sorted(seen)
+    return None if every == list(range(plan.get("position", 0) + whole)) else "not every sample once"
 
 
 # --- segments -----------------------------------------------------------------------------------------------
@@ -303,6 +455,7 @@ def some_segments(rng):
 # --- asking ---------------------------------------------------------------------------------------------------
 KINDS = {"shards": (some_shards, check_shards),
          "least": (some_least, lambda case, answer: check_shards(case, answer, case["communication"])),
+         "reshard": (some_reshard, check_reshard),
          "segments": (some_segments, check_segments)}
 
 
