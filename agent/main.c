@@ -1,0 +1,55 @@
+#include <errno.h>
+#include <stdio.h>
+#include <systemd/sd-daemon.h>
+#include <unistd.h>
+
+#include "agent/agent.h"
+#include "agent/options.h"
+#include "core/exit_code.h"
+#include "core/version.h"
+#include "io/loop.h"
+
+/* A root, a file or a word that the caller chose wrongly is a matter of usage. */
+static int exit_code_of(int error)
+{
+        return error == -EINVAL || error == -EBADMSG || error == -ENOENT || error == -ENOTDIR ||
+                               error == -E2BIG
+                       ? EXIT_USAGE
+               : error == -EACCES || error == -EPERM ? EXIT_NO_PERMISSION
+                                                     : EXIT_FAILED;
+}
+
+static int serve(const struct agent_options *options, struct err *err)
+{
+        struct agent *agent = NULL;
+        sd_event *loop = NULL;
+        int r = loop_new(&loop, err);
+
+        if (r == 0)
+                r = agent_new(loop, options, &agent, err);
+        if (r == 0) {
+                (void) sd_notify(0, "READY=1");
+                r = loop_run(loop);
+                (void) sd_notify(0, "STOPPING=1");
+        }
+        agent_free(agent);
+        (void) sd_event_unref(loop);
+        return r;
+}
+
+int main(int argc, char **argv)
+{
+        struct agent_options options;
+        struct err err = { 0 };
+        int r = options_start(&agent_program, REMUDA_VERSION, argc, argv, environ, &options, NULL, stdout,
+                              stderr);
+
+        if (r >= 0)
+                return r;
+        r = serve(&options, &err);
+        if (r < 0) {
+                fprintf(stderr, "remuda-agent: %s\n", err.msg);
+                return exit_code_of(r);
+        }
+        return r;
+}

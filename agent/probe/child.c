@@ -1,0 +1,90 @@
+#include <dlfcn.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "agent/probe/driver.h"
+#include "core/exit_code.h"
+
+void probe_pci_format(unsigned domain, unsigned bus, unsigned device, unsigned function, char ret[20])
+{
+        (void) text_format(ret, 20, "%04x:%02x:%02x.%x", domain & 0xffffu, bus & 0xffu, device & 0x1fu,
+                           function & 7u);
+}
+
+void probe_pci_parse(const char *bus_id, char ret[20])
+{
+        unsigned domain, bus, device, function = 0;
+
+        ret[0] = '\0';
+        if (sscanf(bus_id, "%8x:%2x:%2x.%1x", &domain, &bus, &device, &function) >= 3) /* a library's own */
+                probe_pci_format(domain, bus, device, function, ret);
+}
+
+static void *open_library(const struct probe_driver *driver, const char *path)
+{
+        void *library = NULL;
+
+        if (path[0] != '\0')
+                return dlopen(path, RTLD_NOW | RTLD_LOCAL);
+        for (size_t i = 0; library == NULL && i < PROBE_SONAMES_MAX && driver->sonames[i] != NULL; i++)
+                library = dlopen(driver->sonames[i], RTLD_NOW | RTLD_LOCAL);
+        return library;
+}
+
+static void take(void *userdata, const struct probe_sample *sample)
+{
+        probe_sample_encode(sample, userdata);
+}
+
+/* The answer to one question: a line a device, then a line "end", or "error why". */
+static bool answer(const struct probe_driver *driver, void *state)
+{
+        struct text out = { 0 };
+        struct err err = { 0 };
+        size_t done = 0;
+
+        if (driver->sample(state, take, &out, &err) < 0)
+                text_printf(&out, "error %s\n", err.msg);
+        else
+                text_append(&out, "end\n");
+        while (!out.failed && done < out.size_bytes) {
+                ssize_t n = write(1, out.data + done, out.size_bytes - done);
+
+                if (n <= 0)
+                        break;
+                done += (size_t) n;
+        }
+        text_free(&out);
+        return done > 0;
+}
+
+int probe_child(int argc, char **argv)
+{
+        const struct probe_driver *driver = argc == 4 ? probe_driver_find(argv[2]) : NULL;
+        void *library, *state = NULL;
+        struct err err = { 0 };
+        char question;
+        int r;
+
+        (void) prctl(PR_SET_PDEATHSIG, SIGKILL); /* never without the agent */
+        (void) prctl(PR_SET_NAME, "remuda-probe");
+        if (driver == NULL)
+                return EXIT_USAGE;
+        library = open_library(driver, argv[3]);
+        if (library == NULL)
+                return PROBE_EXIT_ABSENT;
+        r = driver->open(driver, library, &state, &err);
+        if (r < 0) {
+                fprintf(stderr, "remuda-agent: probe of %s: %s\n", driver->vendor, err.msg);
+                return PROBE_EXIT_REFUSED;
+        }
+        while (read(0, &question, 1) == 1)
+                if (question == '\n' && !answer(driver, state))
+                        break;
+        _exit(0); /* a library's own exit handlers may hang */
+}

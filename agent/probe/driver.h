@@ -1,0 +1,43 @@
+/* Driver: how the child asks one vendor's library. A row a vendor; the functions run in the child alone and
+ * may hang or crash: the agent outlives that.
+ *
+ * A driver finds what it needs by dlsym() and asks; what a library does not offer is left out. */
+#pragma once
+
+#include "codec/probe_sample.h"
+#include "core/err.h"
+
+#define PROBE_SONAMES_MAX 6
+
+struct probe_driver {
+        const char *vendor;
+        const char *sonames[PROBE_SONAMES_MAX]; /* tried in this order; NULL ends */
+        const char *prefix;                     /* of its functions, where a family shares a driver */
+        /* Makes the library ready. 0; -ENOENT: not the library it is taken for; -EIO: it refuses.
+         * *ret_state is whatever sample() wants; it lives as long as the child. */
+        int (*open)(const struct probe_driver *driver, void *library, void **ret_state, struct err *err);
+        /* Calls take() for every device. 0, or negative when nothing could be asked. */
+        int (*sample)(void *state, void (*take)(void *userdata, const struct probe_sample *sample),
+                      void *userdata, struct err *err);
+};
+
+extern const struct probe_driver probe_drivers[]; /* ends with vendor == NULL */
+
+/* probe_driver_find() - NULL for a vendor whose library is not asked. */
+const struct probe_driver *probe_driver_find(const char *vendor);
+
+int nvml_open(const struct probe_driver *driver, void *library, void **ret_state, struct err *err);
+int nvml_sample(void *state, void (*take)(void *userdata, const struct probe_sample *sample), void *userdata,
+                struct err *err);
+
+/* probe_child() - the child's whole life: argv[2] is the vendor, argv[3] a library's path or "". Reads a line
+ * from descriptor 0 for each sample, answers on descriptor 1. Return: exit code. */
+#define PROBE_CHILD_ARGUMENT "--probe-child"
+#define PROBE_EXIT_ABSENT    3 /* there is no library */
+#define PROBE_EXIT_REFUSED   4 /* there is one, and it does not work */
+int probe_child(int argc, char **argv);
+
+/* probe_pci_format(), probe_pci_parse() - "0000:18:00.0" of numbers, or of a library's own spelling
+ * ("00000000:18:00.0"); "" when that is none. */
+void probe_pci_format(unsigned domain, unsigned bus, unsigned device, unsigned function, char ret[20]);
+void probe_pci_parse(const char *bus_id, char ret[20]);
