@@ -9,8 +9,10 @@
 #include <unistd.h>
 
 #include "agent/config.h"
+#include "agent/deep.h"
 #include "agent/http.h"
 #include "agent/kernel_log.h"
+#include "agent/kubelet.h"
 #include "agent/report.h"
 #include "agent/sysfs_probe.h"
 #include "agent/watch.h"
@@ -34,26 +36,38 @@ static const char *place(const struct agent *a)
         return a->options->machine != NULL ? a->options->machine : a->options->root;
 }
 
-/* The root may have been replaced under the same name: a tree is of the directory that is there now. */
+static bool is_same_place(const struct agent *a, const struct stat *st)
+{
+        if (a->tree == NULL || a->tree_dev != st->st_dev || a->tree_ino != st->st_ino)
+                return false;
+        return a->options->machine == NULL ||
+               (uint64_t) st->st_mtim.tv_sec * 1000000000 + (uint64_t) st->st_mtim.tv_nsec ==
+                       a->tree_mtime_nsec;
+}
+
+/* The root may have been replaced under the same name: a tree is of the directory that is there now. The
+ * plugin borrows the tree, so that it begins anew with another one. */
 static int open_tree(struct agent *a, struct err *err)
 {
+        struct tree *tree = NULL;
         struct stat st;
         int r;
 
         if (stat(place(a), &st) < 0)
                 return err_set(err, -errno, "'%s': %m", place(a));
-        if (a->tree != NULL && a->tree_dev == st.st_dev && a->tree_ino == st.st_ino &&
-            a->options->machine == NULL)
+        if (is_same_place(a, &st))
                 return 0;
+        r = a->options->machine != NULL ? tree_open_machine(a->options->machine, &tree, err)
+                                        : tree_open(a->options->root, &tree, err);
+        if (r < 0)
+                return r;
+        kubelet_close(a);
         tree_close(a->tree);
-        a->tree = NULL;
-        r = a->options->machine != NULL ? tree_open_machine(a->options->machine, &a->tree, err)
-                                        : tree_open(a->options->root, &a->tree, err);
-        if (r == 0) {
-                a->tree_dev = st.st_dev;
-                a->tree_ino = st.st_ino;
-        }
-        return r;
+        a->tree = tree;
+        a->tree_dev = st.st_dev;
+        a->tree_ino = st.st_ino;
+        a->tree_mtime_nsec = (uint64_t) st.st_mtim.tv_sec * 1000000000 + (uint64_t) st.st_mtim.tv_nsec;
+        return kubelet_open(a, err);
 }
 
 static void on_changed(void *userdata, const struct device_record *record, enum device_health before,
@@ -82,6 +96,7 @@ static void on_look(void *userdata, struct device_record *record, struct finding
         struct agent *a = userdata;
 
         sysfs_probe(a->tree, &a->config, &record->device, &record->counters, finding);
+        deep_look(a->deep, &record->device, finding);
 }
 
 /* A device that a former agent knew: its faults go on. */
@@ -155,6 +170,7 @@ static void tell(struct agent *a, struct inventory *inventory)
         a->told_json_bytes = strlen(text);
         inventory_free(&a->told);
         a->told = *inventory;
+        kubelet_told(a);
         report_changed(a->report);
 }
 
@@ -176,7 +192,10 @@ static int scan(struct agent *a, struct inventory *inventory, struct err *err)
         a->kernel_faults = false;
         r = judge_scan(&a->judge, &a->config, &a->told, inventory, clock_usec(CLOCK_BOOTTIME),
                        clock_usec(CLOCK_REALTIME), &callbacks);
-        return r < 0 ? err_set(err, r, "no memory for the scan") : 0;
+        if (r < 0)
+                return err_set(err, r, "no memory for the scan");
+        kubelet_name_resources(a, inventory);
+        return 0;
 }
 
 static void save_state(struct agent *a)
@@ -236,6 +255,7 @@ void agent_scan(struct agent *a, const char *why)
         } else {
                 a->scan_trouble[0] = '\0';
                 (void) watch_tree(a->watch, a->tree, &inventory);
+                deep_update(a->deep, &inventory);
                 if (a->told_json != NULL && inventory_same(&a->told, &inventory))
                         inventory_free(&inventory);
                 else
@@ -338,6 +358,8 @@ static int start(struct agent *a, struct err *err)
                 r = report_new(a, &a->report, err);
         if (r == 0)
                 r = watch_new(a->loop, &watch, &a->watch, err);
+        if (r == 0)
+                r = deep_new(a, &a->deep, err);
         if (r < 0)
                 return r;
         restore_state(a);
@@ -376,6 +398,8 @@ void agent_free(struct agent *a)
         if (a == NULL)
                 return;
         http_server_free(a->http);
+        kubelet_close(a);
+        deep_free(a->deep);
         (void) sd_event_source_unref(a->scan_timer);
         (void) sd_event_source_unref(a->kernel_timer);
         kernel_log_free(a->kernel_log);
@@ -389,6 +413,7 @@ void agent_free(struct agent *a)
         tree_close(a->tree);
         agent_config_free(&a->config);
         free(a->discovery);
+        free(a->plugin_config);
         (void) sd_event_unref(a->loop);
         free(a);
 }

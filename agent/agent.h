@@ -20,7 +20,12 @@
 #include "io/store.h"
 #include "io/tree.h"
 
+struct deep;
+struct door;
+struct extender;
 struct kernel_log;
+struct plugin;
+struct pod_resources;
 struct report;
 struct watch;
 
@@ -34,8 +39,8 @@ struct agent {
         struct agent_config config;
         struct discovery_options *discovery; /* what the configuration adds */
 
-        struct tree *tree; /* NULL while it cannot be opened */
-        uint64_t tree_dev, tree_ino;
+        struct tree *tree;                            /* NULL while it cannot be opened */
+        uint64_t tree_dev, tree_ino, tree_mtime_nsec; /* of the place it was opened from */
         struct watch *watch;
         struct judge judge;
         struct inventory told; /* what everyone is told */
@@ -52,8 +57,12 @@ struct agent {
         uint64_t state_hash;   /* of what the file holds */
         uint64_t state_retry_usec;
 
+        struct deep *deep;
+        struct plugin *plugin;      /* NULL = no kubelet */
+        struct pod_resources *pods; /* NULL = who holds what is not asked */
         struct report *report;
         struct http_server *http;
+        struct plugin_config *plugin_config;
         sd_event_source *config_signal, *config_watch;
         int config_fd; /* inotify; -1 = none */
 

@@ -10,9 +10,11 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "agent/deep.h"
 #include "agent/report.h"
 #include "core/cleanup.h"
 #include "core/text.h"
+#include "plugin/plugin.h"
 
 static int read_file(const char *path, char **ret, size_t *ret_bytes, struct err *err)
 {
@@ -37,24 +39,43 @@ static int read_file(const char *path, char **ret, size_t *ret_bytes, struct err
                             : 0;
 }
 
+/* The keys of the plugin, with the line of a mistake as everywhere. */
+static int parse_plugin(const char *name, const char *bytes, size_t size_bytes,
+                        const struct agent_config *config, struct plugin_config *ret, struct err *err)
+{
+        int r;
+
+        plugin_config_default(ret);
+        r = plugin_config_parse(config->root, ret, err);
+        return r < 0 && bytes != NULL ? agent_config_at(name, bytes, size_bytes, err) : r;
+}
+
 int agent_config_load(struct agent *a, struct err *err)
 {
-        const char *path = a->options->config;
+        const char *path = a->options->config, *name = path != NULL ? path : "defaults";
+        CLEANUP(free_p) struct plugin_config *plugin = malloc(sizeof(*plugin));
         CLEANUP(free_p) char *bytes = NULL;
         struct agent_config config;
         size_t size_bytes = 0;
-        int r;
+        int r = 0;
 
-        if (path != NULL) {
+        if (plugin == NULL)
+                return err_set(err, -ENOMEM, "no memory for the configuration");
+        if (path != NULL)
                 r = read_file(path, &bytes, &size_bytes, err);
-                if (r < 0)
-                        return r;
-        }
-        r = agent_config_parse(path != NULL ? path : "defaults", bytes, size_bytes, &config, err);
+        if (r == 0)
+                r = agent_config_parse(name, bytes, size_bytes, &config, err);
         if (r < 0)
                 return r;
+        r = parse_plugin(name, bytes, size_bytes, &config, plugin, err);
+        if (r < 0) {
+                agent_config_free(&config);
+                return r;
+        }
         agent_config_free(&a->config);
         a->config = config;
+        free(a->plugin_config);
+        a->plugin_config = TAKE(plugin);
         return 0;
 }
 
@@ -70,6 +91,9 @@ static void reload(struct agent *a)
         } else {
                 a->reloads_total++;
                 log_line(&a->log, LOG_INFO, "reload", "result=done");
+                if (a->plugin != NULL)
+                        (void) plugin_configure(a->plugin, a->plugin_config, NULL);
+                deep_configure(a->deep);
                 agent_scan(a, "reload");
         }
         (void) sd_notify(0, "READY=1");

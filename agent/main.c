@@ -1,10 +1,12 @@
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 
 #include "agent/agent.h"
 #include "agent/options.h"
+#include "agent/probe/driver.h"
 #include "core/exit_code.h"
 #include "core/version.h"
 #include "io/loop.h"
