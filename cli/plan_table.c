@@ -6,6 +6,7 @@ const struct plan_command plan_commands[] = {
         { "reshard", "a new plan for the rest of an epoch", plan_reshard },
         { "segments", "which gradients travel together", plan_segments },
         { "split", "which layers go to which device", plan_split },
+        { "devices", "which devices the device plugin prefers", plan_devices },
         { NULL, NULL, NULL },
 };
 /* clang-format on */

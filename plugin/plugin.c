@@ -163,17 +163,6 @@ static int add_member(struct membership *incoming, size_t index)
         return 0;
 }
 
-static int by_canonical_order(const void *a, const void *b, void *userdata)
-{
-        const struct inventory *inventory = userdata;
-        const struct device *x = &inventory->devices[*(const size_t *) a];
-        const struct device *y = &inventory->devices[*(const size_t *) b];
-
-        if (x->index != y->index)
-                return x->index < y->index ? -1 : 1;
-        return strcmp(x->id, y->id);
-}
-
 static void forget_incoming(struct plugin *plugin)
 {
         for (struct resource *r = plugin->resources; r != NULL; r = r->next) {
@@ -199,7 +188,7 @@ static int collect(struct plugin *plugin, const struct inventory *inventory, str
         }
         for (struct resource *r = plugin->resources; r != NULL; r = r->next) {
                 if (r->incoming.count > 0)
-                        qsort_r(r->incoming.members, r->incoming.count, sizeof(size_t), by_canonical_order,
+                        qsort_r(r->incoming.members, r->incoming.count, sizeof(size_t), prefer_order,
                                 (void *) inventory);
                 if (prefer_map_init(&r->incoming.prefer, inventory, r->incoming.members, r->incoming.count,
                                     r->incoming.shares) < 0)

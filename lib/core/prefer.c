@@ -119,6 +119,17 @@ int prefer_map_init(struct prefer_map *map, const struct inventory *inventory, c
         return 0;
 }
 
+int prefer_order(const void *a, const void *b, void *inventory)
+{
+        const struct inventory *of = inventory;
+        const struct device *x = &of->devices[*(const size_t *) a];
+        const struct device *y = &of->devices[*(const size_t *) b];
+
+        if (x->index != y->index)
+                return x->index < y->index ? -1 : 1;
+        return strcmp(x->id, y->id);
+}
+
 void prefer_map_free(struct prefer_map *map)
 {
         free(TAKE(map->devices));

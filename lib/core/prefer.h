@@ -49,6 +49,10 @@ int prefer_map_init(struct prefer_map *map, const struct inventory *inventory, c
                     size_t count, unsigned shares);
 void prefer_map_free(struct prefer_map *map);
 
+/* prefer_order() - the canonical order of a resource's members (`a`, `b`: size_t indexes into the inventory,
+ * the argument): by index on the node, then by id. For qsort_r(). */
+int prefer_order(const void *a, const void *b, void *inventory);
+
 /* prefer_weight() - how well two different devices of the map talk: 1, and
  * 1000 in one fabric's group + 10 per unit of link width (300 units at most), 300 under one PCIe switch,
  * 100 on one NUMA node, 50 in one group of whatever kind. */
