@@ -10,6 +10,8 @@
 #include "cli/commands.h"
 #include "cli/open_tree.h"
 #include "cli/table.h"
+#include "codec/agent_config.h"
+#include "codec/discovery_config.h"
 #include "codec/inventory_json.h"
 #include "codec/yaml_json.h"
 #include "core/cleanup.h"
@@ -20,13 +22,14 @@
 enum format { FORMAT_TABLE, FORMAT_WIDE, FORMAT_JSON, FORMAT_YAML };
 
 struct devices_options {
-        const char *root, *machine;
+        const char *root, *machine, *config;
         enum format format;
 };
 
 static void print_help(FILE *out)
 {
-        fputs("usage: remuda devices [--root DIR | --machine FILE] [-o table|wide|json|yaml]\n"
+        fputs("usage: remuda devices [--root DIR | --machine FILE] [--config FILE] [-o "
+              "table|wide|json|yaml]\n"
               "\n"
               "Shows the accelerators and CPU groups of this machine, of a directory that holds sys/ (and "
               "proc/,\n"
@@ -34,6 +37,7 @@ static void print_help(FILE *out)
               "\n"
               "  --root DIR      look at DIR instead of /\n"
               "  --machine FILE  look at a recorded machine\n"
+              "  --config FILE   the agent's configuration: added models and vendors, exclusions\n"
               "  -o FORMAT       table (default), wide, json or yaml\n",
               out);
 }
@@ -54,11 +58,9 @@ static int parse_format(const char *text, enum format *ret)
 static int parse_arguments(int argc, char **argv, struct devices_options *options)
 {
         static const struct option longs[] = {
-                { "root", required_argument, NULL, 'r' },
-                { "machine", required_argument, NULL, 'm' },
-                { "output", required_argument, NULL, 'o' },
-                { "help", no_argument, NULL, 'h' },
-                { NULL, 0, NULL, 0 },
+                { "root", required_argument, NULL, 'r' },   { "machine", required_argument, NULL, 'm' },
+                { "output", required_argument, NULL, 'o' }, { "config", required_argument, NULL, 'c' },
+                { "help", no_argument, NULL, 'h' },         { NULL, 0, NULL, 0 },
         };
         int c;
 
@@ -77,6 +79,9 @@ static int parse_arguments(int argc, char **argv, struct devices_options *option
                         fprintf(stderr, "remuda devices: -o takes table, wide, json or yaml, not '%s'\n",
                                 optarg);
                         return EXIT_USAGE;
+                case 'c':
+                        options->config = optarg;
+                        break;
                 case 'h':
                         print_help(stdout);
                         return EXIT_DONE;
@@ -267,25 +272,64 @@ static void set_name(const struct tree *tree, struct inventory *inventory)
                 (void) text_copy(inventory->node, sizeof(inventory->node), "machine");
 }
 
+static int read_config(const char *path, struct discovery_options *ret, struct err *err)
+{
+        CLEANUP(fclose_p) FILE *file = fopen(path, "re");
+        CLEANUP(free_p) char *bytes = malloc(AGENT_CONFIG_MAX_BYTES + 1);
+        struct agent_config config;
+        size_t size;
+        int r;
+
+        if (file == NULL)
+                return err_set(err, -errno, "open '%s': %m", path);
+        if (bytes == NULL)
+                return err_set(err, -ENOMEM, "no memory for '%s'", path);
+        size = fread(bytes, 1, AGENT_CONFIG_MAX_BYTES + 1, file);
+        if (ferror(file))
+                return err_set(err, -EIO, "read '%s': %m", path);
+        r = agent_config_parse(path, bytes, size, &config, err);
+        if (r < 0)
+                return r;
+        r = discovery_config_decode(config.root, ret, err);
+        if (r == -EBADMSG)
+                r = agent_config_at(path, bytes, size, err);
+        agent_config_free(&config);
+        return r;
+}
+
+static int look(const struct devices_options *options, struct inventory *ret, struct err *err)
+{
+        CLEANUP(free_p) struct discovery_options *added = calloc(1, sizeof(*added));
+        struct tree *tree = NULL;
+        int r = 0;
+
+        if (added == NULL)
+                return err_set(err, -ENOMEM, "no memory");
+        if (options->config != NULL)
+                r = read_config(options->config, added, err);
+        if (r == 0)
+                r = open_tree(options->root, options->machine, &tree, err);
+        if (r == 0)
+                r = discover(tree, added, ret, err);
+        if (r == 0) {
+                set_since(ret);
+                set_name(tree, ret);
+        }
+        tree_close(tree);
+        return r;
+}
+
 int command_devices(int argc, char **argv)
 {
         struct devices_options options = { 0 };
         CLEANUP(inventory_free) struct inventory inventory;
-        struct tree *tree = NULL;
         struct err err = { 0 };
         int r = parse_arguments(argc, argv, &options);
 
         inventory_init(&inventory);
         if (r >= 0)
                 return r;
-        r = open_tree(options.root, options.machine, &tree, &err);
-        if (r == 0)
-                r = discover(tree, NULL, &inventory, &err);
-        if (r == 0) {
-                set_since(&inventory);
-                set_name(tree, &inventory);
-        }
-        tree_close(tree);
+        r = look(&options, &inventory, &err);
         if (r < 0) {
                 fprintf(stderr, "remuda devices: %s\n", err.msg);
                 return r == -ENOENT ? EXIT_NOT_FOUND : r == -EBADMSG ? EXIT_USAGE : EXIT_FAILED;

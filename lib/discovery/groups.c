@@ -69,27 +69,6 @@ static void name_group(const struct scan *scan, const struct placement *placemen
         (void) text_copy(group->name, sizeof(group->name), name);
 }
 
-static bool rule_matches(const struct discovery_group_rule *rule, const struct device_group *group)
-{
-        return (rule->vendor[0] == '\0' || strcmp(rule->vendor, group->vendor) == 0) &&
-               (rule->model[0] == '\0' || strcmp(rule->model, group->model) == 0) &&
-               (rule->group[0] == '\0' || strcmp(rule->group, group->name) == 0);
-}
-
-static void apply_rules(const struct discovery_options *options, struct device_group *group)
-{
-        for (size_t i = 0; i < options->group_rule_count; i++) {
-                const struct discovery_group_rule *rule = &options->group_rules[i];
-
-                if (!rule_matches(rule, group))
-                        continue;
-                if (rule->resource[0] != '\0')
-                        (void) text_copy(group->resource, sizeof(group->resource), rule->resource);
-                if (rule->shares != 0)
-                        group->shares = rule->shares;
-        }
-}
-
 static int add_group(struct scan *scan, size_t first, struct err *err)
 {
         const struct device *device = &scan->inventory->devices[first];
@@ -109,7 +88,6 @@ static int add_group(struct scan *scan, size_t first, struct err *err)
         group->tflops_fp32 = placement->tflops_fp32;
         group->memory_bytes = device->memory_bytes;
         name_group(scan, placement, group);
-        apply_rules(scan->options, group);
         return 0;
 }
 

@@ -1,18 +1,22 @@
 /* Identities: no two devices may bear one id, and the operator may keep devices out. */
+#include <fnmatch.h>
 #include <string.h>
 
 #include "core/text.h"
 #include "discovery/vendor.h"
+
+static bool matches(const char *pattern, const char *text)
+{
+        return pattern[0] == '\0' || fnmatch(pattern, text, FNM_CASEFOLD) == 0;
+}
 
 static bool excludes(const struct discovery_exclusion *rule, const struct device *device)
 {
         if (rule->id[0] == '\0' && rule->pci[0] == '\0' && rule->vendor[0] == '\0' &&
             rule->model[0] == '\0' && !rule->has_numa)
                 return false;
-        return (rule->id[0] == '\0' || strcmp(rule->id, device->id) == 0) &&
-               (rule->pci[0] == '\0' || strcasecmp(rule->pci, device->pci) == 0) &&
-               (rule->vendor[0] == '\0' || strcmp(rule->vendor, device->vendor) == 0) &&
-               (rule->model[0] == '\0' || strcmp(rule->model, device->model) == 0) &&
+        return matches(rule->id, device->id) && matches(rule->pci, device->pci) &&
+               matches(rule->vendor, device->vendor) && matches(rule->model, device->model) &&
                (!rule->has_numa || rule->numa == device->numa);
 }
 
