@@ -161,7 +161,7 @@ static int finish(struct run *run)
 
 int command_run(int argc, char **argv)
 {
-        struct run run = { .lock = -1, .signals = -1, .started_usec = run_now_usec() };
+        struct run run = { .lock = -1, .checkpoint_lock = -1, .signals = -1, .started_usec = run_now_usec() };
         struct run_options options;
         struct err err = { 0 };
         size_t operands = 0;

@@ -73,8 +73,9 @@ struct run {
         char launcher[RUN_PATH_BYTES];
         char checkpoint[RUN_PATH_BYTES]; /* "" = none */
         char programs_path[RUN_PATH_BYTES];
-        int lock;    /* descriptor that holds the job's name */
-        int signals; /* SIGINT, SIGTERM, SIGHUP, SIGCHLD */
+        int lock;            /* descriptor that holds the job's name */
+        int checkpoint_lock; /* and one that holds its checkpoints */
+        int signals;         /* SIGINT, SIGTERM, SIGHUP, SIGCHLD */
 
         struct run_rank *ranks;
         size_t rank_count, server_count;
@@ -86,6 +87,7 @@ struct run {
         json_t *events;
         uint64_t started_usec; /* CLOCK_MONOTONIC */
         uint64_t restarts;
+        uint64_t fault_usec; /* CLOCK_MONOTONIC of the last fault until training goes on; 0 = none */
         double training_seconds;
         const char *phase; /* NULL while it runs */
         char reason[48], message[512];
@@ -98,6 +100,7 @@ int run_read(struct run *run, const char *job_path, int *ret_exit_code, struct e
 int run_choose_chips(struct run *run, int *ret_exit_code, struct err *err);               /* run_chips.c */
 int run_open_folder(struct run *run, int *ret_exit_code, struct err *err);                /* run_folder.c */
 void run_close_folder(struct run *run);
+void run_set_checkpoints_aside(struct run *run);                             /* run_folder.c */
 int run_await_parents(struct run *run, int *ret_exit_code, struct err *err); /* run_folder.c */
 int run_measure(struct run *run, struct err *err);                           /* run_measure.c */
 int run_plan(struct run *run, struct err *err);                              /* run_plan.c */

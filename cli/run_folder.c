@@ -1,4 +1,5 @@
 /* The folder of a job below --work-dir: its lock, its logs, its plan, and what the job before it left. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -7,6 +8,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cli/run.h"
@@ -93,6 +95,20 @@ static void remove_stale_worlds(const struct run *run)
         (void) unlink(path);
 }
 
+/* Two jobs that write the same checkpoints would ruin both. */
+static int lock_checkpoint(struct run *run, struct err *err)
+{
+        run->checkpoint_lock = open(run->checkpoint, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (run->checkpoint_lock < 0)
+                return err_set(err, -errno, "spec.checkpoint.path: '%.200s': %m", run->checkpoint);
+        if (flock(run->checkpoint_lock, LOCK_EX | LOCK_NB) < 0)
+                return err_set(
+                        err, -EEXIST,
+                        "spec.checkpoint.path: '%.200s' is being written by another job; choose another",
+                        run->checkpoint);
+        return 0;
+}
+
 static int find_checkpoint(struct run *run, struct err *err)
 {
         char absolute[PATH_MAX];
@@ -100,8 +116,11 @@ static int find_checkpoint(struct run *run, struct err *err)
         if (!run->job.checkpoint.given)
                 return 0;
         if (run->job.checkpoint.path[0] == '\0') {
+                int r;
+
                 (void) run_path(run, run->checkpoint, "checkpoint");
-                return make_folder(run->checkpoint, err);
+                r = make_folder(run->checkpoint, err);
+                return r < 0 ? r : lock_checkpoint(run, err);
         }
         if ((mkdir(run->job.checkpoint.path, 0755) < 0 && errno != EEXIST) ||
             realpath(run->job.checkpoint.path, absolute) == NULL || access(absolute, W_OK) < 0)
@@ -109,9 +128,37 @@ static int find_checkpoint(struct run *run, struct err *err)
                         err, -errno,
                         "spec.checkpoint.path: '%.200s' cannot be written to: %m; give a folder that can",
                         run->job.checkpoint.path);
-        return text_copy(run->checkpoint, sizeof(run->checkpoint), absolute)
-                       ? 0
-                       : err_set(err, -ENAMETOOLONG, "spec.checkpoint.path: too long");
+        if (!text_copy(run->checkpoint, sizeof(run->checkpoint), absolute))
+                return err_set(err, -ENAMETOOLONG, "spec.checkpoint.path: too long");
+        return lock_checkpoint(run, err);
+}
+
+/* A run that begins anew must not, after a fault, go on from what an earlier run left. */
+void run_set_checkpoints_aside(struct run *run)
+{
+        char aside[RUN_PATH_BYTES + 64], from[RUN_PATH_BYTES + 300], to[RUN_PATH_BYTES + 400];
+        const struct dirent *file;
+        unsigned moved = 0;
+        DIR *folder;
+
+        if (run->checkpoint[0] == '\0' || run->options->resume)
+                return;
+        folder = opendir(run->checkpoint);
+        (void) text_format(aside, sizeof(aside), "%s/before-%lld", run->checkpoint, (long long) time(NULL));
+        while (folder != NULL && (file = readdir(folder)) != NULL) {
+                if (!text_ends_with(file->d_name, ".checkpoint"))
+                        continue;
+                (void) mkdir(aside, 0755);
+                (void) text_format(from, sizeof(from), "%s/%s", run->checkpoint, file->d_name);
+                (void) text_format(to, sizeof(to), "%s/%s", aside, file->d_name);
+                moved += rename(from, to) == 0;
+        }
+        if (folder != NULL)
+                (void) closedir(folder);
+        if (moved > 0)
+                run_event(run, "CheckpointsSetAside",
+                          "%u of an earlier run are now in '%s'; --resume would go on from them", moved,
+                          aside);
 }
 
 int run_open_folder(struct run *run, int *ret_exit_code, struct err *err)
@@ -141,6 +188,9 @@ void run_close_folder(struct run *run)
         if (run->lock >= 0)
                 (void) close(run->lock);
         run->lock = -1;
+        if (run->checkpoint_lock >= 0)
+                (void) close(run->checkpoint_lock);
+        run->checkpoint_lock = -1;
 }
 
 /* --- dependencies

@@ -177,6 +177,7 @@ static void follow(struct run *run, struct world *world, struct watch *watch, st
                         terminating = true;
                         guard_terminate(&world->guard);
                 } else if (!terminating && fault->reason[0] == '\0' && judge(run, watch, fault)) {
+                        run->fault_usec = run_now_usec();
                         guard_kill(&world->guard);
                 }
                 world_reap(run, world);
@@ -236,6 +237,8 @@ static bool repair(struct run *run, const struct fault *fault)
                 return false;
         }
         run->restarts++;
+        if (run->fault_usec == 0)
+                run->fault_usec = run_now_usec();
         for (size_t i = 0; i < run->rank_count; i++)
                 run->ranks[i].restarts++;
         run_event(run, "Restarting", "restart %llu of %llu, from %s", (unsigned long long) run->restarts,
@@ -250,6 +253,7 @@ int run_train(struct run *run, struct err *err)
         int r = 0;
 
         remove_output(run);
+        run_set_checkpoints_aside(run);
         /* 12 bytes a sample: beyond this the ranks' own counts have to do */
         run->sample_log = run->data_samples * run->job.epochs <= 100000000;
         run_event(run, "Started", "%zu ranks", run->rank_count);

@@ -138,6 +138,23 @@ static void read_progress(struct run *run, struct watch *watch, size_t index)
                 (double) (now - before) / 1000 / (double) (rank->step - step);
 }
 
+/* From the fault to the first step of the new world: what a repair really costs. */
+static void note_resumed(struct run *run)
+{
+        uint64_t step = 0;
+
+        if (run->fault_usec == 0)
+                return;
+        for (size_t i = run->server_count; i < run->rank_count; i++) {
+                if (!run->ranks[i].reports_progress)
+                        return;
+                step = run->ranks[i].step > step ? run->ranks[i].step : step;
+        }
+        run_event(run, "Resumed", "training goes on at step %llu, %.2f s after the fault was seen",
+                  (unsigned long long) step, (double) (run_now_usec() - run->fault_usec) / 1e6);
+        run->fault_usec = 0;
+}
+
 /* Equal shards over unlike chips make a slow one slow by design: it is named once and left alone. */
 static void judge_slow(struct run *run)
 {
@@ -317,6 +334,7 @@ void watch_read(struct run *run, struct watch *watch)
         for (size_t i = 0; i < run->rank_count; i++)
                 read_progress(run, watch, i);
         judge_slow(run);
+        note_resumed(run);
         if (now - watch->shown_usec >= period) {
                 watch->shown_usec = now;
                 show(run, watch, now);
