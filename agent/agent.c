@@ -20,6 +20,7 @@
 #include "core/cleanup.h"
 #include "core/text.h"
 #include "io/loop.h"
+#include "plugin/plugin.h"
 
 #define STATE_RETRY_USEC UINT64_C(30000000)
 
@@ -46,7 +47,7 @@ static bool is_same_place(const struct agent *a, const struct stat *st)
 }
 
 /* The root may have been replaced under the same name: a tree is of the directory that is there now. The
- * plugin borrows the tree, so that it begins anew with another one. */
+ * plugin borrows the tree and goes on with the other one: the kubelet must not notice. */
 static int open_tree(struct agent *a, struct err *err)
 {
         struct tree *tree = NULL;
@@ -61,13 +62,14 @@ static int open_tree(struct agent *a, struct err *err)
                                         : tree_open(a->options->root, &tree, err);
         if (r < 0)
                 return r;
-        kubelet_close(a);
+        if (a->plugin != NULL)
+                plugin_set_tree(a->plugin, tree);
         tree_close(a->tree);
         a->tree = tree;
         a->tree_dev = st.st_dev;
         a->tree_ino = st.st_ino;
         a->tree_mtime_nsec = (uint64_t) st.st_mtim.tv_sec * 1000000000 + (uint64_t) st.st_mtim.tv_nsec;
-        return kubelet_open(a, err);
+        return a->plugin != NULL ? 0 : kubelet_open(a, err);
 }
 
 static void on_changed(void *userdata, const struct device_record *record, enum device_health before,

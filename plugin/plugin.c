@@ -337,6 +337,13 @@ int plugin_configure(struct plugin *plugin, const struct plugin_config *config, 
         return r;
 }
 
+void plugin_set_tree(struct plugin *plugin, const struct tree *tree)
+{
+        plugin->tree = tree;
+        for (struct resource *resource = plugin->resources; resource != NULL; resource = resource->next)
+                find_shared_parts(resource);
+}
+
 static int name_instance(struct plugin *plugin, struct err *err)
 {
         uint32_t random;

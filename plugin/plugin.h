@@ -30,7 +30,8 @@ struct plugin_options {
         const struct tree *tree; /* borrowed for the plugin's life: which of a vendor's shared device files
                                     and mounts exist; NULL = assume none */
         void (*log)(void *userdata, int priority, const char *line); /* syslog priority; NULL = silent */
-        void (*on_allocate)(void *userdata); /* a grant was just made: a good time to ask who holds what */
+        void (*on_allocate)(void *userdata); /* a grant was just made: a good time to ask who holds what.
+                                                Not a place to call back into the plugin */
         void *userdata;
 };
 
@@ -46,6 +47,9 @@ void plugin_free(struct plugin *plugin);
  * that resource_map_apply() comes before. Devices in no group are not advertised. Return: 0 or -ENOMEM, and
  * then the lists of before go on. */
 int plugin_update(struct plugin *plugin, const struct inventory *inventory, struct err *err);
+
+/* plugin_set_tree() - the machine is read through another tree from now on; NULL = none. Streams go on. */
+void plugin_set_tree(struct plugin *plugin, const struct tree *tree);
 
 /* plugin_configure() - the configuration was reloaded. Takes effect for answers from now on; how to register
  * takes effect with the next registration. */
