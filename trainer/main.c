@@ -48,7 +48,10 @@ static struct totals add_up(const struct training *t)
                 .compute = (double) (r->total_usec[DOING_FORWARD] + r->total_usec[DOING_BACKWARD] +
                                      r->total_usec[DOING_UPDATE]),
                 .exchange = (double) r->total_usec[DOING_EXCHANGE],
-                .hidden = (double) r->hidden_usec,
+                .hidden =
+                        (double) (r->hidden_usec + (r->total_usec[DOING_LOAD] > r->load_waited_usec
+                                                            ? r->total_usec[DOING_LOAD] - r->load_waited_usec
+                                                            : 0)),
         };
         struct totals sum = own;
 

@@ -11,11 +11,12 @@ struct network {
         const struct backend *backend;
         const struct model *model;
         size_t first, last, capacity;
-        float *activations[MODEL_NODES_MAX + 1]; /* [i] goes into node first + i */
+        const float *input;
+        const int32_t *labels;
+        float *activations[MODEL_NODES_MAX + 1]; /* [i] goes into node first + i; [0] is not used */
         float *gradients[MODEL_NODES_MAX + 1];   /* of the same */
         uint8_t *which[MODEL_NODES_MAX];         /* pooling's choices */
         float *scratch;
-        int32_t *labels;
 };
 
 static float *floats(struct network *n, size_t count)
@@ -47,9 +48,7 @@ int network_new(const struct backend *b, const struct model *m, size_t first, si
         if (n == NULL)
                 return err_set(err, -ENOMEM, "no memory for the network");
         *n = (struct network){ .backend = b, .model = m, .first = first, .last = last, .capacity = capacity };
-        n->activations[0] = floats(n, capacity * inputs);
         n->gradients[0] = first > 0 ? floats(n, capacity * inputs) : NULL;
-        n->labels = b->allocate(b->state, capacity * sizeof(*n->labels));
         for (size_t i = 0; i <= last - first; i++) {
                 size_t wants = operator_scratch(&m->nodes[first + i], capacity);
 
@@ -58,8 +57,7 @@ int network_new(const struct backend *b, const struct model *m, size_t first, si
                         return err_set(err, -ENOMEM, "no memory for a batch of %zu samples", capacity);
         }
         n->scratch = floats(n, scratch);
-        if (n->activations[0] == NULL || (first > 0 && n->gradients[0] == NULL) || n->labels == NULL ||
-            n->scratch == NULL)
+        if ((first > 0 && n->gradients[0] == NULL) || n->scratch == NULL)
                 return err_set(err, -ENOMEM, "no memory for a batch of %zu samples", capacity);
         *ret = TAKE(n);
         return 0;
@@ -76,7 +74,6 @@ void network_free(struct network *n)
                         n->backend->release(n->backend->state, n->which[i]);
         }
         n->backend->release(n->backend->state, n->scratch);
-        n->backend->release(n->backend->state, n->labels);
         free(n);
 }
 
@@ -85,14 +82,10 @@ void network_free_p(struct network **n)
         network_free(*n);
 }
 
-float *network_input(struct network *n)
+void network_use(struct network *n, const float *x, const int32_t *labels)
 {
-        return n->activations[0];
-}
-
-int32_t *network_labels(struct network *n)
-{
-        return n->labels;
+        n->input = x;
+        n->labels = labels;
 }
 
 float *network_output(struct network *n)
@@ -118,7 +111,7 @@ static struct operator_call call_of(struct network *n, size_t i, const float *pa
                 .backend = n->backend,
                 .node = node,
                 .count = count,
-                .x = n->activations[i],
+                .x = i == 0 ? n->input : n->activations[i],
                 .y = n->activations[i + 1],
                 .dx = n->gradients[i],
                 .dy = n->gradients[i + 1],
@@ -136,8 +129,9 @@ double network_forward(struct network *n, const float *parameters, size_t count)
 
         if (count == 0)
                 return 0;
-        backend_to_device(n->backend, n->activations[0]);
-        backend_to_device(n->backend, n->labels);
+        backend_to_device(n->backend, n->input);
+        if (n->labels != NULL)
+                backend_to_device(n->backend, n->labels);
         for (size_t i = 0; i <= n->last - n->first; i++) {
                 struct operator_call call = call_of(n, i, parameters, count);
 

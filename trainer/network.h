@@ -21,9 +21,11 @@ int network_new(const struct backend *b, const struct model *m, size_t first, si
 void network_free(struct network *n);
 void network_free_p(struct network **n);
 
-float *network_input(struct network *n);    /* capacity x inputs, filled by the caller before forward */
-int32_t *network_labels(struct network *n); /* capacity, for a range that ends in a loss */
-float *network_output(struct network *n);   /* probabilities when the range ends in a loss */
+/* network_use() - compute on these samples (the backend's memory, borrowed) from now on; labels for a range
+ * that ends in a loss, otherwise NULL. */
+void network_use(struct network *n, const float *x, const int32_t *labels);
+
+float *network_output(struct network *n); /* probabilities when the range ends in a loss */
 float *network_output_gradient(
         struct network *n); /* filled by the caller before backward, unless it ends in a loss */
 float *network_input_gradient(struct network *n); /* NULL when the range starts at node 0 */

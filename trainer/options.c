@@ -24,7 +24,7 @@ struct row {
 static const struct row rows[] = {
         { "--data", "DIR", STRING, AT(data), 0, 0, "directory with the data files" },
         { "--model", "mlp|cnn|text", CHOICE, AT(model), 0, 0, "what to train" },
-        { "--strategy", "serial|allreduce", CHOICE, AT(strategy), 0, 0,
+        { "--strategy", "serial|allreduce|ps-sync|ps-async|ps-ssp|split", CHOICE, AT(strategy), 0, 0,
           "how the ranks work together (default: serial alone, allreduce in a world)" },
         { "--batch", "B", COUNT, AT(batch), 1, 1 << 24, "samples of a global batch (default 128)" },
         { "--shares", "B1,B2,...", NUMBERS, AT(shares), 0, 1 << 24, "samples of each batch per worker, adding up to B (default equal)" },
@@ -34,6 +34,13 @@ static const struct row rows[] = {
         { "--learning-rate", "R", RATIO, AT(rate), 1e-12, 1e6, "default: the model's own" },
         { "--optimiser", "sgd|momentum", CHOICE, AT(optimiser), 0, 0, "default sgd" },
         { "--momentum", "M", RATIO, AT(momentum), 0, 0.999999, "of the optimiser momentum (default 0.9)" },
+        { "--servers", "N", COUNT, AT(servers), 1, 4096, "ps-*: ranks 0..N-1 hold the parameters (default 1)" },
+        { "--staleness", "S", COUNT, AT(staleness), 0, 1 << 24, "ps-ssp: steps that a worker may be ahead of the slowest (default 4)" },
+        { "--load-segment", "N", COUNT, AT(load_segment), 1, 1 << 24, "start computing when N samples of a batch are loaded" },
+        { "--checkpoint", "DIR", STRING, AT(checkpoint), 0, 0, "write checkpoints there" },
+        { "--every", "N", COUNT, AT(every), 1, 1e12, "steps between checkpoints (default an epoch)" },
+        { "--resume", NULL, FLAG, AT(resume), 0, 0, "go on from the newest whole checkpoint of --checkpoint, if there is one" },
+        { "--clock-log", "FILE", STRING, AT(clock_log), 0, 0, "servers: usec rank clock slowest_clock of every gradient" },
         { "--order", "blocks|round-robin", CHOICE, AT(order), 0, 0, "how a batch is cut: neighbours together, or dealt (default blocks)" },
         { "--neighbour-exchange", "F", RATIO, AT(exchange), 0, 1, "share of its remaining samples that a worker passes on after each step" },
         { "--segments", "I,J,...", NUMBERS, AT(segments), 0, 1 << 20, "gradient segments: last tensor of each, in backward order from 0" },
@@ -235,7 +242,9 @@ int options_parse(int argc, char **argv, struct options *ret, struct err *err)
                              .epochs = 10,
                              .momentum = 0.9,
                              .measure_seconds = 1,
-                             .slave_cores = 64 };
+                             .slave_cores = 64,
+                             .servers = 1,
+                             .staleness = 4 };
         int r = parse_arguments(argc, argv, &o, err);
 
         if (r == 0 && !o.help && !o.version)

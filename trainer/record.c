@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -19,13 +20,38 @@ uint64_t record_now(void)
         return (uint64_t) now.tv_sec * 1000000 + (uint64_t) now.tv_nsec / 1000;
 }
 
-static int open_file(const char *option, const char *name, int rank, FILE **ret, struct err *err)
+/* Leaves the file at the end of its last line before first_step; lines are `epoch step rank sample`. */
+static int cut_back(FILE *f, uint64_t first_step)
+{
+        unsigned long long epoch, step;
+        char line[128];
+        long end = 0;
+
+        while (fgets(line, sizeof(line), f) != NULL) {
+                char *rest, *number;
+
+                epoch = strtoull(line, &rest, 10);
+                step = strtoull(rest, &number, 10);
+                (void) epoch;
+                if (number == rest || strchr(line, '\n') == NULL || step >= first_step)
+                        break;
+                end = ftell(f);
+        }
+        return fseek(f, end, SEEK_SET) < 0 || ftruncate(fileno(f), end) < 0 ? -errno : 0;
+}
+
+static int open_file(const char *option, const char *name, int rank, uint64_t first_step, FILE **ret,
+                     struct err *err)
 {
         char path[4096];
 
         if (!text_format(path, sizeof(path), "%s.%d", name, rank))
                 return err_set(err, -EINVAL, "%s: the file's name is too long", option);
-        *ret = fopen(path, "we");
+        *ret = first_step > 0 ? fopen(path, "r+e") : NULL;
+        if (*ret != NULL && cut_back(*ret, first_step) < 0)
+                return err_set(err, -EIO, "%s: file '%s' cannot be cut back: %m", option, path);
+        if (*ret == NULL)
+                *ret = fopen(path, "we");
         return *ret != NULL ? 0 : err_set(err, -errno, "%s: file '%s': %m", option, path);
 }
 
@@ -44,15 +70,15 @@ static int open_progress(struct record *r, const char *where, struct err *err)
         return r->progress >= 0 ? 0 : err_set(err, -errno, "--progress: file '%s': %m", where);
 }
 
-int record_open(struct record *r, const struct options *o, int rank, struct err *err)
+int record_open(struct record *r, const struct options *o, int rank, uint64_t first_step, struct err *err)
 {
         int result = 0;
 
         *r = (struct record){ .rank = rank, .progress = -1, .start_usec = record_now() };
         if (o->sample_log != NULL)
-                result = open_file("--sample-log", o->sample_log, rank, &r->samples, err);
+                result = open_file("--sample-log", o->sample_log, rank, first_step, &r->samples, err);
         if (result == 0 && o->timeline != NULL)
-                result = open_file("--timeline", o->timeline, rank, &r->timeline, err);
+                result = open_file("--timeline", o->timeline, rank, 0, &r->timeline, err);
         if (result == 0 && o->progress != NULL)
                 result = open_progress(r, o->progress, err);
         return result;
@@ -77,6 +103,12 @@ int record_close(struct record *r, struct err *err)
                 (void) close(r->progress);
         r->progress = -1;
         return samples < 0 ? samples : timeline;
+}
+
+void record_flush(struct record *r)
+{
+        if (r->samples != NULL)
+                (void) fflush(r->samples);
 }
 
 uint64_t record_done(struct record *r, enum activity what, uint64_t step, uint64_t begin_usec)

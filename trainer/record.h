@@ -28,13 +28,16 @@ struct record {
         FILE *samples, *timeline;
         uint64_t start_usec;
         uint64_t total_usec[ACTIVITIES];
-        uint64_t hidden_usec; /* of loading and exchange, while the rank computed */
+        uint64_t hidden_usec;      /* of exchange, while the rank computed */
+        uint64_t load_waited_usec; /* of loading, while the rank waited for it */
         uint64_t sample_count;
 };
 
 uint64_t record_now(void); /* microseconds, CLOCK_MONOTONIC */
 
-int record_open(struct record *r, const struct options *o, int rank, struct err *err);
+/* record_open() - @first_step: where the run begins; lines of a sample log from that step on are cut off. */
+int record_open(struct record *r, const struct options *o, int rank, uint64_t first_step, struct err *err);
+void record_flush(struct record *r); /* before a checkpoint: what is logged so far belongs to it */
 int record_close(struct record *r, struct err *err); /* -EIO when a file could not be written whole */
 
 /* record_done() - activity from begin_usec until now, into totals and timeline. Return: now. */

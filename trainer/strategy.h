@@ -14,3 +14,6 @@ const struct strategy *strategy_find(const char *name);
 
 int strategy_serial(struct training *t, struct err *err);
 int strategy_allreduce(struct training *t, struct err *err);
+int strategy_ps_sync(struct training *t, struct err *err);
+int strategy_ps_async(struct training *t, struct err *err);
+int strategy_ps_ssp(struct training *t, struct err *err);

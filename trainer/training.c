@@ -7,8 +7,11 @@
 
 #include "core/cleanup.h"
 #include "core/text.h"
+#include "trainer/checkpoint.h"
 #include "trainer/strategy.h"
 #include "trainer/vector.h"
+
+#define EVALUATION_BATCH 100
 
 static float *floats(const struct training *t, size_t count)
 {
@@ -70,6 +73,12 @@ static int open_sampler(struct training *t, struct err *err)
         return t->ids != NULL ? 0 : err_set(err, -ENOMEM, "no memory for a batch of %zu", t->batch);
 }
 
+/* A rank that computes little or nothing must still be able to evaluate. */
+static size_t network_capacity(const struct training *t)
+{
+        return t->own_share > EVALUATION_BATCH ? t->own_share : EVALUATION_BATCH;
+}
+
 static int open_parts(struct training *t, struct err *err)
 {
         int r = dataset_open(t->options->data, &t->data, err);
@@ -81,10 +90,11 @@ static int open_parts(struct training *t, struct err *err)
         if (r == 0)
                 r = open_sampler(t, err);
         if (r == 0)
-                r = network_new(&t->backend, &t->model, 0, t->model.node_count - 1,
-                                t->own_share > 0 ? t->own_share : 1, &t->network, err);
+                r = network_new(&t->backend, &t->model, 0, t->model.node_count - 1, network_capacity(t),
+                                &t->network, err);
         if (r == 0)
-                r = record_open(&t->record, t->options, t->world.rank, err);
+                r = loader_new(t->data, &t->backend, &t->record, network_capacity(t),
+                               t->options->load_segment, &t->loader, err);
         return r;
 }
 
@@ -118,11 +128,19 @@ int training_open(struct training *t, const struct options *o, const struct worl
         if (r < 0) /* agreed on already */
                 return r;
         r = world_agree(w, open_parts(t, err), err);
-        return r < 0 ? r : check_same(t, r, err);
+        if (r == 0)
+                r = check_same(t, r, err);
+        if (r == 0 && o->resume)
+                r = checkpoint_resume(t, err);
+        if (r < 0)
+                return r;
+        backend_to_device(&t->backend, t->parameters);
+        return world_agree(w, record_open(&t->record, o, w->rank, t->step, err), err);
 }
 
 void training_close(struct training *t)
 {
+        loader_free(t->loader);
         network_free(t->network);
         if (t->backend.release != NULL) {
                 t->backend.release(t->backend.state, t->parameters);
@@ -162,38 +180,96 @@ static float weight_of(const struct training *t, size_t count, size_t batch)
         return (float) count / (float) batch;
 }
 
+/* Names a chunk for the loader. */
+static uint64_t chunk_key(const struct training *t, uint64_t step, size_t worker)
+{
+        return step * t->workers + worker;
+}
+
+static int request(struct training *t, uint64_t step, size_t worker)
+{
+        uint64_t epoch;
+        size_t epoch_step;
+        int count;
+
+        sampler_locate(t->sampler, step, &epoch, &epoch_step);
+        count = sampler_chunk(t->sampler, epoch, epoch_step, worker, t->ids);
+        return count < 0
+                       ? count
+                       : loader_request(t->loader, chunk_key(t, step, worker), step, t->ids, (size_t) count);
+}
+
+void training_prefetch(struct training *t, uint64_t step, size_t worker)
+{
+        /* without memory for the order there is no prefetch; the step itself will say so */
+        if (step < t->last_step && !loader_requested(t->loader, chunk_key(t, step, worker)))
+                (void) request(t, step, worker);
+}
+
+/* What this rank computes after (step, worker): one process goes through all workers, a rank stays itself. */
+static void prefetch_next(struct training *t, uint64_t step, size_t worker)
+{
+        if (t->world.parallel)
+                training_prefetch(t, step + 1, worker);
+        else
+                training_prefetch(t, step + (worker + 1) / t->workers, (worker + 1) % t->workers);
+}
+
+/* Forward and backward, segment by segment as the loader brings them. Return: the sum of losses. */
+static double compute(struct training *t, uint64_t step, const struct loaded *chunk,
+                      struct weighted_ready *weighted)
+{
+        size_t features = shape_size(&t->model.input), segment = t->options->load_segment;
+        double loss = 0;
+
+        segment = segment > 0 && segment < chunk->count ? segment : chunk->count;
+        for (size_t first = 0; first < chunk->count; first += segment) {
+                size_t count = chunk->count - first < segment ? chunk->count - first : segment;
+                bool last = first + count == chunk->count;
+                uint64_t at;
+
+                loader_wait(t->loader, first + count);
+                at = record_now();
+                network_use(t->network, chunk->x + first * features, chunk->labels + first);
+                loss += network_forward(t->network, t->parameters, count);
+                at = record_done(&t->record, DOING_FORWARD, step, at);
+                network_backward(t->network, t->parameters, t->gradients, count, 1.0F / (float) chunk->count,
+                                 last ? weigh_node : NULL, weighted);
+                (void) record_done(&t->record, DOING_BACKWARD, step, at);
+        }
+        if (chunk->count == 0) /* nothing to add, but whoever sends gradients must hear of every node */
+                network_backward(t->network, t->parameters, t->gradients, 0, 0, weigh_node, weighted);
+        return loss;
+}
+
 int training_gradient(struct training *t, uint64_t step, size_t worker,
                       void (*ready)(void *context, const struct node *node), void *context, struct err *err)
 {
-        uint64_t epoch, at;
-        size_t epoch_step, count;
+        uint64_t epoch;
+        size_t epoch_step;
         struct weighted_ready weighted = { .t = t, .ready = ready, .context = context };
-        double loss;
-        int got;
+        struct loaded chunk;
+        int r = 0;
 
         sampler_locate(t->sampler, step, &epoch, &epoch_step);
-        got = sampler_chunk(t->sampler, epoch, epoch_step, worker, t->ids);
-        if (got < 0)
-                return err_set(err, got, "no memory for the sample order");
-        count = (size_t) got;
-        weighted.weight = weight_of(t, count, sampler_batch(t->sampler, epoch, epoch_step));
-
-        at = record_now();
-        dataset_load(t->data, DATASET_TRAIN, t->ids, count, network_input(t->network),
-                     network_labels(t->network));
-        at = record_done(&t->record, DOING_LOAD, step, at);
+        if (!loader_requested(t->loader, chunk_key(t, step, worker)))
+                r = request(t, step, worker);
+        if (r < 0)
+                return err_set(err, r, "no memory for the sample order");
+        chunk = loader_take(t->loader);
+        prefetch_next(t, step, worker);
+        weighted.weight = weight_of(t, chunk.count, sampler_batch(t->sampler, epoch, epoch_step));
+        record_samples(&t->record, epoch, step, chunk.ids, chunk.count);
+        if (checkpoint_due(t, step + 1))
+                record_flush(&t->record);
+        if (epoch_step == 0 && (worker == 0 || t->world.parallel)) {
+                t->epoch_loss = 0;
+                t->epoch_loss_samples = 0;
+        }
         memset(t->gradients, 0, t->model.parameter_count * sizeof(*t->gradients));
         backend_to_device(&t->backend, t->gradients);
-        loss = network_forward(t->network, t->parameters, count);
-        at = record_done(&t->record, DOING_FORWARD, step, at);
-        network_backward(t->network, t->parameters, t->gradients, count, count > 0 ? 1.0F / (float) count : 0,
-                         weigh_node, &weighted);
-        (void) record_done(&t->record, DOING_BACKWARD, step, at);
-        record_samples(&t->record, epoch, step, t->ids, count);
-        if (epoch_step == 0 && worker == 0)
-                t->epoch_loss = 0, t->epoch_loss_samples = 0;
-        t->epoch_loss += loss;
-        t->epoch_loss_samples += count;
+        t->epoch_loss += compute(t, step, &chunk, &weighted);
+        t->epoch_loss_samples += chunk.count;
         return t->backend.trouble != NULL ? t->backend.trouble(t->backend.state, err) : 0;
 }
 
@@ -201,6 +277,13 @@ void training_update(struct training *t, const float *gradients)
 {
         t->backend.kernels.update(t->backend.state, t->model.parameter_count, t->rate, t->momentum, gradients,
                                   t->velocity, t->parameters);
+}
+
+int training_checkpoint(struct training *t, uint64_t step, struct err *err)
+{
+        if (t->world.rank != 0 || !checkpoint_due(t, step + 1))
+                return 0;
+        return checkpoint_write(t, step + 1, err);
 }
 
 int training_finish_step(struct training *t, uint64_t step, struct err *err)
@@ -225,26 +308,28 @@ int training_finish_step(struct training *t, uint64_t step, struct err *err)
 
 int training_evaluate(struct training *t, double *ret_accuracy, double *ret_loss, struct err *err)
 {
-        size_t total = dataset_count(t->data, DATASET_TEST), right = 0,
-               room = t->own_share > 0 ? t->own_share : 1;
-        CLEANUP(free_p) uint32_t *ids = calloc(room, sizeof(*ids));
+        size_t total = dataset_count(t->data, DATASET_TEST), right = 0, classes = t->model.classes;
+        const float *p = network_output(t->network);
+        float *x = floats(t, EVALUATION_BATCH * shape_size(&t->model.input));
+        int32_t *labels = t->backend.allocate(t->backend.state, EVALUATION_BATCH * sizeof(*labels));
+        uint32_t ids[EVALUATION_BATCH];
         double loss = 0;
 
-        if (ids == NULL)
-                return err_set(err, -ENOMEM, "no memory to evaluate");
-        for (size_t first = 0; first < total; first += room) {
-                size_t count = total - first < room ? total - first : room, classes = t->model.classes;
-                const float *p = network_output(t->network);
+        for (size_t first = 0; x != NULL && labels != NULL && first < total; first += EVALUATION_BATCH) {
+                size_t count = total - first < EVALUATION_BATCH ? total - first : EVALUATION_BATCH;
 
                 for (size_t i = 0; i < count; i++)
                         ids[i] = (uint32_t) (first + i);
-                dataset_load(t->data, DATASET_TEST, ids, count, network_input(t->network),
-                             network_labels(t->network));
+                dataset_load(t->data, DATASET_TEST, ids, count, x, labels);
+                network_use(t->network, x, labels);
                 loss += network_forward(t->network, t->parameters, count);
                 for (size_t i = 0; i < count; i++)
-                        right += vector_largest(classes, p + i * classes) ==
-                                 (size_t) network_labels(t->network)[i];
+                        right += vector_largest(classes, p + i * classes) == (size_t) labels[i];
         }
+        if (x == NULL || labels == NULL)
+                return err_set(err, -ENOMEM, "no memory to evaluate");
+        t->backend.release(t->backend.state, x);
+        t->backend.release(t->backend.state, labels);
         *ret_accuracy = (double) right / (double) total;
         *ret_loss = loss / (double) total;
         return 0;

@@ -9,6 +9,7 @@
 #include "core/err.h"
 #include "trainer/backend.h"
 #include "trainer/dataset.h"
+#include "trainer/loader.h"
 #include "trainer/model.h"
 #include "trainer/network.h"
 #include "trainer/options.h"
@@ -24,6 +25,7 @@ struct training {
         struct model model;
         struct network *network;
         struct sampler *sampler;
+        struct loader *loader;
         struct record record;
 
         size_t workers; /* of the world; shares[i] belongs to worker i */
@@ -54,8 +56,16 @@ void training_close(struct training *t);
 int training_gradient(struct training *t, uint64_t step, size_t worker,
                       void (*ready)(void *context, const struct node *node), void *context, struct err *err);
 
+/* training_prefetch() - start loading that chunk; needed by nobody, training_gradient() prefetches what
+ * follows. */
+void training_prefetch(struct training *t, uint64_t step, size_t worker);
+
 /* training_update() - apply a whole gradient to the parameters. */
 void training_update(struct training *t, const float *gradients);
+
+/* training_checkpoint() - write one if it is due after this step, on rank 0. Return: as training_gradient().
+ */
+int training_checkpoint(struct training *t, uint64_t step, struct err *err);
 
 /* training_finish_step() - progress line, epoch's end. Return: as training_gradient(). */
 int training_finish_step(struct training *t, uint64_t step, struct err *err);

@@ -31,13 +31,20 @@ static void start_segment(struct exchange *x)
         x->next++;
 }
 
+/* Is the forward tensor one whose gradient this node has just finished? */
+static bool tensor_of(const struct exchange *x, size_t tensor, const struct node *node)
+{
+        const struct tensor *s = &x->t->model.tensors[tensor];
+
+        return s->layer == node->layer && (s->bias ? node->bias_count > 0 : node->weight_count > 0);
+}
+
 static void node_ready(void *context, const struct node *node)
 {
         struct exchange *x = context;
         int done;
 
-        while (x->open_tensor > 0 && x->t->model.tensors[x->open_tensor - 1].layer >= node->layer &&
-               (node->weight_count > 0 || x->t->model.tensors[x->open_tensor - 1].bias))
+        while (x->open_tensor > 0 && tensor_of(x, x->open_tensor - 1, node))
                 x->open_tensor--;
         while (x->next < x->segment_count && x->ends[x->next] >= x->open_tensor)
                 start_segment(x);
@@ -86,7 +93,8 @@ static int one_step(struct exchange *x, struct err *err)
         backend_to_device(&t->backend, t->gradients);
         training_update(t, t->gradients);
         (void) record_done(&t->record, DOING_UPDATE, t->step, at);
-        return training_finish_step(t, t->step, err);
+        r = training_finish_step(t, t->step, err);
+        return r < 0 ? r : training_checkpoint(t, t->step, err);
 }
 
 int strategy_allreduce(struct training *t, struct err *err)

@@ -41,6 +41,8 @@ int strategy_serial(struct training *t, struct err *err)
                 training_update(t, sum);
                 (void) record_done(&t->record, DOING_UPDATE, t->step, at);
                 r = training_finish_step(t, t->step, err);
+                if (r == 0)
+                        r = training_checkpoint(t, t->step, err);
         }
         if (sum != t->gradients)
                 t->backend.release(t->backend.state, sum);

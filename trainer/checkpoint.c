@@ -1,0 +1,309 @@
+#include "trainer/checkpoint.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <mpi.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/cleanup.h"
+#include "core/sha256.h"
+#include "core/text.h"
+
+#define HEADER_MAX  256
+#define KEPT        2
+#define FILES_MAX   4096
+#define NAME_FORMAT "step-%012llu.checkpoint"
+
+bool checkpoint_due(const struct training *t, uint64_t step)
+{
+        uint64_t every = t->options->every > 0 ? t->options->every : sampler_steps(t->sampler, 0);
+
+        return t->options->checkpoint != NULL && step > 0 && (step % every == 0 || step == t->last_step);
+}
+
+/* --- the file's form
+ * ---------------------------------------------------------------------------------------------- */
+
+static int parse_field(const char **at, const char *name, int base, uint64_t *ret)
+{
+        const char *p = *at, *end;
+        char digits[32];
+
+        if (*p++ != ' ' || !text_starts_with(p, name) || p[strlen(name)] != '=')
+                return -EINVAL;
+        p += strlen(name) + 1;
+        end = p + strcspn(p, " \n");
+        if ((size_t) (end - p) >= sizeof(digits))
+                return -EINVAL;
+        memcpy(digits, p, (size_t) (end - p));
+        digits[end - p] = '\0';
+        *at = end;
+        return base == 16 ? text_parse_hex64(digits, ret) : text_parse_uint64(digits, ret);
+}
+
+static int parse_header(const char *line, struct checkpoint_facts *f, struct err *err)
+{
+        uint64_t version, batch, parameters, velocity;
+        const char *at = line + strlen("remuda-checkpoint");
+
+        if (!text_starts_with(line, "remuda-checkpoint "))
+                return err_set(err, -EINVAL, "no checkpoint: it does not begin with 'remuda-checkpoint'");
+        if (parse_field(&at, "version", 10, &version) < 0)
+                return err_set(err, -EINVAL, "no version in its first line");
+        if (version != CHECKPOINT_VERSION)
+                return err_set(err, -EPROTO, "version %llu, this program reads version %d",
+                               (unsigned long long) version, CHECKPOINT_VERSION);
+        if (parse_field(&at, "model", 16, &f->model) < 0 || parse_field(&at, "step", 10, &f->step) < 0 ||
+            parse_field(&at, "seed", 10, &f->seed) < 0 || parse_field(&at, "batch", 10, &batch) < 0 ||
+            parse_field(&at, "parameters", 10, &parameters) < 0 ||
+            parse_field(&at, "velocity", 10, &velocity) < 0 || strcmp(at, "\n") != 0 || velocity > 1 ||
+            parameters == 0 || parameters > (uint64_t) 1 << 40)
+                return err_set(err, -EINVAL, "its first line is damaged");
+        f->batch = (size_t) batch;
+        f->parameters = (size_t) parameters;
+        f->velocity = velocity == 1;
+        return 0;
+}
+
+int checkpoint_parse(const unsigned char *bytes, size_t size_bytes, struct checkpoint_facts *ret_facts,
+                     const unsigned char **ret_values, struct err *err)
+{
+        const unsigned char *newline =
+                memchr(bytes, '\n', size_bytes < HEADER_MAX ? size_bytes : HEADER_MAX - 2);
+        struct checkpoint_facts f = { 0 };
+        char line[HEADER_MAX] = { 0 };
+        struct sha256 hash;
+        uint8_t sum[SHA256_BYTES];
+        size_t header, values;
+
+        if (newline == NULL)
+                return err_set(err, -EINVAL, "no first line: cut short, or no checkpoint");
+        header = (size_t) (newline - bytes) + 1;
+        memcpy(line, bytes, header);
+        if (parse_header(line, &f, err) < 0)
+                return err->code;
+        values = f.parameters * sizeof(float) * (f.velocity ? 2 : 1);
+        if (size_bytes != header + values + SHA256_BYTES)
+                return err_set(err, -EINVAL, "%zu bytes where its first line promises %zu: half written",
+                               size_bytes, header + values + SHA256_BYTES);
+        sha256_init(&hash);
+        sha256_update(&hash, bytes, header + values);
+        sha256_final(&hash, sum);
+        if (memcmp(sum, bytes + header + values, SHA256_BYTES) != 0)
+                return err_set(err, -EINVAL, "its SHA-256 does not match: damaged");
+        *ret_facts = f;
+        *ret_values = bytes + header;
+        return 0;
+}
+
+/* --- writing
+ * ----------------------------------------------------------------------------------------------------------
+ */
+
+static int write_all(FILE *f, const struct training *t, uint64_t step)
+{
+        size_t bytes = t->model.parameter_count * sizeof(float);
+        struct sha256 hash;
+        uint8_t sum[SHA256_BYTES];
+        char header[HEADER_MAX];
+
+        (void) text_format(header, sizeof(header),
+                           "remuda-checkpoint version=%d model=%llx step=%llu seed=%zu batch=%zu "
+                           "parameters=%zu velocity=%d\n",
+                           CHECKPOINT_VERSION, (unsigned long long) model_hash(&t->model),
+                           (unsigned long long) step, t->options->seed, t->batch, t->model.parameter_count,
+                           t->velocity != NULL);
+        sha256_init(&hash);
+        sha256_update(&hash, header, strlen(header));
+        sha256_update(&hash, t->parameters, bytes);
+        if (t->velocity != NULL)
+                sha256_update(&hash, t->velocity, bytes);
+        sha256_final(&hash, sum);
+        (void) fwrite(header, 1, strlen(header), f);
+        (void) fwrite(t->parameters, 1, bytes, f);
+        if (t->velocity != NULL)
+                (void) fwrite(t->velocity, 1, bytes, f);
+        (void) fwrite(sum, 1, sizeof(sum), f);
+        return ferror(f) != 0 || fflush(f) != 0 || fsync(fileno(f)) < 0 ? -EIO : 0;
+}
+
+/* Numbers of the checkpoints in DIR, newest first. Return: how many, at most FILES_MAX. */
+static int compare_falling(const void *a, const void *b)
+{
+        uint64_t x = *(const uint64_t *) a, y = *(const uint64_t *) b;
+
+        return x < y ? 1 : x > y ? -1 : 0;
+}
+
+static size_t list_steps(const char *directory, uint64_t *steps)
+{
+        DIR *d = opendir(directory);
+        const struct dirent *entry;
+        size_t count = 0;
+
+        while (d != NULL && count < FILES_MAX && (entry = readdir(d)) != NULL) {
+                char digits[32];
+                size_t length = strspn(entry->d_name + (text_starts_with(entry->d_name, "step-") ? 5 : 0),
+                                       "0123456789");
+
+                if (!text_starts_with(entry->d_name, "step-") || length == 0 || length >= sizeof(digits) ||
+                    strcmp(entry->d_name + 5 + length, ".checkpoint") != 0)
+                        continue;
+                memcpy(digits, entry->d_name + 5, length);
+                digits[length] = '\0';
+                if (text_parse_uint64(digits, &steps[count]) == 0)
+                        count++;
+        }
+        if (d != NULL)
+                (void) closedir(d);
+        qsort(steps, count, sizeof(*steps), compare_falling);
+        return count;
+}
+
+static bool path_of(char *path, size_t path_bytes, const char *directory, uint64_t step, const char *end)
+{
+        return text_format(path, path_bytes, "%s/" NAME_FORMAT "%s", directory, (unsigned long long) step,
+                           end);
+}
+
+static void remove_old(const char *directory, uint64_t newest)
+{
+        CLEANUP(free_p) uint64_t *steps = calloc(FILES_MAX, sizeof(*steps));
+        size_t count = steps != NULL ? list_steps(directory, steps) : 0, kept = 0;
+        char path[4096];
+
+        for (size_t i = 0; i < count; i++)
+                if (steps[i] <= newest && ++kept > KEPT &&
+                    path_of(path, sizeof(path), directory, steps[i], ""))
+                        (void) unlink(path);
+}
+
+int checkpoint_write(const struct training *t, uint64_t step, struct err *err)
+{
+        const char *directory = t->options->checkpoint;
+        char path[4096], part[4096];
+        int fd;
+
+        if (!path_of(path, sizeof(path), directory, step, "") ||
+            !path_of(part, sizeof(part), directory, step, ".part"))
+                return err_set(err, -EINVAL, "--checkpoint: the directory's name is too long");
+        if (mkdir(directory, 0777) < 0 && errno != EEXIST)
+                return err_set(err, -errno, "--checkpoint: directory '%s': %m", directory);
+        backend_to_host(&t->backend, t->parameters);
+        CLEANUP(fclose_p) FILE *f = fopen(part, "we");
+        if (f == NULL)
+                return err_set(err, -errno, "--checkpoint: file '%s': %m", part);
+        if (write_all(f, t, step) < 0)
+                return err_set(err, -EIO, "--checkpoint: file '%s' not written whole: %m", part);
+        if (rename(part, path) < 0)
+                return err_set(err, -errno, "--checkpoint: file '%s': %m", path);
+        fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (fd >= 0) {
+                (void) fsync(fd);
+                (void) close(fd);
+        }
+        remove_old(directory, step);
+        return 0;
+}
+
+/* --- reading
+ * ----------------------------------------------------------------------------------------------------------
+ */
+
+static int read_whole(const char *path, unsigned char **ret, size_t *ret_bytes, struct err *err)
+{
+        CLEANUP(fclose_p) FILE *f = fopen(path, "re");
+        CLEANUP(free_p) unsigned char *bytes = NULL;
+        struct stat facts;
+
+        if (f == NULL || fstat(fileno(f), &facts) < 0)
+                return err_set(err, -errno, "%m");
+        bytes = malloc((size_t) facts.st_size + 1);
+        if (bytes == NULL)
+                return err_set(err, -ENOMEM, "no memory for %lld bytes", (long long) facts.st_size);
+        *ret_bytes = fread(bytes, 1, (size_t) facts.st_size, f);
+        *ret = TAKE(bytes);
+        return 0;
+}
+
+/* Does this checkpoint continue this run? */
+static int check_facts(const struct training *t, const struct checkpoint_facts *f, struct err *err)
+{
+        if (f->model != model_hash(&t->model) || f->parameters != t->model.parameter_count)
+                return err_set(err, -EPROTO, "it is of another model (%zu parameters, %s here has %zu)",
+                               f->parameters, t->model.name, t->model.parameter_count);
+        if (f->seed != t->options->seed || f->batch != t->batch)
+                return err_set(err, -EPROTO,
+                               "it is of a run with --seed %llu --batch %zu, this one has %zu and %zu",
+                               (unsigned long long) f->seed, f->batch, t->options->seed, t->batch);
+        if (f->velocity != (t->velocity != NULL))
+                return err_set(err, -EPROTO, "it is of a run with --optimiser %s",
+                               f->velocity ? "momentum" : "sgd");
+        return 0;
+}
+
+/* Return: 0; -EPROTO: whole, but of another run; another negative errno: not usable. */
+static int read_one(struct training *t, const char *path, struct err *err)
+{
+        CLEANUP(free_p) unsigned char *bytes = NULL;
+        const unsigned char *values;
+        struct checkpoint_facts facts;
+        size_t size_bytes = 0, array = t->model.parameter_count * sizeof(float);
+        int r = read_whole(path, &bytes, &size_bytes, err);
+
+        if (r == 0)
+                r = checkpoint_parse(bytes, size_bytes, &facts, &values, err);
+        if (r == 0)
+                r = check_facts(t, &facts, err);
+        if (r < 0)
+                return err_wrap(err, r, "checkpoint '%s'", path);
+        memcpy(t->parameters, values, array);
+        if (t->velocity != NULL)
+                memcpy(t->velocity, values + array, array);
+        t->step = facts.step;
+        return 0;
+}
+
+static int read_newest(struct training *t, struct err *err)
+{
+        CLEANUP(free_p) uint64_t *steps = calloc(FILES_MAX, sizeof(*steps));
+        const char *directory = t->options->checkpoint;
+        size_t count = steps != NULL ? list_steps(directory, steps) : 0;
+        char path[4096];
+        int r = 0;
+
+        for (size_t i = 0; i < count; i++) {
+                if (!path_of(path, sizeof(path), directory, steps[i], ""))
+                        return err_set(err, -EINVAL, "--checkpoint: the directory's name is too long");
+                r = read_one(t, path, err);
+                if (r == 0 || r == -EPROTO)
+                        return r == 0 ? 0 : err_set(err, -EINVAL, "--resume: %s", err->msg);
+                if (i + 1 < count)
+                        (void) fprintf(stderr, "remuda-train: %s; trying the one before\n", err->msg);
+        }
+        return r == 0 ? 0 : err_set(err, -EINVAL, "--resume: %s", err->msg);
+}
+
+int checkpoint_resume(struct training *t, struct err *err)
+{
+        unsigned long long step;
+        int count = (int) t->model.parameter_count;
+        int r = t->options->checkpoint == NULL ? err_set(err, -EINVAL, "--resume wants --checkpoint DIR") : 0;
+
+        if (r == 0 && t->world.rank == 0)
+                r = read_newest(t, err);
+        r = world_agree(&t->world, r, err);
+        if (r < 0 || !t->world.parallel)
+                return r;
+        step = t->step;
+        MPI_Bcast(&step, 1, MPI_UNSIGNED_LONG_LONG, 0, MPI_COMM_WORLD);
+        MPI_Bcast(t->parameters, count, MPI_FLOAT, 0, MPI_COMM_WORLD);
+        if (t->velocity != NULL)
+                MPI_Bcast(t->velocity, count, MPI_FLOAT, 0, MPI_COMM_WORLD);
+        t->step = step;
+        return 0;
+}

@@ -1,0 +1,35 @@
+/* Checkpoint: the state of a run on disk, whole or not at all.
+ *
+ * DIR/step-N.checkpoint: one text line of facts, the parameters (and velocities) as little-endian float32,
+ * and the SHA-256 of everything before it. Written beside, synced, renamed; the newest two stay. Because
+ * sample order and initial values come from the seed, the step is all that a run must remember besides its
+ * parameters; it may be resumed with other shares, workers or strategies. Rank 0 alone touches the files. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "trainer/training.h"
+
+#define CHECKPOINT_VERSION 1
+
+/* checkpoint_due() - is one to be written when `step` steps are done? */
+bool checkpoint_due(const struct training *t, uint64_t step);
+
+/* checkpoint_write() - t's parameters and velocity as the state after `step` steps; removes all but the
+ * newest two. */
+int checkpoint_write(const struct training *t, uint64_t step, struct err *err);
+
+/* checkpoint_resume() - collective: rank 0 reads the newest whole checkpoint into t and all get its step,
+ * parameters and velocity. Broken ones are passed over (said on stderr) as long as an older one is whole.
+ * Return: 0 (also when there is none yet), -EINVAL (of another model, version, seed or batch; none whole). */
+int checkpoint_resume(struct training *t, struct err *err);
+
+/* checkpoint_parse() - one file's bytes against what is wanted.
+ * @ret_step, @ret_values: where the float arrays begin; borrowed from `bytes` */
+struct checkpoint_facts {
+        uint64_t step, seed, model;
+        size_t batch, parameters;
+        bool velocity;
+};
+int checkpoint_parse(const unsigned char *bytes, size_t size_bytes, struct checkpoint_facts *ret_facts,
+                     const unsigned char **ret_values, struct err *err);

@@ -1,0 +1,188 @@
+#include "trainer/loader.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct slot {
+        uint64_t key, step;
+        uint32_t *ids;
+        float *x;
+        int32_t *labels;
+        size_t count, ready; /* ready: samples that are there */
+        uint64_t pending;    /* number of the request that the thread has not begun, 0 = none */
+};
+
+struct loader {
+        const struct dataset *data;
+        const struct backend *backend;
+        struct record *record;
+        size_t capacity, segment, features;
+        struct slot slots[2];
+        uint64_t requests;
+        int filling; /* slot under way or waiting to be taken, -1 = none */
+        int current; /* slot taken last, -1 = none */
+        bool closing, started;
+        pthread_t thread;
+        pthread_mutex_t lock;
+        pthread_cond_t wake, progress;
+};
+
+/* Fills a slot segment by segment; the lock is held only to tell. */
+static void fill(struct loader *l, struct slot *s)
+{
+        size_t segment = l->segment > 0 ? l->segment : l->capacity;
+        uint64_t begin = record_now();
+
+        for (size_t at = 0; at < s->count; at += segment) {
+                size_t count = s->count - at < segment ? s->count - at : segment;
+
+                dataset_load(l->data, DATASET_TRAIN, s->ids + at, count, s->x + at * l->features,
+                             s->labels + at);
+                (void) pthread_mutex_lock(&l->lock);
+                s->ready = at + count;
+                (void) pthread_cond_signal(&l->progress);
+                (void) pthread_mutex_unlock(&l->lock);
+        }
+        (void) record_done(l->record, DOING_LOAD, s->step, begin);
+}
+
+/* The older of the requests that were not begun; NULL = none. */
+static struct slot *next_pending(struct loader *l)
+{
+        struct slot *a = &l->slots[0], *b = &l->slots[1];
+
+        if (a->pending == 0 || b->pending == 0)
+                return a->pending != 0 ? a : b->pending != 0 ? b : NULL;
+        return a->pending < b->pending ? a : b;
+}
+
+static void *loader_main(void *argument)
+{
+        struct loader *l = argument;
+
+        (void) pthread_mutex_lock(&l->lock);
+        while (!l->closing) {
+                struct slot *s = next_pending(l);
+
+                if (s == NULL) {
+                        (void) pthread_cond_wait(&l->wake, &l->lock);
+                        continue;
+                }
+                s->pending = 0;
+                (void) pthread_mutex_unlock(&l->lock);
+                fill(l, s);
+                (void) pthread_mutex_lock(&l->lock);
+        }
+        (void) pthread_mutex_unlock(&l->lock);
+        return NULL;
+}
+
+int loader_new(const struct dataset *d, const struct backend *b, struct record *r, size_t capacity,
+               size_t segment, struct loader **ret, struct err *err)
+{
+        struct loader *l = calloc(1, sizeof(*l));
+        struct model_size size = dataset_size(d);
+        bool whole = l != NULL;
+
+        if (l == NULL)
+                return err_set(err, -ENOMEM, "no memory for the loader");
+        *l = (struct loader){ .data = d,
+                              .backend = b,
+                              .record = r,
+                              .capacity = capacity,
+                              .segment = segment,
+                              .features = shape_size(&size.input),
+                              .filling = -1,
+                              .current = -1 };
+        (void) pthread_mutex_init(&l->lock, NULL);
+        (void) pthread_cond_init(&l->wake, NULL);
+        (void) pthread_cond_init(&l->progress, NULL);
+        for (int i = 0; i < 2; i++) {
+                l->slots[i].ids = calloc(capacity, sizeof(uint32_t));
+                l->slots[i].x = b->allocate(b->state, capacity * l->features * sizeof(float));
+                l->slots[i].labels = b->allocate(b->state, capacity * sizeof(int32_t));
+                whole = whole && l->slots[i].ids != NULL && l->slots[i].x != NULL &&
+                        l->slots[i].labels != NULL;
+        }
+        l->started = whole && pthread_create(&l->thread, NULL, loader_main, l) == 0;
+        if (!l->started) {
+                loader_free(l);
+                return err_set(err, -ENOMEM, "the loader for batches of %zu could not be set up", capacity);
+        }
+        *ret = l;
+        return 0;
+}
+
+void loader_free(struct loader *l)
+{
+        if (l == NULL)
+                return;
+        (void) pthread_mutex_lock(&l->lock);
+        l->closing = true;
+        (void) pthread_cond_signal(&l->wake);
+        (void) pthread_mutex_unlock(&l->lock);
+        if (l->started)
+                (void) pthread_join(l->thread, NULL);
+        for (int i = 0; i < 2; i++) {
+                free(l->slots[i].ids);
+                l->backend->release(l->backend->state, l->slots[i].x);
+                l->backend->release(l->backend->state, l->slots[i].labels);
+        }
+        (void) pthread_mutex_destroy(&l->lock);
+        (void) pthread_cond_destroy(&l->wake);
+        (void) pthread_cond_destroy(&l->progress);
+        free(l);
+}
+
+bool loader_requested(const struct loader *l, uint64_t key)
+{
+        return l->filling >= 0 && l->slots[l->filling].key == key;
+}
+
+int loader_request(struct loader *l, uint64_t key, uint64_t step, const uint32_t *ids, size_t count)
+{
+        struct slot *s;
+
+        if (l->filling >= 0 || count > l->capacity)
+                return -EBUSY;
+        (void) pthread_mutex_lock(&l->lock);
+        l->filling = l->current == 0 ? 1 : 0;
+        s = &l->slots[l->filling];
+        memcpy(s->ids, ids, count * sizeof(*ids));
+        s->key = key;
+        s->step = step;
+        s->count = count;
+        s->ready = 0;
+        s->pending = ++l->requests;
+        (void) pthread_cond_signal(&l->wake);
+        (void) pthread_mutex_unlock(&l->lock);
+        return 0;
+}
+
+struct loaded loader_take(struct loader *l)
+{
+        const struct slot *s = &l->slots[l->filling];
+
+        l->current = l->filling;
+        /* the thread may still fill it: it holds its own pointer */
+        l->filling = -1;
+        return (struct loaded){ .ids = s->ids, .x = s->x, .labels = s->labels, .count = s->count };
+}
+
+void loader_wait(struct loader *l, size_t count)
+{
+        const struct slot *s = &l->slots[l->current];
+        uint64_t begin;
+
+        (void) pthread_mutex_lock(&l->lock);
+        if (s->ready < count) {
+                begin = record_now();
+                while (s->ready < count)
+                        (void) pthread_cond_wait(&l->progress, &l->lock);
+                l->record->load_waited_usec += record_now() - begin;
+        }
+        (void) pthread_mutex_unlock(&l->lock);
+}

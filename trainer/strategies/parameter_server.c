@@ -1,0 +1,328 @@
+/* Parameter servers: ranks 0..N-1 hold a slice of the parameters each, all other ranks are workers.
+ *
+ * A worker sends the slices of its weighted gradient to their servers and waits for new parameters from each.
+ *   ps-sync:  a server waits for all workers, adds their gradients in rank order (as serial --shares does,
+ * bit for bit), updates once and answers all; ps-async: a gradient is applied on arrival and answered at
+ * once, to its sender only; ps-ssp:   the same, but the answer waits while the sender is more than
+ * `staleness` gradients ahead of the slowest worker (Ho et al. 2013); staleness 0 keeps all within one step.
+ * With checkpoints, async and ssp also gather all workers before each one, so that it is a state of the run.
+ */
+#include <errno.h>
+#include <mpi.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/cleanup.h"
+#include "core/text.h"
+#include "trainer/checkpoint.h"
+#include "trainer/strategy.h"
+#include "trainer/vector.h"
+
+enum { TAG_GRADIENT = 1, TAG_PARAMETERS, TAG_GATHER };
+
+static size_t slice_begin(const struct training *t, size_t server)
+{
+        return t->model.parameter_count * server / t->options->servers;
+}
+
+static int slice_count(const struct training *t, size_t server)
+{
+        return (int) (slice_begin(t, server + 1) - slice_begin(t, server));
+}
+
+/* --- worker
+ * ------------------------------------------------------------------------------------------------------ */
+
+static int exchange_with_servers(struct training *t, MPI_Request *requests)
+{
+        size_t servers = t->options->servers;
+
+        for (size_t s = 0; s < servers; s++) {
+                MPI_Irecv(t->parameters + slice_begin(t, s), slice_count(t, s), MPI_FLOAT, (int) s,
+                          TAG_PARAMETERS, MPI_COMM_WORLD, &requests[s]);
+                MPI_Isend(t->gradients + slice_begin(t, s), slice_count(t, s), MPI_FLOAT, (int) s,
+                          TAG_GRADIENT, MPI_COMM_WORLD, &requests[servers + s]);
+        }
+        return (int) (2 * servers);
+}
+
+static int fetch_parameters(struct training *t, MPI_Request *requests)
+{
+        uint64_t at = record_now();
+
+        for (size_t s = 0; s < t->options->servers; s++)
+                MPI_Irecv(t->parameters + slice_begin(t, s), slice_count(t, s), MPI_FLOAT, (int) s,
+                          TAG_PARAMETERS, MPI_COMM_WORLD, &requests[s]);
+        /* the first batch is loaded while the parameters travel */
+        training_prefetch(t, t->step, (size_t) (t->world.rank - t->first_worker));
+        MPI_Waitall((int) t->options->servers, requests, MPI_STATUSES_IGNORE);
+        backend_to_device(&t->backend, t->parameters);
+        (void) record_done(&t->record, DOING_EXCHANGE, t->step, at);
+        return 0;
+}
+
+static int run_worker(struct training *t, struct err *err)
+{
+        CLEANUP(free_p) MPI_Request *requests = calloc(2 * t->options->servers, sizeof(MPI_Request));
+        size_t worker = (size_t) (t->world.rank - t->first_worker);
+        int r = requests != NULL ? 0
+                                 : err_set(err, -ENOMEM, "no memory for %zu servers", t->options->servers);
+
+        if (r == 0)
+                r = fetch_parameters(t, requests);
+        for (; r == 0 && t->step < t->last_step; t->step++) {
+                uint64_t at;
+
+                r = training_gradient(t, t->step, worker, NULL, NULL, err);
+                if (r < 0)
+                        break;
+                at = record_now();
+                MPI_Waitall(exchange_with_servers(t, requests), requests, MPI_STATUSES_IGNORE);
+                backend_to_device(&t->backend, t->parameters);
+                (void) record_done(&t->record, DOING_EXCHANGE, t->step, at);
+                r = training_finish_step(t, t->step, err);
+        }
+        return r;
+}
+
+/* --- server
+ * ------------------------------------------------------------------------------------------------------ */
+
+struct server {
+        struct training *t;
+        size_t from;
+        int count;    /* floats of the slice */
+        float *inbox; /* one slice a worker */
+        MPI_Request *requests;
+        uint64_t *clocks; /* gradients of each worker in the parameters */
+        bool *waiting;    /* for an answer */
+        FILE *clock_log;
+};
+
+static void expect(struct server *s, size_t worker)
+{
+        MPI_Irecv(s->inbox + worker * (size_t) s->count, s->count, MPI_FLOAT,
+                  s->t->first_worker + (int) worker, TAG_GRADIENT, MPI_COMM_WORLD, &s->requests[worker]);
+}
+
+static uint64_t slowest(const struct server *s)
+{
+        uint64_t least = UINT64_MAX;
+
+        for (size_t i = 0; i < s->t->workers; i++)
+                least = s->clocks[i] < least ? s->clocks[i] : least;
+        return least;
+}
+
+static void send_parameters(struct server *s, size_t worker)
+{
+        MPI_Send(s->t->parameters + s->from, s->count, MPI_FLOAT, s->t->first_worker + (int) worker,
+                 TAG_PARAMETERS, MPI_COMM_WORLD);
+}
+
+static void answer(struct server *s, size_t worker)
+{
+        if (s->clock_log != NULL)
+                (void) fprintf(s->clock_log, "%llu %d %llu %llu\n",
+                               (unsigned long long) (record_now() - s->t->record.start_usec),
+                               s->t->first_worker + (int) worker, (unsigned long long) s->clocks[worker],
+                               (unsigned long long) slowest(s));
+        s->waiting[worker] = false;
+        if (s->clocks[worker] < s->t->last_step)
+                expect(s, worker);
+        send_parameters(s, worker);
+}
+
+static void apply(struct server *s, const float *gradient)
+{
+        struct training *t = s->t;
+        float *velocity = t->velocity != NULL ? t->velocity + s->from : NULL;
+
+        t->backend.kernels.update(t->backend.state, (size_t) s->count, t->rate, t->momentum, gradient,
+                                  velocity, t->parameters + s->from);
+}
+
+/* Rank 0 gets the slices of the other servers; collective over servers. */
+static void gather_slices(struct server *s, float *whole)
+{
+        struct training *t = s->t;
+
+        if (whole == NULL)
+                return;
+        if (t->world.rank != 0) {
+                MPI_Send(whole + s->from, s->count, MPI_FLOAT, 0, TAG_GATHER, MPI_COMM_WORLD);
+                return;
+        }
+        for (size_t other = 1; other < t->options->servers; other++)
+                MPI_Recv(whole + slice_begin(t, other), slice_count(t, other), MPI_FLOAT, (int) other,
+                         TAG_GATHER, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+static bool is_meeting(const struct server *s, uint64_t clock)
+{
+        return checkpoint_due(s->t, clock);
+}
+
+static int save(struct server *s, uint64_t step, struct err *err)
+{
+        gather_slices(s, s->t->parameters);
+        gather_slices(s, s->t->velocity);
+        return s->t->world.rank == 0 ? checkpoint_write(s->t, step, err) : 0;
+}
+
+static int sync_step(struct server *s, struct err *err)
+{
+        struct training *t = s->t;
+        float *sum = s->inbox;
+        uint64_t at = record_now();
+
+        MPI_Waitall((int) t->workers, s->requests, MPI_STATUSES_IGNORE);
+        at = record_done(&t->record, DOING_WAIT, t->step, at);
+        for (size_t i = 1; i < t->workers; i++)
+                vector_add((size_t) s->count, s->inbox + i * (size_t) s->count, sum);
+        apply(s, sum);
+        (void) record_done(&t->record, DOING_UPDATE, t->step, at);
+        for (size_t i = 0; i < t->workers; i++)
+                s->clocks[i]++;
+        if (is_meeting(s, t->step + 1) && save(s, t->step + 1, err) < 0)
+                return err->code;
+        for (size_t i = 0; i < t->workers; i++)
+                answer(s, i);
+        return t->options->servers == 1 ? training_finish_step(t, t->step, err) : 0;
+}
+
+static int run_sync(struct server *s, struct err *err)
+{
+        int r = 0;
+
+        for (size_t i = 0; i < s->t->workers; i++)
+                expect(s, i);
+        for (; r == 0 && s->t->step < s->t->last_step; s->t->step++)
+                r = sync_step(s, err);
+        return r;
+}
+
+/* Answers everyone who may go on. Return: 0, or the error of a checkpoint. */
+static int answer_waiting(struct server *s, uint64_t bound, struct err *err)
+{
+        struct training *t = s->t;
+        uint64_t least = slowest(s);
+
+        if (is_meeting(s, least) && least > t->step) {
+                t->step = least;
+                if (save(s, least, err) < 0)
+                        return err->code;
+        }
+        for (size_t i = 0; i < t->workers; i++) {
+                bool meets = is_meeting(s, s->clocks[i]) && least < s->clocks[i];
+
+                if (s->waiting[i] && s->clocks[i] - least <= bound && !meets)
+                        answer(s, i);
+        }
+        return 0;
+}
+
+static int run_on_arrival(struct server *s, uint64_t bound, struct err *err)
+{
+        struct training *t = s->t;
+        uint64_t left = (t->last_step - t->step) * t->workers;
+        int r = 0;
+
+        for (size_t i = 0; i < t->workers; i++)
+                expect(s, i);
+        for (; r == 0 && left > 0; left--) {
+                int worker;
+
+                MPI_Waitany((int) t->workers, s->requests, &worker, MPI_STATUS_IGNORE);
+                apply(s, s->inbox + (size_t) worker * (size_t) s->count);
+                s->clocks[worker]++;
+                s->waiting[worker] = true;
+                r = answer_waiting(s, bound, err);
+        }
+        t->step = t->last_step;
+        return r;
+}
+
+static int open_server(struct server *s, struct err *err)
+{
+        const char *log = s->t->options->clock_log;
+        size_t workers = s->t->workers;
+        char path[4096];
+
+        s->inbox =
+                s->t->backend.allocate(s->t->backend.state, workers * (size_t) s->count * sizeof(float) + 1);
+        s->requests = calloc(workers, sizeof(MPI_Request));
+        s->clocks = calloc(workers, sizeof(*s->clocks));
+        s->waiting = calloc(workers, sizeof(*s->waiting));
+        if (s->inbox == NULL || s->requests == NULL || s->clocks == NULL || s->waiting == NULL)
+                return err_set(err, -ENOMEM, "no memory for the gradients of %zu workers", workers);
+        for (size_t i = 0; i < workers; i++) {
+                s->requests[i] = MPI_REQUEST_NULL;
+                s->clocks[i] = s->t->step;
+        }
+        if (log == NULL)
+                return 0;
+        /* one server: the file itself; several: one file each */
+        if (!(s->t->options->servers == 1 ? text_copy(path, sizeof(path), log)
+                                          : text_format(path, sizeof(path), "%s.%d", log, s->t->world.rank)))
+                return err_set(err, -EINVAL, "--clock-log: the file's name is too long");
+        s->clock_log = fopen(path, s->t->step > 0 ? "ae" : "we");
+        return s->clock_log != NULL ? 0 : err_set(err, -errno, "--clock-log: file '%s': %m", path);
+}
+
+static int close_server(struct server *s, struct err *err)
+{
+        int r = 0;
+
+        if (s->clock_log != NULL && fclose(s->clock_log) != 0)
+                r = err_set(err, -EIO, "--clock-log: not written whole: %m");
+        s->t->backend.release(s->t->backend.state, s->inbox);
+        free(s->requests);
+        free(s->clocks);
+        free(s->waiting);
+        return r;
+}
+
+static int run_server(struct training *t, bool sync, uint64_t bound, struct err *err)
+{
+        struct server s = { .t = t,
+                            .from = slice_begin(t, (size_t) t->world.rank),
+                            .count = slice_count(t, (size_t) t->world.rank) };
+        int r = open_server(&s, err), closed;
+
+        for (size_t i = 0; r == 0 && i < t->workers; i++)
+                send_parameters(&s, i);
+        if (r == 0)
+                r = sync ? run_sync(&s, err) : run_on_arrival(&s, bound, err);
+        if (r == 0) {
+                gather_slices(&s, t->parameters);
+                backend_to_device(&t->backend, t->parameters);
+        }
+        closed = close_server(&s, err);
+        return r < 0 ? r : closed;
+}
+
+static int run(struct training *t, bool sync, uint64_t bound, struct err *err)
+{
+        if (!t->world.parallel)
+                return err_set(err, -EINVAL,
+                               "--strategy %s wants %zu servers and a worker or more, started by mpirun",
+                               t->options->strategy, t->options->servers);
+        return t->world.rank < t->first_worker ? run_server(t, sync, bound, err) : run_worker(t, err);
+}
+
+int strategy_ps_sync(struct training *t, struct err *err)
+{
+        return run(t, true, 0, err);
+}
+
+int strategy_ps_async(struct training *t, struct err *err)
+{
+        return run(t, false, UINT64_MAX, err);
+}
+
+int strategy_ps_ssp(struct training *t, struct err *err)
+{
+        return run(t, false, t->options->staleness, err);
+}
