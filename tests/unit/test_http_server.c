@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -109,6 +110,7 @@ static struct server start_with(struct http_server_options options)
                 struct http_server *s = NULL;
                 struct err err = { 0 };
 
+                (void) prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails leaves nothing running */
                 if (loop_new(&the_loop, &err) < 0 || http_server_new(the_loop, &options, &s, &err) < 0)
                         _exit(write(pipe_fds[1], err.msg, strlen(err.msg)) > 0 ? 3 : 4);
                 if (write(pipe_fds[1], http_server_address(s), strlen(http_server_address(s)) + 1) < 0)
@@ -316,6 +318,13 @@ static void a_body_at_the_limit_passes_and_one_beyond_is_413(void **state)
         text_free(&body);
 }
 
+/* AddressSanitizer keeps what is freed: memory is only judged without it. */
+#ifdef __SANITIZE_ADDRESS__
+#define MEMORY_IS_TRUE false
+#else
+#define MEMORY_IS_TRUE true
+#endif
+
 static long peak_rss_kib(pid_t pid)
 {
         char path[64], line[128];
@@ -345,7 +354,8 @@ static void a_hundred_megabytes_are_refused_in_bounded_memory(void **state)
         (void) state;
         assert_int_equal(post(fd, "/echo", large, size, &body),
                          413); /* the client that sends it all hears why */
-        assert_in_range(peak_rss_kib(server.pid) - before, 0, 8 * 1024);
+        if (MEMORY_IS_TRUE)
+                assert_in_range(peak_rss_kib(server.pid) - before, 0, 8 * 1024);
         (void) close(fd);
         fd = dial(&server);
         assert_int_equal(ask(fd,
@@ -487,7 +497,8 @@ static void bodies_together_have_a_budget(void **state)
         }
         scheduler = dial(&server);
         assert_int_equal(post(scheduler, "/echo", "x", 1, &body), 200);
-        assert_in_range(peak_rss_kib(server.pid) - before, 0, 60 * 1024);
+        if (MEMORY_IS_TRUE)
+                assert_in_range(peak_rss_kib(server.pid) - before, 0, 60 * 1024);
         for (size_t i = 0; i < ARRAY_SIZE(hoarder); i++)
                 (void) close(hoarder[i]);
         (void) close(scheduler);
