@@ -139,11 +139,11 @@ static void read_progress(struct run *run, struct watch *watch, size_t index)
 }
 
 /* From the fault to the first step of the new world: what a repair really costs. */
-static void note_resumed(struct run *run)
+static void note_resumed(struct run *run, const struct watch *watch)
 {
         uint64_t step = 0;
 
-        if (run->fault_usec == 0)
+        if (run->fault_usec == 0 || watch->began_usec < run->fault_usec) /* the faulty world itself */
                 return;
         for (size_t i = run->server_count; i < run->rank_count; i++) {
                 if (!run->ranks[i].reports_progress)
@@ -334,7 +334,7 @@ void watch_read(struct run *run, struct watch *watch)
         for (size_t i = 0; i < run->rank_count; i++)
                 read_progress(run, watch, i);
         judge_slow(run);
-        note_resumed(run);
+        note_resumed(run, watch);
         if (now - watch->shown_usec >= period) {
                 watch->shown_usec = now;
                 show(run, watch, now);
