@@ -10,23 +10,7 @@
 #include "core/cleanup.h"
 #include "core/text.h"
 #include "discovery/discovery.h"
-
-/* A machine file from lines, discovered. */
-static void look(const char *lines, struct inventory *ret)
-{
-        struct text text = { 0 };
-        struct tree *tree = NULL;
-        struct err err = { 0 };
-
-        text_append(&text, "# remuda machine 1\n");
-        text_append(&text, lines);
-        if (tree_open_machine_bytes("test", text.data, text.size_bytes, &tree, &err) < 0)
-                fail_msg("%s", err.msg);
-        if (discover(tree, NULL, ret, &err) < 0)
-                fail_msg("%s", err.msg);
-        tree_close(tree);
-        text_free(&text);
-}
+#include "tests/unit/machine_text.h"
 
 /* clang-format off */
 static const struct {
@@ -82,12 +66,409 @@ static void recorded_machines_have_their_groups(void **state)
 static void an_empty_tree_has_nothing(void **state)
 {
         struct inventory inventory;
+        struct text machine;
 
         (void) state;
-        look("/sys/\n", &inventory);
+        machine_begin(&machine);
+        machine_line(&machine, "/sys/");
+        machine_discover(&machine, NULL, &inventory);
         assert_int_equal(inventory.device_count, 0);
         assert_int_equal(inventory.group_count, 0);
         inventory_free(&inventory);
+        text_free(&machine);
+}
+
+/* --- what never counts --- */
+
+/* clang-format off */
+static const struct {
+        const char *what;
+        unsigned vendor, device, class_code;
+        const char *driver;
+} others[] = {
+        { "NVIDIA audio",           0x10de, 0x22ba, 0x040300, "snd_hda_intel" },
+        { "NVSwitch",               0x10de, 0x22a3, 0x068000, "nvidia-nvswitch" },
+        { "AMD audio",              0x1002, 0xab38, 0x040300, "snd_hda_intel" },
+        { "AMD integrated display", 0x1002, 0x164e, 0x030000, "amdgpu" },
+        { "AMD bridge on a card",   0x1002, 0x14a0, 0x060400, "pcieport" },
+        { "Huawei NIC",             0x19e5, 0x0200, 0x020000, "hinic" },
+        { "Huawei iBMC display",    0x19e5, 0x1711, 0x030000, "hibmc-drm" },
+        { "Huawei NVMe",            0x19e5, 0x3714, 0x010802, "nvme" },
+        { "Hygon chipset USB",      0x1d94, 0x148c, 0x0c0330, "xhci_hcd" },
+        { "Hygon encryption",       0x1d94, 0x1468, 0x108000, "ccp" },
+        { "Intel integrated GPU",   0x8086, 0x4680, 0x030000, "i915" },
+        { "Intel DSA",              0x8086, 0x0b25, 0x088000, "idxd" },
+        { "Intel QAT",              0x8086, 0x4940, 0x0b4000, "4xxx" },
+        { "AWS ENA",                0x1d0f, 0xec20, 0x020000, "ena" },
+        { "AWS NVMe",               0x1d0f, 0x8061, 0x010802, "nvme" },
+        { "Google gVNIC",           0x1ae0, 0x0042, 0x020000, "gve" },
+        { "Google NVMe",            0x1ae0, 0x001f, 0x010802, "nvme" },
+        { "Kunlun storage",         0x1d22, 0x1380, 0x010802, "nvme" },
+        { "Moore Threads audio",    0x1ed5, 0x02ff, 0x040300, "snd_hda_intel" },
+        { "Moore Threads audio of another class", 0x1ed5, 0x02ff, 0x030000, NULL },
+        { "BMC display",            0x1a03, 0x2000, 0x030000, "ast" },
+        { "Alibaba NVMe",           0x1ded, 0x5004, 0x010802, "nvme" },
+        { "Qualcomm modem",         0x17cb, 0x0306, 0x028000, "mhi-pci-generic" },
+        { "data mover",             0x1234, 0x5678, 0x120100, "sdxi" },
+        { "Xilinx DMA design",      0x10ee, 0x903f, 0x058000, "xdma" },
+};
+/* clang-format on */
+
+static void what_is_no_accelerator_never_counts(void **state)
+{
+        (void) state;
+        for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
+                const struct machine_function function = { .address = "0000:11:00.0",
+                                                           .vendor = others[i].vendor,
+                                                           .device = others[i].device,
+                                                           .class_code = others[i].class_code,
+                                                           .driver = others[i].driver };
+                struct inventory inventory;
+                struct text machine;
+
+                machine_begin(&machine);
+                machine_function(&machine, &function);
+                machine_discover(&machine, NULL, &inventory);
+                if (inventory.device_count != 0)
+                        fail_msg("%s counts as %s %s", others[i].what, inventory.devices[0].vendor,
+                                 inventory.devices[0].model);
+                inventory_free(&inventory);
+                text_free(&machine);
+        }
+}
+
+static void a_virtual_function_is_part_of_its_physical_one(void **state)
+{
+        const struct machine_function physical = { .address = "0000:11:00.0",
+                                                   .vendor = 0x1eff,
+                                                   .device = 0x1220,
+                                                   .class_code = 0x120000,
+                                                   .driver = "rebellions" };
+        const struct machine_function virtual = { .address = "0000:11:00.1",
+                                                  .vendor = 0x1eff,
+                                                  .device = 0x1221,
+                                                  .class_code = 0x120000,
+                                                  .driver = "rebellions",
+                                                  .extra = "@/physfn -> ../0000:11:00.0" };
+        struct inventory inventory;
+        struct text machine;
+
+        (void) state;
+        machine_begin(&machine);
+        machine_function(&machine, &physical);
+        machine_function(&machine, &virtual);
+        machine_discover(&machine, NULL, &inventory);
+        assert_int_equal(inventory.device_count, 1);
+        assert_string_equal(inventory.devices[0].pci, "0000:11:00.0");
+        inventory_free(&inventory);
+        text_free(&machine);
+
+        /* in a virtual machine it comes alone, and counts */
+        machine_begin(&machine);
+        machine_function(&machine, &(struct machine_function){ .address = "0000:11:00.1",
+                                                               .vendor = 0x1eff,
+                                                               .device = 0x1221,
+                                                               .class_code = 0x120000,
+                                                               .driver = "rebellions" });
+        machine_discover(&machine, NULL, &inventory);
+        assert_int_equal(inventory.device_count, 1);
+        inventory_free(&inventory);
+        text_free(&machine);
+}
+
+/* --- identity --- */
+
+static void two_devices_with_one_id_are_both_kept_out(void **state)
+{
+        struct inventory inventory;
+        struct text machine;
+
+        (void) state;
+        machine_begin(&machine);
+        for (unsigned i = 0; i < 3; i++) {
+                char address[16];
+
+                (void) text_format(address, sizeof(address), "0000:1%u:00.0", i);
+                machine_function(&machine, &(struct machine_function){ .address = address,
+                                                                       .vendor = 0x10de,
+                                                                       .device = 0x2330,
+                                                                       .class_code = 0x030200,
+                                                                       .driver = "nvidia" });
+                machine_line(&machine, "/proc/driver/nvidia/gpus/%s/information |", address);
+                machine_line(&machine, "\tGPU UUID: \t GPU-%s", i < 2 ? "aaaa" : "bbbb");
+                machine_line(&machine, "\tDevice Minor: \t %u", i);
+        }
+        machine_discover(&machine, NULL, &inventory);
+        assert_int_equal(inventory.device_count, 3);
+        for (size_t i = 0; i < 3; i++) {
+                const struct device *device = &inventory.devices[i];
+
+                assert_string_equal(device->reason, i < 2 ? "DuplicateId" : "");
+                assert_int_equal(device->usable, i == 2);
+                assert_int_equal(device->group[0] != '\0', i == 2);
+        }
+        assert_string_not_equal(inventory.devices[0].id, inventory.devices[1].id);
+        assert_string_equal(inventory.devices[2].id, "GPU-bbbb");
+        assert_int_equal(inventory.groups[0].total, 1);
+        inventory_free(&inventory);
+        text_free(&machine);
+}
+
+/* --- partitions --- */
+
+static void mig_instances_are_devices_of_one_function(void **state)
+{
+        struct inventory inventory;
+        struct text machine;
+
+        (void) state;
+        machine_begin(&machine);
+        machine_function(&machine, &(struct machine_function){ .address = "0000:11:00.0",
+                                                               .vendor = 0x10de,
+                                                               .device = 0x20b2,
+                                                               .class_code = 0x030200,
+                                                               .driver = "nvidia" });
+        machine_line(&machine, "/proc/driver/nvidia/gpus/0000:11:00.0/information |");
+        machine_line(&machine, "\tGPU UUID: \t GPU-aaaa");
+        machine_line(&machine, "\tDevice Minor: \t 0");
+        for (unsigned gi = 7; gi < 9; gi++) {
+                machine_line(&machine, "/proc/driver/nvidia/capabilities/gpu0/mig/gi%u/access |", gi);
+                machine_line(&machine, "\tDeviceFileMinor: %u", gi * 9);
+                machine_line(&machine, "/proc/driver/nvidia/capabilities/gpu0/mig/gi%u/ci0/access |", gi);
+                machine_line(&machine, "\tDeviceFileMinor: %u", gi * 9 + 1);
+        }
+        machine_discover(&machine, NULL, &inventory);
+        assert_int_equal(inventory.device_count, 2);
+        assert_string_equal(inventory.devices[0].id, "MIG-GPU-aaaa/7/0");
+        assert_string_equal(inventory.devices[0].partition, "1g.10gb");
+        assert_string_equal(inventory.devices[0].pci, "0000:11:00.0");
+        assert_string_equal(inventory.devices[1].nodes[0], "/dev/nvidia0");
+        assert_string_equal(inventory.devices[1].nodes[1], "/dev/nvidia-caps/nvidia-cap72");
+        assert_string_equal(inventory.devices[1].nodes[2], "/dev/nvidia-caps/nvidia-cap73");
+        assert_int_equal(inventory.group_count, 1);
+        assert_string_equal(inventory.groups[0].resource, "nvidia.com/mig-1g.10gb");
+        assert_int_equal(inventory.groups[0].memory_bytes >> 30, 10);
+        inventory_free(&inventory);
+        text_free(&machine);
+}
+
+static void compute_partitions_are_devices_of_one_function(void **state)
+{
+        struct inventory inventory;
+        struct text machine;
+
+        (void) state;
+        machine_begin(&machine);
+        machine_function(&machine,
+                         &(struct machine_function){ .address = "0000:05:00.0",
+                                                     .vendor = 0x1002,
+                                                     .device = 0x74a1,
+                                                     .class_code = 0x120000,
+                                                     .driver = "amdgpu",
+                                                     .extra = "@/current_compute_partition = CPX" });
+        for (unsigned i = 0; i < 8; i++) {
+                machine_line(&machine, "/sys/class/kfd/kfd/topology/nodes/%u/properties |", i + 2);
+                machine_line(&machine, "\tsimd_count 152\n\tvendor_id 4098\n\tdevice_id 29857");
+                machine_line(&machine, "\tlocation_id 1280\n\tdomain 0\n\tdrm_render_minor %u", 128 + i);
+                machine_line(&machine, "\thive_id 5\n\tunique_id 1234");
+        }
+        machine_discover(&machine, NULL, &inventory);
+        assert_int_equal(inventory.device_count, 8);
+        assert_string_equal(inventory.devices[3].partition, "CPX-3");
+        assert_string_equal(inventory.devices[3].id, "GPU-00000000000004d2-p3");
+        assert_string_equal(inventory.devices[3].nodes[0], "/dev/dri/renderD131");
+        assert_int_equal(inventory.devices[3].memory_bytes >> 30, 24);
+        assert_int_equal(inventory.group_count, 1);
+        assert_int_equal(inventory.groups[0].total, 8);
+        inventory_free(&inventory);
+        text_free(&machine);
+}
+
+/* --- vendors' own ways --- */
+
+static void a_tpu_on_vfio_is_its_own(void **state)
+{
+        static const struct {
+                unsigned device;
+                bool own;
+        } cases[] = { { 0x005e, false }, { 0x0063, true }, { 0x006f, true }, { 0x0076, true } };
+
+        (void) state;
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                struct inventory inventory;
+                struct text machine;
+
+                machine_begin(&machine);
+                machine_function(&machine,
+                                 &(struct machine_function){
+                                         .address = "0000:00:04.0",
+                                         .vendor = 0x1ae0,
+                                         .device = cases[i].device,
+                                         .class_code = 0xff0000,
+                                         .driver = "vfio-pci",
+                                         .extra = "@/iommu_group -> ../../../kernel/iommu_groups/7" });
+                machine_line(&machine, "/dev/vfio/7 char 241 0");
+                machine_discover(&machine, NULL, &inventory);
+                assert_string_equal(inventory.devices[0].reason, cases[i].own ? "" : "Assigned");
+                if (cases[i].own)
+                        assert_string_equal(inventory.devices[0].nodes[0], "/dev/vfio/7");
+                inventory_free(&inventory);
+                text_free(&machine);
+        }
+}
+
+static void an_fpga_card_of_two_functions_is_one_device(void **state)
+{
+        struct inventory inventory;
+        struct text machine;
+
+        (void) state;
+        machine_begin(&machine);
+        machine_function(&machine, &(struct machine_function){ .address = "0000:65:00.0",
+                                                               .vendor = 0x10ee,
+                                                               .device = 0x5004,
+                                                               .class_code = 0x120000,
+                                                               .driver = "xclmgmt" });
+        machine_function(&machine, &(struct machine_function){ .address = "0000:65:00.1",
+                                                               .vendor = 0x10ee,
+                                                               .device = 0x5005,
+                                                               .class_code = 0x120000,
+                                                               .driver = "xocl",
+                                                               .extra = "@/drm/renderD129/" });
+        machine_discover(&machine, NULL, &inventory);
+        assert_int_equal(inventory.device_count, 1);
+        assert_string_equal(inventory.devices[0].nodes[0], "/dev/xclmgmt25856");
+        assert_string_equal(inventory.devices[0].nodes[1], "/dev/dri/renderD129");
+        inventory_free(&inventory);
+        text_free(&machine);
+}
+
+static void devices_without_pci_are_found_by_their_files(void **state)
+{
+        static const struct {
+                const char *lines, *vendor, *id;
+                unsigned count;
+        } cases[] = {
+                { "/dev/bpu_core0 char 10 0\n/dev/bpu_core1 char 10 1\n/dev/bpu char 10 2", "horizon",
+                  "horizon-bpu_core0", 2 },
+                { "/dev/bpu0 char 10 0", "horizon", "horizon-bpu0", 1 },
+                { "/sys/devices/system/bpu/bpu0/ratio = 0", "horizon", "horizon-bpu0", 1 },
+                { "/dev/alixpu_ppu0 char 10 0\n/dev/alixpu_ppu1 char 10 1\n/dev/alixpu_ctl char 10 2",
+                  "thead", "thead-alixpu_ppu0", 2 },
+                { "/dev/biren/card_0 char 10 0", "biren", "biren-card_0", 1 },
+                { "/sys/devices/virtual/neuron_device/neuron0/core_count = 2", "aws", "aws-neuron0", 1 },
+                { "/sys/class/accel/accel0/device/driver_override = x", "unknown", "unknown-accel0", 1 },
+        };
+
+        (void) state;
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                struct inventory inventory;
+                struct text machine;
+
+                machine_begin(&machine);
+                machine_line(&machine, "%s", cases[i].lines);
+                machine_discover(&machine, NULL, &inventory);
+                if (machine_count(&inventory, cases[i].vendor) != cases[i].count)
+                        fail_msg("case %zu: %u devices", i, machine_count(&inventory, cases[i].vendor));
+                assert_string_equal(machine_first(&inventory, cases[i].vendor)->id, cases[i].id);
+                inventory_free(&inventory);
+                text_free(&machine);
+        }
+}
+
+static void a_kfd_link_of_xgmi_joins_what_no_hive_names(void **state)
+{
+        struct inventory inventory;
+        struct text machine;
+
+        (void) state;
+        machine_begin(&machine);
+        for (unsigned i = 0; i < 4; i++) {
+                machine_line(&machine, "/sys/class/kfd/kfd/topology/nodes/%u/properties |", i);
+                machine_line(&machine,
+                             "\tsimd_count 240\n\tvendor_id 4098\n\tdevice_id 26273\n\tlocation_id %u",
+                             (i + 1) << 8);
+                machine_line(&machine, "\tdomain 0\n\tdrm_render_minor %u\n\thive_id 0", 128 + i);
+                machine_line(&machine, "/sys/class/kfd/kfd/topology/nodes/%u/io_links/0/properties |", i);
+                machine_line(&machine, "\ttype 11\n\tnode_from %u\n\tnode_to %u", i, i ^ 1);
+        }
+        machine_discover(&machine, NULL, &inventory);
+        assert_int_equal(inventory.group_count, 2);
+        assert_string_equal(inventory.groups[0].fabric, "xgmi");
+        assert_string_equal(inventory.groups[0].fabric_source, "kfd");
+        assert_int_equal(inventory.groups[0].total, 2);
+        inventory_free(&inventory);
+        text_free(&machine);
+}
+
+static void sunway_chips_show_their_core_groups(void **state)
+{
+        static const struct {
+                const char *lines;
+                unsigned devices, groups;
+        } cases[] = {
+                { "/proc/sys/kernel/arch = sw_64\n/proc/cpuinfo |\n\tmodel name : SW26010-Pro\n"
+                  "/sys/devices/system/cpu/online = 0-5",
+                  6, 1 },
+                { "/proc/cpuinfo |\n\tprocessor : 0\n\tmodel name : SW26010\n\tprocessor : 1\n\tprocessor : "
+                  "2\n"
+                  "\tprocessor : 3\n\tprocessor : 4\n\tprocessor : 5\n\tprocessor : 6\n\tprocessor : 7",
+                  8, 2 },
+                { "/proc/sys/kernel/arch = sw_64\n/sys/devices/system/node/online = 0-1\n"
+                  "/sys/devices/system/node/node0/cpulist = 0-15\n/sys/devices/system/node/node1/cpulist = "
+                  "16-31\n"
+                  "/sys/devices/system/cpu/online = 0-31",
+                  2, 1 },
+        };
+
+        (void) state;
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                struct inventory inventory;
+                struct text machine;
+
+                machine_begin(&machine);
+                machine_line(&machine, "%s", cases[i].lines);
+                machine_discover(&machine, NULL, &inventory);
+                assert_int_equal(machine_count(&inventory, "sunway"), cases[i].devices);
+                assert_int_equal(inventory.group_count, cases[i].groups);
+                assert_string_equal(inventory.groups[0].resource, "remuda.dev/sunway-cg");
+                assert_string_equal(inventory.groups[0].fabric, "core-groups");
+                inventory_free(&inventory);
+                text_free(&machine);
+        }
+}
+
+static void cpu_groups_are_numa_nodes_or_sockets(void **state)
+{
+        static const struct {
+                const char *lines;
+                unsigned groups;
+        } cases[] = {
+                { "/sys/devices/system/node/node0/cpulist = 0-3\n/sys/devices/system/node/node1/cpulist =\n"
+                  "/sys/devices/system/node/node10/cpulist = 4-7",
+                  2 }, /* node1 has memory alone */
+                { "/sys/devices/system/cpu/online = 0-3\n"
+                  "/sys/devices/system/cpu/cpu0/topology/physical_package_id = 0\n"
+                  "/sys/devices/system/cpu/cpu1/topology/physical_package_id = 1\n"
+                  "/sys/devices/system/cpu/cpu2/topology/physical_package_id = 0\n"
+                  "/sys/devices/system/cpu/cpu3/topology/physical_package_id = 1",
+                  2 },
+                { "/proc/cpuinfo |\n\tprocessor : 0\n\tprocessor : 1", 1 },
+        };
+
+        (void) state;
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                struct inventory inventory;
+                struct text machine;
+
+                machine_begin(&machine);
+                machine_line(&machine, "%s", cases[i].lines);
+                machine_discover(&machine, NULL, &inventory);
+                assert_int_equal(inventory.group_count, cases[i].groups);
+                assert_string_equal(inventory.groups[0].vendor, "cpu");
+                inventory_free(&inventory);
+                text_free(&machine);
+        }
 }
 
 int main(void)
@@ -95,6 +476,17 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(recorded_machines_have_their_groups),
                 cmocka_unit_test(an_empty_tree_has_nothing),
+                cmocka_unit_test(what_is_no_accelerator_never_counts),
+                cmocka_unit_test(a_virtual_function_is_part_of_its_physical_one),
+                cmocka_unit_test(two_devices_with_one_id_are_both_kept_out),
+                cmocka_unit_test(mig_instances_are_devices_of_one_function),
+                cmocka_unit_test(compute_partitions_are_devices_of_one_function),
+                cmocka_unit_test(a_tpu_on_vfio_is_its_own),
+                cmocka_unit_test(an_fpga_card_of_two_functions_is_one_device),
+                cmocka_unit_test(devices_without_pci_are_found_by_their_files),
+                cmocka_unit_test(a_kfd_link_of_xgmi_joins_what_no_hive_names),
+                cmocka_unit_test(sunway_chips_show_their_core_groups),
+                cmocka_unit_test(cpu_groups_are_numa_nodes_or_sockets),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
