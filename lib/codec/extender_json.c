@@ -7,8 +7,7 @@
 #include "core/cleanup.h"
 #include "core/text.h"
 
-/* --- request
- * ------------------------------------------------------------------------------------------------------ */
+/* --- request --- */
 
 static int add_node(struct extender_args *args, const struct json_slice *name,
                     const struct json_slice *object, struct err *err)
@@ -297,8 +296,7 @@ void extender_bind_free(struct extender_bind_args *args)
         *args = (struct extender_bind_args){ 0 };
 }
 
-/* --- replies
- * -------------------------------------------------------------------------------------------------------- */
+/* --- replies --- */
 
 /* The size is added up first, so that one block is enough and appending is copying. */
 struct reply {

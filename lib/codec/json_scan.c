@@ -34,8 +34,7 @@ char json_scan_kind(struct json_scan *scan)
         return strchr("{[\"tfn", c) != NULL ? c : 0;
 }
 
-/* --- strings
- * ---------------------------------------------------------------------------------------------------- */
+/* --- strings --- */
 
 static bool is_hex(char c)
 {
@@ -144,8 +143,7 @@ int json_scan_string(struct json_scan *scan, struct json_slice *ret, struct err 
         return 0;
 }
 
-/* --- values
- * ------------------------------------------------------------------------------------------------------- */
+/* --- values --- */
 
 static void skip_digits(struct json_scan *scan)
 {
@@ -321,8 +319,7 @@ bool json_slice_is(const struct json_slice *slice, const char *text)
         return slice->size_bytes == strlen(text) && memcmp(slice->bytes, text, slice->size_bytes) == 0;
 }
 
-/* --- escapes
- * -------------------------------------------------------------------------------------------------------- */
+/* --- escapes --- */
 
 static unsigned hex4(const char *p)
 {

@@ -29,9 +29,7 @@ static uint32_t intern(struct symbols *symbols, const char *name, bool add)
                                                        : symbol_find(symbols, name, strlen(name));
 }
 
-/* --- chips
- * ----------------------------------------------------------------------------------------------------------
- */
+/* --- chips --- */
 
 /* Chips by resource name, while containers are added up. */
 struct tally {
@@ -221,8 +219,7 @@ static int decode_chips(const struct json_field *spec, struct symbols *symbols, 
         return r;
 }
 
-/* --- labels and annotations
- * ------------------------------------------------------------------------------------------ */
+/* --- labels and annotations --- */
 
 static int label_bool(const struct json_field *labels, const char *name, bool *ret, struct err *err)
 {
@@ -382,6 +379,62 @@ static void decode_groups(const struct json_field *annotations, struct symbols *
                 facts->part_count = 0;
 }
 
+/* --- gangs that list their members --- */
+
+/* "RESOURCE=CHIPSxMEMBERS", `bytes` long. */
+static int decode_kind(const char *text, size_t bytes, struct symbols *symbols, bool add,
+                       struct gang_member *ret)
+{
+        const char *equals = memchr(text, '=', bytes), *x;
+        char chips[12] = "", members[12] = "", resource[DEVICE_RESOURCE_BYTES];
+        uint64_t chip_count = 0, member_count = 0;
+
+        if (equals == NULL)
+                return -EINVAL;
+        x = memchr(equals, 'x', bytes - (size_t) (equals - text));
+        if (x == NULL || (size_t) (x - equals) > sizeof(chips) ||
+            bytes - (size_t) (x - text) > sizeof(members))
+                return -EINVAL;
+        memcpy(chips, equals + 1, (size_t) (x - equals) - 1);
+        memcpy(members, x + 1, bytes - (size_t) (x - text) - 1);
+        if (text_parse_uint64(chips, &chip_count) < 0 || text_parse_uint64(members, &member_count) < 0 ||
+            chip_count < 1 || chip_count > ASK_CHIPS_MAX || member_count < 1 || member_count > ASK_GANG_MAX)
+                return -EINVAL;
+        (void) text_format(resource, sizeof(resource), "%.*s", (int) (equals - text), text);
+        *ret = (struct gang_member){ .resource = intern(symbols, resource, add),
+                                     .chips = (uint32_t) chip_count,
+                                     .members = (uint32_t) member_count };
+        return 0;
+}
+
+/* remuda.dev/gang: "nvidia.com/gpu=4x2,huawei.com/Ascend910=8x1". */
+static int decode_kinds(const struct json_field *annotations, struct symbols *symbols, bool add,
+                        struct pod_facts *facts, struct err *err)
+{
+        struct json_field at = json_field_get(annotations, POD_ANNOTATION_GANG);
+        const char *text;
+        int r = json_field_string(annotations, POD_ANNOTATION_GANG, &text, err);
+
+        if (r != 0)
+                return r < 0 ? r : 0;
+        while (*text != '\0') {
+                const char *end = strchrnul(text, ',');
+
+                while (*text == ' ')
+                        text++;
+                if (facts->kind_count == ASK_KINDS_MAX ||
+                    decode_kind(text, (size_t) (end - text), symbols, add, &facts->kinds[facts->kind_count]) <
+                            0)
+                        return json_field_error(&at, err,
+                                                "must be RESOURCE=CHIPSxMEMBERS, ... such as "
+                                                "nvidia.com/gpu=4x2 (at most %d kinds)",
+                                                ASK_KINDS_MAX);
+                facts->kind_count++;
+                text = *end == ',' ? end + 1 : end;
+        }
+        return 0;
+}
+
 static int decode_annotations(const struct json_field *annotations, struct symbols *symbols, bool add,
                               struct pod_facts *facts, struct err *err)
 {
@@ -393,6 +446,8 @@ static int decode_annotations(const struct json_field *annotations, struct symbo
         if (r == 0)
                 r = decode_placement(annotations, &facts->ask, err);
         if (r == 0)
+                r = decode_kinds(annotations, symbols, add, facts, err);
+        if (r == 0)
                 r = label_number(annotations, POD_ANNOTATION_BATCH, UINT32_MAX, &facts->ask.batch, err);
         decode_groups(annotations, symbols, add, facts);
         if (json_is_string(weight))
@@ -403,9 +458,7 @@ static int decode_annotations(const struct json_field *annotations, struct symbo
         return r;
 }
 
-/* --- the pod
- * ---------------------------------------------------------------------------------------------------------
- */
+/* --- the pod --- */
 
 static int decode_time(const struct json_field *in, const char *name, uint64_t *ret, struct err *err)
 {
@@ -468,26 +521,21 @@ static int decode_status(const struct json_field *status, struct pod_facts *fact
 }
 
 /* The chips of the whole job, as far as the pod itself says: the class rule counts them. */
-static int decode_class_chips(const json_t *pod, const struct symbols *symbols, struct ask *ask,
-                              struct err *err)
+static void count_class_chips(struct pod_facts *facts)
 {
-        struct gang_kind kinds[GANG_KINDS_MAX];
-        int count = pod_gang_decode(pod, symbols, kinds, err);
+        struct ask *ask = &facts->ask;
         uint32_t members = 0;
 
-        if (count < 0)
-                return count;
         ask->class_chips = (uint64_t) ask_chips(ask) * (ask->gang_size > 1 ? ask->gang_size : 1);
-        if (count == 0)
-                return 0;
+        if (facts->kind_count == 0)
+                return;
         ask->class_chips = 0;
-        for (int i = 0; i < count; i++) {
-                ask->class_chips += (uint64_t) kinds[i].chips * kinds[i].members;
-                members += kinds[i].members;
+        for (size_t i = 0; i < facts->kind_count; i++) {
+                ask->class_chips += (uint64_t) facts->kinds[i].chips * facts->kinds[i].members;
+                members += facts->kinds[i].members;
         }
         if (ask->gang_size == 0)
                 ask->gang_size = members;
-        return 0;
 }
 
 int pod_decode(const json_t *pod, const struct pod_policy *policy, struct symbols *symbols, bool add,
@@ -518,66 +566,12 @@ int pod_decode(const json_t *pod, const struct pod_policy *policy, struct symbol
                 r = decode_urgency(&spec, &labels, policy, ret, err);
         if (r == 0)
                 r = decode_chips(&spec, symbols, add, &ret->ask, err);
-        return r < 0 ? r : decode_class_chips(pod, symbols, &ret->ask, err);
+        if (r == 0)
+                count_class_chips(ret);
+        return r;
 }
 
-/* --- gangs that list their members
- * ------------------------------------------------------------------------------------ */
-
-/* "RESOURCE=CHIPSxMEMBERS", `bytes` long. */
-static int decode_kind(const char *text, size_t bytes, const struct symbols *symbols, struct gang_kind *ret)
-{
-        const char *equals = memchr(text, '=', bytes), *x;
-        char chips[12] = "", members[12] = "";
-        uint64_t chip_count = 0, member_count = 0;
-
-        if (equals == NULL)
-                return -EINVAL;
-        x = memchr(equals, 'x', bytes - (size_t) (equals - text));
-        if (x == NULL || (size_t) (x - equals) > sizeof(chips) ||
-            bytes - (size_t) (x - text) > sizeof(members))
-                return -EINVAL;
-        memcpy(chips, equals + 1, (size_t) (x - equals) - 1);
-        memcpy(members, x + 1, bytes - (size_t) (x - text) - 1);
-        if (text_parse_uint64(chips, &chip_count) < 0 || text_parse_uint64(members, &member_count) < 0 ||
-            chip_count < 1 || chip_count > ASK_CHIPS_MAX || member_count < 1 || member_count > ASK_GANG_MAX)
-                return -EINVAL;
-        *ret = (struct gang_kind){ .resource = symbol_find(symbols, text, (size_t) (equals - text)),
-                                   .chips = (uint32_t) chip_count,
-                                   .members = (uint32_t) member_count };
-        return 0;
-}
-
-int pod_gang_decode(const json_t *pod, const struct symbols *symbols, struct gang_kind *ret, struct err *err)
-{
-        struct json_field root = json_field_root(pod), metadata = json_field_get(&root, "metadata");
-        struct json_field annotations = json_field_get(&metadata, "annotations");
-        struct json_field at = json_field_get(&annotations, POD_ANNOTATION_GANG);
-        const char *text;
-        int count = 0, r = json_field_string(&annotations, POD_ANNOTATION_GANG, &text, err);
-
-        if (r != 0)
-                return r < 0 ? r : 0;
-        while (*text != '\0') {
-                const char *end = strchrnul(text, ',');
-
-                while (*text == ' ')
-                        text++;
-                if (count == GANG_KINDS_MAX ||
-                    decode_kind(text, (size_t) (end - text), symbols, &ret[count]) < 0)
-                        return json_field_error(&at, err,
-                                                "must be RESOURCE=CHIPSxMEMBERS, ... such as "
-                                                "nvidia.com/gpu=4x2 (at most %d kinds)",
-                                                GANG_KINDS_MAX);
-                count++;
-                text = *end == ',' ? end + 1 : end;
-        }
-        return count;
-}
-
-/* --- nodes
- * -------------------------------------------------------------------------------------------------------------
- */
+/* --- nodes --- */
 
 int node_decode(const json_t *node, struct symbols *symbols, struct node_facts *ret, struct err *err)
 {

@@ -27,8 +27,6 @@
 #define POD_ANNOTATION_BATCH_SHARE "remuda.dev/batch-share"
 #define NODE_LABEL_SWITCH_DOMAIN   "remuda.dev/switch-domain"
 
-#define GANG_KINDS_MAX 16
-
 /* Who may say that a pod is an emergency. Borrowed. */
 struct pod_policy {
         const char *const *emergency_namespaces; /* "*" = all; may be NULL with count 0 */
@@ -37,20 +35,10 @@ struct pod_policy {
         size_t emergency_class_count;
 };
 
-/* One kind of member of a gang that says so itself: `remuda.dev/gang: nvidia.com/gpu=4x2,...`. */
-struct gang_kind {
-        uint32_t resource; /* symbol */
-        uint32_t chips;    /* of each member */
-        uint32_t members;
-};
-
 /* pod_decode() - @add: intern resources and models that are new (objects of the store), else only look them
  * up. Return: 0; -EBADMSG and "metadata.labels.remuda.dev/gang-size: ..." */
 int pod_decode(const json_t *pod, const struct pod_policy *policy, struct symbols *symbols, bool add,
                struct pod_facts *ret, struct err *err);
-
-/* pod_gang_decode() - the annotation remuda.dev/gang. Return: how many kinds (0 = none), or -EBADMSG. */
-int pod_gang_decode(const json_t *pod, const struct symbols *symbols, struct gang_kind *ret, struct err *err);
 
 /* node_decode() - Return: 0 or -EBADMSG. */
 int node_decode(const json_t *node, struct symbols *symbols, struct node_facts *ret, struct err *err);

@@ -13,6 +13,8 @@
 #define ASK_CHIPS_MAX  4096u /* of one resource in one pod */
 #define ASK_GANG_MAX   4096u /* members of a gang */
 
+#define ASK_KINDS_MAX 16 /* kinds of members that a gang may list */
+
 enum placement {
         PLACEMENT_DEFAULT, /* the configured one */
         PLACEMENT_PACKED,
@@ -25,6 +27,11 @@ enum placement {
 struct ask_item {
         uint32_t resource; /* symbol; 0 = a resource nobody has */
         uint32_t chips;    /* 1..ASK_CHIPS_MAX */
+};
+
+/* Members that a job lists: `members` pods of `chips` of `resource`. */
+struct gang_member {
+        uint32_t resource, chips, members;
 };
 
 struct ask {

@@ -23,8 +23,16 @@ static void free_jobs(struct ledger *ledger)
                                 next = slot->next_in_job;
                                 free(slot);
                         }
+                        job_drop_training(job);
                         free(job);
                 }
+}
+
+static void free_pod(struct ledger_pod *pod)
+{
+        if (pod != NULL)
+                free(pod->kinds);
+        free(pod);
 }
 
 void ledger_free(struct ledger *ledger)
@@ -33,7 +41,7 @@ void ledger_free(struct ledger *ledger)
                 return;
         free_jobs(ledger);
         for (uint32_t i = 0; i < ledger->pod_slot_count; i++)
-                free(ledger->pod_slots[i]);
+                free_pod(ledger->pod_slots[i]);
         for (uint32_t i = 0; i < ledger->node_count; i++) {
                 for (struct hold *hold = ledger->nodes[i]->holds, *next; hold != NULL; hold = next) {
                         next = hold->next;
@@ -49,8 +57,7 @@ void ledger_free(struct ledger *ledger)
         free(ledger);
 }
 
-/* --- which resources are chips ----------------------------------------------------------------------------
- */
+/* --- which resources are chips --- */
 
 void ledger_mark_chips(struct ledger *ledger, const char *resource)
 {
@@ -90,8 +97,7 @@ void ledger_chips_only(const struct ledger *ledger, struct ask *ask)
         ask->item_count = kept;
 }
 
-/* --- nodes ------------------------------------------------------------------------------------------------
- */
+/* --- nodes --- */
 
 static void recompute(struct ledger *ledger, struct ledger_node *node)
 {
@@ -270,8 +276,7 @@ void ledger_drop_node(struct ledger *ledger, const char *name)
         forget_if_empty(ledger, node);
 }
 
-/* --- pods
- * --------------------------------------------------------------------------------------------------- */
+/* --- pods --- */
 
 /* Canonical order, so that the accounts do not depend on the order of events. */
 static bool comes_before(const struct ledger_pod *a, const struct ledger_pod *b)
@@ -331,7 +336,7 @@ static void remove_pod(struct ledger *ledger, struct ledger_pod *pod)
         detach(ledger, pod);
         leave_job(ledger, pod);
         pod_remove(ledger, pod);
-        free(pod);
+        free_pod(pod);
         ledger->generation++;
 }
 
@@ -405,6 +410,21 @@ static int bind_pod(struct ledger *ledger, struct ledger_pod *pod, const char *n
         return 0;
 }
 
+static int copy_kinds(struct ledger_pod *pod, const struct pod_facts *facts)
+{
+        free(pod->kinds);
+        pod->kinds = NULL;
+        pod->kind_count = 0;
+        if (facts->kind_count == 0)
+                return 0;
+        pod->kinds = malloc(facts->kind_count * sizeof(*pod->kinds));
+        if (pod->kinds == NULL)
+                return -ENOMEM;
+        memcpy(pod->kinds, facts->kinds, facts->kind_count * sizeof(*pod->kinds));
+        pod->kind_count = facts->kind_count;
+        return 0;
+}
+
 static void copy_facts(struct ledger_pod *pod, const struct pod_facts *facts)
 {
         pod->ask = facts->ask;
@@ -448,7 +468,7 @@ int ledger_set_pod(struct ledger *ledger, const struct pod_facts *facts)
         }
         if (pod == NULL)
                 pod = make_pod(ledger, facts);
-        if (pod == NULL || join_job(ledger, pod, facts) < 0)
+        if (pod == NULL || join_job(ledger, pod, facts) < 0 || copy_kinds(pod, facts) < 0)
                 return -ENOMEM;
         copy_facts(pod, facts);
         ledger->generation++;

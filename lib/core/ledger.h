@@ -12,6 +12,7 @@
 
 #include "core/ask.h"
 #include "core/device.h"
+#include "core/job.h"
 #include "core/symbol.h"
 
 #define POD_PARTS_MAX      8 /* groups that one pod's chips may be recorded in */
@@ -84,6 +85,8 @@ struct ledger_pod {
         uint64_t created_usec, started_usec; /* CLOCK_REALTIME; 0 = not known */
         double weight;                       /* recorded share; 0 = none */
         uint32_t batch_share;
+        struct gang_member *kinds; /* the members its gang lists; owned */
+        uint8_t kind_count;
         const char *uid, *key, *name; /* key "namespace/name"; name points into key */
         char text[];
 };
@@ -99,10 +102,8 @@ struct ledger_job {
         struct ledger_pod *pods;
         struct lease_slot *slots;
         uint64_t lease_ends_usec; /* with slots != NULL */
-        uint64_t chips;           /* of the TrainingJob; 0 = there is none */
+        struct job *training;     /* the TrainingJob of that name, owned; NULL = there is none */
         uint32_t references;
-        bool has_training_job, weighted;
-        void *plan; /* of weighted shards, owned by lib/core/weighting */
         struct ledger_job *next;
         char key[]; /* "namespace/name" */
 };
@@ -150,6 +151,8 @@ struct pod_facts {
         uint64_t created_usec, started_usec;
         double weight;
         uint32_t batch_share;
+        struct gang_member kinds[ASK_KINDS_MAX];
+        uint8_t kind_count;
 };
 
 struct ledger *ledger_new(void); /* NULL when out of memory */
@@ -184,6 +187,11 @@ void ledger_forget(struct ledger *ledger, struct ledger_pod *pod);
 /* Jobs live while a pod, a lease or a TrainingJob refers to them. ledger_hold_job() makes and refers. */
 struct ledger_job *ledger_hold_job(struct ledger *ledger, const char *namespace_, const char *job);
 void ledger_release_job(struct ledger *ledger, struct ledger_job *job);
+
+/* ledger_set_training() - the TrainingJob of this name; `training` is taken over (malloc'd), NULL = it is
+ * gone. 0 or -ENOMEM (then it was freed). */
+int ledger_set_training(struct ledger *ledger, const char *namespace_, const char *name,
+                        struct job *training);
 
 /* Leases: slots are added one by one, and go all together. */
 int ledger_add_slot(struct ledger *ledger, struct ledger_job *job, struct ledger_node *node,

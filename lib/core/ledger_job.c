@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/ledger.h"
+#include "core/ledger_table.h"
 
 static bool same_key(const struct ledger_job *job, const char *namespace_, size_t bytes, const char *name)
 {
@@ -47,6 +47,13 @@ struct ledger_job *ledger_hold_job(struct ledger *ledger, const char *namespace_
         return job;
 }
 
+void job_drop_training(struct ledger_job *job)
+{
+        job_free(job->training);
+        free(job->training);
+        job->training = NULL;
+}
+
 static void remove_job(struct ledger *ledger, struct ledger_job *job)
 {
         const char *slash = strchr(job->key, '/');
@@ -56,6 +63,7 @@ static void remove_job(struct ledger *ledger, struct ledger_job *job)
         while (*place != job)
                 place = &(*place)->next;
         *place = job->next;
+        job_drop_training(job);
         free(job);
 }
 
@@ -63,6 +71,28 @@ void ledger_release_job(struct ledger *ledger, struct ledger_job *job)
 {
         if (--job->references == 0)
                 remove_job(ledger, job);
+}
+
+int ledger_set_training(struct ledger *ledger, const char *namespace_, const char *name, struct job *training)
+{
+        struct ledger_job *job = ledger_find_job(ledger, namespace_, name);
+        bool had = job != NULL && job->training != NULL;
+
+        if (training == NULL && !had)
+                return 0;
+        if (!had)
+                job = ledger_hold_job(ledger, namespace_, name); /* the TrainingJob's own reference */
+        if (job == NULL) {
+                job_free(training);
+                free(training);
+                return -ENOMEM;
+        }
+        job_drop_training(job);
+        job->training = training;
+        ledger->generation++;
+        if (training == NULL)
+                ledger_release_job(ledger, job);
+        return 0;
 }
 
 int ledger_add_slot(struct ledger *ledger, struct ledger_job *job, struct ledger_node *node,

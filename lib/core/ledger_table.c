@@ -126,7 +126,7 @@ void node_remove(struct ledger *ledger, struct ledger_node *node)
         node_free(node);
 }
 
-/* --- pods ----------------------------------------------------------------------------------------------- */
+/* --- pods --- */
 
 static uint64_t pod_hash(const char *namespace_, size_t namespace_bytes, const char *name)
 {

@@ -11,3 +11,5 @@ void node_remove(struct ledger *ledger, struct ledger_node *node);             /
 struct ledger_pod *pod_find(const struct ledger *ledger, const char *namespace_, const char *name);
 int pod_insert(struct ledger *ledger, struct ledger_pod *pod);  /* 0 or -ENOMEM */
 void pod_remove(struct ledger *ledger, struct ledger_pod *pod); /* does not free it */
+
+void job_drop_training(struct ledger_job *job); /* frees it */

@@ -5,20 +5,19 @@
 #include "core/cleanup.h"
 #include "core/weighting.h"
 
-/* --- room
- * --------------------------------------------------------------------------------------------------- */
+/* --- room --- */
 
 struct ledger_group *rules_groups(const struct question *q, const struct ledger_node *node,
                                   struct ledger_group *scratch)
 {
         bool own = q->self != NULL && q->self->node == node;
 
-        for (const struct lease_slot *slot = node->slots; slot != NULL && !own && q->job != NULL;
-             slot = slot->next_on_node)
+        for (const struct lease_slot *slot = node->slots;
+             slot != NULL && !own && q->job != NULL && !q->planning; slot = slot->next_on_node)
                 own = slot->job == q->job;
         if (!own)
                 return node->groups;
-        ledger_account(node, q->self, q->job, scratch);
+        ledger_account(node, q->self, q->planning ? NULL : q->job, scratch);
         return scratch;
 }
 
@@ -53,8 +52,7 @@ void rules_room(const struct question *q, const struct ledger_node *node, size_t
         add_room(q->ask, rules_groups(q, node, scratch), node->group_count, item, room);
 }
 
-/* --- single rules
- * ------------------------------------------------------------------------------------------- */
+/* --- single rules --- */
 
 static enum reason class_rule(const struct question *q, const struct ledger_node *node)
 {
@@ -109,8 +107,7 @@ bool rules_held_back(const struct question *q, const struct ledger_node *node)
         return false;
 }
 
-/* --- the verdict
- * ---------------------------------------------------------------------------------------------- */
+/* --- the verdict --- */
 
 static enum reason earlier(enum reason a, enum reason b)
 {
@@ -196,8 +193,7 @@ enum reason rules_judge(const struct question *q, const struct ledger_node *node
         return judge_known(q, node);
 }
 
-/* --- once per question
- * ---------------------------------------------------------------------------------------- */
+/* --- once per question --- */
 
 static const struct ledger_node *reference_node(const struct question *q)
 {
@@ -222,8 +218,7 @@ void question_prepare(struct question *q)
         q->equal_to = reference_node(q);
 }
 
-/* --- equal nodes
- * ------------------------------------------------------------------------------------------------ */
+/* --- equal nodes --- */
 
 static size_t count_like(const struct ledger_node *node, const struct ledger_group *like)
 {

@@ -30,6 +30,7 @@ struct question {
         const struct ledger_pod *self; /* NULL = the store does not know the pod yet */
         uint64_t created_usec;         /* of the pod; 0 = not known (as young as can be) */
         uint64_t now_usec;             /* CLOCK_REALTIME */
+        bool planning;                 /* a gang is being planned: its own slots count as taken */
 
         /* worked out by question_prepare() and gang_prepare() */
         bool gang_blocked;                  /* its gang does not fit */

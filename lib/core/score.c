@@ -152,8 +152,7 @@ int score_compare(const struct score_tuple *a, const struct score_tuple *b)
         return 0;
 }
 
-/* --- ranking
- * ---------------------------------------------------------------------------------------------------- */
+/* --- ranking --- */
 
 static int compare_pointers(const void *a, const void *b)
 {
@@ -210,8 +209,7 @@ int score_rank(const struct score_tuple *tuples, size_t count, uint8_t *scores)
         return 0;
 }
 
-/* --- what a bind records
- * ------------------------------------------------------------------------------------------ */
+/* --- what a bind records --- */
 
 size_t score_parts(const struct question *q, const struct ledger_node *node, struct pod_part *parts)
 {

@@ -499,6 +499,7 @@ static void configure(struct http_server *s, const struct http_server_options *o
         s->body_max_bytes = o->body_max_bytes != 0 ? o->body_max_bytes : BODY_MAX_DEFAULT;
         s->bodies_max_bytes = 4 * s->body_max_bytes > BODIES_MIN ? 4 * s->body_max_bytes : BODIES_MIN;
         s->idle_timeout_sec = o->idle_timeout_sec != 0 ? o->idle_timeout_sec : IDLE_TIMEOUT_DEFAULT;
+        s->sweep_usec = 1000000;
         s->connections_max =
                 http_listen_descriptors((o->connections_max != 0 ? o->connections_max : CONNECTIONS_DEFAULT) +
                                         HTTP_CONNECTIONS_SLACK) -

@@ -1,0 +1,449 @@
+#include "cluster/cluster.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "codec/inventory_json.h"
+#include "codec/job_yaml.h"
+#include "codec/json_field.h"
+#include "codec/timestamp.h"
+#include "core/cleanup.h"
+#include "core/text.h"
+#include "io/loop.h"
+
+struct cluster {
+        struct cluster_options options;
+        struct ledger *ledger;
+        struct store *store;
+        bool is_directory;
+        unsigned synced; /* bit set of enum store_kind */
+        bool waiting;    /* cluster_load() runs the loop */
+        sd_event *loop;
+};
+
+/* Resources of chips as vendors' plugins call them; inventories and the configuration add theirs. */
+static const char *const usual_resources[] = {
+        "nvidia.com/gpu",
+        "amd.com/gpu",
+        "huawei.com/Ascend910",
+        "huawei.com/Ascend310P",
+        "cambricon.com/mlu",
+        "cambricon.com/vmlu",
+        "hygon.com/dcu",
+        "mthreads.com/gpu",
+        "metax-tech.com/gpu",
+        "iluvatar.ai/gpu",
+        "enflame.com/gcu",
+        "kunlunxin.com/xpu",
+        "birentech.com/gpu",
+        "habana.ai/gaudi",
+        "gpu.intel.com/i915",
+        "gpu.intel.com/xe",
+        "aws.amazon.com/neuron",
+        "aws.amazon.com/neuroncore",
+        "google.com/tpu",
+        "tenstorrent.com/n150",
+        "rebellions.ai/ATOM",
+        "furiosa.ai/npu",
+        "graphcore.ai/ipu",
+        "qualcomm.com/qaic",
+        "nec.com/ve",
+        "xilinx.com/fpga",
+        "remuda.dev/sunway-cg",
+        "remuda.dev/cpu-group",
+};
+
+static const unsigned needed_kinds = 1u << STORE_NODE | 1u << STORE_POD | 1u << STORE_INVENTORY;
+
+static void trouble(struct cluster *c, const char *kind, const char *key, const struct err *err)
+{
+        struct text text = { 0 };
+        CLEANUP(free_p) char *sentence = NULL;
+
+        text_printf(&text, "%s %s: %s", kind, key, err->msg);
+        sentence = text_take(&text, NULL);
+        if (c->options.trouble != NULL && sentence != NULL)
+                c->options.trouble(c->options.userdata, sentence);
+}
+
+/* "namespace/name" in two; a key without a slash is of namespace "default". */
+static const char *split_key(const char *key, char *namespace_, size_t bytes)
+{
+        const char *slash = strchr(key, '/');
+
+        if (slash == NULL) {
+                (void) text_copy(namespace_, bytes, "default");
+                return key;
+        }
+        (void) text_format(namespace_, bytes, "%.*s", (int) (slash - key), key);
+        return slash + 1;
+}
+
+/* --- objects --- */
+
+static int take_node(struct cluster *c, const char *key, const json_t *object, struct err *err)
+{
+        struct node_facts facts;
+        int r;
+
+        if (object == NULL) {
+                ledger_drop_node(c->ledger, key);
+                return 0;
+        }
+        r = node_decode(object, &c->ledger->symbols, &facts, err);
+        return r < 0 ? r : ledger_set_node(c->ledger, &facts);
+}
+
+static int take_pod(struct cluster *c, const char *key, const json_t *object, struct err *err)
+{
+        struct pod_facts facts;
+        char namespace_[256];
+        const char *name = split_key(key, namespace_, sizeof(namespace_));
+        int r;
+
+        if (object == NULL) {
+                ledger_drop_pod(c->ledger, namespace_, name);
+                return 0;
+        }
+        r = pod_decode(object, &c->options.policy, &c->ledger->symbols, true, &facts, err);
+        if (r < 0) {
+                ledger_drop_pod(c->ledger, namespace_, name);
+                return r;
+        }
+        return ledger_set_pod(c->ledger, &facts);
+}
+
+static void set_seen(struct cluster *c, const char *name, uint64_t seen_usec)
+{
+        struct ledger_node *node = ledger_find_node(c->ledger, name, strlen(name));
+
+        if (node != NULL)
+                node->seen_usec = seen_usec;
+}
+
+static int take_inventory(struct cluster *c, const char *key, const json_t *object, struct err *err)
+{
+        struct inventory inventory;
+        int r;
+
+        if (object == NULL) {
+                ledger_drop_inventory(c->ledger, key);
+                return 0;
+        }
+        r = inventory_decode(object, &inventory, err);
+        if (r < 0)
+                return r;
+        r = ledger_set_inventory(c->ledger, &inventory);
+        if (c->is_directory)
+                set_seen(c, inventory.node, store_inventory_mtime_usec(c->store, inventory.node));
+        inventory_free(&inventory);
+        return r;
+}
+
+static int take_lease(struct cluster *c, const char *key, const json_t *object, struct err *err)
+{
+        struct json_field root = json_field_root(object), spec = json_field_get(&root, "spec");
+        char namespace_[256];
+        const char *name = split_key(key, namespace_, sizeof(namespace_)), *text;
+        uint64_t renewed = 0;
+
+        if (object == NULL) {
+                set_seen(c, name, 0);
+                return 0;
+        }
+        if (json_field_string(&spec, "renewTime", &text, err) != 0)
+                return 0;
+        if (timestamp_parse(text, &renewed) < 0)
+                return err_set(err, -EBADMSG, "spec.renewTime: '%s' is no time", text);
+        set_seen(c, name, renewed);
+        return 0;
+}
+
+static int take_training_job(struct cluster *c, const char *key, const json_t *object, struct err *err)
+{
+        char namespace_[256];
+        const char *name = split_key(key, namespace_, sizeof(namespace_));
+        struct job *job;
+        int r;
+
+        if (object == NULL)
+                return ledger_set_training(c->ledger, namespace_, name, NULL);
+        job = calloc(1, sizeof(*job));
+        if (job == NULL)
+                return err_set(err, -ENOMEM, "no memory");
+        r = job_decode(object, job, err);
+        if (r < 0) {
+                job_free(job);
+                free(job);
+                return r;
+        }
+        return ledger_set_training(c->ledger, namespace_, name, job);
+}
+
+static void changed(void *userdata, enum store_kind kind, const char *key, const json_t *object)
+{
+        static int (*const takers[STORE_KIND_COUNT])(struct cluster *, const char *, const json_t *,
+                                                     struct err *) = {
+                [STORE_NODE] = take_node,           [STORE_POD] = take_pod,
+                [STORE_INVENTORY] = take_inventory, [STORE_TRAINING_JOB] = take_training_job,
+                [STORE_LEASE] = take_lease,
+        };
+        static const char *const names[STORE_KIND_COUNT] = {
+                [STORE_NODE] = "Node",
+                [STORE_POD] = "Pod",
+                [STORE_INVENTORY] = "NodeAccelerators",
+                [STORE_TRAINING_JOB] = "TrainingJob",
+                [STORE_LEASE] = "Lease",
+        };
+        struct cluster *c = userdata;
+        struct err err = { 0 };
+
+        if (takers[kind] == NULL)
+                return;
+        if (takers[kind](c, key, object, &err) < 0)
+                trouble(c, names[kind], key, &err);
+        if (c->options.changed != NULL)
+                c->options.changed(c->options.userdata);
+}
+
+static void synced(void *userdata, enum store_kind kind)
+{
+        struct cluster *c = userdata;
+
+        c->synced |= 1u << kind;
+        if (c->options.changed != NULL)
+                c->options.changed(c->options.userdata);
+        if (c->waiting && cluster_is_ready(c))
+                (void) sd_event_exit(c->loop, 0);
+}
+
+static void store_trouble(void *userdata, enum store_kind kind, const char *sentence)
+{
+        struct cluster *c = userdata;
+
+        (void) kind;
+        if (c->options.trouble != NULL)
+                c->options.trouble(c->options.userdata, sentence);
+}
+
+/* --- life --- */
+
+int cluster_open(sd_event *loop, const struct cluster_options *options, struct cluster **ret, struct err *err)
+{
+        struct cluster *c = calloc(1, sizeof(*c));
+        struct store_options store = {
+                .spec = options->store,
+                .kubeconfig = options->kubeconfig,
+                .kinds =
+                        needed_kinds | 1u << STORE_TRAINING_JOB | 1u << STORE_SPEED_TABLE | 1u << STORE_LEASE,
+                .changed = changed,
+                .synced = synced,
+                .trouble = store_trouble,
+                .userdata = c,
+        };
+        int r;
+
+        if (c == NULL || (c->ledger = ledger_new()) == NULL) {
+                free(c);
+                return err_set(err, -ENOMEM, "no memory");
+        }
+        c->options = *options;
+        c->loop = loop;
+        c->is_directory = text_starts_with(options->store, "dir:");
+        if (c->is_directory)
+                store.kinds &= ~(1u << STORE_LEASE);
+        for (size_t i = 0; i < ARRAY_SIZE(usual_resources); i++)
+                ledger_mark_chips(c->ledger, usual_resources[i]);
+        for (size_t i = 0; i < options->managed_resource_count; i++)
+                ledger_mark_chips(c->ledger, options->managed_resources[i]);
+        r = store_open(loop, &store, &c->store, err);
+        if (r < 0) {
+                cluster_close(c);
+                return r;
+        }
+        *ret = c;
+        return 0;
+}
+
+void cluster_close(struct cluster *cluster)
+{
+        if (cluster == NULL)
+                return;
+        store_close(cluster->store);
+        ledger_free(cluster->ledger);
+        free(cluster);
+}
+
+static int on_timeout(sd_event_source *source, uint64_t usec, void *userdata)
+{
+        struct cluster *c = userdata;
+
+        (void) source;
+        (void) usec;
+        return sd_event_exit(c->loop, -ETIMEDOUT);
+}
+
+int cluster_load(sd_event *loop, const struct cluster_options *options, uint64_t timeout_usec,
+                 struct cluster **ret, struct err *err)
+{
+        struct cluster *c = NULL;
+        sd_event_source *timer = NULL;
+        int r = cluster_open(loop, options, &c, err);
+
+        if (r < 0)
+                return r;
+        r = sd_event_add_time_relative(loop, &timer, CLOCK_MONOTONIC, timeout_usec, 0, on_timeout, c);
+        c->waiting = true;
+        if (r >= 0 && !cluster_is_ready(c))
+                r = sd_event_loop(loop);
+        c->waiting = false;
+        sd_event_source_unref(timer);
+        if (r < 0 || !cluster_is_ready(c)) {
+                cluster_close(c);
+                return err_set(err, r < 0 ? r : -EINTR, "the store '%s' did not tell all it has in time",
+                               options->store);
+        }
+        *ret = c;
+        return 0;
+}
+
+struct ledger *cluster_ledger(struct cluster *cluster)
+{
+        return cluster->ledger;
+}
+
+struct store *cluster_store(struct cluster *cluster)
+{
+        return cluster->store;
+}
+
+const struct rules *cluster_rules(const struct cluster *cluster)
+{
+        return &cluster->options.rules;
+}
+
+bool cluster_is_ready(const struct cluster *cluster)
+{
+        return (cluster->synced & needed_kinds) == needed_kinds;
+}
+
+void cluster_refresh_ages(struct cluster *cluster)
+{
+        struct ledger *ledger = cluster->ledger;
+
+        if (!cluster->is_directory || !cluster->options.judge_age)
+                return;
+        for (uint32_t i = 0; i < ledger->node_count; i++)
+                if (ledger->nodes[i]->has_inventory)
+                        ledger->nodes[i]->seen_usec =
+                                store_inventory_mtime_usec(cluster->store, ledger->nodes[i]->name);
+}
+
+/* --- questions --- */
+
+static int find_job(struct cluster *c, struct inquiry *in)
+{
+        if (in->facts.job == NULL || in->facts.job[0] == '\0')
+                return 0;
+        in->job = ledger_hold_job(c->ledger, in->facts.namespace_, in->facts.job);
+        return in->job == NULL ? -ENOMEM : 0;
+}
+
+/* The class rule counts the whole job: the TrainingJob's chips, else what the pod says of its gang. */
+static void count_class_chips(struct inquiry *in)
+{
+        uint32_t chips = ask_chips(&in->ask);
+
+        if (in->job != NULL && in->job->training != NULL)
+                in->ask.class_chips =
+                        job_worker_chips(in->job->training) + job_server_chips(in->job->training);
+        else if (in->facts.kind_count == 0)
+                in->ask.class_chips = (uint64_t) chips * (in->ask.gang_size > 1 ? in->ask.gang_size : 1);
+}
+
+static void ask_question(struct cluster *c, struct inquiry *in, uint64_t now_usec)
+{
+        const struct ledger_pod *self = ledger_find_pod(c->ledger, in->facts.namespace_, in->facts.name);
+
+        if (self != NULL && strcmp(self->uid, in->facts.uid) != 0)
+                self = NULL;
+        in->question = (struct question){
+                .ledger = c->ledger,
+                .rules = &c->options.rules,
+                .ask = &in->ask,
+                .job = in->job,
+                .self = self,
+                .created_usec = in->facts.created_usec,
+                .now_usec = now_usec,
+        };
+        question_prepare(&in->question);
+}
+
+/* The rest of a question whose facts are known and whose job is referred to. */
+static int prepare(struct cluster *c, uint64_t now_usec, bool keep_lease, struct inquiry *in, struct err *err)
+{
+        struct gang_request request = { .kinds = in->facts.kinds,
+                                        .kind_count = in->facts.kind_count,
+                                        .keep = keep_lease };
+        int r;
+
+        in->ask = in->facts.ask;
+        ledger_chips_only(c->ledger, &in->ask);
+        count_class_chips(in);
+        ask_question(c, in, now_usec);
+        r = gang_prepare(c->ledger, &in->question, in->job, &request);
+        if (r < 0)
+                return err_set(err, r, "no memory to plan the gang");
+        in->leased = r > 0;
+        return 0;
+}
+
+int inquiry_begin(struct cluster *cluster, const json_t *pod, uint64_t now_usec, bool keep_lease,
+                  struct inquiry *ret, struct err *err)
+{
+        int r;
+
+        *ret = (struct inquiry){ 0 };
+        r = pod_decode(pod, &cluster->options.policy, &cluster->ledger->symbols, false, &ret->facts, err);
+        if (r < 0)
+                return r;
+        if (find_job(cluster, ret) < 0)
+                return err_set(err, -ENOMEM, "no memory");
+        return prepare(cluster, now_usec, keep_lease, ret, err);
+}
+
+int inquiry_begin_pod(struct cluster *cluster, const struct ledger_pod *pod, uint64_t now_usec,
+                      bool keep_lease, struct inquiry *ret, struct err *err)
+{
+        *ret = (struct inquiry){ 0 };
+        (void) text_format(ret->namespace_, sizeof(ret->namespace_), "%.*s", (int) (pod->name - pod->key) - 1,
+                           pod->key);
+        ret->facts = (struct pod_facts){
+                .namespace_ = ret->namespace_,
+                .name = pod->name,
+                .uid = pod->uid,
+                .ask = pod->ask,
+                .created_usec = pod->created_usec,
+                .kind_count = pod->kind_count,
+        };
+        if (pod->kind_count > 0)
+                memcpy(ret->facts.kinds, pod->kinds, pod->kind_count * sizeof(*pod->kinds));
+        ret->job = pod->job;
+        if (ret->job != NULL)
+                ret->job->references++;
+        return prepare(cluster, now_usec, keep_lease, ret, err);
+}
+
+void inquiry_end(struct cluster *cluster, struct inquiry *inquiry)
+{
+        if (inquiry->job != NULL)
+                ledger_release_job(cluster->ledger, inquiry->job);
+        inquiry->job = NULL;
+}
+
+bool inquiry_is_gang(const struct inquiry *inquiry)
+{
+        return inquiry->job != NULL && inquiry->ask.item_count > 0 &&
+               (inquiry->ask.gang_size > 1 || inquiry->facts.kind_count > 0);
+}

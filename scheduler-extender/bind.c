@@ -1,0 +1,185 @@
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <syslog.h>
+
+#include "core/cleanup.h"
+#include "core/score.h"
+#include "core/text.h"
+#include "scheduler-extender/state.h"
+
+/* A bind that is being written. The pod may be gone when the answer comes, so it is found again by its name.
+ */
+struct bind {
+        struct extender *extender;
+        struct http_pending *pending;
+        struct extender_bind_args args;
+        uint64_t begin_usec;
+};
+
+static void fill_reply(struct http_reply *reply, const char *error)
+{
+        reply->body = extender_bind_encode(error, &reply->body_bytes);
+        if (reply->body == NULL)
+                http_reply_error(reply, 503, "bind: no memory");
+}
+
+static void answer_later(struct bind *bind, const char *error)
+{
+        struct http_reply reply = { 0 };
+
+        fill_reply(&reply, error);
+        http_resume(bind->pending, &reply);
+        extender_end(bind->extender, VERB_BIND, bind->begin_usec, error[0] != '\0');
+        extender_bind_free(&bind->args);
+        free(bind);
+}
+
+/* Did the write certainly not happen? If that is not certain the chips stay held until the store tells. */
+static bool certainly_failed(int result)
+{
+        return result != -ETIMEDOUT && result != -ECONNRESET && result != -EPIPE && result != -EIO &&
+               result != -ECANCELED;
+}
+
+static void written(void *userdata, int result, const char *sentence)
+{
+        struct bind *bind = userdata;
+        struct extender *x = bind->extender;
+        struct ledger *ledger = cluster_ledger(x->cluster);
+        struct ledger_pod *pod = ledger_find_pod(ledger, bind->args.pod_namespace, bind->args.pod_name);
+
+        if (result == 0) {
+                x->metrics.binds++;
+                extender_log(x, LOG_INFO, "bind", "pod=%s/%s node=%s", bind->args.pod_namespace,
+                             bind->args.pod_name, bind->args.node);
+                answer_later(bind, "");
+                return;
+        }
+        x->metrics.bind_failures++;
+        if (pod != NULL && strcmp(pod->uid, bind->args.pod_uid) == 0 && certainly_failed(result))
+                ledger_forget(ledger, pod);
+        extender_log(x, LOG_WARNING, "bind-failed", "pod=%s/%s node=%s error=\"%s\"",
+                     bind->args.pod_namespace, bind->args.pod_name, bind->args.node, sentence);
+        answer_later(bind,
+                     sentence != NULL && sentence[0] != '\0' ? sentence : "the bind could not be written");
+}
+
+/* remuda.dev/groups: "GROUP=CHIPS,..." */
+static json_t *annotations_of(const struct ledger *ledger, const struct pod_part *parts, size_t part_count)
+{
+        struct text text = { 0 };
+        CLEANUP(free_p) char *groups = NULL;
+        json_t *annotations;
+
+        for (size_t i = 0; i < part_count; i++)
+                text_printf(&text, "%s%s=%u", i > 0 ? "," : "", symbol_name(&ledger->symbols, parts[i].group),
+                            parts[i].chips);
+        groups = text_take(&text, NULL);
+        annotations = json_object();
+        if (groups != NULL && part_count > 0)
+                (void) json_object_set_new(annotations, POD_ANNOTATION_GROUPS, json_string(groups));
+        return annotations;
+}
+
+static void write_bind(struct bind *bind, const struct pod_part *parts, size_t part_count)
+{
+        json_t *annotations = annotations_of(cluster_ledger(bind->extender->cluster), parts, part_count);
+        struct store_binding binding = {
+                .namespace_ = bind->args.pod_namespace,
+                .name = bind->args.pod_name,
+                .uid = bind->args.pod_uid,
+                .node = bind->args.node,
+                .annotations = annotations,
+        };
+
+        store_bind(cluster_store(bind->extender->cluster), &binding, written, bind);
+        json_decref(annotations);
+}
+
+/* The rules once more, on the ledger as it is now. Return: "" and the parts, or why not. */
+static const char *check_again(struct extender *x, const struct ledger_pod *pod,
+                               const struct ledger_node *node, struct pod_part *parts, size_t *part_count,
+                               struct err *err)
+{
+        struct inquiry inquiry;
+        enum reason reason;
+
+        *part_count = 0;
+        if (inquiry_begin_pod(x->cluster, pod, extender_now(x), true, &inquiry, err) < 0) {
+                inquiry_end(x->cluster, &inquiry);
+                return err->msg;
+        }
+        reason = rules_judge(&inquiry.question, node);
+        if (reason == REASON_NONE && inquiry.ask.item_count > 0)
+                *part_count = score_parts(&inquiry.question, node, parts);
+        inquiry_end(x->cluster, &inquiry);
+        return reason_text(reason)->message;
+}
+
+/* Return: NULL = the bind is being written; else what to answer at once ("" = done). */
+static const char *begin_bind(struct bind *bind, const struct http_request *request, struct err *err)
+{
+        struct extender *x = bind->extender;
+        struct ledger *ledger = cluster_ledger(x->cluster);
+        struct ledger_pod *pod = ledger_find_pod(ledger, bind->args.pod_namespace, bind->args.pod_name);
+        struct ledger_node *node = ledger_find_node(ledger, bind->args.node, strlen(bind->args.node));
+        struct pod_part parts[POD_PARTS_MAX];
+        const char *refusal = extender_refuses(x);
+        size_t part_count = 0;
+
+        if (refusal != NULL)
+                return refusal;
+        if (pod == NULL)
+                return "the pod is not in the store";
+        if (strcmp(pod->uid, bind->args.pod_uid) != 0)
+                return "the pod of that name has another uid";
+        if (pod->ended || pod->deleting)
+                return "the pod has ended or is being deleted";
+        if (pod->node != NULL && strcmp(pod->node->name, bind->args.node) != 0)
+                return "the pod is bound to another node";
+        if (pod->node != NULL && !pod->assumed)
+                return "";
+        if (pod->node == NULL) {
+                if (node == NULL)
+                        return reason_text(REASON_NODE_UNKNOWN)->message;
+                refusal = check_again(x, pod, node, parts, &part_count, err);
+                if (refusal[0] != '\0')
+                        return refusal;
+                if (ledger_assume(ledger, pod, node, parts, part_count) < 0)
+                        return "no memory";
+        } else {
+                part_count = pod->part_count;
+                memcpy(parts, pod->parts, sizeof(parts));
+        }
+        bind->pending = http_suspend(request);
+        write_bind(bind, parts, part_count);
+        return NULL;
+}
+
+void bind_handler(void *userdata, const struct http_request *request, struct http_reply *reply)
+{
+        struct bind *bind = calloc(1, sizeof(*bind));
+        struct extender *x = userdata;
+        struct err err = { 0 };
+        const char *answer;
+        int r;
+
+        if (bind == NULL) {
+                http_reply_error(reply, 503, "bind: no memory");
+                return;
+        }
+        bind->extender = x;
+        bind->begin_usec = extender_begin();
+        r = extender_bind_decode(request->body, request->body_bytes, &bind->args, &err);
+        if (r < 0)
+                http_reply_error(reply, 400, "bind: %s", err.msg);
+        answer = r < 0 ? "" : begin_bind(bind, request, &err);
+        if (answer == NULL)
+                return; /* written() answers, and frees */
+        if (r == 0)
+                fill_reply(reply, answer);
+        extender_end(x, VERB_BIND, bind->begin_usec, r < 0 || answer[0] != '\0');
+        extender_bind_free(&bind->args);
+        free(bind);
+}

@@ -1,0 +1,204 @@
+#include "scheduler-extender/extender.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <syslog.h>
+#include <time.h>
+
+#include "core/cleanup.h"
+#include "core/text.h"
+#include "io/loop.h"
+#include "scheduler-extender/state.h"
+
+void extender_log(struct extender *x, int priority, const char *event, const char *fmt, ...)
+{
+        CLEANUP(free_p) char *line = NULL;
+        va_list ap;
+
+        if (x->options->log == NULL)
+                return;
+        va_start(ap, fmt);
+        if (vasprintf(&line, fmt, ap) < 0)
+                line = NULL;
+        va_end(ap);
+        if (line != NULL)
+                x->options->log(x->options->log_userdata, priority, event, line);
+}
+
+uint64_t extender_now(const struct extender *x)
+{
+        struct timespec now;
+
+        (void) x;
+        (void) clock_gettime(CLOCK_REALTIME, &now);
+        return (uint64_t) now.tv_sec * 1000000 + (uint64_t) now.tv_nsec / 1000;
+}
+
+uint64_t extender_begin(void)
+{
+        struct timespec now;
+
+        (void) clock_gettime(CLOCK_MONOTONIC, &now);
+        return (uint64_t) now.tv_sec * 1000000000 + (uint64_t) now.tv_nsec;
+}
+
+void extender_end(struct extender *x, enum verb verb, uint64_t begin, bool refused)
+{
+        x->metrics.requests[verb][refused]++;
+        histogram_observe(&x->metrics.seconds[verb], (double) (extender_begin() - begin) / 1e9);
+}
+
+bool extender_is_ready(const struct extender *x)
+{
+        return cluster_is_ready(x->cluster);
+}
+
+const char *extender_address(const struct extender *x)
+{
+        return http_server_address(x->server);
+}
+
+const char *extender_refuses(struct extender *x)
+{
+        uint64_t limit = (uint64_t) x->options->cache_limit_sec * 1000000;
+
+        if (!cluster_is_ready(x->cluster))
+                return "the extender has not read the cluster's nodes and pods yet; try again";
+        if (limit > 0 && !x->options->fail_open &&
+            store_age_usec(cluster_store(x->cluster), loop_now_usec(x->loop)) > limit)
+                return "the extender has lost touch with the store for longer than --cache-limit";
+        return NULL;
+}
+
+/* --- small doors --- */
+
+static void healthz_handler(void *userdata, const struct http_request *request, struct http_reply *reply)
+{
+        (void) userdata;
+        (void) request;
+        http_reply_text(reply, 200, "text/plain", "ok\n");
+}
+
+static void readyz_handler(void *userdata, const struct http_request *request, struct http_reply *reply)
+{
+        const struct extender *x = userdata;
+
+        (void) request;
+        if (extender_is_ready(x))
+                http_reply_text(reply, 200, "text/plain", "ok\n");
+        else
+                http_reply_text(reply, 503, "text/plain", "the first complete lists are not in yet\n");
+}
+
+static const struct http_route routes[] = {
+        { .method = "POST", .path = "/scheduler/filter", .handler = filter_handler },
+        { .method = "POST", .path = "/scheduler/prioritize", .handler = prioritize_handler },
+        { .method = "POST", .path = "/scheduler/bind", .handler = bind_handler, .body_max_bytes = 65536 },
+        { .method = "GET", .path = "/healthz", .handler = healthz_handler },
+        { .method = "GET", .path = "/readyz", .handler = readyz_handler },
+        { .method = "GET", .path = "/metrics", .handler = metrics_handler },
+        { 0 },
+};
+
+/* --- life --- */
+
+static void on_trouble(void *userdata, const char *sentence)
+{
+        extender_log(userdata, LOG_WARNING, "store", "trouble=\"%s\"", sentence);
+}
+
+static void every_second(void *userdata)
+{
+        struct extender *x = userdata;
+
+        if (extender_is_ready(x) && !x->was_ready) {
+                x->was_ready = true;
+                extender_log(x, LOG_INFO, "ready", "nodes=%u pods=%u", cluster_ledger(x->cluster)->node_count,
+                             cluster_ledger(x->cluster)->pod_count);
+        }
+        cluster_refresh_ages(x->cluster);
+        x->metrics.leases_expired += gang_expire(cluster_ledger(x->cluster), extender_now(x));
+}
+
+static int open_cluster(struct extender *x, struct err *err)
+{
+        const struct settings *s = &x->settings;
+        struct cluster_options options = {
+                .store = x->options->store,
+                .kubeconfig = x->options->kubeconfig,
+                .rules = s->rules,
+                .policy = { .emergency_namespaces = (const char *const *) s->emergency_namespaces,
+                            .emergency_namespace_count = s->emergency_namespace_count,
+                            .emergency_classes = (const char *const *) s->emergency_classes,
+                            .emergency_class_count = s->emergency_class_count },
+                .managed_resources = (const char *const *) s->managed_resources,
+                .managed_resource_count = s->managed_resource_count,
+                .programs = x->options->programs != NULL ? &s->programs : NULL,
+                .judge_age = true,
+                .trouble = on_trouble,
+                .userdata = x,
+        };
+
+        return cluster_open(x->loop, &options, &x->cluster, err);
+}
+
+static int listen_http(struct extender *x, struct err *err)
+{
+        struct http_server_options options = {
+                .address = x->options->listen,
+                .loopback_only = true,
+                .tls_certificate_file = x->options->tls_cert,
+                .tls_key_file = x->options->tls_key,
+                .client_ca_file = x->options->client_ca,
+                .body_max_bytes = (size_t) x->options->body_max_mib << 20,
+                .routes = routes,
+                .userdata = x,
+        };
+
+        return http_server_new(x->loop, &options, &x->server, err);
+}
+
+int extender_new(sd_event *loop, const struct extender_options *options, struct extender **ret,
+                 struct err *err)
+{
+        struct extender *x = calloc(1, sizeof(*x));
+        int r;
+
+        if (x == NULL)
+                return err_set(err, -ENOMEM, "no memory");
+        x->loop = sd_event_ref(loop);
+        x->options = options;
+        for (size_t v = 0; v < VERB_COUNT; v++) {
+                x->metrics.seconds[v].bounds = metrics_duration_bounds;
+                x->metrics.seconds[v].bound_count = metrics_duration_bound_count;
+        }
+        r = settings_read(options, &x->settings, err);
+        if (r == 0)
+                r = open_cluster(x, err);
+        if (r == 0)
+                r = listen_http(x, err);
+        if (r == 0)
+                r = loop_every(loop, 200000, 1000000, every_second, x, &x->every_second);
+        if (r < 0) {
+                extender_free(x);
+                return r;
+        }
+        extender_log(x, LOG_INFO, "listening", "address=%s store=%s", extender_address(x), options->store);
+        *ret = x;
+        return 0;
+}
+
+void extender_free(struct extender *x)
+{
+        if (x == NULL)
+                return;
+        sd_event_source_unref(x->every_second);
+        cluster_close(x->cluster); /* answers what is being written */
+        http_server_free(x->server);
+        settings_free(&x->settings);
+        free(x->stamps);
+        sd_event_unref(x->loop);
+        free(x);
+}

@@ -1,0 +1,76 @@
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <systemd/sd-daemon.h>
+
+#include "core/exit_code.h"
+#include "core/version.h"
+#include "io/loop.h"
+#include "scheduler-extender/extender.h"
+
+extern char **environ;
+
+static void write_log(void *userdata, int priority, const char *event, const char *text)
+{
+        (void) userdata;
+        if (getenv("JOURNAL_STREAM") != NULL)
+                fprintf(stderr, "<%d>", priority);
+        fprintf(stderr, "%s %s\n", event, text);
+}
+
+static int exit_code(int error)
+{
+        switch (error) {
+        case -ENOENT:
+                return EXIT_NOT_FOUND;
+        case -EACCES:
+        case -EPERM:
+                return EXIT_NO_PERMISSION;
+        case -EINVAL:
+        case -EBADMSG:
+                return EXIT_USAGE;
+        default:
+                return EXIT_FAILED;
+        }
+}
+
+static int run(const struct extender_options *options, struct err *err)
+{
+        struct extender *extender = NULL;
+        sd_event *loop = NULL;
+        int r = loop_new(&loop, err);
+
+        if (r == 0)
+                r = extender_new(loop, options, &extender, err);
+        if (r == 0) {
+                (void) sd_notify(0, "READY=1");
+                r = loop_run(loop);
+                (void) sd_notify(0, "STOPPING=1");
+                if (r < 0)
+                        (void) err_set(err, r, "the event loop failed");
+        }
+        extender_free(extender);
+        sd_event_unref(loop);
+        return r;
+}
+
+int main(int argc, char **argv)
+{
+        struct extender_options options;
+        struct err err = { 0 };
+        size_t operands;
+        int r;
+
+        extender_options_default(&options);
+        r = options_start(&extender_program, REMUDA_VERSION, argc, argv, environ, &options, &operands, stdout,
+                          stderr);
+        if (r >= 0)
+                return r;
+        options.log = write_log;
+        r = run(&options, &err);
+        if (r < 0) {
+                fprintf(stderr, "remuda-extender: %s\n", err.msg);
+                return exit_code(r);
+        }
+        return r;
+}

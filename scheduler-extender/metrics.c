@@ -1,0 +1,106 @@
+#include "core/cleanup.h"
+#include "core/text.h"
+#include "io/loop.h"
+#include "io/process_metrics.h"
+#include "scheduler-extender/state.h"
+
+static const char *const verb_names[] = {
+        [VERB_FILTER] = "filter",   [VERB_PRIORITIZE] = "prioritize", [VERB_BIND] = "bind",
+        [VERB_EXPLAIN] = "explain", [VERB_WHATIF] = "whatif",
+};
+
+static void put_requests(const struct extender *x, struct text *page)
+{
+        metrics_family(page, "remuda_extender_requests_total", METRIC_COUNTER, "Requests answered, by verb");
+        for (size_t v = 0; v < VERB_COUNT; v++)
+                for (size_t refused = 0; refused < 2; refused++)
+                        metrics_sample_uint64(page, "remuda_extender_requests_total",
+                                              METRIC_LABELS({ "verb", verb_names[v] },
+                                                            { "result", refused ? "refused" : "answered" }),
+                                              x->metrics.requests[v][refused]);
+        metrics_family(page, "remuda_extender_request_duration_seconds", METRIC_HISTOGRAM,
+                       "Time from the request's last byte to its answer");
+        for (size_t v = 0; v < VERB_COUNT; v++)
+                metrics_histogram(page, "remuda_extender_request_duration_seconds",
+                                  METRIC_LABELS({ "verb", verb_names[v] }), &x->metrics.seconds[v]);
+}
+
+static void put_reasons(const struct extender *x, struct text *page)
+{
+        metrics_family(page, "remuda_extender_rejected_nodes_total", METRIC_COUNTER,
+                       "Nodes that filter turned down, by reason");
+        for (size_t i = REASON_NONE + 1; i < REASON_COUNT; i++)
+                metrics_sample_uint64(page, "remuda_extender_rejected_nodes_total",
+                                      METRIC_LABELS({ "reason", reason_text((enum reason) i)->word }),
+                                      x->metrics.rejected[i]);
+}
+
+/* Chips of reserved nodes that pods hold which are no emergencies. */
+static uint64_t lent_chips(const struct ledger *ledger)
+{
+        uint64_t chips = 0;
+
+        for (uint32_t i = 0; i < ledger->node_count; i++)
+                if (ledger->nodes[i]->reserved)
+                        for (const struct ledger_pod *pod = ledger->nodes[i]->pods; pod != NULL;
+                             pod = pod->next_on_node)
+                                chips += pod->ask.emergency ? 0 : ask_chips(&pod->ask);
+        return chips;
+}
+
+static void put_ledger(const struct extender *x, struct text *page)
+{
+        const struct ledger *ledger = cluster_ledger(x->cluster);
+        uint64_t total = 0, usable = 0, held = 0, leased = 0;
+
+        for (uint32_t i = 0; i < ledger->node_count; i++)
+                for (uint32_t g = 0; g < ledger->nodes[i]->group_count; g++) {
+                        const struct ledger_group *group = &ledger->nodes[i]->groups[g];
+
+                        total += group->total;
+                        usable += group->usable;
+                        held += group->held;
+                        leased += group->leased;
+                }
+        metrics_gauge(page, "remuda_extender_ready", "1 once the first complete lists are in",
+                      extender_is_ready(x));
+        metrics_gauge(page, "remuda_extender_nodes", "Nodes in the ledger", ledger->node_count);
+        metrics_gauge(page, "remuda_extender_pods", "Pods in the ledger", ledger->pod_count);
+        metrics_family(page, "remuda_extender_chips", METRIC_GAUGE, "Chips in the ledger, by state");
+        metrics_sample_uint64(page, "remuda_extender_chips", METRIC_LABELS({ "state", "total" }), total);
+        metrics_sample_uint64(page, "remuda_extender_chips", METRIC_LABELS({ "state", "usable" }), usable);
+        metrics_sample_uint64(page, "remuda_extender_chips", METRIC_LABELS({ "state", "held" }), held);
+        metrics_sample_uint64(page, "remuda_extender_chips", METRIC_LABELS({ "state", "leased" }), leased);
+        metrics_sample_uint64(page, "remuda_extender_chips", METRIC_LABELS({ "state", "lent" }),
+                              lent_chips(ledger));
+        metrics_gauge(page, "remuda_extender_leases", "Gangs that have a lease now",
+                      (double) gang_lease_count(ledger));
+        metrics_gauge(page, "remuda_extender_cache_age_seconds", "How long ago the store was last in step",
+                      (double) store_age_usec(cluster_store(x->cluster), loop_now_usec(x->loop)) / 1e6);
+}
+
+void metrics_handler(void *userdata, const struct http_request *request, struct http_reply *reply)
+{
+        struct extender *x = userdata;
+        struct text page = { 0 };
+
+        (void) request;
+        put_requests(x, &page);
+        put_reasons(x, &page);
+        put_ledger(x, &page);
+        metrics_counter(&page, "remuda_extender_binds_total", "Pods bound", x->metrics.binds);
+        metrics_counter(&page, "remuda_extender_bind_failures_total", "Binds that could not be written",
+                        x->metrics.bind_failures);
+        metrics_counter(&page, "remuda_extender_leases_made_total", "Leases made for gangs",
+                        x->metrics.leases_made);
+        metrics_counter(&page, "remuda_extender_leases_expired_total",
+                        "Leases whose end came before their gang", x->metrics.leases_expired);
+        metrics_counter(&page, "remuda_extender_evictions_total",
+                        "Borrowers of the reserve that were evicted", x->metrics.evictions);
+        metrics_counter(&page, "remuda_extender_ledger_drift_total", "Differences that the audit found",
+                        x->metrics.drift);
+        reply->content_type = METRICS_CONTENT_TYPE;
+        reply->body = text_take(&page, &reply->body_bytes);
+        if (reply->body == NULL)
+                http_reply_error(reply, 503, "no memory");
+}

@@ -1,0 +1,71 @@
+#include <stddef.h>
+
+#include "scheduler-extender/extender.h"
+
+#define AT(member) offsetof(struct extender_options, member)
+
+/* clang-format off */
+static const struct option_spec specs[] = {
+        { .name = "store", .type = OPTION_STRING, .offset = AT(store), .value = "dir:PATH|kubernetes",
+          .default_ = "kubernetes", .help = "where nodes and pods are read, and binds written" },
+        { .name = "kubeconfig", .type = OPTION_STRING, .offset = AT(kubeconfig), .value = "FILE",
+          .help = "for --store kubernetes outside a cluster" },
+        { .name = "listen", .type = OPTION_STRING, .offset = AT(listen), .value = "ADDR:PORT",
+          .default_ = "127.0.0.1:9520", .help = "HTTP; port 0 = any free one" },
+        { .name = "config", .type = OPTION_STRING, .offset = AT(config), .value = "FILE",
+          .help = "emergencyPriorityClasses, managedResources (YAML)" },
+        { .name = "tls-cert", .type = OPTION_STRING, .offset = AT(tls_cert), .value = "FILE",
+          .help = "serve HTTPS with this certificate" },
+        { .name = "tls-key", .type = OPTION_STRING, .offset = AT(tls_key), .value = "FILE",
+          .help = "its key" },
+        { .name = "client-ca", .type = OPTION_STRING, .offset = AT(client_ca), .value = "FILE",
+          .help = "clients must show a certificate of this CA" },
+        { .name = "placement", .type = OPTION_CHOICE, .offset = AT(placement),
+          .value = "packed|uniform|largest-free|fastest", .default_ = "packed",
+          .help = "where a pod names none" },
+        { .name = "overflow", .type = OPTION_STRING, .offset = AT(overflow),
+          .value = "DIRECTION[:PERCENT]", .default_ = "none",
+          .help = "none, single-to-multi, multi-to-single or both" },
+        { .name = "emergency-namespaces", .type = OPTION_STRING, .offset = AT(emergency_namespaces),
+          .value = "A,B", .help = "where the urgency label counts; '*' = all" },
+        { .name = "lend-reserve", .type = OPTION_BOOL, .offset = AT(lend_reserve),
+          .help = "lend idle reserved chips to preemptible pods" },
+        { .name = "lease-seconds", .type = OPTION_UNSIGNED, .offset = AT(lease_seconds), .value = "N",
+          .default_ = "60", .minimum = 1, .maximum = 86400, .help = "how long a gang's chips are leased" },
+        { .name = "stale-after", .type = OPTION_UNSIGNED, .offset = AT(stale_after_sec), .value = "SECONDS",
+          .default_ = "60", .maximum = 31536000, .help = "older inventories are not trusted; 0 = never" },
+        { .name = "cache-limit", .type = OPTION_UNSIGNED, .offset = AT(cache_limit_sec), .value = "SECONDS",
+          .default_ = "300", .maximum = 31536000, .help = "refuse when out of step for longer; 0 = never" },
+        { .name = "fail-open", .type = OPTION_BOOL, .offset = AT(fail_open),
+          .help = "past --cache-limit go on answering" },
+        { .name = "no-evict", .type = OPTION_BOOL, .offset = AT(no_evict),
+          .help = "never evict borrowers of the reserve" },
+        { .name = "eviction-grace", .type = OPTION_UNSIGNED, .offset = AT(eviction_grace_sec),
+          .value = "SECONDS", .default_ = "30", .maximum = 86400, .help = "that evicted borrowers get" },
+        { .name = "programs", .type = OPTION_STRING, .offset = AT(programs), .value = "FILE",
+          .help = "program table; jobs need a program per runtime" },
+        { .name = "leader-elect", .type = OPTION_BOOL, .offset = AT(leader_elect),
+          .help = "several replicas: only the leader commits" },
+        { .name = "leader-namespace", .type = OPTION_STRING, .offset = AT(leader_namespace), .value = "NS",
+          .default_ = "remuda-system", .help = "where the leader's Lease is" },
+        { .name = "identity", .type = OPTION_STRING, .offset = AT(identity), .value = "NAME",
+          .help = "this replica's name (host and process)" },
+        { .name = "body-max-mib", .type = OPTION_UNSIGNED, .offset = AT(body_max_mib), .value = "MIB",
+          .default_ = "64", .minimum = 1, .maximum = 4096, .help = "larger requests are refused (413)" },
+        { 0 },
+};
+/* clang-format on */
+
+const struct option_program extender_program = {
+        .name = "remuda-extender",
+        .summary = "Filters, scores and binds pods that ask for accelerators, for kube-scheduler.",
+        .environment_prefix = "REMUDA_EXTENDER_",
+        .after = "See remuda-extender(8) for the rules, the reasons and the endpoints.",
+        .specs = specs,
+};
+
+void extender_options_default(struct extender_options *options)
+{
+        *options = (struct extender_options){ 0 };
+        options_default(&extender_program, options);
+}

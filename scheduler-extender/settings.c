@@ -1,0 +1,155 @@
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "codec/json_field.h"
+#include "codec/yaml_json.h"
+#include "core/cleanup.h"
+#include "io/program_file.h"
+#include "scheduler-extender/state.h"
+
+#define CONFIG_MAX_BYTES ((size_t) 1 << 20)
+
+static int add_word(char **list, size_t *count, const char *word, size_t bytes)
+{
+        if (*count == EXTENDER_LIST_MAX)
+                return -E2BIG;
+        list[*count] = strndup(word, bytes);
+        if (list[*count] == NULL)
+                return -ENOMEM;
+        (*count)++;
+        return 0;
+}
+
+static int split_words(const char *text, char **list, size_t *count)
+{
+        int r = 0;
+
+        while (text != NULL && *text != '\0' && r == 0) {
+                const char *end = strchrnul(text, ',');
+
+                if (end > text)
+                        r = add_word(list, count, text, (size_t) (end - text));
+                text = *end == ',' ? end + 1 : end;
+        }
+        return r;
+}
+
+static int read_list(const struct json_field *root, const char *name, char **list, size_t *count,
+                     struct err *err)
+{
+        struct json_field array;
+        int r = json_field_array(root, name, EXTENDER_LIST_MAX, &array, err);
+
+        if (r != 0)
+                return r < 0 ? r : 0;
+        for (size_t i = 0; i < json_field_count(&array); i++) {
+                struct json_field at = json_field_at(&array, i);
+
+                if (!json_is_string(at.value))
+                        return json_field_error(&at, err, "must be a string");
+                r = add_word(list, count, json_string_value(at.value), json_string_length(at.value));
+                if (r < 0)
+                        return json_field_error(&at, err, "too many entries");
+        }
+        return 0;
+}
+
+static int load_file(const char *path, char **ret, size_t *ret_bytes, struct err *err)
+{
+        CLEANUP(fclose_p) FILE *file = fopen(path, "re");
+        CLEANUP(free_p) char *bytes = NULL;
+        size_t size = 0;
+
+        if (file == NULL)
+                return err_set(err, -errno, "--config: open '%s': %m", path);
+        bytes = malloc(CONFIG_MAX_BYTES + 1);
+        if (bytes == NULL)
+                return err_set(err, -ENOMEM, "no memory");
+        size = fread(bytes, 1, CONFIG_MAX_BYTES + 1, file);
+        if (ferror(file))
+                return err_set(err, -EIO, "--config: '%s' cannot be read", path);
+        if (size > CONFIG_MAX_BYTES)
+                return err_set(err, -E2BIG, "--config: '%s' is larger than 1 MiB", path);
+        *ret = TAKE(bytes);
+        *ret_bytes = size;
+        return 0;
+}
+
+static int read_config(const char *path, struct settings *settings, struct err *err)
+{
+        static const char *const known[] = { "emergencyPriorityClasses", "emergencyNamespaces",
+                                             "managedResources", NULL };
+        CLEANUP(free_p) char *bytes = NULL;
+        json_t *json = NULL;
+        struct json_field root;
+        size_t size = 0;
+        int r = load_file(path, &bytes, &size, err);
+
+        if (r < 0)
+                return r;
+        r = yaml_parse(bytes, size, &json, err);
+        root = json_field_root(json);
+        if (r == 0)
+                r = json_field_is_object(&root, err);
+        if (r == 0)
+                r = json_field_only(&root, known, err);
+        if (r == 0)
+                r = read_list(&root, "emergencyPriorityClasses", settings->emergency_classes,
+                              &settings->emergency_class_count, err);
+        if (r == 0)
+                r = read_list(&root, "emergencyNamespaces", settings->emergency_namespaces,
+                              &settings->emergency_namespace_count, err);
+        if (r == 0)
+                r = read_list(&root, "managedResources", settings->managed_resources,
+                              &settings->managed_resource_count, err);
+        json_decref(json);
+        return r < 0 ? err_wrap(err, -EINVAL, "--config '%s'", path) : 0;
+}
+
+static int read_rules(const struct extender_options *options, struct rules *ret, struct err *err)
+{
+        *ret = (struct rules){
+                .stale_after_usec = (uint64_t) options->stale_after_sec * 1000000,
+                .lend_reserve = options->lend_reserve,
+                .lease_usec = (uint64_t) options->lease_seconds * 1000000,
+                .placement = PLACEMENT_PACKED,
+        };
+        if (options->placement != NULL && placement_parse(options->placement, &ret->placement) < 0)
+                return err_set(err, -EINVAL, "--placement: '%s' is none", options->placement);
+        if (options->overflow != NULL &&
+            overflow_parse(options->overflow, &ret->overflow, &ret->overflow_percent) < 0)
+                return err_set(err, -EINVAL,
+                               "--overflow: must be none, single-to-multi, multi-to-single or both, with an "
+                               "optional :PERCENT in 0..100, not '%s'",
+                               options->overflow);
+        return 0;
+}
+
+int settings_read(const struct extender_options *options, struct settings *ret, struct err *err)
+{
+        int r;
+
+        *ret = (struct settings){ 0 };
+        r = read_rules(options, &ret->rules, err);
+        if (r == 0 && split_words(options->emergency_namespaces, ret->emergency_namespaces,
+                                  &ret->emergency_namespace_count) < 0)
+                r = err_set(err, -EINVAL, "--emergency-namespaces: more than %d names", EXTENDER_LIST_MAX);
+        if (r == 0 && options->config != NULL)
+                r = read_config(options->config, ret, err);
+        if (r == 0 && options->programs != NULL)
+                r = program_file_load(options->programs, &ret->programs, err);
+        return r;
+}
+
+void settings_free(struct settings *settings)
+{
+        for (size_t i = 0; i < settings->emergency_namespace_count; i++)
+                free(settings->emergency_namespaces[i]);
+        for (size_t i = 0; i < settings->emergency_class_count; i++)
+                free(settings->emergency_classes[i]);
+        for (size_t i = 0; i < settings->managed_resource_count; i++)
+                free(settings->managed_resources[i]);
+        program_table_free(&settings->programs);
+}

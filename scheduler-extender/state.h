@@ -1,0 +1,68 @@
+/* State of an extender, shared by the files of this folder and by nobody else. */
+#pragma once
+
+#include "cluster/cluster.h"
+#include "codec/extender_json.h"
+#include "codec/metrics_text.h"
+#include "io/http_server.h"
+#include "scheduler-extender/extender.h"
+
+#define EXTENDER_LIST_MAX 64
+
+enum verb { VERB_FILTER, VERB_PRIORITIZE, VERB_BIND, VERB_EXPLAIN, VERB_WHATIF, VERB_COUNT };
+
+/* What the configuration file and the comma lists of the command line say. Owns its strings. */
+struct settings {
+        char *emergency_namespaces[EXTENDER_LIST_MAX], *emergency_classes[EXTENDER_LIST_MAX];
+        char *managed_resources[EXTENDER_LIST_MAX];
+        size_t emergency_namespace_count, emergency_class_count, managed_resource_count;
+        struct program_table programs;
+        struct rules rules;
+};
+
+struct extender {
+        sd_event *loop;
+        const struct extender_options *options;
+        struct settings settings;
+        struct cluster *cluster;
+        struct http_server *server;
+        sd_event_source *every_second, *after_change;
+        bool was_ready;
+
+        /* duplicate names: stamps[node->index] == stamp means the node was named before in this request */
+        uint32_t *stamps, stamp_count, stamp;
+        uint32_t guess; /* index of the node that is likely to be named first */
+
+        struct {
+                struct histogram seconds[VERB_COUNT];
+                uint64_t requests[VERB_COUNT][2]; /* [1] = refused */
+                uint64_t rejected[REASON_COUNT];
+                uint64_t leases_made, leases_expired, binds, bind_failures, evictions, drift;
+        } metrics;
+};
+
+/* settings.c */
+int settings_read(const struct extender_options *options, struct settings *ret, struct err *err);
+void settings_free(struct settings *settings);
+
+/* extender.c */
+void extender_log(struct extender *extender, int priority, const char *event, const char *fmt, ...)
+        __attribute__((format(printf, 4, 5)));
+uint64_t extender_now(const struct extender *extender); /* CLOCK_REALTIME, microseconds */
+
+/* extender_begin() - the beginning of a verb: its start time. extender_end() - counts it. */
+uint64_t extender_begin(void);
+void extender_end(struct extender *extender, enum verb verb, uint64_t begin_usec, bool refused);
+
+/* extender_refuses() - the sentence with which filter and bind are to be refused now, or NULL. */
+const char *extender_refuses(struct extender *extender);
+
+/* resolve.c: names -> nodes of the ledger (NULL = unknown); repeated names get EXTENDER_NODE_AGAIN as
+ * verdict, all others REASON_NONE. @nodes: args->node_count entries. 0 or -ENOMEM. */
+int resolve_nodes(struct extender *extender, struct extender_args *args, struct ledger_node **nodes);
+
+void filter_handler(void *userdata, const struct http_request *request, struct http_reply *reply);
+void prioritize_handler(void *userdata, const struct http_request *request, struct http_reply *reply);
+void bind_handler(void *userdata, const struct http_request *request, struct http_reply *reply);
+void explain_handler(void *userdata, const struct http_request *request, struct http_reply *reply);
+void metrics_handler(void *userdata, const struct http_request *request, struct http_reply *reply);

@@ -1,0 +1,155 @@
+"""What the extender's integration tests share: a dir: store, a running extender, HTTP in kube-scheduler's own words."""
+import http.client, json, os, re, signal, subprocess, tempfile, shutil, time
+
+B = os.environ.get("B", "build")
+GPU = "nvidia.com/gpu"
+
+
+def inventory(name, total=8, healthy=None, cls="any", pool="regular", model="H100", resource=GPU, vendor="nvidia",
+              runtime="cuda", tflops=100, groups=None, hardware=None):
+    groups = groups or [{"name": f"{vendor}-{model.lower()}-0", "vendor": vendor, "runtime": runtime, "model": model,
+                         "resource": resource, "fabric": "none", "total": total,
+                         "healthy": total if healthy is None else healthy,
+                         "free": 0, "tflopsBf16": tflops, "memoryBytes": 80 << 30}]
+    status = {"generation": 1, "bootID": "b", "nodeClass": cls, "pool": pool, "groups": groups, "devices": []}
+    if hardware:
+        status["hardware"] = hardware
+    return {"apiVersion": "remuda.dev/v1alpha1", "kind": "NodeAccelerators", "metadata": {"name": name}, "status": status}
+
+
+def node(name, **allocatable):
+    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name},
+            "status": {"allocatable": {k.replace("__", "/").replace("_dot_", "."): str(v) for k, v in allocatable.items()}}}
+
+
+def pod(name, chips=1, node=None, labels=None, annotations=None, namespace="default", uid=None, resource=GPU, created=None,
+        **spec):
+    p = {"apiVersion": "v1", "kind": "Pod",
+         "metadata": {"name": name, "namespace": namespace, "uid": uid or "uid-" + name,
+                      "creationTimestamp": created or "2026-11-21T10:00:00Z",
+                      "labels": {"remuda.dev/" + k.replace("_", "-"): str(v) for k, v in (labels or {}).items()},
+                      "annotations": {"remuda.dev/" + k: str(v) for k, v in (annotations or {}).items()}},
+         "spec": {"containers": [{"name": "c", "resources": {"limits": {resource: str(chips)} if chips else {}}}], **spec}}
+    if node:
+        p["spec"]["nodeName"] = node
+        p["status"] = {"phase": "Running"}
+    return p
+
+
+class Rig:
+    def __init__(self, *options, objects=()):
+        self.dir = tempfile.mkdtemp(prefix="remuda-extender-")
+        self.options, self.process = options, None
+        for o in objects:
+            self.put(o)
+
+    def put(self, o, touch=None):
+        m = o["metadata"]
+        name = "%s.%s%s.json" % (m["name"], m.get("namespace", "") + "." if o["kind"] == "Pod" else "", o["kind"].lower())
+        path = os.path.join(self.dir, name)
+        with open(path + ".tmp~", "w") as f:
+            json.dump(o, f)
+        os.rename(path + ".tmp~", path)
+        if touch is not None:
+            os.utime(path, (time.time() - touch,) * 2)
+        return path
+
+    def drop(self, o):
+        m = o["metadata"]
+        os.unlink(os.path.join(self.dir, "%s.%s%s.json" % (
+            m["name"], m.get("namespace", "") + "." if o["kind"] == "Pod" else "", o["kind"].lower())))
+
+    def start(self):
+        self.log = open(os.path.join(self.dir, ".extender.log"), "w+")
+        self.process = subprocess.Popen([f"{B}/bin/remuda-extender", "--store", "dir:" + self.dir, "--listen", "127.0.0.1:0",
+                                         *self.options], stderr=self.log, stdout=self.log)
+        for _ in range(500):
+            text = open(self.log.name).read()
+            m = re.search(r"listening address=([0-9.]+):(\d+)", text)
+            if m:
+                self.port = int(m.group(2))
+                break
+            if self.process.poll() is not None:
+                raise RuntimeError("the extender ended: " + text)
+            time.sleep(0.01)
+        self.connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        self.wait(lambda: self.get("/readyz")[0] == 200)
+        return self
+
+    def wait(self, what, seconds=5):
+        end = time.time() + seconds
+        while time.time() < end:
+            try:
+                if what():
+                    return True
+            except (ConnectionError, http.client.HTTPException):
+                self.connection.close()
+            time.sleep(0.02)
+        return False
+
+    def get(self, path):
+        self.connection.request("GET", path)
+        r = self.connection.getresponse()
+        return r.status, r.read().decode()
+
+    def post(self, path, body):
+        data = body if isinstance(body, (bytes, str)) else json.dumps(body)
+        self.connection.request("POST", path, data, {"Content-Type": "application/json"})
+        r = self.connection.getresponse()
+        text = r.read().decode()
+        return r.status, (json.loads(text) if text else None)
+
+    def filter(self, p, names):
+        status, reply = self.post("/scheduler/filter", {"Pod": p, "Nodes": None, "NodeNames": names})
+        assert status == 200, (status, reply)
+        return reply
+
+    def words(self, p, names):
+        """node -> reason word, '' where it fits; also checks that the maps and the list are a partition"""
+        r = self.filter(p, names)
+        assert not r["Error"], r["Error"]
+        out = {n: "" for n in r["NodeNames"]}
+        for key in ("FailedNodes", "FailedAndUnresolvableNodes"):
+            for n, m in r[key].items():
+                assert n not in out
+                out[n] = m.split(":")[0]
+        assert sorted(out) == sorted(set(names)), (out, names)
+        return out
+
+    def scores(self, p, names):
+        status, reply = self.post("/scheduler/prioritize", {"Pod": p, "NodeNames": names})
+        assert status == 200, (status, reply)
+        return {h["Host"]: h["Score"] for h in reply}
+
+    def bind(self, p, node):
+        m = p["metadata"]
+        return self.post("/scheduler/bind", {"PodName": m["name"], "PodNamespace": m["namespace"], "PodUID": m["uid"],
+                                             "Node": node})[1]["Error"]
+
+    def kill(self):
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+    def stop(self):
+        if self.process and self.process.poll() is None:
+            self.process.terminate()
+            code = self.process.wait(10)
+            assert code == 0, (code, open(self.log.name).read()[-3000:])
+        shutil.rmtree(self.dir, ignore_errors=True)
+
+
+class Tap:
+    def __init__(self):
+        self.n = self.bad = 0
+
+    def check(self, what, good, detail=""):
+        self.n += 1
+        if not good:
+            self.bad += 1
+        print(f"{'ok' if good else 'not ok'} {self.n} - {what}")
+        if not good and detail != "":
+            print("#", detail)
+
+    def done(self):
+        print(f"1..{self.n}")
+        raise SystemExit(1 if self.bad else 0)
