@@ -1,0 +1,226 @@
+"""Turns what the demo saw into training figures and one self-contained page with SVG pictures."""
+import glob
+import html
+import json
+import os
+
+COLOURS = {"nvidia": "#4d8f00", "amd": "#c43a2b", "huawei": "#b3123a", "cpu": "#3f6fb5", "unknown": "#777777"}
+ACTIVITY = {"load": "#9aa5b1", "forward": "#3f6fb5", "backward": "#2f9e76", "exchange": "#d98e04", "update": "#8b5fbf", "wait": "#e4e7eb"}
+
+
+def lines_of(path):
+    result = []
+    for name in sorted(glob.glob(path)):
+        with open(name) as f:
+            for line in f:
+                try:
+                    value = json.loads(line)
+                except ValueError:
+                    continue
+                if isinstance(value, dict):
+                    result.append(value)
+    return result
+
+
+def step_seconds(timeline):
+    """Time that rank 0 spent in steps: loading, computing, exchanging, waiting; not evaluating."""
+    steps = {}
+    for event in timeline:
+        if event["rank"] == 0:
+            begin, end = steps.get(event["step"], (event["begin_usec"], event["end_usec"]))
+            steps[event["step"]] = (min(begin, event["begin_usec"]), max(end, event["end_usec"]))
+    return sum(end - begin for begin, end in steps.values()) / 1e6
+
+
+def training_summary(trained, epochs):
+    result = {"dataset": "Fashion-MNIST", "samples": 60000, "epochs": epochs, "global_batch": 512}
+    for shards, (summary, folder) in trained.items():
+        timeline = lines_of(os.path.join(folder, "work", "*", "timeline.*"))
+        result[shards + "_seconds"] = round(step_seconds(timeline) if timeline else summary["training_seconds"], 3)
+        result.setdefault("wall_seconds", {})[shards] = summary["seconds"]
+        result.setdefault("timelines", {})[shards] = excerpt(timeline)
+        curve = [(p["samples"], p["accuracy"]) for p in lines_of(os.path.join(folder, "work", "*", "*progress*")) if "accuracy" in p]
+        result.setdefault("curves", {})[shards] = sorted(set(curve))
+        result.setdefault("losses", {})[shards] = thin([(p["step"], p["loss"]) for p in
+                                                        lines_of(os.path.join(folder, "work", "*", "*progress*"))
+                                                        if p.get("rank") == 0 and p.get("loss") is not None and "accuracy" not in p])
+    ranks = trained["weighted"][0]["ranks"]
+    speeds = [r["speed_samples_per_s"] for r in ranks]
+    result.update(accuracy=trained["weighted"][0]["accuracy"], gain=round(result["equal_seconds"] / result["weighted_seconds"], 4),
+                  theoretical_gain=round(sum(speeds) / len(speeds) / min(speeds), 4),
+                  workers=[{"rank": r["rank"], "runtime": r["runtime"], "program": r["program"],
+                            "speed_samples_per_s": round(r["speed_samples_per_s"], 1), "speed_source": r["speed_source"],
+                            "weight": r["weight"], "samples": r["samples"]} for r in ranks])
+    return result
+
+
+def thin(points, most=150):
+    return points[:: max(1, len(points) // most)]
+
+
+def excerpt(timeline, first=20, count=6):
+    """A few steps from the middle of the first epoch are enough for a picture."""
+    return [e for e in timeline if first <= e["step"] < first + count]
+
+
+def text(x, y, words, size=12, colour="#1f2933", anchor="start", weight="normal"):
+    return '<text x="%.1f" y="%.1f" font-size="%d" fill="%s" text-anchor="%s" font-weight="%s">%s</text>' % (
+        x, y, size, colour, anchor, weight, html.escape(str(words)))
+
+
+def svg(width, height, body, label):
+    return '<svg viewBox="0 0 %d %d" role="img" aria-label="%s">%s</svg>' % (width, height, html.escape(label), "".join(body))
+
+
+def machines_picture(machines):
+    body, y = [], 0
+    for machine in machines:
+        x = 190
+        body.append(text(0, y + 20, machine["name"], 14, weight="bold"))
+        body.append(text(0, y + 37, "%s class, %s pool" % (machine["nodeClass"], machine["pool"]), 11, "#52606d"))
+        body.append(text(0, y + 52, "this machine, live" if machine["recorded"] is None else "recorded machine", 11, "#52606d"))
+        for group in machine["groups"]:
+            width = max(86, 15 * group["total"] + 14)
+            if x + width > 960:
+                x, y = 190, y + 66
+            colour = COLOURS.get(group["vendor"], COLOURS["unknown"])
+            body.append('<rect x="%d" y="%d" width="%d" height="52" rx="5" fill="%s" fill-opacity="0.09" stroke="%s"/>' % (x, y + 4, width, colour, colour))
+            label = "%s, %s" % (group["model"] or group["vendor"], group["fabric"])
+            body.append(text(x + 6, y + 18, label if len(label) * 6 < width else label[: max(8, int(width / 6.2))], 10))
+            for i in range(group["total"]):
+                body.append('<rect x="%d" y="%d" width="11" height="17" rx="2" fill="%s" fill-opacity="%s"/>' % (
+                    x + 7 + 15 * i, y + 25, colour, "1" if i < group["healthy"] else "0.25"))
+            x += width + 8
+        y += 70
+    return svg(980, y, body, "machines and their device groups")
+
+
+def timeline_picture(events, title):
+    if not events:
+        return "<p>no timeline was written</p>"
+    begin = min(e["begin_usec"] for e in events)
+    end = max(e["end_usec"] for e in events)
+    ranks = sorted({e["rank"] for e in events})
+    body = [text(0, 14, title, 13, weight="bold")]
+    scale = 850 / max(1, end - begin)
+    for k, rank in enumerate(ranks):
+        y = 26 + 34 * k
+        body.append(text(0, y + 17, "rank %d" % rank, 12))
+        body.append('<rect x="60" y="%d" width="850" height="24" fill="#f5f7fa"/>' % y)
+        for e in events:
+            if e["rank"] == rank:
+                body.append('<rect x="%.2f" y="%d" width="%.2f" height="24" fill="%s"><title>step %d, %s, %.2f ms</title></rect>' % (
+                    60 + (e["begin_usec"] - begin) * scale, y, max(0.4, (e["end_usec"] - e["begin_usec"]) * scale),
+                    ACTIVITY.get(e["what"], "#cccccc"), e["step"], e["what"], (e["end_usec"] - e["begin_usec"]) / 1e3))
+    y = 26 + 34 * len(ranks)
+    body.append(text(60, y + 14, "0 ms", 11, "#52606d"))
+    body.append(text(910, y + 14, "%.1f ms, %d steps" % ((end - begin) / 1e3, len({e["step"] for e in events})), 11, "#52606d", "end"))
+    return svg(940, y + 22, body, title)
+
+
+def curve_picture(training):
+    points = {k: v for k, v in training["curves"].items() if v}
+    if not points:
+        return "<p>no accuracy was reported while training</p>"
+    values = [a for curve in points.values() for _, a in curve]
+    low, high = min(values) - 0.01, max(values) + 0.01
+    most = max(s for curve in points.values() for s, _ in curve)
+    body = []
+    for i in range(5):
+        a = low + (high - low) * i / 4
+        y = 180 - 160 * i / 4
+        body.append('<line x1="60" y1="%.1f" x2="900" y2="%.1f" stroke="#e4e7eb"/>' % (y, y))
+        body.append(text(52, y + 4, "%.3f" % a, 11, "#52606d", "end"))
+    for (name, curve), colour in zip(sorted(points.items()), ("#d98e04", "#3f6fb5")):
+        path = [(60 + 840 * s / most, 180 - 160 * (a - low) / (high - low)) for s, a in curve]
+        body.append('<polyline fill="none" stroke="%s" stroke-width="2" points="%s"/>' % (colour, " ".join("%.1f,%.1f" % p for p in path)))
+        for (x, y), (s, a) in zip(path, curve):
+            body.append('<circle cx="%.1f" cy="%.1f" r="3.5" fill="%s"><title>%s: %.4f</title></circle>' % (x, y, colour, name, a))
+        body.append(text(path[-1][0] - 6, path[-1][1] + (18 if name == "equal" else -9), name, 12, colour, "end"))
+    body.append(text(900, 200, "samples used by rank 0", 11, "#52606d", "end"))
+    return svg(940, 208, body, "test accuracy after each epoch")
+
+
+def loss_picture(training):
+    curves = {k: v for k, v in training["losses"].items() if v}
+    if not curves:
+        return ""
+    high = max(v for c in curves.values() for _, v in c)
+    steps = max(s for c in curves.values() for s, _ in c) or 1
+    body = []
+    for i in range(5):
+        y = 180 - 160 * i / 4
+        body.append('<line x1="60" y1="%.1f" x2="900" y2="%.1f" stroke="#e4e7eb"/>' % (y, y))
+        body.append(text(52, y + 4, "%.2f" % (high * i / 4), 11, "#52606d", "end"))
+    for (name, curve), colour in zip(sorted(curves.items()), ("#d98e04", "#3f6fb5")):
+        body.append('<polyline fill="none" stroke="%s" stroke-width="1.5" stroke-opacity="0.85" points="%s"/>' % (
+            colour, " ".join("%.1f,%.1f" % (60 + 840 * s / steps, 180 - 160 * v / high) for s, v in curve)))
+    body.append(text(900, 200, "step", 11, "#52606d", "end"))
+    return svg(940, 208, body, "training loss of rank 0")
+
+
+def decisions_table(decisions):
+    rows = []
+    for d in decisions:
+        words = {}
+        for node, reason in d["rejected"].items():
+            words.setdefault(reason, []).append(node)
+        why = "".join("<li><b>%s</b>%s <span class=dim>%s</span></li>" % (
+            html.escape(reason.split(":")[0]), html.escape(":" + reason.split(":", 1)[1] if ":" in reason else ""),
+            html.escape(", ".join(sorted(nodes)))) for reason, nodes in sorted(words.items()))
+        rows.append("<tr><td><b>%s</b><br><span class=dim>%s</span></td><td>%d&nbsp;x %s%s</td><td>%s</td><td class=%s>%s</td><td><ul>%s</ul></td></tr>" % (
+            html.escape(d["pod"]), html.escape(d["what"]), d["chips"], html.escape(d["resource"]),
+            "<br><span class=dim>gang of %d</span>" % d["gang"] if d["gang"] > 1 else "", html.escape(d["urgency"]),
+            "ok" if d["chosen"] else "waits", html.escape(d["chosen"] or "waits"), why))
+    return "<table><tr><th>pod</th><th>asks for</th><th>urgency</th><th>chosen</th><th>rejected, and why</th></tr>%s</table>" % "".join(rows)
+
+
+STYLE = """
+body{font:15px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif;color:#1f2933;max-width:1040px;margin:32px auto;padding:0 20px}
+h1{font-size:27px;margin-bottom:4px}h2{margin-top:38px;border-bottom:1px solid #e4e7eb;padding-bottom:4px;font-size:20px}
+svg{width:100%;height:auto;font-family:inherit}.dim{color:#52606d;font-size:13px}table{border-collapse:collapse;width:100%;font-size:13.5px}
+td,th{border-bottom:1px solid #e4e7eb;padding:6px 8px;text-align:left;vertical-align:top}ul{margin:0;padding-left:16px}
+.ok{color:#207a4c;font-weight:600}.waits{color:#b44d12;font-weight:600}.note{background:#fff8e6;border-left:4px solid #d98e04;padding:8px 14px}
+.figures{display:flex;gap:14px;flex-wrap:wrap}.figures div{background:#f5f7fa;border-radius:8px;padding:10px 16px}.figures b{display:block;font-size:23px}
+.key span{display:inline-block;margin-right:14px}.key i{display:inline-block;width:12px;height:12px;border-radius:2px;margin-right:5px;vertical-align:-1px}
+"""
+
+
+def figure(value, words):
+    return "<div><b>%s</b><span class=dim>%s</span></div>" % (html.escape(str(value)), html.escape(words))
+
+
+def page(summary, this):
+    t, f = summary["training"], summary["fault"]
+    workers = "".join("<tr><td>%d</td><td>%s</td><td>%s</td><td>%.0f</td><td>%.4f</td><td>%d</td></tr>" % (
+        w["rank"], html.escape(w["runtime"]), html.escape(os.path.basename(w["program"])), w["speed_samples_per_s"], w["weight"], w["samples"])
+        for w in t["workers"])
+    key = "".join('<span><i style="background:%s"></i>%s</span>' % (c, n) for n, c in ACTIVITY.items())
+    return """<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content="width=device-width"><title>Remuda: the main job</title>
+<style>%s</style><h1>Remuda: the main job</h1><p class=dim>%d machines discovered, %d pods decided, one chip broken and mended, one model trained twice; %.0f s in all.</p>
+<p class=note><b>What stands in for something else.</b> Only <b>%s</b> is a live machine. The others are recorded machines: folders made from
+recordings in the form that the readers use, each with an agent of its own; discovery, grouping, health and every decision about them are real, nothing runs on
+them. The pods come from the demo in kube-scheduler's message format, not from a kube-scheduler. The training is real and ran here: <code>remuda-train-cpu</code> on
+OpenBLAS and <code>remuda-train-sunway</code>, the many-core build in its portable form (64 KB tiles on threads, not on a Sunway chip).</p>
+<h2>Machines and their groups</h2>%s
+<h2>Decisions</h2><p>Each pod went through filter, prioritize and bind of <code>remuda-extender</code> over HTTP.</p>%s
+<h2>A fault and its repair</h2><div class=figures>%s%s%s%s</div>
+<p>The PCI function of <code>%s</code> (%s) was taken out of the tree of %s. The inventory said <b>%s</b>, the metric
+<code>remuda_device_health</code> followed, and the next filter answer for eight chips said of the node: <i>%s</i>. After the function returned, the device
+had to answer well three times over three seconds (a minute by default) before the node took eight chips again.</p>
+<h2>One job on two unlike workers</h2><div class=figures>%s%s%s%s%s</div>
+<p>%d epochs of %s (%d samples), batches of %d, synchronous data parallel; gradients weighted by each worker's share. The gain that equal shares leave on
+the table is the mean speed over the smallest speed.</p>
+<table><tr><th>rank</th><th>runtime</th><th>program</th><th>samples/s (measured)</th><th>weight</th><th>samples used</th></tr>%s</table>
+<h3>Timelines</h3><p class=key>%s</p>%s%s
+<h3>Test accuracy</h3>%s<h3>Loss</h3>%s</html>
+""" % (STYLE, len(summary["machines"]), len(summary["decisions"]), summary["seconds"], html.escape(this), machines_picture(summary["machines"]),
+       decisions_table(summary["decisions"]), figure("%.0f ms" % f["detected_ms"], "until the inventory knew"),
+       figure(f["reason"], "the reason it gave"), figure("yes" if f["filtered"] else "no", "the node was filtered out"),
+       figure("%.1f s" % f["recovered_seconds"] if f["recovered"] else "no", "from fault to full recovery"),
+       html.escape(f["device"]), html.escape(f["pci"]), html.escape(f["node"]), html.escape(f["reason"]), html.escape(f["filter_said"]),
+       figure("%.2f s" % t["equal_seconds"], "equal shards"), figure("%.2f s" % t["weighted_seconds"], "weighted shards"),
+       figure("%.3f x" % t["gain"], "measured gain"), figure("%.3f x" % t["theoretical_gain"], "in theory"),
+       figure("%.2f %%" % (100 * (t["accuracy"] or 0)), "test accuracy"), t["epochs"], t["dataset"], t["samples"], t["global_batch"], workers, key,
+       timeline_picture(t["timelines"]["equal"], "equal shards: the fast worker waits"),
+       timeline_picture(t["timelines"]["weighted"], "weighted shards: both are done together"), curve_picture(t), loss_picture(t))
