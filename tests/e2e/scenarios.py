@@ -1,3 +1,97 @@
 #!/usr/bin/env python3
-import subprocess,os
-print(subprocess.run("kubectl get nodes -o wide; kubectl apply --dry-run=server -k manifests/ 2>&1 | tail -30; kubectl apply -k manifests; sleep 5; kubectl get pods -A; kubectl get na; ls /dev; iptables -L 2>&1 | head -3",shell=True,text=True,capture_output=True).stdout)
+"""The scenarios of e2e, run inside the namespaces that tests/e2e/run made. Prints TAP and `N passed, N failed`.
+
+The node shows a recorded machine: eight H100 of tests/data/machines, with device files that stand in for theirs. What
+is real: the API server, scheduler, controller manager, kubelet and containerd, and every program of ours."""
+import glob
+import importlib
+import os
+import shutil
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+from kube import CLUSTER, KUBE, api, cluster, finish, get, kubectl, scenario, wait  # noqa: E402
+
+BUILD = os.path.abspath(os.environ.get("B", "build"))
+MACHINE = os.path.join(KUBE, "machine")
+RECORDING = os.environ.get("E2E_MACHINE", "tests/data/machines/nvidia-h100-x8.machine")
+
+OVERLAY = """apiVersion: kustomize.config.k8s.io/v1beta1
+kind: Kustomization
+resources: [%(manifests)s]
+patches:
+- target: {kind: DaemonSet, name: remuda-agent}
+  patch: |
+    - {op: replace, path: /spec/template/spec/volumes/0/hostPath/path, value: %(machine)s/sys}
+    - {op: replace, path: /spec/template/spec/volumes/1/hostPath/path, value: %(machine)s/proc}
+    - {op: replace, path: /spec/template/spec/volumes/2/hostPath/path, value: %(machine)s/dev}
+- target: {kind: ConfigMap, name: remuda-agent}
+  patch: |
+    - op: replace
+      path: /data/agent.yaml
+      value: |
+        nodeClass: any
+        health: {recoveryProbes: 3, recoverySeconds: 3, probeSeconds: 1}
+"""
+
+
+def make_machine():
+    subprocess.run([os.path.join(BUILD, "bin", "remuda"), "machine", "expand", RECORDING, MACHINE], check=True)
+    for file in glob.glob(os.path.join(MACHINE, "dev", "**"), recursive=True):
+        if os.path.isdir(file):
+            continue
+        node = "/dev/" + os.path.relpath(file, os.path.join(MACHINE, "dev"))
+        os.makedirs(os.path.dirname(node), exist_ok=True)
+        if not os.path.exists(node):
+            os.mknod(node, 0o020666, os.makedev(1, 3))
+
+
+def import_images():
+    image = os.path.join(KUBE, "remuda.tar")
+    subprocess.run(["packaging/build-image", image], check=True, stdout=subprocess.DEVNULL)
+    cluster("import", image)
+    subprocess.run([CLUSTER, "image", "registry.k8s.io/kube-scheduler:v1.34.4", "/usr/local/bin/kube-scheduler",
+                    os.environ["KUBERNETES"] + ":usr/local/bin/kube-scheduler"], check=True)
+
+
+def apply_manifests():
+    overlay = os.path.join(KUBE, "overlay")
+    os.makedirs(overlay)
+    with open(os.path.join(overlay, "kustomization.yaml"), "w") as f:
+        f.write(OVERLAY % {"manifests": os.path.relpath("manifests", overlay), "machine": MACHINE})
+    kubectl("apply", "-k", overlay)
+    kubectl("wait", "--for=condition=Established", "--timeout=30s", "crd/nodeaccelerators.remuda.dev")
+    wait("the default service account", 30, lambda: get("/api/v1/namespaces/default/serviceaccounts/default"))
+
+
+def installs():
+    """the image imports, `kubectl apply -k` is accepted, the agent and the scheduler become ready"""
+    make_machine()
+    import_images()
+    apply_manifests()
+    kubectl("rollout", "status", "-n", "remuda-system", "daemonset/remuda-agent", "--timeout=90s")
+    kubectl("rollout", "status", "-n", "remuda-system", "deployment/remuda-scheduler", "--timeout=90s")
+    image = os.path.getsize(os.path.join(KUBE, "remuda.tar")) / 1048576
+    return "image %.1f MiB" % image
+
+
+def main():
+    scenario(installs)
+    here = os.path.dirname(os.path.abspath(__file__))
+    for path in sorted(glob.glob(os.path.join(here, "case_*.py"))):
+        importlib.import_module(os.path.basename(path)[:-3])
+    if os.environ.get("E2E_SHELL"):
+        subprocess.run(["bash"])
+    status = finish()
+    if status:
+        pods = kubectl("get", "pods", "-A", "-o", "wide", check=False)
+        print(pods, file=sys.stderr)
+        for name, container in (("daemonset/remuda-agent", "agent"), ("deployment/remuda-scheduler", "extender")):
+            print("--- " + name, kubectl("logs", "-n", "remuda-system", name, "-c", container, "--tail=15", check=False), sep="\n", file=sys.stderr)
+    shutil.rmtree(os.path.join(KUBE, "overlay"), ignore_errors=True)
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

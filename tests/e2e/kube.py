@@ -1,0 +1,150 @@
+"""A small client of the API server for the scenarios, and TAP."""
+import json
+import os
+import ssl
+import subprocess
+import time
+import urllib.error
+import urllib.request
+
+KUBE = os.environ["KUBE"]
+CLUSTER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "cluster")
+_context = ssl.create_default_context(cafile=os.path.join(KUBE, "pki", "ca.crt"))
+
+
+class NotFound(Exception):
+    pass
+
+
+def api(method, path, body=None, content_type="application/json"):
+    request = urllib.request.Request("https://127.0.0.1:443" + path, method=method,
+                                     data=None if body is None else json.dumps(body).encode(),
+                                     headers={"Authorization": "Bearer admin-token", "Content-Type": content_type})
+    try:
+        with urllib.request.urlopen(request, context=_context, timeout=20) as answer:
+            return json.loads(answer.read() or b"null")
+    except urllib.error.HTTPError as e:
+        text = e.read().decode(errors="replace")
+        if e.code == 404:
+            raise NotFound(path) from None
+        raise RuntimeError("%s %s: %d %s" % (method, path, e.code, text[:300])) from None
+
+
+def get(path):
+    return api("GET", path)
+
+
+def kubectl(*args, text=None, check=True):
+    done = subprocess.run(["kubectl", *args], input=text, text=True, capture_output=True)
+    if check and done.returncode != 0:
+        raise RuntimeError("kubectl %s: %s" % (" ".join(args), done.stderr.strip()[-800:]))
+    return done.stdout
+
+
+def cluster(*args):
+    subprocess.run([CLUSTER, *args], check=True, stdout=subprocess.DEVNULL)
+
+
+def wait(what, seconds, condition, interval=0.05):
+    """The first true value of condition(), or an AssertionError that names what was waited for and what was last seen."""
+    deadline, last = time.monotonic() + seconds, None
+    while time.monotonic() < deadline:
+        try:
+            value = condition()
+            if value:
+                return value
+            last = value
+        except (NotFound, RuntimeError, OSError, KeyError, IndexError) as e:
+            last = e
+        time.sleep(interval)
+    raise AssertionError("%s: not within %s s (last: %r)" % (what, seconds, last))
+
+
+def pod(name, resource=None, count=0, command=None, labels=None, annotations=None, image="localhost/busybox:1", extra=None, container=None):
+    resources = {"limits": {resource: str(count)}} if resource else {}
+    main = {"name": "main", "image": image, "imagePullPolicy": "Never", "resources": resources,
+            "command": command or ["sh", "-c", "env; trap 'exit 0' TERM; while true; do sleep 1; done"]}
+    main.update(container or {})
+    spec = {"schedulerName": "remuda", "restartPolicy": "Never", "terminationGracePeriodSeconds": 1, "containers": [main],
+            "automountServiceAccountToken": False}
+    spec.update(extra or {})
+    return {"apiVersion": "v1", "kind": "Pod", "spec": spec,
+            "metadata": {"name": name, "namespace": "default", "labels": labels or {}, "annotations": annotations or {}}}
+
+
+def create(value, collection="/api/v1/namespaces/default/pods"):
+    return api("POST", collection, value)
+
+
+def get_pod(name, namespace="default"):
+    return get("/api/v1/namespaces/%s/pods/%s" % (namespace, name))
+
+
+def phase(name):
+    return get_pod(name)["status"].get("phase")
+
+
+def delete_pod(name):
+    try:
+        api("DELETE", "/api/v1/namespaces/default/pods/" + name, {"gracePeriodSeconds": 0})
+    except NotFound:
+        return
+    wait("pod %s gone" % name, 30, lambda: gone(name))
+
+
+def gone(name):
+    try:
+        get_pod(name)
+        return False
+    except NotFound:
+        return True
+
+
+def wait_running(name, seconds=60):
+    return wait("pod %s running" % name, seconds, lambda: phase(name) == "Running")
+
+
+def log(name, namespace="default", container=None):
+    return kubectl("logs", "-n", namespace, name, *(["-c", container] if container else []))
+
+
+def pending_reason(name):
+    """Message of the pod's PodScheduled condition."""
+    for condition in get_pod(name)["status"].get("conditions", []):
+        if condition["type"] == "PodScheduled" and condition["status"] == "False":
+            return condition.get("message", "")
+    return ""
+
+
+def allocatable(resource, node="n1"):
+    return int(get("/api/v1/nodes/" + node)["status"]["allocatable"].get(resource, "-1"))
+
+
+def events_of(name):
+    items = get("/api/v1/namespaces/default/events")["items"]
+    return [e for e in items if e["involvedObject"].get("name") == name]
+
+
+_number, _failed, _skipped = 0, 0, 0
+
+
+def scenario(function):
+    """Runs one scenario: its docstring is the sentence of its TAP line."""
+    global _number, _failed
+    only = os.environ.get("E2E_ONLY")
+    if only and only not in function.__name__:
+        return
+    _number += 1
+    began = time.monotonic()
+    try:
+        note = function()
+        print("ok %d - %s (%.1f s)%s" % (_number, function.__doc__.strip(), time.monotonic() - began, "; " + note if note else ""), flush=True)
+    except Exception as e:  # one scenario's failure must not hide the others'
+        _failed += 1
+        print("not ok %d - %s (%.1f s)" % (_number, function.__doc__.strip(), time.monotonic() - began))
+        print("#", type(e).__name__, str(e)[:2000].replace("\n", "\n# "), flush=True)
+
+
+def finish():
+    print("%d passed, %d failed" % (_number - _failed, _failed))
+    return 1 if _failed or not _number else 0
