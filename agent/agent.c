@@ -10,6 +10,7 @@
 
 #include "agent/config.h"
 #include "agent/deep.h"
+#include "agent/door.h"
 #include "agent/http.h"
 #include "agent/kernel_log.h"
 #include "agent/kubelet.h"
@@ -197,6 +198,7 @@ static int scan(struct agent *a, struct inventory *inventory, struct err *err)
         if (r < 0)
                 return err_set(err, r, "no memory for the scan");
         kubelet_name_resources(a, inventory);
+        door_fill(a->door, inventory);
         return 0;
 }
 
@@ -365,6 +367,9 @@ static int start(struct agent *a, struct err *err)
         if (r < 0)
                 return r;
         restore_state(a);
+        r = door_open(a, err);
+        if (r < 0)
+                return r;
         agent_scan(a, "start");
         follow_kernel_log(a);
         r = agent_config_watch(a, err);
@@ -400,6 +405,7 @@ void agent_free(struct agent *a)
         if (a == NULL)
                 return;
         http_server_free(a->http);
+        door_free(a->door);
         kubelet_close(a);
         deep_free(a->deep);
         (void) sd_event_source_unref(a->scan_timer);

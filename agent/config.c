@@ -11,6 +11,7 @@
 
 #include "agent/agent.h"
 #include "agent/deep.h"
+#include "agent/door.h"
 #include "agent/report.h"
 #include "core/cleanup.h"
 #include "core/text.h"
@@ -94,6 +95,7 @@ static void reload(struct agent *a)
                 if (a->plugin != NULL)
                         (void) plugin_configure(a->plugin, a->plugin_config, NULL);
                 deep_configure(a->deep);
+                door_configure(a->door);
                 agent_scan(a, "reload");
         }
         (void) sd_notify(0, "READY=1");

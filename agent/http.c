@@ -8,7 +8,7 @@
 #include "core/text.h"
 #include "io/http_server.h"
 
-static void get_inventory(void *userdata, const struct http_request *request, struct http_reply *reply)
+void http_get_inventory(void *userdata, const struct http_request *request, struct http_reply *reply)
 {
         const struct agent *agent = userdata;
 
@@ -26,7 +26,7 @@ static void get_inventory(void *userdata, const struct http_request *request, st
         reply->body_bytes = agent->told_json_bytes;
 }
 
-static void get_metrics(void *userdata, const struct http_request *request, struct http_reply *reply)
+void http_get_metrics(void *userdata, const struct http_request *request, struct http_reply *reply)
 {
         struct text page = { 0 };
 
@@ -58,8 +58,8 @@ static void get_readyz(void *userdata, const struct http_request *request, struc
 }
 
 static const struct http_route routes[] = {
-        { .method = "GET", .path = "/v1/inventory", .handler = get_inventory },
-        { .method = "GET", .path = "/metrics", .handler = get_metrics },
+        { .method = "GET", .path = "/v1/inventory", .handler = http_get_inventory },
+        { .method = "GET", .path = "/metrics", .handler = http_get_metrics },
         { .method = "GET", .path = "/healthz", .handler = get_healthz },
         { .method = "GET", .path = "/readyz", .handler = get_readyz },
         { 0 },

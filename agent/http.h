@@ -2,8 +2,13 @@
 #pragma once
 
 #include "core/err.h"
+#include "io/http_server.h"
 
 struct agent;
 
 /* http_open() - listen as the options say ("none": do not). */
 int http_open(struct agent *agent, struct err *err);
+
+/* Handlers that the launch door serves too; userdata is the agent. */
+void http_get_inventory(void *userdata, const struct http_request *request, struct http_reply *reply);
+void http_get_metrics(void *userdata, const struct http_request *request, struct http_reply *reply);

@@ -100,6 +100,11 @@ static void tell(struct device_record *record, const struct health *h, struct de
         (void) text_copy(d->reason, sizeof(d->reason), h->reason);
         (void) text_copy(d->message, sizeof(d->message), h->message);
         (void) text_copy(d->rule, sizeof(d->rule), h->rule);
+        if (record->present && strcmp(h->reason, "Gone") == 0) {
+                (void) text_copy(d->reason, sizeof(d->reason), "Returned");
+                (void) text_copy(d->message, sizeof(d->message),
+                                 "it left the machine and is back; it must answer well for a while first");
+        }
         if (!record->present) { /* whatever it was before, it is not here */
                 d->health = HEALTH_UNHEALTHY;
                 d->usable = false;

@@ -129,7 +129,7 @@ static void a_device_that_leaves_is_gone_and_comes_back(void **state)
         scan(&node, "h-");
         expect(&node, "dev-1", "unhealthy", "Gone", 2, 1);
         scan(&node, "hh");
-        expect(&node, "dev-1", "unhealthy", "Gone", 2, 1); /* present, and not yet believed */
+        expect(&node, "dev-1", "unhealthy", "Returned", 2, 1); /* present, and not yet believed */
         assert_true(node.judge.recovering);
         for (int i = 0; i < 5; i++)
                 scan(&node, "hh");
