@@ -21,6 +21,7 @@
 #include "core/cleanup.h"
 #include "core/text.h"
 #include "io/loop.h"
+#include "plugin/config.h"
 #include "plugin/plugin.h"
 
 #define STATE_RETRY_USEC UINT64_C(30000000)
@@ -424,4 +425,54 @@ void agent_free(struct agent *a)
         free(a->plugin_config);
         (void) sd_event_unref(a->loop);
         free(a);
+}
+
+int agent_check_config(const struct agent_options *options, struct err *err)
+{
+        struct agent a = { .options = options, .config_fd = -1 };
+        int r = agent_config_load(&a, err);
+
+        agent_config_free(&a.config);
+        free(a.discovery);
+        free(a.plugin_config);
+        return r;
+}
+
+int agent_dry_run(const struct agent_options *options, char **ret_json, struct err *err)
+{
+        struct agent a = { .options = options, .config_fd = -1 };
+        const struct judge_callbacks nothing = { .userdata = NULL };
+        struct inventory inventory;
+        json_t *object = NULL;
+        int r = agent_config_load(&a, err);
+
+        inventory_init(&inventory);
+        inventory_init(&a.told);
+        if (r == 0)
+                r = name_node(&a, err);
+        if (r == 0)
+                r = options->machine != NULL ? tree_open_machine(options->machine, &a.tree, err)
+                                             : tree_open(options->root, &a.tree, err);
+        if (r == 0)
+                r = discover(a.tree, a.discovery, &inventory, err);
+        if (r == 0)
+                r = judge_scan(&a.judge, &a.config, &a.told, &inventory, clock_usec(CLOCK_BOOTTIME),
+                               clock_usec(CLOCK_REALTIME), &nothing);
+        if (r == 0) {
+                (void) text_copy(inventory.node, sizeof(inventory.node), a.node);
+                inventory.node_class = a.config.node_class;
+                (void) text_copy(inventory.pool, sizeof(inventory.pool), a.config.pool);
+                (void) resource_map_apply(&a.plugin_config->resources, &inventory, NULL);
+                object = inventory_encode(&inventory);
+                *ret_json = object != NULL ? json_dumps(object, JSON_INDENT(2)) : NULL;
+                json_decref(object);
+                r = *ret_json == NULL ? err_set(err, -ENOMEM, "no memory for the inventory") : 0;
+        }
+        judge_free(&a.judge);
+        inventory_free(&inventory);
+        tree_close(a.tree);
+        agent_config_free(&a.config);
+        free(a.discovery);
+        free(a.plugin_config);
+        return r;
 }

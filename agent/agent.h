@@ -82,5 +82,8 @@ void agent_scan(struct agent *agent, const char *why);
 /* agent_clear() - an operator's word about a device. 0 or -ENOENT. */
 int agent_clear(struct agent *agent, const char *id);
 
-/* agent_dry_run() - one scan, printed as JSON; nothing is written anywhere. */
-int agent_dry_run(const struct agent_options *options, struct err *err);
+/* agent_check_config() - 0, or what is wrong with --config. */
+int agent_check_config(const struct agent_options *options, struct err *err);
+
+/* agent_dry_run() - one scan as JSON text (the caller frees it); nothing is written anywhere. */
+int agent_dry_run(const struct agent_options *options, char **ret_json, struct err *err);

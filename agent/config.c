@@ -73,6 +73,8 @@ int agent_config_load(struct agent *a, struct err *err)
                 agent_config_free(&config);
                 return r;
         }
+        if (a->options->compat != NULL)
+                config.compat_dcgm = strcmp(a->options->compat, "dcgm") == 0;
         agent_config_free(&a->config);
         a->config = config;
         free(a->plugin_config);

@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
@@ -39,6 +40,27 @@ static int serve(const struct agent_options *options, struct err *err)
         return r;
 }
 
+static int run(const struct agent_options *options, struct err *err)
+{
+        char *json = NULL;
+        int r;
+
+        if (options->check_config) {
+                r = agent_check_config(options, err);
+                if (r == 0)
+                        printf("%s: nothing is wrong with it\n",
+                               options->config != NULL ? options->config : "no --config");
+                return r;
+        }
+        if (!options->dry_run)
+                return serve(options, err);
+        r = agent_dry_run(options, &json, err);
+        if (r == 0)
+                puts(json);
+        free(json);
+        return r;
+}
+
 int main(int argc, char **argv)
 {
         struct agent_options options;
@@ -48,7 +70,7 @@ int main(int argc, char **argv)
 
         if (r >= 0)
                 return r;
-        r = serve(&options, &err);
+        r = run(&options, &err);
         if (r < 0) {
                 fprintf(stderr, "remuda-agent: %s\n", err.msg);
                 return exit_code_of(r);

@@ -1,14 +1,19 @@
 #include "agent/metrics.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/agent.h"
+#include "agent/deep.h"
+#include "agent/door.h"
 #include "agent/report.h"
 #include "agent/watch.h"
 #include "codec/metrics_text.h"
 #include "core/version.h"
 #include "io/process_metrics.h"
+#include "plugin/plugin.h"
+#include "plugin/pod_resources.h"
 
 #define DEVICE_LABELS(r)                                                                                     \
         { "vendor", (r)->device.vendor }, { "device", (r)->index },                                          \
@@ -19,6 +24,7 @@
 /* What of a record the families below show, with its numbers as text. */
 struct row {
         const struct device_record *record;
+        const struct probe_sample *sample; /* NULL = none that is fresh */
         struct device device;
         char index[12], numa[12];
 };
@@ -74,11 +80,147 @@ static void device_health(struct text *page, const struct row *rows, size_t n)
 static void device_memory(struct text *page, const struct row *rows, size_t n)
 {
         metrics_family(page, "remuda_device_memory_total_bytes", METRIC_GAUGE, "Memory of a device");
+        for (size_t i = 0; i < n; i++) {
+                double bytes = (double) rows[i].device.memory_bytes;
+
+                if (rows[i].sample != NULL && isfinite(rows[i].sample->values[PROBE_MEMORY_TOTAL]))
+                        bytes = rows[i].sample->values[PROBE_MEMORY_TOTAL];
+                if (bytes > 0)
+                        metrics_sample(page, "remuda_device_memory_total_bytes",
+                                       METRIC_LABELS(DEVICE_LABELS(&rows[i]), { "type", "device" }), bytes);
+        }
+}
+
+static void sample_line(struct text *page, const struct row *row, const struct probe_field *field,
+                        double value)
+{
+        if (field->label != NULL)
+                metrics_sample(page, field->metric,
+                               METRIC_LABELS(DEVICE_LABELS(row), { field->label, field->label_value }),
+                               value);
+        else
+                metrics_sample(page, field->metric, METRIC_LABELS(DEVICE_LABELS(row)), value);
+}
+
+static void errors_from_sysfs(struct text *page, const struct row *rows, size_t n)
+{
+        for (size_t i = 0; i < n; i++) {
+                const struct device_record *r = rows[i].record;
+                const struct {
+                        const char *class;
+                        uint64_t value;
+                        bool known;
+                } classes[] = {
+                        { "kernel_log", r->kernel_errors, true },
+                        { "pcie_correctable", r->counters.aer_correctable, r->counters.known },
+                        { "pcie_nonfatal", r->counters.aer_nonfatal, r->counters.known },
+                        { "pcie_fatal", r->counters.aer_fatal, r->counters.known },
+                        { "ras_correctable", r->counters.ras_correctable, r->counters.known },
+                        { "ras_uncorrectable", r->counters.ras_uncorrectable, r->counters.known },
+                };
+
+                for (size_t c = 0; c < sizeof(classes) / sizeof(classes[0]) && r->device.pci[0] != '\0'; c++)
+                        if (classes[c].known)
+                                metrics_sample_uint64(
+                                        page, "remuda_device_errors_total",
+                                        METRIC_LABELS(DEVICE_LABELS(&rows[i]), { "class", classes[c].class }),
+                                        classes[c].value);
+        }
+}
+
+/* What the vendors' libraries say, a family at a time. */
+static void device_samples(struct text *page, const struct row *rows, size_t n)
+{
+        const char *family = "";
+
+        for (size_t f = 0; f < PROBE_VALUE_COUNT; f++) {
+                const struct probe_field *field = &probe_fields[f];
+
+                if (field->metric == NULL)
+                        continue;
+                if (strcmp(field->metric, family) != 0) {
+                        family = field->metric;
+                        metrics_family(page, family, field->type, field->help);
+                        if (strcmp(family, "remuda_device_errors_total") == 0)
+                                errors_from_sysfs(page, rows, n);
+                }
+                for (size_t i = 0; i < n; i++)
+                        if (rows[i].sample != NULL && isfinite(rows[i].sample->values[f]))
+                                sample_line(page, &rows[i], field, rows[i].sample->values[f]);
+        }
+}
+
+static void last_errors(struct text *page, const struct row *rows, size_t n)
+{
+        metrics_family(page, "remuda_device_last_error_code", METRIC_GAUGE,
+                       "Code of the last fault in the kernel log");
         for (size_t i = 0; i < n; i++)
-                if (rows[i].device.memory_bytes != 0)
-                        metrics_sample_uint64(page, "remuda_device_memory_total_bytes",
-                                              METRIC_LABELS(DEVICE_LABELS(&rows[i]), { "type", "device" }),
-                                              rows[i].device.memory_bytes);
+                if (rows[i].record->last_error_usec != 0)
+                        metrics_sample_uint64(
+                                page, "remuda_device_last_error_code",
+                                METRIC_LABELS(DEVICE_LABELS(&rows[i]),
+                                              { "code_space", rows[i].record->last_error_space }),
+                                rows[i].record->last_error_code);
+        metrics_family(page, "remuda_device_last_error_timestamp_seconds", METRIC_GAUGE,
+                       "When the last fault in the kernel log was seen, in seconds since 1970");
+        for (size_t i = 0; i < n; i++)
+                if (rows[i].record->last_error_usec != 0)
+                        metrics_sample(page, "remuda_device_last_error_timestamp_seconds",
+                                       METRIC_LABELS(DEVICE_LABELS(&rows[i])),
+                                       (double) rows[i].record->last_error_usec / 1e6);
+}
+
+/* The names that DCGM's dashboards use, for every vendor. */
+static void dcgm_families(struct text *page, const struct agent *agent, const struct row *rows, size_t n)
+{
+        for (size_t f = 0; f < PROBE_VALUE_COUNT; f++) {
+                const struct probe_field *field = &probe_fields[f];
+
+                if (field->dcgm == NULL)
+                        continue;
+                metrics_family(page, field->dcgm, METRIC_GAUGE, field->help);
+                for (size_t i = 0; i < n; i++)
+                        if (rows[i].sample != NULL && isfinite(rows[i].sample->values[f]))
+                                metrics_sample(page, field->dcgm,
+                                               METRIC_LABELS({ "gpu", rows[i].index },
+                                                             { "UUID", rows[i].device.id },
+                                                             { "device", rows[i].device.nodes[0] },
+                                                             { "modelName", rows[i].device.model },
+                                                             { "Hostname", agent->node },
+                                                             { "pci_bus_id", rows[i].device.pci }),
+                                               rows[i].sample->values[f] * field->dcgm_scale);
+        }
+        metrics_family(page, "DCGM_FI_DEV_XID_ERRORS", METRIC_GAUGE, "Code of the last fault, 0 = none");
+        for (size_t i = 0; i < n; i++)
+                if (rows[i].device.pci[0] != '\0')
+                        metrics_sample_uint64(page, "DCGM_FI_DEV_XID_ERRORS",
+                                              METRIC_LABELS({ "gpu", rows[i].index },
+                                                            { "UUID", rows[i].device.id },
+                                                            { "modelName", rows[i].device.model },
+                                                            { "Hostname", agent->node },
+                                                            { "pci_bus_id", rows[i].device.pci }),
+                                              rows[i].record->last_error_code);
+}
+
+static void device_allocated(struct text *page, const struct agent *agent, const struct row *rows, size_t n)
+{
+        const struct device_holder *holders = NULL;
+        uint64_t asked = 0;
+        size_t count;
+
+        if (agent->pods == NULL)
+                return;
+        count = pod_resources_holders(agent->pods, &holders, &asked);
+        if (asked == 0)
+                return; /* never had an answer: nothing is known */
+        metrics_family(page, "remuda_device_allocated", METRIC_GAUGE, "Whether a pod holds the device");
+        for (size_t i = 0; i < n; i++) {
+                bool held = false;
+
+                for (size_t k = 0; k < count && !held; k++)
+                        held = strcmp(holders[k].device_id, rows[i].device.id) == 0;
+                metrics_sample(page, "remuda_device_allocated", METRIC_LABELS(DEVICE_LABELS(&rows[i])), held);
+        }
 }
 
 static void groups(struct text *page, const struct inventory *told)
@@ -135,6 +277,116 @@ static void agent_families(struct text *page, struct agent *agent)
         metrics_counter(page, "remuda_agent_store_failures_total", "Writes to the store that failed",
                         report.failures_total);
         metrics_counter(page, "remuda_agent_events_total", "Events written", report.events_total);
+        metrics_counter(page, "remuda_agent_config_reloads_total",
+                        "Times that the configuration was read again", agent->reloads_total);
+        metrics_counter(page, "remuda_agent_config_reload_failures_total",
+                        "Times that a new configuration was refused", agent->reload_failures_total);
+}
+
+static void collectors(struct text *page, const struct agent *agent)
+{
+        struct deep_status s;
+
+        metrics_family(page, "remuda_collector_success", METRIC_GAUGE,
+                       "Whether the last question to a vendor's library was answered");
+        for (size_t i = 0; deep_status(agent->deep, i, &s); i++)
+                if (s.vendor != NULL && s.state != DEEP_ABSENT)
+                        metrics_sample(page, "remuda_collector_success",
+                                       METRIC_LABELS({ "collector", s.vendor }), s.state == DEEP_ANSWERS);
+        metrics_family(page, "remuda_collector_last_success_timestamp_seconds", METRIC_GAUGE,
+                       "When a vendor's library last answered, in seconds since 1970");
+        for (size_t i = 0; deep_status(agent->deep, i, &s); i++)
+                if (s.vendor != NULL && s.last_success_usec != 0)
+                        metrics_sample(page, "remuda_collector_last_success_timestamp_seconds",
+                                       METRIC_LABELS({ "collector", s.vendor }),
+                                       (double) s.last_success_usec / 1e6);
+        metrics_family(page, "remuda_agent_vendor_call_timeouts_total", METRIC_COUNTER,
+                       "Questions to a vendor's library that hung and were killed");
+        for (size_t i = 0; deep_status(agent->deep, i, &s); i++)
+                if (s.vendor != NULL)
+                        metrics_sample_uint64(page, "remuda_agent_vendor_call_timeouts_total",
+                                              METRIC_LABELS({ "vendor", s.vendor }), s.timeouts_total);
+        metrics_family(page, "remuda_agent_vendor_call_crashes_total", METRIC_COUNTER,
+                       "Times that a vendor's library crashed or spoke nonsense");
+        for (size_t i = 0; deep_status(agent->deep, i, &s); i++)
+                if (s.vendor != NULL)
+                        metrics_sample_uint64(page, "remuda_agent_vendor_call_crashes_total",
+                                              METRIC_LABELS({ "vendor", s.vendor }), s.crashes_total);
+        metrics_family(page, "remuda_agent_vendor_values_refused_total", METRIC_COUNTER,
+                       "Figures of a vendor's library that cannot be true");
+        for (size_t i = 0; deep_status(agent->deep, i, &s); i++)
+                if (s.vendor != NULL)
+                        metrics_sample_uint64(page, "remuda_agent_vendor_values_refused_total",
+                                              METRIC_LABELS({ "vendor", s.vendor }), s.refused_total);
+        metrics_family(page, "remuda_agent_vendor_call_duration_seconds", METRIC_HISTOGRAM,
+                       "How long a vendor's library took to answer");
+        for (size_t i = 0; deep_status(agent->deep, i, &s); i++)
+                if (s.vendor != NULL && s.state != DEEP_ABSENT)
+                        metrics_histogram(page, "remuda_agent_vendor_call_duration_seconds",
+                                          METRIC_LABELS({ "vendor", s.vendor }), s.duration);
+}
+
+static void latency(struct text *page, const char *name, const char *resource, const struct plugin_latency *l)
+{
+        struct histogram h = { .bounds = plugin_latency_bounds_seconds,
+                               .bound_count = PLUGIN_LATENCY_BUCKETS - 1,
+                               .sum = l->sum_seconds };
+
+        for (size_t i = 0; i < PLUGIN_LATENCY_BUCKETS; i++)
+                h.counts[i] = l->counts[i];
+        metrics_histogram(page, name, METRIC_LABELS({ "resource", resource }), &h);
+}
+
+static void kubelet(struct text *page, struct agent *agent)
+{
+        struct plugin_status s;
+
+        if (agent->plugin == NULL)
+                return;
+        plugin_status(agent->plugin, &s);
+        metrics_gauge(page, "remuda_agent_kubelet_present", "Whether the kubelet's socket is there",
+                      s.kubelet_present);
+        metrics_family(page, "remuda_agent_kubelet_registered", METRIC_GAUGE,
+                       "Whether the kubelet has accepted a resource and reads its list");
+        for (size_t i = 0; i < s.resource_count; i++)
+                metrics_sample(page, "remuda_agent_kubelet_registered",
+                               METRIC_LABELS({ "resource", s.resources[i].resource }),
+                               s.resources[i].registered && s.resources[i].streaming);
+        metrics_family(page, "remuda_agent_kubelet_registrations_total", METRIC_COUNTER,
+                       "Times that the kubelet accepted a resource");
+        for (size_t i = 0; i < s.resource_count; i++)
+                metrics_sample_uint64(page, "remuda_agent_kubelet_registrations_total",
+                                      METRIC_LABELS({ "resource", s.resources[i].resource }),
+                                      s.resources[i].registrations_total);
+        metrics_family(page, "remuda_agent_kubelet_registration_failures_total", METRIC_COUNTER,
+                       "Times that the kubelet refused or did not answer");
+        for (size_t i = 0; i < s.resource_count; i++)
+                metrics_sample_uint64(page, "remuda_agent_kubelet_registration_failures_total",
+                                      METRIC_LABELS({ "resource", s.resources[i].resource }),
+                                      s.resources[i].registration_failures_total);
+        metrics_family(page, "remuda_agent_allocations_total", METRIC_COUNTER,
+                       "Allocate calls that were answered");
+        for (size_t i = 0; i < s.resource_count; i++)
+                metrics_sample_uint64(page, "remuda_agent_allocations_total",
+                                      METRIC_LABELS({ "resource", s.resources[i].resource }),
+                                      s.resources[i].allocations_total);
+        metrics_family(page, "remuda_agent_allocate_duration_seconds", METRIC_HISTOGRAM,
+                       "How long Allocate took");
+        for (size_t i = 0; i < s.resource_count; i++)
+                latency(page, "remuda_agent_allocate_duration_seconds", s.resources[i].resource,
+                        &s.resources[i].allocate);
+}
+
+static void fill_rows(const struct agent *agent, struct row *rows, size_t n)
+{
+        for (size_t i = 0; i < n; i++) {
+                rows[i].record = agent->judge.records[i];
+                rows[i].device = rows[i].record->device;
+                rows[i].sample = rows[i].record->present ? deep_sample(agent->deep, &rows[i].device) : NULL;
+                (void) text_format(rows[i].index, sizeof(rows[i].index), "%u", rows[i].device.index);
+                if (rows[i].device.numa >= 0)
+                        (void) text_format(rows[i].numa, sizeof(rows[i].numa), "%d", rows[i].device.numa);
+        }
 }
 
 void metrics_page(struct agent *agent, struct text *page)
@@ -143,20 +395,21 @@ void metrics_page(struct agent *agent, struct text *page)
         struct row *rows = calloc(n + 1, sizeof(*rows));
 
         if (rows != NULL) {
-                for (size_t i = 0; i < n; i++) {
-                        rows[i].record = agent->judge.records[i];
-                        rows[i].device = rows[i].record->device;
-                        (void) text_format(rows[i].index, sizeof(rows[i].index), "%u", rows[i].device.index);
-                        if (rows[i].device.numa >= 0)
-                                (void) text_format(rows[i].numa, sizeof(rows[i].numa), "%d",
-                                                   rows[i].device.numa);
-                }
+                fill_rows(agent, rows, n);
                 device_info(page, rows, n);
                 device_health(page, rows, n);
                 device_memory(page, rows, n);
+                device_samples(page, rows, n);
+                last_errors(page, rows, n);
+                device_allocated(page, agent, rows, n);
+                if (agent->config.compat_dcgm)
+                        dcgm_families(page, agent, rows, n);
                 free(rows);
         }
         groups(page, &agent->told);
         agent_families(page, agent);
+        collectors(page, agent);
+        kubelet(page, agent);
+        door_metrics(agent->door, page);
         process_metrics_append(page);
 }
