@@ -20,6 +20,8 @@ extern const struct plan_command plan_commands[]; /* plan_table.c; ends with nam
 int plan_shards(int argc, char **argv);
 int plan_reshard(int argc, char **argv);
 int plan_segments(int argc, char **argv);
+int plan_model(int argc, char **argv);
+
 int plan_split(int argc, char **argv);
 int plan_devices(int argc, char **argv);
 

@@ -9,15 +9,10 @@ struct reshard_options {
         const char *output;
 };
 
-/* clang-format off: a row each */
+/* clang-format off */
 static const struct option_spec specs[] = {
-        { .name = "output",
-          .letter = 'o',
-          .type = OPTION_CHOICE,
-          .offset = offsetof(struct reshard_options, output),
-          .value = "json|table",
-          .default_ = "json",
-          .help = "how to answer" },
+        { .name = "output", .letter = 'o', .type = OPTION_CHOICE, .offset = offsetof(struct reshard_options, output),
+          .value = "json|table", .default_ = "json", .help = "how to answer" },
         { .name = NULL },
 };
 /* clang-format on */

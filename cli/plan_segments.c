@@ -14,37 +14,18 @@ struct segments_options {
         uint64_t max_segments;
 };
 
-/* clang-format off: a row each */
+/* clang-format off */
 static const struct option_spec specs[] = {
-        { .name = "output",
-          .letter = 'o',
-          .type = OPTION_CHOICE,
-          .offset = offsetof(struct segments_options, output),
-          .value = "json|table",
-          .default_ = "json",
-          .help = "how to answer" },
-        { .name = "profile",
-          .type = OPTION_STRING,
-          .offset = offsetof(struct segments_options, profile),
-          .value = "FILE",
-          .help = "the tensors of a layer profile (nodeN -- ...), with --network" },
-        { .name = "network",
-          .type = OPTION_STRING,
-          .offset = offsetof(struct segments_options, network),
-          .value = "NETWORK",
-          .help = "10gbe:RANKS, 56gib:RANKS or ALPHA_MS,BETA_MS_PER_BYTE" },
-        { .name = "speedup",
-          .type = OPTION_DOUBLE,
-          .offset = offsetof(struct segments_options, speedup),
-          .value = "S",
-          .default_ = "1",
-          .help = "the profile's times divided by S" },
-        { .name = "max-segments",
-          .type = OPTION_UINT64,
-          .offset = offsetof(struct segments_options, max_segments),
-          .value = "N",
-          .default_ = "0",
-          .help = "at most N segments; 0 = as the file says, else 8" },
+        { .name = "output", .letter = 'o', .type = OPTION_CHOICE, .offset = offsetof(struct segments_options, output),
+          .value = "json|table", .default_ = "json", .help = "how to answer" },
+        { .name = "profile", .type = OPTION_STRING, .offset = offsetof(struct segments_options, profile),
+          .value = "FILE", .help = "the tensors of a layer profile (nodeN -- ...), with --network" },
+        { .name = "network", .type = OPTION_STRING, .offset = offsetof(struct segments_options, network),
+          .value = "NETWORK", .help = "10gbe:RANKS, 56gib:RANKS or ALPHA_MS,BETA_MS_PER_BYTE" },
+        { .name = "speedup", .type = OPTION_DOUBLE, .offset = offsetof(struct segments_options, speedup),
+          .value = "S", .default_ = "1", .help = "the profile's times divided by S" },
+        { .name = "max-segments", .type = OPTION_UINT64, .offset = offsetof(struct segments_options, max_segments),
+          .value = "N", .default_ = "0", .help = "at most N segments; 0 = as the file says, else 8" },
         { .name = NULL },
 };
 /* clang-format on */

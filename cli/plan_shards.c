@@ -10,18 +10,11 @@ struct shards_options {
         bool drop_harmful;
 };
 
-/* clang-format off: a row each */
+/* clang-format off */
 static const struct option_spec specs[] = {
-        { .name = "output",
-          .letter = 'o',
-          .type = OPTION_CHOICE,
-          .offset = offsetof(struct shards_options, output),
-          .value = "json|table",
-          .default_ = "json",
-          .help = "how to answer" },
-        { .name = "drop-harmful",
-          .type = OPTION_BOOL,
-          .offset = offsetof(struct shards_options, drop_harmful),
+        { .name = "output", .letter = 'o', .type = OPTION_CHOICE, .offset = offsetof(struct shards_options, output),
+          .value = "json|table", .default_ = "json", .help = "how to answer" },
+        { .name = "drop-harmful", .type = OPTION_BOOL, .offset = offsetof(struct shards_options, drop_harmful),
           .help = "use the workers with the least step + \"communication\"" },
         { .name = NULL },
 };

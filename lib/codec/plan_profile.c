@@ -201,8 +201,8 @@ static void fit_ring(const char *name, double ranks, struct segment_level *level
         level->beta_ms_per_byte = 2 * (ranks - 1) / ranks * bytes_of / bytes_squared;
 }
 
-static int set_known_network(struct segments_request *request, const char *network, const char *colon,
-                             struct err *err)
+static int find_known(const char *network, const char *colon, struct segment_level *ret, bool *ret_estimate,
+                      struct err *err)
 {
         size_t size = (size_t) (colon - network);
         const char *name = size == 5 && memcmp(network, "10gbe", 5) == 0   ? "10gbe"
@@ -215,38 +215,45 @@ static int set_known_network(struct segments_request *request, const char *netwo
                                "--network %.60s: give 10gbe:RANKS, 56gib:RANKS (2 or more) or "
                                "ALPHA_MS,BETA_MS_PER_BYTE",
                                network);
+        *ret_estimate = false;
         for (size_t i = 0; i < ARRAY_SIZE(measured); i++)
                 if (strcmp(measured[i].name, name) == 0 && measured[i].ranks == ranks) {
-                        request->levels[0] =
-                                (struct segment_level){ measured[i].alpha_ms, measured[i].beta_ms_per_byte };
+                        *ret = (struct segment_level){ measured[i].alpha_ms, measured[i].beta_ms_per_byte };
                         return 0;
                 }
-        fit_ring(name, (double) ranks, &request->levels[0]);
-        request->estimate = true;
+        fit_ring(name, (double) ranks, ret);
+        *ret_estimate = true;
+        return 0;
+}
+
+int segment_network_find(const char *network, struct segment_level *ret, bool *ret_estimate, struct err *err)
+{
+        const char *colon = strchr(network, ':'), *comma = strchr(network, ',');
+        struct segment_level level = { 0 };
+        char alpha[64];
+
+        if (colon != NULL)
+                return find_known(network, colon, ret, ret_estimate, err);
+        if (comma == NULL || !text_format(alpha, sizeof(alpha), "%.*s", (int) (comma - network), network) ||
+            text_parse_double(alpha, &level.alpha_ms) < 0 || level.alpha_ms < 0 ||
+            text_parse_double(comma + 1, &level.beta_ms_per_byte) < 0 || level.beta_ms_per_byte < 0)
+                return err_set(
+                        err, -EINVAL,
+                        "--network %.60s: give 10gbe:RANKS, 56gib:RANKS or ALPHA_MS,BETA_MS_PER_BYTE, e.g. "
+                        "0.5,8.5e-7",
+                        network);
+        *ret = level;
+        *ret_estimate = false;
         return 0;
 }
 
 int segments_request_set_network(struct segments_request *request, const char *network, struct err *err)
 {
-        const char *colon = strchr(network, ':'), *comma = strchr(network, ',');
-        char alpha[64];
-
         free(request->levels);
         request->levels = calloc(1, sizeof(*request->levels));
         if (request->levels == NULL)
                 return err_set(err, -ENOMEM, "no memory for a network");
         request->level_count = 1;
         request->has_network = true;
-        if (colon != NULL)
-                return set_known_network(request, network, colon, err);
-        if (comma == NULL || !text_format(alpha, sizeof(alpha), "%.*s", (int) (comma - network), network) ||
-            text_parse_double(alpha, &request->levels[0].alpha_ms) < 0 || request->levels[0].alpha_ms < 0 ||
-            text_parse_double(comma + 1, &request->levels[0].beta_ms_per_byte) < 0 ||
-            request->levels[0].beta_ms_per_byte < 0)
-                return err_set(
-                        err, -EINVAL,
-                        "--network %.60s: give 10gbe:RANKS, 56gib:RANKS or ALPHA_MS,BETA_MS_PER_BYTE, e.g. "
-                        "0.5,8.5e-7",
-                        network);
-        return 0;
+        return segment_network_find(network, request->levels, &request->estimate, err);
 }

@@ -12,8 +12,10 @@
 #define COST_MAX   ((size_t) 1 << 16)
 #define LEVELS_MAX 16
 
-static const char *const request_fields[] = { "tensors", "max_segments", "alpha_ms", "beta_ms_per_byte",
-                                              "levels",  "cost",         NULL };
+static const char *const request_fields[] = {
+        "tensors", "max_segments", "alpha_ms", "beta_ms_per_byte", "levels",
+        "cost",    "name",         "comment",  "estimate",         NULL
+};
 static const char *const tensor_fields[] = { "name", "bytes", "ready_ms", NULL };
 static const char *const level_fields[] = { "alpha_ms", "beta_ms_per_byte", NULL };
 

@@ -43,6 +43,9 @@ int segments_request_read_profile(const char *bytes, size_t size_bytes, double s
 /* segments_request_set_network() - the cost from "10gbe:P", "56gib:P" or "ALPHA_MS,BETA_MS_PER_BYTE". */
 int segments_request_set_network(struct segments_request *request, const char *network, struct err *err);
 
+/* segment_network_find() - the same for any caller. *ret_estimate: worked out from other sizes. */
+int segment_network_find(const char *network, struct segment_level *ret, bool *ret_estimate, struct err *err);
+
 void segments_request_free(struct segments_request *request);
 
 int segments_request_answer(const struct segments_request *request, struct segments_plan *ret,

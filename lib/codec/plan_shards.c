@@ -10,7 +10,8 @@
 #define TABLE_MAX      ((size_t) 1 << 16)
 #define PRICED_WORKERS ((size_t) 1 << 18) /* workers x plans that are spent on saying why one is left out */
 
-static const char *const request_fields[] = { "batch", "epoch", "workers", "groups", "communication", NULL };
+static const char *const request_fields[] = { "batch", "epoch",   "workers",  "groups", "communication",
+                                              "name",  "comment", "estimate", NULL };
 static const char *const group_fields[] = { "name", "workers", NULL };
 static const char *const worker_fields[] = { "name", "speed", "alpha_ms", "beta_ms", "table",
                                              "min",  "max",   "multiple", NULL };

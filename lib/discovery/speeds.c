@@ -110,3 +110,17 @@ const struct speed *speed_find(const char *vendor, const char *model)
         }
         return best;
 }
+
+const struct speed *speed_find_model(const char *model)
+{
+        const struct speed *best = NULL;
+
+        for (size_t i = 0; i < ARRAY_SIZE(speeds); i++) {
+                size_t length = strlen(speeds[i].model);
+
+                if (strncasecmp(speeds[i].model, model, length) == 0 &&
+                    (best == NULL || length > strlen(best->model)))
+                        best = &speeds[i];
+        }
+        return best;
+}

@@ -13,3 +13,6 @@ struct speed {
 };
 
 const struct speed *speed_find(const char *vendor, const char *model); /* or NULL */
+
+/* speed_find_model() - by the model alone, whoever makes it, whatever the case; or NULL. */
+const struct speed *speed_find_model(const char *model);
