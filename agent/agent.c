@@ -11,6 +11,7 @@
 #include "agent/config.h"
 #include "agent/deep.h"
 #include "agent/door.h"
+#include "agent/extender_host.h"
 #include "agent/http.h"
 #include "agent/kernel_log.h"
 #include "agent/kubelet.h"
@@ -374,6 +375,8 @@ static int start(struct agent *a, struct err *err)
         agent_scan(a, "start");
         follow_kernel_log(a);
         r = agent_config_watch(a, err);
+        if (r == 0)
+                r = extender_host_open(a, err);
         return r < 0 ? r : http_open(a, err);
 }
 
@@ -406,6 +409,7 @@ void agent_free(struct agent *a)
         if (a == NULL)
                 return;
         http_server_free(a->http);
+        extender_host_close(a);
         door_free(a->door);
         kubelet_close(a);
         deep_free(a->deep);

@@ -62,7 +62,9 @@ struct agent {
         struct pod_resources *pods; /* NULL = who holds what is not asked */
         struct report *report;
         struct http_server *http;
-        struct door *door; /* NULL = none */
+        struct door *door;         /* NULL = none */
+        struct extender *extender; /* NULL = not served */
+        struct extender_options *extender_options;
         struct plugin_config *plugin_config;
         sd_event_source *config_signal, *config_watch;
         int config_fd; /* inotify; -1 = none */

@@ -28,6 +28,8 @@ static const struct option_spec specs[] = {
           .help = "configuration; read again when it changes" },
         { .name = "extender", .type = OPTION_STRING, .offset = AT(extender), .value = "ADDR:PORT",
           .help = "also serve the scheduler extender here" },
+        { .name = "extender-config", .type = OPTION_STRING, .offset = AT(extender_config), .value = "FILE",
+          .help = "its configuration, as of remuda-extender" },
         { .name = "state", .type = OPTION_STRING, .offset = AT(state), .value = "FILE|none",
           .help = "faults remembered (ROOT/var/lib/remuda/...)" },
         { .name = "rescan-ms", .type = OPTION_UNSIGNED, .offset = AT(rescan_ms), .value = "MS",

@@ -16,9 +16,10 @@ struct agent_options {
         const char *pod_resources; /* NULL = beside kubelet_dir; "none" = who holds what is not asked */
         const char *launch_socket; /* NULL = the default place, and going on without it */
         const char *config;
-        const char *extender; /* NULL = not served */
-        const char *programs; /* NULL = as the configuration says */
-        const char *state;    /* NULL = the default place; "none" */
+        const char *extender;        /* NULL = not served */
+        const char *extender_config; /* NULL = defaults */
+        const char *programs;        /* NULL = as the configuration says */
+        const char *state;           /* NULL = the default place; "none" */
         const char *compat;
         unsigned rescan_ms;
         bool check_config, dry_run;
