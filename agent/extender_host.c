@@ -23,7 +23,8 @@ int extender_host_open(struct agent *a, struct err *err)
         if (o->extender == NULL)
                 return 0;
         if (strcmp(o->store, "none") == 0)
-                return err_set(err, -EINVAL, "--extender needs a store to read: give --store dir:PATH or kubernetes");
+                return err_set(err, -EINVAL,
+                               "--extender needs a store to read: give --store dir:PATH or kubernetes");
         a->extender_options = calloc(1, sizeof(*a->extender_options));
         if (a->extender_options == NULL)
                 return err_set(err, -ENOMEM, "no memory for the extender");

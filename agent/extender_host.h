@@ -1,5 +1,5 @@
-/* Extender host: the scheduler extender in the agent's process (`--extender ADDR:PORT`), on the agent's store:
- * for one machine, a test bed, or a cluster too small for two programs. */
+/* Extender host: the scheduler extender in the agent's process (`--extender ADDR:PORT`), on the agent's
+ * store: for one machine, a test bed, or a cluster too small for two programs. */
 #pragma once
 
 #include "core/err.h"
