@@ -108,6 +108,11 @@ static int train(struct training *t, const char *program, struct err *err)
         t->seconds = (double) (record_now() - t->record.start_usec) / 1e6;
         if (r == 0)
                 r = finish(t, &accuracy, &loss, err);
+        if (r < 0 && t->agreed_error) {
+                if (t->world.rank == 0)
+                        say(program, err);
+                return r;
+        }
         if (r < 0) { /* others may be waiting for this rank: nobody is left hanging */
                 if (t->world.size > 1)
                         (void) fprintf(stderr, "%s: rank %d: %s\n", program, t->world.rank, err->msg);
@@ -170,8 +175,7 @@ int main(int argc, char **argv)
                 say(program, &err);
                 return EXIT_FAILED;
         }
-        (void) text_format(version, sizeof(version), "version %s protocol %d", REMUDA_VERSION,
-                           WORLD_PROTOCOL);
+        (void) text_format(version, sizeof(version), "%s/protocol-%d", REMUDA_VERSION, WORLD_PROTOCOL);
         r = world_same(&w, version, "version", &err);
         if (r == 0)
                 r = world_agree(&w, options_parse(argc, argv, &o, &err), &err);

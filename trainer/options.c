@@ -8,7 +8,7 @@
 #include "core/cleanup.h"
 #include "core/text.h"
 
-enum kind { FLAG, STRING, CHOICE, COUNT, RATIO, NUMBERS };
+enum kind { FLAG, STRING, CHOICE, COUNT, RATIO, NUMBERS, PAIRS };
 
 struct row {
         const char *name, *argument;
@@ -43,6 +43,9 @@ static const struct row rows[] = {
         { "--clock-log", "FILE", STRING, AT(clock_log), 0, 0, "servers: usec rank clock slowest_clock of every gradient" },
         { "--order", "blocks|round-robin", CHOICE, AT(order), 0, 0, "how a batch is cut: neighbours together, or dealt (default blocks)" },
         { "--neighbour-exchange", "F", RATIO, AT(exchange), 0, 1, "share of its remaining samples that a worker passes on after each step" },
+        { "--stages", "F:L,F:L,...", PAIRS, AT(stages), 0, 1 << 20, "split: first and last layer of each rank (default: equal numbers, or REMUDA_LAYERS)" },
+        { "--microbatches", "M", COUNT, AT(microbatches), 1, 1 << 20, "split: parts of a batch that follow each other through the stages (default 4)" },
+        { "--groups", "N1,N2,...", NUMBERS, AT(groups), 0, 4096, "workers of each group; only its first one speaks to the others" },
         { "--segments", "I,J,...", NUMBERS, AT(segments), 0, 1 << 20, "gradient segments: last tensor of each, in backward order from 0" },
         { "--gradient-weights", "samples|plain", CHOICE, AT(gradient_weights), 0, 0, "weigh a worker by its share (default), or all alike (wrong for unequal shares; to compare)" },
         { "--evaluate", NULL, FLAG, AT(evaluate), 0, 0, "measure the accuracy on the test data at the end" },
@@ -79,6 +82,8 @@ void options_free(struct options *o)
         free(o->shares.values);
         free(o->segments.values);
         free(o->groups.values);
+        free(o->stages.values);
+        free(o->own_layers.values);
 }
 
 static int parse_numbers(const char *s, const struct row *row, struct numbers *ret, struct err *err)
@@ -89,15 +94,20 @@ static int parse_numbers(const char *s, const struct row *row, struct numbers *r
         uint64_t value;
         int r = copy == NULL || n.values == NULL ? -ENOMEM : 0;
 
-        while (r == 0 && (word = strsep(&rest, ",")) != NULL) {
+        while (r == 0 && (word = strsep(&rest, row->kind == PAIRS && n.count % 2 == 0 ? ":" : ",")) != NULL) {
                 if (n.count == NUMBERS_MAX || text_parse_uint64(word, &value) < 0 ||
                     value > (uint64_t) row->most)
                         r = -EINVAL;
                 else
                         n.values[n.count++] = (size_t) value;
         }
+        if (r == 0 && row->kind == PAIRS && n.count % 2 != 0)
+                r = -EINVAL;
         if (r < 0) {
                 free(n.values);
+                if (row->kind == PAIRS)
+                        return err_set(err, r, "%s '%.80s': first and last numbers are wanted, e.g. 0:1,2:2",
+                                       row->name, s);
                 return err_set(err, r,
                                "%s '%.80s': numbers up to %.0f with commas between are wanted, e.g. 96,32",
                                row->name, s, row->most);
@@ -153,6 +163,7 @@ static int set_value(const struct row *row, const char *value, struct options *o
                 *(double *) field = ratio;
                 return 0;
         case NUMBERS:
+        case PAIRS:
                 return parse_numbers(value, row, field, err);
         }
         return -EINVAL;
@@ -200,6 +211,7 @@ static int from_environment(struct options *o, struct err *err)
                 struct row row;
         } variables[] = {
                 { "REMUDA_BATCH", { "REMUDA_BATCH", "B", COUNT, AT(own_batch), 0, 1 << 24, NULL } },
+                { "REMUDA_LAYERS", { "REMUDA_LAYERS", "F:L", PAIRS, AT(own_layers), 0, 1 << 20, NULL } },
                 { "REMUDA_SEGMENTS", { "REMUDA_SEGMENTS", "I,J,...", NUMBERS, AT(segments), 0, 1 << 20, NULL } },
                 { "REMUDA_PROGRESS", { "REMUDA_PROGRESS", "FD|FILE", STRING, AT(progress), 0, 0, NULL } },
         };
@@ -207,7 +219,7 @@ static int from_environment(struct options *o, struct err *err)
         for (size_t i = 0; i < ARRAY_SIZE(variables); i++) {
                 const char *value = getenv(variables[i].variable);
                 const void *field = (const char *) o + variables[i].row.offset;
-                bool given = variables[i].row.kind == NUMBERS  ? ((const struct numbers *) field)->count > 0
+                bool given = variables[i].row.kind >= NUMBERS  ? ((const struct numbers *) field)->count > 0
                              : variables[i].row.kind == STRING ? *(const char *const *) field != NULL
                                                                : o->batch > 0 || o->shares.count > 0;
                 int r;
@@ -244,6 +256,7 @@ int options_parse(int argc, char **argv, struct options *ret, struct err *err)
                              .measure_seconds = 1,
                              .slave_cores = 64,
                              .servers = 1,
+                             .microbatches = 4,
                              .staleness = 4 };
         int r = parse_arguments(argc, argv, &o, err);
 

@@ -20,9 +20,11 @@ struct options {
         const char *optimiser, *order, *gradient_weights, *gemm;
         const char *weights_out, *sample_log, *clock_log, *timeline, *progress, *checkpoint, *device;
         struct numbers shares, segments, groups;
-        size_t batch;        /* global; 0 = not given */
-        size_t own_batch;    /* REMUDA_BATCH, 0 = not set */
-        size_t load_segment; /* 0 = whole chunks */
+        struct numbers stages;     /* first, last, first, last... */
+        struct numbers own_layers; /* REMUDA_LAYERS: first, last */
+        size_t batch;              /* global; 0 = not given */
+        size_t own_batch;          /* REMUDA_BATCH, 0 = not set */
+        size_t load_segment;       /* 0 = whole chunks */
         size_t epochs, steps, seed, slave_cores, every, servers, staleness, microbatches;
         double rate; /* 0 = the model's */
         double momentum, exchange, measure_seconds;

@@ -39,12 +39,14 @@ static int use_given_shares(struct training *t, struct err *err)
         const struct options *o = t->options;
         size_t sum = 0;
 
-        if (o->shares.count != t->workers)
+        if (o->shares.count != t->workers && !strategy_find(o->strategy)->whole)
                 return err_set(err, -EINVAL,
                                "--shares has %zu numbers, the world has %zu workers: one for each is wanted",
                                o->shares.count, t->workers);
+        for (size_t i = 0; i < o->shares.count; i++)
+                sum += o->shares.values[i];
         for (size_t i = 0; i < t->workers; i++)
-                sum += t->shares[i] = o->shares.values[i];
+                t->shares[i] = strategy_find(o->strategy)->whole ? sum : o->shares.values[i];
         if (sum == 0 || (o->batch > 0 && sum != o->batch))
                 return err_set(err, -EINVAL, "--shares add up to %zu, --batch is %zu: make them equal", sum,
                                o->batch);
@@ -66,7 +68,7 @@ static int resolve(struct training *t, struct err *err)
                 return err_set(err, -EINVAL,
                                "--strategy %s with %d servers wants %d ranks or more, this world has %d",
                                o->strategy, t->first_worker, t->first_worker + 1, t->world.size);
-        t->workers = (size_t) (t->world.size - t->first_worker);
+        t->workers = s->whole ? 1 : (size_t) (t->world.size - t->first_worker);
         if (strcmp(o->strategy, "serial") == 0 && o->shares.count > 0)
                 t->workers = o->shares.count;
         t->shares = calloc(t->workers, sizeof(*t->shares));
@@ -77,7 +79,7 @@ static size_t largest_own_chunk(const struct training *t)
 {
         size_t largest = 0;
 
-        if (t->world.size > 1)
+        if (t->world.size > 1 && !strategy_find(t->options->strategy)->whole)
                 return t->world.rank < t->first_worker ? 0 : t->shares[t->world.rank - t->first_worker];
         for (size_t i = 0; i < t->workers; i++)
                 largest = t->shares[i] > largest ? t->shares[i] : largest;

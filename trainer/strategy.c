@@ -7,6 +7,7 @@
 static const struct strategy strategies[] = {
         { .name = "serial", .run = strategy_serial },
         { .name = "allreduce", .run = strategy_allreduce },
+        { .name = "split", .run = strategy_split, .whole = true },
         { .name = "ps-sync", .run = strategy_ps_sync, .served = true },
         { .name = "ps-async", .run = strategy_ps_async, .served = true },
         { .name = "ps-ssp", .run = strategy_ps_ssp, .served = true },

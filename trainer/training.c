@@ -242,6 +242,17 @@ static double compute(struct training *t, uint64_t step, const struct loaded *ch
         return loss;
 }
 
+int training_take(struct training *t, uint64_t step, size_t worker, struct loaded *ret, struct err *err)
+{
+        int r = loader_requested(t->loader, chunk_key(t, step, worker)) ? 0 : request(t, step, worker);
+
+        if (r < 0)
+                return err_set(err, r, "no memory for the sample order");
+        *ret = loader_take(t->loader);
+        prefetch_next(t, step, worker);
+        return 0;
+}
+
 int training_gradient(struct training *t, uint64_t step, size_t worker,
                       void (*ready)(void *context, const struct node *node), void *context, struct err *err)
 {
@@ -249,15 +260,10 @@ int training_gradient(struct training *t, uint64_t step, size_t worker,
         size_t epoch_step;
         struct weighted_ready weighted = { .t = t, .ready = ready, .context = context };
         struct loaded chunk;
-        int r = 0;
 
+        if (training_take(t, step, worker, &chunk, err) < 0)
+                return err->code;
         sampler_locate(t->sampler, step, &epoch, &epoch_step);
-        if (!loader_requested(t->loader, chunk_key(t, step, worker)))
-                r = request(t, step, worker);
-        if (r < 0)
-                return err_set(err, r, "no memory for the sample order");
-        chunk = loader_take(t->loader);
-        prefetch_next(t, step, worker);
         weighted.weight = weight_of(t, chunk.count, sampler_batch(t->sampler, epoch, epoch_step));
         record_samples(&t->record, epoch, step, chunk.ids, chunk.count);
         if (checkpoint_due(t, step + 1))

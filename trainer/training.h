@@ -40,6 +40,7 @@ struct training {
         uint64_t epoch_loss_samples;
         double epoch_loss; /* this rank's, since the epoch began */
         double seconds;
+        bool agreed_error; /* the strategy failed on every rank, with the same message */
 };
 
 /* shares_resolve() - collective: workers, shares and batch from the options, the environment and the world.
@@ -59,6 +60,9 @@ int training_gradient(struct training *t, uint64_t step, size_t worker,
 /* training_prefetch() - start loading that chunk; needed by nobody, training_gradient() prefetches what
  * follows. */
 void training_prefetch(struct training *t, uint64_t step, size_t worker);
+
+/* training_take() - the chunk of `worker` in this step, loading or loaded; what follows it starts loading. */
+int training_take(struct training *t, uint64_t step, size_t worker, struct loaded *ret, struct err *err);
 
 /* training_update() - apply a whole gradient to the parameters. */
 void training_update(struct training *t, const float *gradients);

@@ -75,6 +75,17 @@ int world_agree(const struct world *w, int result, struct err *err)
                            : err_set(err, told.code, "%s", told.msg);
 }
 
+/* Where the first word begins that is not the same. */
+static size_t first_difference(const char *a, const char *b)
+{
+        size_t word = 0;
+
+        for (size_t i = 0; a[i] != '\0' && a[i] == b[i]; i++)
+                if (a[i] == ' ')
+                        word = i + 1;
+        return word;
+}
+
 int world_same(const struct world *w, const char *text, const char *what, struct err *err)
 {
         char theirs[1024] = { 0 }, mine[1024] = { 0 };
@@ -87,9 +98,13 @@ int world_same(const struct world *w, const char *text, const char *what, struct
                 memcpy(theirs, mine, sizeof(theirs));
         MPI_Bcast(theirs, (int) sizeof(theirs), MPI_BYTE, 0, MPI_COMM_WORLD);
         theirs[sizeof(theirs) - 1] = '\0';
-        if (strcmp(theirs, mine) != 0)
-                result = err_set(err, -EINVAL, "its %s differs from rank 0's: here '%.180s', there '%.180s'",
-                                 what, mine, theirs);
+        if (strcmp(theirs, mine) != 0) {
+                size_t at = first_difference(theirs, mine);
+
+                result = err_set(err, -EINVAL, "its %s differs from rank 0's: here '%.*s', there '%.*s'",
+                                 what, (int) strcspn(mine + at, " "), mine + at,
+                                 (int) strcspn(theirs + at, " "), theirs + at);
+        }
         return world_agree(w, result, err);
 }
 

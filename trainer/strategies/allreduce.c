@@ -5,10 +5,12 @@
 #include <stdlib.h>
 
 #include "core/cleanup.h"
+#include "trainer/group.h"
 #include "trainer/strategy.h"
 
 struct exchange {
         struct training *t;
+        struct group group;
         size_t segment_count;
         size_t *ends; /* forward tensor index where segment i begins; it ends before ends of segment i-1 */
         size_t next;  /* segment to start next */
@@ -74,6 +76,30 @@ static int plan_segments(struct exchange *x, struct err *err)
         return 0;
 }
 
+/* Two levels: within the group, between the leaders, back into the group. */
+static int grouped_step(struct exchange *x, struct err *err)
+{
+        struct training *t = x->t;
+        size_t count = t->model.parameter_count;
+        uint64_t at;
+        int r = training_gradient(t, t->step, (size_t) t->world.rank, NULL, NULL, err);
+
+        if (r < 0)
+                return r;
+        at = record_now();
+        group_add(&x->group, t->gradients, count);
+        if (x->group.leader)
+                MPI_Allreduce(MPI_IN_PLACE, t->gradients, (int) count, MPI_FLOAT, MPI_SUM,
+                              x->group.all_leaders);
+        group_spread(&x->group, t->gradients, count);
+        at = record_done(&t->record, DOING_EXCHANGE, t->step, at);
+        backend_to_device(&t->backend, t->gradients);
+        training_update(t, t->gradients);
+        (void) record_done(&t->record, DOING_UPDATE, t->step, at);
+        r = training_finish_step(t, t->step, err);
+        return r < 0 ? r : training_checkpoint(t, t->step, err);
+}
+
 static int one_step(struct exchange *x, struct err *err)
 {
         struct training *t = x->t;
@@ -104,9 +130,14 @@ int strategy_allreduce(struct training *t, struct err *err)
 
         if (!t->world.parallel)
                 return strategy_serial(t, err);
-        r = plan_segments(&x, err);
+        r = group_open(&x.group, t, err);
+        if (r == 0)
+                r = plan_segments(&x, err);
+        r = world_agree(&t->world, r, err);
+        t->agreed_error = r < 0;
         for (; r == 0 && t->step < t->last_step; t->step++)
-                r = one_step(&x, err);
+                r = x.group.grouped ? grouped_step(&x, err) : one_step(&x, err);
+        group_close(&x.group);
         free(x.ends);
         free(x.requests);
         return r;

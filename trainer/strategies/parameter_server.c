@@ -16,6 +16,7 @@
 #include "core/cleanup.h"
 #include "core/text.h"
 #include "trainer/checkpoint.h"
+#include "trainer/group.h"
 #include "trainer/strategy.h"
 #include "trainer/vector.h"
 
@@ -62,27 +63,40 @@ static int fetch_parameters(struct training *t, MPI_Request *requests)
         return 0;
 }
 
-static int run_worker(struct training *t, struct err *err)
+/* A worker's step: in a group the members add up their gradients and the leader alone speaks to the servers.
+ */
+static int worker_step(struct training *t, const struct group *g, MPI_Request *requests, struct err *err)
+{
+        size_t count = t->model.parameter_count;
+        uint64_t at;
+        int r = training_gradient(t, t->step, (size_t) (t->world.rank - t->first_worker), NULL, NULL, err);
+
+        if (r < 0)
+                return r;
+        at = record_now();
+        group_add(g, t->gradients, count);
+        if (g->leader)
+                MPI_Waitall(exchange_with_servers(t, requests), requests, MPI_STATUSES_IGNORE);
+        group_spread(g, t->parameters, count);
+        backend_to_device(&t->backend, t->parameters);
+        (void) record_done(&t->record, DOING_EXCHANGE, t->step, at);
+        return training_finish_step(t, t->step, err);
+}
+
+static int run_worker(struct training *t, const struct group *g, struct err *err)
 {
         CLEANUP(free_p) MPI_Request *requests = calloc(2 * t->options->servers, sizeof(MPI_Request));
-        size_t worker = (size_t) (t->world.rank - t->first_worker);
         int r = requests != NULL ? 0
                                  : err_set(err, -ENOMEM, "no memory for %zu servers", t->options->servers);
 
-        if (r == 0)
+        if (r == 0 && g->leader)
                 r = fetch_parameters(t, requests);
-        for (; r == 0 && t->step < t->last_step; t->step++) {
-                uint64_t at;
-
-                r = training_gradient(t, t->step, worker, NULL, NULL, err);
-                if (r < 0)
-                        break;
-                at = record_now();
-                MPI_Waitall(exchange_with_servers(t, requests), requests, MPI_STATUSES_IGNORE);
+        if (r == 0) {
+                group_spread(g, t->parameters, t->model.parameter_count);
                 backend_to_device(&t->backend, t->parameters);
-                (void) record_done(&t->record, DOING_EXCHANGE, t->step, at);
-                r = training_finish_step(t, t->step, err);
         }
+        for (; r == 0 && t->step < t->last_step; t->step++)
+                r = worker_step(t, g, requests, err);
         return r;
 }
 
@@ -91,6 +105,8 @@ static int run_worker(struct training *t, struct err *err)
 
 struct server {
         struct training *t;
+        size_t sender_count; /* workers, or leaders of groups */
+        const int *senders;  /* their ranks; borrowed */
         size_t from;
         int count;    /* floats of the slice */
         float *inbox; /* one slice a worker */
@@ -102,23 +118,23 @@ struct server {
 
 static void expect(struct server *s, size_t worker)
 {
-        MPI_Irecv(s->inbox + worker * (size_t) s->count, s->count, MPI_FLOAT,
-                  s->t->first_worker + (int) worker, TAG_GRADIENT, MPI_COMM_WORLD, &s->requests[worker]);
+        MPI_Irecv(s->inbox + worker * (size_t) s->count, s->count, MPI_FLOAT, s->senders[worker],
+                  TAG_GRADIENT, MPI_COMM_WORLD, &s->requests[worker]);
 }
 
 static uint64_t slowest(const struct server *s)
 {
         uint64_t least = UINT64_MAX;
 
-        for (size_t i = 0; i < s->t->workers; i++)
+        for (size_t i = 0; i < s->sender_count; i++)
                 least = s->clocks[i] < least ? s->clocks[i] : least;
         return least;
 }
 
 static void send_parameters(struct server *s, size_t worker)
 {
-        MPI_Send(s->t->parameters + s->from, s->count, MPI_FLOAT, s->t->first_worker + (int) worker,
-                 TAG_PARAMETERS, MPI_COMM_WORLD);
+        MPI_Send(s->t->parameters + s->from, s->count, MPI_FLOAT, s->senders[worker], TAG_PARAMETERS,
+                 MPI_COMM_WORLD);
 }
 
 static void answer(struct server *s, size_t worker)
@@ -126,7 +142,7 @@ static void answer(struct server *s, size_t worker)
         if (s->clock_log != NULL)
                 (void) fprintf(s->clock_log, "%llu %d %llu %llu\n",
                                (unsigned long long) (record_now() - s->t->record.start_usec),
-                               s->t->first_worker + (int) worker, (unsigned long long) s->clocks[worker],
+                               s->senders[worker], (unsigned long long) s->clocks[worker],
                                (unsigned long long) slowest(s));
         s->waiting[worker] = false;
         if (s->clocks[worker] < s->t->last_step)
@@ -177,17 +193,17 @@ static int sync_step(struct server *s, struct err *err)
         float *sum = s->inbox;
         uint64_t at = record_now();
 
-        MPI_Waitall((int) t->workers, s->requests, MPI_STATUSES_IGNORE);
+        MPI_Waitall((int) s->sender_count, s->requests, MPI_STATUSES_IGNORE);
         at = record_done(&t->record, DOING_WAIT, t->step, at);
-        for (size_t i = 1; i < t->workers; i++)
+        for (size_t i = 1; i < s->sender_count; i++)
                 vector_add((size_t) s->count, s->inbox + i * (size_t) s->count, sum);
         apply(s, sum);
         (void) record_done(&t->record, DOING_UPDATE, t->step, at);
-        for (size_t i = 0; i < t->workers; i++)
+        for (size_t i = 0; i < s->sender_count; i++)
                 s->clocks[i]++;
         if (is_meeting(s, t->step + 1) && save(s, t->step + 1, err) < 0)
                 return err->code;
-        for (size_t i = 0; i < t->workers; i++)
+        for (size_t i = 0; i < s->sender_count; i++)
                 answer(s, i);
         return t->options->servers == 1 ? training_finish_step(t, t->step, err) : 0;
 }
@@ -196,7 +212,7 @@ static int run_sync(struct server *s, struct err *err)
 {
         int r = 0;
 
-        for (size_t i = 0; i < s->t->workers; i++)
+        for (size_t i = 0; i < s->sender_count; i++)
                 expect(s, i);
         for (; r == 0 && s->t->step < s->t->last_step; s->t->step++)
                 r = sync_step(s, err);
@@ -214,7 +230,7 @@ static int answer_waiting(struct server *s, uint64_t bound, struct err *err)
                 if (save(s, least, err) < 0)
                         return err->code;
         }
-        for (size_t i = 0; i < t->workers; i++) {
+        for (size_t i = 0; i < s->sender_count; i++) {
                 bool meets = is_meeting(s, s->clocks[i]) && least < s->clocks[i];
 
                 if (s->waiting[i] && s->clocks[i] - least <= bound && !meets)
@@ -226,15 +242,15 @@ static int answer_waiting(struct server *s, uint64_t bound, struct err *err)
 static int run_on_arrival(struct server *s, uint64_t bound, struct err *err)
 {
         struct training *t = s->t;
-        uint64_t left = (t->last_step - t->step) * t->workers;
+        uint64_t left = (t->last_step - t->step) * s->sender_count;
         int r = 0;
 
-        for (size_t i = 0; i < t->workers; i++)
+        for (size_t i = 0; i < s->sender_count; i++)
                 expect(s, i);
         for (; r == 0 && left > 0; left--) {
                 int worker;
 
-                MPI_Waitany((int) t->workers, s->requests, &worker, MPI_STATUS_IGNORE);
+                MPI_Waitany((int) s->sender_count, s->requests, &worker, MPI_STATUS_IGNORE);
                 apply(s, s->inbox + (size_t) worker * (size_t) s->count);
                 s->clocks[worker]++;
                 s->waiting[worker] = true;
@@ -247,7 +263,7 @@ static int run_on_arrival(struct server *s, uint64_t bound, struct err *err)
 static int open_server(struct server *s, struct err *err)
 {
         const char *log = s->t->options->clock_log;
-        size_t workers = s->t->workers;
+        size_t workers = s->sender_count;
         char path[4096];
 
         s->inbox =
@@ -284,14 +300,16 @@ static int close_server(struct server *s, struct err *err)
         return r;
 }
 
-static int run_server(struct training *t, bool sync, uint64_t bound, struct err *err)
+static int run_server(struct training *t, const struct group *g, bool sync, uint64_t bound, struct err *err)
 {
         struct server s = { .t = t,
+                            .sender_count = g->count,
+                            .senders = g->leaders,
                             .from = slice_begin(t, (size_t) t->world.rank),
                             .count = slice_count(t, (size_t) t->world.rank) };
         int r = open_server(&s, err), closed;
 
-        for (size_t i = 0; r == 0 && i < t->workers; i++)
+        for (size_t i = 0; r == 0 && i < s.sender_count; i++)
                 send_parameters(&s, i);
         if (r == 0)
                 r = sync ? run_sync(&s, err) : run_on_arrival(&s, bound, err);
@@ -305,11 +323,20 @@ static int run_server(struct training *t, bool sync, uint64_t bound, struct err 
 
 static int run(struct training *t, bool sync, uint64_t bound, struct err *err)
 {
+        struct group g;
+        int r;
+
         if (!t->world.parallel)
                 return err_set(err, -EINVAL,
                                "--strategy %s wants %zu servers and a worker or more, started by mpirun",
                                t->options->strategy, t->options->servers);
-        return t->world.rank < t->first_worker ? run_server(t, sync, bound, err) : run_worker(t, err);
+        r = world_agree(&t->world, group_open(&g, t, err), err);
+        t->agreed_error = r < 0;
+        if (r == 0)
+                r = t->world.rank < t->first_worker ? run_server(t, &g, sync, bound, err)
+                                                    : run_worker(t, &g, err);
+        group_close(&g);
+        return r;
 }
 
 int strategy_ps_sync(struct training *t, struct err *err)
