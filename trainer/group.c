@@ -24,7 +24,8 @@ static int check(const struct training *t, struct err *err)
                 sum += counts->values[i];
         }
         if (counts->count > 0 && sum != t->workers)
-                return err_set(err, -EINVAL, "--groups add up to %zu, the world has %zu workers: make them equal", sum,
+                return err_set(err, -EINVAL,
+                               "--groups add up to %zu, the world has %zu workers: make them equal", sum,
                                t->workers);
         return 0;
 }
@@ -35,10 +36,10 @@ int group_open(struct group *g, const struct training *t, struct err *err)
         int worker = t->world.rank - t->first_worker, mine = MPI_UNDEFINED;
         int r = check(t, err);
 
-        *g = (struct group) { .grouped = counts->count > 0,
-                              .count = counts->count > 0 ? counts->count : t->workers,
-                              .members = MPI_COMM_NULL,
-                              .all_leaders = MPI_COMM_NULL };
+        *g = (struct group){ .grouped = counts->count > 0,
+                             .count = counts->count > 0 ? counts->count : t->workers,
+                             .members = MPI_COMM_NULL,
+                             .all_leaders = MPI_COMM_NULL };
         if (r < 0) /* the same on every rank */
                 return r;
         g->leaders = calloc(g->count, sizeof(*g->leaders));

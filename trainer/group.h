@@ -1,7 +1,9 @@
-/* Group: the second level of an exchange (--groups n1,n2,...). Workers are cut into groups in rank order; the members
- * of a group add their gradients among themselves, and only the leader, its first rank, speaks to the others.
+/* Group: the second level of an exchange (--groups n1,n2,...). Workers are cut into groups in rank order; the
+ * members of a group add their gradients among themselves, and only the leader, its first rank, speaks to the
+ * others.
  *
- * Without --groups every worker is the leader of a group of its own. Collective calls over all ranks: open, close. */
+ * Without --groups every worker is the leader of a group of its own. Collective calls over all ranks: open,
+ * close. */
 #pragma once
 
 #include <mpi.h>
@@ -10,11 +12,11 @@
 #include "trainer/training.h"
 
 struct group {
-        bool grouped;       /* groups were asked for */
-        bool leader;        /* this rank is one */
-        size_t count;       /* of groups */
-        int *leaders;       /* world rank of each group's leader */
-        MPI_Comm members;   /* of this rank's group; MPI_COMM_NULL on servers and without groups */
+        bool grouped;         /* groups were asked for */
+        bool leader;          /* this rank is one */
+        size_t count;         /* of groups */
+        int *leaders;         /* world rank of each group's leader */
+        MPI_Comm members;     /* of this rank's group; MPI_COMM_NULL on servers and without groups */
         MPI_Comm all_leaders; /* MPI_COMM_NULL on others */
 };
 

@@ -1,6 +1,7 @@
-/* The layers of the model are split over the ranks: stage i on rank i. A batch goes through as microbatches, one
- * forward, one backward in turn (1F1B, Narayanan et al. 2019), so that all stages work at once; parameters change
- * once a batch, therefore the result is that of one process. Stage 0 loads the samples, the last one the labels. */
+/* The layers of the model are split over the ranks: stage i on rank i. A batch goes through as microbatches,
+ * one forward, one backward in turn (1F1B, Narayanan et al. 2019), so that all stages work at once;
+ * parameters change once a batch, therefore the result is that of one process. Stage 0 loads the samples, the
+ * last one the labels. */
 #include <errno.h>
 #include <mpi.h>
 #include <stdlib.h>
@@ -66,8 +67,8 @@ static void forward(struct pipeline *p, size_t m)
         t->epoch_loss += network_forward(s->network, t->parameters, count);
         (void) record_done(&t->record, DOING_FORWARD, t->step, at);
         if (!is_last(p))
-                MPI_Isend(network_output(s->network), (int) (count * p->out_size), MPI_FLOAT, (int) p->stage + 1,
-                          TAG_ACTIVATION, MPI_COMM_WORLD, &s->output_sent);
+                MPI_Isend(network_output(s->network), (int) (count * p->out_size), MPI_FLOAT,
+                          (int) p->stage + 1, TAG_ACTIVATION, MPI_COMM_WORLD, &s->output_sent);
 }
 
 static void backward(struct pipeline *p, size_t m)
@@ -78,15 +79,15 @@ static void backward(struct pipeline *p, size_t m)
         uint64_t at = record_now();
 
         if (!is_last(p))
-                MPI_Recv(network_output_gradient(s->network), (int) (count * p->out_size), MPI_FLOAT, (int) p->stage + 1,
-                         TAG_GRADIENT, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+                MPI_Recv(network_output_gradient(s->network), (int) (count * p->out_size), MPI_FLOAT,
+                         (int) p->stage + 1, TAG_GRADIENT, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         MPI_Wait(&s->gradient_sent, MPI_STATUS_IGNORE);
         at = record_done(&t->record, DOING_EXCHANGE, t->step, at);
         network_backward(s->network, t->parameters, t->gradients, count, 1.0F / (float) p->batch, NULL, NULL);
         (void) record_done(&t->record, DOING_BACKWARD, t->step, at);
         if (p->stage > 0)
-                MPI_Isend(network_input_gradient(s->network), (int) (count * p->in_size), MPI_FLOAT, (int) p->stage - 1,
-                          TAG_GRADIENT, MPI_COMM_WORLD, &s->gradient_sent);
+                MPI_Isend(network_input_gradient(s->network), (int) (count * p->in_size), MPI_FLOAT,
+                          (int) p->stage - 1, TAG_GRADIENT, MPI_COMM_WORLD, &s->gradient_sent);
 }
 
 /* The samples (first stage) and labels (last stage) of this step. */
@@ -103,7 +104,7 @@ static int open_step(struct pipeline *p, struct err *err)
                 t->epoch_loss = 0;
                 t->epoch_loss_samples = 0;
         }
-        p->chunk = (struct loaded) { 0 };
+        p->chunk = (struct loaded){ 0 };
         if (p->stage > 0 && !is_last(p))
                 return 0;
         if (training_take(t, t->step, 0, &p->chunk, err) < 0)
@@ -121,13 +122,13 @@ static void gather(struct pipeline *p, float *whole)
         if (whole == NULL)
                 return;
         if (p->stage > 0) {
-                MPI_Send(whole + p->begin[p->stage], (int) (p->begin[p->stage + 1] - p->begin[p->stage]), MPI_FLOAT, 0,
-                         TAG_GATHER, MPI_COMM_WORLD);
+                MPI_Send(whole + p->begin[p->stage], (int) (p->begin[p->stage + 1] - p->begin[p->stage]),
+                         MPI_FLOAT, 0, TAG_GATHER, MPI_COMM_WORLD);
                 return;
         }
         for (size_t s = 1; s < p->stages; s++)
-                MPI_Recv(whole + p->begin[s], (int) (p->begin[s + 1] - p->begin[s]), MPI_FLOAT, (int) s, TAG_GATHER,
-                         MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+                MPI_Recv(whole + p->begin[s], (int) (p->begin[s + 1] - p->begin[s]), MPI_FLOAT, (int) s,
+                         TAG_GATHER, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
 static int close_step(struct pipeline *p, struct err *err)
@@ -178,9 +179,11 @@ static int one_step(struct pipeline *p, struct err *err)
         return r < 0 ? r : close_step(p, err);
 }
 
-/* --- setting up -------------------------------------------------------------------------------------------------- */
+/* --- setting up
+ * -------------------------------------------------------------------------------------------------- */
 
-/* first:last of every stage, from --stages or from what a launcher told each rank. Return: their number, or 0. */
+/* first:last of every stage, from --stages or from what a launcher told each rank. Return: their number, or
+ * 0. */
 static size_t stage_layers(const struct training *t, size_t *layers)
 {
         const struct options *o = t->options;
@@ -223,19 +226,22 @@ static int check_stages(const struct training *t, const size_t *layers, size_t s
         size_t next = 0;
 
         if (stages != (size_t) t->world.size)
-                return err_set(err, -EINVAL, "--stages has %zu stages, the world has %d ranks: one rank a stage is wanted",
+                return err_set(err, -EINVAL,
+                               "--stages has %zu stages, the world has %d ranks: one rank a stage is wanted",
                                stages, t->world.size);
         for (size_t s = 0; s < stages; s++) {
-                if (layers[2 * s] != next || layers[2 * s + 1] < next || layers[2 * s + 1] >= t->model.layer_count)
+                if (layers[2 * s] != next || layers[2 * s + 1] < next ||
+                    layers[2 * s + 1] >= t->model.layer_count)
                         return err_set(err, -EINVAL,
-                                       "stage %zu cannot run: layers %zu:%zu, but it must begin with layer %zu and end "
+                                       "stage %zu cannot run: layers %zu:%zu, but it must begin with layer "
+                                       "%zu and end "
                                        "with one up to %zu",
                                        s, layers[2 * s], layers[2 * s + 1], next, t->model.layer_count - 1);
                 next = layers[2 * s + 1] + 1;
         }
         if (next != t->model.layer_count)
-                return err_set(err, -EINVAL, "--stages end with layer %zu, model %s ends with layer %zu", next - 1,
-                               t->model.name, t->model.layer_count - 1);
+                return err_set(err, -EINVAL, "--stages end with layer %zu, model %s ends with layer %zu",
+                               next - 1, t->model.name, t->model.layer_count - 1);
         return 0;
 }
 
@@ -267,12 +273,15 @@ static int open_slots(struct pipeline *p, struct err *err)
                 struct slot *s = &p->slots[i];
 
                 s->output_sent = s->gradient_sent = MPI_REQUEST_NULL;
-                if (network_new(&t->backend, &t->model, p->first_node, p->last_node, capacity, &s->network, err) < 0)
+                if (network_new(&t->backend, &t->model, p->first_node, p->last_node, capacity, &s->network,
+                                err) < 0)
                         return err->code;
                 if (p->stage > 0)
-                        s->input = t->backend.allocate(t->backend.state, capacity * p->in_size * sizeof(float));
+                        s->input =
+                                t->backend.allocate(t->backend.state, capacity * p->in_size * sizeof(float));
                 if (p->stage > 0 && s->input == NULL)
-                        return err_set(err, -ENOMEM, "no memory for the activations of %zu samples", capacity);
+                        return err_set(err, -ENOMEM, "no memory for the activations of %zu samples",
+                                       capacity);
         }
         return 0;
 }
@@ -310,10 +319,12 @@ static int open_pipeline(struct pipeline *p, struct err *err)
         }
         p->stage = (size_t) t->world.rank;
         p->stages = stages;
-        p->slot_count = stages - p->stage < t->options->microbatches ? stages - p->stage : t->options->microbatches;
+        p->slot_count =
+                stages - p->stage < t->options->microbatches ? stages - p->stage : t->options->microbatches;
         p->begin = calloc(stages + 1, sizeof(*p->begin));
         p->slots = calloc(p->slot_count, sizeof(*p->slots));
-        r = p->begin != NULL && p->slots != NULL ? 0 : err_set(err, -ENOMEM, "no memory for %zu stages", stages);
+        r = p->begin != NULL && p->slots != NULL ? 0
+                                                 : err_set(err, -ENOMEM, "no memory for %zu stages", stages);
         if (r == 0) {
                 place(p, layers);
                 r = open_slots(p, err);
