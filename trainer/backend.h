@@ -101,6 +101,10 @@ struct backend {
         void (*close)(void *state);
 };
 
+/* backend_prepare() - first thing in main(), before MPI: a backend may start the program anew in an
+ * environment that its libraries read while they are loaded. Returns where there is nothing to do. */
+void backend_prepare(char **argv);
+
 /* backend_open() - the one backend that this program was built with. */
 int backend_open(const struct backend_options *o, struct backend *ret, struct err *err);
 

@@ -170,6 +170,7 @@ int main(int argc, char **argv)
         char version[96];
         int r, code;
 
+        backend_prepare(argv);
         (void) signal(SIGPIPE, SIG_IGN); /* who read our progress may leave */
         if (world_open(&w, &err) < 0) {
                 say(program, &err);

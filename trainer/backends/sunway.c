@@ -632,6 +632,11 @@ static const struct kernels sunway_kernels = {
 };
 /* clang-format on */
 
+void backend_prepare(char **argv)
+{
+        (void) argv;
+}
+
 int backend_open(const struct backend_options *o, struct backend *ret, struct err *err)
 {
         struct sunway *s = calloc(1, sizeof(*s));
