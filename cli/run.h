@@ -51,6 +51,7 @@ struct run_rank {
         uint64_t progress_usec;       /* CLOCK_MONOTONIC of the last line */
         double loss, samples_per_s;   /* as it says itself */
         double busy_ms, step_busy_ms; /* busy in all; in the last step */
+        double usual_busy_ms;         /* of a step, smoothed; 0 = not known */
         unsigned slow_steps;          /* in a row */
         bool named_slow;
         pid_t pid;
@@ -86,7 +87,7 @@ struct run {
 
         json_t *events;
         uint64_t started_usec; /* CLOCK_MONOTONIC */
-        uint64_t restarts;
+        uint64_t restarts, reshards;
         uint64_t fault_usec; /* CLOCK_MONOTONIC of the last fault until training goes on; 0 = none */
         double training_seconds;
         const char *phase; /* NULL while it runs */
@@ -105,6 +106,14 @@ int run_await_parents(struct run *run, int *ret_exit_code, struct err *err); /* 
 int run_measure(struct run *run, struct err *err);                           /* run_measure.c */
 int run_plan(struct run *run, struct err *err);                              /* run_plan.c */
 int run_train(struct run *run, struct err *err);                             /* run_train.c */
+
+/* run_reshard_pays() - is a worker slow, and would new shares, with a world started anew, be worth their
+ * cost? run_adopt_speeds() - the workers' speeds as they were seen last become the plan's. (run_reshard.c) */
+bool run_reshard_pays(const struct run *run);
+void run_adopt_speeds(struct run *run);
+
+/* run_keep_speeds() - write measured speeds to the work folder's speed table. (run_measure.c) */
+void run_keep_speeds(const struct run *run);
 
 /* run_pause() - wait for a signal, a change on a descriptor (-1 = none) or the time; sets run->interrupted.
  */

@@ -63,7 +63,7 @@ static bool read_table(struct run *run)
 }
 
 /* Other jobs of this work folder write too: under a lock, by rename. */
-static void write_table(const struct run *run)
+void run_keep_speeds(const struct run *run)
 {
         CLEANUP(close_p) int folder = open(run->work, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         char path[RUN_PATH_BYTES], key[256];
@@ -240,6 +240,6 @@ int run_measure(struct run *run, struct err *err)
                 assume(run, "a program could not be measured");
                 return 0;
         }
-        write_table(run);
+        run_keep_speeds(run);
         return 0;
 }

@@ -14,7 +14,8 @@
 
 struct fault {
         char reason[48], message[400];
-        bool final; /* would happen again: the program refuses its options, is not there... */
+        bool final;   /* would happen again: the program refuses its options, is not there... */
+        bool reshard; /* none: the shares are cut anew */
 };
 
 /* --- what is left of the sample logs
@@ -156,8 +157,11 @@ static bool judge(struct run *run, const struct watch *watch, struct fault *faul
                 return true;
         }
         rank = watch_hung(run, watch);
-        if (rank == run->rank_count)
-                return false;
+        if (rank == run->rank_count) {
+                fault->reshard = run_reshard_pays(run);
+                (void) text_copy(fault->reason, sizeof(fault->reason), fault->reshard ? "Resharding" : "");
+                return fault->reshard;
+        }
         (void) text_copy(fault->reason, sizeof(fault->reason), "RankHung");
         (void) text_format(fault->message, sizeof(fault->message),
                            "rank %zu (%s on %s) has made no progress since step %llu", rank,
@@ -247,6 +251,17 @@ static bool repair(struct run *run, const struct fault *fault)
         return true;
 }
 
+static int reshard(struct run *run, struct err *err)
+{
+        run->reshards++;
+        for (size_t i = 0; i < run->rank_count; i++)
+                run->ranks[i].restarts++;
+        run_event(run, "Resharding",
+                  "the shares are cut anew by the speeds that are seen now, from the last checkpoint");
+        run_adopt_speeds(run);
+        return run_plan(run, err);
+}
+
 int run_train(struct run *run, struct err *err)
 {
         bool resume = run->options->resume && run->checkpoint[0] != '\0';
@@ -269,9 +284,26 @@ int run_train(struct run *run, struct err *err)
                         run_finish(run, "Cancelled", "Interrupted", "cancelled by a signal");
                 else if (fault.reason[0] == '\0')
                         run_finish(run, "Succeeded", "Completed", "every rank ended well");
-                else if (repair(run, &fault))
-                        resume = run->checkpoint[0] != '\0';
+                else if (fault.reshard)
+                        r = reshard(run, err);
+                else
+                        (void) repair(run, &fault);
+                if (r < 0)
+                        break;
+                resume = run->checkpoint[0] != '\0';
         }
         count_samples(run);
+        if (run->phase != NULL && strcmp(run->phase, "Succeeded") == 0 &&
+            run->job.shards == JOB_SHARDS_WEIGHTED) {
+                for (size_t i = run->server_count; i < run->rank_count;
+                     i++) /* of the whole run, not of its last steps */
+                        run->ranks[i].usual_busy_ms = run->ranks[i].samples == 0
+                                                              ? 0
+                                                              : run->ranks[i].busy_ms *
+                                                                        (double) run->ranks[i].batch /
+                                                                        (double) run->ranks[i].samples;
+                run_adopt_speeds(run);
+                run_keep_speeds(run);
+        }
         return r;
 }

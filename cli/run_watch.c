@@ -28,7 +28,7 @@ int watch_open(struct run *run, struct watch *watch, struct err *err)
                 rank->progress_offset = 0;
                 rank->epoch = rank->step = rank->samples = 0;
                 rank->progress_usec = rank->ended_usec = 0;
-                rank->busy_ms = rank->step_busy_ms = 0;
+                rank->busy_ms = rank->step_busy_ms = rank->usual_busy_ms = 0;
                 rank->slow_steps = 0;
                 rank->pid = 0;
                 rank->exit_code = 0;
@@ -133,6 +133,8 @@ static void read_progress(struct run *run, struct watch *watch, size_t index)
         if (rank->step <= step || before == 0)
                 return;
         rank->step_busy_ms = (rank->busy_ms - busy_ms) / (double) (rank->step - step);
+        rank->usual_busy_ms = rank->usual_busy_ms > 0 ? 0.8 * rank->usual_busy_ms + 0.2 * rank->step_busy_ms
+                                                      : rank->step_busy_ms;
         rank->slow_steps += (unsigned) (rank->step - step);
         watch->step_ms[watch->step_count++ % WATCH_STEPS] =
                 (double) (now - before) / 1000 / (double) (rank->step - step);
@@ -251,43 +253,48 @@ static bool process_is_stopped(pid_t pid)
         return close != NULL && close[1] == ' ' && (close[2] == 'T' || close[2] == 't' || close[2] == 'D');
 }
 
-/* All ranks wait for the one that hangs: it is the stopped one, else the one that is furthest behind. */
-static size_t guilty(const struct run *run)
+/* The last step is done, so that what follows is evaluation: it reports nothing and is no hang. */
+static bool steps_are_done(const struct run *run, const struct run_rank *rank)
 {
-        size_t behind = run->server_count;
+        uint64_t batch = run->job.global_batch,
+                 steps = (run->data_samples + batch - 1) / batch * run->job.epochs;
 
-        for (size_t i = 0; i < run->rank_count; i++)
-                if (!run->ranks[i].ended && process_is_stopped(run->ranks[i].pid))
-                        return i;
-        for (size_t i = run->server_count; i < run->rank_count; i++)
-                if (run->ranks[i].step < run->ranks[behind].step)
-                        behind = i;
-        return behind;
+        return run->trainer && steps > 0 && rank->step + 1 >= steps;
 }
 
+static double limit_usec(const struct run *run, const struct watch *watch)
+{
+        double limit_ms = (double) run->job.restart.hang_seconds * 1000;
+
+        for (size_t i = run->server_count; i < run->rank_count; i++)
+                if (!run->ranks[i].reports_progress && limit_ms < START_SECONDS_MIN * 1000.0)
+                        limit_ms = START_SECONDS_MIN * 1000.0;
+        if (HANG_MEDIAN_STEPS * usual_step_ms(watch) > limit_ms)
+                limit_ms = HANG_MEDIAN_STEPS * usual_step_ms(watch);
+        return limit_ms * 1000;
+}
+
+/* Where ranks wait for each other all stall with the one that hangs: it is the stopped one, else the one that
+ * is furthest behind. A program that reports nothing cannot be told from one that hangs. */
 size_t watch_hung(const struct run *run, const struct watch *watch)
 {
-        uint64_t now = run_now_usec(), newest = 0;
-        double limit_ms = (double) run->job.restart.hang_seconds * 1000;
-        bool any = false, all = true;
+        size_t hung = run->rank_count;
+        double limit = limit_usec(run, watch);
+        uint64_t now = run_now_usec();
 
         for (size_t i = run->server_count; i < run->rank_count; i++) {
                 const struct run_rank *rank = &run->ranks[i];
 
-                if (rank->ended)
-                        return run->rank_count; /* the end is near: evaluation, or a failure that is seen
-                                                   elsewhere */
-                any = any || rank->reports_progress;
-                all = all && rank->reports_progress;
-                newest = rank->progress_usec > newest ? rank->progress_usec : newest;
+                if (rank->ended || rank->progress_usec == 0 ||
+                    (double) (now - rank->progress_usec) <= limit || steps_are_done(run, rank))
+                        continue;
+                if (hung == run->rank_count || rank->step < run->ranks[hung].step)
+                        hung = i;
         }
-        if (!any) /* a program that reports nothing cannot be told from one that hangs */
-                return run->rank_count;
-        if (HANG_MEDIAN_STEPS * usual_step_ms(watch) > limit_ms)
-                limit_ms = HANG_MEDIAN_STEPS * usual_step_ms(watch);
-        if (!all && limit_ms < START_SECONDS_MIN * 1000.0)
-                limit_ms = START_SECONDS_MIN * 1000.0;
-        return (double) (now - newest) / 1000 > limit_ms ? guilty(run) : run->rank_count;
+        for (size_t i = 0; hung < run->rank_count && i < run->rank_count; i++)
+                if (!run->ranks[i].ended && process_is_stopped(run->ranks[i].pid))
+                        return i;
+        return hung;
 }
 
 /* --- what people see
