@@ -299,8 +299,8 @@ static int name_node(struct agent *a, struct err *err)
         return 0;
 }
 
-/* A machine keeps its own state: a directory that is read as one has it inside, once there is a fault to
- * remember; a recorded machine has none. */
+/* A machine keeps its own state: this one in /var/lib, a directory that is read as one has it inside, once
+ * there is a fault to remember; a recorded machine has none. */
 static void place_state(struct agent *a)
 {
         const char *folder = getenv("STATE_DIRECTORY"), *root = a->options->root; /* systemd's */
@@ -312,7 +312,7 @@ static void place_state(struct agent *a)
                 (void) text_format(a->state_path, sizeof(a->state_path), "%s/agent.json", folder);
         else if (a->options->machine == NULL)
                 (void) text_format(a->state_path, sizeof(a->state_path), "%s/var/lib/remuda/agent.json",
-                                   strcmp(root, "/") == 0 ? "" : root);
+                                   watch_is_live(root) ? "" : root);
 }
 
 static void restore_state(struct agent *a)

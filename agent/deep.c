@@ -13,6 +13,7 @@
 
 #include "agent/agent.h"
 #include "agent/probe/driver.h"
+#include "agent/watch.h"
 #include "core/cleanup.h"
 #include "core/text.h"
 #include "io/loop.h"
@@ -59,6 +60,16 @@ struct deep {
 };
 
 static void arm(struct vendor *v, uint64_t delay_usec);
+
+/* This machine's library knows nothing of a machine that is read from a directory or a record: there only a
+ * library that the configuration names is asked. */
+static bool may_ask(const struct vendor *v)
+{
+        const struct agent *a = v->deep->agent;
+
+        return a->config.probes_enabled && (agent_config_library(&a->config, v->driver->vendor) != NULL ||
+                                            (a->options->machine == NULL && watch_is_live(a->options->root)));
+}
 
 static uint64_t period_usec(const struct vendor *v)
 {
@@ -374,7 +385,7 @@ static void on_timer(void *userdata)
         struct vendor *v = userdata;
 
         v->timer = sd_event_source_unref(v->timer);
-        if (!v->present || !v->deep->agent->config.probes_enabled) {
+        if (!v->present || !may_ask(v)) {
                 kill_child(v);
                 v->state = DEEP_ABSENT;
                 return;
@@ -451,7 +462,7 @@ void deep_update(struct deep *d, const struct inventory *inventory)
                 v->present = false;
                 for (size_t k = 0; k < inventory->device_count && !v->present; k++)
                         v->present = strcmp(inventory->devices[k].vendor, v->driver->vendor) == 0;
-                if (v->present && !was && d->agent->config.probes_enabled)
+                if (v->present && !was && may_ask(v))
                         arm(v, 0);
         }
 }

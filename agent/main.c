@@ -65,9 +65,12 @@ int main(int argc, char **argv)
 {
         struct agent_options options;
         struct err err = { 0 };
-        int r = options_start(&agent_program, REMUDA_VERSION, argc, argv, environ, &options, NULL, stdout,
-                              stderr);
+        int r;
 
+        if (argc > 1 && strcmp(argv[1], PROBE_CHILD_ARGUMENT) == 0)
+                return probe_child(argc, argv);
+        r = options_start(&agent_program, REMUDA_VERSION, argc, argv, environ, &options, NULL, stdout,
+                          stderr);
         if (r >= 0)
                 return r;
         r = run(&options, &err);

@@ -269,7 +269,7 @@ static void open_uevents(struct watch *w)
 /* --- life
  * ------------------------------------------------------------------------------------------------------ */
 
-static bool is_sysfs(const char *root)
+bool watch_is_live(const char *root)
 {
         char path[TREE_PATH_BYTES];
         struct statfs fs;
@@ -296,7 +296,7 @@ int watch_new(sd_event *loop, const struct watch_options *options, struct watch 
         if (w == NULL)
                 return err_set(err, -ENOMEM, "no memory to watch '%s'", options->path);
         *w = (struct watch){ .loop = loop, .options = *options, .inotify_fd = -1, .uevent_fd = -1 };
-        if (!options->is_file && is_sysfs(options->path))
+        if (!options->is_file && watch_is_live(options->path))
                 open_uevents(w);
         else
                 open_inotify(w);

@@ -8,6 +8,7 @@
  * Borrowed: tree and paths, until watch_free() or the next watch_tree(). */
 #pragma once
 
+#include <stdbool.h>
 #include <systemd/sd-event.h>
 
 #include "core/device.h"
@@ -31,6 +32,9 @@ void watch_free(struct watch *watch); /* accepts NULL */
 /* watch_tree() - the tree was opened anew, or scanned: what is looked at from now on.
  * @inventory: the devices to look at; copied */
 int watch_tree(struct watch *watch, const struct tree *tree, const struct inventory *inventory);
+
+/* watch_is_live() - is ROOT/sys the sysfs of a running kernel, be the root "/" or a container's "/host"? */
+bool watch_is_live(const char *root);
 
 /* watch_mode() - "uevent", "inotify" or "poll": how changes are noticed first. */
 const char *watch_mode(const struct watch *watch);
