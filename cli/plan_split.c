@@ -140,7 +140,7 @@ static int answer_graph(const struct split_options *options, const json_t *json,
         if (r < 0)
                 return r;
         r = plan_searches(&request.problem, options->seed, options->effort,
-                          start + options->time_limit_sec * 1e3, &plan, err);
+                          start + options->time_limit_sec * 950, &plan, err);
         if (r == GRAPH_NO_FIT)
                 r = -ERANGE;
         if (r == 0) {

@@ -154,7 +154,7 @@ static void shake(struct graph_state *s, struct graph_best *best, size_t changes
 
 int graph_search_anneal(struct graph_state *s, struct graph_best *best)
 {
-        uint64_t changes = 200000 + 2000 * (uint64_t) s->units;
+        uint64_t changes = s->units < 900 ? 200000 + 2000 * (uint64_t) s->units : 2000000;
 
         if (s->units == 0 || s->devices < 2 || !isfinite(best->max_load_ms))
                 return 0;

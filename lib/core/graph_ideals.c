@@ -18,7 +18,9 @@
 #include "core/graph_state.h"
 
 #define IDEALS_MAX        4000
+#define IDEALS_MIN        64
 #define COUNTS_MAX        ((size_t) 64 << 20) /* ideals x nets */
+#define BORDERS_MAX       4e9                 /* ideals^2 x nets: a few seconds of work */
 #define TABLE_MAX         ((size_t) 32 << 20) /* mixes of devices x ideals */
 #define ORDERS_PER_SAMPLE 4
 
@@ -29,7 +31,7 @@ struct ideals {
         size_t words; /* of a set of blocks */
         /* the ideals that take part, by size */
         uint64_t *sets;
-        size_t count;
+        size_t count, most; /* how many there are, and may be */
         bool complete;
         double *accelerator_ms, *cpu_ms, *memory; /* of each ideal */
         uint32_t *only_cpu;                       /* units that cannot run on an accelerator */
@@ -53,8 +55,7 @@ static void ideals_free(struct ideals *x)
         free(x->came_from);
 }
 
-/* --- which ideals take part
- * ------------------------------------------------------------------------------------ */
+/* --- which ideals take part --- */
 
 static uint64_t *set_at(const struct ideals *x, size_t i)
 {
@@ -66,77 +67,126 @@ static bool has(const uint64_t *set, size_t block)
         return (set[block / 64] >> (block % 64) & 1) != 0;
 }
 
-/* Adds the set unless it is there; linear probing over an index of twice the size. */
-static bool add_set(struct ideals *x, uint32_t *table, size_t table_size, const uint64_t *set)
+/* What finding sets needs: an index of them by hash, and room to work. */
+struct set_index {
+        uint32_t *slots; /* 0 = free, else the set's number + 1 */
+        size_t size;
+        uint64_t *scratch; /* the set at hand */
+        uint32_t *waits, *ready, *stage;
+};
+
+static void set_index_free(struct set_index *index)
 {
+        free(index->slots);
+        free(index->scratch);
+        free(index->waits);
+        free(index->ready);
+        free(index->stage);
+}
+
+static int set_index_init(struct set_index *index, const struct ideals *x)
+{
+        index->size = (size_t) 4 * IDEALS_MAX + 1;
+        index->slots = calloc(index->size, sizeof(*index->slots));
+        index->scratch = calloc(x->words + 1, sizeof(*index->scratch));
+        index->waits = calloc(x->order.blocks + 1, sizeof(*index->waits));
+        index->ready = calloc(x->order.blocks + 1, sizeof(*index->ready));
+        index->stage = calloc(x->order.blocks + 1, sizeof(*index->stage));
+        return index->slots == NULL || index->scratch == NULL || index->waits == NULL ||
+                               index->ready == NULL || index->stage == NULL
+                       ? -ENOMEM
+                       : 0;
+}
+
+/* Adds the set at hand unless it is there; linear probing. */
+static bool add_set(struct ideals *x, struct set_index *index)
+{
+        const uint64_t *set = index->scratch;
         uint64_t hash = 1469598103934665603u;
         size_t at;
 
-        for (size_t w = 0; w < x->words; w++)
-                hash = (hash ^ set[w]) * 0x9e3779b97f4a7c15u, hash ^= hash >> 29;
-        for (at = (size_t) hash % table_size; table[at] != 0; at = (at + 1) % table_size)
-                if (memcmp(set_at(x, table[at] - 1), set, x->words * sizeof(*set)) == 0)
+        for (size_t w = 0; w < x->words; w++) {
+                hash = (hash ^ set[w]) * 0x9e3779b97f4a7c15u;
+                hash ^= hash >> 29;
+        }
+        for (at = (size_t) hash % index->size; index->slots[at] != 0; at = (at + 1) % index->size)
+                if (memcmp(set_at(x, index->slots[at] - 1), set, x->words * sizeof(*set)) == 0)
                         return false;
         memcpy(set_at(x, x->count), set, x->words * sizeof(*set));
-        table[at] = (uint32_t) ++x->count;
+        index->slots[at] = (uint32_t) ++x->count;
         return true;
 }
 
-/* Breadth first from the empty set: sizes come out ascending. Return: true if all were enumerated. */
-static bool enumerate(struct ideals *x, uint32_t *table, size_t table_size, uint64_t *scratch,
-                      uint32_t *waits)
+/* Breadth first from the empty set. Return: true if all were enumerated. */
+static bool enumerate(struct ideals *x, struct set_index *index)
 {
-        memset(scratch, 0, x->words * sizeof(*scratch));
-        (void) add_set(x, table, table_size, scratch);
+        memset(index->scratch, 0, x->words * sizeof(*index->scratch));
+        (void) add_set(x, index);
         for (size_t i = 0; i < x->count; i++) {
-                memset(waits, 0, x->order.blocks * sizeof(*waits));
+                memset(index->waits, 0, x->order.blocks * sizeof(*index->waits));
                 for (size_t e = 0; e < x->order.edge_count; e++)
                         if (!has(set_at(x, i), x->order.edges[e].from))
-                                waits[x->order.edges[e].to]++;
+                                index->waits[x->order.edges[e].to]++;
                 for (size_t b = 0; b < x->order.blocks; b++) {
-                        if (waits[b] > 0 || has(set_at(x, i), b))
+                        if (index->waits[b] > 0 || has(set_at(x, i), b))
                                 continue;
-                        if (x->count == IDEALS_MAX)
+                        if (x->count == x->most)
                                 return false;
-                        memcpy(scratch, set_at(x, i), x->words * sizeof(*scratch));
-                        scratch[b / 64] |= (uint64_t) 1 << (b % 64);
-                        (void) add_set(x, table, table_size, scratch);
+                        memcpy(index->scratch, set_at(x, i), x->words * sizeof(*index->scratch));
+                        index->scratch[b / 64] |= (uint64_t) 1 << (b % 64);
+                        (void) add_set(x, index);
                 }
         }
         return true;
 }
 
-/* The prefixes of a topological order; where several blocks are ready, by the stage they have now, else at
- * random. */
-static void add_order(struct ideals *x, uint32_t *table, size_t table_size, uint64_t *scratch,
-                      uint32_t *waits, const uint32_t *stage)
+/* Takes the ready block with the least (stage, chance) out of the list. */
+static uint32_t take_ready(struct ideals *x, uint32_t *ready, size_t *count, const uint32_t *stage)
 {
+        uint64_t least = UINT64_MAX;
+        size_t chosen = 0;
+        uint32_t block;
+
+        for (size_t k = 0; k < *count; k++) {
+                uint64_t key = ((uint64_t) (stage == NULL ? 0 : stage[ready[k]]) << 32) |
+                               (graph_random(x->best) >> 33);
+
+                if (key < least) {
+                        least = key;
+                        chosen = k;
+                }
+        }
+        block = ready[chosen];
+        ready[chosen] = ready[--*count];
+        return block;
+}
+
+/* Prefixes of a topological order, evenly spaced where there are too many, the whole always; where several
+ * blocks are ready, by the stage they have now, else at random. */
+static void add_order(struct ideals *x, struct set_index *index, const uint32_t *stage)
+{
+        size_t every = x->order.blocks / (x->most / ORDERS_PER_SAMPLE - 2) + 1, count = 0;
+        uint32_t *waits = index->waits, *ready = index->ready;
+
         memset(waits, 0, x->order.blocks * sizeof(*waits));
         for (size_t e = 0; e < x->order.edge_count; e++)
                 waits[x->order.edges[e].to]++;
-        memset(scratch, 0, x->words * sizeof(*scratch));
-        for (size_t placed = 0; placed <= x->order.blocks && x->count < IDEALS_MAX; placed++) {
-                size_t chosen = SIZE_MAX;
-                uint64_t chosen_key = UINT64_MAX;
+        for (size_t b = 0; b < x->order.blocks; b++)
+                if (waits[b] == 0)
+                        ready[count++] = (uint32_t) b;
+        memset(index->scratch, 0, x->words * sizeof(*index->scratch));
+        for (size_t placed = 0;; placed++) {
+                uint32_t block;
 
-                (void) add_set(x, table, table_size, scratch);
-                for (size_t b = 0; b < x->order.blocks; b++) {
-                        uint64_t key;
-
-                        if (waits[b] > 0 || has(scratch, b))
-                                continue;
-                        key = ((uint64_t) (stage == NULL ? 0 : stage[b]) << 32) |
-                              (graph_random(x->best) >> 33);
-                        if (key < chosen_key) {
-                                chosen_key = key;
-                                chosen = b;
-                        }
-                }
-                if (chosen == SIZE_MAX)
+                if (placed % every == 0 || placed == x->order.blocks)
+                        (void) add_set(x, index);
+                if (count == 0)
                         return;
-                scratch[chosen / 64] |= (uint64_t) 1 << (chosen % 64);
-                for (size_t e = x->order.first_edge[chosen]; e < x->order.first_edge[chosen + 1]; e++)
-                        waits[x->order.edges[e].to]--;
+                block = take_ready(x, ready, &count, stage);
+                index->scratch[block / 64] |= (uint64_t) 1 << (block % 64);
+                for (size_t e = x->order.first_edge[block]; e < x->order.first_edge[block + 1]; e++)
+                        if (--waits[x->order.edges[e].to] == 0)
+                                ready[count++] = x->order.edges[e].to;
         }
 }
 
@@ -171,44 +221,31 @@ static int sort_sets(struct ideals *x)
         return 0;
 }
 
-/* Where each block is in the best placement, as a stage number that respects the order as far as it can. */
-static void stages_of_best(const struct ideals *x, uint32_t *stage)
-{
-        memset(stage, 0, x->order.blocks * sizeof(*stage));
-        for (size_t b = 0; b < x->order.blocks; b++)
-                for (size_t u = 0; u < x->s->units; u++)
-                        if (x->order.block[u] == b)
-                                stage[b] = x->best->device[u];
-}
-
 static int choose_ideals(struct ideals *x, unsigned round)
 {
-        size_t table_size = (size_t) 4 * IDEALS_MAX + 1;
-        CLEANUP(free_p) uint32_t *table = calloc(table_size, sizeof(*table));
-        CLEANUP(free_p) uint64_t *scratch = calloc(x->words + 1, sizeof(*scratch));
-        CLEANUP(free_p) uint32_t *waits = calloc(x->order.blocks + 1, sizeof(*waits));
-        CLEANUP(free_p) uint32_t *stage = calloc(x->order.blocks + 1, sizeof(*stage));
+        struct set_index index = { 0 };
+        int r = set_index_init(&index, x);
 
         free(x->sets);
         x->sets = calloc((IDEALS_MAX + 1) * x->words + 1, sizeof(*x->sets));
         x->count = 0;
-        if (table == NULL || scratch == NULL || waits == NULL || stage == NULL || x->sets == NULL)
-                return -ENOMEM;
-        if (round == 0)
-                x->complete = enumerate(x, table, table_size, scratch, waits);
-        if (!x->complete) {
-                memset(table, 0, table_size * sizeof(*table));
+        if (x->sets == NULL)
+                r = -ENOMEM;
+        if (r == 0 && round == 0)
+                x->complete = x->order.blocks < 1000 && enumerate(x, &index);
+        if (r == 0 && !x->complete) {
+                memset(index.slots, 0, index.size * sizeof(*index.slots));
                 x->count = 0;
-                stages_of_best(x, stage);
+                for (size_t u = 0; u < x->s->units; u++)
+                        index.stage[x->order.block[u]] = x->best->device[u];
                 for (size_t i = 0; i < ORDERS_PER_SAMPLE; i++)
-                        add_order(x, table, table_size, scratch, waits,
-                                  round > 0 && i % 2 == 0 ? stage : NULL);
+                        add_order(x, &index, round > 0 && i % 2 == 0 ? index.stage : NULL);
         }
-        return sort_sets(x);
+        set_index_free(&index);
+        return r < 0 ? r : sort_sets(x);
 }
 
-/* --- the programme
- * ----------------------------------------------------------------------------------------------- */
+/* --- the programme --- */
 
 static int measure_ideals(struct ideals *x)
 {
@@ -367,7 +404,7 @@ static bool run_programme(struct ideals *x)
                 for (size_t i = 0; i < j; i++)
                         if (is_subset(x, i, j)) {
                                 relax(x, i, j);
-                                if ((i & 63) == 0 && !graph_step(x->best))
+                                if (!graph_step(x->best))
                                         return false;
                         }
         for (size_t mix = 1; mix < x->mixes; mix++)
@@ -404,6 +441,8 @@ int graph_search_ideals(struct graph_state *s, struct graph_best *best)
                 return 0;
         r = graph_order_find(&x.order, s->problem);
         x.words = (x.order.blocks + 63) / 64;
+        x.most = (size_t) sqrt(BORDERS_MAX / (double) (s->nets + 1));
+        x.most = x.most < IDEALS_MIN ? IDEALS_MIN : x.most > IDEALS_MAX ? IDEALS_MAX : x.most;
         for (unsigned round = 0; r == 0 && round < rounds; round++) {
                 r = choose_ideals(&x, round);
                 if (r == 0)

@@ -5,8 +5,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-/* --- blocks: strongly connected units, by Tarjan's algorithm without recursion
- * ------------------------------- */
+/* --- blocks: strongly connected units, by Tarjan's algorithm without recursion --- */
 
 struct tarjan {
         size_t *first; /* edges by unit */
