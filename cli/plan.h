@@ -21,6 +21,7 @@ int plan_shards(int argc, char **argv);
 int plan_reshard(int argc, char **argv);
 int plan_segments(int argc, char **argv);
 int plan_model(int argc, char **argv);
+int plan_launch(int argc, char **argv);
 
 int plan_split(int argc, char **argv);
 int plan_devices(int argc, char **argv);

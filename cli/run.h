@@ -36,6 +36,8 @@ struct run_rank {
         const struct program *program; /* in the table */
         char sha256[SHA256_HEX_BYTES];
         char vendor[24], group[DEVICE_GROUP_BYTES], device[DEVICE_ID_BYTES], device_model[DEVICE_MODEL_BYTES];
+        char node[254];    /* "" = this machine, when its name is not known */
+        double peak_speed; /* of the chip, measured or from the table; 0 = not known */
         unsigned device_index;
 
         enum run_speed speed_source;
@@ -99,7 +101,8 @@ struct run {
  * code in *ret_exit_code. */
 int run_read(struct run *run, const char *job_path, int *ret_exit_code, struct err *err); /* run_read.c */
 int run_choose_chips(struct run *run, int *ret_exit_code, struct err *err);               /* run_chips.c */
-int run_open_folder(struct run *run, int *ret_exit_code, struct err *err);                /* run_folder.c */
+int run_place(struct run *run, struct err *err); /* chips alone, whether or not there are programs for them */
+int run_open_folder(struct run *run, int *ret_exit_code, struct err *err); /* run_folder.c */
 void run_close_folder(struct run *run);
 void run_set_checkpoints_aside(struct run *run);                             /* run_folder.c */
 int run_await_parents(struct run *run, int *ret_exit_code, struct err *err); /* run_folder.c */

@@ -206,6 +206,8 @@ static void give(struct run_rank *rank, const struct job_role *role, struct cand
         (void) text_copy(rank->device, sizeof(rank->device),
                          device == NULL ? candidate->group->name : device->id);
         rank->device_index = device == NULL ? 0 : device->index;
+        (void) text_copy(rank->node, sizeof(rank->node), candidate->inventory->node);
+        rank->peak_speed = speed_of(candidate->group);
 }
 
 /* --- roles
@@ -356,15 +358,20 @@ static int choose_from_inventories(struct run *run, struct err *err)
         return choose(run, candidates, count, err);
 }
 
+int run_place(struct run *run, struct err *err)
+{
+        int r = run->options->store == NULL ? discover_machine(run, err)
+                                            : read_store(run, run->options->store, err);
+
+        return r < 0 ? r : choose_from_inventories(run, err);
+}
+
 int run_choose_chips(struct run *run, int *ret_exit_code, struct err *err)
 {
         int r = check_runtimes(run, err);
 
         if (r == 0)
-                r = run->options->store == NULL ? discover_machine(run, err)
-                                                : read_store(run, run->options->store, err);
-        if (r == 0)
-                r = choose_from_inventories(run, err);
+                r = run_place(run, err);
         if (r == 0)
                 r = find_programs(run, err);
         if (r < 0)

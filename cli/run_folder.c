@@ -18,7 +18,7 @@
 
 bool run_path(const struct run *run, char path[RUN_PATH_BYTES], const char *name)
 {
-        return text_format(path, RUN_PATH_BYTES, "%s/%s", run->folder, name);
+        return run->folder[0] != '\0' && text_format(path, RUN_PATH_BYTES, "%s/%s", run->folder, name);
 }
 
 bool run_rank_path(const struct run *run, char path[RUN_PATH_BYTES], size_t rank, const char *suffix)
