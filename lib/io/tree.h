@@ -27,7 +27,7 @@ enum tree_kind {
         TREE_ABSENT,
         TREE_FILE,
         TREE_DIRECTORY,
-        TREE_LINK,      /* only a link that leads nowhere */
+        TREE_LINK, /* in records alone: tree_kind() follows links, and one that leads nowhere is absent */
         TREE_CHARACTER, /* a device node */
         TREE_BLOCK,
         TREE_OTHER, /* FIFO, socket */
