@@ -309,38 +309,26 @@ static bool number_in_function(const struct scan *scan, const char *directory, c
         return found;
 }
 
-static bool number_in_class(const struct scan *scan, const char *address, const char *class_name,
+static bool number_in_class(struct scan *scan, const struct pci_function *function, const char *class_name,
                             const char *prefix, unsigned *ret)
 {
-        char path[TREE_PATH_BYTES], owner[PCI_ADDRESS_BYTES];
-        struct tree_names names;
-        bool found = false;
+        const struct class_index *index = scan_class(scan, class_name);
 
-        if (!text_format(path, sizeof(path), "sys/class/%s", class_name) ||
-            tree_list(scan->tree, path, &names) < 0)
-                return false;
-        for (size_t i = 0; !found && i < names.count; i++) {
-                unsigned number;
-
-                if (number_after(names.names[i], prefix, &number) &&
-                    text_format(path, sizeof(path), "sys/class/%s/%s/device", class_name, names.names[i]) &&
-                    pci_address_of(scan->tree, path, owner, sizeof(owner)) && strcmp(owner, address) == 0) {
-                        *ret = number;
-                        found = true;
-                }
-        }
-        tree_names_free(&names);
-        return found;
+        for (size_t i = 0; index != NULL && i < index->count; i++)
+                if (index->devices[i].order == function->order &&
+                    number_after(index->devices[i].name, prefix, ret))
+                        return true;
+        return false;
 }
 
-bool vendor_class_number(const struct scan *scan, const struct pci_function *function, const char *class_name,
+bool vendor_class_number(struct scan *scan, const struct pci_function *function, const char *class_name,
                          const char *prefix, unsigned *ret)
 {
         char path[TREE_PATH_BYTES];
 
         return (text_format(path, sizeof(path), "%s/%s", pci_path(&scan->pci, function), class_name) &&
                 number_in_function(scan, path, prefix, ret)) ||
-               number_in_class(scan, function->address, class_name, prefix, ret);
+               number_in_class(scan, function, class_name, prefix, ret);
 }
 
 /* --- from function to device --- */

@@ -64,8 +64,7 @@ int discover(const struct tree *tree, const struct discovery_options *options, s
                 r = err_set(err, -E2BIG, "'%s' is larger than any machine: refused after looking at %d files",
                             tree_root(tree), DISCOVERY_OPERATIONS);
         tree_budget(tree, UINT64_MAX);
-        free(scan.placements);
-        pci_free(&scan.pci);
+        scan_free(&scan);
         if (r < 0) {
                 inventory_free(&inventory);
                 return r;

@@ -14,7 +14,8 @@
 #include "core/err.h"
 #include "io/tree.h"
 
-#define DISCOVERY_OPERATIONS 50000 /* files and directories looked at; a real server needs 500 to 10,000 */
+#define DISCOVERY_OPERATIONS                                                                                 \
+        60000 /* files, directories and links looked at; a real server needs 500 to 15,000 */
 
 /* discover() - read the whole tree.
  * @tree: its budget of operations is set by the call

@@ -92,8 +92,9 @@ static int add_function(const struct tree *tree, const char *directory, const ch
         function.vendor = (uint16_t) read_hex(tree, path, "vendor");
         if (function.vendor == 0 || function.vendor == 0xffff)
                 return 0;
-        /* Bridges are most of a server's functions; nobody asks for their device id but NVSwitch counting. */
-        function.device = (uint16_t) read_hex(tree, path, "device");
+        /* Bridges are most of a server's functions, and nobody asks for their device id. */
+        if (function.class_code >> 16 != 0x06)
+                function.device = (uint16_t) read_hex(tree, path, "device");
         if ((pci->count & (pci->count - 1)) == 0) {
                 size_t room = pci->count == 0 ? 1 : pci->count * 2;
 

@@ -20,6 +20,18 @@ struct placement {
         double tflops_bf16, tflops_fp16, tflops_fp32;
 };
 
+/* A sysfs class, read once: which function each of its devices belongs to. */
+#define CLASSES_MAX 16
+
+struct class_index {
+        char name[24];
+        struct class_device {
+                char name[40];
+                uint64_t order; /* of the PCI function, see pci_order() */
+        } * devices;
+        size_t count;
+};
+
 struct scan {
         const struct tree *tree;
         const struct discovery_options *options;
@@ -28,7 +40,13 @@ struct scan {
         struct pci pci;
         struct kfd kfd;
         bool has_dev; /* the tree has dev/: device nodes are checked */
+        struct class_index classes[CLASSES_MAX];
+        size_t class_count;
 };
+
+/* scan_class() - the index of a sysfs class; NULL when the tree has none, or no memory. */
+const struct class_index *scan_class(struct scan *scan, const char *name);
+void scan_free(struct scan *scan);
 
 /* scan_add() - a device and its placement. Return: 0; -ENOMEM also past DEVICES_MAX. */
 int scan_add(struct scan *scan, const struct device *device, const struct placement *placement);

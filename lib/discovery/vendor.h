@@ -108,7 +108,7 @@ void vendor_set_serial(struct sighting *sighting, const char *serial);
 
 /* vendor_class_number() - the number of this function's entry `prefix`N in a sysfs class, by the function's
  * own directory or by the class directory's links. */
-bool vendor_class_number(const struct scan *scan, const struct pci_function *function, const char *class_name,
+bool vendor_class_number(struct scan *scan, const struct pci_function *function, const char *class_name,
                          const char *prefix, unsigned *ret);
 
 /* vendor_add_by_nodes() - devices told by nothing but the nodes `prefix`N of a directory: only where the

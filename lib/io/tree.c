@@ -34,6 +34,7 @@ void tree_budget(const struct tree *tree, uint64_t operations)
 {
         struct tree *mutable = (struct tree *) tree;
 
+        tree->backend->forget(tree->state);
         mutable->operations_left = operations;
         mutable->exhausted = false;
 }
@@ -149,7 +150,7 @@ ssize_t tree_resolve(const struct tree *tree, const char *path, char *ret, size_
                 return -ENAMETOOLONG;
         memcpy(walk.rest, path, strlen(path) + 1);
         while ((length = walk_next(&walk, name)) > 0) {
-                int r = walk_step(tree, &walk, name, length);
+                int r = spend(tree) ? walk_step(tree, &walk, name, length) : -EDQUOT;
 
                 if (r < 0)
                         return r;
@@ -252,7 +253,7 @@ int tree_read_hex64(const struct tree *tree, const char *path, uint64_t *ret)
 
 ssize_t tree_realpath(const struct tree *tree, const char *path, char *ret, size_t ret_bytes)
 {
-        return spend(tree) ? tree_resolve(tree, path, ret, ret_bytes) : -EDQUOT;
+        return tree_resolve(tree, path, ret, ret_bytes);
 }
 
 ssize_t tree_link_name(const struct tree *tree, const char *path, char *ret, size_t ret_bytes)

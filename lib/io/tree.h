@@ -80,9 +80,10 @@ ssize_t tree_realpath(const struct tree *tree, const char *path, char *ret, size
  * exists or not. A real directory gives its own name. Return: its length. */
 ssize_t tree_link_name(const struct tree *tree, const char *path, char *ret, size_t ret_bytes);
 
-/* tree_budget() - allow this many further operations (UINT64_MAX at first); each call above is one. Past it
- * everything answers -EDQUOT / TREE_ABSENT, and tree_exhausted() is true: the way to refuse a hostile tree
- * without a clock. */
+/* tree_budget() - allow this many further operations (UINT64_MAX at first), and forget what was kept from
+ * earlier ones: call it before each scan. Each call above is one, and each component of a path that is
+ * walked. Past it everything answers -EDQUOT / TREE_ABSENT, and tree_exhausted() is true: the way to refuse a
+ * hostile tree without a clock. */
 void tree_budget(const struct tree *tree, uint64_t operations);
 bool tree_exhausted(const struct tree *tree);
 

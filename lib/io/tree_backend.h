@@ -15,6 +15,7 @@ struct tree_backend {
         ssize_t (*link)(void *state, const char *path, char *target, size_t target_bytes);
         ssize_t (*read)(void *state, const char *path, void *buffer, size_t size_bytes);
         int (*list)(void *state, const char *path, struct tree_names *ret);
+        void (*forget)(void *state); /* whatever was kept to answer faster */
         void (*free)(void *state);
 };
 

@@ -13,9 +13,14 @@
 #include "core/cleanup.h"
 #include "io/tree_backend.h"
 
+/* Most reads are of many files in one directory after the other: the last parent stays open for the next
+ * read. The cache lives from one tree_budget() to the next, so that a rescan sees a tree that changed in
+ * between. */
 struct directory {
         int fd;
         bool openat2;
+        char parent[TREE_PATH_BYTES]; /* "" = none */
+        int parent_fd;
 };
 
 static int open_in_root(const struct directory *directory, const char *path, int flags)
@@ -74,24 +79,70 @@ static ssize_t directory_link(void *state, const char *path, char *target, size_
         return size;
 }
 
-/* Looked at before it is opened, since opening a device or a FIFO may act on it; O_NONBLOCK for the case that
- * it changes in between. */
+static void directory_forget(void *state)
+{
+        struct directory *directory = state;
+
+        if (directory->parent[0] != '\0')
+                (void) close(directory->parent_fd);
+        directory->parent[0] = '\0';
+}
+
+/* Opens the parent of `path`, unless it is open already. Return: its descriptor, *ret_name the last
+ * component. */
+static int open_parent(struct directory *directory, const char *path, const char **ret_name)
+{
+        const char *slash = strrchr(path, '/');
+        size_t length = slash != NULL ? (size_t) (slash - path) : 0;
+        int fd;
+
+        *ret_name = slash != NULL ? slash + 1 : path;
+        if (length == 0)
+                return directory->fd;
+        if (directory->parent[0] != '\0' && strncmp(directory->parent, path, length) == 0 &&
+            directory->parent[length] == '\0')
+                return directory->parent_fd;
+        directory_forget(directory);
+        memcpy(directory->parent, path, length);
+        directory->parent[length] = '\0';
+        fd = open_in_root(directory, directory->parent, O_PATH | O_DIRECTORY);
+        if (fd < 0)
+                directory->parent[0] = '\0';
+        else
+                directory->parent_fd = fd;
+        return fd;
+}
+
+/* A regular file, or a link to one, is opened; anything else is only looked at, since opening a device or a
+ * FIFO may act on it. (O_NONBLOCK for the case that it changes in between.) */
+static int open_file(struct directory *directory, const char *path)
+{
+        const char *name;
+        int parent = open_parent(directory, path, &name), fd;
+        struct stat st;
+
+        if (parent < 0)
+                return parent == -ENOTDIR ? -ENOENT : parent;
+        if (name[0] == '\0' || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+                return -EINVAL;
+        if (fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+                return -errno;
+        if (S_ISLNK(st.st_mode) && directory->openat2) {
+                if (directory_kind(directory, path) != TREE_FILE)
+                        return directory_kind(directory, path) == TREE_ABSENT ? -ENOENT : -EINVAL;
+                return open_in_root(directory, path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+        }
+        if (!S_ISREG(st.st_mode))
+                return -EINVAL;
+        fd = openat(parent, name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW | O_CLOEXEC);
+        return fd < 0 ? -errno : fd;
+}
+
 static ssize_t directory_read(void *state, const char *path, void *buffer, size_t size_bytes)
 {
-        CLEANUP(close_p) int fd = -1;
+        CLEANUP(close_p) int fd = open_file(state, path);
         size_t done = 0;
 
-        switch (directory_kind(state, path)) {
-        case TREE_FILE:
-                break;
-        case TREE_ABSENT:
-                return -ENOENT;
-        case TREE_LINK:
-                return -ELOOP;
-        default:
-                return -EINVAL;
-        }
-        fd = open_in_root(state, path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
         if (fd < 0)
                 return fd;
         while (done < size_bytes) {
@@ -101,9 +152,10 @@ static ssize_t directory_read(void *state, const char *path, void *buffer, size_
                         continue;
                 if (size < 0)
                         return -errno;
-                if (size == 0)
-                        break;
                 done += (size_t) size;
+                /* sysfs and files end with a short read; procfs may give its text in pieces */
+                if (size == 0 || (done < size_bytes && strncmp(path, "proc/", 5) != 0))
+                        break;
         }
         return (ssize_t) done;
 }
@@ -145,6 +197,7 @@ static void directory_free(void *state)
 {
         struct directory *directory = state;
 
+        directory_forget(directory);
         (void) close(directory->fd);
         free(directory);
 }
@@ -154,6 +207,7 @@ static const struct tree_backend directory_backend = {
         .link = directory_link,
         .read = directory_read,
         .list = directory_list,
+        .forget = directory_forget,
         .free = directory_free,
 };
 

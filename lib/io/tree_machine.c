@@ -161,11 +161,17 @@ static void machine_free(void *state)
         free(machine);
 }
 
+static void machine_forget(void *state)
+{
+        (void) state; /* a file in memory does not change */
+}
+
 static const struct tree_backend machine_backend = {
         .kind = machine_kind,
         .link = machine_link,
         .read = machine_read,
         .list = machine_list,
+        .forget = machine_forget,
         .free = machine_free,
 };
 

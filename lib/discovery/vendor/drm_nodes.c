@@ -1,6 +1,6 @@
 #include "discovery/vendor/drm_nodes.h"
 
-void vendor_add_drm_nodes(const struct scan *scan, struct sighting *sighting, bool required)
+void vendor_add_drm_nodes(struct scan *scan, struct sighting *sighting, bool required)
 {
         unsigned number;
 

@@ -4,4 +4,4 @@
 #include "discovery/vendor.h"
 
 /* vendor_add_drm_nodes() - @required: without a render node that is there, the device is no use */
-void vendor_add_drm_nodes(const struct scan *scan, struct sighting *sighting, bool required);
+void vendor_add_drm_nodes(struct scan *scan, struct sighting *sighting, bool required);

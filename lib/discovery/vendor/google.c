@@ -16,7 +16,7 @@ static const struct vendor_model models[] = {
 /* clang-format on */
 
 /* Newer kernels name the function's own node; older ones the group's. */
-static void add_vfio_node(const struct scan *scan, struct sighting *sighting)
+static void add_vfio_node(struct scan *scan, struct sighting *sighting)
 {
         char path[TREE_PATH_BYTES], group[32];
         unsigned number;

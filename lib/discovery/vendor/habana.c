@@ -40,7 +40,7 @@ static void judge_status(const struct scan *scan, struct sighting *sighting, con
         }
 }
 
-static void use_legacy(const struct scan *scan, struct sighting *sighting)
+static void use_legacy(struct scan *scan, struct sighting *sighting)
 {
         unsigned number;
 

@@ -63,7 +63,7 @@ static uint64_t read_vram(const struct scan *scan, const struct sighting *sighti
                        : 0;
 }
 
-static void add_nodes(const struct scan *scan, const struct sighting *sighting, unsigned render_minor,
+static void add_nodes(struct scan *scan, const struct sighting *sighting, unsigned render_minor,
                       struct device *device)
 {
         unsigned card;
@@ -133,7 +133,7 @@ static int add_node(struct scan *scan, const struct sighting *sighting, const st
 /* --- from functions to devices --- */
 
 /* Indexes of the function's KFD nodes: those at its address, or the one that has its render node. */
-static size_t find_nodes(const struct scan *scan, const struct pci_function *function, size_t *ret)
+static size_t find_nodes(struct scan *scan, const struct pci_function *function, size_t *ret)
 {
         const struct kfd *kfd = &scan->kfd;
         unsigned render;

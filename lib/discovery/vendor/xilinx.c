@@ -28,7 +28,7 @@ static bool is_first_of_card(const struct scan *scan, const struct pci_function 
         return function == scan->pci.functions || !function[-1].claimed || !same_card(function - 1, function);
 }
 
-static void add_nodes(const struct scan *scan, struct sighting *sighting)
+static void add_nodes(struct scan *scan, struct sighting *sighting)
 {
         const struct pci_function *function = sighting->function;
         const struct pci_function *end = scan->pci.functions + scan->pci.count;
