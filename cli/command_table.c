@@ -6,8 +6,11 @@
 
 const struct command commands[] = {
         { "devices", "the accelerators and CPU groups of a machine", command_devices },
+        { "doctor", "is everything on this node as it should be?", command_doctor },
+        { "health", "the devices that are not well, and an operator's word about them", command_health },
         { "machine", "record a machine as one text file, or expand a record", command_machine },
         { "plan", "exact plans: shards, segments, splits, launch lines", command_plan },
         { "run", "run a TrainingJob on this machine, from plan to summary", command_run },
+        { "top", "how busy the devices of this node are, live", command_top },
         { NULL, NULL, NULL },
 };

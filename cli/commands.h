@@ -2,6 +2,9 @@
 #pragma once
 
 int command_devices(int argc, char **argv);
+int command_doctor(int argc, char **argv);
+int command_health(int argc, char **argv);
 int command_machine(int argc, char **argv);
 int command_plan(int argc, char **argv);
 int command_run(int argc, char **argv);
+int command_top(int argc, char **argv);

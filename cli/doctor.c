@@ -1,0 +1,184 @@
+/* remuda doctor: is everything on this node as it should be, and what to do where it is not. */
+#include "cli/doctor.h"
+
+#include <jansson.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/commands.h"
+#include "cli/open_tree.h"
+#include "cli/table.h"
+#include "core/cleanup.h"
+#include "core/exit_code.h"
+#include "core/options.h"
+#include "core/text.h"
+#include "core/version.h"
+#include "discovery/discovery.h"
+
+struct doctor_options {
+        const char *root, *machine, *socket, *kubelet_dir, *config, *programs, *output;
+};
+
+#define AT(member) offsetof(struct doctor_options, member)
+
+/* clang-format off */
+static const struct option_spec specs[] = {
+        { .name = "root", .type = OPTION_STRING, .offset = AT(root), .value = "DIR",
+          .help = "look at this directory's machine alone" },
+        { .name = "machine", .type = OPTION_STRING, .offset = AT(machine), .value = "FILE",
+          .help = "look at a recorded machine alone" },
+        { .name = "socket", .type = OPTION_STRING, .offset = AT(socket), .value = "PATH",
+          .default_ = AGENT_SOCKET, .help = "the agent's socket" },
+        { .name = "kubelet-dir", .type = OPTION_STRING, .offset = AT(kubelet_dir), .value = "DIR",
+          .default_ = "/var/lib/kubelet/device-plugins", .help = "where the kubelet's socket is" },
+        { .name = "config", .type = OPTION_STRING, .offset = AT(config), .value = "FILE",
+          .default_ = "/etc/remuda/agent.yaml", .help = "the agent's configuration" },
+        { .name = "programs", .type = OPTION_STRING, .offset = AT(programs), .value = "FILE",
+          .default_ = "/etc/remuda/programs.yaml", .help = "the program table" },
+        { .name = "output", .letter = 'o', .type = OPTION_CHOICE, .offset = AT(output), .value = "table|json",
+          .default_ = "table", .help = "how to print" },
+        { 0 },
+};
+
+static const char *const verdict_names[VERDICT_COUNT] = { "PASS", "WARN", "FAIL", "SKIP" };
+/* clang-format on */
+
+static const struct option_program program = {
+        .name = "remuda doctor",
+        .summary = "Looks at everything that accelerators on this node depend on; exit 4 when a check fails.",
+        .specs = specs,
+};
+
+void found(struct finding_of_check *f, enum verdict verdict, const char *remedy, const char *fmt, ...)
+{
+        va_list ap;
+
+        if (f->sentence[0] != '\0' && (verdict == VERDICT_PASS || verdict <= f->verdict))
+                return;
+        f->verdict = verdict;
+        (void) text_copy(f->remedy, sizeof(f->remedy), remedy);
+        va_start(ap, fmt);
+        (void) vsnprintf(f->sentence, sizeof(f->sentence), fmt, ap);
+        va_end(ap);
+}
+
+struct report {
+        bool json, colour;
+        json_t *list;
+        unsigned counts[VERDICT_COUNT];
+};
+
+/* The remedy stands below: both are sentences, and a terminal is narrow. */
+static void print_line(const struct report *report, const char *name, const struct finding_of_check *f)
+{
+        static const char *const colours[VERDICT_COUNT] = { "\033[32m", "\033[33m", "\033[31m", "\033[2m" };
+
+        printf("%s%s%s  %-17s %s\n", report->colour ? colours[f->verdict] : "", verdict_names[f->verdict],
+               report->colour ? "\033[0m" : "", name, f->sentence);
+        if (f->remedy[0] != '\0')
+                printf("%25s-> %s\n", "", f->remedy);
+}
+
+static void run_checks(const struct check *checks, const struct patient *patient, struct report *report)
+{
+        for (; checks->name != NULL; checks++) {
+                struct finding_of_check f = { .verdict = VERDICT_PASS };
+
+                if (checks->live_only && !patient->live)
+                        continue;
+                checks->run(patient, &f);
+                if (f.sentence[0] == '\0')
+                        found(&f, VERDICT_SKIP, "", "nothing to look at");
+                report->counts[f.verdict]++;
+                if (!report->json)
+                        print_line(report, checks->name, &f);
+                (void) json_array_append_new(report->list,
+                                             json_pack("{s:s, s:s, s:s, s:s}", "check", checks->name,
+                                                       "verdict", verdict_names[f.verdict], "found",
+                                                       f.sentence, "remedy", f.remedy));
+        }
+}
+
+static void ask_agent(struct patient *patient)
+{
+        const struct agent_client client = { .socket = patient->socket };
+        struct err err = { 0 };
+
+        inventory_init(&patient->agent_inventory);
+        patient->agent_answers = agent_client_inventory(&client, &patient->agent_inventory, &err) == 0 &&
+                                 agent_client_ask(&client, "GET", "/metrics", &patient->metrics, &err) == 0;
+        (void) text_copy(patient->agent_trouble, sizeof(patient->agent_trouble), err.msg);
+}
+
+static int print_report(const struct report *report)
+{
+        if (report->json) {
+                CLEANUP(free_p) char *text = json_dumps(report->list, JSON_INDENT(2));
+
+                if (text != NULL)
+                        puts(text);
+        } else {
+                printf("\n%u passed, %u warnings, %u failed\n", report->counts[VERDICT_PASS],
+                       report->counts[VERDICT_WARN], report->counts[VERDICT_FAIL]);
+        }
+        return report->counts[VERDICT_FAIL] > 0 ? EXIT_UNHEALTHY : EXIT_DONE;
+}
+
+static int examine(const struct doctor_options *options, const struct tree *tree)
+{
+        struct report report = { .json = strcmp(options->output, "json") == 0,
+                                 .colour = table_wants_colour(stdout),
+                                 .list = json_array() };
+        struct patient patient = { .tree = tree,
+                                   .live = tree_is_live(tree),
+                                   .kubelet_dir = options->kubelet_dir,
+                                   .socket = options->socket,
+                                   .config = options->config,
+                                   .programs = options->programs };
+        struct inventory inventory;
+        struct err err = { 0 };
+        int code, r = discover(tree, NULL, &inventory, &err);
+
+        if (r < 0) {
+                fprintf(stderr, "remuda doctor: %s\n", err.msg);
+                json_decref(report.list);
+                return EXIT_FAILED;
+        }
+        patient.inventory = &inventory;
+        if (patient.live)
+                ask_agent(&patient);
+        run_checks(checks_machine, &patient, &report);
+        run_checks(checks_system, &patient, &report);
+        run_checks(checks_agent, &patient, &report);
+        code = print_report(&report);
+        json_decref(report.list);
+        inventory_free(&inventory);
+        if (patient.live)
+                inventory_free(&patient.agent_inventory);
+        free(patient.metrics);
+        return code;
+}
+
+int command_doctor(int argc, char **argv)
+{
+        struct doctor_options options;
+        struct tree *tree = NULL;
+        struct err err = { 0 };
+        int code = options_start(&program, REMUDA_VERSION, argc, argv, NULL, &options, NULL, stdout, stderr);
+
+        if (code >= 0)
+                return code;
+        if (options.root != NULL && options.machine != NULL) {
+                fprintf(stderr, "remuda doctor: --root and --machine exclude each other\n");
+                return EXIT_USAGE;
+        }
+        if (open_tree(options.root, options.machine, &tree, &err) < 0) {
+                fprintf(stderr, "remuda doctor: %s\n", err.msg);
+                return EXIT_USAGE;
+        }
+        code = examine(&options, tree);
+        tree_close(tree);
+        return code;
+}

@@ -1,0 +1,179 @@
+/* remuda health: what is not well on this node, and an operator's word about it. */
+#include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/agent_client.h"
+#include "cli/commands.h"
+#include "cli/table.h"
+#include "codec/inventory_json.h"
+#include "core/cleanup.h"
+#include "core/exit_code.h"
+#include "core/options.h"
+#include "core/version.h"
+
+struct health_options {
+        const char *socket, *agent, *output;
+        bool all;
+};
+
+#define AT(member) offsetof(struct health_options, member)
+
+/* clang-format off */
+static const struct option_spec specs[] = {
+        { .name = "socket", .type = OPTION_STRING, .offset = AT(socket), .value = "PATH",
+          .help = "the agent's socket (/run/remuda/agent.sock)" },
+        { .name = "agent", .type = OPTION_STRING, .offset = AT(agent), .value = "ADDR:PORT",
+          .help = "ask an agent there (it takes no `clear`)" },
+        { .name = "output", .letter = 'o', .type = OPTION_CHOICE, .offset = AT(output), .value = "table|json",
+          .default_ = "table", .help = "how to print" },
+        { .name = "all", .letter = 'a', .type = OPTION_BOOL, .offset = AT(all),
+          .help = "healthy devices too" },
+        { 0 },
+};
+/* clang-format on */
+
+static const struct option_program program = {
+        .name = "remuda health",
+        .operands = "[clear ID...]",
+        .operands_max = 1024,
+        .summary =
+                "Lists the devices of this node that are not healthy, why, and since when; exit 4 when there "
+                "are any.\n"
+                "`clear` forgets the faults of devices, ends a quarantine, and drops devices that have left.",
+        .specs = specs,
+};
+
+/* Kept out on purpose is not ill. */
+static bool is_ill(const struct device *d)
+{
+        return d->health != HEALTH_HEALTHY && d->group[0] != '\0';
+}
+
+static void format_since(uint64_t usec, char *field, size_t field_bytes)
+{
+        time_t now = time(NULL), since = (time_t) (usec / 1000000);
+        long seconds = usec == 0 ? 0 : (long) (now - since);
+
+        if (usec == 0 || seconds < 0)
+                (void) text_copy(field, field_bytes, "");
+        else if (seconds < 120)
+                (void) text_format(field, field_bytes, "%ld s", seconds);
+        else if (seconds < 7200)
+                (void) text_format(field, field_bytes, "%ld min", seconds / 60);
+        else
+                (void) text_format(field, field_bytes, "%ld h", seconds / 3600);
+}
+
+static int print_table(const struct inventory *inventory, bool all)
+{
+        static const char *const headings[] = { "DEVICE", "GROUP",  "PCI",  "HEALTH",  "USABLE",
+                                                "FOR",    "REASON", "RULE", "MESSAGE", NULL };
+        CLEANUP(table_free) struct table table = { 0 };
+        size_t rows = 0;
+
+        table_begin(&table, headings);
+        for (size_t i = 0; i < inventory->device_count; i++) {
+                const struct device *d = &inventory->devices[i];
+                char since[32];
+
+                if (!all && d->health == HEALTH_HEALTHY)
+                        continue;
+                rows++;
+                format_since(d->since_usec, since, sizeof(since));
+                table_add(&table, TABLE_PLAIN, "%s", d->id);
+                table_add(&table, TABLE_PLAIN, "%s", d->group);
+                table_add(&table, TABLE_PLAIN, "%s", d->pci);
+                table_add(&table,
+                          d->health == HEALTH_HEALTHY ? TABLE_GOOD
+                          : d->usable || !is_ill(d)   ? TABLE_WARN
+                                                      : TABLE_BAD,
+                          "%s", device_health_name(d->health));
+                table_add(&table, TABLE_PLAIN, "%s", d->usable ? "yes" : "no");
+                table_add(&table, TABLE_PLAIN, "%s", since);
+                table_add(&table, TABLE_PLAIN, "%s", d->reason);
+                table_add(&table, TABLE_FAINT, "%s", d->rule);
+                table_add(&table, TABLE_FAINT, "%s", d->message);
+        }
+        if (rows == 0) {
+                printf("%zu devices, all healthy\n", inventory->device_count);
+                return 0;
+        }
+        return table_print(&table, table_wants_colour(stdout), stdout);
+}
+
+static int show(const struct agent_client *client, const struct health_options *options)
+{
+        struct inventory inventory;
+        struct err err = { 0 };
+        size_t ill = 0;
+        int r = agent_client_inventory(client, &inventory, &err);
+
+        if (r < 0) {
+                fprintf(stderr, "remuda health: %s\n", err.msg);
+                return agent_client_exit_code(r);
+        }
+        for (size_t i = 0; i < inventory.device_count; i++)
+                ill += is_ill(&inventory.devices[i]);
+        if (strcmp(options->output, "json") == 0) {
+                json_t *object = inventory_encode(&inventory);
+                char *text = json_dumps(json_object_get(json_object_get(object, "status"), "devices"),
+                                        JSON_INDENT(2));
+
+                if (text != NULL)
+                        puts(text);
+                free(text);
+                json_decref(object);
+        } else
+                (void) print_table(&inventory, options->all);
+        inventory_free(&inventory);
+        return ill > 0 ? EXIT_UNHEALTHY : EXIT_DONE;
+}
+
+static int clear_one(const struct agent_client *client, const char *id)
+{
+        CLEANUP(free_p) char *answer = NULL, *escaped = agent_client_escape(id);
+        struct err err = { 0 };
+        char path[512];
+        int r;
+
+        if (escaped == NULL || !text_format(path, sizeof(path), "/v1/health/clear?device=%s", escaped))
+                r = err_set(&err, -EINVAL, "'%.60s...' is no device's id", id);
+        else
+                r = agent_client_ask(client, "POST", path, &answer, &err);
+        if (r < 0) {
+                fprintf(stderr, "remuda health: %s\n", err.msg);
+                return agent_client_exit_code(r);
+        }
+        printf("%s: cleared\n", id);
+        return EXIT_DONE;
+}
+
+int command_health(int argc, char **argv)
+{
+        struct health_options options;
+        size_t operands = 0;
+        int code = options_start(&program, REMUDA_VERSION, argc, argv, NULL, &options, &operands, stdout,
+                                 stderr);
+        const struct agent_client client = { .address = options.agent, .socket = options.socket };
+
+        if (code >= 0)
+                return code;
+        if (operands == 0)
+                return show(&client, &options);
+        if (strcmp(argv[1], "clear") != 0 || operands < 2) {
+                fprintf(stderr, "remuda health: it takes nothing, or `clear ID...`\n");
+                return EXIT_USAGE;
+        }
+        code = EXIT_DONE;
+        for (size_t i = 2; i <= operands; i++) {
+                int one = clear_one(&client, argv[i]);
+
+                code = one != EXIT_DONE ? one : code;
+        }
+        return code;
+}
