@@ -115,6 +115,10 @@ int run_train(struct run *run, struct err *err);                             /* 
 bool run_reshard_pays(const struct run *run);
 void run_adopt_speeds(struct run *run);
 
+/* run_refine_speeds() - after a good end: half of what the whole run showed goes into the speeds.
+ * (run_reshard.c) */
+void run_refine_speeds(struct run *run);
+
 /* run_keep_speeds() - write measured speeds to the work folder's speed table. (run_measure.c) */
 void run_keep_speeds(const struct run *run);
 

@@ -120,6 +120,9 @@ static void describe_rank(const struct run *run, size_t index, struct fault *fau
                 return;
         }
         last_words(run, index, words);
+        for (size_t i = 0; words[0] == '\0' && i < run->rank_count;
+             i++) /* programs may let one rank speak for all */
+                last_words(run, i, words);
         (void) text_format(fault->message, sizeof(fault->message),
                            "rank %zu (%s on %s) ended with exit code %d%s%s", index, rank->runtime,
                            rank->device, rank->exit_code, words[0] == '\0' ? "" : ": ", words);
@@ -295,14 +298,7 @@ int run_train(struct run *run, struct err *err)
         count_samples(run);
         if (run->phase != NULL && strcmp(run->phase, "Succeeded") == 0 &&
             run->job.shards == JOB_SHARDS_WEIGHTED) {
-                for (size_t i = run->server_count; i < run->rank_count;
-                     i++) /* of the whole run, not of its last steps */
-                        run->ranks[i].usual_busy_ms = run->ranks[i].samples == 0
-                                                              ? 0
-                                                              : run->ranks[i].busy_ms *
-                                                                        (double) run->ranks[i].batch /
-                                                                        (double) run->ranks[i].samples;
-                run_adopt_speeds(run);
+                run_refine_speeds(run);
                 run_keep_speeds(run);
         }
         return r;
