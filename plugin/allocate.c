@@ -68,7 +68,8 @@ static enum grpc_status resolve(struct grant *grant, char **ids, size_t count, c
                 }
                 positions[i] = (size_t) position;
         }
-        qsort(positions, count, sizeof(*positions), by_position);
+        if (count > 0)
+                qsort(positions, count, sizeof(*positions), by_position);
         for (size_t i = 0; i < count; i++)
                 if (i == 0 || positions[i] != positions[i - 1]) /* replicas of one chip are one chip */
                         grant->devices[grant->count++] = member(resource, positions[i]);

@@ -108,6 +108,7 @@ struct kubelet_watch {
 /* Which resource a device of the inventory was offered under. */
 struct owner {
         struct resource *resource; /* NULL = none */
+        size_t position;           /* among its members */
         bool held;                 /* was another's until now: not offered before that list has gone out */
 };
 
@@ -122,6 +123,7 @@ struct plugin {
 
         struct inventory inventory;
         struct owner *owners; /* one for each of its devices */
+        size_t *by_id;        /* its devices, sorted by id */
         struct resource *resources;
         size_t resource_count;
         char instance[9]; /* in socket names: no two instances share one */
@@ -137,6 +139,9 @@ uint64_t plugin_now_usec(void);
 void plugin_log(struct plugin *plugin, int priority, const char *fmt, ...)
         __attribute__((format(printf, 3, 4)));
 void latency_add(struct plugin_latency *latency, uint64_t usec);
+
+/* plugin_find() - the offered device whose id is id[0..n): its index in the inventory, or -1. */
+ssize_t plugin_find(const struct plugin *plugin, const char *id, size_t n);
 
 /* resource.c */
 int resource_new(struct plugin *plugin, const char *name, struct resource **ret, struct err *err);
@@ -175,7 +180,7 @@ void watcher_info(void *userdata, struct grpc_call *call, const uint8_t *message
 void watcher_status(void *userdata, struct grpc_call *call, const uint8_t *message, size_t size_bytes);
 
 /* resource_find() - the device that an id of this resource stands for ("id", or "id::k" of a shared one).
- * Return: its index in the plugin's inventory, or -1. */
+ * Return: its position among the members, or -1. */
 ssize_t resource_find(const struct resource *resource, const char *id);
 
 /* cdi.c */

@@ -204,7 +204,7 @@ static void offer_later(struct resource *resource, uint64_t delay_usec)
 
         if (resource->list_timer == NULL) {
                 (void) sd_event_add_time_relative(resource->plugin->loop, &resource->list_timer,
-                                                  CLOCK_MONOTONIC, delay_usec, 0, on_list_timer, resource);
+                                                  CLOCK_MONOTONIC, delay_usec, 1000, on_list_timer, resource);
                 return;
         }
         (void) sd_event_source_get_enabled(resource->list_timer, &enabled);

@@ -90,13 +90,68 @@ static bool clean_id(const char *id)
         return true;
 }
 
-static bool seen_before(const struct inventory *inventory, size_t index)
+static int compare_by_id(const void *a, const void *b, void *inventory)
 {
-        for (size_t i = 0; i < index; i++)
-                if (inventory->devices[i].group[0] != '\0' &&
-                    strcmp(inventory->devices[i].id, inventory->devices[index].id) == 0)
-                        return true;
-        return false;
+        const struct inventory *of = inventory;
+        size_t x = *(const size_t *) a, y = *(const size_t *) b;
+        int order = strcmp(of->devices[x].id, of->devices[y].id);
+
+        return order != 0 ? order : x < y ? -1 : x > y;
+}
+
+/* Every device of the inventory, sorted by id; the first of equals is the first in the inventory. */
+static size_t *sort_by_id(const struct inventory *inventory)
+{
+        size_t *sorted = calloc(inventory->device_count + 1, sizeof(*sorted));
+
+        for (size_t i = 0; sorted != NULL && i < inventory->device_count; i++)
+                sorted[i] = i;
+        if (sorted != NULL && inventory->device_count > 0)
+                qsort_r(sorted, inventory->device_count, sizeof(*sorted), compare_by_id, (void *) inventory);
+        return sorted;
+}
+
+/* Return: the place in `sorted` of the first device whose id is id[0..n), or device_count. */
+static size_t find_by_id(const struct inventory *inventory, const size_t *sorted, const char *id, size_t n)
+{
+        size_t low = 0, high = inventory->device_count;
+
+        while (low < high) {
+                size_t middle = low + (high - low) / 2;
+                const char *own = inventory->devices[sorted[middle]].id;
+                int order = strncmp(own, id, n);
+
+                if (order < 0)
+                        low = middle + 1;
+                else
+                        high = middle;
+        }
+        for (; low < inventory->device_count; low++) { /* "ab" sorts before "abc", and both begin with "ab" */
+                const char *own = inventory->devices[sorted[low]].id;
+
+                if (strncmp(own, id, n) != 0)
+                        return inventory->device_count;
+                if (own[n] == '\0')
+                        return low;
+        }
+        return low;
+}
+
+ssize_t plugin_find(const struct plugin *plugin, const char *id, size_t n)
+{
+        size_t at = plugin->by_id == NULL ? 0 : find_by_id(&plugin->inventory, plugin->by_id, id, n);
+
+        /* doubles are offered once, by the first that is offered at all */
+        for (; at < plugin->inventory.device_count; at++) {
+                size_t index = plugin->by_id[at];
+
+                if (strncmp(plugin->inventory.devices[index].id, id, n) != 0 ||
+                    plugin->inventory.devices[index].id[n] != '\0')
+                        return -1;
+                if (plugin->owners[index].resource != NULL)
+                        return (ssize_t) index;
+        }
+        return -1;
 }
 
 /* The resource that a device of this snapshot belongs to, made if need be; NULL = offered nowhere. */
@@ -109,8 +164,7 @@ static struct resource *resource_of(struct plugin *plugin, const struct inventor
         struct resource *resource;
         struct err why = { 0 };
 
-        if (group == NULL || group->resource[0] == '\0' || !clean_id(device->id) ||
-            seen_before(inventory, index))
+        if (group == NULL || group->resource[0] == '\0' || !clean_id(device->id))
                 return NULL;
         if (resource_name_check(group->resource, &why) < 0) {
                 plugin_log(plugin, LOG_ERR, "group %s is not offered: %s", group->name, why.msg);
@@ -141,10 +195,21 @@ static struct resource *resource_of(struct plugin *plugin, const struct inventor
 /* Was it offered under another name until now? Then it waits until that list has gone out. */
 static bool moves(const struct plugin *plugin, const char *id, const struct resource *resource)
 {
-        for (size_t i = 0; i < plugin->inventory.device_count; i++)
-                if (plugin->owners[i].resource != NULL && plugin->owners[i].resource != resource &&
-                    !plugin->owners[i].held && strcmp(plugin->inventory.devices[i].id, id) == 0)
+        ssize_t before = plugin_find(plugin, id, strlen(id));
+
+        return before >= 0 && plugin->owners[before].resource != resource && !plugin->owners[before].held;
+}
+
+/* A device of the same id that comes before this one and is offered? */
+static bool is_double(const struct inventory *inventory, const struct owner *owners, const size_t *sorted,
+                      size_t at)
+{
+        for (size_t i = at; i-- > 0;) {
+                if (strcmp(inventory->devices[sorted[i]].id, inventory->devices[sorted[at]].id) != 0)
+                        return false;
+                if (owners[sorted[i]].resource != NULL)
                         return true;
+        }
         return false;
 }
 
@@ -173,11 +238,14 @@ static void forget_incoming(struct plugin *plugin)
 }
 
 /* Puts every resource's next membership together; nothing in use changes. */
-static int collect(struct plugin *plugin, const struct inventory *inventory, struct owner *owners, bool hold,
-                   struct err *err)
+static int collect(struct plugin *plugin, const struct inventory *inventory, const size_t *sorted,
+                   struct owner *owners, bool hold, struct err *err)
 {
-        for (size_t i = 0; i < inventory->device_count; i++) {
-                struct resource *resource = resource_of(plugin, inventory, i, err);
+        for (size_t at = 0; at < inventory->device_count; at++) {
+                size_t i = sorted[at];
+                struct resource *resource = is_double(inventory, owners, sorted, at)
+                                                    ? NULL
+                                                    : resource_of(plugin, inventory, i, err);
 
                 owners[i].resource = resource;
                 if (resource == NULL)
@@ -190,6 +258,8 @@ static int collect(struct plugin *plugin, const struct inventory *inventory, str
                 if (r->incoming.count > 0)
                         qsort_r(r->incoming.members, r->incoming.count, sizeof(size_t), prefer_order,
                                 (void *) inventory);
+                for (size_t i = 0; i < r->incoming.count; i++)
+                        owners[r->incoming.members[i]].position = i;
                 if (prefer_map_init(&r->incoming.prefer, inventory, r->incoming.members, r->incoming.count,
                                     r->incoming.shares) < 0)
                         return err_set(err, -ENOMEM, "no memory for the topology of %s", r->name);
@@ -259,32 +329,34 @@ static void settle_moves(struct plugin *plugin)
         if (!any)
                 return;
         plugin->moves = sd_event_source_disable_unref(plugin->moves);
-        (void) sd_event_add_time_relative(plugin->loop, &plugin->moves, CLOCK_MONOTONIC, MOVE_DELAY_USEC, 0,
-                                          on_moves, plugin);
+        (void) sd_event_add_time_relative(plugin->loop, &plugin->moves, CLOCK_MONOTONIC, MOVE_DELAY_USEC,
+                                          1000, on_moves, plugin);
 }
 
-static int apply(struct plugin *plugin, const struct inventory *inventory, bool hold, struct err *err)
+/* Takes the copy over when it could be made sense of. */
+static int apply_copy(struct plugin *plugin, struct inventory *copy, bool hold, struct err *err)
 {
-        struct inventory copy;
-        struct owner *owners = calloc(inventory->device_count + 1, sizeof(*owners));
+        struct owner *owners = calloc(copy->device_count + 1, sizeof(*owners));
+        size_t *sorted = sort_by_id(copy);
         int r;
 
-        inventory_init(&copy);
         forget_incoming(plugin);
-        r = owners == NULL || inventory_copy(inventory, &copy) < 0
-                    ? err_set(err, -ENOMEM, "no memory for a snapshot of %zu devices",
-                              inventory->device_count)
-                    : collect(plugin, &copy, owners, hold, err);
+        r = owners == NULL || sorted == NULL
+                    ? err_set(err, -ENOMEM, "no memory for %zu devices", copy->device_count)
+                    : collect(plugin, copy, sorted, owners, hold, err);
         if (r < 0) {
                 forget_incoming(plugin);
-                inventory_free(&copy);
                 free(owners);
+                free(sorted);
                 return r;
         }
         inventory_free(&plugin->inventory);
         free(plugin->owners);
-        plugin->inventory = copy;
+        free(plugin->by_id);
+        plugin->inventory = *copy;
         plugin->owners = owners;
+        plugin->by_id = sorted;
+        inventory_init(copy);
         for (struct resource *resource = plugin->resources; resource != NULL; resource = resource->next)
                 commit(resource);
         publish(plugin);
@@ -292,17 +364,26 @@ static int apply(struct plugin *plugin, const struct inventory *inventory, bool 
         return 0;
 }
 
+static int apply(struct plugin *plugin, const struct inventory *inventory, bool hold, struct err *err)
+{
+        struct inventory copy;
+        int r;
+
+        if (inventory_copy(inventory, &copy) < 0)
+                return err_set(err, -ENOMEM, "no memory for a snapshot of %zu devices",
+                               inventory->device_count);
+        r = apply_copy(plugin, &copy, hold, err);
+        inventory_free(&copy);
+        return r;
+}
+
 static int on_moves(sd_event_source *source, uint64_t usec, void *userdata)
 {
         struct plugin *plugin = userdata;
-        struct inventory same;
 
         (void) source;
         (void) usec;
-        if (inventory_copy(&plugin->inventory, &same) < 0)
-                return 0;
-        (void) apply(plugin, &same, false, NULL);
-        inventory_free(&same);
+        (void) apply(plugin, &plugin->inventory, false, NULL);
         return 0;
 }
 
@@ -319,8 +400,6 @@ int plugin_update(struct plugin *plugin, const struct inventory *inventory, stru
 int plugin_configure(struct plugin *plugin, const struct plugin_config *config, struct err *err)
 {
         bool before = plugin->config.watcher;
-        struct inventory same;
-        int r;
 
         plugin->config = *config;
         if (before != config->watcher)
@@ -328,13 +407,7 @@ int plugin_configure(struct plugin *plugin, const struct plugin_config *config, 
                      resource = resource->next)
                         if (resource_serve(resource, err) == 0)
                                 registration_begin(resource, 0);
-        if (plugin->owners == NULL)
-                return 0;
-        if (inventory_copy(&plugin->inventory, &same) < 0)
-                return err_set(err, -ENOMEM, "no memory for a snapshot");
-        r = apply(plugin, &same, false, err);
-        inventory_free(&same);
-        return r;
+        return plugin->owners == NULL ? 0 : apply(plugin, &plugin->inventory, false, err);
 }
 
 void plugin_set_tree(struct plugin *plugin, const struct tree *tree)
@@ -422,6 +495,7 @@ void plugin_free(struct plugin *plugin)
         grpc_client_free(plugin->kubelet);
         inventory_free(&plugin->inventory);
         free(plugin->owners);
+        free(plugin->by_id);
         free(plugin->statuses);
         (void) sd_event_unref(plugin->loop);
         free(plugin);

@@ -49,8 +49,10 @@ static bool fill_pool(struct pool *pool, struct pb_arena *arena,
         if (pool->available == NULL || pool->must == NULL || pool->taken == NULL || pool->device == NULL ||
             pool->is_must == NULL || pool->used == NULL || pool->ids == NULL)
                 return false;
-        qsort(request->must_include, request->n_must_include, sizeof(char *), compare_ids);
-        qsort(request->available, request->n_available, sizeof(char *), compare_ids);
+        if (request->n_must_include > 0)
+                qsort(request->must_include, request->n_must_include, sizeof(char *), compare_ids);
+        if (request->n_available > 0)
+                qsort(request->available, request->n_available, sizeof(char *), compare_ids);
         for (size_t i = 0; i < request->n_must_include; i++)
                 if (i == 0 || strcmp(request->must_include[i], request->must_include[i - 1]) != 0) {
                         pool->is_must[pool->count] = true;

@@ -140,15 +140,13 @@ static size_t base_length(const struct resource *resource, const char *id)
 
 ssize_t resource_find(const struct resource *resource, const char *id)
 {
+        const struct plugin *plugin = resource->plugin;
         size_t n = base_length(resource, id);
+        ssize_t index = n == 0 || n >= DEVICE_ID_BYTES ? -1 : plugin_find(plugin, id, n);
 
-        for (size_t i = 0; i < resource->member_count; i++) {
-                const char *own = resource->plugin->inventory.devices[resource->members[i]].id;
-
-                if (n > 0 && strncmp(own, id, n) == 0 && own[n] == '\0')
-                        return (ssize_t) i;
-        }
-        return -1;
+        return index < 0 || plugin->owners[index].resource != resource || plugin->owners[index].held
+                       ? -1
+                       : (ssize_t) plugin->owners[index].position;
 }
 
 int resource_new(struct plugin *plugin, const char *name, struct resource **ret, struct err *err)

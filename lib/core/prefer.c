@@ -80,6 +80,7 @@ static void learn_weights(struct prefer_map *map, const struct inventory *invent
                         uint32_t weight = kind_weight(&map->devices[a], &map->devices[b]) +
                                           10 * (there > back ? there : back);
 
+                        map->linked = map->linked || there > 0 || back > 0;
                         map->weights[a * map->count + b] = map->weights[b * map->count + a] = weight;
                 }
 }
@@ -277,15 +278,16 @@ static void every_set(struct search *s, size_t from, size_t more, uint64_t weigh
         }
 }
 
-static bool few_sets(size_t n, size_t k)
+/* Steps of the search for k of n: a set of d is reached C(n - k + d, d) times and costs d. 194,480 at 9
+ * of 16. */
+static bool within_reach(size_t n, size_t k)
 {
-        uint64_t sets = 1;
+        uint64_t sets = 1, steps = 0;
 
-        if (k > n - k)
-                k = n - k;
-        for (size_t i = 1; i <= k; i++) {
-                sets = sets * (n - k + i) / i;
-                if (sets > PREFER_EXACT_SETS)
+        for (size_t d = 1; d <= k; d++) {
+                sets = sets * (n - k + d) / d;
+                steps += sets * d;
+                if (steps > PREFER_WORK)
                         return false;
         }
         return true;
@@ -391,14 +393,30 @@ static void grow(struct growth *g, size_t seed)
                 take_back(s);
 }
 
+/* Does an earlier candidate stand for this one? What grows from it would weigh the same, and come first. */
+static bool is_represented(const struct growth *g, size_t candidate)
+{
+        const struct search *s = g->search;
+        const struct prefer_device *own = &s->map->devices[s->candidates[candidate]];
+
+        for (size_t i = 0; i < candidate && !s->map->linked && !s->shared; i++) {
+                const struct prefer_device *other = &s->map->devices[s->candidates[i]];
+
+                if (own->group == other->group && own->pci_switch == other->pci_switch &&
+                    own->numa == other->numa)
+                        return true;
+        }
+        return false;
+}
+
 static void grow_from_seeds(struct growth *g)
 {
         struct search *s = g->search;
 
         for (size_t i = 0; i < s->count; i++) {
-                if (!g->allowed[s->map->devices[s->candidates[i]].group])
+                if (!g->allowed[s->map->devices[s->candidates[i]].group] || is_represented(g, i))
                         continue;
-                if (*g->work >= PREFER_WORK && s->have_best)
+                if (*g->work >= PREFER_GREEDY && s->have_best)
                         return;
                 grow(g, i);
         }
@@ -538,7 +556,7 @@ static int choose_one_each(struct search *s, bool *exact)
         }
         if (s->size == 0)
                 return 0;
-        if (few_sets(s->count, s->size)) {
+        if (within_reach(s->count, s->size)) {
                 every_set(s, 0, s->size, 0);
                 return 0;
         }

@@ -10,9 +10,9 @@
  *   6. the smallest positions, compared one by one.
  * Where devices are shared, 2, 3 and 5 give way to: the chips with the fewest shares taken.
  *
- * Exact (every set looked at, depth first) when there are at most PREFER_EXACT_SETS of them, which is always
- * so up to 16 devices; beyond, groups are chosen by the same order and filled greedily from every seed, then
- * improved by swaps, with a bound on the work: O(PREFER_WORK) whatever is asked. */
+ * Exact (every set looked at, depth first) when that takes at most PREFER_WORK steps, which is always so up
+ * to 16 devices; beyond, groups are chosen by the same order and filled greedily from every seed, then
+ * improved by swaps, within the same bound on the work, whatever is asked. */
 #pragma once
 
 #include <stdbool.h>
@@ -21,9 +21,9 @@
 
 #include "core/device.h"
 
-#define PREFER_EXACT_SETS 13000  /* C(16, 8) = 12,870 */
-#define PREFER_KEEP_MAX   128    /* devices of one resource beyond which links are not told apart */
-#define PREFER_WORK       200000 /* elementary steps; a fraction of a millisecond */
+#define PREFER_KEEP_MAX 128    /* devices of one resource beyond which links are not told apart */
+#define PREFER_WORK     200000 /* elementary steps; a fraction of a millisecond */
+#define PREFER_GREEDY   80000  /* of them for trying further seeds */
 
 /* What the choice needs to know of a device, in small numbers. */
 struct prefer_device {
@@ -41,6 +41,7 @@ struct prefer_map {
         uint16_t *group_sizes; /* by group: devices that belong to it, whatever their health */
         size_t group_count;
         unsigned shares; /* ids per device; 1 = not shared */
+        bool linked;     /* some pairs are told apart by their links */
 };
 
 /* prefer_map_init() - learn `members` (indexes into the inventory, in canonical order). Release with

@@ -431,7 +431,7 @@ int grpc_client_call(struct grpc_client *client, const char *path, const uint8_t
                 end_call(call, GRPC_UNAVAILABLE, "the connection takes no more calls");
         else if (timeout_usec > 0)
                 (void) sd_event_add_time_relative(client->loop, &call->deadline, CLOCK_MONOTONIC,
-                                                  timeout_usec, 0, on_deadline, call);
+                                                  timeout_usec, 1000, on_deadline, call);
         if (ret != NULL)
                 *ret = call;
         return 0;

@@ -240,7 +240,7 @@ void grpc_call_keep(struct grpc_call *call, void (*on_idle)(void *userdata, stru
         call->userdata = userdata;
         if (call->timeout_usec > 0)
                 (void) sd_event_add_time_relative(call->peer->server->loop, &call->deadline, CLOCK_MONOTONIC,
-                                                  call->timeout_usec, 0, on_deadline, call);
+                                                  call->timeout_usec, 1000, on_deadline, call);
 }
 
 /* --- receiving
