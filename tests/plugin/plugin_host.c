@@ -3,7 +3,7 @@
  *
  * usage: plugin-host KUBELET_DIR [key=value...]
  *   vendor=nvidia resource=nvidia.com/gpu devices=8 group=8 fabric=nvlink shares=1 watcher=DIR cdi=DIR
- *   pods=SOCKET (pod-resources)
+ *   pods=SOCKET (pod-resources) second=RESOURCE (of every other group, amd's)
  * stdin, one command a line; each is answered by one line of JSON:
  *   health ID 0|1, drop ID, add ID, rename RESOURCE (all groups), update (the same again), storm N (N updates
  * that toggle the first device), status, holders, stop stderr: the plugin's log. */
@@ -27,6 +27,7 @@ struct host {
         struct pod_resources *pods;
         struct inventory inventory;
         char vendor[24], resource[128], fabric[24];
+        char second[128]; /* the resource of every other group, another vendor's; "" = none */
         uint64_t devices, group, shares;
         struct plugin_config config;
         char pods_socket[108];
@@ -55,16 +56,18 @@ static void add_device(struct host *host, uint64_t number)
 {
         struct device *device = inventory_add_device(&host->inventory);
         uint64_t group = number / host->group;
+        bool other = host->second[0] != '\0' && group % 2 == 1;
+        const char *vendor = other ? "amd" : host->vendor;
         struct device_group *entry;
         char name[64];
 
         if (device == NULL)
                 return;
-        (void) text_format(name, sizeof(name), "%s-%" PRIu64, host->vendor, group);
+        (void) text_format(name, sizeof(name), "%s-%" PRIu64, vendor, group);
         (void) text_format(device->id, sizeof(device->id), "GPU-%08" PRIx64 "-0000-4000-8000-000000000000",
                            number);
         (void) text_copy(device->group, sizeof(device->group), name);
-        (void) text_copy(device->vendor, sizeof(device->vendor), host->vendor);
+        (void) text_copy(device->vendor, sizeof(device->vendor), vendor);
         (void) text_format(device->pci, sizeof(device->pci), "0000:%02x:00.0", (unsigned) number & 255);
         (void) text_format(device->nodes[0], sizeof(device->nodes[0]), "/dev/%s%" PRIu64, host->vendor,
                            number);
@@ -77,8 +80,8 @@ static void add_device(struct host *host, uint64_t number)
                 return;
         entry = inventory_add_group(&host->inventory);
         (void) text_copy(entry->name, sizeof(entry->name), name);
-        (void) text_copy(entry->vendor, sizeof(entry->vendor), host->vendor);
-        (void) text_copy(entry->resource, sizeof(entry->resource), host->resource);
+        (void) text_copy(entry->vendor, sizeof(entry->vendor), vendor);
+        (void) text_copy(entry->resource, sizeof(entry->resource), other ? host->second : host->resource);
         (void) text_copy(entry->fabric, sizeof(entry->fabric), host->fabric);
         entry->shares = (unsigned) host->shares;
 }
@@ -233,6 +236,8 @@ static bool set_option(struct host *host, const char *option)
                 return text_copy(host->vendor, sizeof(host->vendor), value);
         if (text_starts_with(option, "resource="))
                 return text_copy(host->resource, sizeof(host->resource), value);
+        if (text_starts_with(option, "second="))
+                return text_copy(host->second, sizeof(host->second), value);
         if (text_starts_with(option, "fabric="))
                 return text_copy(host->fabric, sizeof(host->fabric), value);
         if (text_starts_with(option, "devices="))
