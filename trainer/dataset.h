@@ -1,6 +1,12 @@
 /* Dataset: labelled samples in memory, turned into floats batch by batch.
  *
- * Two splits: train and test. After dataset_open() it is read-only and may be used by several threads. */
+ * A directory holds one of three forms:
+ *   IDX:    the four files of MNIST and its kin, each plain or with .gz;
+ *   raw:    train/CLASS/NAME.{pgm,ppm} and test/CLASS/NAME.{pgm,ppm} (binary, 8 bits); classes in the order
+ * of their names; `resize` is wanted unless all images have one size, and then an image may be larger than
+ * memory: it is read in stripes; text:   any other files: the text model learns to continue them. The last
+ * tenth is the test. After dataset_open() it is read-only and may be used by several threads, but for
+ * dataset_poll(). */
 #pragma once
 
 #include <stddef.h>
@@ -8,20 +14,52 @@
 
 #include "core/err.h"
 #include "trainer/model.h"
+#include "trainer/preprocess.h"
+
+#define TEXT_CONTEXT        4    /* words before the one to be told */
+#define TEXT_VOCABULARY_MAX 8192 /* words known; number 0 stands for all others */
+#define TEXT_BYTES_MAX      ((size_t) 1 << 28)
 
 enum dataset_split { DATASET_TRAIN, DATASET_TEST, DATASET_SPLITS };
 
-struct dataset; /* opaque */
+struct split {
+        size_t count;
+        uint8_t *pixels;  /* count x height x width x channels; NULL for text */
+        int32_t *labels;  /* NULL for text */
+        uint32_t *tokens; /* count + TEXT_CONTEXT; sample i is told by tokens i .. i + TEXT_CONTEXT - 1 */
+};
 
-/* dataset_open() - read DIR: the four IDX files of MNIST and its kin, `.gz` included.
- * Return: 0, -ENOENT, -EINVAL (with the file's name), -ENOMEM. */
-int dataset_open(const char *directory, struct dataset **ret, struct err *err);
+struct dataset {
+        const char *form; /* idx, raw or text */
+        struct split splits[DATASET_SPLITS];
+        struct model_size size;
+        struct preprocess preprocess;
+        uint64_t seed;
+        float value[256];    /* pixel -> float */
+        char (*classes)[64]; /* raw: names of the classes */
+};
+
+/* dataset_open() - @text: the directory is read as text. Return: 0, -ENOENT, -EINVAL (with the file's name),
+ * -ENOMEM. */
+int dataset_open(const char *directory, bool text, const struct preprocess *p, uint64_t seed,
+                 struct dataset **ret, struct err *err);
 void dataset_free(struct dataset *d);
 void dataset_free_p(struct dataset **d);
 
 size_t dataset_count(const struct dataset *d, enum dataset_split split);
 struct model_size dataset_size(const struct dataset *d);
 
-/* dataset_load() - the samples `ids` as floats and labels, in that order. */
-void dataset_load(const struct dataset *d, enum dataset_split split, const uint32_t *ids, size_t count,
-                  float *x, int32_t *labels);
+/* dataset_load() - the samples `ids` as floats and labels, in that order; training images augmented for
+ * `epoch`. */
+void dataset_load(const struct dataset *d, enum dataset_split split, uint64_t epoch, const uint32_t *ids,
+                  size_t count, float *x, int32_t *labels);
+
+/* The forms; each fills splits, size and form. For dataset.c. */
+int dataset_read_idx(struct dataset *d, const char *directory, struct err *err);
+int dataset_read_raw(struct dataset *d, const char *directory, struct err *err);
+int dataset_read_text(struct dataset *d, const char *directory, struct err *err);
+
+/* dataset_tokens() - cut text into tokens' numbers; words get numbers by falling frequency, then by spelling.
+ * @ret: allocated; @ret_known: numbers used, the one for all others (0) included */
+int dataset_tokens(const char *text, size_t size_bytes, bool bytes, uint32_t **ret, size_t *ret_count,
+                   size_t *ret_known, struct err *err);

@@ -7,7 +7,7 @@
 #include <string.h>
 
 struct slot {
-        uint64_t key, step;
+        uint64_t key, step, epoch;
         uint32_t *ids;
         float *x;
         int32_t *labels;
@@ -39,7 +39,7 @@ static void fill(struct loader *l, struct slot *s)
         for (size_t at = 0; at < s->count; at += segment) {
                 size_t count = s->count - at < segment ? s->count - at : segment;
 
-                dataset_load(l->data, DATASET_TRAIN, s->ids + at, count, s->x + at * l->features,
+                dataset_load(l->data, DATASET_TRAIN, s->epoch, s->ids + at, count, s->x + at * l->features,
                              s->labels + at);
                 (void) pthread_mutex_lock(&l->lock);
                 s->ready = at + count;
@@ -142,7 +142,8 @@ bool loader_requested(const struct loader *l, uint64_t key)
         return l->filling >= 0 && l->slots[l->filling].key == key;
 }
 
-int loader_request(struct loader *l, uint64_t key, uint64_t step, const uint32_t *ids, size_t count)
+int loader_request(struct loader *l, uint64_t key, uint64_t step, uint64_t epoch, const uint32_t *ids,
+                   size_t count)
 {
         struct slot *s;
 
@@ -154,6 +155,7 @@ int loader_request(struct loader *l, uint64_t key, uint64_t step, const uint32_t
         memcpy(s->ids, ids, count * sizeof(*ids));
         s->key = key;
         s->step = step;
+        s->epoch = epoch;
         s->count = count;
         s->ready = 0;
         s->pending = ++l->requests;

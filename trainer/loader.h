@@ -31,7 +31,8 @@ void loader_free(struct loader *l);
 
 /* loader_request() - start loading `ids` (copied); `key` names the chunk. Return: 0, or -EBUSY: one request
  * beside the chunk taken last is under way already. */
-int loader_request(struct loader *l, uint64_t key, uint64_t step, const uint32_t *ids, size_t count);
+int loader_request(struct loader *l, uint64_t key, uint64_t step, uint64_t epoch, const uint32_t *ids,
+                   size_t count);
 
 /* loader_requested() - is the chunk `key` loading or loaded, not yet taken? */
 bool loader_requested(const struct loader *l, uint64_t key);

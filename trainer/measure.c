@@ -18,7 +18,7 @@ static double time_steps(struct training *t, float *x, int32_t *labels, size_t c
         for (begin = 0; steps < 3 || record_now() - begin < usec; steps++) {
                 if (steps == 2) /* the first two warm the caches */
                         begin = record_now();
-                dataset_load(t->data, DATASET_TRAIN, t->ids, count, x, labels);
+                dataset_load(t->data, DATASET_TRAIN, 0, t->ids, count, x, labels);
                 (void) network_forward(t->network, t->parameters, count);
                 network_backward(t->network, t->parameters, t->gradients, count, 1.0F / (float) count, NULL,
                                  NULL);

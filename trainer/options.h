@@ -17,6 +17,7 @@ struct numbers {
 
 struct options {
         const char *data, *model, *strategy; /* borrowed from argv */
+        const char *preprocess;
         const char *optimiser, *order, *gradient_weights, *gemm;
         const char *weights_out, *sample_log, *clock_log, *timeline, *progress, *checkpoint, *device;
         struct numbers shares, segments, groups;

@@ -81,7 +81,12 @@ static size_t network_capacity(const struct training *t)
 
 static int open_parts(struct training *t, struct err *err)
 {
-        int r = dataset_open(t->options->data, &t->data, err);
+        struct preprocess p;
+        int r = preprocess_parse(t->options->preprocess, &p, err);
+
+        if (r == 0)
+                r = dataset_open(t->options->data, strcmp(t->options->model, "text") == 0, &p,
+                                 t->options->seed, &t->data, err);
 
         if (r == 0)
                 r = open_backend(t, err);
@@ -194,9 +199,9 @@ static int request(struct training *t, uint64_t step, size_t worker)
 
         sampler_locate(t->sampler, step, &epoch, &epoch_step);
         count = sampler_chunk(t->sampler, epoch, epoch_step, worker, t->ids);
-        return count < 0
-                       ? count
-                       : loader_request(t->loader, chunk_key(t, step, worker), step, t->ids, (size_t) count);
+        return count < 0 ? count
+                         : loader_request(t->loader, chunk_key(t, step, worker), step, epoch, t->ids,
+                                          (size_t) count);
 }
 
 void training_prefetch(struct training *t, uint64_t step, size_t worker)
@@ -326,7 +331,7 @@ int training_evaluate(struct training *t, double *ret_accuracy, double *ret_loss
 
                 for (size_t i = 0; i < count; i++)
                         ids[i] = (uint32_t) (first + i);
-                dataset_load(t->data, DATASET_TEST, ids, count, x, labels);
+                dataset_load(t->data, DATASET_TEST, 0, ids, count, x, labels);
                 network_use(t->network, x, labels);
                 loss += network_forward(t->network, t->parameters, count);
                 for (size_t i = 0; i < count; i++)

@@ -1,0 +1,150 @@
+#include "trainer/preprocess.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/cleanup.h"
+#include "core/text.h"
+#include "trainer/random.h"
+
+static int parse_size(const char *value, struct preprocess *p)
+{
+        char first[16];
+        const char *x = value != NULL ? strchr(value, 'x') : NULL;
+        uint64_t height, width;
+
+        if (x == NULL || (size_t) (x - value) >= sizeof(first))
+                return -EINVAL;
+        memcpy(first, value, (size_t) (x - value));
+        first[x - value] = '\0';
+        if (text_parse_uint64(first, &height) < 0 || text_parse_uint64(x + 1, &width) < 0 || height == 0 ||
+            width == 0 || height > PREPROCESS_EDGE_MAX || width > PREPROCESS_EDGE_MAX)
+                return -EINVAL;
+        p->height = (size_t) height;
+        p->width = (size_t) width;
+        return 0;
+}
+
+static int parse_flip(const char *value, struct preprocess *p)
+{
+        p->flip = 0.5;
+        return value == NULL || (text_parse_double(value, &p->flip) == 0 && p->flip >= 0 && p->flip <= 1)
+                       ? 0
+                       : -EINVAL;
+}
+
+static int parse_crop(const char *value, struct preprocess *p)
+{
+        uint64_t pixels = 2;
+
+        if (value != NULL && (text_parse_uint64(value, &pixels) < 0 || pixels > 1024))
+                return -EINVAL;
+        p->crop = (size_t) pixels;
+        return 0;
+}
+
+static int parse_step(char *step, struct preprocess *p)
+{
+        char *value = strchr(step, ':');
+
+        if (value != NULL)
+                *value++ = '\0';
+        if (strcmp(step, "resize") == 0)
+                return parse_size(value, p);
+        if (strcmp(step, "flip") == 0)
+                return parse_flip(value, p);
+        if (strcmp(step, "crop") == 0)
+                return parse_crop(value, p);
+        if (strcmp(step, "tokenise") == 0 && value != NULL) {
+                p->bytes = strcmp(value, "byte") == 0;
+                return p->bytes || strcmp(value, "word") == 0 ? 0 : -EINVAL;
+        }
+        p->scale = strcmp(step, "scale") == 0;
+        return value == NULL && (p->scale || strcmp(step, "normalise") == 0) ? 0 : -EINVAL;
+}
+
+int preprocess_parse(const char *spec, struct preprocess *ret, struct err *err)
+{
+        CLEANUP(free_p) char *copy = strdup(spec != NULL ? spec : "");
+        struct preprocess p = { 0 };
+        char *rest = copy, *step;
+
+        if (copy == NULL)
+                return err_set(err, -ENOMEM, "no memory");
+        while (spec != NULL && spec[0] != '\0' && (step = strsep(&rest, ",")) != NULL)
+                if (parse_step(step, &p) < 0)
+                        return err_set(err, -EINVAL,
+                                       "--preprocess: step '%.40s': resize:HxW, normalise, scale, flip[:P], "
+                                       "crop[:N] or "
+                                       "tokenise:word|byte is wanted, with commas between",
+                                       step);
+        *ret = p;
+        return 0;
+}
+
+void preprocess_resize(const uint8_t *from, size_t height, size_t width, size_t channels, uint8_t *to,
+                       size_t to_height, size_t to_width)
+{
+        for (size_t r = 0; r < to_height; r++) {
+                size_t top = r * height / to_height, end = (r + 1) * height / to_height;
+
+                end = end > top ? end : top + 1;
+                for (size_t c = 0; c < to_width * channels; c++) {
+                        size_t left = c / channels * width / to_width,
+                               right = (c / channels + 1) * width / to_width;
+                        size_t sum = 0;
+
+                        right = right > left ? right : left + 1;
+                        for (size_t y = top; y < end; y++)
+                                for (size_t x = left; x < right; x++)
+                                        sum += from[(y * width + x) * channels + c % channels];
+                        to[r * to_width * channels + c] =
+                                (uint8_t) ((sum + (end - top) * (right - left) / 2) /
+                                           ((end - top) * (right - left)));
+                }
+        }
+}
+
+static void flip(size_t height, size_t width, size_t channels, const float *from, float *to)
+{
+        for (size_t r = 0; r < height; r++)
+                for (size_t c = 0; c < width; c++)
+                        memcpy(to + (r * width + c) * channels, from + (r * width + width - 1 - c) * channels,
+                               channels * sizeof(*to));
+}
+
+static void move(size_t height, size_t width, size_t channels, long down, long right, float fill,
+                 const float *from, float *to)
+{
+        for (size_t r = 0; r < height; r++)
+                for (size_t c = 0; c < width; c++)
+                        for (size_t k = 0; k < channels; k++) {
+                                long y = (long) r - down, x = (long) c - right;
+                                bool inside = y >= 0 && x >= 0 && y < (long) height && x < (long) width;
+
+                                to[(r * width + c) * channels + k] =
+                                        inside ? from[((size_t) y * width + (size_t) x) * channels + k]
+                                               : fill;
+                        }
+}
+
+void preprocess_augment(const struct preprocess *p, uint64_t seed, uint64_t epoch, uint32_t sample,
+                        size_t height, size_t width, size_t channels, float darkest, float *image,
+                        float *room)
+{
+        struct random_source r = random_for(seed ^ (epoch << 32), "augmentation", sample);
+        size_t bytes = height * width * channels * sizeof(*image);
+        bool mirrored = (double) random_unit(&r) < p->flip;
+        long down = (long) random_below(&r, 2 * p->crop + 1) - (long) p->crop;
+        long right = (long) random_below(&r, 2 * p->crop + 1) - (long) p->crop;
+
+        if (mirrored) {
+                flip(height, width, channels, image, room);
+                memcpy(image, room, bytes);
+        }
+        if (down != 0 || right != 0) {
+                move(height, width, channels, down, right, darkest, image, room);
+                memcpy(image, room, bytes);
+        }
+}

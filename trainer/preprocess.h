@@ -1,0 +1,43 @@
+/* Preprocess: what is done to samples before they are trained on, from a specification like
+ * "resize:28x28,normalise,flip:0.5,crop:2" or "tokenise:byte".
+ *
+ *   resize:HxW     images, when they are read: every output pixel is the mean of the input pixels that it
+ * covers normalise      images: (pixel - mean) / deviation over the training images (this is the default)
+ *   scale          images: pixel / 255 instead
+ *   flip[:P]       training images: mirrored left to right with probability P (0.5)
+ *   crop[:N]       training images: moved by up to N (2) pixels each way, the border filled with the darkest
+ * value tokenise:word  text: words of letters and digits in lower case, and each other mark (this is the
+ * default) tokenise:byte  text: bytes
+ *
+ * Flip and crop are drawn from (seed, epoch, sample): the same pixels on every backend, rank and strategy.
+ * Pure. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/err.h"
+
+#define PREPROCESS_EDGE_MAX 65536
+
+struct preprocess {
+        size_t height, width; /* resize; 0 = as they are */
+        bool scale;
+        double flip; /* probability */
+        size_t crop; /* pixels */
+        bool bytes;  /* tokenise:byte */
+};
+
+/* preprocess_parse() - @spec: NULL or "" = the defaults. Return: 0, or -EINVAL naming the step. */
+int preprocess_parse(const char *spec, struct preprocess *ret, struct err *err);
+
+/* preprocess_resize() - one image of unsigned bytes, height x width x channels, into another size. */
+void preprocess_resize(const uint8_t *from, size_t height, size_t width, size_t channels, uint8_t *to,
+                       size_t to_height, size_t to_width);
+
+/* preprocess_augment() - flip and crop one image in place.
+ * @room: as many floats as the image has; @darkest: fills the border */
+void preprocess_augment(const struct preprocess *p, uint64_t seed, uint64_t epoch, uint32_t sample,
+                        size_t height, size_t width, size_t channels, float darkest, float *image,
+                        float *room);
