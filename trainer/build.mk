@@ -9,11 +9,24 @@ CFLAGS_trainer_strategies := $(mpi_cflags) -O3
 CFLAGS_trainer_backends   := $(blas_cflags) -O3
 
 trainer  := $(filter-out trainer/main.c,$(wildcard trainer/*.c trainer/strategies/*.c))
-trainers := cpu sunway
+# CLBlast and an OpenCL loader are wanted for the opencl build; without them the others are built all the same.
+opencl_libs := $(if $(wildcard /usr/include/clblast_c.h /usr/local/include/clblast_c.h),$(shell pkg-config --libs OpenCL 2>/dev/null))
+ifneq ($(opencl_libs),)
+opencl_libs += -lclblast
+else ifeq ($(MAKELEVEL),0)
+$(info trainer: no OpenCL with CLBlast here, remuda-train-opencl is left out (Debian: ocl-icd-opencl-dev libclblast-dev))
+endif
+trainers := cpu sunway $(if $(opencl_libs),opencl)
 programs: $(addprefix $(B)/bin/remuda-train-,$(trainers))
 
 $(B)/lib/trainer.a: $(call object,$(trainer))
 $(addprefix $(B)/bin/remuda-train-,$(trainers)): $(B)/bin/remuda-train-%: $(B)/obj/trainer/main.o \
                 $(B)/obj/trainer/backends/%.o $(B)/lib/trainer.a $(B)/lib/remuda.a
 	@mkdir -p $(@D)
-	$(LINK) -o $@ $^ $(mpi_libs) $(blas_libs) -lz -lm -lpthread
+	$(LINK) -o $@ $^ $(mpi_libs) $(if $(filter %opencl,$@),$(opencl_libs),$(blas_libs)) -lz -lm -lpthread
+
+# The kernels' source as a C string.
+$(B)/generated/opencl_kernels.h: trainer/backends/opencl_kernels.cl
+	@mkdir -p $(@D)
+	@{ echo 'static const char opencl_kernels[] ='; sed 's/\\/\\\\/g; s/"/\\"/g; s/.*/"&\\n"/' $<; echo ';'; } >$@
+$(B)/obj/trainer/backends/opencl.o: $(B)/generated/opencl_kernels.h

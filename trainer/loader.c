@@ -157,6 +157,8 @@ int loader_request(struct loader *l, uint64_t key, uint64_t step, uint64_t epoch
         s->step = step;
         s->epoch = epoch;
         s->count = count;
+        backend_to_host(l->backend, s->x);
+        backend_to_host(l->backend, s->labels);
         s->ready = 0;
         s->pending = ++l->requests;
         (void) pthread_cond_signal(&l->wake);

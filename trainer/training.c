@@ -171,7 +171,6 @@ static void weigh_node(void *context, const struct node *node)
         struct weighted_ready *w = context;
         float *g = w->t->gradients;
 
-        backend_to_host(&w->t->backend, g);
         vector_scale(node->weight_count, w->weight, g + node->weight);
         vector_scale(node->bias_count, w->weight, g + node->bias);
         if (w->ready != NULL)
@@ -239,8 +238,14 @@ static double compute(struct training *t, uint64_t step, const struct loaded *ch
                 loss += network_forward(t->network, t->parameters, count);
                 at = record_done(&t->record, DOING_FORWARD, step, at);
                 network_backward(t->network, t->parameters, t->gradients, count, 1.0F / (float) chunk->count,
-                                 last ? weigh_node : NULL, weighted);
+                                 last && !t->backend.to_host ? weigh_node : NULL, weighted);
                 (void) record_done(&t->record, DOING_BACKWARD, step, at);
+        }
+        if (t->backend.to_host != NULL &&
+            chunk->count > 0) { /* memory that the device holds until it is done */
+                backend_to_host(&t->backend, t->gradients);
+                for (size_t i = t->model.node_count; i-- > 0;)
+                        weigh_node(weighted, &t->model.nodes[i]);
         }
         if (chunk->count == 0) /* nothing to add, but whoever sends gradients must hear of every node */
                 network_backward(t->network, t->parameters, t->gradients, 0, 0, weigh_node, weighted);
@@ -277,6 +282,7 @@ int training_gradient(struct training *t, uint64_t step, size_t worker,
                 t->epoch_loss = 0;
                 t->epoch_loss_samples = 0;
         }
+        backend_to_host(&t->backend, t->gradients);
         memset(t->gradients, 0, t->model.parameter_count * sizeof(*t->gradients));
         backend_to_device(&t->backend, t->gradients);
         t->epoch_loss += compute(t, step, &chunk, &weighted);
@@ -356,6 +362,7 @@ int training_write_weights(const struct training *t, const char *path, struct er
         FILE *f = fopen(temporary, "we");
         if (f == NULL)
                 return err_set(err, -errno, "--weights-out: file '%s': %m", temporary);
+        backend_to_host(&t->backend, t->parameters);
         bool whole = fwrite(t->parameters, sizeof(float), count, f) == count;
         if (fclose(f) != 0 || !whole)
                 return err_set(err, -EIO, "--weights-out: file '%s' not written whole: %m", temporary);

@@ -39,6 +39,7 @@ static int exchange_with_servers(struct training *t, MPI_Request *requests)
 {
         size_t servers = t->options->servers;
 
+        backend_to_host(&t->backend, t->parameters);
         for (size_t s = 0; s < servers; s++) {
                 MPI_Irecv(t->parameters + slice_begin(t, s), slice_count(t, s), MPI_FLOAT, (int) s,
                           TAG_PARAMETERS, MPI_COMM_WORLD, &requests[s]);
@@ -155,8 +156,13 @@ static void apply(struct server *s, const float *gradient)
         struct training *t = s->t;
         float *velocity = t->velocity != NULL ? t->velocity + s->from : NULL;
 
-        t->backend.kernels.update(t->backend.state, (size_t) s->count, t->rate, t->momentum, gradient,
-                                  velocity, t->parameters + s->from);
+        /* gradients arrive in the host's memory, and other workers' may arrive meanwhile */
+        if (t->backend.to_host != NULL)
+                vector_update((size_t) s->count, t->rate, t->momentum, gradient, velocity,
+                              t->parameters + s->from);
+        else
+                t->backend.kernels.update(t->backend.state, (size_t) s->count, t->rate, t->momentum, gradient,
+                                          velocity, t->parameters + s->from);
 }
 
 /* Rank 0 gets the slices of the other servers; collective over servers. */

@@ -12,6 +12,7 @@ static int step_of_chunks(struct training *t, float *sum, struct err *err)
 
                 if (r < 0)
                         return r;
+                backend_to_host(&t->backend, sum);
                 if (worker == 0)
                         memcpy(sum, t->gradients, t->model.parameter_count * sizeof(*sum));
                 else

@@ -54,6 +54,8 @@ static void forward(struct pipeline *p, size_t m)
         const float *x = s->input;
         uint64_t at = record_now();
 
+        if (s->input != NULL)
+                backend_to_host(&t->backend, s->input);
         if (p->stage > 0)
                 MPI_Recv(s->input, (int) (count * p->in_size), MPI_FLOAT, (int) p->stage - 1, TAG_ACTIVATION,
                          MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -78,6 +80,7 @@ static void backward(struct pipeline *p, size_t m)
         size_t count = count_of(p, m);
         uint64_t at = record_now();
 
+        backend_to_host(&t->backend, network_output_gradient(s->network));
         if (!is_last(p))
                 MPI_Recv(network_output_gradient(s->network), (int) (count * p->out_size), MPI_FLOAT,
                          (int) p->stage + 1, TAG_GRADIENT, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -164,6 +167,7 @@ static int one_step(struct pipeline *p, struct err *err)
 
         if (r < 0)
                 return r;
+        backend_to_host(&t->backend, t->gradients);
         memset(t->gradients, 0, t->model.parameter_count * sizeof(*t->gradients));
         backend_to_device(&t->backend, t->gradients);
         ahead = ahead < p->microbatches ? ahead : p->microbatches;

@@ -1,0 +1,571 @@
+/* The opencl backend: matrix products by CLBlast, everything else by the kernels beside, on any OpenCL
+ * device.
+ *
+ * An allocation is host memory that the device uses too (a copy where it has memory of its own). It belongs
+ * to one side at a time: the host from the start and after to_host(), the device from the first kernel that
+ * touches it. */
+#define CL_TARGET_OPENCL_VERSION 120
+
+#include <CL/cl.h>
+#include <clblast_c.h>
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/cleanup.h"
+#include "core/text.h"
+#include "opencl_kernels.h"
+#include "trainer/backend.h"
+
+#define ALLOCATIONS_MAX 512
+#define PAGE            4096
+#define RANGES          64 /* of rows, in column sums */
+
+struct allocation {
+        unsigned char *host;
+        size_t bytes;
+        cl_mem buffer;
+        void *mapped; /* the host's, NULL = the device's */
+};
+
+enum kernel_name {
+        K_BIAS_ADD,
+        K_SUMS,
+        K_SUMS_ADD,
+        K_SCALE,
+        K_RELU,
+        K_RELU_GRADIENT,
+        K_GATHER,
+        K_SCATTER,
+        K_POOL,
+        K_POOL_GRADIENT,
+        K_SOFTMAX,
+        K_SOFTMAX_GRADIENT,
+        K_PICK,
+        K_CROSS_ENTROPY_GRADIENT,
+        K_SOFTMAX_CROSS_ENTROPY_GRADIENT,
+        K_EMBED,
+        K_EMBED_GRADIENT,
+        K_UPDATE,
+        K_UPDATE_MOMENTUM,
+        KERNELS
+};
+
+static const char *const kernel_names[KERNELS] = {
+        "bias_add",
+        "sums",
+        "sums_add",
+        "scale",
+        "relu",
+        "relu_gradient",
+        "gather",
+        "scatter",
+        "pool",
+        "pool_gradient",
+        "softmax",
+        "softmax_gradient",
+        "pick",
+        "cross_entropy_gradient",
+        "softmax_cross_entropy_gradient",
+        "embed",
+        "embed_gradient",
+        "update",
+        "update_momentum",
+};
+
+struct opencl {
+        cl_device_id device;
+        cl_context context;
+        cl_command_queue queue;
+        cl_program program;
+        cl_kernel kernels[KERNELS];
+        struct allocation allocations[ALLOCATIONS_MAX];
+        size_t allocation_count;
+        float *partial; /* RANGES rows of sums */
+        size_t partial_floats;
+        struct err first_error;
+};
+
+static void keep_error(struct opencl *o, cl_int code, const char *what)
+{
+        if (code != CL_SUCCESS && o->first_error.code == 0)
+                (void) err_set(&o->first_error, -EIO, "OpenCL error %d in %s", (int) code, what);
+}
+
+/* --- memory
+ * ---------------------------------------------------------------------------------------------------------
+ */
+
+static struct allocation *find(struct opencl *o, const void *memory)
+{
+        const unsigned char *at = memory;
+
+        for (size_t i = 0; i < o->allocation_count; i++)
+                if (at >= o->allocations[i].host && at < o->allocations[i].host + o->allocations[i].bytes)
+                        return &o->allocations[i];
+        return NULL;
+}
+
+static void give_to_device(struct opencl *o, struct allocation *a)
+{
+        if (a->mapped == NULL)
+                return;
+        keep_error(o, clEnqueueUnmapMemObject(o->queue, a->buffer, a->mapped, 0, NULL, NULL), "unmap");
+        a->mapped = NULL;
+}
+
+static void opencl_to_host(void *state, const void *memory)
+{
+        struct opencl *o = state;
+        struct allocation *a = find(o, memory);
+        cl_int code = CL_SUCCESS;
+
+        if (a == NULL || a->mapped != NULL)
+                return;
+        a->mapped = clEnqueueMapBuffer(o->queue, a->buffer, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, a->bytes,
+                                       0, NULL, NULL, &code);
+        keep_error(o, code, "map");
+}
+
+static void opencl_to_device(void *state, const void *memory)
+{
+        struct opencl *o = state;
+        struct allocation *a = find(o, memory);
+
+        if (a != NULL)
+                give_to_device(o, a);
+}
+
+static void *opencl_allocate(void *state, size_t size_bytes)
+{
+        struct opencl *o = state;
+        size_t rounded = (size_bytes + PAGE - 1) / PAGE * PAGE;
+        struct allocation a = { .bytes = rounded > 0 ? rounded : PAGE };
+        cl_int code;
+
+        if (o->allocation_count == ALLOCATIONS_MAX)
+                return NULL;
+        a.host = aligned_alloc(PAGE, a.bytes);
+        if (a.host == NULL)
+                return NULL;
+        memset(a.host, 0, a.bytes);
+        a.buffer =
+                clCreateBuffer(o->context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, a.bytes, a.host, &code);
+        if (code != CL_SUCCESS) {
+                free(a.host);
+                return NULL;
+        }
+        o->allocations[o->allocation_count++] = a;
+        opencl_to_host(o, a.host);
+        return a.host;
+}
+
+static void opencl_release(void *state, void *memory)
+{
+        struct opencl *o = state;
+        struct allocation *a = memory != NULL ? find(o, memory) : NULL;
+
+        if (a == NULL)
+                return;
+        give_to_device(o, a);
+        (void) clFinish(o->queue);
+        (void) clReleaseMemObject(a->buffer);
+        free(a->host);
+        *a = o->allocations[--o->allocation_count];
+}
+
+/* --- kernels
+ * ----------------------------------------------------------------------------------------------------------
+ */
+
+/* Sets a kernel's arguments by a format: m = memory (buffer and offset in elements of 4 bytes), c = memory of
+ * bytes, u = ulong, i = int, f = float; then runs it over one or two dimensions. */
+static void run(struct opencl *o, enum kernel_name name, size_t across, size_t down, const char *format, ...)
+{
+        cl_kernel k = o->kernels[name];
+        size_t sizes[2] = { across, down };
+        cl_uint n = 0;
+        va_list values;
+
+        if (across == 0 || down == 0)
+                return;
+        va_start(values, format);
+        for (const char *f = format; *f != '\0'; f++) {
+                cl_ulong number;
+                cl_int whole;
+                cl_float real;
+
+                if (*f == 'm' || *f == 'c') {
+                        const unsigned char *memory = va_arg(values, const unsigned char *);
+                        struct allocation *a = find(o, memory);
+
+                        if (a == NULL) {
+                                keep_error(o, CL_INVALID_MEM_OBJECT, kernel_names[name]);
+                                break;
+                        }
+                        give_to_device(o, a);
+                        number = (cl_ulong) (memory - a->host) / (*f == 'm' ? sizeof(float) : 1);
+                        keep_error(o, clSetKernelArg(k, n++, sizeof(a->buffer), &a->buffer),
+                                   kernel_names[name]);
+                        keep_error(o, clSetKernelArg(k, n++, sizeof(number), &number), kernel_names[name]);
+                } else if (*f == 'u') {
+                        number = va_arg(values, size_t);
+                        keep_error(o, clSetKernelArg(k, n++, sizeof(number), &number), kernel_names[name]);
+                } else if (*f == 'i') {
+                        whole = va_arg(values, int);
+                        keep_error(o, clSetKernelArg(k, n++, sizeof(whole), &whole), kernel_names[name]);
+                } else {
+                        real = (cl_float) va_arg(values, double);
+                        keep_error(o, clSetKernelArg(k, n++, sizeof(real), &real), kernel_names[name]);
+                }
+        }
+        va_end(values);
+        if (o->first_error.code == 0)
+                keep_error(o, clEnqueueNDRangeKernel(o->queue, k, 2, NULL, sizes, NULL, 0, NULL, NULL),
+                           kernel_names[name]);
+}
+
+static cl_mem device_buffer(struct opencl *o, const float *memory, size_t *offset)
+{
+        struct allocation *a = find(o, memory);
+
+        if (a == NULL) {
+                keep_error(o, CL_INVALID_MEM_OBJECT, "matrix product");
+                return NULL;
+        }
+        give_to_device(o, a);
+        *offset = (size_t) ((const unsigned char *) memory - a->host) / sizeof(float);
+        return a->buffer;
+}
+
+static void opencl_matmul(void *state, const struct matmul *m)
+{
+        struct opencl *o = state;
+        size_t a_offset = 0, b_offset = 0, c_offset = 0;
+        cl_mem a = device_buffer(o, m->a, &a_offset), b = device_buffer(o, m->b, &b_offset);
+        cl_mem c = device_buffer(o, m->c, &c_offset);
+        CLBlastStatusCode code;
+
+        if (a == NULL || b == NULL || c == NULL || o->first_error.code != 0)
+                return;
+        code = CLBlastSgemm(CLBlastLayoutRowMajor, m->transpose_a ? CLBlastTransposeYes : CLBlastTransposeNo,
+                            m->transpose_b ? CLBlastTransposeYes : CLBlastTransposeNo, m->rows, m->cols,
+                            m->inner, 1.0F, a, a_offset, m->transpose_a ? m->rows : m->inner, b, b_offset,
+                            m->transpose_b ? m->inner : m->cols, m->accumulate ? 1.0F : 0.0F, c, c_offset,
+                            m->cols, &o->queue, NULL);
+        keep_error(o, (cl_int) code, "CLBlastSgemm");
+}
+
+static void opencl_bias(void *state, size_t rows, size_t cols, const float *x, const float *b, float *y)
+{
+        run(state, K_BIAS_ADD, rows * cols, 1, "mmmui", x, b, y, cols, 0);
+}
+
+static void opencl_bias_relu(void *state, size_t rows, size_t cols, const float *b, float *y)
+{
+        run(state, K_BIAS_ADD, rows * cols, 1, "mmmui", y, b, y, cols, 1);
+}
+
+static bool want_partial(struct opencl *o, size_t floats)
+{
+        if (floats <= o->partial_floats)
+                return true;
+        opencl_release(o, o->partial);
+        o->partial = opencl_allocate(o, floats * sizeof(float));
+        o->partial_floats = o->partial != NULL ? floats : 0;
+        if (o->partial == NULL)
+                keep_error(o, CL_MEM_OBJECT_ALLOCATION_FAILURE, "memory for sums");
+        return o->partial != NULL;
+}
+
+static void opencl_bias_gradient(void *state, size_t rows, size_t cols, const float *dy, float *db)
+{
+        struct opencl *o = state;
+
+        if (!want_partial(o, RANGES * cols))
+                return;
+        run(o, K_SUMS, cols, RANGES, "mmuu", dy, o->partial, rows, cols);
+        run(o, K_SUMS_ADD, cols, 1, "mmuu", o->partial, db, (size_t) RANGES, cols);
+}
+
+static void opencl_scale(void *state, size_t count, float factor, const float *x, float *y)
+{
+        run(state, K_SCALE, count, 1, "mmf", x, y, (double) factor);
+}
+
+static void opencl_relu(void *state, size_t count, const float *x, float *y)
+{
+        run(state, K_RELU, count, 1, "mm", x, y);
+}
+
+static void opencl_relu_gradient(void *state, size_t count, const float *y, const float *dy, float *dx)
+{
+        run(state, K_RELU_GRADIENT, count, 1, "mmm", y, dy, dx);
+}
+
+static void opencl_bias_relu_gradient(void *state, size_t rows, size_t cols, const float *y, float *dy,
+                                      float *db)
+{
+        opencl_relu_gradient(state, rows * cols, y, dy, dy);
+        opencl_bias_gradient(state, rows, cols, dy, db);
+}
+
+static size_t pixels(const struct image_shape *s)
+{
+        return s->samples * s->height * s->width * s->channels;
+}
+
+static void opencl_gather(void *state, const struct image_shape *s, const float *x, float *patches)
+{
+        run(state, K_GATHER, pixels(s) * s->kernel * s->kernel, 1, "mmuuuu", x, patches, s->height, s->width,
+            s->channels, s->kernel);
+}
+
+static void opencl_scatter(void *state, const struct image_shape *s, const float *patches, float *dx)
+{
+        run(state, K_SCATTER, pixels(s), 1, "mmuuuu", patches, dx, s->height, s->width, s->channels,
+            s->kernel);
+}
+
+static void opencl_pool(void *state, const struct image_shape *s, const float *x, float *y, uint8_t *which)
+{
+        run(state, K_POOL, s->samples * (s->height / 2) * (s->width / 2) * s->channels, 1, "mmmcuuui", x, x,
+            y, which, s->height, s->width, s->channels, 0);
+}
+
+static void opencl_bias_relu_pool(void *state, const struct image_shape *s, const float *x, const float *b,
+                                  float *y, uint8_t *which)
+{
+        run(state, K_POOL, s->samples * (s->height / 2) * (s->width / 2) * s->channels, 1, "mmmcuuui", x, b,
+            y, which, s->height, s->width, s->channels, 1);
+}
+
+static void opencl_pool_gradient(void *state, const struct image_shape *s, const uint8_t *which,
+                                 const float *dy, float *dx)
+{
+        run(state, K_POOL_GRADIENT, pixels(s), 1, "cmmmuuui", which, dy, dy, dx, s->height, s->width,
+            s->channels, 0);
+}
+
+static void opencl_bias_relu_pool_gradient(void *state, const struct image_shape *s, const uint8_t *which,
+                                           const float *y, const float *dy, float *dx, float *db)
+{
+        run(state, K_POOL_GRADIENT, pixels(s), 1, "cmmmuuui", which, y, dy, dx, s->height, s->width,
+            s->channels, 1);
+        opencl_bias_gradient(state, s->samples * s->height * s->width, s->channels, dx, db);
+}
+
+static void opencl_softmax(void *state, size_t rows, size_t cols, const float *x, float *p)
+{
+        run(state, K_SOFTMAX, rows, 1, "mmu", x, p, cols);
+}
+
+static void opencl_softmax_gradient(void *state, size_t rows, size_t cols, const float *p, const float *dp,
+                                    float *dx)
+{
+        run(state, K_SOFTMAX_GRADIENT, rows, 1, "mmmu", p, dp, dx, cols);
+}
+
+static double opencl_cross_entropy(void *state, size_t rows, size_t cols, const float *p,
+                                   const int32_t *labels)
+{
+        struct opencl *o = state;
+        double loss = 0;
+
+        if (!want_partial(o, rows))
+                return NAN;
+        run(o, K_PICK, rows, 1, "mmmu", p, labels, o->partial, cols);
+        opencl_to_host(o, o->partial);
+        for (size_t r = 0; r < rows; r++)
+                loss -= log((double) fmaxf(o->partial[r], 1e-30F));
+        return loss;
+}
+
+static void opencl_cross_entropy_gradient(void *state, size_t rows, size_t cols, const float *p,
+                                          const int32_t *labels, float scale, float *dp)
+{
+        run(state, K_CROSS_ENTROPY_GRADIENT, rows * cols, 1, "mmmuf", p, labels, dp, cols, (double) scale);
+}
+
+static void opencl_softmax_cross_entropy_gradient(void *state, size_t rows, size_t cols, const float *p,
+                                                  const int32_t *labels, float scale, float *dx)
+{
+        run(state, K_SOFTMAX_CROSS_ENTROPY_GRADIENT, rows * cols, 1, "mmmuf", p, labels, dx, cols,
+            (double) scale);
+}
+
+static void opencl_embed(void *state, size_t rows, size_t tokens, size_t width, const float *table,
+                         const float *ids, float *y)
+{
+        run(state, K_EMBED, rows * tokens * width, 1, "mmmu", table, ids, y, width);
+}
+
+static void opencl_embed_gradient(void *state, size_t rows, size_t tokens, size_t width, const float *ids,
+                                  const float *dy, float *dtable)
+{
+        run(state, K_EMBED_GRADIENT, width, 1, "mmmuu", ids, dy, dtable, rows * tokens, width);
+}
+
+static void opencl_update(void *state, size_t count, float rate, float momentum, const float *g,
+                          float *velocity, float *w)
+{
+        if (velocity == NULL)
+                run(state, K_UPDATE, count, 1, "mmf", g, w, (double) rate);
+        else
+                run(state, K_UPDATE_MOMENTUM, count, 1, "mmmff", g, w, velocity, (double) rate,
+                    (double) momentum);
+}
+
+/* --- opening
+ * ------------------------------------------------------------------------------------------------------------
+ */
+
+static int opencl_trouble(void *state, struct err *err)
+{
+        const struct opencl *o = state;
+
+        return o->first_error.code != 0 ? err_set(err, o->first_error.code, "%s", o->first_error.msg) : 0;
+}
+
+static void opencl_close(void *state)
+{
+        struct opencl *o = state;
+
+        if (o->queue != NULL)
+                (void) clFinish(o->queue);
+        while (o->allocation_count > 0)
+                opencl_release(o, o->allocations[0].host);
+        for (size_t i = 0; i < KERNELS; i++)
+                if (o->kernels[i] != NULL)
+                        (void) clReleaseKernel(o->kernels[i]);
+        if (o->program != NULL)
+                (void) clReleaseProgram(o->program);
+        if (o->queue != NULL)
+                (void) clReleaseCommandQueue(o->queue);
+        if (o->context != NULL)
+                (void) clReleaseContext(o->context);
+        free(o);
+}
+
+static int choose_device(struct opencl *o, const char *wanted, struct err *err)
+{
+        cl_platform_id platforms[16];
+        cl_device_id devices[64];
+        cl_uint platform_count = 0, device_count = 0;
+        uint64_t platform = 0, device = 0;
+        const char *colon = wanted != NULL ? strchr(wanted, ':') : NULL;
+        char first[16];
+
+        if (wanted != NULL &&
+            (colon == NULL || !text_format(first, sizeof(first), "%.*s", (int) (colon - wanted), wanted) ||
+             text_parse_uint64(first, &platform) < 0 || text_parse_uint64(colon + 1, &device) < 0))
+                return err_set(err, -EINVAL,
+                               "--device '%.40s': platform and device number are wanted, e.g. 0:0", wanted);
+        if (clGetPlatformIDs(16, platforms, &platform_count) != CL_SUCCESS || platform_count == 0)
+                return err_set(err, -ENOENT,
+                               "no OpenCL platform: on Debian, pocl-opencl-icd brings one for CPUs");
+        if (platform >= platform_count ||
+            clGetDeviceIDs(platforms[platform], CL_DEVICE_TYPE_ALL, 64, devices, &device_count) !=
+                    CL_SUCCESS ||
+            device >= device_count)
+                return err_set(err, -ENOENT, "no OpenCL device %llu:%llu: there are %u platforms",
+                               (unsigned long long) platform, (unsigned long long) device, platform_count);
+        o->device = devices[device];
+        return 0;
+}
+
+static int build_program(struct opencl *o, struct err *err)
+{
+        const char *source = opencl_kernels;
+        char log[200] = "";
+        cl_int code;
+
+        o->program = clCreateProgramWithSource(o->context, 1, &source, NULL, &code);
+        if (code != CL_SUCCESS || clBuildProgram(o->program, 1, &o->device, "", NULL, NULL) != CL_SUCCESS) {
+                if (o->program != NULL)
+                        (void) clGetProgramBuildInfo(o->program, o->device, CL_PROGRAM_BUILD_LOG,
+                                                     sizeof(log) - 1, log, NULL);
+                return err_set(err, -EIO, "the OpenCL kernels do not build on this device: %s", log);
+        }
+        for (size_t i = 0; i < KERNELS; i++) {
+                o->kernels[i] = clCreateKernel(o->program, kernel_names[i], &code);
+                if (code != CL_SUCCESS)
+                        return err_set(err, -EIO, "OpenCL error %d in kernel %s", (int) code,
+                                       kernel_names[i]);
+        }
+        return 0;
+}
+
+static int open_device(struct opencl *o, const char *wanted, struct err *err)
+{
+        cl_int code;
+
+        if (choose_device(o, wanted, err) < 0)
+                return err->code;
+        o->context = clCreateContext(NULL, 1, &o->device, NULL, NULL, &code);
+        if (code == CL_SUCCESS)
+                o->queue = clCreateCommandQueue(o->context, o->device, 0, &code);
+        if (code != CL_SUCCESS)
+                return err_set(err, -EIO, "OpenCL error %d: the device cannot be opened", (int) code);
+        return build_program(o, err);
+}
+
+/* clang-format off */
+static const struct kernels opencl_table = {
+        .matmul = opencl_matmul,
+        .bias = opencl_bias,
+        .bias_gradient = opencl_bias_gradient,
+        .scale = opencl_scale,
+        .relu = opencl_relu,
+        .relu_gradient = opencl_relu_gradient,
+        .bias_relu = opencl_bias_relu,
+        .bias_relu_gradient = opencl_bias_relu_gradient,
+        .gather = opencl_gather,
+        .scatter = opencl_scatter,
+        .pool = opencl_pool,
+        .pool_gradient = opencl_pool_gradient,
+        .bias_relu_pool = opencl_bias_relu_pool,
+        .bias_relu_pool_gradient = opencl_bias_relu_pool_gradient,
+        .softmax = opencl_softmax,
+        .softmax_gradient = opencl_softmax_gradient,
+        .cross_entropy = opencl_cross_entropy,
+        .cross_entropy_gradient = opencl_cross_entropy_gradient,
+        .softmax_cross_entropy_gradient = opencl_softmax_cross_entropy_gradient,
+        .embed = opencl_embed,
+        .embed_gradient = opencl_embed_gradient,
+        .update = opencl_update,
+};
+/* clang-format on */
+
+void backend_prepare(char **argv)
+{
+        (void) argv;
+        /* one core a rank on a CPU device; whoever sets the variable knows better */
+        (void) setenv("POCL_MAX_PTHREAD_COUNT", "1", 0);
+}
+
+int backend_open(const struct backend_options *options, struct backend *ret, struct err *err)
+{
+        struct opencl *o = calloc(1, sizeof(*o));
+
+        if (o == NULL)
+                return err_set(err, -ENOMEM, "no memory for the opencl backend");
+        if (open_device(o, options->device, err) < 0) {
+                opencl_close(o);
+                return err->code;
+        }
+        *ret = (struct backend){ .runtime = "opencl",
+                                 .kernels = opencl_table,
+                                 .state = o,
+                                 .allocate = opencl_allocate,
+                                 .release = opencl_release,
+                                 .to_host = opencl_to_host,
+                                 .to_device = opencl_to_device,
+                                 .trouble = opencl_trouble,
+                                 .close = opencl_close };
+        (void) clGetDeviceInfo(o->device, CL_DEVICE_NAME, sizeof(ret->device_model) - 1, ret->device_model,
+                               NULL);
+        return 0;
+}
