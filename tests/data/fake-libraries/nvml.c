@@ -1,0 +1,129 @@
+/* A fake NVML for tests: two or more devices at the addresses of FAKE_NVML_DEVICES ("0000:18:00.0,..."), and
+ * a mood that is read from the file FAKE_NVML_MOOD before every call: well (or no file), hang, crash, exit,
+ * refuse, lie, lost, reset, remap, garbage. Simulated: it knows no hardware. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int is(const char *mood)
+{
+        const char *path = getenv("FAKE_NVML_MOOD");
+        char word[32] = "well";
+        FILE *f = path != NULL ? fopen(path, "r") : NULL;
+
+        if (f != NULL) {
+                if (fscanf(f, "%31s", word) != 1)
+                        strcpy(word, "well");
+                fclose(f);
+        }
+        return strcmp(word, mood) == 0;
+}
+
+static void suffer(void)
+{
+        if (is("crash"))
+                raise(SIGSEGV);
+        if (is("exit"))
+                exit(0);
+        if (is("garbage")) {
+                (void) !write(1, "}{ no json\n", 11);
+                usleep(10000);
+        }
+        while (is("hang"))
+                pause(); /* and no signal but SIGKILL comes */
+}
+
+int nvmlInit_v2(void)
+{
+        suffer();
+        return is("refuse") ? 9 : 0;
+}
+
+static const char *device(unsigned i, char *name)
+{
+        const char *list = getenv("FAKE_NVML_DEVICES");
+
+        for (; list != NULL && i > 0; i--) {
+                list = strchr(list, ',');
+                list = list != NULL ? list + 1 : NULL;
+        }
+        if (list == NULL || sscanf(list, "%31[^,]", name) != 1)
+                return NULL;
+        return name;
+}
+
+int nvmlDeviceGetCount_v2(unsigned *n)
+{
+        char name[32];
+
+        suffer();
+        *n = 0;
+        while (device(*n, name) != NULL)
+                ++*n;
+        return 0;
+}
+
+int nvmlDeviceGetHandleByIndex_v2(unsigned i, void **handle)
+{
+        *handle = (void *) (size_t) (i + 1);
+        return 0;
+}
+
+int nvmlDeviceGetPciInfo_v3(void *handle, void *info)
+{
+        char name[32];
+
+        suffer();
+        memset(info, 0, 68);
+        if (device((unsigned) ((size_t) handle - 1), name) == NULL)
+                return 2;
+        sprintf((char *) info + 36, "0000%s", name); /* an eight digit domain, as the real one */
+        return 0;
+}
+
+struct memory {
+        unsigned long long total, free, used;
+};
+
+int nvmlDeviceGetMemoryInfo(void *handle, struct memory *m)
+{
+        (void) handle;
+        suffer();
+        m->total = 80ull << 30;
+        m->used = is("lie") ? 900ull << 30 : 4ull << 30;
+        m->free = m->total - m->used;
+        return 0;
+}
+
+int nvmlDeviceGetUtilizationRates(void *handle, unsigned *rates)
+{
+        suffer();
+        rates[0] = is("lie") ? 4000 : 50;
+        rates[1] = 25;
+        return is("lost") && handle == (void *) 1 ? 15 : is("reset") && handle == (void *) 1 ? 16 : 0;
+}
+
+int nvmlDeviceGetTemperature(void *handle, int sensor, unsigned *t)
+{
+        (void) handle;
+        (void) sensor;
+        *t = is("lie") ? 60000 : 41;
+        return 0;
+}
+
+int nvmlDeviceGetPowerUsage(void *handle, unsigned *milliwatts)
+{
+        (void) handle;
+        *milliwatts = 123500;
+        return 0;
+}
+
+int nvmlDeviceGetRemappedRows(void *handle, unsigned *c, unsigned *u, unsigned *pending, unsigned *failed)
+{
+        *c = *u = 0;
+        *pending = is("remap") && handle == (void *) 1;
+        *failed = 0;
+        return 0;
+}
