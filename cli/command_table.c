@@ -12,5 +12,6 @@ const struct command commands[] = {
         { "plan", "exact plans: shards, segments, splits, launch lines", command_plan },
         { "run", "run a TrainingJob on this machine, from plan to summary", command_run },
         { "top", "how busy the devices of this node are, live", command_top },
+        { "simulate", "replay a trace of pods through the extender's scoring", command_simulate },
         { NULL, NULL, NULL },
 };

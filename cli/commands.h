@@ -8,3 +8,4 @@ int command_machine(int argc, char **argv);
 int command_plan(int argc, char **argv);
 int command_run(int argc, char **argv);
 int command_top(int argc, char **argv);
+int command_simulate(int argc, char **argv);

@@ -24,8 +24,24 @@ static int64_t class_key(const struct question *q, const struct ledger_node *nod
         return node->node_class == NODE_CLASS_ANY ? 1 : 2;
 }
 
-/* 3. packed: a pod inside one group before one that straddles; then the least growth of what typical pods can
- * no longer use; then the smallest server; then the fewest chips left. */
+/* How much less of the node typical pods could use, in steps of 1/60 chip: the measure of `remuda simulate`.
+ */
+static int64_t fragmentation_growth(const struct ledger_node *node, uint32_t open, uint32_t chips)
+{
+        const struct typical_pods *typical = typical_pods_of_class((enum node_class) node->node_class);
+        struct packing_node free_chips;
+        struct packing_pod pod = { .chips = chips, .milli = CHIP_MILLI };
+        int partial;
+
+        free_chips.cpu_milli = free_chips.memory_mib = 0; /* kube-scheduler's to judge */
+        free_chips.whole = open;
+        free_chips.partial_count = 0;
+        free_chips.model = 0;
+        return packing_choose(typical, &free_chips, fragmentation_of(typical, &free_chips), &pod, &partial);
+}
+
+/* 3. packed: a pod inside one group before one that straddles; then the least growth of fragmentation; then
+ * the smallest server; then the fewest chips left. */
 static void packed_keys(const struct question *q, const struct ledger_node *node, int64_t *key)
 {
         for (size_t i = 0; i < q->ask->item_count; i++) {
@@ -34,7 +50,7 @@ static void packed_keys(const struct question *q, const struct ledger_node *node
 
                 rules_room(q, node, i, &room);
                 key[0] += room.group_open < chips;
-                key[1] += fragmentation_growth((enum node_class) node->node_class, room.open, chips);
+                key[1] += fragmentation_growth(node, room.open, chips);
                 key[2] += room.total;
                 key[3] += room.open - chips;
         }
