@@ -161,16 +161,70 @@ void inventory_count(struct inventory *inventory)
         }
 }
 
+/* Field by field: what lies behind the NUL of a text, and between members, says nothing. */
+static bool same(const char *a, const char *b)
+{
+        return strcmp(a, b) == 0;
+}
+
+static bool device_same(const struct device *a, const struct device *b)
+{
+        for (size_t i = 0; i < a->node_count && i < b->node_count; i++)
+                if (!same(a->nodes[i], b->nodes[i]))
+                        return false;
+        return same(a->id, b->id) && same(a->group, b->group) && same(a->vendor, b->vendor) &&
+               same(a->model, b->model) && a->index == b->index && same(a->pci, b->pci) &&
+               same(a->partition, b->partition) && a->numa == b->numa && a->node_count == b->node_count &&
+               a->memory_bytes == b->memory_bytes && a->health == b->health && a->usable == b->usable &&
+               same(a->reason, b->reason) && same(a->message, b->message) && same(a->rule, b->rule) &&
+               a->since_usec == b->since_usec;
+}
+
+/* Rates come from tables and files, never from arithmetic on changing values: equal means equal. */
+static bool rate_same(double a, double b)
+{
+        return memcmp(&a, &b, sizeof(a)) == 0;
+}
+
+static bool group_same(const struct device_group *a, const struct device_group *b)
+{
+        return same(a->name, b->name) && same(a->vendor, b->vendor) && same(a->runtime, b->runtime) &&
+               same(a->model, b->model) && same(a->resource, b->resource) && same(a->fabric, b->fabric) &&
+               same(a->fabric_source, b->fabric_source) && a->total == b->total && a->healthy == b->healthy &&
+               a->free == b->free && a->shares == b->shares && rate_same(a->tflops_bf16, b->tflops_bf16) &&
+               rate_same(a->tflops_fp16, b->tflops_fp16) && rate_same(a->tflops_fp32, b->tflops_fp32) &&
+               a->memory_bytes == b->memory_bytes && same(a->measured_kernel, b->measured_kernel) &&
+               rate_same(a->measured_gflops, b->measured_gflops) && a->measured_usec == b->measured_usec;
+}
+
+static bool hardware_same(const struct hardware *a, const struct hardware *b)
+{
+        for (size_t i = 0; i < a->network_count && i < b->network_count; i++)
+                if (!same(a->networks[i].name, b->networks[i].name) ||
+                    !same(a->networks[i].kind, b->networks[i].kind) ||
+                    a->networks[i].mbps != b->networks[i].mbps)
+                        return false;
+        return same(a->cpu_model, b->cpu_model) && a->cores == b->cores && a->max_mhz == b->max_mhz &&
+               a->memory_bytes == b->memory_bytes && same(a->memory_type, b->memory_type) &&
+               a->network_count == b->network_count;
+}
+
 bool inventory_same(const struct inventory *a, const struct inventory *b)
 {
-        return strcmp(a->node, b->node) == 0 && strcmp(a->boot_id, b->boot_id) == 0 &&
-               a->node_class == b->node_class && strcmp(a->pool, b->pool) == 0 &&
-               memcmp(&a->hardware, &b->hardware, sizeof(a->hardware)) == 0 &&
-               a->program_count == b->program_count &&
-               memcmp(a->programs, b->programs, sizeof(a->programs)) == 0 &&
-               a->group_count == b->group_count && a->device_count == b->device_count &&
-               (a->group_count == 0 ||
-                memcmp(a->groups, b->groups, a->group_count * sizeof(*a->groups)) == 0) &&
-               (a->device_count == 0 ||
-                memcmp(a->devices, b->devices, a->device_count * sizeof(*a->devices)) == 0);
+        if (!same(a->node, b->node) || !same(a->boot_id, b->boot_id) || a->node_class != b->node_class ||
+            !same(a->pool, b->pool) || !hardware_same(&a->hardware, &b->hardware) ||
+            a->program_count != b->program_count || a->group_count != b->group_count ||
+            a->device_count != b->device_count)
+                return false;
+        for (size_t i = 0; i < a->program_count; i++)
+                if (!same(a->programs[i].runtime, b->programs[i].runtime) ||
+                    !same(a->programs[i].sha256, b->programs[i].sha256))
+                        return false;
+        for (size_t i = 0; i < a->group_count; i++)
+                if (!group_same(&a->groups[i], &b->groups[i]))
+                        return false;
+        for (size_t i = 0; i < a->device_count; i++)
+                if (!device_same(&a->devices[i], &b->devices[i]))
+                        return false;
+        return true;
 }

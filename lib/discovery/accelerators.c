@@ -509,6 +509,20 @@ const struct vendor *vendor_find(const char *name)
         return NULL;
 }
 
+/* Before anything is read of any of them: a machine with thousands of devices is none. */
+static bool too_many(const struct scan *scan)
+{
+        size_t count = 0;
+
+        for (size_t i = 0; i < scan->pci.count; i++)
+                for (size_t j = 0; vendors[j] != NULL; j++)
+                        if (counts(scan, vendors[j], &scan->pci.functions[i])) {
+                                count++;
+                                break;
+                        }
+        return count > DEVICES_MAX;
+}
+
 int scan_accelerators(struct scan *scan, struct err *err)
 {
         int r = pci_scan(scan->tree, &scan->pci);
@@ -516,6 +530,9 @@ int scan_accelerators(struct scan *scan, struct err *err)
         if (r < 0)
                 return err_set(err, r, "'%s' has more than %d PCI functions, or they cannot be read",
                                tree_root(scan->tree), PCI_FUNCTIONS_MAX);
+        if (too_many(scan))
+                return err_set(err, -E2BIG, "'%s' has more than %d accelerators", tree_root(scan->tree),
+                               DEVICES_MAX);
         kfd_scan(scan->tree, scan->pci.count == 0, &scan->kfd);
         /* The operator's word goes first: it may name what a row would call by another name. */
         for (size_t i = 0; r == 0 && i < scan->options->vendor_count; i++)

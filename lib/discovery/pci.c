@@ -169,6 +169,8 @@ int pci_scan(const struct tree *tree, struct pci *ret)
                 r = walk_devices(tree, ret);
         else if (r < 0)
                 return r;
+        if (names.count > PCI_FUNCTIONS_MAX)
+                r = -E2BIG;
         for (size_t i = 0; r == 0 && i < names.count; i++)
                 r = add_function(tree, "sys/bus/pci/devices", names.names[i], ret);
         tree_names_free(&names);

@@ -5,7 +5,7 @@
 #include "core/device.h"
 #include "io/tree.h"
 
-#define PCI_FUNCTIONS_MAX 8192
+#define PCI_FUNCTIONS_MAX 4096
 #define PCI_ADDRESS_BYTES 20
 
 struct pci_function {

@@ -71,7 +71,7 @@ static const struct sample {
           NULL },
         { "intel", 0x8086, 0x643e, 0x120000, "intel_vpu", "@/accel/accel0/", "NPU-LNL", "npu.intel.com/accel",
           "/dev/accel/accel0", NULL },
-        { "intel", 0x8086, 0x225c, 0x0b4000, "mic", "@/mic/mic0/", "Xeon-Phi-7120", "remuda.dev/intel", NULL, NULL },
+        { "intel", 0x8086, 0x225c, 0x0b4000, "mic", "@/mic/mic0/", "Phi-7120", "remuda.dev/intel", NULL, NULL },
         { "aws", 0x1d0f, 0x7364, 0x088000, "neuron", "/sys/class/neuron_device/neuron0/core_count = 8", "Trainium2",
           "aws.amazon.com/neuron", "/dev/neuron0", NULL },
         { "google", 0x1ae0, 0x005e, 0x088000, "accel", "@/accel/accel1/", "TPU-v4", "google.com/tpu",

@@ -6,16 +6,16 @@
 
 /* clang-format off */
 static const struct vendor_model models[] = {
-        { 0x2250, "Xeon-Phi-5100", 8, NULL },  { 0x2251, "Xeon-Phi-x100", 0, NULL },
-        { 0x2252, "Xeon-Phi-x100", 0, NULL },  { 0x2253, "Xeon-Phi-x100", 0, NULL },
-        { 0x2254, "Xeon-Phi-x100", 0, NULL },  { 0x2255, "Xeon-Phi-x100", 0, NULL },
-        { 0x2256, "Xeon-Phi-x100", 0, NULL },  { 0x2257, "Xeon-Phi-x100", 0, NULL },
-        { 0x2258, "Xeon-Phi-x100", 0, NULL },  { 0x2259, "Xeon-Phi-x100", 0, NULL },
-        { 0x225a, "Xeon-Phi-x100", 0, NULL },  { 0x225b, "Xeon-Phi-x100", 0, NULL },
-        { 0x225c, "Xeon-Phi-7120", 16, NULL }, { 0x225d, "Xeon-Phi-3120", 6, NULL },
-        { 0x225e, "Xeon-Phi-31S1", 8, NULL },  { 0x2260, "Xeon-Phi-7200", 16, NULL },
-        { 0x2262, "Xeon-Phi-7200", 16, NULL }, { 0x2263, "Xeon-Phi-7200", 16, NULL },
-        { 0x2264, "Xeon-Phi-7200", 16, NULL }, { 0x2265, "Xeon-Phi-7200", 16, NULL },
+        { 0x2250, "Phi-5100", 8, NULL },  { 0x2251, "Phi-x100", 0, NULL },
+        { 0x2252, "Phi-x100", 0, NULL },  { 0x2253, "Phi-x100", 0, NULL },
+        { 0x2254, "Phi-x100", 0, NULL },  { 0x2255, "Phi-x100", 0, NULL },
+        { 0x2256, "Phi-x100", 0, NULL },  { 0x2257, "Phi-x100", 0, NULL },
+        { 0x2258, "Phi-x100", 0, NULL },  { 0x2259, "Phi-x100", 0, NULL },
+        { 0x225a, "Phi-x100", 0, NULL },  { 0x225b, "Phi-x100", 0, NULL },
+        { 0x225c, "Phi-7120", 16, NULL }, { 0x225d, "Phi-3120", 6, NULL },
+        { 0x225e, "Phi-31S1", 8, NULL },  { 0x2260, "Phi-7200", 16, NULL },
+        { 0x2262, "Phi-7200", 16, NULL }, { 0x2263, "Phi-7200", 16, NULL },
+        { 0x2264, "Phi-7200", 16, NULL }, { 0x2265, "Phi-7200", 16, NULL },
         { 0, NULL, 0, NULL },
 };
 /* clang-format on */

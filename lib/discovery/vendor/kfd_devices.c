@@ -126,6 +126,8 @@ static int add_node(struct scan *scan, const struct sighting *sighting, const st
         else if (parts > 1)
                 one.device.memory_bytes /= parts;
         set_hive(&scan->kfd, node, &one.placement);
+        if (parts > 1 && one.placement.fabric[0] == '\0')
+                vendor_set_fabric(&one.placement, "package", "kfd", -1, "%s", one.device.pci);
         add_nodes(scan, &one, node->render_minor, &one.device);
         return scan_add(scan, &one.device, &one.placement);
 }

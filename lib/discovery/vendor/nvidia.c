@@ -208,7 +208,14 @@ static int add_instance(struct scan *scan, const struct sighting *whole, const c
         return scan_add(scan, &part.device, &part.placement);
 }
 
-/* Numbers behind `prefix` among the names of a directory; at most `max`. */
+static int by_number(const void *a, const void *b)
+{
+        const unsigned *x = a, *y = b;
+
+        return *x < *y ? -1 : *x > *y;
+}
+
+/* Numbers, ascending, behind `prefix` among the names of a directory; at most `max`. */
 static size_t numbered_names(const struct scan *scan, const char *directory, const char *prefix,
                              unsigned *ret, size_t max)
 {
@@ -225,6 +232,7 @@ static size_t numbered_names(const struct scan *scan, const char *directory, con
                         ret[count++] = (unsigned) number;
         }
         tree_names_free(&names);
+        qsort(ret, count, sizeof(*ret), by_number);
         return count;
 }
 
