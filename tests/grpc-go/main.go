@@ -408,19 +408,42 @@ func row(what string, measured any, limit string, good bool) {
 	fmt.Printf("%-72s | %14v | %-12s | %s\n", what, measured, limit, verdict(good))
 }
 
+// window is n consecutive ids from i on, in a ring.
+func window(all []string, i, n int) (out []string) {
+	for ; n > 0; n-- {
+		out = append(out, all[i%len(all)])
+		i++
+	}
+	return
+}
+
 func latency(p *plugin, n int, available []string) (alloc, prefer []time.Duration, err error) {
 	for i := 0; i < n && err == nil; i++ {
-		size := 1 + i%16
+		ids := window(available, i, 1+i%min(16, len(available)))
 		begin := time.Now()
-		_, err = allocate(p, available[i%32:i%32+size])
+		_, err = allocate(p, ids)
 		alloc = append(alloc, time.Since(begin))
 		if err == nil {
+			must := window(available, i, i%3)
 			begin = time.Now()
-			_, err = preferred(p, available, available[i%40:i%40+i%3], int32(1+i%len(available)))
+			_, err = preferred(p, available, must, int32(1+i%len(available)))
 			prefer = append(prefer, time.Since(begin))
 		}
 	}
 	return
+}
+
+// rounds gives the median of the p99s of five rounds: the figure of the plugin, not of what else the machine did.
+func rounds(p *plugin, n int, available []string) (alloc, prefer time.Duration) {
+	var allocs, prefers []time.Duration
+	for i := 0; i < 5; i++ {
+		a, f, err := latency(p, n, available)
+		if err != nil {
+			panic(err)
+		}
+		allocs, prefers = append(allocs, percentile(a, .99)), append(prefers, percentile(f, .99))
+	}
+	return percentile(allocs, .5), percentile(prefers, .5)
 }
 
 func benchLatency(program string) {
@@ -433,12 +456,9 @@ func benchLatency(program string) {
 		h.do("health " + id(63) + " 0")
 		time.Sleep(100 * time.Millisecond)
 		latency(p, 200, ids(0, 63))
-		a, f, err := latency(p, 5000, ids(0, 63))
-		if err != nil {
-			panic(err)
-		}
-		row("Allocate, 64 devices ("+fabric+"), one dead, by grpc-go, p99", percentile(a, .99), "<= 1 ms", percentile(a, .99) <= time.Millisecond)
-		row("GetPreferredAllocation, 64 devices ("+fabric+"), one dead, p99", percentile(f, .99), "<= 1 ms", percentile(f, .99) <= time.Millisecond)
+		a, f := rounds(p, 1500, ids(0, 63))
+		row("Allocate, 64 devices ("+fabric+"), one dead, by grpc-go, p99 (median of 5)", a, "<= 1 ms", a <= time.Millisecond)
+		row("GetPreferredAllocation, the same, p99 (median of 5)", f, "<= 1 ms", f <= time.Millisecond)
 		h.stop()
 		k.server.Stop()
 		os.RemoveAll(dir)
@@ -573,12 +593,9 @@ func watchLatency(dir, resource string, n int) {
 				healthy = append(healthy, d.ID)
 			}
 		}
-		a, f, err := latency(p, n, healthy)
-		if err != nil {
-			panic(err)
-		}
-		row(fmt.Sprintf("remuda-agent, %d devices, %d healthy: Allocate p99", len(p.list), len(healthy)), percentile(a, .99), "<= 1 ms", percentile(a, .99) <= time.Millisecond)
-		row("remuda-agent: GetPreferredAllocation p99", percentile(f, .99), "<= 1 ms", percentile(f, .99) <= time.Millisecond)
+		a, f := rounds(p, n, healthy)
+		row(fmt.Sprintf("remuda-agent, %d devices, %d healthy: Allocate p99 (median of 5)", len(p.list), len(healthy)), a, "<= 1 ms", a <= time.Millisecond)
+		row("remuda-agent: GetPreferredAllocation p99 (median of 5)", f, "<= 1 ms", f <= time.Millisecond)
 		return
 	}
 }
