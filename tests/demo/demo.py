@@ -2,7 +2,7 @@
 """The main job, from discovery to a trained model, with the programs of build/bin and nothing else.
 
 Recorded machines are real inputs for discovery, grouping, health and scheduling; what trains is what this machine has.
-Writes build/demo/summary.json and build/demo/report.html. DEMO_EPOCHS=N trains longer (2 by default)."""
+Writes build/demo/summary.json and build/demo/report.html. DEMO_EPOCHS=N trains longer (3 by default)."""
 import http.client
 import json
 import os
@@ -21,7 +21,7 @@ DEMO = os.path.join(BUILD, "demo")
 STORE = os.path.join(DEMO, "store")
 RECORDED = os.path.join("tests", "data", "machines")
 FASHION = "/usr/share/datasets/fashion-mnist"
-EPOCHS = int(os.environ.get("DEMO_EPOCHS", "2"))
+EPOCHS = int(os.environ.get("DEMO_EPOCHS", "3"))
 
 # node, recorded machine, node class, pool
 MACHINES = [
@@ -316,14 +316,15 @@ metadata: {name: fashion-%s}
 spec:
   strategy: allreduce
   model: mlp
-  globalBatch: 512
+  globalBatch: %d
+  learningRate: 0.3
   epochs: %d
   shards: %s
   workers:
   - {runtime: cpu, chips: 1}
   - {runtime: sunway, chips: 1}
   data: {path: %s, format: idx}
-""" % (shards, EPOCHS, shards, FASHION))
+""" % (shards, report.BATCH, EPOCHS, shards, FASHION))
     programs = os.path.join(folder, "programs.yaml")
     args = "[--evaluate, --evaluate-epochs]"
     with open(programs, "w") as f:

@@ -4,6 +4,7 @@ import html
 import json
 import os
 
+BATCH = 1024  # large enough for computing, not talking, to fill a step
 COLOURS = {"nvidia": "#4d8f00", "amd": "#c43a2b", "huawei": "#b3123a", "cpu": "#3f6fb5", "unknown": "#777777"}
 ACTIVITY = {"load": "#9aa5b1", "forward": "#3f6fb5", "backward": "#2f9e76", "exchange": "#d98e04", "update": "#8b5fbf", "wait": "#e4e7eb"}
 
@@ -22,25 +23,26 @@ def lines_of(path):
     return result
 
 
-def step_seconds(timeline):
-    """Time that rank 0 spent in steps: loading, computing, exchanging, waiting; not evaluating."""
-    steps = {}
+def step_seconds(timeline, steps_per_epoch):
+    """Time that rank 0 spent in steps, first forward pass to last update of every epoch: evaluating is between epochs."""
+    begin, end = {}, {}
     for event in timeline:
-        if event["rank"] == 0:
-            begin, end = steps.get(event["step"], (event["begin_usec"], event["end_usec"]))
-            steps[event["step"]] = (min(begin, event["begin_usec"]), max(end, event["end_usec"]))
-    return sum(end - begin for begin, end in steps.values()) / 1e6
+        if event["rank"] == 0 and event["what"] != "load":  # the next batch is loaded ahead
+            epoch = event["step"] // steps_per_epoch
+            begin[epoch] = min(begin.get(epoch, event["begin_usec"]), event["begin_usec"])
+            end[epoch] = max(end.get(epoch, 0), event["end_usec"])
+    return sum(end[e] - begin[e] for e in begin) / 1e6
 
 
 def training_summary(trained, epochs):
-    result = {"dataset": "Fashion-MNIST", "samples": 60000, "epochs": epochs, "global_batch": 512}
+    result = {"dataset": "Fashion-MNIST", "samples": 60000, "epochs": epochs, "global_batch": BATCH}
     for shards, (summary, folder) in trained.items():
         timeline = lines_of(os.path.join(folder, "work", "*", "timeline.*"))
-        result[shards + "_seconds"] = round(step_seconds(timeline) if timeline else summary["training_seconds"], 3)
+        result[shards + "_seconds"] = round(step_seconds(timeline, -(-60000 // BATCH)) if timeline else summary["training_seconds"], 3)
         result.setdefault("wall_seconds", {})[shards] = summary["seconds"]
         result.setdefault("timelines", {})[shards] = excerpt(timeline)
-        curve = [(p["samples"], p["accuracy"]) for p in lines_of(os.path.join(folder, "work", "*", "*progress*")) if "accuracy" in p]
-        result.setdefault("curves", {})[shards] = sorted(set(curve))
+        curve = sorted({p["step"]: p["accuracy"] for p in lines_of(os.path.join(folder, "work", "*", "*progress*")) if "accuracy" in p}.items())
+        result.setdefault("curves", {})[shards] = [(epoch + 1, accuracy) for epoch, (_, accuracy) in enumerate(curve)]
         result.setdefault("losses", {})[shards] = thin([(p["step"], p["loss"]) for p in
                                                         lines_of(os.path.join(folder, "work", "*", "*progress*"))
                                                         if p.get("rank") == 0 and p.get("loss") is not None and "accuracy" not in p])
@@ -80,13 +82,13 @@ def machines_picture(machines):
         body.append(text(0, y + 37, "%s class, %s pool" % (machine["nodeClass"], machine["pool"]), 11, "#52606d"))
         body.append(text(0, y + 52, "this machine, live" if machine["recorded"] is None else "recorded machine", 11, "#52606d"))
         for group in machine["groups"]:
-            width = max(86, 15 * group["total"] + 14)
+            width = max(132, 15 * group["total"] + 14)
             if x + width > 960:
                 x, y = 190, y + 66
             colour = COLOURS.get(group["vendor"], COLOURS["unknown"])
             body.append('<rect x="%d" y="%d" width="%d" height="52" rx="5" fill="%s" fill-opacity="0.09" stroke="%s"/>' % (x, y + 4, width, colour, colour))
             label = "%s, %s" % (group["model"] or group["vendor"], group["fabric"])
-            body.append(text(x + 6, y + 18, label if len(label) * 6 < width else label[: max(8, int(width / 6.2))], 10))
+            body.append(text(x + 6, y + 18, label if len(label) * 5.4 < width else label[: int(width / 5.6)] + "…", 10))
             for i in range(group["total"]):
                 body.append('<rect x="%d" y="%d" width="11" height="17" rx="2" fill="%s" fill-opacity="%s"/>' % (
                     x + 7 + 15 * i, y + 25, colour, "1" if i < group["healthy"] else "0.25"))
@@ -137,7 +139,7 @@ def curve_picture(training):
         for (x, y), (s, a) in zip(path, curve):
             body.append('<circle cx="%.1f" cy="%.1f" r="3.5" fill="%s"><title>%s: %.4f</title></circle>' % (x, y, colour, name, a))
         body.append(text(path[-1][0] - 6, path[-1][1] + (18 if name == "equal" else -9), name, 12, colour, "end"))
-    body.append(text(900, 200, "samples used by rank 0", 11, "#52606d", "end"))
+    body.append(text(900, 200, "epochs", 11, "#52606d", "end"))
     return svg(940, 208, body, "test accuracy after each epoch")
 
 
