@@ -145,7 +145,8 @@ static void judge_state(struct sighting *sighting)
         if (state->lost)
                 device_judge(device, HEALTH_UNHEALTHY, "FallenOffBus", "pci-config",
                              "its configuration space reads all ones: it has fallen off the bus");
-        else if (state->has_width && (state->width == 0 || state->width == 255) && state->promised_width != 0)
+        else if (state->has_width &&
+                 (state->width == 255 || (state->width == 0 && state->promised_width != 0)))
                 device_judge(device, HEALTH_UNHEALTHY, "LinkDown", "pci-link", "its PCIe link is down");
         if (state->driver[0] == '\0')
                 device_judge(device, HEALTH_UNHEALTHY, "DriverMissing", "pci-driver",

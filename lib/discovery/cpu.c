@@ -62,13 +62,18 @@ static int by_number(const void *a, const void *b)
         return *x < *y ? -1 : *x > *y;
 }
 
+/* Kernels before 2.6.25 tell the processors as a mask alone. */
 static bool node_has_cpus(const struct tree *tree, unsigned node)
 {
+        char path[96], mask[TREE_VALUE_BYTES];
         unsigned first;
-        char path[96];
 
         (void) text_format(path, sizeof(path), "sys/devices/system/node/node%u/cpulist", node);
-        return read_ranges(tree, path, &first, 1) > 0;
+        if (read_ranges(tree, path, &first, 1) > 0)
+                return true;
+        (void) text_format(path, sizeof(path), "sys/devices/system/node/node%u/cpumap", node);
+        return tree_read_text(tree, path, mask, sizeof(mask)) > 0 && strspn(mask, "0,") != strlen(mask) &&
+               strspn(mask, "0123456789abcdefABCDEF,") == strlen(mask);
 }
 
 static void read_nodes(const struct tree *tree, struct cpus *cpus)
@@ -189,7 +194,7 @@ static int add_cpu_groups(struct scan *scan, const struct cpus *cpus)
                 (void) text_format(path, sizeof(path), "sys/devices/system/node/node%u/meminfo",
                                    cpus->nodes[i]);
                 device.memory_bytes = read_memory(scan->tree, path);
-                if (device.memory_bytes == 0)
+                if (device.memory_bytes == 0 || cpus->node_count == 1) /* hot-plugged memory has no node */
                         device.memory_bytes = scan->inventory->hardware.memory_bytes / cpus->node_count;
                 (void) text_copy(placement.fabric, sizeof(placement.fabric),
                                  cpus->sockets ? "socket" : "numa");

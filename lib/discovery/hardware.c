@@ -5,6 +5,8 @@
 #include "core/cleanup.h"
 #include "core/ranges.h"
 #include "core/text.h"
+#include "discovery/memory_type.h"
+#include "discovery/network.h"
 #include "discovery/scan.h"
 
 /* The value of "key   : value" in the first part of /proc/cpuinfo. */
@@ -60,6 +62,27 @@ static void arm_model(const char *text, char *ret, size_t ret_bytes)
                 }
 }
 
+/* "... @ 1.80GHz" of a model's name is 1800; 0 = no such end. */
+static unsigned named_mhz(const char *model)
+{
+        const char *at = strrchr(model, '@');
+        char digits[16];
+        size_t length;
+        double gigahertz;
+
+        if (at == NULL || !text_ends_with(model, "GHz"))
+                return 0;
+        at += 1 + strspn(at + 1, " ");
+        length = strspn(at, "0123456789.");
+        if (length == 0 || length >= sizeof(digits))
+                return 0;
+        memcpy(digits, at, length);
+        digits[length] = '\0';
+        return text_parse_double(digits, &gigahertz) == 0 && gigahertz > 0 && gigahertz < 100
+                       ? (unsigned) (gigahertz * 1000 + 0.5)
+                       : 0;
+}
+
 static void read_cpu(const struct tree *tree, struct hardware *hardware)
 {
         static const char *const keys[] = { "model name", "cpu model", "Model Name", "Processor", "cpu" };
@@ -76,9 +99,10 @@ static void read_cpu(const struct tree *tree, struct hardware *hardware)
         if (tree_read_int64(tree, "sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq", &khz) == 0 &&
             khz > 0 && khz < 100000000)
                 hardware->max_mhz = (unsigned) (khz / 1000);
-        else if (cpuinfo_value(text, "cpu MHz", mhz, sizeof(mhz)) && text_parse_double(mhz, &value) == 0 &&
+        else if ((hardware->max_mhz = named_mhz(hardware->cpu_model)) == 0 &&
+                 cpuinfo_value(text, "cpu MHz", mhz, sizeof(mhz)) && text_parse_double(mhz, &value) == 0 &&
                  value > 0 && value < 100000)
-                hardware->max_mhz = (unsigned) value;
+                hardware->max_mhz = (unsigned) value; /* what it runs at now: better than nothing */
 }
 
 static void read_memory(const struct tree *tree, struct hardware *hardware)
@@ -102,7 +126,7 @@ static void read_cores(const struct tree *tree, struct hardware *hardware)
 
         if (tree_read_text(tree, "sys/devices/system/cpu/online", text, sizeof(text)) <= 0)
                 return;
-        count = ranges_parse(text, NULL, 0);
+        count = ranges_parse(text, NULL, 0); /* threads, where cores have several */
         hardware->cores = count > 0 ? (unsigned) count : 0;
 }
 
@@ -113,4 +137,6 @@ void scan_hardware(struct scan *scan)
         read_cpu(scan->tree, hardware);
         read_memory(scan->tree, hardware);
         read_cores(scan->tree, hardware);
+        scan_memory_type(scan->tree, hardware->memory_type, sizeof(hardware->memory_type));
+        scan_networks(scan->tree, hardware);
 }

@@ -76,7 +76,49 @@ static uint64_t read_hex(const struct tree *tree, const char *directory, const c
         return value;
 }
 
-/* A function without a readable vendor or class is nothing that anybody could claim. */
+/* The value of a "KEY=value" line of the function's uevent; for trees that lack the file of its own. */
+static bool uevent_value(const struct tree *tree, const char *directory, const char *key, char *ret,
+                         size_t ret_bytes)
+{
+        char path[TREE_PATH_BYTES], text[TREE_VALUE_BYTES];
+        const char *line;
+        size_t length = strlen(key), size;
+
+        if (!text_format(path, sizeof(path), "%s/uevent", directory) ||
+            tree_read_text(tree, path, text, sizeof(text)) <= 0)
+                return false;
+        for (line = text; line != NULL && strncmp(line, key, length) != 0;) {
+                line = strchr(line, '\n');
+                line += line != NULL;
+        }
+        if (line == NULL)
+                return false;
+        size = strcspn(line + length, "\n");
+        if (size == 0 || size >= ret_bytes)
+                return false;
+        memcpy(ret, line + length, size);
+        ret[size] = '\0';
+        return true;
+}
+
+static void use_uevent(const struct tree *tree, const char *directory, struct pci_function *function)
+{
+        char ids[16], class_code[16];
+        uint64_t value;
+
+        if (!uevent_value(tree, directory, "PCI_ID=", ids, sizeof(ids)) || strlen(ids) != 9 || ids[4] != ':')
+                return;
+        ids[4] = '\0';
+        if (text_parse_hex64(ids, &value) == 0)
+                function->vendor = (uint16_t) value;
+        if (text_parse_hex64(ids + 5, &value) == 0)
+                function->device = (uint16_t) value;
+        if (uevent_value(tree, directory, "PCI_CLASS=", class_code, sizeof(class_code)) &&
+            text_parse_hex64(class_code, &value) == 0)
+                function->class_code = (uint32_t) value & 0xffffff;
+}
+
+/* A function without a readable vendor is nothing that anybody could claim. */
 static int add_function(const struct tree *tree, const char *directory, const char *name, struct pci *pci)
 {
         struct pci_function function = { .path = (uint32_t) pci->paths.size_bytes }, *larger;
@@ -90,10 +132,12 @@ static int add_function(const struct tree *tree, const char *directory, const ch
         pci_format_address(function.order, function.address, sizeof(function.address));
         function.class_code = (uint32_t) read_hex(tree, path, "class") & 0xffffff;
         function.vendor = (uint16_t) read_hex(tree, path, "vendor");
+        if (function.vendor == 0)
+                use_uevent(tree, path, &function);
         if (function.vendor == 0 || function.vendor == 0xffff)
                 return 0;
         /* Bridges are most of a server's functions, and nobody asks for their device id. */
-        if (function.class_code >> 16 != 0x06)
+        if (function.class_code >> 16 != 0x06 && function.device == 0)
                 function.device = (uint16_t) read_hex(tree, path, "device");
         if ((pci->count & (pci->count - 1)) == 0) {
                 size_t room = pci->count == 0 ? 1 : pci->count * 2;
@@ -358,7 +402,8 @@ void pci_read_state(const struct tree *tree, const struct pci *pci, const struct
                 (void) text_copy(real, sizeof(real), directory);
         find_root_port(real, ret->root_port, sizeof(ret->root_port));
         if (text_format(path, sizeof(path), "%s/driver", directory) &&
-            tree_link_name(tree, path, ret->driver, sizeof(ret->driver)) < 0)
+            tree_link_name(tree, path, ret->driver, sizeof(ret->driver)) < 0 &&
+            !uevent_value(tree, directory, "DRIVER=", ret->driver, sizeof(ret->driver)))
                 ret->driver[0] = '\0';
         ret->numa = find_numa(tree, directory, real);
         ret->lost = is_lost(tree, directory);

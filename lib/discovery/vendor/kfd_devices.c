@@ -111,7 +111,6 @@ static void set_partition(const struct scan *scan, const struct sighting *sighti
         ret->placement.tflops_bf16 /= (double) parts;
         ret->placement.tflops_fp16 /= (double) parts;
         ret->placement.tflops_fp32 /= (double) parts;
-        ret->device.index = sighting->device.index + (unsigned) part;
 }
 
 static int add_node(struct scan *scan, const struct sighting *sighting, const struct kfd_node *node,
@@ -177,7 +176,7 @@ int kfd_add(struct scan *scan, struct sighting *sighting)
         judge_errors(scan, sighting);
         if (count == 0)
                 return add_without_kfd(scan, sighting);
-        for (size_t i = 0; i < count; i++) {
+        for (size_t i = 0; i < count; i++, sighting->device.index++) {
                 int r = add_node(scan, sighting, &scan->kfd.nodes[nodes[i]], i, count);
 
                 if (r < 0)

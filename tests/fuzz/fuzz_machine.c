@@ -1,0 +1,52 @@
+/* Any bytes as a machine file: never a crash or a hang; what is read is discovered, recorded with masks, and
+ * read again, and gives the same number of devices. */
+#include <stdint.h>
+#include <string.h>
+
+#include "codec/inventory_json.h"
+#include "core/text.h"
+#include "discovery/discovery.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static size_t look(struct tree *tree)
+{
+        struct inventory inventory;
+        size_t count = SIZE_MAX;
+
+        if (discover(tree, NULL, &inventory, NULL) == 0) {
+                json_t *object = inventory_encode(&inventory);
+                struct inventory again;
+
+                count = inventory.device_count;
+                if (object == NULL || inventory_decode(object, &again, NULL) < 0)
+                        __builtin_trap();
+                inventory_free(&again);
+                json_decref(object);
+                inventory_free(&inventory);
+        }
+        return count;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+        struct tree *tree = NULL, *again = NULL;
+        struct text text = { 0 };
+        size_t count;
+
+        if (tree_open_machine_bytes("fuzz", (const char *) data, size, &tree, NULL) < 0)
+                return 0;
+        if (tree_record(tree, NULL) < 0)
+                __builtin_trap();
+        count = look(tree);
+        text_append(&text, "# remuda machine 1\n");
+        if (tree_recorded(tree, false, &text, NULL) < 0 ||
+            tree_open_machine_bytes("again", text.data, text.size_bytes, &again, NULL) < 0)
+                __builtin_trap();
+        if (look(again) != count)
+                __builtin_trap();
+        tree_close(again);
+        tree_close(tree);
+        text_free(&text);
+        return 0;
+}
