@@ -135,7 +135,7 @@ static struct fraction slowest(const struct shard_curves *curves, const uint64_t
 
                 if (fraction_compare(&latest, &own) < 0) {
                         latest = own;
-                        *ret_ms = shards_ms(curve->worker, (double) moment.share);
+                        *ret_ms = shard_moment_ms(&moment);
                 }
         }
         return latest;

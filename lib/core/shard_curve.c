@@ -252,6 +252,23 @@ struct shard_moment shard_moment_at(const struct shard_curves *curves, size_t wo
         return moment;
 }
 
+double shard_moment_ms(const struct shard_moment *moment)
+{
+        unsigned __int128 shifted = moment->numerator, quotient;
+        int shift = 0;
+
+        if (!moment->piece->small || moment->numerator == 0)
+                return moment->ms;
+        while (shifted >> 126 == 0) {
+                shifted <<= 1;
+                shift++;
+        }
+        /* 84 bits or more: that something is left of them is all that the rounding to 53 needs to know */
+        quotient = shifted / moment->piece->denominator;
+        quotient |= shifted % moment->piece->denominator != 0;
+        return ldexp((double) quotient, -shift);
+}
+
 /* start (to - b) + end (b - from) over (to - from), with as many tens as the decimals need. */
 static struct fraction table_fraction(const struct shard_curve *curve, const struct shard_piece *piece,
                                       uint64_t samples)

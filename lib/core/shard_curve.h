@@ -57,6 +57,10 @@ int shard_moment_compare(const struct shard_curves *curves, const struct shard_m
                          const struct shard_moment *b); /* -1, 0, 1: exact */
 struct fraction shard_moment_fraction(const struct shard_curves *curves, const struct shard_moment *moment);
 
+/* shard_moment_ms() - for people: the nearest double to the exact time where that has few digits, else
+ * nearly. */
+double shard_moment_ms(const struct shard_moment *moment);
+
 /* shard_curve_reach() - the largest share in low ... high of the worker that takes at most (`strictly`: less
  * than) the moment's time; `low` is known to. Exact. */
 uint64_t shard_curve_reach(const struct shard_curves *curves, size_t worker,

@@ -302,6 +302,7 @@ int shards_plan_least(const struct shard_worker *workers, size_t count, uint64_t
         CLEANUP(free_p) uint64_t *shares = NULL;
         struct shards_plan plan = { 0 };
         struct shard_curves curves;
+        struct shard_moment moment;
         struct decimal unused;
         int r;
 
@@ -323,7 +324,8 @@ int shards_plan_least(const struct shard_worker *workers, size_t count, uint64_t
         r = plan_in_multiples(&curves, batch, plan.ideal_ms, communication, shares, err);
         for (size_t i = 0; r == 0 && i < count; i++) {
                 ret_shards[i].batch = shares[i] * curves.curve[i].multiple;
-                ret_shards[i].step_ms = shards_ms(&workers[i], (double) ret_shards[i].batch);
+                moment = shard_moment_at(&curves, i, shares[i]);
+                ret_shards[i].step_ms = shard_moment_ms(&moment);
                 plan.used += shares[i] != 0;
                 if (ret_shards[i].step_ms > plan.step_ms)
                         plan.step_ms = ret_shards[i].step_ms;
