@@ -17,11 +17,12 @@
 #include "core/text.h"
 #include "io/loop.h"
 
-#define DIRECTORIES_MAX 4096
-#define DEPTH_MAX       24
-#define SETTLE_USEC     20000 /* a burst of changes is one change */
-#define EVENTS_BYTES    16384
-#define UEVENT_BYTES    8192
+#define DIRECTORIES_MAX   4096
+#define DEPTH_MAX         24
+#define LOOKS_WITH_EVENTS 5
+#define SETTLE_USEC       20000 /* a burst of changes is one change */
+#define EVENTS_BYTES      16384
+#define UEVENT_BYTES      8192
 #define LOOK_MASK                                                                                            \
         (IN_CREATE | IN_DELETE | IN_MODIFY | IN_MOVED_FROM | IN_MOVED_TO | IN_ATTRIB | IN_DELETE_SELF |      \
          IN_MOVE_SELF)
@@ -32,12 +33,13 @@ struct watch {
         struct watch_options options;
         int inotify_fd, uevent_fd;
         sd_event_source *inotify_source, *uevent_source, *look_timer, *settle_timer;
-        bool inotify_complete; /* every directory is watched */
+        bool inotify_complete; /* every directory is watched; otherwise none is */
         bool walk;             /* directories have appeared */
         const char *why;       /* of the change that settles */
         char (*pci)[20];       /* functions that are looked at */
         size_t pci_count;
         uint64_t fingerprint;
+        unsigned looks;
 };
 
 /* FNV-1a, 64 bit: enough to notice that something is not as it was. */
@@ -126,6 +128,14 @@ static bool walk(struct watch *w, const char *path, unsigned depth, size_t *coun
         return all;
 }
 
+static void close_inotify(struct watch *w)
+{
+        w->inotify_source = sd_event_source_disable_unref(w->inotify_source);
+        if (w->inotify_fd >= 0)
+                (void) close(w->inotify_fd);
+        w->inotify_fd = -1;
+}
+
 static void walk_root(struct watch *w)
 {
         static const char *const tops[] = { "sys", "proc", "dev" };
@@ -145,6 +155,8 @@ static void walk_root(struct watch *w)
                 if (text_format(path, sizeof(path), "%s/%s", w->options.path, tops[i]))
                         all = walk(w, path, 0, &count);
         w->inotify_complete = all;
+        if (!all)
+                close_inotify(w); /* half an eye is worse than looking */
 }
 
 /* --- a change settles, then it is told ---------------------------------------------------------------------
@@ -156,7 +168,7 @@ static void tell(void *userdata)
         const char *why = w->why;
 
         w->settle_timer = sd_event_source_unref(w->settle_timer);
-        if (w->walk)
+        if (w->walk && w->inotify_fd >= 0)
                 walk_root(w);
         w->options.changed(w->options.userdata, why);
 }
@@ -179,6 +191,8 @@ static void on_look(void *userdata)
                 settle(w, "poll"); /* nothing else would tell: read everything */
                 return;
         }
+        if (w->inotify_complete && ++w->looks % LOOKS_WITH_EVENTS != 0)
+                return; /* events tell sooner; looking is for file systems that keep quiet about some */
         now = look(w);
         if (now != w->fingerprint) {
                 w->fingerprint = now;
@@ -284,7 +298,8 @@ static void open_inotify(struct watch *w)
         if (w->inotify_fd < 0)
                 return;
         walk_root(w);
-        (void) sd_event_add_io(w->loop, &w->inotify_source, w->inotify_fd, EPOLLIN, on_inotify, w);
+        if (w->inotify_fd >= 0)
+                (void) sd_event_add_io(w->loop, &w->inotify_source, w->inotify_fd, EPOLLIN, on_inotify, w);
 }
 
 int watch_new(sd_event *loop, const struct watch_options *options, struct watch **ret, struct err *err)
@@ -315,10 +330,8 @@ void watch_free(struct watch *w)
                 return;
         (void) sd_event_source_unref(w->look_timer);
         (void) sd_event_source_unref(w->settle_timer);
-        (void) sd_event_source_unref(w->inotify_source);
+        close_inotify(w);
         (void) sd_event_source_unref(w->uevent_source);
-        if (w->inotify_fd >= 0)
-                (void) close(w->inotify_fd);
         if (w->uevent_fd >= 0)
                 (void) close(w->uevent_fd);
         free(w->pci);
