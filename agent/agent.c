@@ -20,6 +20,7 @@
 #include "agent/watch.h"
 #include "codec/inventory_json.h"
 #include "core/cleanup.h"
+#include "core/continuity.h"
 #include "core/text.h"
 #include "io/loop.h"
 #include "plugin/config.h"
@@ -190,6 +191,10 @@ static int scan(struct agent *a, struct inventory *inventory, struct err *err)
                 r = discover(a->tree, a->discovery, inventory, err);
         if (r < 0)
                 return r;
+        if (continuity_keep(&a->told, inventory) < 0) {
+                inventory_free(inventory);
+                return err_set(err, -ENOMEM, "no memory for the scan");
+        }
         (void) text_copy(inventory->node, sizeof(inventory->node), a->node);
         inventory->node_class = a->config.node_class;
         (void) text_copy(inventory->pool, sizeof(inventory->pool), a->config.pool);

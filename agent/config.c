@@ -13,6 +13,7 @@
 #include "agent/deep.h"
 #include "agent/door.h"
 #include "agent/report.h"
+#include "codec/discovery_config.h"
 #include "core/cleanup.h"
 #include "core/text.h"
 #include "plugin/plugin.h"
@@ -51,16 +52,26 @@ static int parse_plugin(const char *name, const char *bytes, size_t size_bytes,
         return r < 0 && bytes != NULL ? agent_config_at(name, bytes, size_bytes, err) : r;
 }
 
+/* The keys of discovery, likewise. */
+static int parse_discovery(const char *name, const char *bytes, size_t size_bytes,
+                           const struct agent_config *config, struct discovery_options *ret, struct err *err)
+{
+        int r = config->root != NULL ? discovery_config_decode(config->root, ret, err) : 0;
+
+        return r < 0 && bytes != NULL ? agent_config_at(name, bytes, size_bytes, err) : r;
+}
+
 int agent_config_load(struct agent *a, struct err *err)
 {
         const char *path = a->options->config, *name = path != NULL ? path : "defaults";
         CLEANUP(free_p) struct plugin_config *plugin = malloc(sizeof(*plugin));
+        CLEANUP(free_p) struct discovery_options *discovery = calloc(1, sizeof(*discovery));
         CLEANUP(free_p) char *bytes = NULL;
         struct agent_config config;
         size_t size_bytes = 0;
         int r = 0;
 
-        if (plugin == NULL)
+        if (plugin == NULL || discovery == NULL)
                 return err_set(err, -ENOMEM, "no memory for the configuration");
         if (path != NULL)
                 r = read_file(path, &bytes, &size_bytes, err);
@@ -69,6 +80,8 @@ int agent_config_load(struct agent *a, struct err *err)
         if (r < 0)
                 return r;
         r = parse_plugin(name, bytes, size_bytes, &config, plugin, err);
+        if (r == 0)
+                r = parse_discovery(name, bytes, size_bytes, &config, discovery, err);
         if (r < 0) {
                 agent_config_free(&config);
                 return r;
@@ -79,6 +92,8 @@ int agent_config_load(struct agent *a, struct err *err)
         a->config = config;
         free(a->plugin_config);
         a->plugin_config = TAKE(plugin);
+        free(a->discovery);
+        a->discovery = TAKE(discovery);
         return 0;
 }
 

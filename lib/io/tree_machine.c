@@ -317,12 +317,13 @@ static int set_node(struct parser *parser, struct machine_entry *entry, char *nu
 
 static int close_lines(struct parser *parser)
 {
-        struct machine_entry *entry = &parser->machine->entries[parser->machine->count - 1];
+        struct machine_entry *entry;
         size_t size = 0;
 
         if (!parser->open)
                 return 0;
         parser->open = false;
+        entry = &parser->machine->entries[parser->machine->count - 1];
         entry->bytes = text_take(&parser->lines, &size);
         entry->size_bytes = size;
         return entry->bytes == NULL ? err_set(parser->err, -ENOMEM, "no memory for machine file") : 0;
