@@ -1,6 +1,7 @@
 """A small client of the API server for the scenarios, and TAP."""
 import json
 import os
+import re
 import ssl
 import subprocess
 import time

@@ -1,0 +1,281 @@
+"""The device plugin and the kubelet: restarts in every order, wiped sockets, NUMA, devices that die, come and go, upgrades.
+
+E2E_PODS (120) is how many pods come and go in the last scenario; 500 for the long one."""
+import glob
+import json
+import os
+import re
+import subprocess
+import threading
+import time
+import urllib.request
+
+from kube import (KUBE, NotFound, allocatable, api, cluster, create, delete_pod, get, get_pod, log, phase, pod, scenario, wait, wait_running)
+from case_10_node import GPU, held, inventory, kill_program, system_pod
+
+PLUGINS = "/var/lib/kubelet/device-plugins"
+QUICK = ["sh", "-c", "env | grep REMUDA_DEVICES; sleep 1"]
+
+
+def metric(name, labels=""):
+    """Sum over the samples of the agent's metric whose labels hold the text."""
+    with urllib.request.urlopen("http://%s:9464/metrics" % system_pod("remuda-agent")["status"]["podIP"], timeout=5) as page:
+        lines = page.read().decode().splitlines()
+    return sum(float(l.rsplit(" ", 1)[1]) for l in lines if re.match(re.escape(name) + r"[{ ]", l) and labels in l)
+
+
+def registrations():
+    return metric("remuda_agent_kubelet_registrations_total", 'resource="%s"' % GPU)
+
+
+def links(pci):
+    return os.path.join(KUBE, "machine/sys/bus/pci/devices", pci)
+
+
+def hide(pci):
+    """The PCI function is gone from the tree. Returns what show() needs."""
+    link = links(pci)
+    real, target = os.path.realpath(link), os.readlink(link)
+    os.rename(real, os.path.join(KUBE, "aside-" + pci))
+    os.unlink(link)
+    return pci, real, target
+
+
+def show(hidden):
+    pci, real, target = hidden
+    os.rename(os.path.join(KUBE, "aside-" + pci), real)
+    os.symlink(target, links(pci))
+
+
+def chips(status=None):
+    return [d for d in (status or inventory())["devices"] if d["pci"]]
+
+
+def kubelet_restarts():
+    """the kubelet is restarted 20 times in a row; each time every resource is registered again"""
+    wait("8 chips", 60, lambda: allocatable(GPU) == 8)
+    worst = 0
+    for turn in range(20):
+        before = registrations()
+        cluster("restart", "kubelet")
+        began = time.monotonic()
+        wait("registration %d" % (turn + 1), 30, lambda: registrations() > before)
+        worst = max(worst, time.monotonic() - began)
+    wait("8 chips after all of it", 60, lambda: allocatable(GPU) == 8)
+    return "slowest %.1f s after the kubelet's start, its own start included" % worst
+
+
+def sockets_wiped():
+    """the sockets in the kubelet's directory are removed: others take their place, and pods run"""
+    before = registrations()
+    old = set(glob.glob(PLUGINS + "/remuda-*.sock"))
+    assert old, os.listdir(PLUGINS)
+    for path in old:
+        os.unlink(path)
+    wait("new sockets", 10, lambda: len(set(glob.glob(PLUGINS + "/remuda-*.sock")) - old) >= len(old))
+    wait("a registration", 10, lambda: registrations() > before)
+    create(pod("wiped", GPU, 1))
+    wait_running("wiped")
+    assert allocatable(GPU) == 8
+    delete_pod("wiped")
+
+
+def several_resources():
+    """a pod with two resources gets the devices of both"""
+    value = pod("both", command=["sh", "-c", "env; sleep 1000"])
+    value["spec"]["containers"][0]["resources"] = {"limits": {GPU: "2", "remuda.dev/cpu-group": "1"}}
+    create(value)
+    wait_running("both")
+    text = wait("its log", 10, lambda: log("both"))
+    assert len(re.search(r"^REMUDA_DEVICES_NVIDIA_COM_GPU=(.*)$", text, re.M).group(1).split(",")) == 2, text
+    assert re.search(r"^REMUDA_DEVICES_REMUDA_DEV_CPU_GROUP=cpu-numa\d$", text, re.M), text
+    delete_pod("both")
+
+
+def dies_while_allocated():
+    """a device dies under a running pod: its status says so, the pod runs on, and the status recovers"""
+    create(pod("holder", GPU, 1))
+    wait_running("holder")
+    device = wait("its device", 10, lambda: re.search(r"^REMUDA_DEVICES=(.*)$", log("holder"), re.M)).group(1)
+    before = get_pod("holder")["status"]["containerStatuses"][0]["containerID"]
+
+    def told():
+        status = get_pod("holder")["status"]["containerStatuses"][0]
+        return {r["resourceID"]: r["health"] for x in status.get("allocatedResourcesStatus", []) for r in x["resources"]}
+    hidden = hide(next(d["pci"] for d in chips() if d["id"] == device))
+    began = time.monotonic()
+    try:
+        wait("Unhealthy in allocatedResourcesStatus", 20, lambda: told().get(device) == "Unhealthy")
+        took = time.monotonic() - began
+        assert get_pod("holder")["status"]["containerStatuses"][0]["containerID"] == before and phase("holder") == "Running"
+    finally:
+        show(hidden)
+    wait("Healthy again", 40, lambda: told().get(device) == "Healthy" and allocatable(GPU) == 8)
+    delete_pod("holder")
+    return "in the pod's status %.1f s after the fault" % took
+
+
+def added():
+    """a device that the agent has never seen is added: the node has one more"""
+    device = chips()[-1]["pci"]
+    hidden = hide(device)
+    for path in glob.glob("/var/lib/remuda/*"): # what earlier agents remember of it
+        os.unlink(path)
+    kill_program("remuda-agent")
+    try:
+        wait("7 chips", 60, lambda: allocatable(GPU) == 7 and get("/api/v1/nodes/n1")["status"]["capacity"][GPU] == "7")
+    finally:
+        show(hidden)
+    wait("8 chips", 30, lambda: allocatable(GPU) == 8)
+
+
+def numa():
+    """topology manager single-numa-node: four chips come from one NUMA node, five are refused at admission"""
+    path = os.path.join(KUBE, "kubelet.yaml")
+    original = open(path).read()
+    where = {d["id"]: d["numa"] for d in chips()}
+    try:
+        with open(path, "a") as f:
+            f.write("\ntopologyManagerPolicy: single-numa-node\n")
+        before = registrations()
+        cluster("restart", "kubelet")
+        wait("registration", 30, lambda: registrations() > before)
+        wait("8 chips", 30, lambda: allocatable(GPU) == 8)
+        for name, count in (("numa-one", 1), ("numa-four", 4), ("numa-three", 3)):
+            create(pod(name, GPU, count))
+            wait_running(name)
+            given = wait("the log", 10, lambda n=name: re.search(r"^REMUDA_DEVICES=(.*)$", log(n), re.M)).group(1).split(",")
+            assert len(given) == count and len({where[g] for g in given}) == 1, given
+        for name in ("numa-one", "numa-four", "numa-three"):
+            delete_pod(name)
+        create(pod("numa-five", GPU, 5))
+        wait("refused", 30, lambda: get_pod("numa-five")["status"].get("reason") == "TopologyAffinityError")
+        delete_pod("numa-five")
+    finally:
+        with open(path, "w") as f:
+            f.write(original)
+        before = registrations()
+        cluster("restart", "kubelet")
+        wait("registration", 30, lambda: registrations() > before)
+    wait("8 chips", 30, lambda: allocatable(GPU) == 8)
+
+
+def reboot():
+    """everything on the node stopped and started, the plugin after the pods or before them: all is back by itself"""
+    for order in ("the kubelet first", "the plugin last"):
+        cluster("stop", "kubelet")
+        if order == "the plugin last":
+            kill_program("remuda-agent")
+        cluster("stop", "containerd")
+        for path in glob.glob(PLUGINS + "/*.sock"): # as a boot leaves it
+            os.unlink(path)
+        cluster("start", "containerd")
+        time.sleep(1)
+        cluster("start", "kubelet")
+        wait("8 chips, " + order, 90, lambda: allocatable(GPU) == 8 and system_pod("remuda-agent")["status"]["containerStatuses"][0]["ready"])
+        name = "rebooted-" + order.split()[1]
+        create(pod(name, GPU, 8))
+        wait_running(name, 90)
+        delete_pod(name)
+
+
+class Crowd:
+    """Pods with one chip each that come and go, a few at a time; who failed, and why."""
+
+    def __init__(self, name, count, width):
+        self.failed, self.done, self.left, self.lock = [], 0, list(range(count)), threading.Lock()
+        self.name, self.threads = name, [threading.Thread(target=self.work) for _ in range(width)]
+        for t in self.threads:
+            t.start()
+
+    def work(self):
+        while True:
+            with self.lock:
+                if not self.left:
+                    return
+                name = "%s-%d" % (self.name, self.left.pop())
+            try:
+                create(pod(name, GPU, 1, command=["sh", "-c", "exit 0"]))
+                wait(name, 120, lambda n=name: phase(n) in ("Succeeded", "Failed"), interval=0.2)
+                status = get_pod(name)["status"]
+                if status["phase"] != "Succeeded":
+                    self.failed.append((name, status.get("reason"), status.get("message")))
+                delete_pod(name)
+            except Exception as e:
+                self.failed.append((name, type(e).__name__, str(e)))
+            self.done += 1
+
+    def join(self):
+        for t in self.threads:
+            t.join()
+
+
+def upgrade():
+    """the agent is upgraded with overlap (maxSurge: 1) while 50 pods come and go"""
+    path = "/apis/apps/v1/namespaces/remuda-system/daemonsets/remuda-agent"
+    strategy = get(path)["spec"]["updateStrategy"]
+    create(pod("undisturbed", GPU, 1))
+    wait_running("undisturbed")
+    before = get_pod("undisturbed")["status"]["containerStatuses"][0]["containerID"]
+    crowd = Crowd("upgrade", 50, 4)
+    for version in ("2", "3"):
+        old = system_pod("remuda-agent")["metadata"]["uid"]
+        api("PATCH", path, {"spec": {"updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}},
+                                     "template": {"metadata": {"annotations": {"test/version": version}}}}},
+            "application/strategic-merge-patch+json")
+        wait("the new agent alone", 90, lambda: [p["metadata"]["uid"] for p in agents()] not in ([], [old]) and len(agents()) == 1
+             and agents()[0]["status"].get("containerStatuses", [{}])[0].get("ready"))
+    crowd.join()
+    api("PATCH", path, {"spec": {"updateStrategy": strategy}}, "application/merge-patch+json")
+    assert crowd.done == 50 and not crowd.failed, crowd.failed
+    assert get_pod("undisturbed")["status"]["containerStatuses"][0]["containerID"] == before, "a running pod was disturbed"
+    assert len(glob.glob(PLUGINS + "/remuda-gpu-*.sock")) == 1, os.listdir(PLUGINS)
+    wait("8 chips", 30, lambda: allocatable(GPU) == 8)
+    delete_pod("undisturbed")
+
+
+def agents():
+    return get("/api/v1/namespaces/remuda-system/pods?labelSelector=app.kubernetes.io/name%3Dremuda-agent")["items"]
+
+
+POD_RESOURCES = r'''
+import json, select, sys
+sys.path.insert(0, "tests/integration")
+from fake_kubelet import *
+channel = grpc.insecure_channel("unix:/var/lib/kubelet/pod-resources/kubelet.sock")
+ask = channel.unary_unary("/v1.PodResourcesLister/List", raw, raw)
+asked, most, doubles = 0, 0, []
+while not select.select([sys.stdin], [], [], 0.15)[0]:
+    held = {}
+    for p in every(unpack(ask(b"", timeout=10)), 1):
+        f = unpack(p)
+        for c in every(f, 3):
+            for d in every(unpack(c), 2):
+                g = unpack(d)
+                if text(g, 1) == "nvidia.com/gpu":
+                    for i in every(g, 2):
+                        held.setdefault(i.decode(), []).append(text(f, 1))
+    asked += 1
+    most = max(most, len(held))
+    doubles += [(i, p) for i, p in held.items() if len(p) > 1]
+print(json.dumps({"asked": asked, "most": most, "doubles": doubles}))
+'''
+
+
+def many_pods():
+    """hundreds of pods come and go, and no chip is given twice (from pod-resources)"""
+    count = int(os.environ.get("E2E_PODS", "120"))
+    watcher = subprocess.Popen(["/usr/bin/python3", "-c", POD_RESOURCES], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    began = time.monotonic()
+    crowd = Crowd("many", count, 6)
+    crowd.join()
+    took = time.monotonic() - began
+    seen = json.loads(watcher.communicate("stop\n", timeout=30)[0])
+    assert crowd.done == count and not crowd.failed, crowd.failed
+    assert seen["asked"] > 10 and seen["most"] > 1 and not seen["doubles"], seen
+    assert allocatable(GPU) == 8
+    return "%d pods in %.0f s, up to %d chips at once, asked %d times" % (count, took, seen["most"], seen["asked"])
+
+
+for case in (sockets_wiped, several_resources, dies_while_allocated, added, numa, upgrade, reboot, kubelet_restarts, many_pods):
+    scenario(case)
