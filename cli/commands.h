@@ -3,9 +3,12 @@
 
 int command_devices(int argc, char **argv);
 int command_doctor(int argc, char **argv);
+int command_explain(int argc, char **argv);
 int command_health(int argc, char **argv);
 int command_machine(int argc, char **argv);
+int command_nodes(int argc, char **argv);
 int command_plan(int argc, char **argv);
 int command_run(int argc, char **argv);
 int command_top(int argc, char **argv);
 int command_simulate(int argc, char **argv);
+int command_whatif(int argc, char **argv);

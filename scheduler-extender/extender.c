@@ -98,6 +98,8 @@ static const struct http_route routes[] = {
         { .method = "POST", .path = "/scheduler/bind", .handler = bind_handler, .body_max_bytes = 65536 },
         { .method = "GET", .path = "/healthz", .handler = healthz_handler },
         { .method = "GET", .path = "/readyz", .handler = readyz_handler },
+        { .method = "GET", .path = "/v1/explain", .handler = explain_handler },
+        { .method = "POST", .path = "/v1/whatif", .handler = whatif_handler, .body_max_bytes = 16 << 20 },
         { .method = "GET", .path = "/metrics", .handler = metrics_handler },
         { 0 },
 };

@@ -65,4 +65,5 @@ void filter_handler(void *userdata, const struct http_request *request, struct h
 void prioritize_handler(void *userdata, const struct http_request *request, struct http_reply *reply);
 void bind_handler(void *userdata, const struct http_request *request, struct http_reply *reply);
 void explain_handler(void *userdata, const struct http_request *request, struct http_reply *reply);
+void whatif_handler(void *userdata, const struct http_request *request, struct http_reply *reply);
 void metrics_handler(void *userdata, const struct http_request *request, struct http_reply *reply);

@@ -135,7 +135,7 @@ static int take_inventory(struct cluster *c, const char *key, const json_t *obje
         if (r < 0)
                 return r;
         r = ledger_set_inventory(c->ledger, &inventory);
-        if (c->is_directory)
+        if (c->is_directory && c->store != NULL)
                 set_seen(c, inventory.node, store_inventory_mtime_usec(c->store, inventory.node));
         inventory_free(&inventory);
         return r;
@@ -270,9 +270,51 @@ void cluster_close(struct cluster *cluster)
 {
         if (cluster == NULL)
                 return;
-        store_close(cluster->store);
+        if (cluster->store != NULL)
+                store_close(cluster->store);
         ledger_free(cluster->ledger);
         free(cluster);
+}
+
+struct cluster *cluster_fork(const struct cluster *cluster)
+{
+        struct cluster *fork = calloc(1, sizeof(*fork));
+
+        if (fork == NULL)
+                return NULL;
+        fork->options = cluster->options;
+        fork->options.changed = NULL;
+        fork->synced = cluster->synced;
+        fork->ledger = ledger_copy(cluster->ledger);
+        if (fork->ledger == NULL) {
+                free(fork);
+                return NULL;
+        }
+        return fork;
+}
+
+int cluster_take(struct cluster *cluster, const json_t *object, struct err *err)
+{
+        struct json_field root = json_field_root(object), metadata = json_field_get(&root, "metadata");
+        const char *kind = "", *name = "", *namespace_ = "default";
+        char key[512];
+
+        if (json_field_is_object(&root, err) < 0 || json_field_string(&root, "kind", &kind, err) < 0 ||
+            json_field_require(&metadata, "name", err) < 0 ||
+            json_field_string(&metadata, "name", &name, err) < 0 ||
+            json_field_string(&metadata, "namespace", &namespace_, err) < 0)
+                return -EBADMSG;
+        (void) text_format(key, sizeof(key), "%s/%s", namespace_, name);
+        if (strcmp(kind, "Node") == 0)
+                return take_node(cluster, name, object, err);
+        if (strcmp(kind, "NodeAccelerators") == 0)
+                return take_inventory(cluster, name, object, err);
+        if (strcmp(kind, "Pod") == 0)
+                return take_pod(cluster, key, object, err);
+        if (strcmp(kind, "TrainingJob") == 0)
+                return take_training_job(cluster, key, object, err);
+        return err_set(err, -ENOTSUP, "kind: must be Node, NodeAccelerators, Pod or TrainingJob, not '%.40s'",
+                       kind);
 }
 
 static int on_timeout(sd_event_source *source, uint64_t usec, void *userdata)

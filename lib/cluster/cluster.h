@@ -43,6 +43,14 @@ void cluster_close(struct cluster *cluster); /* accepts NULL */
 int cluster_load(sd_event *loop, const struct cluster_options *options, uint64_t timeout_usec,
                  struct cluster **ret, struct err *err);
 
+/* cluster_fork() - the same cluster with a copy of its ledger and no store, to try things on; close it before
+ * the original. NULL when out of memory. */
+struct cluster *cluster_fork(const struct cluster *cluster);
+
+/* cluster_take() - an object as the store would tell it: Node, NodeAccelerators, Pod or TrainingJob.
+ * Return: 0; -EBADMSG (it is wrong); -ENOTSUP (another kind). */
+int cluster_take(struct cluster *cluster, const json_t *object, struct err *err);
+
 struct ledger *cluster_ledger(struct cluster *cluster);
 struct store *cluster_store(struct cluster *cluster);
 const struct rules *cluster_rules(const struct cluster *cluster);

@@ -29,6 +29,13 @@ struct ledger_group {
         uint64_t memory_bytes; /* per chip; 0 = not known */
 };
 
+/* A device that may not be used now: what `remuda explain` can ask a person to mend. */
+struct ledger_sick {
+        char id[DEVICE_ID_BYTES];
+        uint32_t group; /* symbol */
+        uint8_t health; /* enum device_health */
+};
+
 /* What equal nodes have in common besides their groups. 0 or "" = unknown, which equals only unknown. */
 struct ledger_hardware {
         uint32_t cores, max_mhz;
@@ -61,7 +68,8 @@ struct ledger_node {
         uint64_t seen_usec; /* CLOCK_REALTIME of the last sign of life; 0 = not judged */
         struct ledger_hardware hardware;
         struct ledger_program *programs;
-        uint32_t program_count;
+        struct ledger_sick *sick;
+        uint32_t program_count, sick_count;
         uint32_t name_bytes;
         char name[]; /* NUL-terminated */
 };
@@ -103,6 +111,7 @@ struct ledger_job {
         struct lease_slot *slots;
         uint64_t lease_ends_usec; /* with slots != NULL */
         struct job *training;     /* the TrainingJob of that name, owned; NULL = there is none */
+        bool training_borrowed;   /* of the ledger that this one is a copy of */
         uint32_t references;
         struct ledger_job *next;
         char key[]; /* "namespace/name" */
@@ -158,7 +167,8 @@ struct pod_facts {
 struct ledger *ledger_new(void); /* NULL when out of memory */
 void ledger_free(struct ledger *ledger);
 
-/* ledger_copy() - the same cluster again, for "what if". NULL when out of memory. */
+/* ledger_copy() - the same cluster again, for "what if"; must not outlive the original. NULL when out of
+ * memory. */
 struct ledger *ledger_copy(const struct ledger *ledger);
 
 struct ledger_node *ledger_find_node(const struct ledger *ledger, const char *name,
@@ -183,6 +193,10 @@ void ledger_drop_pod(struct ledger *ledger, const char *namespace_, const char *
 int ledger_assume(struct ledger *ledger, struct ledger_pod *pod, struct ledger_node *node,
                   const struct pod_part *parts, size_t part_count);
 void ledger_forget(struct ledger *ledger, struct ledger_pod *pod);
+
+/* ledger_detach(), ledger_attach() - take a bound pod off its node and put it back: for "what if it went". */
+void ledger_detach(struct ledger *ledger, struct ledger_pod *pod);
+void ledger_attach(struct ledger *ledger, struct ledger_pod *pod, struct ledger_node *node);
 
 /* Jobs live while a pod, a lease or a TrainingJob refers to them. ledger_hold_job() makes and refers. */
 struct ledger_job *ledger_hold_job(struct ledger *ledger, const char *namespace_, const char *job);

@@ -49,8 +49,11 @@ struct ledger_job *ledger_hold_job(struct ledger *ledger, const char *namespace_
 
 void job_drop_training(struct ledger_job *job)
 {
-        job_free(job->training);
-        free(job->training);
+        if (!job->training_borrowed) {
+                job_free(job->training);
+                free(job->training);
+        }
+        job->training_borrowed = false;
         job->training = NULL;
 }
 

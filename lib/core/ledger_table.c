@@ -107,6 +107,7 @@ void node_free(struct ledger_node *node)
         free(node->groups);
         free(node->allocatable);
         free(node->programs);
+        free(node->sick);
         free(node);
 }
 

@@ -1,0 +1,101 @@
+#include "cli/cluster_options.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/exit_code.h"
+#include "core/overflow.h"
+#include "core/text.h"
+#include "io/loop.h"
+
+#define LOAD_USEC 60000000u
+
+static void tell_trouble(void *userdata, const char *sentence)
+{
+        (void) userdata;
+        fprintf(stderr, "remuda: %s\n", sentence);
+}
+
+/* Cuts "a,b" in place of a copy. Return: how many words. */
+static size_t cut(char *text, const char **words, size_t max)
+{
+        size_t count = 0;
+
+        while (text != NULL && *text != '\0' && count < max) {
+                char *comma = strchrnul(text, ',');
+                bool last = *comma == '\0';
+
+                *comma = '\0';
+                if (*text != '\0')
+                        words[count++] = text;
+                text = last ? NULL : comma + 1;
+        }
+        return count;
+}
+
+int cluster_arguments_open(const struct cluster_arguments *a, struct opened_cluster *ret, struct err *err)
+{
+        struct cluster_options options = { .store = a->store,
+                                           .kubeconfig = a->kubeconfig,
+                                           .trouble = tell_trouble };
+        const char *namespaces = a->emergency_namespaces == NULL ? "" : a->emergency_namespaces;
+        const char *classes = a->emergency_classes == NULL ? "" : a->emergency_classes;
+        int r;
+
+        *ret = (struct opened_cluster){ 0 };
+        options.rules = (struct rules){ .lend_reserve = a->lend_reserve, .lease_usec = 60000000 };
+        if (placement_parse(a->placement, &options.rules.placement) < 0 ||
+            overflow_parse(a->overflow, &options.rules.overflow, &options.rules.overflow_percent) < 0)
+                return err_set(err, -EINVAL,
+                               "--overflow: must be none, single-to-multi, multi-to-single or both, with an "
+                               "optional "
+                               ":PERCENT, not '%s'",
+                               a->overflow);
+        ret->words = malloc(strlen(namespaces) + strlen(classes) + 2);
+        if (ret->words == NULL)
+                return err_set(err, -ENOMEM, "no memory");
+        memcpy(ret->words, namespaces, strlen(namespaces) + 1);
+        memcpy(ret->words + strlen(namespaces) + 1, classes, strlen(classes) + 1);
+        options.policy.emergency_class_count = cut(ret->words + strlen(namespaces) + 1, ret->classes, 64);
+        options.policy.emergency_namespace_count = cut(ret->words, ret->namespaces, 64);
+        options.policy.emergency_namespaces = ret->namespaces;
+        options.policy.emergency_classes = ret->classes;
+        r = loop_new(&ret->loop, err);
+        return r < 0 ? r : cluster_load(ret->loop, &options, LOAD_USEC, &ret->cluster, err);
+}
+
+void opened_cluster_close(struct opened_cluster *opened)
+{
+        cluster_close(opened->cluster);
+        sd_event_unref(opened->loop);
+        free(opened->words);
+        *opened = (struct opened_cluster){ 0 };
+}
+
+int cluster_exit_code(int error)
+{
+        switch (error) {
+        case -ENOENT:
+                return EXIT_NOT_FOUND;
+        case -EINVAL:
+        case -EBADMSG:
+        case -ENOTSUP:
+                return EXIT_USAGE;
+        case -EACCES:
+        case -EPERM:
+                return EXIT_NO_PERMISSION;
+        case -ETIMEDOUT:
+                return EXIT_TIMED_OUT;
+        case -ECONNREFUSED:
+        case -EHOSTUNREACH:
+        case -ENETUNREACH:
+        case -ECONNRESET:
+                return EXIT_API_UNREACHABLE;
+        case -EINTR:
+                return EXIT_INTERRUPTED;
+        default:
+                return EXIT_FAILED;
+        }
+}

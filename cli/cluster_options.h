@@ -1,0 +1,66 @@
+/* Cluster options: the options that `nodes`, `explain` and `whatif` share, and the cluster they open. */
+#pragma once
+
+#include "cluster/cluster.h"
+#include "core/options.h"
+
+struct cluster_arguments {
+        const char *store, *kubeconfig, *placement, *overflow, *emergency_namespaces, *emergency_classes;
+        bool lend_reserve;
+};
+
+/* Rows for the command's own option table; `options_` has a member `cluster` of struct cluster_arguments. */
+#define CLUSTER_OPTION_ROWS(options_)                                                                        \
+        { .name = "store",                                                                                   \
+          .type = OPTION_STRING,                                                                             \
+          .offset = offsetof(options_, cluster.store),                                                       \
+          .value = "dir:PATH|kubernetes",                                                                    \
+          .default_ = "kubernetes",                                                                          \
+          .help = "the cluster, live or saved" },                                                            \
+                { .name = "kubeconfig",                                                                      \
+                  .type = OPTION_STRING,                                                                     \
+                  .offset = offsetof(options_, cluster.kubeconfig),                                          \
+                  .value = "FILE",                                                                           \
+                  .help = "for --store kubernetes" },                                                        \
+                { .name = "placement",                                                                       \
+                  .type = OPTION_CHOICE,                                                                     \
+                  .offset = offsetof(options_, cluster.placement),                                           \
+                  .value = "packed|uniform|largest-free|fastest",                                            \
+                  .default_ = "packed",                                                                      \
+                  .help = "as the extender was given it" },                                                  \
+                { .name = "overflow",                                                                        \
+                  .type = OPTION_STRING,                                                                     \
+                  .offset = offsetof(options_, cluster.overflow),                                            \
+                  .value = "DIRECTION[:PERCENT]",                                                            \
+                  .default_ = "none",                                                                        \
+                  .help = "as the extender was given it" },                                                  \
+                { .name = "emergency-namespaces",                                                            \
+                  .type = OPTION_STRING,                                                                     \
+                  .offset = offsetof(options_, cluster.emergency_namespaces),                                \
+                  .value = "A,B",                                                                            \
+                  .help = "as the extender was given it" },                                                  \
+                { .name = "emergency-classes",                                                               \
+                  .type = OPTION_STRING,                                                                     \
+                  .offset = offsetof(options_, cluster.emergency_classes),                                   \
+                  .value = "A,B",                                                                            \
+                  .help = "PriorityClasses that make an emergency" },                                        \
+        {                                                                                                    \
+                .name = "lend-reserve", .type = OPTION_BOOL,                                                 \
+                .offset = offsetof(options_, cluster.lend_reserve), .help = "as the extender was given it"   \
+        }
+
+struct opened_cluster {
+        sd_event *loop;
+        struct cluster *cluster;
+        char *words; /* the comma lists, cut */
+        const char *namespaces[64], *classes[64];
+};
+
+/* cluster_arguments_open() - load the cluster; ages are not judged. opened_cluster_close() in any case.
+ * Return: 0 or a negative errno with *err. */
+int cluster_arguments_open(const struct cluster_arguments *arguments, struct opened_cluster *ret,
+                           struct err *err);
+void opened_cluster_close(struct opened_cluster *opened);
+
+/* cluster_exit_code() - the exit code that goes with an error of it. */
+int cluster_exit_code(int error);

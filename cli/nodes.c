@@ -1,0 +1,173 @@
+/* remuda nodes: the cluster's nodes as the scheduler sees them. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cluster_options.h"
+#include "cli/commands.h"
+#include "cli/table.h"
+#include "codec/yaml_json.h"
+#include "core/cleanup.h"
+#include "core/exit_code.h"
+#include "core/version.h"
+
+struct nodes_options {
+        struct cluster_arguments cluster;
+        const char *output;
+};
+
+/* clang-format off */
+static const struct option_spec specs[] = {
+        CLUSTER_OPTION_ROWS(struct nodes_options),
+        { .name = "output", .letter = 'o', .type = OPTION_CHOICE, .offset = offsetof(struct nodes_options, output),
+          .value = "table|json|yaml", .default_ = "table", .help = "how to print" },
+        { 0 },
+};
+/* clang-format on */
+
+static const struct option_program program = {
+        .name = "remuda nodes",
+        .summary = "Shows the nodes of a cluster: their class, pool, chips, and what of them is free.",
+        .after = "A dir: store may be filled by `kubectl get nodes,pods,nodeaccelerators -A -o json`.",
+        .specs = specs,
+};
+
+static int compare_names(const void *a, const void *b)
+{
+        return strcmp((*(struct ledger_node *const *) a)->name, (*(struct ledger_node *const *) b)->name);
+}
+
+static struct ledger_node **sorted_nodes(const struct ledger *ledger)
+{
+        struct ledger_node **nodes = malloc((ledger->node_count + 1) * sizeof(struct ledger_node *));
+
+        if (nodes == NULL)
+                return NULL;
+        if (ledger->node_count > 0)
+                memcpy(nodes, ledger->nodes, ledger->node_count * sizeof(struct ledger_node *));
+        qsort(nodes, ledger->node_count, sizeof(struct ledger_node *), compare_names);
+        return nodes;
+}
+
+static json_t *group_json(const struct ledger *ledger, const struct ledger_group *g)
+{
+        const struct symbols *s = &ledger->symbols;
+
+        return json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:f, s:I}", "name",
+                         symbol_name(s, g->name), "vendor", symbol_name(s, g->vendor), "runtime",
+                         symbol_name(s, g->runtime), "model", symbol_name(s, g->model), "resource",
+                         symbol_name(s, g->resource), "total", (json_int_t) g->total, "healthy",
+                         (json_int_t) g->usable, "held", (json_int_t) g->held, "leased",
+                         (json_int_t) g->leased, "free", (json_int_t) group_free(g), "tflopsBf16", g->tflops,
+                         "memoryBytes", (json_int_t) g->memory_bytes);
+}
+
+static json_t *node_json(const struct ledger *ledger, const struct ledger_node *node)
+{
+        json_t *groups = json_array(), *pods = json_array();
+
+        for (uint32_t i = 0; i < node->group_count; i++)
+                (void) json_array_append_new(groups, group_json(ledger, &node->groups[i]));
+        for (const struct ledger_pod *pod = node->pods; pod != NULL; pod = pod->next_on_node)
+                (void) json_array_append_new(
+                        pods, json_pack("{s:s, s:i}", "pod", pod->key, "chips", (int) ask_chips(&pod->ask)));
+        return json_pack("{s:s, s:s, s:{s:s}, s:{s:s, s:s, s:b, s:o, s:o}}", "apiVersion",
+                         "remuda.dev/v1alpha1", "kind", "NodeAccelerators", "metadata", "name", node->name,
+                         "status", "nodeClass", node_class_name((enum node_class) node->node_class), "pool",
+                         node->pool == 0 ? "regular" : symbol_name(&ledger->symbols, node->pool),
+                         "hasInventory", node->has_inventory, "groups", groups, "pods", pods);
+}
+
+static int print_json(const struct ledger *ledger, struct ledger_node *const *nodes, bool yaml)
+{
+        json_t *items = json_array(), *list;
+        CLEANUP(free_p) char *text = NULL;
+
+        for (uint32_t i = 0; i < ledger->node_count; i++)
+                if (ledger_node_known(nodes[i]))
+                        (void) json_array_append_new(items, node_json(ledger, nodes[i]));
+        list = json_pack("{s:s, s:s, s:o}", "apiVersion", "v1", "kind", "List", "items", items);
+        text = yaml ? yaml_dump(list) : json_dumps(list, JSON_INDENT(2));
+        json_decref(list);
+        if (text == NULL)
+                return -ENOMEM;
+        printf("%s%s", text, yaml ? "" : "\n");
+        return 0;
+}
+
+static void add_row(struct table *table, const struct ledger *ledger, const struct ledger_node *node,
+                    const struct ledger_group *g, bool first)
+{
+        const struct symbols *s = &ledger->symbols;
+        uint32_t free_chips = g == NULL ? 0 : group_open(g);
+
+        table_add(table, TABLE_PLAIN, "%s", first ? node->name : "");
+        table_add(table, TABLE_PLAIN, "%s", first ? node_class_name((enum node_class) node->node_class) : "");
+        table_add(table, node->reserved ? TABLE_WARN : TABLE_PLAIN, "%s",
+                  !first            ? ""
+                  : node->pool == 0 ? "regular"
+                                    : symbol_name(s, node->pool));
+        table_add(table, TABLE_PLAIN, "%s", g == NULL ? "" : symbol_name(s, g->resource));
+        table_add(table, TABLE_FAINT, "%s", g == NULL ? "" : symbol_name(s, g->model));
+        table_add(table, TABLE_PLAIN, "%u", g == NULL ? 0 : g->total);
+        table_add(table, g != NULL && g->usable < g->total ? TABLE_BAD : TABLE_PLAIN, "%u",
+                  g == NULL ? 0 : g->usable);
+        table_add(table, TABLE_PLAIN, "%u", g == NULL ? 0 : g->held);
+        table_add(table, TABLE_PLAIN, "%u", g == NULL ? 0 : g->leased);
+        table_add(table, free_chips > 0 ? TABLE_GOOD : TABLE_FAINT, "%u", free_chips);
+}
+
+static int print_table(const struct ledger *ledger, struct ledger_node *const *nodes)
+{
+        static const char *const headings[] = { "NODE",   "CLASS", "POOL",   "RESOURCE", "MODEL", "CHIPS",
+                                                "USABLE", "HELD",  "LEASED", "FREE",     NULL };
+        struct table table = { 0 };
+        int r;
+
+        table_begin(&table, headings);
+        for (uint32_t i = 0; i < ledger->node_count; i++) {
+                if (!ledger_node_known(nodes[i]))
+                        continue;
+                if (nodes[i]->group_count == 0)
+                        add_row(&table, ledger, nodes[i], NULL, true);
+                for (uint32_t g = 0; g < nodes[i]->group_count; g++)
+                        add_row(&table, ledger, nodes[i], &nodes[i]->groups[g], g == 0);
+        }
+        r = table_print(&table, table_wants_colour(stdout), stdout);
+        table_free(&table);
+        return r;
+}
+
+static int print_nodes(const struct nodes_options *options, const struct ledger *ledger)
+{
+        CLEANUP(free_p) struct ledger_node **nodes = sorted_nodes(ledger);
+
+        if (nodes == NULL)
+                return -ENOMEM;
+        if (strcmp(options->output, "table") == 0)
+                return print_table(ledger, nodes);
+        return print_json(ledger, nodes, strcmp(options->output, "yaml") == 0);
+}
+
+int command_nodes(int argc, char **argv)
+{
+        struct nodes_options options;
+        struct opened_cluster opened = { 0 };
+        struct err err = { 0 };
+        size_t operands;
+        int r = options_start(&program, REMUDA_VERSION, argc, argv, NULL, &options, &operands, stdout,
+                              stderr);
+
+        if (r >= 0)
+                return r;
+        r = cluster_arguments_open(&options.cluster, &opened, &err);
+        if (r == 0)
+                r = print_nodes(&options, cluster_ledger(opened.cluster));
+        opened_cluster_close(&opened);
+        if (r < 0) {
+                fprintf(stderr, "remuda nodes: %s\n", err.msg[0] != '\0' ? err.msg : "no memory");
+                return cluster_exit_code(r);
+        }
+        return EXIT_DONE;
+}
