@@ -156,10 +156,11 @@ static void fill_table_column(const struct segment_times *times, struct ends *en
                 segment_time cost = segment_times_cost(times, times->sum[j] - times->sum[i], &piece);
                 const segment_time *other = end + i * (rows + 1);
 
-                for (size_t k = 1; k <= rows; k++) {
+                /* more segments never end later: from the most down, until even `ready` would be too late */
+                for (size_t k = rows; k > 0 && other[k - 1] != UNREACHED; k--) {
                         segment_time start = other[k - 1] > ready ? other[k - 1] : ready;
 
-                        if (other[k - 1] != UNREACHED && start + cost < own[k]) {
+                        if (start + cost < own[k]) {
                                 own[k] = start + cost;
                                 ends->from[(k - 1) * ends->width + j] = (uint32_t) i;
                         }

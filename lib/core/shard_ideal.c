@@ -9,7 +9,8 @@
 #define STEPS_MAX       6000 /* every third one halves: a double has no more to give long before */
 #define NUDGE           1e-14
 #define IDEAL_PRECISION 0
-#define WHOLE_PRECISION 1e-9
+#define WHOLE_PRECISION 1e-6
+#define IDEAL_MAX_STEPS ((uint64_t) 1 << 26) /* workers x batch of one knapsack */
 #define REFINEMENTS     24 /* of the subset that competing minima leave; two or three are usual */
 #define HARDLY_LESS     (1 - 1e-13)
 
@@ -169,7 +170,7 @@ double shard_ideal_ms(const struct shard_curves *curves, uint64_t batch)
         double bound = least_ms(curves, samples_by, NULL, (double) batch, IDEAL_PRECISION);
 
         if (bound < 0 || sum_of_minima(curves, bound) <= batch ||
-            curves->count > SHARDS_MAX_STEPS / (batch + 1))
+            curves->count > IDEAL_MAX_STEPS / (batch + 1))
                 return bound;
         return bound_subset(curves, batch, bound);
 }

@@ -20,7 +20,7 @@ int shard_search(const struct shard_curves *curves, shard_test test, void *conte
 
 /* shard_ideal_ms() - the least step if samples could be divided (`multiple` has no meaning then, min and max
  * have); negative when even that cannot make the batch. Rounded. Where `min`s of more than the whole batch
- * compete, and workers x batch pass SHARDS_MAX_STEPS, it is the bound that ignores the competition. */
+ * compete, and workers x batch pass 2^26, it is the bound that ignores the competition. */
 double shard_ideal_ms(const struct shard_curves *curves, uint64_t batch);
 
 /* shard_whole_ms() - about the least step with whole multiples but no `min`: a hint. */
