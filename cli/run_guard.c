@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -11,7 +10,6 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,6 +17,7 @@
 #include "core/cleanup.h"
 #include "core/text.h"
 #include "io/process_tree.h"
+#include "io/remove_folder.h"
 
 #define TERMINATE_MSEC    4000
 #define KILL_TIMEOUT_USEC 4000000U
@@ -50,19 +49,9 @@ int guard_prepare(struct guard *guard, struct err *err)
         return 0;
 }
 
-static int remove_one(const char *path, const struct stat *status, int kind, struct FTW *where)
-{
-        (void) status;
-        (void) where;
-        return kind == FTW_DP || kind == FTW_D ? (rmdir(path), 0) : (unlink(path), 0);
-}
-
 void guard_remove_folder(const char *path)
 {
-        const char *name = strrchr(path, '/');
-
-        if (path[0] == '/' && name != NULL && text_starts_with(name + 1, PREFIX))
-                (void) nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+        remove_folder(path, PREFIX);
 }
 
 void guard_clean(struct guard *guard)

@@ -10,9 +10,17 @@
 #include "core/version.h"
 #include "io/program_file.h"
 #include "launcher/launch.h"
+#include "launcher/rendezvous.h"
 #include "launcher/supervise.h"
 
-#define AT(member) offsetof(struct launch_options, member)
+struct main_options {
+        struct launch_options launch;
+        struct rendezvous_options rendezvous;
+        const char *manage, *join, *start_on;
+};
+
+#define AT(member)  offsetof(struct main_options, launch.member)
+#define AT2(member) offsetof(struct main_options, rendezvous.member)
 
 /* clang-format off */
 static const struct option_spec specs[] = {
@@ -23,6 +31,16 @@ static const struct option_spec specs[] = {
         { "grace-seconds", 0, OPTION_UNSIGNED, AT(grace_seconds), "N", "8", 0, 3600, "from SIGTERM to SIGKILL of all that is left" },
         { "die-with-parent", 0, OPTION_BOOL, AT(die_with_parent), NULL, NULL, 0, 0, "end when the process that started this one ends" },
         { "dry-run", 0, OPTION_BOOL, AT(dry_run), NULL, NULL, 0, 0, "print the command line and the environment, start nothing" },
+        { "manage", 0, OPTION_STRING, offsetof(struct main_options, manage), "ADDR:PORT", NULL, 0, 0, "be the manager of a job over several device groups" },
+        { "join", 0, OPTION_STRING, offsetof(struct main_options, join), "ADDR:PORT", NULL, 0, 0, "be a device group of the job that is managed there" },
+        { "start-on", 0, OPTION_STRING, offsetof(struct main_options, start_on), "ADDR:PORT", NULL, 0, 0, "be mpirun's remote start agent: -- HOST orted ARGS... (`manager`: REMUDA_MANAGER)" },
+        { "token-file", 0, OPTION_STRING, AT2(token_file), "FILE", NULL, 0, 0, "the job's token, 16 characters at least" },
+        { "plan", 0, OPTION_STRING, AT2(plan), "FILE", NULL, 0, 0, "--manage: the groups and their speeds, JSON" },
+        { "group", 0, OPTION_STRING, AT2(group), "NAME", NULL, 0, 0, "--join: this group's name in the plan" },
+        { "chips", 0, OPTION_UNSIGNED, AT2(chips), "N", "1", 1, RENDEZVOUS_CHIPS_MAX, "--join: how many chips it has" },
+        { "work-dir", 0, OPTION_STRING, AT2(work_dir), "DIR", "remuda-jobs", 0, 0, "--join: where logs go" },
+        { "wait-seconds", 0, OPTION_UNSIGNED, AT2(wait_seconds), "N", "60", 1, 86400, "--manage, --join: for the others to come" },
+        { "mpirun", 0, OPTION_STRING, AT2(mpirun), "FILE", "mpirun", 0, 0, "--manage: mpirun of Open MPI" },
         { NULL, 0, 0, 0, NULL, NULL, 0, 0, NULL },
 };
 /* clang-format on */
@@ -82,11 +100,60 @@ static int print_launch(const struct launch *launch)
         return fflush(stdout) == 0 ? EXIT_DONE : EXIT_FAILED;
 }
 
-int main(int argc, char **argv)
+static int launch_program(const struct launch_options *options, char *const *args, size_t count)
 {
-        struct launch_options options;
         struct launch launch = { 0 };
         struct err err = { 0 };
+        int exit_code;
+
+        if (options->runtime == NULL) {
+                (void) fprintf(stderr,
+                               "remuda-launch: no runtime; name it with --runtime, such as --runtime cpu\n");
+                return EXIT_USAGE;
+        }
+        if (launch_prepare(options, args, count, environ, &launch, &exit_code, &err) < 0)
+                exit_code = fail(exit_code, &err);
+        else
+                exit_code = options->dry_run ? print_launch(&launch) : start(options, &launch);
+        launch_free(&launch);
+        return exit_code;
+}
+
+static int meet(struct main_options *options, char *const *words, size_t count)
+{
+        struct rendezvous_options *rendezvous = &options->rendezvous;
+
+        rendezvous->programs = options->launch.programs;
+        rendezvous->runtime = options->launch.runtime;
+        if ((options->manage != NULL) + (options->join != NULL) + (options->start_on != NULL) > 1) {
+                (void) fprintf(
+                        stderr,
+                        "remuda-launch: --manage, --join and --start-on exclude each other; give one\n");
+                return EXIT_USAGE;
+        }
+        if (options->start_on != NULL && strcmp(options->start_on, "manager") == 0)
+                options->start_on = getenv("REMUDA_MANAGER");
+        rendezvous->address = options->manage != NULL ? options->manage
+                              : options->join != NULL ? options->join
+                                                      : options->start_on;
+        if (rendezvous->address == NULL) {
+                (void) fprintf(stderr, "remuda-launch: --start-on manager: REMUDA_MANAGER is not set\n");
+                return EXIT_USAGE;
+        }
+        if (options->manage != NULL)
+                return rendezvous_manage(rendezvous);
+        if (options->start_on != NULL)
+                return rendezvous_start(rendezvous, words, count);
+        if (rendezvous->group == NULL || rendezvous->runtime == NULL) {
+                (void) fprintf(stderr, "remuda-launch: --join needs --group NAME and --runtime RUNTIME\n");
+                return EXIT_USAGE;
+        }
+        return rendezvous_join(rendezvous);
+}
+
+int main(int argc, char **argv)
+{
+        struct main_options options;
         size_t operands = 0;
         int exit_code;
 
@@ -94,15 +161,7 @@ int main(int argc, char **argv)
                                   stdout, stderr);
         if (exit_code >= 0)
                 return exit_code;
-        if (options.runtime == NULL) {
-                (void) fprintf(stderr,
-                               "remuda-launch: no runtime; name it with --runtime, such as --runtime cpu\n");
-                return EXIT_USAGE;
-        }
-        if (launch_prepare(&options, argv + 1, operands, environ, &launch, &exit_code, &err) < 0)
-                exit_code = fail(exit_code, &err);
-        else
-                exit_code = options.dry_run ? print_launch(&launch) : start(&options, &launch);
-        launch_free(&launch);
-        return exit_code;
+        if (options.manage != NULL || options.join != NULL || options.start_on != NULL)
+                return meet(&options, argv + 1, operands);
+        return launch_program(&options.launch, argv + 1, operands);
 }

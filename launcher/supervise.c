@@ -21,6 +21,7 @@
 #include "core/cleanup.h"
 #include "core/text.h"
 #include "io/process_tree.h"
+#include "io/remove_folder.h"
 
 #define KILL_TIMEOUT_USEC 5000000U
 #define SIGNAL_EXIT       128
@@ -320,6 +321,8 @@ become_keeper(const struct supervision *what, int launcher, int notice, const si
         if (start.error < 0)
                 _exit(SIGNAL_EXIT - 1);
         keeper_run(&keeper);
+        if (what->folder != NULL)
+                remove_folder(what->folder, SUPERVISE_FOLDER);
         _exit(keeper.exit_code);
 }
 

@@ -12,6 +12,8 @@
 
 #include "core/err.h"
 
+#define SUPERVISE_FOLDER "remuda-group-" /* a private folder's name begins so, else it is left alone */
+
 struct supervision {
         const char *path;         /* absolute */
         char *const *argv;        /* argv[0] = path; ends with NULL */
@@ -20,10 +22,12 @@ struct supervision {
         const char *stderr_path;
         const char *report_path; /* JSON of the process, replaced by rename; NULL = none */
         const char *sha256;      /* for the report; may be "" */
-        int keep_fds[2];         /* descriptors that the program keeps beside 0-2; -1 = none */
-        unsigned grace_usec;     /* from SIGTERM to SIGKILL of everything */
-        unsigned farewell_usec;  /* from the program's end to SIGKILL of what it left behind */
-        bool die_with_parent;    /* end when the process that started us ends */
+        const char
+                *folder; /* a private folder, removed when all is gone; NULL = none. See SUPERVISE_FOLDER */
+        int keep_fds[2]; /* descriptors that the program keeps beside 0-2; -1 = none */
+        unsigned grace_usec;    /* from SIGTERM to SIGKILL of everything */
+        unsigned farewell_usec; /* from the program's end to SIGKILL of what it left behind */
+        bool die_with_parent;   /* end when the process that started us ends */
 };
 
 /* supervise() - start the program and wait until it and everything below it is gone.

@@ -1,0 +1,60 @@
+/* Rendezvous: how the manager of a job and the launchers of its device groups find each other, over gRPC.
+ *
+ *      manager  --manage ADDR:PORT     serves; cuts the first level; runs mpirun
+ *      group    --join ADDR:PORT       registers, takes its subtask, cuts the second level, runs mpirun's
+ * daemon start    --start-on ADDR:PORT   mpirun's remote start agent: asks the manager to start a daemon on a
+ * group
+ *
+ * Every message carries the job's token and every first one the version. A group runs nothing but Open MPI's
+ * daemon (orted), and that runs remuda-launch, so that the group's own program table still decides. If the
+ * manager goes, its groups end what they run; if a group goes, the job fails. */
+#pragma once
+
+#include <sys/types.h>
+#include <systemd/sd-event.h>
+
+#include "codec/rendezvous_pb.h"
+#include "core/err.h"
+
+struct rendezvous_options {
+        const char *address; /* "10.0.0.1:7000" */
+        const char *token_file;
+        const char *group, *runtime; /* of --join */
+        const char *programs;        /* of --join: the group's program table */
+        const char *plan;            /* of --manage: the subtasks (launcher/subtask.h) */
+        const char *work_dir;        /* logs */
+        const char *mpirun;
+        unsigned chips;        /* of --join */
+        unsigned wait_seconds; /* until all groups are there; or until a manager is */
+};
+
+/* Each runs until the job is over. Return: an exit code (core/exit_code.h, or mpirun's own). */
+int rendezvous_manage(const struct rendezvous_options *options);
+int rendezvous_join(const struct rendezvous_options *options);
+int rendezvous_start(const struct rendezvous_options *options, char *const *words, size_t count);
+
+/* --- what the three share (rendezvous.c)
+ * -------------------------------------------------------------------------- */
+
+/* rendezvous_token() - the token's file, one line. 0, -ENOENT..., -EINVAL (empty, too long). */
+int rendezvous_token(const char *path, char token[RENDEZVOUS_TOKEN_BYTES], struct err *err);
+int rendezvous_token_matches(const char *a, const char *b); /* in constant time */
+
+/* rendezvous_loop() - a loop whose signals arrive as calls of on_signal(); SIGPIPE is ignored. */
+struct rendezvous_loop {
+        sd_event *event;
+        sd_event_source *signals;
+        int signal_fd;
+        void (*on_signal)(void *userdata, int signal_number);
+        void *userdata;
+};
+int rendezvous_loop_open(struct rendezvous_loop *loop, struct err *err);
+void rendezvous_loop_close(struct rendezvous_loop *loop);
+
+/* rendezvous_spawn() - a child process that supervises a program (launcher/supervise.h) and ends with it.
+ * @folder: private folder, removed with it. Return: its pid, or a negative errno. */
+pid_t rendezvous_spawn(const char *path, char *const *argv, char *const *environment, const char *log,
+                       const char *folder);
+
+/* rendezvous_find() - an executable in PATH. 0 or -ENOENT. */
+int rendezvous_find(const char *name, char *ret, size_t ret_bytes);
