@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
+#include "cli/measure.h"
 #include "cli/open_tree.h"
 #include "cli/table.h"
 #include "codec/agent_config.h"
@@ -24,6 +25,7 @@ enum format { FORMAT_TABLE, FORMAT_WIDE, FORMAT_JSON, FORMAT_YAML };
 struct devices_options {
         const char *root, *machine, *config;
         enum format format;
+        bool measure;
 };
 
 static void print_help(FILE *out)
@@ -38,6 +40,7 @@ static void print_help(FILE *out)
               "  --root DIR      look at DIR instead of /\n"
               "  --machine FILE  look at a recorded machine\n"
               "  --config FILE   the agent's configuration: added models and vendors, exclusions\n"
+              "  --measure       run a matrix product on each CPU group for a second\n"
               "  -o FORMAT       table (default), wide, json or yaml\n",
               out);
 }
@@ -58,9 +61,13 @@ static int parse_format(const char *text, enum format *ret)
 static int parse_arguments(int argc, char **argv, struct devices_options *options)
 {
         static const struct option longs[] = {
-                { "root", required_argument, NULL, 'r' },   { "machine", required_argument, NULL, 'm' },
-                { "output", required_argument, NULL, 'o' }, { "config", required_argument, NULL, 'c' },
-                { "help", no_argument, NULL, 'h' },         { NULL, 0, NULL, 0 },
+                { "root", required_argument, NULL, 'r' },
+                { "machine", required_argument, NULL, 'm' },
+                { "output", required_argument, NULL, 'o' },
+                { "config", required_argument, NULL, 'c' },
+                { "measure", no_argument, NULL, 'M' },
+                { "help", no_argument, NULL, 'h' },
+                { NULL, 0, NULL, 0 },
         };
         int c;
 
@@ -82,6 +89,9 @@ static int parse_arguments(int argc, char **argv, struct devices_options *option
                 case 'c':
                         options->config = optarg;
                         break;
+                case 'M':
+                        options->measure = true;
+                        break;
                 case 'h':
                         print_help(stdout);
                         return EXIT_DONE;
@@ -92,6 +102,12 @@ static int parse_arguments(int argc, char **argv, struct devices_options *option
         }
         if (optind < argc) {
                 fprintf(stderr, "remuda devices: unexpected argument '%s'\n", argv[optind]);
+                return EXIT_USAGE;
+        }
+        if (options->measure &&
+            (options->machine != NULL || (options->root != NULL && strcmp(options->root, "/") != 0))) {
+                fputs("remuda devices: --measure runs on this machine: it excludes --root and --machine\n",
+                      stderr);
                 return EXIT_USAGE;
         }
         if (options->root != NULL && options->machine != NULL) {
@@ -134,9 +150,9 @@ static int print_groups(const struct inventory *inventory, bool wide, bool colou
 {
         static const char *const plain[] = { "GROUP",  "MODEL",  "HEALTHY",  "FREE",
                                              "MEMORY", "FABRIC", "RESOURCE", NULL };
-        static const char *const more[] = { "GROUP",    "VENDOR",   "RUNTIME", "MODEL",  "HEALTHY",
-                                            "FREE",     "MEMORY",   "FABRIC",  "SOURCE", "BF16",
-                                            "MEASURED", "RESOURCE", NULL };
+        static const char *const more[] = { "GROUP",   "VENDOR",   "RUNTIME", "MODEL",  "HEALTHY",
+                                            "FREE",    "MEMORY",   "FABRIC",  "SOURCE", "TFLOP/S",
+                                            "GFLOP/S", "RESOURCE", NULL };
         CLEANUP(table_free) struct table table = { 0 };
         char text[48];
 
@@ -160,7 +176,8 @@ static int print_groups(const struct inventory *inventory, bool wide, bool colou
                         table_add(&table, TABLE_FAINT, "%s", group->fabric_source);
                         format_rate(group->tflops_bf16, text, sizeof(text));
                         table_add(&table, TABLE_PLAIN, "%s", text);
-                        format_rate(group->measured_gflops, text, sizeof(text));
+                        (void) text_format(text, sizeof(text), group->measured_gflops > 0 ? "%.1f" : "",
+                                           group->measured_gflops);
                         table_add(&table, TABLE_PLAIN, "%s", text);
                 }
                 table_add(&table, TABLE_PLAIN, "%s", group->resource);
@@ -253,15 +270,20 @@ static int print_inventory(const struct inventory *inventory, enum format format
         return EXIT_FAILED;
 }
 
+/* In whole seconds. */
+static uint64_t now_usec(void)
+{
+        struct timespec now = { 0 };
+
+        (void) clock_gettime(CLOCK_REALTIME, &now);
+        return (uint64_t) now.tv_sec * 1000000u;
+}
+
 /* A one-shot look knows no earlier state: what it sees holds since now. */
 static void set_since(struct inventory *inventory)
 {
-        struct timespec now;
-
-        if (clock_gettime(CLOCK_REALTIME, &now) < 0)
-                return;
         for (size_t i = 0; i < inventory->device_count; i++)
-                inventory->devices[i].since_usec = (uint64_t) now.tv_sec * 1000000u;
+                inventory->devices[i].since_usec = now_usec();
 }
 
 static void set_name(const struct tree *tree, struct inventory *inventory)
@@ -315,8 +337,10 @@ static int look(const struct devices_options *options, struct inventory *ret, st
                 set_since(ret);
                 set_name(tree, ret);
         }
+        if (r == 0 && options->measure)
+                r = measure_groups(tree, ret, now_usec(), err);
         tree_close(tree);
-        return r;
+        return r < 0 ? r : 0;
 }
 
 int command_devices(int argc, char **argv)
