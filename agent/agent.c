@@ -12,9 +12,12 @@
 #include "agent/deep.h"
 #include "agent/door.h"
 #include "agent/extender_host.h"
+#include "agent/feature_file.h"
+#include "agent/foreign.h"
 #include "agent/http.h"
 #include "agent/kernel_log.h"
 #include "agent/kubelet.h"
+#include "agent/repair.h"
 #include "agent/report.h"
 #include "agent/sysfs_probe.h"
 #include "agent/watch.h"
@@ -156,6 +159,15 @@ static void on_kernel_fault(void *userdata, const struct kernel_fault *fault)
         }
 }
 
+static void write_features(struct agent *a)
+{
+        struct err err = { 0 };
+
+        if (a->config.node_feature_file[0] != '\0' &&
+            feature_file_write(a->config.node_feature_file, &a->told, &err) < 0)
+                report_event(a->report, "Warning", "FeatureFileNotWritten", NULL, "%s", err.msg);
+}
+
 /* Everyone is told: the text for HTTP at once, the rest by their own pace. */
 static void tell(struct agent *a, struct inventory *inventory)
 {
@@ -178,6 +190,7 @@ static void tell(struct agent *a, struct inventory *inventory)
         a->told = *inventory;
         kubelet_told(a);
         report_changed(a->report);
+        write_features(a);
 }
 
 static int scan(struct agent *a, struct inventory *inventory, struct err *err)
@@ -272,6 +285,7 @@ void agent_scan(struct agent *a, const char *why)
                 else
                         tell(a, &inventory);
                 save_state(a);
+                repair_consider(a->repair);
         }
         arm_scan(a);
 }
@@ -371,6 +385,10 @@ static int start(struct agent *a, struct err *err)
                 r = watch_new(a->loop, &watch, &a->watch, err);
         if (r == 0)
                 r = deep_new(a, &a->deep, err);
+        if (r == 0)
+                r = repair_new(a, &a->repair, err);
+        if (r == 0)
+                r = foreign_new(a, &a->foreign, err);
         if (r < 0)
                 return r;
         restore_state(a);
@@ -418,6 +436,8 @@ void agent_free(struct agent *a)
         door_free(a->door);
         kubelet_close(a);
         deep_free(a->deep);
+        repair_free(a->repair);
+        foreign_free(a->foreign);
         (void) sd_event_source_unref(a->scan_timer);
         (void) sd_event_source_unref(a->kernel_timer);
         kernel_log_free(a->kernel_log);

@@ -23,9 +23,11 @@
 struct deep;
 struct door;
 struct extender;
+struct foreign;
 struct kernel_log;
 struct plugin;
 struct pod_resources;
+struct repair_room;
 struct report;
 struct watch;
 
@@ -61,6 +63,8 @@ struct agent {
         struct plugin *plugin;      /* NULL = no kubelet */
         struct pod_resources *pods; /* NULL = who holds what is not asked */
         struct report *report;
+        struct repair_room *repair;
+        struct foreign *foreign;
         struct http_server *http;
         struct door *door;         /* NULL = none */
         struct extender *extender; /* NULL = not served */

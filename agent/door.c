@@ -757,6 +757,11 @@ void door_free(struct door *d)
         free(d);
 }
 
+bool door_holds(const struct door *d, const char *device_id)
+{
+        return d != NULL && launches_hold(d->launches, device_id);
+}
+
 void door_metrics(const struct door *d, struct text *page)
 {
         metrics_family(page, "remuda_launches_total", METRIC_COUNTER,

@@ -28,4 +28,7 @@ void door_configure(struct door *door);
 /* door_fill() - the programs this node can start, and what is launched is not free. */
 void door_fill(const struct door *door, struct inventory *inventory);
 
+/* door_holds() - does a launched process hold the device? */
+bool door_holds(const struct door *door, const char *device_id);
+
 void door_metrics(const struct door *door, struct text *page);

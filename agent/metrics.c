@@ -7,6 +7,8 @@
 #include "agent/agent.h"
 #include "agent/deep.h"
 #include "agent/door.h"
+#include "agent/foreign.h"
+#include "agent/repair.h"
 #include "agent/report.h"
 #include "agent/watch.h"
 #include "codec/metrics_text.h"
@@ -411,5 +413,7 @@ void metrics_page(struct agent *agent, struct text *page)
         collectors(page, agent);
         kubelet(page, agent);
         door_metrics(agent->door, page);
+        repair_metrics(agent->repair, page);
+        foreign_metrics(agent->foreign, page);
         process_metrics_append(page);
 }

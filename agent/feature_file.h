@@ -1,0 +1,13 @@
+/* Feature file: what node-feature-discovery makes labels of ("remuda.dev/nvidia.count=8"), written by rename
+ * when it changes, into the file that the configuration names. */
+#pragma once
+
+#include "core/device.h"
+#include "core/err.h"
+#include "core/text.h"
+
+/* feature_file_text() - the lines, in the order of the inventory's groups. */
+void feature_file_text(const struct inventory *inventory, struct text *out);
+
+/* feature_file_write() - Return: 0, or a negative errno and a sentence. */
+int feature_file_write(const char *path, const struct inventory *inventory, struct err *err);
