@@ -57,6 +57,7 @@ int discover(const struct tree *tree, const struct discovery_options *options, s
                 r = scan_sort(&scan, err);
         if (r == 0) {
                 scan_identities(&scan);
+                scan_links(&scan);
                 scan_fabrics(&scan);
                 r = scan_groups(&scan, err);
         }

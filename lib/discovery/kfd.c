@@ -108,9 +108,21 @@ static void join(struct kfd *kfd, unsigned a, unsigned b)
                         kfd->nodes[i].island = low;
 }
 
+static void add_link(struct kfd_node *node, const struct kfd_node *other, uint64_t megabytes_per_second)
+{
+        struct kfd_link *link = &node->links[node->link_count];
+        uint64_t units = (megabytes_per_second + 12500) / 25000;
+
+        if (node->link_count == KFD_LINKS_MAX)
+                return;
+        node->link_count++;
+        link->order = other->order;
+        link->width = units < 1 ? 1 : units > 1000 ? 1000 : (unsigned) units;
+}
+
 /* xGMI links: what they reach is one island (of use where older kernels name no hive). The node that is no
  * GPU at the other end of a link is a processor, and KFD numbers those like NUMA nodes. */
-static void read_links(const struct tree *tree, struct kfd_node *node, struct kfd *kfd)
+static void read_links(const struct tree *tree, bool with_numa, struct kfd_node *node, struct kfd *kfd)
 {
         char directory[128], path[TREE_PATH_BYTES], text[PROPERTIES_MAX];
         struct tree_names names;
@@ -125,10 +137,14 @@ static void read_links(const struct tree *tree, struct kfd_node *node, struct kf
                     !read_properties(tree, path, text))
                         continue;
                 other = find_node(kfd, property(text, "node_to"));
-                if (other == NULL && node->numa < 0 && property(text, "node_to") < 65536)
+                if (other == NULL && (with_numa || node->hive == 0) && node->numa < 0 &&
+                    property(text, "node_to") < 65536)
                         node->numa = (int) property(text, "node_to");
-                if (other != NULL && property(text, "type") == LINK_XGMI)
+                if (other == NULL || property(text, "type") != LINK_XGMI)
+                        continue;
+                if (node->hive == 0)
                         join(kfd, node->island, other->island);
+                add_link(node, other, property(text, "max_bandwidth"));
         }
         tree_names_free(&names);
 }
@@ -156,6 +172,5 @@ void kfd_scan(const struct tree *tree, bool with_numa, struct kfd *ret)
         tree_names_free(&names);
         qsort(ret->nodes, ret->count, sizeof(*ret->nodes), by_number);
         for (size_t i = 0; i < ret->count; i++)
-                if (ret->nodes[i].hive == 0 || with_numa)
-                        read_links(tree, &ret->nodes[i], ret);
+                read_links(tree, with_numa, &ret->nodes[i], ret);
 }

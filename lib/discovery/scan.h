@@ -64,6 +64,9 @@ void scan_identities(struct scan *scan);
 /* scan_fabrics() - PCIe switch or NUMA node for the devices whose vendor's row knows no better. */
 void scan_fabrics(struct scan *scan);
 
+/* scan_links() - direct links and PCIe switches, for neighbours' sake. Before scan_fabrics(). */
+void scan_links(struct scan *scan);
+
 /* scan_sort() - the devices of each vendor in order of their index. */
 int scan_sort(struct scan *scan, struct err *err);
 

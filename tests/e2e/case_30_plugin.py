@@ -10,7 +10,7 @@ import threading
 import time
 import urllib.request
 
-from kube import (KUBE, NotFound, allocatable, api, cluster, create, delete_pod, get, get_pod, log, phase, pod, scenario, wait, wait_running)
+from kube import (KUBE, NotFound, allocatable, api, cluster, create, delete_pod, get, get_pod, kubectl, log, phase, pod, scenario, wait, wait_running)
 from case_10_node import GPU, held, inventory, kill_program, system_pod
 
 PLUGINS = "/var/lib/kubelet/device-plugins"
@@ -49,6 +49,13 @@ def show(hidden):
 
 def chips(status=None):
     return [d for d in (status or inventory())["devices"] if d["pci"]]
+
+
+def fresh():
+    """Nothing of an earlier scenario is left."""
+    for p in get("/api/v1/namespaces/default/pods")["items"]:
+        delete_pod(p["metadata"]["name"])
+    wait("8 chips", 60, lambda: allocatable(GPU) == 8)
 
 
 def kubelet_restarts():
@@ -131,6 +138,7 @@ def added():
 
 def numa():
     """topology manager single-numa-node: four chips come from one NUMA node, and what would span two is refused"""
+    fresh()
     path = os.path.join(KUBE, "kubelet.yaml")
     original = open(path).read()
     where = {d["id"]: d["numa"] for d in chips()}
@@ -169,6 +177,7 @@ def numa():
 
 def reboot():
     """everything on the node stopped and started, the plugin after the pods or before them: all is back by itself"""
+    fresh()
     for order in ("the kubelet first", "the plugin last"):
         cluster("stop", "kubelet")
         if order == "the plugin last":
@@ -221,6 +230,7 @@ def upgrade():
     """the agent is upgraded with overlap (maxSurge: 1) while 50 pods come and go"""
     path = "/apis/apps/v1/namespaces/remuda-system/daemonsets/remuda-agent"
     strategy = get(path)["spec"]["updateStrategy"]
+    fresh()
     create(pod("undisturbed", GPU, 1))
     wait_running("undisturbed")
     before = get_pod("undisturbed")["status"]["containerStatuses"][0]["containerID"]
@@ -230,8 +240,11 @@ def upgrade():
         api("PATCH", path, {"spec": {"updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}},
                                      "template": {"metadata": {"annotations": {"test/version": version}}}}},
             "application/strategic-merge-patch+json")
-        wait("the new agent alone", 90, lambda: [p["metadata"]["uid"] for p in agents()] not in ([], [old]) and len(agents()) == 1
-             and agents()[0]["status"].get("containerStatuses", [{}])[0].get("ready"))
+        try:
+            wait("the new agent alone", 90, lambda: is_alone(old))
+        except AssertionError as e:
+            crowd.left.clear()
+            raise AssertionError("%s\n%s" % (e, kubectl("describe", "pods", "-n", "remuda-system", "-l", "app.kubernetes.io/name=remuda-agent")[-1500:]))
     crowd.join()
     api("PATCH", path, {"spec": {"updateStrategy": strategy}}, "application/merge-patch+json")
     assert crowd.done == 50 and not crowd.failed, crowd.failed
@@ -239,6 +252,12 @@ def upgrade():
     assert len(glob.glob(PLUGINS + "/remuda-gpu-*.sock")) == 1, os.listdir(PLUGINS)
     wait("8 chips", 30, lambda: allocatable(GPU) == 8)
     delete_pod("undisturbed")
+
+
+def is_alone(old):
+    """Is there one agent, another one, and ready?"""
+    pods = agents()
+    return len(pods) == 1 and pods[0]["metadata"]["uid"] != old and all(c["ready"] for c in pods[0]["status"]["containerStatuses"])
 
 
 def agents():
@@ -271,6 +290,7 @@ print(json.dumps({"asked": asked, "most": most, "doubles": doubles}))
 
 def many_pods():
     """hundreds of pods come and go, and no chip is given twice (from pod-resources)"""
+    fresh()
     count = int(os.environ.get("E2E_PODS", "120"))
     watcher = subprocess.Popen(["/usr/bin/python3", "-c", POD_RESOURCES], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     began = time.monotonic()
