@@ -20,12 +20,37 @@ void launch_free(struct launch *launch)
         *launch = (struct launch){ 0 };
 }
 
-static int choose_program(const struct launch_options *options, struct launch *launch, int *exit_code,
-                          struct err *err)
+/* The agent answers with its own table's row for this runtime: good where this image has no table. */
+static int take_agents_program(const struct launch_options *options, const struct door_answer *answer,
+                               struct launch *launch, struct err *err)
+{
+        const json_t *body = answer->body;
+        json_t *row = json_pack("{s:{s:{s:O}}}", "programs", options->runtime, "path",
+                                json_object_get(body, "path"));
+        json_t *entry = json_object_get(json_object_get(row, "programs"), options->runtime);
+        int r;
+
+        if (json_is_array(json_object_get(body, "args")))
+                (void) json_object_set(entry, "args", json_object_get(body, "args"));
+        if (json_is_array(json_object_get(body, "allowedEnvironment")))
+                (void) json_object_set(entry, "environment", json_object_get(body, "allowedEnvironment"));
+        if (json_string_length(json_object_get(body, "sha256")) > 0)
+                (void) json_object_set(entry, "sha256", json_object_get(body, "sha256"));
+        r = program_table_decode(row, &launch->table, err);
+        json_decref(row);
+        return r < 0 ? err_wrap(err, r, "the agent's answer") : 0;
+}
+
+static int choose_program(const struct launch_options *options, const struct door_answer *answer,
+                          struct launch *launch, int *exit_code, struct err *err)
 {
         const char *path = options->programs == NULL ? PROGRAM_TABLE_PATH : options->programs;
-        int r = program_file_load(path, &launch->table, err);
+        int r;
 
+        if (options->programs == NULL && json_is_string(json_object_get(answer->body, "path")))
+                r = take_agents_program(options, answer, launch, err);
+        else
+                r = program_file_load(path, &launch->table, err);
         if (r == 0) {
                 launch->program = program_table_find(&launch->table, options->runtime);
                 if (launch->program == NULL)
@@ -58,42 +83,38 @@ static int build_argv(struct launch *launch, char *const *args, size_t arg_count
         return 0;
 }
 
+static const char *found_value(char *const *found, const char *name_equals)
+{
+        for (; *found != NULL; found++)
+                if (text_starts_with(*found, name_equals))
+                        return *found + strlen(name_equals);
+        return NULL;
+}
+
 static const char *rank_of(char *const *found)
 {
         static const char *const names[] = { "OMPI_COMM_WORLD_RANK=", "PMIX_RANK=", "PMI_RANK=", "RANK=" };
 
         for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-                for (char *const *variable = found; *variable != NULL; variable++)
-                        if (text_starts_with(*variable, names[i]))
-                                return *variable + strlen(names[i]);
+                if (found_value(found, names[i]) != NULL)
+                        return found_value(found, names[i]);
         return "0";
 }
 
 /* The agent knows which chips were given and what their runtime needs. Without it the environment has to do.
  */
-static int ask_agent(const struct launch_options *options, struct launch *launch)
+static void ask_agent(const struct launch_options *options, char *const *found, struct door_answer *answer)
 {
-        const char *devices = environment_get(&launch->environment, "REMUDA_DEVICES");
-        struct door_answer answer = { 0 };
         struct err err = { 0 };
-        int r;
 
-        if (options->socket == NULL)
-                return 0;
-        r = door_ask(options->socket, options->runtime, devices, &answer, &err);
-        if (r < 0) {
+        if (options->socket != NULL && door_ask(options->socket, options->runtime,
+                                                found_value(found, "REMUDA_DEVICES="), answer, &err) < 0)
                 (void) fprintf(stderr, "remuda-launch: the agent did not answer, using the environment: %s\n",
                                err.msg);
-                return 0;
-        }
-        for (size_t i = 0; r == 0 && i < answer.variable_count; i++)
-                r = environment_set(&launch->environment, answer.names[i], answer.values[i]);
-        door_answer_free(&answer);
-        return r;
 }
 
-static int build_environment(const struct launch_options *options, char *const *found, struct launch *launch,
-                             struct err *err)
+static int build_environment(const struct launch_options *options, const struct door_answer *answer,
+                             char *const *found, struct launch *launch, struct err *err)
 {
         int r = environment_filter(&launch->environment, launch->program, found);
 
@@ -104,8 +125,8 @@ static int build_environment(const struct launch_options *options, char *const *
                 if (r < 0)
                         return r;
         }
-        if (r == 0)
-                r = ask_agent(options, launch);
+        for (size_t i = 0; r == 0 && i < answer->variable_count; i++)
+                r = environment_set(&launch->environment, answer->names[i], answer->values[i]);
         if (r == 0)
                 r = environment_set(&launch->environment, "REMUDA_RUNTIME", options->runtime);
         if (r == 0)
@@ -117,21 +138,25 @@ static int build_environment(const struct launch_options *options, char *const *
 int launch_prepare(const struct launch_options *options, char *const *args, size_t arg_count,
                    char *const *found, struct launch *ret, int *ret_exit_code, struct err *err)
 {
+        struct door_answer answer = { 0 };
         int r;
 
         *ret = (struct launch){ 0 };
-        r = choose_program(options, ret, ret_exit_code, err);
-        if (r < 0)
-                return r;
-        *ret_exit_code = EXIT_FAILED;
-        r = build_argv(ret, args, arg_count);
-        if (r < 0)
-                return err_set(err, r, "no memory");
-        r = build_environment(options, found, ret, err);
-        if (r == -EINVAL || r == -E2BIG)
-                *ret_exit_code = EXIT_USAGE;
-        if (r == -ENOENT)
-                *ret_exit_code = EXIT_NOT_FOUND;
+        ask_agent(options, found, &answer);
+        r = choose_program(options, &answer, ret, ret_exit_code, err);
+        if (r == 0) {
+                *ret_exit_code = EXIT_FAILED;
+                r = build_argv(ret, args, arg_count);
+                if (r < 0)
+                        (void) err_set(err, r, "no memory");
+                else
+                        r = build_environment(options, &answer, found, ret, err);
+                if (r == -EINVAL || r == -E2BIG)
+                        *ret_exit_code = EXIT_USAGE;
+                if (r == -ENOENT)
+                        *ret_exit_code = EXIT_NOT_FOUND;
+        }
+        door_answer_free(&answer);
         return r;
 }
 

@@ -24,7 +24,7 @@ struct main_options {
 
 /* clang-format off */
 static const struct option_spec specs[] = {
-        { "programs", 0, OPTION_STRING, AT(programs), "FILE", PROGRAM_TABLE_PATH, 0, 0, "the program table" },
+        { "programs", 0, OPTION_STRING, AT(programs), "FILE", NULL, 0, 0, "the program table (else the agent's, with --socket, or " PROGRAM_TABLE_PATH ")" },
         { "runtime", 0, OPTION_STRING, AT(runtime), "RUNTIME", NULL, 0, 0, "whose program to start: cuda, cann, cpu... (else REMUDA_LAUNCH_RUNTIME)" },
         { "socket", 0, OPTION_STRING, AT(socket), "PATH", NULL, 0, 0, "ask the agent there what the chips need" },
         { "rank-file", 0, OPTION_STRING, AT(rank_file), "FILE", NULL, 0, 0, "variables, logs and report of each rank, written by remuda run" },
@@ -123,7 +123,8 @@ static int meet(struct main_options *options, char *const *words, size_t count)
 {
         struct rendezvous_options *rendezvous = &options->rendezvous;
 
-        rendezvous->programs = options->launch.programs;
+        rendezvous->programs =
+                options->launch.programs == NULL ? PROGRAM_TABLE_PATH : options->launch.programs;
         rendezvous->runtime = options->launch.runtime;
         if ((options->manage != NULL) + (options->join != NULL) + (options->start_on != NULL) > 1) {
                 (void) fprintf(
