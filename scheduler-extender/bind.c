@@ -35,6 +35,12 @@ static void answer_later(struct bind *bind, const char *error)
         free(bind);
 }
 
+/* The member's share of each batch, which the launcher passes on. */
+struct share {
+        double weight;
+        uint64_t batch;
+};
+
 /* Did the write certainly not happen? If that is not certain the chips stay held until the store tells. */
 static bool certainly_failed(int result)
 {
@@ -66,8 +72,10 @@ static void written(void *userdata, int result, const char *sentence)
 }
 
 /* remuda.dev/groups: "GROUP=CHIPS,..." */
-static json_t *annotations_of(const struct ledger *ledger, const struct pod_part *parts, size_t part_count)
+static json_t *annotations_of(const struct ledger *ledger, const struct share *share,
+                              const struct pod_part *parts, size_t part_count)
 {
+        char number[32];
         struct text text = { 0 };
         CLEANUP(free_p) char *groups = NULL;
         json_t *annotations;
@@ -79,12 +87,20 @@ static json_t *annotations_of(const struct ledger *ledger, const struct pod_part
         annotations = json_object();
         if (groups != NULL && part_count > 0)
                 (void) json_object_set_new(annotations, POD_ANNOTATION_GROUPS, json_string(groups));
+        if (share->batch > 0) {
+                (void) text_format(number, sizeof(number), "%.17g", share->weight);
+                (void) json_object_set_new(annotations, POD_ANNOTATION_WEIGHT, json_string(number));
+                (void) text_format(number, sizeof(number), "%llu", (unsigned long long) share->batch);
+                (void) json_object_set_new(annotations, POD_ANNOTATION_BATCH_SHARE, json_string(number));
+        }
         return annotations;
 }
 
-static void write_bind(struct bind *bind, const struct pod_part *parts, size_t part_count)
+static void write_bind(struct bind *bind, const struct share *share, const struct pod_part *parts,
+                       size_t part_count)
 {
-        json_t *annotations = annotations_of(cluster_ledger(bind->extender->cluster), parts, part_count);
+        json_t *annotations =
+                annotations_of(cluster_ledger(bind->extender->cluster), share, parts, part_count);
         struct store_binding binding = {
                 .namespace_ = bind->args.pod_namespace,
                 .name = bind->args.pod_name,
@@ -97,10 +113,22 @@ static void write_bind(struct bind *bind, const struct pod_part *parts, size_t p
         json_decref(annotations);
 }
 
+static void find_share(const struct inquiry *inquiry, const struct ledger_node *node,
+                       const struct pod_part *parts, struct share *share)
+{
+        for (uint32_t i = 0; i < node->group_count; i++) {
+                const struct weighting_row *row =
+                        weighting_row(inquiry->question.weighting, &node->groups[i]);
+
+                if (node->groups[i].name == parts[0].group && row != NULL)
+                        *share = (struct share){ .weight = row->weight, .batch = row->batch };
+        }
+}
+
 /* The rules once more, on the ledger as it is now. Return: "" and the parts, or why not. */
 static const char *check_again(struct extender *x, const struct ledger_pod *pod,
                                const struct ledger_node *node, struct pod_part *parts, size_t *part_count,
-                               struct err *err)
+                               struct share *share, struct err *err)
 {
         struct inquiry inquiry;
         enum reason reason;
@@ -113,6 +141,8 @@ static const char *check_again(struct extender *x, const struct ledger_pod *pod,
         reason = rules_judge(&inquiry.question, node);
         if (reason == REASON_NONE && inquiry.ask.item_count > 0)
                 *part_count = score_parts(&inquiry.question, node, parts);
+        if (*part_count > 0)
+                find_share(&inquiry, node, parts, share);
         inquiry_end(x->cluster, &inquiry);
         return reason_text(reason)->message;
 }
@@ -126,6 +156,7 @@ static const char *begin_bind(struct bind *bind, const struct http_request *requ
         struct ledger_node *node = ledger_find_node(ledger, bind->args.node, strlen(bind->args.node));
         struct pod_part parts[POD_PARTS_MAX];
         const char *refusal = extender_refuses(x);
+        struct share share = { 0 };
         size_t part_count = 0;
 
         if (refusal != NULL)
@@ -143,7 +174,7 @@ static const char *begin_bind(struct bind *bind, const struct http_request *requ
         if (pod->node == NULL) {
                 if (node == NULL)
                         return reason_text(REASON_NODE_UNKNOWN)->message;
-                refusal = check_again(x, pod, node, parts, &part_count, err);
+                refusal = check_again(x, pod, node, parts, &part_count, &share, err);
                 if (refusal[0] != '\0')
                         return refusal;
                 if (ledger_assume(ledger, pod, node, parts, part_count) < 0)
@@ -153,7 +184,7 @@ static const char *begin_bind(struct bind *bind, const struct http_request *requ
                 memcpy(parts, pod->parts, sizeof(parts));
         }
         bind->pending = http_suspend(request);
-        write_bind(bind, parts, part_count);
+        write_bind(bind, &share, parts, part_count);
         return NULL;
 }
 

@@ -12,6 +12,8 @@
 #include "core/text.h"
 #include "io/loop.h"
 
+#define SPEEDS_MAX 4096
+
 struct cluster {
         struct cluster_options options;
         struct ledger *ledger;
@@ -20,6 +22,8 @@ struct cluster {
         unsigned synced; /* bit set of enum store_kind */
         bool waiting;    /* cluster_load() runs the loop */
         sd_event *loop;
+        struct ledger_program programs[PROGRAM_TABLE_MAX]; /* the program table, with symbols */
+        size_t program_count;
 };
 
 /* Resources of chips as vendors' plugins call them; inventories and the configuration add theirs. */
@@ -181,13 +185,67 @@ static int take_training_job(struct cluster *c, const char *key, const json_t *o
         return ledger_set_training(c->ledger, namespace_, name, job);
 }
 
+/* A newer speed of the same job and device model takes the place of the older. */
+static int keep_speed(struct ledger *ledger, const struct ledger_speed *speed)
+{
+        struct ledger_speed *grown;
+
+        for (size_t i = 0; i < ledger->speed_count; i++)
+                if (ledger->speeds[i].device == speed->device &&
+                    strcmp(ledger->speeds[i].job_model, speed->job_model) == 0) {
+                        ledger->speeds[i] = *speed;
+                        return 0;
+                }
+        if (ledger->speed_count >= SPEEDS_MAX)
+                return 0;
+        grown = realloc(ledger->speeds, (ledger->speed_count + 1) * sizeof(*grown));
+        if (grown == NULL)
+                return -ENOMEM;
+        ledger->speeds = grown;
+        ledger->speeds[ledger->speed_count++] = *speed;
+        return 0;
+}
+
+/* SpeedTable: "speeds": {"PROGRAM/JOB-MODEL/DEVICE-MODEL/...": {"alpha_ms","beta_ms"}}. All tables are one
+ * list. */
+static int take_speed_table(struct cluster *c, const char *key, const json_t *object, struct err *err)
+{
+        json_t *speeds = json_object_get(object, "speeds"), *row;
+        const char *name;
+
+        (void) key;
+        if (speeds == NULL)
+                speeds = json_object_get(json_object_get(object, "spec"), "speeds");
+        json_object_foreach(speeds, name, row)
+        {
+                struct ledger_speed speed = { .alpha_ms = json_number_value(json_object_get(row, "alpha_ms")),
+                                              .beta_ms = json_number_value(json_object_get(row, "beta_ms")) };
+                const char *model = strchr(name, '/'),
+                           *device = model == NULL ? NULL : strchr(model + 1, '/');
+                char device_name[DEVICE_MODEL_BYTES];
+
+                if (device == NULL || !(speed.beta_ms > 0) || speed.beta_ms > 1e9 || !(speed.alpha_ms >= 0) ||
+                    speed.alpha_ms > 1e9)
+                        continue;
+                (void) text_format(speed.job_model, sizeof(speed.job_model), "%.*s",
+                                   (int) (device - model) - 1, model + 1);
+                (void) text_format(device_name, sizeof(device_name), "%.*s", (int) strcspn(device + 1, "/"),
+                                   device + 1);
+                speed.device = symbol_add(&c->ledger->symbols, device_name);
+                if (keep_speed(c->ledger, &speed) < 0)
+                        return err_set(err, -ENOMEM, "no memory");
+        }
+        c->ledger->generation++;
+        return 0;
+}
+
 static void changed(void *userdata, enum store_kind kind, const char *key, const json_t *object)
 {
         static int (*const takers[STORE_KIND_COUNT])(struct cluster *, const char *, const json_t *,
                                                      struct err *) = {
                 [STORE_NODE] = take_node,           [STORE_POD] = take_pod,
                 [STORE_INVENTORY] = take_inventory, [STORE_TRAINING_JOB] = take_training_job,
-                [STORE_LEASE] = take_lease,
+                [STORE_LEASE] = take_lease,         [STORE_SPEED_TABLE] = take_speed_table,
         };
         static const char *const names[STORE_KIND_COUNT] = {
                 [STORE_NODE] = "Node",
@@ -195,6 +253,7 @@ static void changed(void *userdata, enum store_kind kind, const char *key, const
                 [STORE_INVENTORY] = "NodeAccelerators",
                 [STORE_TRAINING_JOB] = "TrainingJob",
                 [STORE_LEASE] = "Lease",
+                [STORE_SPEED_TABLE] = "SpeedTable",
         };
         struct cluster *c = userdata;
         struct err err = { 0 };
@@ -229,6 +288,18 @@ static void store_trouble(void *userdata, enum store_kind kind, const char *sent
 
 /* --- life --- */
 
+static void take_programs(struct cluster *c)
+{
+        const struct program_table *table = c->options.programs;
+
+        for (size_t i = 0; table != NULL && i < table->count; i++) {
+                struct ledger_program *to = &c->programs[c->program_count++];
+
+                to->runtime = symbol_add(&c->ledger->symbols, table->programs[i].runtime);
+                (void) text_copy(to->sha256, sizeof(to->sha256), table->programs[i].sha256);
+        }
+}
+
 int cluster_open(sd_event *loop, const struct cluster_options *options, struct cluster **ret, struct err *err)
 {
         struct cluster *c = calloc(1, sizeof(*c));
@@ -257,6 +328,7 @@ int cluster_open(sd_event *loop, const struct cluster_options *options, struct c
                 ledger_mark_chips(c->ledger, usual_resources[i]);
         for (size_t i = 0; i < options->managed_resource_count; i++)
                 ledger_mark_chips(c->ledger, options->managed_resources[i]);
+        take_programs(c);
         r = store_open(loop, &store, &c->store, err);
         if (r < 0) {
                 cluster_close(c);
@@ -285,6 +357,8 @@ struct cluster *cluster_fork(const struct cluster *cluster)
         fork->options = cluster->options;
         fork->options.changed = NULL;
         fork->synced = cluster->synced;
+        memcpy(fork->programs, cluster->programs, sizeof(fork->programs));
+        fork->program_count = cluster->program_count;
         fork->ledger = ledger_copy(cluster->ledger);
         if (fork->ledger == NULL) {
                 free(fork);
@@ -422,6 +496,16 @@ static void ask_question(struct cluster *c, struct inquiry *in, uint64_t now_use
         question_prepare(&in->question);
 }
 
+static int weigh(struct cluster *c, struct inquiry *in)
+{
+        int r = weighting_build(c->ledger, in->job, in->question.self, &in->ask, &in->weighting);
+
+        in->weighting.table = c->programs;
+        in->weighting.table_count = c->program_count;
+        in->question.weighting = r == 0 ? &in->weighting : NULL;
+        return r < 0 ? r : 0;
+}
+
 /* The rest of a question whose facts are known and whose job is referred to. */
 static int prepare(struct cluster *c, uint64_t now_usec, bool keep_lease, struct inquiry *in, struct err *err)
 {
@@ -434,10 +518,14 @@ static int prepare(struct cluster *c, uint64_t now_usec, bool keep_lease, struct
         ledger_chips_only(c->ledger, &in->ask);
         count_class_chips(in);
         ask_question(c, in, now_usec);
+        if (weigh(c, in) < 0)
+                return err_set(err, -ENOMEM, "no memory to weigh the shares");
         r = gang_prepare(c->ledger, &in->question, in->job, &request);
         if (r < 0)
                 return err_set(err, r, "no memory to plan the gang");
         in->leased = r > 0;
+        if (in->leased && weigh(c, in) < 0) /* the members planned by now count */
+                return err_set(err, -ENOMEM, "no memory to weigh the shares");
         return 0;
 }
 
@@ -446,7 +534,7 @@ int inquiry_begin(struct cluster *cluster, const json_t *pod, uint64_t now_usec,
 {
         int r;
 
-        *ret = (struct inquiry){ 0 };
+        memset(ret, 0, offsetof(struct inquiry, weighting.rows)); /* rows are many, and counted */
         r = pod_decode(pod, &cluster->options.policy, &cluster->ledger->symbols, false, &ret->facts, err);
         if (r < 0)
                 return r;
@@ -458,7 +546,7 @@ int inquiry_begin(struct cluster *cluster, const json_t *pod, uint64_t now_usec,
 int inquiry_begin_pod(struct cluster *cluster, const struct ledger_pod *pod, uint64_t now_usec,
                       bool keep_lease, struct inquiry *ret, struct err *err)
 {
-        *ret = (struct inquiry){ 0 };
+        memset(ret, 0, offsetof(struct inquiry, weighting.rows));
         (void) text_format(ret->namespace_, sizeof(ret->namespace_), "%.*s", (int) (pod->name - pod->key) - 1,
                            pod->key);
         ret->facts = (struct pod_facts){

@@ -65,9 +65,9 @@ struct inquiry {
         struct ask ask;         /* chips only */
         struct question question;
         struct ledger_job *job; /* referred to; released by inquiry_end() */
-        struct weighting weighting;
         char namespace_[256];
-        bool leased; /* a lease was made for it */
+        bool leased;                /* a lease was made for it */
+        struct weighting weighting; /* last: its rows are not cleared */
 };
 
 /* inquiry_begin() - read the pod and work out what is the same for all nodes.

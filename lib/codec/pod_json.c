@@ -252,6 +252,22 @@ static int label_number(const struct json_field *labels, const char *name, uint6
         return 0;
 }
 
+/* A size in bytes, as a quantity ("2Gi"). */
+static int label_bytes(const struct json_field *annotations, const char *name, uint64_t *ret, struct err *err)
+{
+        struct json_field at = json_field_get(annotations, name);
+        const char *text;
+        int64_t value = 0;
+        int r = json_field_string(annotations, name, &text, err);
+
+        if (r != 0)
+                return r < 0 ? r : 0;
+        if (quantity_parse(text, &value) < 0 || value < 0 || value > (int64_t) 1 << 50)
+                return json_field_error(&at, err, "must be a size such as 2Gi, not \"%s\"", text);
+        *ret = (uint64_t) value;
+        return 0;
+}
+
 static int decode_models(const struct json_field *annotations, struct symbols *symbols, bool add,
                          struct ask *ask, struct err *err)
 {
@@ -450,6 +466,10 @@ static int decode_annotations(const struct json_field *annotations, struct symbo
         if (r == 0)
                 r = label_number(annotations, POD_ANNOTATION_BATCH, UINT32_MAX, &facts->ask.batch, err);
         decode_groups(annotations, symbols, add, facts);
+        if (r == 0)
+                r = label_bytes(annotations, POD_ANNOTATION_FIXED, &facts->ask.fixed_bytes, err);
+        if (r == 0)
+                r = label_bytes(annotations, POD_ANNOTATION_SAMPLE, &facts->ask.sample_bytes, err);
         if (json_is_string(weight))
                 (void) text_parse_double(json_string_value(weight), &facts->weight);
         if (json_is_string(share) && text_parse_uint64(json_string_value(share), &number) == 0 &&

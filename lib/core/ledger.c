@@ -53,6 +53,7 @@ void ledger_free(struct ledger *ledger)
         free(ledger->node_slots);
         free(ledger->pod_slots);
         free(ledger->chip_resource);
+        free(ledger->speeds);
         symbols_free(&ledger->symbols);
         free(ledger);
 }

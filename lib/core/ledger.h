@@ -125,6 +125,13 @@ struct hold {
         uint32_t spare;      /* chips that may be free at start_usec beyond what the older pod asks for */
 };
 
+/* How fast a device model was measured to train a job's model: alpha + beta b ms for b samples. */
+struct ledger_speed {
+        char job_model[64];
+        uint32_t device; /* symbol of the device model */
+        double alpha_ms, beta_ms;
+};
+
 struct ledger {
         struct symbols symbols;
         struct ledger_node **nodes;
@@ -136,6 +143,8 @@ struct ledger {
         struct ledger_job *jobs[LEDGER_JOB_BUCKETS];
         uint8_t *chip_resource; /* by symbol: 1 = chips (the rest of the extended resources is not ours) */
         uint32_t chip_resource_count;
+        struct ledger_speed *speeds; /* of all SpeedTables; owned */
+        size_t speed_count;
         uint64_t generation; /* grows with every change of a node, pod or lease */
         uint32_t slot_total; /* lease slots in force */
 };

@@ -122,6 +122,11 @@ static int copy_all(const struct ledger *from, struct ledger *to)
 {
         int r = copy_symbols(from, to);
 
+        to->speeds = copy_array(from->speeds, from->speed_count, sizeof(*from->speeds));
+        if (to->speeds == NULL)
+                return -ENOMEM;
+        to->speed_count = from->speed_count;
+
         for (uint32_t i = 0; r == 0 && i < from->node_count; i++)
                 r = copy_node(from->nodes[i], to);
         for (uint32_t i = 0; r == 0 && i < from->pod_slot_count; i++)

@@ -83,7 +83,7 @@ static double group_speed(const struct question *q, const struct ledger_group *g
 {
         const struct weighting_row *row = weighting_row(q->weighting, group);
 
-        return row != NULL && row->speed > 0 ? row->speed : group->tflops * 1e6;
+        return row != NULL && row->speed > 0 ? row->speed * 1e3 : group->tflops * 1e6;
 }
 
 /* 3. fastest: the fastest group with room; a pod that straddles groups is as slow as the slowest it needs. */
@@ -142,12 +142,12 @@ static int64_t step_key(const struct question *q, const struct ledger_node *node
         groups = rules_groups(q, node, scratch);
         row = weighting_row(q->weighting, weighting_group(groups, node->group_count, q->ask,
                                                           placement_of(q) == PLACEMENT_FASTEST));
-        return row == NULL ? 0 : (int64_t) row->step_usec;
+        return row == NULL ? 0 : (int64_t) row->step_nsec;
 }
 
 void score_tuple(const struct question *q, const struct ledger_node *node, struct score_tuple *ret)
 {
-        bool fastest = placement_of(q) == PLACEMENT_FASTEST;
+        bool fastest = placement_of(q) == PLACEMENT_FASTEST || (q->planning && q->weighting != NULL);
         int64_t step = step_key(q, node);
 
         *ret = (struct score_tuple){ 0 };

@@ -1,6 +1,13 @@
 #include "core/weighting.h"
 
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "core/cleanup.h"
+#include "core/runtime.h"
+#include "core/shards.h"
 
 static bool better(const struct ledger_group *a, const struct ledger_group *b, uint32_t chips, bool fastest)
 {
@@ -48,20 +55,32 @@ static const struct ledger_program *program_of(const struct ledger_program *prog
         return NULL;
 }
 
+/* A program of the job or of the table that runs on chips of this runtime. */
+static bool has_any_program(const struct weighting *w, const char *runtime)
+{
+        for (size_t i = 0; w->job != NULL && i < w->job->program_count; i++)
+                if (runtime_served_by(w->job->programs[i].runtime, runtime))
+                        return true;
+        for (size_t i = 0; i < w->table_count; i++)
+                if (runtime_served_by(symbol_name(&w->ledger->symbols, w->table[i].runtime), runtime))
+                        return true;
+        return false;
+}
+
 bool weighting_has_program(const struct weighting *weighting, const struct ask *ask,
                            const struct ledger_node *node, const struct ledger_group *groups)
 {
         const struct ledger_group *group = weighting_group(groups, node->group_count, ask, false);
         const struct ledger_program *wanted, *reported;
 
-        if (!weighting->of_training_job || group == NULL)
+        if (!weighting->of_training_job || group == NULL || group->runtime == 0)
                 return true;
-        wanted = program_of(weighting->programs, weighting->program_count, group->runtime);
-        if (wanted == NULL)
-                return false;
         reported = program_of(node->programs, node->program_count, group->runtime);
-        return wanted->sha256[0] == '\0' || reported == NULL || reported->sha256[0] == '\0' ||
-               strcmp(wanted->sha256, reported->sha256) == 0;
+        wanted = program_of(weighting->table, weighting->table_count, group->runtime);
+        if (wanted != NULL && reported != NULL && wanted->sha256[0] != '\0' && reported->sha256[0] != '\0')
+                return strcmp(wanted->sha256, reported->sha256) == 0;
+        return reported != NULL ||
+               has_any_program(weighting, symbol_name(&weighting->ledger->symbols, group->runtime));
 }
 
 enum reason weighting_judge(const struct weighting *weighting, const struct ask *ask,
@@ -71,4 +90,240 @@ enum reason weighting_judge(const struct weighting *weighting, const struct ask 
                 weighting_row(weighting, weighting_group(groups, node->group_count, ask, false));
 
         return row == NULL ? REASON_NONE : row->verdict;
+}
+
+/* --- building the rows --- */
+
+/* Chips of one kind among the members. */
+struct kind {
+        uint32_t runtime, model;
+        double tflops;
+        uint64_t memory_bytes;
+        size_t chips;
+};
+
+struct members {
+        struct kind kinds[WEIGHTING_ROWS_MAX];
+        size_t kind_count, chips;
+};
+
+static void add_member(struct members *members, const struct ledger_group *group, size_t chips)
+{
+        size_t i = 0;
+
+        if (group == NULL)
+                return;
+        while (i < members->kind_count &&
+               (members->kinds[i].runtime != group->runtime || members->kinds[i].model != group->model))
+                i++;
+        if (i == WEIGHTING_ROWS_MAX)
+                return;
+        if (i == members->kind_count)
+                members->kinds[members->kind_count++] = (struct kind){ .runtime = group->runtime,
+                                                                       .model = group->model,
+                                                                       .tflops = group->tflops,
+                                                                       .memory_bytes = group->memory_bytes };
+        members->kinds[i].chips += chips;
+        members->chips += chips;
+}
+
+static const struct ledger_group *group_named(const struct ledger_node *node, uint32_t name)
+{
+        for (uint32_t i = 0; i < node->group_count; i++)
+                if (node->groups[i].name == name)
+                        return &node->groups[i];
+        return NULL;
+}
+
+static void add_pod(struct members *members, const struct ledger_pod *pod)
+{
+        for (size_t i = 0; i < pod->part_count; i++)
+                add_member(members, group_named(pod->node, pod->parts[i].group), pod->parts[i].chips);
+        if (pod->part_count == 0)
+                add_member(members,
+                           weighting_group(pod->node->groups, pod->node->group_count, &pod->ask, false),
+                           ask_chips(&pod->ask));
+}
+
+/* Bound members, and the slots of the lease but for one that is the pod's own. */
+static void gather_members(const struct ledger_job *job, const struct ledger_pod *self, const struct ask *ask,
+                           struct members *ret)
+{
+        bool own = true;
+
+        for (const struct ledger_pod *pod = job->pods; pod != NULL; pod = pod->next_in_job)
+                if (pod != self && pod->node != NULL)
+                        add_pod(ret, pod);
+        for (const struct lease_slot *slot = job->slots; slot != NULL; slot = slot->next_in_job) {
+                if (own && slot->ask.items[0].resource == ask->items[0].resource &&
+                    slot->ask.items[0].chips == ask->items[0].chips) {
+                        own = false;
+                        continue;
+                }
+                add_member(ret,
+                           weighting_group(slot->node->groups, slot->node->group_count, &slot->ask, true),
+                           ask_chips(&slot->ask));
+        }
+}
+
+/* Kinds of chips that could serve the pod: a row each. */
+static void gather_rows(const struct ledger *ledger, const struct ask *ask, struct members *ret)
+{
+        for (uint32_t i = 0; i < ledger->node_count; i++)
+                for (uint32_t g = 0; g < ledger->nodes[i]->group_count; g++) {
+                        const struct ledger_group *group = &ledger->nodes[i]->groups[g];
+
+                        if (group->resource == ask->items[0].resource && ask_accepts(ask, group->model))
+                                add_member(ret, group, 1);
+                }
+}
+
+static const struct ledger_speed *measured_speed(const struct ledger *ledger, const char *job_model,
+                                                 uint32_t model)
+{
+        const struct ledger_speed *found = NULL;
+
+        for (size_t i = 0; i < ledger->speed_count; i++)
+                if (ledger->speeds[i].device == model && model != 0 &&
+                    strcmp(ledger->speeds[i].job_model, job_model) == 0)
+                        found = &ledger->speeds[i]; /* the last one stands */
+        return found;
+}
+
+static bool all_measured(const struct ledger *ledger, const char *job_model, const struct members *members)
+{
+        for (size_t i = 0; i < members->kind_count; i++)
+                if (measured_speed(ledger, job_model, members->kinds[i].model) == NULL)
+                        return false;
+        return members->kind_count > 0;
+}
+
+static bool all_in_table(const struct members *members)
+{
+        for (size_t i = 0; i < members->kind_count; i++)
+                if (!(members->kinds[i].tflops > 0))
+                        return false;
+        return members->kind_count > 0;
+}
+
+/* Samples a second that a chip of the device table is taken to do: only ratios matter. */
+#define SAMPLES_PER_TFLOPS 1000
+
+static struct shard_worker worker_of(const struct weighting *w, const char *job_model,
+                                     const struct kind *kind)
+{
+        const struct ledger_speed *measured = measured_speed(w->ledger, job_model, kind->model);
+
+        if (strcmp(w->source, "measured") == 0)
+                return (struct shard_worker){ .model = SHARD_AFFINE,
+                                              .alpha_ms = measured->alpha_ms,
+                                              .beta_ms = measured->beta_ms };
+        return (struct shard_worker){ .model = SHARD_SPEED,
+                                      .speed = strcmp(w->source, "table") == 0
+                                                       ? kind->tflops * SAMPLES_PER_TFLOPS
+                                                       : SAMPLES_PER_TFLOPS };
+}
+
+static void judge_share(const struct weighting *w, const struct kind *kind, const struct shard *shards,
+                        size_t first, size_t count, struct weighting_row *row)
+{
+        row->verdict = REASON_NONE;
+        for (size_t i = first; i < count; i++) {
+                row->batch += shards[i].batch;
+                if (w->equal)
+                        continue;
+                if (shards[i].batch == 0)
+                        row->verdict = REASON_SHARE_TOO_SMALL;
+                else if (row->verdict == REASON_NONE && kind->memory_bytes > 0 && w->sample_bytes > 0 &&
+                         w->fixed_bytes + w->sample_bytes * shards[i].batch > kind->memory_bytes)
+                        row->verdict = REASON_SHARE_TOO_LARGE;
+        }
+        row->weight = (double) row->batch / (double) w->batch;
+}
+
+/* shards: equal. Everybody takes the same; who comes first takes one more where it does not divide. */
+static double plan_equally(const struct shard_worker *workers, size_t count, uint64_t batch,
+                           struct shard *shards)
+{
+        double slowest = 0;
+
+        for (size_t i = 0; i < count; i++) {
+                shards[i].batch = batch / count + (i < batch % count);
+                shards[i].step_ms = shards_ms(&workers[i], (double) shards[i].batch);
+                slowest = fmax(slowest, shards[i].step_ms);
+        }
+        return slowest;
+}
+
+static int plan_row(const struct weighting *w, const char *job_model, const struct members *members,
+                    const struct kind *kind, uint32_t chips, struct weighting_row *row)
+{
+        size_t count = members->chips + chips, n = 0;
+        CLEANUP(free_p) struct shard_worker *workers = calloc(count, sizeof(*workers));
+        CLEANUP(free_p) struct shard *shards = calloc(count, sizeof(*shards));
+        struct shards_plan plan;
+
+        if (workers == NULL || shards == NULL)
+                return -ENOMEM;
+        for (size_t i = 0; i < members->kind_count; i++)
+                for (size_t k = 0; k < members->kinds[i].chips; k++)
+                        workers[n++] = worker_of(w, job_model, &members->kinds[i]);
+        while (n < count)
+                workers[n++] = worker_of(w, job_model, kind);
+        if (w->equal)
+                plan.step_ms = plan_equally(workers, count, w->batch, shards);
+        else if (shards_plan(workers, count, w->batch, shards, &plan, NULL) < 0)
+                return 0; /* no plan: nothing is said about this kind */
+        judge_share(w, kind, shards, members->chips, count, row);
+        row->step_nsec = (uint64_t) (plan.step_ms * 1e6);
+        return 0;
+}
+
+static int fill_rows(struct weighting *w, const struct members *members, const struct members *rows,
+                     const struct ask *ask)
+{
+        const char *job_model = w->job == NULL ? "" : w->job->model;
+        struct members together = *rows;
+
+        for (size_t i = 0; i < members->kind_count && together.kind_count < WEIGHTING_ROWS_MAX; i++)
+                together.kinds[together.kind_count++] = members->kinds[i];
+        w->source = all_measured(w->ledger, job_model, &together) ? "measured"
+                    : all_in_table(&together)                     ? "table"
+                                                                  : "assumed";
+        for (size_t i = 0; i < rows->kind_count; i++) {
+                const struct kind *kind = &rows->kinds[i];
+                const struct ledger_speed *measured = measured_speed(w->ledger, job_model, kind->model);
+                struct weighting_row *row = &w->rows[w->row_count++];
+
+                *row = (struct weighting_row){ .runtime = kind->runtime, .model = kind->model };
+                if (strcmp(w->source, "measured") == 0 && measured->beta_ms > 0)
+                        row->speed = 1000 / measured->beta_ms;
+                if (w->batch > 0 && members->chips + ask_chips(ask) <= WEIGHTING_CHIPS_MAX &&
+                    plan_row(w, job_model, members, kind, ask_chips(ask), row) < 0)
+                        return -ENOMEM;
+        }
+        return 0;
+}
+
+int weighting_build(const struct ledger *ledger, const struct ledger_job *job, const struct ledger_pod *self,
+                    const struct ask *ask, struct weighting *w)
+{
+        struct members members = { .chips = 0 }, rows = { .chips = 0 };
+        const struct job *training = job == NULL ? NULL : job->training;
+
+        if (ask->item_count == 0 || (training == NULL && ask->batch == 0))
+                return 1;
+        w->ledger = ledger;
+        w->job = training;
+        w->of_training_job = training != NULL;
+        w->batch = ask->batch > 0 ? ask->batch : training->global_batch;
+        w->equal = ask->batch == 0 && training->shards == JOB_SHARDS_EQUAL;
+        w->source = "assumed";
+        w->fixed_bytes = ask->fixed_bytes;
+        w->sample_bytes = ask->sample_bytes;
+        w->row_count = 0;
+        if (job != NULL)
+                gather_members(job, self, ask, &members);
+        gather_rows(ledger, ask, &rows);
+        return fill_rows(w, &members, &rows, ask);
 }

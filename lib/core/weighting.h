@@ -1,32 +1,46 @@
 /* Weighting: programs and shares of a training job, as they bear on where one more member may go.
  *
- * The table has a row per distinct (runtime, model) of the cluster and is filled once per question by the
- * shard planner, never per node. Pure but for the heap. */
+ * The shard planner (core/shards.h) is asked once per distinct (runtime, model) that could serve the pod,
+ * never per node: "with the members bound, leased or planned so far and these chips added, what is their
+ * share of the batch, and how long is a step?" Speeds are measured ones of the job's model when all chips
+ * concerned have one, else the device table's, else all are assumed alike. Pure but for the heap. */
 #pragma once
 
 #include "core/device.h"
 #include "core/ledger.h"
 #include "core/reason.h"
 
-#define WEIGHTING_ROWS_MAX 256
+#define WEIGHTING_ROWS_MAX  64
+#define WEIGHTING_CHIPS_MAX 8192 /* chips of one job that are planned; larger jobs are not weighted here */
 
 struct weighting_row {
         uint32_t runtime, model; /* symbols */
         enum reason verdict;     /* NONE, SHARE_TOO_SMALL, SHARE_TOO_LARGE */
-        uint64_t step_usec;      /* modelled step with this member; 0 = not known */
-        double speed;       /* samples or gflops per second, measured for the job's model; 0 = not known */
-        uint32_t batch;     /* the member's share b_i of the batch; 0 = none */
-        double weight;      /* b_i / B */
-        const char *source; /* "measured", "table" or "assumed": where the speed comes from */
+        uint64_t step_nsec;      /* modelled step time with this member; 0 = not known */
+        double speed;   /* samples a second of one chip, measured for the job's model; 0 = not known */
+        uint64_t batch; /* samples of each batch for all chips of the member */
+        double weight;  /* batch / the job's batch */
 };
 
 struct weighting {
         bool of_training_job; /* programs are known: a runtime without one gets NoProgram */
-        struct ledger_program programs[PROGRAMS_MAX];
-        size_t program_count;
+        const struct ledger *ledger;
+        const struct job *job;              /* NULL = none */
+        const struct ledger_program *table; /* the program table; borrowed */
+        size_t table_count;
+        uint64_t batch;                     /* 0 = no shares */
+        bool equal;                         /* shards: equal: no verdicts, the slowest chip sets the step */
+        const char *source;                 /* of the speeds: "measured", "table" or "assumed" */
+        uint64_t fixed_bytes, sample_bytes; /* memory of a chip: fixed + sample x its share; 0 = not known */
         struct weighting_row rows[WEIGHTING_ROWS_MAX];
         size_t row_count;
 };
+
+/* weighting_build() - fill the rows for a pod that asks `ask` and is (or will be) of `job`.
+ * @self: left out of the members; a slot of the job's lease that is like the pod's own is, too
+ * Return: 0; 1 = nothing to weigh (no batch, and no TrainingJob); -ENOMEM. */
+int weighting_build(const struct ledger *ledger, const struct ledger_job *job, const struct ledger_pod *self,
+                    const struct ask *ask, struct weighting *ret);
 
 /* weighting_group() - the group that would serve the pod: the tightest one with room (the fastest one if
  * asked), else the first accepted one; NULL = none is accepted. */
