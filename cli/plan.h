@@ -35,6 +35,11 @@ int plan_read_bytes(const char *file, char **ret, size_t *ret_size_bytes, struct
 /* plan_read_json() - the same as JSON; what is broken is answered with line and column. */
 int plan_read_json(const char *file, json_t **ret, struct err *err);
 
+/* plan_network_read() - a network of operators with shapes: JSON (network_json.h) or ONNX, by its first byte.
+ */
+struct network;
+int plan_network_read(const char *file, uint64_t tokens, struct network *ret, struct err *err);
+
 /* plan_refuse() - the end of a planner that cannot answer: "remuda plan shards: FILE: sentence" on standard
  * error. Return: EXIT_USAGE for what is wrong with the input, EXIT_FAILED for what is wrong with us. */
 int plan_refuse(const char *planner, const char *file, const struct err *err);

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/given_devices.h"
 #include "cli/plan.h"
-#include "codec/inventory_json.h"
 #include "codec/network_forms.h"
 #include "codec/network_json.h"
 #include "codec/plan_segments.h"
@@ -14,9 +14,6 @@
 #include "core/options.h"
 #include "core/shards.h"
 #include "core/version.h"
-#include "discovery/speeds.h"
-
-#define DEVICES_OF_A_QUESTION 64
 
 struct model_options {
         const char *output, *as, *machines, *network;
@@ -33,7 +30,7 @@ static const struct option_spec specs[] = {
         { .name = "as", .type = OPTION_CHOICE, .offset = offsetof(struct model_options, as),
           .value = "network|answer|split|segments|shards",
           .help = "what to write; answer with devices, else network" },
-        { .name = "device", .type = OPTION_LIST, .offset = offsetof(struct model_options, devices),
+        { .name = "devices", .type = OPTION_LIST, .offset = offsetof(struct model_options, devices),
           .value = "NAME[=TFLOPS[,GIB]][*N]", .help = "N devices; known names have their peak from the device table" },
         { .name = "machines", .type = OPTION_STRING, .offset = offsetof(struct model_options, machines),
           .value = "FILE", .help = "the devices of `remuda devices -o json`, one object or a list" },
@@ -66,7 +63,8 @@ static const struct option_program program = {
         .after = "Everything is an estimate by formula; nothing is measured. With --as the answer is a file "
                  "for\n"
                  "another planner:\n"
-                 "  remuda plan model gpt2-xl --device A100*8 --device Ascend910B*8 --as split | remuda plan "
+                 "  remuda plan model gpt2-xl --devices A100*8 --devices Ascend910B*8 --as split | remuda "
+                 "plan "
                  "split -\n"
                  "See man remuda-plan.\n",
         .specs = specs,
@@ -89,135 +87,6 @@ static void list_models(bool json, struct text *out)
         }
         if (json)
                 text_append(out, "]\n");
-}
-
-static double peak_of(double bf16, double fp16, double fp32)
-{
-        return bf16 > 0 ? bf16 : fp16 > 0 ? fp16 : fp32;
-}
-
-/* "H100-SXM*8", "mychip=120,32*4". */
-static int parse_device(const char *text, struct network_device *ret, struct err *err)
-{
-        const char *star = strrchr(text, '*'), *equals = strchr(text, '=');
-        size_t name_size = equals != NULL ? (size_t) (equals - text)
-                           : star != NULL ? (size_t) (star - text)
-                                          : strlen(text);
-        struct network_device device = { .count = 1 };
-        const struct speed *known;
-        char peak[64] = "", *comma;
-        double gib = 0;
-
-        if (!text_format(device.name, sizeof(device.name), "%.*s", (int) name_size, text) || name_size == 0)
-                return err_set(err, -EINVAL, "--device %.60s: give NAME[=TFLOPS[,GIB]][*N]", text);
-        if (star != NULL && (text_parse_uint64(star + 1, &device.count) < 0 || device.count > 65536))
-                return err_set(err, -EINVAL, "--device %.60s: '*' is followed by a count up to 65536", text);
-        if (equals != NULL) {
-                size_t size =
-                        star != NULL && star > equals ? (size_t) (star - equals) - 1 : strlen(equals + 1);
-
-                if (!text_format(peak, sizeof(peak), "%.*s", (int) size, equals + 1))
-                        return err_set(err, -EINVAL, "--device %.60s: '=' is followed by TFLOPS[,GIB]", text);
-                comma = strchr(peak, ',');
-                if (comma != NULL)
-                        *comma = '\0';
-                if (text_parse_double(peak, &device.tflops) < 0 ||
-                    !(device.tflops >= 1e-6 && device.tflops <= 1e9) ||
-                    (comma != NULL && (text_parse_double(comma + 1, &gib) < 0 || !(gib >= 0 && gib <= 1e6))))
-                        return err_set(err, -EINVAL,
-                                       "--device %.60s: '=' is followed by TFLOPS[,GIB], above 0", text);
-                device.memory_bytes = (uint64_t) (gib * (double) (1 << 30));
-                *ret = device;
-                return 0;
-        }
-        known = speed_find_model(device.name);
-        if (known == NULL || peak_of(known->bf16, known->fp16, known->fp32) <= 0)
-                return err_set(err, -EINVAL,
-                               "--device %.60s: is not in the device table; give its peak: %s=TFLOPS", text,
-                               device.name);
-        device.tflops = peak_of(known->bf16, known->fp16, known->fp32);
-        device.memory_bytes = (uint64_t) known->gib << 30;
-        *ret = device;
-        return 0;
-}
-
-static int add_group(const struct device_group *group, struct network_device *devices, size_t *count,
-                     struct err *err)
-{
-        const char *name = group->model[0] != '\0' ? group->model : group->name;
-        double tflops = peak_of(group->tflops_bf16, group->tflops_fp16, group->tflops_fp32);
-        size_t i = 0;
-
-        if (group->measured_gflops > 0 && tflops <= 0)
-                tflops = group->measured_gflops / 1000;
-        if (tflops <= 0 || group->healthy == 0)
-                return 0; /* nothing to reckon with */
-        while (i < *count && strcmp(devices[i].name, name) != 0)
-                i++;
-        if (i == DEVICES_OF_A_QUESTION)
-                return err_set(err, -E2BIG, "more than %d kinds of devices", DEVICES_OF_A_QUESTION);
-        if (i == *count) {
-                devices[(*count)++] =
-                        (struct network_device){ .tflops = tflops, .memory_bytes = group->memory_bytes };
-                (void) text_copy(devices[i].name, sizeof(devices[i].name), name);
-        }
-        devices[i].count += group->healthy;
-        return 0;
-}
-
-static int add_machine(const json_t *object, struct network_device *devices, size_t *count, struct err *err)
-{
-        struct inventory inventory;
-        int r = inventory_decode(object, &inventory, err);
-
-        if (r < 0)
-                return r;
-        for (size_t i = 0; r == 0 && i < inventory.group_count; i++)
-                r = add_group(&inventory.groups[i], devices, count, err);
-        inventory_free(&inventory);
-        return r;
-}
-
-static int add_machines(const char *file, struct network_device *devices, size_t *count, struct err *err)
-{
-        json_t *json = NULL;
-        const json_t *items;
-        int r = plan_read_json(file, &json, err);
-
-        if (r < 0)
-                return err_wrap(err, r, "%s", file);
-        items = json_is_array(json) ? json : json_object_get(json, "items");
-        if (json_is_array(items))
-                for (size_t i = 0; r == 0 && i < json_array_size(items); i++)
-                        r = add_machine(json_array_get(items, i), devices, count, err);
-        else
-                r = add_machine(json, devices, count, err);
-        json_decref(json);
-        if (r < 0)
-                return err_wrap(err, r, "%s", file);
-        return *count > 0 ? 0 : err_set(err, -EINVAL, "%s: has no usable device whose peak is known", file);
-}
-
-static int collect_devices(const struct model_options *options, struct network_device *devices,
-                           size_t *ret_count, struct err *err)
-{
-        size_t count = 0;
-        int r = 0;
-
-        if (options->machines != NULL)
-                r = add_machines(options->machines, devices, &count, err);
-        for (size_t i = 0; r == 0 && i < options->devices.count; i++) {
-                if (count == DEVICES_OF_A_QUESTION)
-                        return err_set(err, -E2BIG, "--device: more than %d kinds", DEVICES_OF_A_QUESTION);
-                r = parse_device(options->devices.items[i], &devices[count], err);
-                for (size_t j = 0; r == 0 && j < count; j++)
-                        if (strcmp(devices[j].name, devices[count].name) == 0)
-                                return err_set(err, -EINVAL, "--device %s: stands twice; give *N instead",
-                                               devices[j].name);
-                count++;
-        }
-        *ret_count = count;
-        return r;
 }
 
 static int set_assumptions(const struct model_options *options, struct network_question *question,
@@ -256,7 +125,7 @@ static int write_form(const char *as, const struct network_question *question, b
 {
         if (question->device_count == 0)
                 return err_set(err, -EINVAL,
-                               "--as %s: needs devices; give --device NAME*N or --machines FILE", as);
+                               "--as %s: needs devices; give --devices NAME*N or --machines FILE", as);
         if (strcmp(as, "split") == 0)
                 return network_split_form(question, out, err);
         if (strcmp(as, "segments") == 0)
@@ -291,12 +160,13 @@ static void append_blocks(const struct network *network, const struct network_mo
 static int answer(const struct network_model *model, const struct model_options *options, struct text *out,
                   struct err *err)
 {
-        struct network_device devices[DEVICES_OF_A_QUESTION] = { 0 };
+        struct network_device devices[GIVEN_DEVICES_MAX] = { 0 };
         struct network network = { 0 };
         struct network_question question = { .network = &network, .devices = devices };
         bool json = strcmp(options->output, "json") == 0;
         const char *as = options->as;
-        int r = collect_devices(options, devices, &question.device_count, err);
+        int r = given_devices_collect(&options->devices, options->machines, devices, &question.device_count,
+                                      err);
 
         if (r == 0)
                 r = set_assumptions(options, &question, err);

@@ -6,8 +6,10 @@
 #include <string.h>
 #include <time.h>
 
+#include "cli/given_devices.h"
 #include "cli/plan.h"
 #include "cli/plan_searches.h"
+#include "codec/network_forms.h"
 #include "codec/plan_graph.h"
 #include "codec/plan_split.h"
 #include "core/exit_code.h"
@@ -15,13 +17,17 @@
 #include "core/version.h"
 
 struct split_options {
-        const char *output, *rows;
+        const char *output, *rows, *network, *machines;
+        struct option_list devices;
+        uint64_t microbatch, microbatches, tokens;
+        double efficiency, link_gb_per_s;
+        bool inference;
         bool contiguous;
         double time_limit_sec;
         uint64_t seed, effort;
 };
 
-/* clang-format off: a row each */
+/* clang-format off */
 static const struct option_spec specs[] = {
         { .name = "output",
           .letter = 'o',
@@ -57,14 +63,31 @@ static const struct option_spec specs[] = {
           .offset = offsetof(struct split_options, rows),
           .value = "LAYER",
           .help = "chains: share the rows of this one layer over all devices instead" },
+        { .name = "network", .type = OPTION_STRING, .offset = offsetof(struct split_options, network),
+          .value = "FILE", .help = "a network of operators with shapes, JSON or ONNX, instead of FILE" },
+        { .name = "devices", .type = OPTION_LIST, .offset = offsetof(struct split_options, devices),
+          .value = "NAME[=TFLOPS[,GIB]][*N]", .help = "network: N devices; again and again" },
+        { .name = "machines", .type = OPTION_STRING, .offset = offsetof(struct split_options, machines),
+          .value = "FILE", .help = "network: the devices of `remuda devices -o json`" },
+        { .name = "microbatch", .type = OPTION_UINT64, .offset = offsetof(struct split_options, microbatch),
+          .value = "N", .default_ = "1", .minimum = 1, .maximum = 1000000, .help = "network: samples at a time" },
+        { .name = "microbatches", .type = OPTION_UINT64, .offset = offsetof(struct split_options, microbatches),
+          .value = "N", .default_ = "8", .minimum = 1, .maximum = 1000000, .help = "network: microbatches of a step" },
+        { .name = "tokens", .type = OPTION_UINT64, .offset = offsetof(struct split_options, tokens),
+          .value = "N", .default_ = "128", .minimum = 1, .maximum = 1048576, .help = "network: for a size of ONNX that is only named" },
+        { .name = "efficiency", .type = OPTION_DOUBLE, .offset = offsetof(struct split_options, efficiency),
+          .value = "E", .default_ = "0.4", .help = "network: the share of the peak that is reached" },
+        { .name = "link", .type = OPTION_DOUBLE, .offset = offsetof(struct split_options, link_gb_per_s),
+          .value = "GB_PER_S", .default_ = "25", .help = "network: between two stages" },
+        { .name = "inference", .type = OPTION_BOOL, .offset = offsetof(struct split_options, inference),
+          .help = "network: forward alone" },
         { .name = NULL },
 };
 /* clang-format on */
 
 static const struct option_program program = {
         .name = "remuda plan split",
-        .operands = "FILE",
-        .operands_min = 1,
+        .operands = "[FILE]",
         .operands_max = 1,
         .summary = "Which layers go to which device, so that the most loaded one has the least to do.",
         .after = "FILE (- is standard input) holds a chain\n"
@@ -74,7 +97,9 @@ static const struct option_program program = {
                  "   \"devices\": [{\"type\": \"gpu\", \"count\": 4, \"memory_bytes\": 80000000000,\n"
                  "                \"bytes_per_ms\": 25000000}, ...], \"schedule\": \"1f1b\", "
                  "\"microbatches\": 8}\n"
-                 "or a graph of layers (\"nodes\", \"edges\"). See man remuda-plan.\n",
+                 "or a graph of layers (\"nodes\", \"edges\"); or, without FILE, estimated from shapes:\n"
+                 "  remuda plan split --network model.onnx --devices H100-SXM*4 --devices Ascend910B*4\n"
+                 "See man remuda-plan.\n",
         .specs = specs,
 };
 
@@ -156,10 +181,45 @@ static int answer_graph(const struct split_options *options, const json_t *json,
         return r;
 }
 
+/* A network on given devices, as a chain of its blocks. */
+static int estimate_chain(const struct split_options *options, const char *file, json_t **ret,
+                          struct err *err)
+{
+        struct network_device devices[GIVEN_DEVICES_MAX] = { 0 };
+        struct network network = { 0 };
+        struct network_question question = { .network = &network, .devices = devices };
+        struct text form = { 0 };
+        int r = given_devices_collect(&options->devices, options->machines, devices, &question.device_count,
+                                      err);
+
+        if (r == 0 && question.device_count == 0)
+                r = err_set(err, -EINVAL,
+                            "--network needs devices; give --devices NAME*N or --machines FILE");
+        if (r == 0)
+                r = plan_network_read(file, options->tokens, &network, err);
+        if (r < 0)
+                return r;
+        question.assumptions = network_default_assumptions();
+        question.assumptions.efficiency = options->efficiency;
+        question.assumptions.training = !options->inference;
+        question.assumptions.samples = options->microbatch;
+        question.microbatches = options->microbatches;
+        question.link_gb_per_s = options->link_gb_per_s;
+        r = network_split_form(&question, &form, err);
+        if (r == 0) {
+                *ret = form.data == NULL ? NULL : json_loads(form.data, 0, NULL);
+                r = *ret == NULL ? err_set(err, -ENOMEM, "no memory for the chain") : 0;
+        }
+        text_free(&form);
+        network_free(&network);
+        return r;
+}
+
 static int answer(const struct split_options *options, const char *file, struct text *out, struct err *err)
 {
         json_t *json = NULL;
-        int r = plan_read_json(file, &json, err);
+        int r = options->network != NULL ? estimate_chain(options, file, &json, err)
+                                         : plan_read_json(file, &json, err);
 
         if (r < 0)
                 return r;
@@ -174,12 +234,25 @@ static int answer(const struct split_options *options, const char *file, struct 
         return r;
 }
 
+/* What must and must not be given together. */
+static const char *misuse(const struct split_options *options, size_t operands)
+{
+        if ((options->network == NULL) == (operands == 0))
+                return "give either FILE or --network FILE";
+        if (!(options->efficiency > 0 && options->efficiency <= 1))
+                return "--efficiency must be a share above 0, up to 1";
+        if (!(options->link_gb_per_s >= 1e-6 && options->link_gb_per_s <= 1e6))
+                return "--link must be GB per second, above 0";
+        return NULL;
+}
+
 int plan_split(int argc, char **argv)
 {
         struct split_options options;
         struct text out = { 0 };
         struct err err = { 0 };
         size_t operands = 0;
+        const char *wrong, *file;
         int r = options_start(&program, REMUDA_VERSION, argc, argv, NULL, &options, &operands, stdout,
                               stderr);
 
@@ -189,10 +262,16 @@ int plan_split(int argc, char **argv)
                 fprintf(stderr, "remuda plan split: --time-limit must be above 0 s and at most 1000000 s\n");
                 return EXIT_USAGE;
         }
-        r = answer(&options, argv[1], &out, &err);
+        wrong = misuse(&options, operands);
+        if (wrong != NULL) {
+                fprintf(stderr, "remuda plan split: %s\n", wrong);
+                return EXIT_USAGE;
+        }
+        file = options.network != NULL ? options.network : argv[1];
+        r = answer(&options, file, &out, &err);
         if (r < 0) {
                 text_free(&out);
-                return plan_refuse("split", argv[1], &err);
+                return plan_refuse("split", file, &err);
         }
         return plan_print("split", &out);
 }

@@ -11,6 +11,7 @@
 #include "core/shards.h"
 
 #define WORKERS_MAX ((size_t) 1 << 16)
+#define NO_LIMIT    ((uint64_t) 1 << 50) /* memory that is not known does not limit; the estimate says whose */
 
 static void write_estimate(struct json_writer *json, const struct network_question *question)
 {
@@ -23,6 +24,10 @@ static void write_estimate(struct json_writer *json, const struct network_questi
                     question->network->name, a->efficiency * 100,
                     a->training ? "forward and backward" : "forward", a->bytes_per_element,
                     a->training ? a->bytes_per_parameter : a->bytes_per_element);
+        for (size_t d = 0; d < question->device_count; d++)
+                if (question->devices[d].memory_bytes == 0)
+                        text_printf(&line, "; the memory of %s is not known and does not limit",
+                                    question->devices[d].name);
         json_write_string(json, "estimate", line.data != NULL ? line.data : "by formula");
         text_free(&line);
 }
@@ -68,7 +73,8 @@ int network_split_form(const struct network_question *question, struct text *out
                 json_write_open(&json, NULL, '{');
                 json_write_string(&json, "type", device->name);
                 json_write_uint64(&json, "count", device->count);
-                json_write_uint64(&json, "memory_bytes", device->memory_bytes);
+                json_write_uint64(&json, "memory_bytes",
+                                  device->memory_bytes > 0 ? device->memory_bytes : NO_LIMIT);
                 json_write_double(&json, "bytes_per_ms", question->link_gb_per_s * 1e6);
                 json_write_close(&json, '}');
         }
@@ -79,7 +85,7 @@ int network_split_form(const struct network_question *question, struct text *out
         return 0;
 }
 
-/* Ready times of the gradients: two thirds of the work is backward, from the last operator to the first. */
+/* Ready times of the gradients: two thirds of the work is backward, from the last operation to the first. */
 int network_segments_form(const struct network_question *question, struct text *out, struct err *err)
 {
         struct network_assumptions backward = question->assumptions;
@@ -97,16 +103,16 @@ int network_segments_form(const struct network_question *question, struct text *
         write_estimate(&json, question);
         json_write_open(&json, "tensors", '[');
         for (size_t i = network->count; i-- > 0;) {
-                const struct operator* operator= & network->operators[i];
+                const struct operation *operation = &network->operators[i];
 
                 ready_ms +=
-                        2 * network_ms(operator_multiply_adds(operator), &question->devices[0], &backward);
-                if (operator_parameters(operator) == 0)
+                        2 * network_ms(operator_multiply_adds(operation), &question->devices[0], &backward);
+                if (operator_parameters(operation) == 0)
                         continue;
                 json_write_open(&json, NULL, '{');
-                json_write_string(&json, "name", operator->name);
+                json_write_string(&json, "name", operation->name);
                 json_write_uint64(&json, "bytes",
-                                  operator_parameters(operator) * question->assumptions.bytes_per_element);
+                                  operator_parameters(operation) * question->assumptions.bytes_per_element);
                 json_write_double(&json, "ready_ms", ready_ms);
                 json_write_close(&json, '}');
         }

@@ -98,13 +98,13 @@ static int decode_links(const struct json_field *at, const struct names *names, 
                 if (name == NULL)
                         return json_field_error(
                                 &link, err,
-                                "must be a name; give an operator that stands before, or \"input\"");
+                                "must be a name; give an operation that stands before, or \"input\"");
                 if (find_name(names, name, &links[i]))
                         continue;
                 if (strcmp(name, "input") != 0)
                         return json_field_error(
                                 &link, err,
-                                "'%.90s' does not stand before; give an operator that does, or "
+                                "'%.90s' does not stand before; give an operation that does, or "
                                 "\"input\"",
                                 name);
                 links[i] = NETWORK_INPUT;
@@ -129,7 +129,7 @@ static int decode_type(const struct json_field *at, enum operator_type *ret, str
         return r;
 }
 
-static int decode_operator(const struct json_field *at, struct operator* operator, struct err * err)
+static int decode_operator(const struct json_field *at, struct operation *operation, struct err *err)
 {
         const char *name = NULL;
         size_t kernel_rank = 0;
@@ -140,27 +140,29 @@ static int decode_operator(const struct json_field *at, struct operator* operato
         if (r == 0)
                 r = plan_field_string(at, "name", "a name of its own", &name, err);
         if (r == 0)
-                r = json_field_text(at, "name", operator->name, sizeof(operator->name), err);
+                r = json_field_text(at, "name", operation->name, sizeof(operation->name), err);
         if (r == 0)
-                r = json_field_text(at, "block", operator->block, sizeof(operator->block), err);
+                r = json_field_text(at, "block", operation->block, sizeof(operation->block), err);
         if (r >= 0)
-                r = decode_type(at, &operator->type, err);
+                r = decode_type(at, &operation->type, err);
         if (r == 0)
-                r = decode_sizes(at, "output", NETWORK_RANK_MAX, operator->output, &operator->rank, err);
+                r = decode_sizes(at, "output", NETWORK_RANK_MAX, operation->output, &operation->rank, err);
         if (r >= 0)
-                r = decode_sizes(at, "kernel", 2, operator->kernel, &kernel_rank, err);
+                r = decode_sizes(at, "kernel", 2, operation->kernel, &kernel_rank, err);
         if (r >= 0)
-                r = json_field_uint64(at, "inner", 1, NETWORK_ELEMENTS_MAX, &operator->inner, err);
+                r = json_field_uint64(at, "inner", 1, NETWORK_ELEMENTS_MAX, &operation->inner, err);
         if (r >= 0)
-                r = json_field_uint64(at, "groups", 1, NETWORK_ELEMENTS_MAX, &operator->groups, err);
+                r = json_field_uint64(at, "groups", 1, NETWORK_ELEMENTS_MAX, &operation->groups, err);
         if (r >= 0)
-                r = json_field_bool(at, "bias", &operator->bias, err);
+                r = json_field_bool(at, "bias", &operation->bias, err);
         if (r >= 0)
-                r = json_field_bool(at, "tied", &operator->tied, err);
-        if (operator->groups == 0)
-                operator->groups = 1;
-        if (operator->type == OPERATOR_CONV && kernel_rank == 1)
-                operator->kernel[1] = 1;
+                r = json_field_bool(at, "tied", &operation->tied, err);
+        if (r >= 0)
+                r = json_field_uint64(at, "weights", 0, NETWORK_ELEMENTS_MAX, &operation->weights, err);
+        if (operation->groups == 0)
+                operation->groups = 1;
+        if (operation->type == OPERATOR_CONV && kernel_rank == 1)
+                operation->kernel[1] = 1;
         return r < 0 ? r : 0;
 }
 
@@ -181,15 +183,15 @@ static int decode_operators(const struct json_field *root, struct network *netwo
                 return err_set(err, -ENOMEM, "no memory for %zu operators", json_field_count(&list));
         for (size_t i = 0; i < json_field_count(&list); i++) {
                 struct json_field at = json_field_at(&list, i);
-                struct operator operator= { 0 };
+                struct operation operation = { 0 };
                 uint32_t index;
 
-                r = decode_operator(&at, &operator, err);
+                r = decode_operator(&at, &operation, err);
                 if (r == 0)
                         r = decode_links(&at, &names, links, &link_count, err);
                 if (r < 0)
                         return r;
-                index = network_add(network, &operator, links, link_count);
+                index = network_add(network, &operation, links, link_count);
                 if (network->failed)
                         return err_set(err, -ENOMEM, "no memory for %zu operators", i + 1);
                 add_name(&names, index);
@@ -230,34 +232,36 @@ static void write_sizes(struct json_writer *json, const char *key, const uint64_
 }
 
 static void write_operator(struct json_writer *json, const struct network *network,
-                           const struct operator* operator)
+                           const struct operation *operation)
 {
         json_write_open(json, NULL, '{');
-        json_write_string(json, "name", operator->name);
-        if (operator->block[0] != '\0')
-                json_write_string(json, "block", operator->block);
-        json_write_string(json, "type", operator_type_name(operator->type));
+        json_write_string(json, "name", operation->name);
+        if (operation->block[0] != '\0')
+                json_write_string(json, "block", operation->block);
+        json_write_string(json, "type", operator_type_name(operation->type));
         json_write_open(json, "inputs", '[');
-        for (size_t i = 0; i < operator->link_count; i++) {
-                uint32_t link = network->links[operator->first_link + i];
+        for (size_t i = 0; i < operation->link_count; i++) {
+                uint32_t link = network->links[operation->first_link + i];
 
                 json_write_string(json, NULL,
                                   link == NETWORK_INPUT ? "input" : network->operators[link].name);
         }
         json_write_close(json, ']');
-        write_sizes(json, "output", operator->output, operator->rank);
-        if (operator->inner> 0)
-                json_write_uint64(json, "inner", operator->inner);
-        if (operator->type == OPERATOR_CONV) {
-                write_sizes(json, "kernel", operator->kernel, 2);
-                json_write_uint64(json, "groups", operator->groups);
+        write_sizes(json, "output", operation->output, operation->rank);
+        if (operation->inner > 0)
+                json_write_uint64(json, "inner", operation->inner);
+        if (operation->type == OPERATOR_CONV) {
+                write_sizes(json, "kernel", operation->kernel, 2);
+                json_write_uint64(json, "groups", operation->groups);
         }
-        if (operator->type == OPERATOR_CONV || operator->type == OPERATOR_LINEAR)
-                json_write_bool(json, "bias", operator->bias);
-        if (operator->tied)
+        if (operation->type == OPERATOR_CONV || operation->type == OPERATOR_LINEAR)
+                json_write_bool(json, "bias", operation->bias);
+        if (operation->tied)
                 json_write_bool(json, "tied", true);
-        json_write_uint64(json, "parameters", operator_parameters(operator));
-        json_write_uint64(json, "multiply_adds", operator_multiply_adds(operator));
+        if (operation->weights > 0)
+                json_write_uint64(json, "weights", operation->weights);
+        json_write_uint64(json, "parameters", operator_parameters(operation));
+        json_write_uint64(json, "multiply_adds", operator_multiply_adds(operation));
         json_write_close(json, '}');
 }
 

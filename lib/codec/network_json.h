@@ -6,7 +6,7 @@
  *      "inner": 3, "kernel": [7, 7], "groups": 1, "bias": false}, ...]}
  *
  * Types and the meaning of "inner" are in core/network.h. "inputs" name earlier operators, or "input" what
- * the network is given; left out, an operator reads the one before. What else is written ("parameters",
+ * the network is given; left out, an operation reads the one before. What else is written ("parameters",
  * "multiply_adds", "totals") follows from the shapes and is not read. In memory only. */
 #pragma once
 

@@ -51,11 +51,11 @@ static bool grow(void **array, size_t *room, size_t need, size_t size, size_t ma
         return true;
 }
 
-uint32_t network_add(struct network *network, const struct operator* operator, const uint32_t * links,
+uint32_t network_add(struct network *network, const struct operation *operation, const uint32_t *links,
                      size_t link_count)
 {
         void *operators = network->operators, *all_links = network->links;
-        struct operator* own;
+        struct operation *own;
 
         if (network->failed || link_count > NETWORK_INPUTS_MAX ||
             !grow(&operators, &network->room, network->count + 1, sizeof(*own), NETWORK_OPERATORS_MAX)) {
@@ -70,7 +70,7 @@ uint32_t network_add(struct network *network, const struct operator* operator, c
         }
         network->links = all_links;
         own = &network->operators[network->count];
-        *own = *operator;
+        *own = *operation;
         own->first_link = network->link_count;
         own->link_count = link_count;
         for (size_t i = 0; i < link_count; i++)
@@ -78,30 +78,30 @@ uint32_t network_add(struct network *network, const struct operator* operator, c
         return (uint32_t) network->count++;
 }
 
-uint64_t operator_elements(const struct operator* operator)
+uint64_t operator_elements(const struct operation *operation)
 {
         uint64_t elements = 1;
 
-        for (size_t i = 0; i < operator->rank; i++)
-                elements *= operator->output[i];
+        for (size_t i = 0; i < operation->rank; i++)
+                elements *= operation->output[i];
         return elements;
 }
 
-uint64_t operator_parameters(const struct operator* operator)
+static uint64_t parameters_of_type(const struct operation *operation)
 {
-        uint64_t first = operator->output[0], last = operator->output[operator->rank - 1];
+        uint64_t first = operation->output[0], last = operation->output[operation->rank - 1];
 
-        if (operator->tied)
+        if (operation->tied)
                 return 0;
-        switch (operator->type) {
+        switch (operation->type) {
         case OPERATOR_CONV:
-                return operator->kernel[0] * operator->kernel[1] *(operator->inner / operator->groups) *
+                return operation->kernel[0] * operation->kernel[1] * (operation->inner / operation->groups) *
                                first +
-                       (operator->bias ? first : 0);
+                       (operation->bias ? first : 0);
         case OPERATOR_LINEAR:
-                return operator->inner * last +(operator->bias ? last : 0);
+                return operation->inner * last + (operation->bias ? last : 0);
         case OPERATOR_EMBEDDING:
-                return operator->inner * last;
+                return operation->inner * last;
         case OPERATOR_BATCH_NORM:
                 return 2 * first;
         case OPERATOR_LAYER_NORM:
@@ -113,15 +113,20 @@ uint64_t operator_parameters(const struct operator* operator)
         }
 }
 
-uint64_t operator_multiply_adds(const struct operator* operator)
+uint64_t operator_parameters(const struct operation *operation)
 {
-        switch (operator->type) {
+        return parameters_of_type(operation) + operation->weights;
+}
+
+uint64_t operator_multiply_adds(const struct operation *operation)
+{
+        switch (operation->type) {
         case OPERATOR_CONV:
-                return operator->kernel[0] * operator->kernel[1] *(operator->inner / operator->groups) *
-                       operator_elements(operator);
+                return operation->kernel[0] * operation->kernel[1] * (operation->inner / operation->groups) *
+                       operator_elements(operation);
         case OPERATOR_LINEAR:
         case OPERATOR_MATMUL:
-                return operator->inner * operator_elements(operator);
+                return operation->inner * operator_elements(operation);
         default:
                 return 0;
         }
@@ -153,41 +158,41 @@ static bool product_below(const uint64_t *numbers, size_t count, uint64_t limit)
 
 static int check_operator(const struct network *network, size_t index, struct err *err)
 {
-        const struct operator* operator= & network->operators[index];
-        uint64_t work[] = { operator->inner == 0 ? 1 : operator->inner,
-                            operator->kernel[0] == 0 ? 1 : operator->kernel[0],
-                            operator->kernel[1] == 0 ? 1 : operator->kernel[1] };
-        bool needs_inner = operator->type == OPERATOR_CONV || operator->type == OPERATOR_LINEAR ||
-                           operator->type == OPERATOR_MATMUL ||
-                           operator->type == OPERATOR_EMBEDDING;
+        const struct operation *operation = &network->operators[index];
+        uint64_t work[] = { operation->inner == 0 ? 1 : operation->inner,
+                            operation->kernel[0] == 0 ? 1 : operation->kernel[0],
+                            operation->kernel[1] == 0 ? 1 : operation->kernel[1] };
+        bool needs_inner = operation->type == OPERATOR_CONV || operation->type == OPERATOR_LINEAR ||
+                           operation->type == OPERATOR_MATMUL || operation->type == OPERATOR_EMBEDDING;
 
-        if (operator->rank == 0 || operator->rank>
-            NETWORK_RANK_MAX || !product_below(operator->output, operator->rank, NETWORK_ELEMENTS_MAX))
+        if (operation->rank == 0 || operation->rank > NETWORK_RANK_MAX ||
+            !product_below(operation->output, operation->rank, NETWORK_ELEMENTS_MAX))
                 return err_set(
                         err, -EINVAL,
                         "operators[%zu].output: must be 1 to %d sizes of 1 or more, below 2^48 together",
                         index, NETWORK_RANK_MAX);
-        if (needs_inner && operator->inner == 0)
+        if (operation->weights > NETWORK_ELEMENTS_MAX)
+                return err_set(err, -EINVAL, "operators[%zu].weights: more than 2^48", index);
+        if (needs_inner && operation->inner == 0)
                 return err_set(err, -EINVAL, "operators[%zu]: a %s needs what it sums over", index,
-                               operator_type_name(operator->type));
+                               operator_type_name(operation->type));
         if (!product_below(work, ARRAY_SIZE(work), (uint64_t) 1 << 60) ||
-            !product_below((uint64_t[]){ work[0] * work[1] * work[2], operator_elements(operator) }, 2,
+            !product_below((uint64_t[]){ work[0] * work[1] * work[2], operator_elements(operation) }, 2,
                            (uint64_t) 1 << 60))
                 return err_set(err, -EINVAL, "operators[%zu]: has more than 2^60 multiply-adds", index);
-        if (operator->type ==
-            OPERATOR_CONV &&(operator->groups == 0 || operator->inner % operator->groups != 0 ||
-                             operator->kernel[0] == 0 ||
-                             operator->kernel[1] == 0))
+        if (operation->type == OPERATOR_CONV &&
+            (operation->groups == 0 || operation->inner % operation->groups != 0 ||
+             operation->kernel[0] == 0 || operation->kernel[1] == 0))
                 return err_set(
                         err, -EINVAL,
                         "operators[%zu]: groups must divide the input channels, the kernel be 1 or more",
                         index);
-        for (size_t i = 0; i < operator->link_count; i++) {
-                uint32_t link = network->links[operator->first_link + i];
+        for (size_t i = 0; i < operation->link_count; i++) {
+                uint32_t link = network->links[operation->first_link + i];
 
                 if (link != NETWORK_INPUT && link >= index)
                         return err_set(err, -EINVAL,
-                                       "operators[%zu]: reads an operator that does not stand before it",
+                                       "operators[%zu]: reads an operation that does not stand before it",
                                        index);
         }
         return 0;
@@ -195,13 +200,13 @@ static int check_operator(const struct network *network, size_t index, struct er
 
 static int by_name(const void *a, const void *b)
 {
-        return strcmp((*(const struct operator* const *) a)->name,
-                      (*(const struct operator* const *) b)->name);
+        return strcmp((*(const struct operation *const *) a)->name,
+                      (*(const struct operation *const *) b)->name);
 }
 
 int network_check(const struct network *network, struct err *err)
 {
-        CLEANUP(free_p) const struct operator** sorted = calloc(network->count + 1, sizeof(*sorted));
+        CLEANUP(free_p) const struct operation **sorted = calloc(network->count + 1, sizeof(*sorted));
         uint64_t total = 0;
 
         if (network->failed || sorted == NULL)
@@ -236,11 +241,11 @@ int network_crossing(const struct network *network, uint64_t *ret, struct err *e
         if (last_reader == NULL || ends == NULL)
                 return err_set(err, -ENOMEM, "no memory for %zu operators", network->count);
         for (size_t i = 0; i < network->count; i++) {
-                const struct operator* operator= & network->operators[i];
+                const struct operation *operation = &network->operators[i];
 
-                for (size_t j = 0; j < operator->link_count; j++)
-                        if (network->links[operator->first_link + j] != NETWORK_INPUT)
-                                last_reader[network->links[operator->first_link + j]] = i;
+                for (size_t j = 0; j < operation->link_count; j++)
+                        if (network->links[operation->first_link + j] != NETWORK_INPUT)
+                                last_reader[network->links[operation->first_link + j]] = i;
         }
         for (size_t i = 0; i < network->count; i++) {
                 uint64_t own = operator_elements(&network->operators[i]);

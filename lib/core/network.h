@@ -33,8 +33,7 @@ enum operator_type {
         OPERATOR_TYPE_COUNT
 };
 
-struct operator
-{
+struct operation {
         char name[NETWORK_NAME_BYTES];   /* unique */
         char block[NETWORK_BLOCK_BYTES]; /* operators that a person would name together; "" = its own name */
         enum operator_type type;
@@ -44,7 +43,8 @@ struct operator
         uint64_t kernel[2];                /* conv; 1 = along a dimension that is not there */
         uint64_t groups;                   /* conv; >= 1 */
         bool bias;                         /* conv, linear */
-        bool tied;                         /* its weights are counted with another operator */
+        bool tied;                         /* its weights are counted with another operation */
+        uint64_t weights;                  /* parameters that it holds beside those of its type */
         size_t first_link, link_count;     /* network->links: whose outputs it reads */
 };
 
@@ -52,7 +52,7 @@ struct network {
         char name[NETWORK_NAME_BYTES];
         uint64_t input[NETWORK_RANK_MAX];
         size_t input_rank;
-        struct operator* operators;
+        struct operation *operators;
         size_t count, room;
         uint32_t *links;
         size_t link_count, link_room;
@@ -65,23 +65,23 @@ struct network_totals {
         uint64_t activations;   /* elements of all outputs */
 };
 
-/* network_add() - append an operator that reads `links` (indices of earlier ones, or NETWORK_INPUT).
- * @operator: copied; its first_link and link_count are set by the call
+/* network_add() - append an operation that reads `links` (indices of earlier ones, or NETWORK_INPUT).
+ * @operation: copied; its first_link and link_count are set by the call
  * Return: its index; 0 once the network has failed. */
-uint32_t network_add(struct network *network, const struct operator* operator, const uint32_t * links,
+uint32_t network_add(struct network *network, const struct operation *operation, const uint32_t *links,
                      size_t link_count);
 void network_free(struct network *network);
 
 /* network_check() - are names unique, shapes and links in range, products below 2^63? 0, -EINVAL, -ENOMEM. */
 int network_check(const struct network *network, struct err *err);
 
-uint64_t operator_elements(const struct operator* operator); /* of its output */
-uint64_t operator_parameters(const struct operator* operator);
-uint64_t operator_multiply_adds(const struct operator* operator);
+uint64_t operator_elements(const struct operation *operation); /* of its output */
+uint64_t operator_parameters(const struct operation *operation);
+uint64_t operator_multiply_adds(const struct operation *operation);
 struct network_totals network_totals(const struct network *network);
 
-/* network_crossing() - elements that are computed at or before each operator and read after it; the last
- * operator's own output for the last one. @ret: [count] */
+/* network_crossing() - elements that are computed at or before each operation and read after it; the last
+ * operation's own output for the last one. @ret: [count] */
 int network_crossing(const struct network *network, uint64_t *ret, struct err *err);
 
 const char *operator_type_name(enum operator_type type); /* "conv", "linear" ... */

@@ -5,7 +5,7 @@
 
 /* network_build_add() - name it "BLOCK.NAME" and append. */
 uint32_t network_build_add(struct network *network, const char *block, const char *name,
-                           const struct operator* operator, const uint32_t * links, size_t link_count);
+                           const struct operation *operation, const uint32_t *links, size_t link_count);
 
 void network_build_resnet(struct network *network, const unsigned units[4], bool bottleneck);
 void network_build_vgg16(struct network *network);

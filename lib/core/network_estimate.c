@@ -31,9 +31,9 @@ uint64_t network_memory_bytes(const struct network_block *block,
                (assumptions->training ? assumptions->bytes_per_parameter : assumptions->bytes_per_element);
 }
 
-static const char *block_name(const struct operator* operator)
+static const char *block_name(const struct operation *operation)
 {
-        return operator->block[0] != '\0' ? operator->block : operator->name;
+        return operation->block[0] != '\0' ? operation->block : operation->name;
 }
 
 int network_blocks(const struct network *network, struct network_block **ret, size_t *ret_count,
@@ -48,18 +48,18 @@ int network_blocks(const struct network *network, struct network_block **ret, si
                 return err_set(err, -ENOMEM, "no memory for %zu operators", network->count);
         }
         for (size_t i = 0; i < network->count; i++) {
-                const struct operator* operator= & network->operators[i];
+                const struct operation *operation = &network->operators[i];
                 struct network_block *block = &blocks[count > 0 ? count - 1 : 0];
 
-                if (count == 0 || strcmp(block->name, block_name(operator)) != 0) {
+                if (count == 0 || strcmp(block->name, block_name(operation)) != 0) {
                         block = &blocks[count++];
-                        block->name = block_name(operator);
+                        block->name = block_name(operation);
                         block->first = i;
                 }
                 block->last = i;
-                block->parameters += operator_parameters(operator);
-                block->multiply_adds += operator_multiply_adds(operator);
-                block->activations += operator_elements(operator);
+                block->parameters += operator_parameters(operation);
+                block->multiply_adds += operator_multiply_adds(operation);
+                block->activations += operator_elements(operation);
                 block->crossing = crossing[i];
         }
         *ret = blocks;

@@ -12,10 +12,10 @@ struct flow {
         uint32_t at;
 };
 
-static uint32_t add(struct flow *flow, const char *name, const struct operator* operator,
-                    const uint32_t * links, size_t link_count)
+static uint32_t add(struct flow *flow, const char *name, const struct operation *operation,
+                    const uint32_t *links, size_t link_count)
 {
-        flow->at = network_build_add(flow->network, flow->block, name, operator, links, link_count);
+        flow->at = network_build_add(flow->network, flow->block, name, operation, links, link_count);
         return flow->at;
 }
 
@@ -23,20 +23,20 @@ static uint32_t add(struct flow *flow, const char *name, const struct operator* 
 static uint32_t rows(struct flow *flow, const char *name, enum operator_type type, uint64_t inner,
                      uint64_t features, bool bias, uint32_t from)
 {
-        struct operator operator= {
+        struct operation operation = {
                 .type = type, .inner = inner, .output = { flow->tokens, features }, .rank = 2, .bias = bias
         };
 
-        return add(flow, name, &operator, & from, 1);
+        return add(flow, name, &operation, &from, 1);
 }
 
 static uint32_t sum(struct flow *flow, const char *name, uint32_t a, uint32_t b)
 {
-        struct operator operator= { .type = OPERATOR_ELEMENTWISE,
-                                    .output = { flow->tokens, flow->sizes->width },
-                                    .rank = 2 };
+        struct operation operation = { .type = OPERATOR_ELEMENTWISE,
+                                       .output = { flow->tokens, flow->sizes->width },
+                                       .rank = 2 };
 
-        return add(flow, name, &operator,(uint32_t[]){ a, b }, 2);
+        return add(flow, name, &operation, (uint32_t[]){ a, b }, 2);
 }
 
 static uint32_t norm(struct flow *flow, const char *name, uint32_t from)
@@ -53,17 +53,17 @@ static uint32_t attention(struct flow *flow, uint32_t from)
         uint32_t query = rows(flow, "query", OPERATOR_LINEAR, sizes->width, sizes->width, bias, from);
         uint32_t key = rows(flow, "key", OPERATOR_LINEAR, sizes->width, keys, bias, from);
         uint32_t value = rows(flow, "value", OPERATOR_LINEAR, sizes->width, keys, bias, from);
-        struct operator scores = { .type = OPERATOR_MATMUL,
-                                   .inner = head,
-                                   .output = { sizes->heads, flow->tokens, flow->tokens },
-                                   .rank = 3 };
-        struct operator softmax = { .type = OPERATOR_ELEMENTWISE,
+        struct operation scores = { .type = OPERATOR_MATMUL,
+                                    .inner = head,
                                     .output = { sizes->heads, flow->tokens, flow->tokens },
                                     .rank = 3 };
-        struct operator mix = { .type = OPERATOR_MATMUL,
-                                .inner = flow->tokens,
-                                .output = { flow->tokens, sizes->width },
-                                .rank = 2 };
+        struct operation softmax = { .type = OPERATOR_ELEMENTWISE,
+                                     .output = { sizes->heads, flow->tokens, flow->tokens },
+                                     .rank = 3 };
+        struct operation mix = { .type = OPERATOR_MATMUL,
+                                 .inner = flow->tokens,
+                                 .output = { flow->tokens, sizes->width },
+                                 .rank = 2 };
 
         (void) add(flow, "scores", &scores, (uint32_t[]){ query, key }, 2);
         (void) add(flow, "softmax", &softmax, &flow->at, 1);
@@ -78,9 +78,9 @@ static uint32_t feed_forward(struct flow *flow, uint32_t from)
         uint32_t up, gate;
 
         if (sizes->rms) {
-                struct operator product = { .type = OPERATOR_ELEMENTWISE,
-                                            .output = { flow->tokens, sizes->feed_forward },
-                                            .rank = 2 };
+                struct operation product = { .type = OPERATOR_ELEMENTWISE,
+                                             .output = { flow->tokens, sizes->feed_forward },
+                                             .rank = 2 };
 
                 gate = rows(flow, "gate", OPERATOR_LINEAR, sizes->width, sizes->feed_forward, false, from);
                 gate = rows(flow, "silu", OPERATOR_ELEMENTWISE, 0, sizes->feed_forward, false, gate);
@@ -140,16 +140,16 @@ static void embed(struct flow *flow)
 static void head(struct flow *flow)
 {
         const struct transformer *sizes = flow->sizes;
-        struct operator pooler = { .type = OPERATOR_LINEAR,
+        struct operation pooler = { .type = OPERATOR_LINEAR,
+                                    .inner = sizes->width,
+                                    .output = { sizes->width },
+                                    .rank = 1,
+                                    .bias = true };
+        struct operation words = { .type = OPERATOR_LINEAR,
                                    .inner = sizes->width,
-                                   .output = { sizes->width },
-                                   .rank = 1,
-                                   .bias = true };
-        struct operator words = { .type = OPERATOR_LINEAR,
-                                  .inner = sizes->width,
-                                  .output = { flow->tokens, sizes->vocabulary },
-                                  .rank = 2,
-                                  .tied = sizes->tied_head };
+                                   .output = { flow->tokens, sizes->vocabulary },
+                                   .rank = 2,
+                                   .tied = sizes->tied_head };
 
         if (sizes->pooler) {
                 (void) add(flow, "pooler", &pooler, &flow->at, 1);

@@ -94,9 +94,9 @@ const struct network_model *network_model_find(const char *name)
 }
 
 uint32_t network_build_add(struct network *network, const char *block, const char *name,
-                           const struct operator* operator, const uint32_t * links, size_t link_count)
+                           const struct operation *operation, const uint32_t *links, size_t link_count)
 {
-        struct operator own = * operator;
+        struct operation own = *operation;
 
         (void) text_copy(own.block, sizeof(own.block), block);
         (void) text_format(own.name, sizeof(own.name), "%s.%s", block, name);

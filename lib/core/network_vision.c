@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Where the next operator goes: the last output, its channels and its edge. */
+/* Where the next operation goes: the last output, its channels and its edge. */
 struct flow {
         struct network *network;
         char block[NETWORK_BLOCK_BYTES];
@@ -12,12 +12,12 @@ struct flow {
         uint64_t channels, edge;
 };
 
-static uint32_t add(struct flow *flow, const char *name, struct operator operator)
+static uint32_t add(struct flow *flow, const char *name, struct operation operation)
 {
-        operator.output[0] = flow->channels;
-        operator.output[1] = operator.output[2] = flow->edge;
-        operator.rank = 3;
-        flow->at = network_build_add(flow->network, flow->block, name, &operator, & flow->at, 1);
+        operation.output[0] = flow->channels;
+        operation.output[1] = operation.output[2] = flow->edge;
+        operation.rank = 3;
+        flow->at = network_build_add(flow->network, flow->block, name, &operation, &flow->at, 1);
         return flow->at;
 }
 
@@ -29,47 +29,49 @@ static void conv(struct flow *flow, const char *name, uint64_t channels, uint64_
         flow->channels = channels;
         flow->edge = (flow->edge + 2 * padding - kernel) / stride + 1;
         add(flow, name,
-            (struct operator){ .type = OPERATOR_CONV,
-                               .inner = inner,
-                               .kernel = { kernel, kernel },
-                               .groups = 1,
-                               .bias = bias });
+            (struct operation){ .type = OPERATOR_CONV,
+                                .inner = inner,
+                                .kernel = { kernel, kernel },
+                                .groups = 1,
+                                .bias = bias });
 }
 
 static void norm(struct flow *flow, const char *name)
 {
-        add(flow, name, (struct operator){ .type = OPERATOR_BATCH_NORM });
+        add(flow, name, (struct operation){ .type = OPERATOR_BATCH_NORM });
 }
 
 static void relu(struct flow *flow, const char *name)
 {
-        add(flow, name, (struct operator){ .type = OPERATOR_ELEMENTWISE });
+        add(flow, name, (struct operation){ .type = OPERATOR_ELEMENTWISE });
 }
 
 static void pool(struct flow *flow, const char *name, uint64_t edge)
 {
         flow->edge = edge;
-        add(flow, name, (struct operator){ .type = OPERATOR_POOL });
+        add(flow, name, (struct operation){ .type = OPERATOR_POOL });
 }
 
 static void linear(struct flow *flow, const char *name, uint64_t features)
 {
-        struct operator operator= { .type = OPERATOR_LINEAR,
-                                    .inner = flow->channels * flow->edge * flow->edge,
-                                    .output = { features },
-                                    .rank = 1,
-                                    .bias = true };
+        struct operation operation = { .type = OPERATOR_LINEAR,
+                                       .inner = flow->channels * flow->edge * flow->edge,
+                                       .output = { features },
+                                       .rank = 1,
+                                       .bias = true };
 
-        flow->at = network_build_add(flow->network, flow->block, name, &operator, & flow->at, 1);
+        flow->at = network_build_add(flow->network, flow->block, name, &operation, &flow->at, 1);
         flow->channels = features;
         flow->edge = 1;
 }
 
 static void relu_features(struct flow *flow, const char *name)
 {
-        struct operator operator= { .type = OPERATOR_ELEMENTWISE, .output = { flow->channels }, .rank = 1 };
+        struct operation operation = { .type = OPERATOR_ELEMENTWISE,
+                                       .output = { flow->channels },
+                                       .rank = 1 };
 
-        flow->at = network_build_add(flow->network, flow->block, name, &operator, & flow->at, 1);
+        flow->at = network_build_add(flow->network, flow->block, name, &operation, &flow->at, 1);
 }
 
 static void begin_image(struct flow *flow, struct network *network)
@@ -108,11 +110,12 @@ static void residual(struct flow *flow, uint64_t width, uint64_t stride, bool bo
         }
         ends[0] = flow->at;
         ends[1] = skip.at;
-        flow->at = network_build_add(flow->network, flow->block, "add",
-                                     &(struct operator){ .type = OPERATOR_ELEMENTWISE,
-                                                         .output = { flow->channels, flow->edge, flow->edge },
-                                                         .rank = 3 },
-                                     ends, 2);
+        flow->at =
+                network_build_add(flow->network, flow->block, "add",
+                                  &(struct operation){ .type = OPERATOR_ELEMENTWISE,
+                                                       .output = { flow->channels, flow->edge, flow->edge },
+                                                       .rank = 3 },
+                                  ends, 2);
         relu(flow, "relu");
 }
 
@@ -178,11 +181,12 @@ static void dense(struct flow *flow)
         parts[0] = before.at;
         parts[1] = flow->at;
         flow->channels += before.channels;
-        flow->at = network_build_add(flow->network, flow->block, "concat",
-                                     &(struct operator){ .type = OPERATOR_JOIN,
-                                                         .output = { flow->channels, flow->edge, flow->edge },
-                                                         .rank = 3 },
-                                     parts, 2);
+        flow->at =
+                network_build_add(flow->network, flow->block, "concat",
+                                  &(struct operation){ .type = OPERATOR_JOIN,
+                                                       .output = { flow->channels, flow->edge, flow->edge },
+                                                       .rank = 3 },
+                                  parts, 2);
 }
 
 void network_build_densenet121(struct network *network)

@@ -285,7 +285,7 @@ static void shipped_models_have_their_published_totals(void **state)
 static void a_cut_counts_what_is_read_behind_it(void **state)
 {
         /* a -> b -> c, and a -> c: behind a and behind b the output of a is still needed */
-        const struct operator sizes[] = {
+        const struct operation sizes[] = {
                 { .name = "a", .type = OPERATOR_ELEMENTWISE, .output = { 10 }, .rank = 1 },
                 { .name = "b", .type = OPERATOR_ELEMENTWISE, .output = { 3 }, .rank = 1 },
                 { .name = "c", .type = OPERATOR_ELEMENTWISE, .output = { 1 }, .rank = 1 },

@@ -1,0 +1,27 @@
+/* Any bytes as an ONNX file: never a crash, and a network that comes out keeps the rules of one. */
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "codec/network_onnx.h"
+#include "core/network_estimate.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+        struct network_block *blocks = NULL;
+        struct network network;
+        struct err err = { 0 };
+        size_t count = 0;
+
+        if (network_onnx_decode((const char *) data, size, 128, &network, &err) < 0) {
+                if (err.msg[0] == '\0')
+                        __builtin_trap();
+                return 0;
+        }
+        if (network_check(&network, &err) < 0 || network_blocks(&network, &blocks, &count, &err) < 0)
+                __builtin_trap();
+        free(blocks);
+        network_free(&network);
+        return 0;
+}
