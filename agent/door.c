@@ -714,6 +714,7 @@ static int listen_at(struct door *d, const char *path, struct err *err)
         if (!text_format(address, sizeof(address), "unix:%s", path))
                 return err_set(err, -ENAMETOOLONG, "'%.60s...' is longer than a socket's path may be", path);
         options.address = address;
+        options.unix_take_over = true; /* an upgraded agent comes while the old one still serves */
         return http_server_new(d->agent->loop, &options, &d->server, err);
 }
 

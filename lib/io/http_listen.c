@@ -119,7 +119,26 @@ static int bind_unix(int fd, const struct sockaddr_un *sa, mode_t mode)
         return r;
 }
 
-static int listen_unix(const char *path, mode_t mode, struct http_listen *l, struct err *err)
+/* Beside, and renamed: there is a server at the path at every moment. */
+static int replace_unix(int fd, const struct sockaddr_un *sa, mode_t mode)
+{
+        struct sockaddr_un beside = { .sun_family = AF_UNIX };
+        int r;
+
+        if (!text_format(beside.sun_path, sizeof(beside.sun_path), "%s.%d", sa->sun_path, (int) getpid()))
+                return -ENAMETOOLONG;
+        (void) unlink(beside.sun_path);
+        r = bind_unix(fd, &beside, mode);
+        if (r == 0 && listen(fd, BACKLOG) < 0)
+                r = -errno;
+        if (r == 0 && rename(beside.sun_path, sa->sun_path) < 0)
+                r = -errno;
+        if (r < 0)
+                (void) unlink(beside.sun_path);
+        return r;
+}
+
+static int listen_unix(const char *path, mode_t mode, bool take_over, struct http_listen *l, struct err *err)
 {
         struct sockaddr_un sa = { .sun_family = AF_UNIX };
         struct stat st;
@@ -136,25 +155,40 @@ static int listen_unix(const char *path, mode_t mode, struct http_listen *l, str
         if (r == -EADDRINUSE && lstat(path, &st) == 0 && S_ISSOCK(st.st_mode) && is_abandoned(&sa)) {
                 (void) unlink(path);
                 r = bind_unix(l->fd, &sa, mode);
+        } else if (r == -EADDRINUSE && take_over && lstat(path, &st) == 0 && S_ISSOCK(st.st_mode)) {
+                r = replace_unix(l->fd, &sa, mode);
         }
         if (r == 0 && listen(l->fd, BACKLOG) < 0)
                 r = -errno;
         if (r < 0)
                 return err_set(err, r, "listen on 'unix:%s': %s", path, strerror(-r));
+        if (lstat(path, &st) == 0) {
+                l->unix_device = st.st_dev;
+                l->unix_inode = st.st_ino;
+        }
         (void) text_copy(l->unix_path, sizeof(l->unix_path), path);
         (void) text_format(l->address, sizeof(l->address), "unix:%s", path);
         return 0;
 }
 
-int http_listen_open(const char *address, mode_t unix_mode, bool loopback_only, struct http_listen *ret,
-                     struct err *err)
+void http_listen_remove(const struct http_listen *l)
+{
+        struct stat st;
+
+        if (l->unix_path[0] != '\0' && lstat(l->unix_path, &st) == 0 && st.st_dev == l->unix_device &&
+            st.st_ino == l->unix_inode)
+                (void) unlink(l->unix_path);
+}
+
+int http_listen_open(const char *address, mode_t unix_mode, bool loopback_only, bool take_over,
+                     struct http_listen *ret, struct err *err)
 {
         struct http_listen l = { .fd = -1 };
         int r;
 
         if (text_starts_with(address, UNIX_ADDRESS))
                 r = listen_unix(address + strlen(UNIX_ADDRESS),
-                                unix_mode != 0 ? unix_mode : UNIX_DEFAULT_MODE, &l, err);
+                                unix_mode != 0 ? unix_mode : UNIX_DEFAULT_MODE, take_over, &l, err);
         else
                 r = listen_tcp(address, loopback_only, &l, err);
         if (r < 0) {

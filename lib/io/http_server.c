@@ -521,8 +521,8 @@ int http_server_new(sd_event *loop, const struct http_server_options *options, s
         r = http_server_read_tls(s, options, err);
         if (r == 0)
                 r = http_listen_open(options->address, options->unix_mode,
-                                     options->loopback_only && options->client_ca_file == NULL, &s->listen,
-                                     err);
+                                     options->loopback_only && options->client_ca_file == NULL,
+                                     options->unix_take_over, &s->listen, err);
         if (r == 0)
                 r = start(s, err);
         if (r == 0)
@@ -553,8 +553,7 @@ void http_server_free(struct http_server *s)
                 MHD_stop_daemon(s->daemon); /* closes the listening socket too */
         else if (s->listen.fd >= 0)
                 (void) close(s->listen.fd);
-        if (s->listen.unix_path[0] != '\0')
-                (void) unlink(s->listen.unix_path);
+        http_listen_remove(&s->listen);
         free(s->spare);
         free(s->tls_key);
         free(s->tls_certificate);

@@ -45,6 +45,7 @@ struct http_route {
 struct http_server_options {
         const char *address; /* "127.0.0.1:8080", "[::1]:0", or "unix:/run/remuda/agent.sock" */
         mode_t unix_mode;    /* of a UNIX socket; 0 = 0660 */
+        bool unix_take_over; /* a living server's UNIX socket is replaced; it keeps whom it has */
         bool loopback_only;  /* refuse other addresses unless client_ca_file is set */
         const char *tls_certificate_file, *tls_key_file, *client_ca_file; /* NULL = plain */
         size_t body_max_bytes;                                            /* 0 = 64 MiB */
