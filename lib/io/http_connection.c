@@ -145,6 +145,7 @@ static void closed(struct http_server *s, void **context)
 void http_connection_notify(void *server, struct MHD_Connection *mhd, void **context,
                             enum MHD_ConnectionNotificationCode code)
 {
+        ((struct http_server *) server)->progress++;
         if (code == MHD_CONNECTION_NOTIFY_STARTED)
                 opened(server, mhd, context);
         else

@@ -26,6 +26,8 @@
 #define CONNECTIONS_DEFAULT  4096
 #define IDLE_TIMEOUT_DEFAULT 60
 #define RUNS_MAX             64
+#define IDLE_RUNS_MAX        4u /* in a row, before the next one is put off */
+#define IDLE_WAIT_MAX_USEC   UINT64_C(100000)
 #define SPARE_BODY_MAX                                                                                       \
         ((size_t) 1 << 20) /* a used body buffer up to this size is kept for the next request */
 #define CONNECTION_POOL_BYTES ((size_t) 64 << 10) /* half is read buffer: 130 KB come in five reads */
@@ -303,6 +305,7 @@ static enum MHD_Result on_request(void *userdata, struct MHD_Connection *mhd, co
         enum MHD_Result r;
 
         (void) version;
+        ((struct http_server *) userdata)->progress++;
         if (x == NULL)
                 return begin(userdata, mhd, path, method, request_context);
         if (*size_bytes > 0) {
@@ -325,6 +328,7 @@ static void on_completed(void *userdata, struct MHD_Connection *mhd, void **requ
         struct exchange *x = *request_context;
 
         (void) mhd;
+        ((struct http_server *) userdata)->progress++;
         if (x == NULL)
                 return;
         if (why == MHD_REQUEST_TERMINATED_COMPLETED_OK && x->refusal.status == 0)
@@ -372,24 +376,39 @@ void http_resume(struct http_pending *pending, struct http_reply *reply)
  * ----------------------------------------------------------------------------------------------------- */
 
 /* One run of the library reads and answers a piece of what is there; as long as it says that it has more to
- * do it is run again, but others on the loop get their turn. */
+ * do it is run again, but others on the loop get their turn. While a TLS handshake waits for its client the
+ * library says so without end (0.9.75): runs that change nothing are put off, longer each time. News still
+ * come at once, by epoll. */
 static void run(struct http_server *s)
 {
         MHD_UNSIGNED_LONG_LONG wait_msec = 0;
 
-        for (int i = 0; i < RUNS_MAX; i++) {
+        for (int i = 0; i < RUNS_MAX && s->idle_runs < IDLE_RUNS_MAX; i++) {
+                uint64_t before = s->progress;
+
                 (void) MHD_run(s->daemon);
+                s->idle_runs = s->progress != before ? 0 : s->idle_runs + 1;
                 if (MHD_get_timeout(s->daemon, &wait_msec) != MHD_YES || wait_msec > 0)
                         return;
         }
 }
 
+static uint64_t put_off_usec(const struct http_server *s)
+{
+        unsigned excess = s->idle_runs - IDLE_RUNS_MAX;
+
+        return excess > 6 ? IDLE_WAIT_MAX_USEC : UINT64_C(1000) << excess;
+}
+
 static int on_ready(sd_event_source *source, int fd, uint32_t events, void *userdata)
 {
+        struct http_server *s = userdata;
+
         (void) source;
         (void) fd;
         (void) events;
-        run(userdata);
+        s->idle_runs = 0;
+        run(s);
         return 0;
 }
 
@@ -407,7 +426,11 @@ static int on_timeout(sd_event_source *source, uint64_t due_usec, void *userdata
         (void) source;
         (void) due_usec;
         s->timer_due_usec = UINT64_MAX;
-        run(s);
+        if (s->idle_runs >= IDLE_RUNS_MAX) {
+                s->idle_runs++;
+                (void) MHD_run(s->daemon);
+        } else
+                run(s);
         http_connections_sweep(s, loop_now_usec(s->loop));
         return 0;
 }
@@ -423,8 +446,10 @@ static int on_prepare(sd_event_source *source, void *userdata)
         (void) source;
         if (MHD_get_timeout(s->daemon, &wait_msec) == MHD_YES)
                 due = now + (uint64_t) wait_msec * 1000;
-        if (due == now)
+        if (due == now && s->idle_runs < IDLE_RUNS_MAX)
                 return sd_event_source_set_enabled(s->more, SD_EVENT_ONESHOT);
+        if (due == now)
+                due = now + put_off_usec(s);
         if (s->connection_count > 0 && due > now + s->sweep_usec)
                 due = now + s->sweep_usec;
         if (due >= s->timer_due_usec || due == UINT64_MAX)
@@ -452,6 +477,8 @@ static int attach(struct http_server *s, struct err *err)
                 r = sd_event_add_defer(s->loop, &s->more, on_more, s);
         if (r >= 0)
                 r = sd_event_source_set_enabled(s->more, SD_EVENT_OFF);
+        if (r >= 0) /* re-armed in every round: at equal priority it would win over all that wait */
+                r = sd_event_source_set_priority(s->more, SD_EVENT_PRIORITY_NORMAL + 1);
         s->timer_due_usec = UINT64_MAX;
         return r < 0 ? err_set(err, r, "attach the HTTP server to the loop: %s", strerror(-r)) : 0;
 }

@@ -45,6 +45,9 @@ struct http_server {
         struct MHD_Daemon *daemon;
         sd_event_source *io, *timer, *more;
         uint64_t timer_due_usec, sweep_usec;
+        uint64_t progress;  /* requests begun, pieces of bodies, requests ended, connections: what a run has
+                               done */
+        unsigned idle_runs; /* in a row that did nothing of that */
         struct http_listen listen;
         char *tls_key, *tls_certificate, *client_ca;
         const struct http_route *routes;

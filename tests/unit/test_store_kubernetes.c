@@ -382,7 +382,7 @@ static void bookmarks_keep_the_place(void **state)
         open_pods(f);
         admin(f, "{\"op\":\"compact\"}");  /* history up to here is gone */
         admin(f, "{\"op\":\"bookmark\"}"); /* but the watch was told a newer place */
-        run_for(f, 100000);
+        run_for(f, 600000);
         admin(f, "{\"op\":\"drop\"}");
         put_pod(f, "b", "u-b", NULL);
         WAIT_UNTIL(f, has(f, "Pod default/b"));
