@@ -176,8 +176,9 @@ static int print_groups(const struct inventory *inventory, bool wide, bool colou
                         table_add(&table, TABLE_FAINT, "%s", group->fabric_source);
                         format_rate(group->tflops_bf16, text, sizeof(text));
                         table_add(&table, TABLE_PLAIN, "%s", text);
-                        (void) text_format(text, sizeof(text), group->measured_gflops > 0 ? "%.1f" : "",
-                                           group->measured_gflops);
+                        text[0] = '\0';
+                        if (group->measured_gflops > 0)
+                                (void) text_format(text, sizeof(text), "%.1f", group->measured_gflops);
                         table_add(&table, TABLE_PLAIN, "%s", text);
                 }
                 table_add(&table, TABLE_PLAIN, "%s", group->resource);
