@@ -25,6 +25,14 @@ void probe_pci_parse(const char *bus_id, char ret[20])
                 probe_pci_format(domain, bus, device, function, ret);
 }
 
+bool probe_symbol(void *library, const char *name, void *into)
+{
+        void *function = dlsym(library, name);
+
+        memcpy(into, &function, sizeof(function));
+        return function != NULL;
+}
+
 static void *open_library(const struct probe_driver *driver, const char *path)
 {
         void *library = NULL;

@@ -26,9 +26,28 @@ extern const struct probe_driver probe_drivers[]; /* ends with vendor == NULL */
 /* probe_driver_find() - NULL for a vendor whose library is not asked. */
 const struct probe_driver *probe_driver_find(const char *vendor);
 
+typedef void (*probe_take)(void *userdata, const struct probe_sample *sample);
+
+/* One file a family of libraries. Those marked in driver_table.c were written from the vendors' headers and
+ * not tried on their hardware: a figure outside its bounds is refused by the agent. */
+int cndev_open(const struct probe_driver *driver, void *library, void **ret_state, struct err *err);
+int cndev_sample(void *state, probe_take take, void *userdata, struct err *err);
+int dcmi_open(const struct probe_driver *driver, void *library, void **ret_state, struct err *err);
+int dcmi_sample(void *state, probe_take take, void *userdata, struct err *err);
+int hlml_open(const struct probe_driver *driver, void *library, void **ret_state, struct err *err);
+int hlml_sample(void *state, probe_take take, void *userdata, struct err *err);
+int mtml_open(const struct probe_driver *driver, void *library, void **ret_state, struct err *err);
+int mtml_sample(void *state, probe_take take, void *userdata, struct err *err);
+int mxsml_open(const struct probe_driver *driver, void *library, void **ret_state, struct err *err);
+int mxsml_sample(void *state, probe_take take, void *userdata, struct err *err);
+int rocm_smi_open(const struct probe_driver *driver, void *library, void **ret_state, struct err *err);
+int rocm_smi_sample(void *state, probe_take take, void *userdata, struct err *err);
 int nvml_open(const struct probe_driver *driver, void *library, void **ret_state, struct err *err);
-int nvml_sample(void *state, void (*take)(void *userdata, const struct probe_sample *sample), void *userdata,
-                struct err *err);
+int nvml_sample(void *state, probe_take take, void *userdata, struct err *err);
+
+/* probe_symbol() - a function of the library into a function pointer: `into` is its address. ISO C has no
+ * conversion from void * to a function; POSIX promises that the bytes are the same. Return: is it there? */
+bool probe_symbol(void *library, const char *name, void *into);
 
 /* probe_child() - the child's whole life: argv[2] is the vendor, argv[3] a library's path or "". Reads a line
  * from descriptor 0 for each sample, answers on descriptor 1. Return: exit code. */

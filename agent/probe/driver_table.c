@@ -12,6 +12,20 @@ const struct probe_driver probe_drivers[] = {
           .sonames = { "libhgml.so" } },
         { .vendor = "kunlunxin", .prefix = "xpuml", .open = nvml_open, .sample = nvml_sample,
           .sonames = { "libxpuml.so.1", "libxpuml.so" } },
+        /* from here on: written from the vendors' headers, tried with fakes alone */
+        { .vendor = "amd",       .open = rocm_smi_open, .sample = rocm_smi_sample,
+          .sonames = { "librocm_smi64.so.7", "librocm_smi64.so", "/opt/rocm/lib/librocm_smi64.so" } },
+        { .vendor = "hygon",     .open = rocm_smi_open, .sample = rocm_smi_sample,
+          .sonames = { "/opt/hyhal/lib/librocm_smi64.so", "/opt/dtk/.hyhal/rocm_smi/lib/librocm_smi64.so" } },
+        { .vendor = "huawei",    .open = dcmi_open, .sample = dcmi_sample,
+          .sonames = { "libdcmi.so", "/usr/local/dcmi/libdcmi.so", "/usr/local/Ascend/driver/lib64/driver/libdcmi.so" } },
+        { .vendor = "cambricon", .open = cndev_open, .sample = cndev_sample,
+          .sonames = { "libcndev.so", "/usr/local/neuware/lib64/libcndev.so" } },
+        { .vendor = "habana",    .open = hlml_open, .sample = hlml_sample,
+          .sonames = { "libhlml.so", "/usr/lib/habanalabs/libhlml.so" } },
+        { .vendor = "mthreads",  .open = mtml_open, .sample = mtml_sample, .sonames = { "libmtml.so", "libmtml.so.1" } },
+        { .vendor = "metax",     .open = mxsml_open, .sample = mxsml_sample,
+          .sonames = { "/opt/mxdriver/lib/libmxsml.so", "/opt/maca/lib/libmxsml.so", "/opt/mxn100/lib/libmxsml.so" } },
         { .vendor = NULL },
 };
 /* clang-format on */

@@ -234,8 +234,7 @@ static bool ask_address(const struct nvml *n, nvml_device d, char ret[20])
         return ret[0] != '\0';
 }
 
-int nvml_sample(void *state, void (*take)(void *userdata, const struct probe_sample *sample), void *userdata,
-                struct err *err)
+int nvml_sample(void *state, probe_take take, void *userdata, struct err *err)
 {
         const struct nvml *n = state;
         unsigned count = 0;
