@@ -1,6 +1,6 @@
-/* Fake management libraries of other vendors for tests, all in one: one device at 0000:18:00.0 each, drawing 100 W at
- * 40 degrees, half busy, 2 of 8 GiB used. With FAKE_SICK set the device is sick as each library says it. Simulated: the
- * layouts are those of the vendors' headers as our facts have them. */
+/* Fake management libraries of other vendors for tests, all in one: one device at 0000:18:00.0 each, drawing
+ * 100 W at 40 degrees, half busy, 2 of 8 GiB used. With FAKE_SICK set the device is sick as each library says
+ * it. Simulated: the layouts are those of the vendors' headers as our facts have them. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
