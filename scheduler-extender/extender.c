@@ -200,7 +200,6 @@ void extender_free(struct extender *x)
         cluster_close(x->cluster); /* answers what is being written */
         http_server_free(x->server);
         settings_free(&x->settings);
-        free(x->stamps);
         sd_event_unref(x->loop);
         free(x);
 }

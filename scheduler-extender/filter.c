@@ -14,6 +14,7 @@ static int judge_nodes(struct extender *x, struct extender_args *args, const str
         for (size_t i = 0; i < args->node_count; i++) {
                 struct extender_node *node = &args->nodes[i];
 
+                prefetch_node(nodes, i, args->node_count);
                 if (node->verdict == EXTENDER_NODE_AGAIN)
                         continue;
                 node->verdict = (uint8_t) rules_judge(question, nodes[i]);

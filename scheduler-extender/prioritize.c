@@ -19,6 +19,7 @@ static int score_nodes(struct extender *x, struct extender_args *args, const str
         for (size_t i = 0; i < args->node_count; i++) {
                 struct extender_node *node = &args->nodes[i];
 
+                prefetch_node(nodes, i, args->node_count);
                 if (node->verdict == EXTENDER_NODE_AGAIN || nodes[i] == NULL)
                         continue;
                 node->score = rules_judge(question, nodes[i]) == REASON_NONE;

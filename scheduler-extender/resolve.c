@@ -5,6 +5,8 @@
 #include "core/cleanup.h"
 #include "scheduler-extender/state.h"
 
+#define PREFETCH_NODES 8 /* names come in the order of the ledger, mostly */
+
 /* kube-scheduler names nodes in the same order again and again: the node that followed this one the last time
  * is tried first, which saves hashing. */
 static struct ledger_node *find(struct extender *x, const struct ledger *ledger,
@@ -18,22 +20,14 @@ static struct ledger_node *find(struct extender *x, const struct ledger *ledger,
         return node;
 }
 
-static int ready_stamps(struct extender *x, uint32_t node_count)
+static void next_stamp(struct extender *x, const struct ledger *ledger)
 {
-        if (node_count > x->stamp_count) {
-                uint32_t *stamps = realloc(x->stamps, ((size_t) node_count + 64) * sizeof(*stamps));
-
-                if (stamps == NULL)
-                        return -ENOMEM;
-                x->stamps = stamps;
-                x->stamp_count = node_count + 64;
-                x->stamp = UINT32_MAX;
-        }
-        if (++x->stamp == 0) { /* wrapped, or grown */
-                memset(x->stamps, 0, x->stamp_count * sizeof(*x->stamps));
-                x->stamp = 1;
-        }
-        return 0;
+        if (++x->stamp != 0)
+                return;
+        for (uint32_t i = 0; i < ledger->node_count;
+             i++) /* wrapped: no node may look as if it had been named */
+                ledger->nodes[i]->stamp = 0;
+        x->stamp = 1;
 }
 
 /* Names that nobody knows may be repeated too: a set of their indices + 1. */
@@ -74,12 +68,14 @@ int resolve_nodes(struct extender *x, struct extender_args *args, struct ledger_
         struct ledger_node *before = NULL;
         size_t unknown = 0;
 
-        if (ready_stamps(x, ledger->node_count) < 0)
-                return -ENOMEM;
+        next_stamp(x, ledger);
         for (size_t i = 0; i < args->node_count; i++) {
                 struct extender_node *named = &args->nodes[i];
-                struct ledger_node *node = find(x, ledger, named);
+                struct ledger_node *node;
 
+                if (x->guess + PREFETCH_NODES < ledger->node_count)
+                        __builtin_prefetch(&ledger->nodes[x->guess + PREFETCH_NODES]->index);
+                node = find(x, ledger, named);
                 nodes[i] = node;
                 if (node == NULL) {
                         unknown++;
@@ -89,9 +85,9 @@ int resolve_nodes(struct extender *x, struct extender_args *args, struct ledger_
                         before->next = node->index;
                 before = node;
                 x->guess = node->next;
-                if (x->stamps[node->index] == x->stamp)
+                if (node->stamp == x->stamp)
                         named->verdict = EXTENDER_NODE_AGAIN;
-                x->stamps[node->index] = x->stamp;
+                node->stamp = x->stamp;
         }
         if (args->node_count > 0 && nodes[0] != NULL)
                 x->guess = nodes[0]->index; /* the next request is likely to begin with the same */

@@ -29,8 +29,7 @@ struct extender {
         sd_event_source *every_second, *after_change;
         bool was_ready;
 
-        /* duplicate names: stamps[node->index] == stamp means the node was named before in this request */
-        uint32_t *stamps, stamp_count, stamp;
+        uint32_t stamp; /* of the request: node->stamp == stamp means that it was named before */
         uint32_t guess; /* index of the node that is likely to be named first */
 
         struct {
@@ -60,6 +59,15 @@ const char *extender_refuses(struct extender *extender);
 /* resolve.c: names -> nodes of the ledger (NULL = unknown); repeated names get EXTENDER_NODE_AGAIN as
  * verdict, all others REASON_NONE. @nodes: args->node_count entries. 0 or -ENOMEM. */
 int resolve_nodes(struct extender *extender, struct extender_args *args, struct ledger_node **nodes);
+
+/* prefetch_node() - nodes[i] will be judged soon: ask for its memory now. */
+static inline void prefetch_node(struct ledger_node *const *nodes, size_t i, size_t count)
+{
+        if (i + 8 < count && nodes[i + 8] != NULL)
+                __builtin_prefetch(nodes[i + 8]);
+        if (i + 4 < count && nodes[i + 4] != NULL)
+                __builtin_prefetch(nodes[i + 4]->groups);
+}
 
 void filter_handler(void *userdata, const struct http_request *request, struct http_reply *reply);
 void prioritize_handler(void *userdata, const struct http_request *request, struct http_reply *reply);

@@ -9,26 +9,39 @@
 
 /* --- request --- */
 
+static int grow_nodes(struct extender_args *args, struct err *err)
+{
+        size_t capacity = args->node_capacity == 0 ? 1024 : args->node_capacity * 2;
+        struct extender_node *nodes = realloc(args->nodes, capacity * sizeof(*nodes));
+
+        if (nodes == NULL)
+                return err_set(err, -ENOMEM, "no memory for %zu nodes", capacity);
+        args->nodes = nodes;
+        if (args->full) {
+                struct json_slice *objects = realloc(args->objects, capacity * sizeof(*objects));
+
+                if (objects == NULL)
+                        return err_set(err, -ENOMEM, "no memory for %zu nodes", capacity);
+                args->objects = objects;
+        }
+        args->node_capacity = capacity;
+        return 0;
+}
+
 static int add_node(struct extender_args *args, const struct json_slice *name,
                     const struct json_slice *object, struct err *err)
 {
         if (args->node_count == EXTENDER_NODES_MAX)
                 return err_set(err, -E2BIG, "more than %zu nodes are sent", EXTENDER_NODES_MAX);
-        if (args->node_count == args->node_capacity) {
-                size_t capacity = args->node_capacity == 0 ? 256 : args->node_capacity * 2;
-                struct extender_node *nodes = realloc(args->nodes, capacity * sizeof(*nodes));
-
-                if (nodes == NULL)
-                        return err_set(err, -ENOMEM, "no memory for %zu nodes", capacity);
-                args->nodes = nodes;
-                args->node_capacity = capacity;
-        }
+        if (args->node_count == args->node_capacity && grow_nodes(args, err) < 0)
+                return -ENOMEM;
+        if (object != NULL)
+                args->objects[args->node_count] = *object;
         args->nodes[args->node_count++] = (struct extender_node){
                 .name = name->escaped ? NULL : name->bytes,
-                .name_bytes = (uint32_t) name->size_bytes,
                 .escaped = name->bytes,
+                .name_bytes = (uint32_t) name->size_bytes,
                 .escaped_bytes = (uint32_t) name->size_bytes,
-                .object = object == NULL ? (struct json_slice){ 0 } : *object,
         };
         return 0;
 }
@@ -169,37 +182,81 @@ static int scan_node_list(struct json_scan *scan, struct extender_args *args, st
         return r;
 }
 
-/* Where the three members of ExtenderArgs are. */
+/* What has been seen of ExtenderArgs. */
 struct args_parts {
-        struct json_slice pod, nodes, names;
+        struct json_slice pod;
+        bool has_pod, has_nodes, has_names;
 };
 
-static int find_parts(const char *body, size_t body_bytes, struct args_parts *parts, struct err *err)
+static int seen_twice(bool *seen, const char *name, struct err *err)
+{
+        if (*seen)
+                return err_set(err, -EBADMSG, "%s: is given twice", name);
+        *seen = true;
+        return 0;
+}
+
+/* Names are what counts where both lists are given. */
+static int take_names(struct json_scan *scan, struct extender_args *args, struct err *err)
+{
+        int r;
+
+        if (json_scan_kind(scan) == 'n')
+                return json_scan_null(scan, err);
+        args->node_count = 0;
+        args->full = false;
+        args->named = true;
+        r = scan_names(scan, args, err);
+        return r < 0 ? err_wrap(err, r, "NodeNames") : 0;
+}
+
+static int take_nodes(struct json_scan *scan, struct extender_args *args, struct err *err)
+{
+        struct json_slice ignored;
+        int r;
+
+        if (args->named || json_scan_kind(scan) == 'n')
+                return json_scan_value(scan, &ignored, err);
+        args->full = true; /* and there are no nodes yet */
+        r = scan_node_list(scan, args, err);
+        return r < 0 ? err_wrap(err, r, "Nodes") : 0;
+}
+
+static int take_member(struct json_scan *scan, const struct json_slice *key, struct args_parts *parts,
+                       struct extender_args *args, struct err *err)
+{
+        struct json_slice ignored;
+
+        if (json_slice_is(key, "Pod"))
+                return seen_twice(&parts->has_pod, "Pod", err) < 0 ? -EBADMSG
+                                                                   : json_scan_value(scan, &parts->pod, err);
+        if (json_slice_is(key, "Nodes"))
+                return seen_twice(&parts->has_nodes, "Nodes", err) < 0 ? -EBADMSG
+                                                                       : take_nodes(scan, args, err);
+        if (json_slice_is(key, "NodeNames"))
+                return seen_twice(&parts->has_names, "NodeNames", err) < 0 ? -EBADMSG
+                                                                           : take_names(scan, args, err);
+        return json_scan_value(scan, &ignored, err);
+}
+
+/* One pass over the text; the lists are taken as they come. */
+static int scan_args(const char *body, size_t body_bytes, struct args_parts *parts,
+                     struct extender_args *args, struct err *err)
 {
         struct json_scan scan = json_scan_text(body, body_bytes);
         bool first = true;
         int r = json_scan_open(&scan, '{', err);
 
         while (r == 0) {
-                struct json_slice key, value, *part = NULL;
+                struct json_slice key;
 
                 r = json_scan_more(&scan, '}', first, err);
                 if (r <= 0)
                         break;
                 first = false;
                 r = json_scan_key(&scan, &key, err);
-                if (r < 0)
-                        break;
-                if (json_slice_is(&key, "Pod"))
-                        part = &parts->pod;
-                else if (json_slice_is(&key, "Nodes"))
-                        part = &parts->nodes;
-                else if (json_slice_is(&key, "NodeNames"))
-                        part = &parts->names;
-                if (part != NULL && part->bytes != NULL)
-                        return err_set(err, -EBADMSG, "%.*s: is given twice", (int) key.size_bytes,
-                                       key.bytes);
-                r = json_scan_value(&scan, part == NULL ? &value : part, err);
+                if (r == 0)
+                        r = take_member(&scan, &key, parts, args, err);
         }
         return r < 0 ? r : json_scan_end(&scan, err);
 }
@@ -225,34 +282,20 @@ static int decode_pod(const struct json_slice *slice, json_t **ret, struct err *
 int extender_args_decode(const char *body, size_t body_bytes, struct extender_args *ret, struct err *err)
 {
         struct args_parts parts = { 0 };
-        struct json_scan scan;
         int r;
 
         *ret = (struct extender_args){ 0 };
-        r = find_parts(body, body_bytes, &parts, err);
+        r = scan_args(body, body_bytes, &parts, ret, err);
         if (r == 0)
                 r = decode_pod(&parts.pod, &ret->pod, err);
-        if (r < 0)
-                return r;
-        if (!is_null(&parts.names)) {
-                scan = json_scan_text(parts.names.bytes, parts.names.size_bytes);
-                r = scan_names(&scan, ret, err);
-                if (r < 0)
-                        return err_wrap(err, r, "NodeNames");
-        } else if (!is_null(&parts.nodes)) {
-                ret->full = true;
-                scan = json_scan_text(parts.nodes.bytes, parts.nodes.size_bytes);
-                r = scan_node_list(&scan, ret, err);
-                if (r < 0)
-                        return err_wrap(err, r, "Nodes");
-        }
-        return decode_names(ret, err);
+        return r < 0 ? r : decode_names(ret, err);
 }
 
 void extender_args_free(struct extender_args *args)
 {
         json_decref(args->pod);
         free(args->nodes);
+        free(args->objects);
         free(args->names);
         *args = (struct extender_args){ 0 };
 }
@@ -346,7 +389,7 @@ static void put_passing(struct reply *reply, const struct extender_args *args)
                         PUT(reply, ",");
                 first = false;
                 if (args->full)
-                        put(reply, args->nodes[i].object.bytes, args->nodes[i].object.size_bytes);
+                        put(reply, args->objects[i].bytes, args->objects[i].size_bytes);
                 else
                         put_name(reply, &args->nodes[i]);
         }
@@ -412,8 +455,10 @@ char *extender_filter_encode(const struct extender_args *args, const char *error
                 if (node->verdict == EXTENDER_NODE_AGAIN)
                         continue;
                 bytes += 8 + node->escaped_bytes;
-                bytes += passes(node) ? node->object.size_bytes
-                                      : reason_text((enum reason) node->verdict)->message_bytes;
+                if (!passes(node))
+                        bytes += reason_text((enum reason) node->verdict)->message_bytes;
+                else if (args->full)
+                        bytes += args->objects[i].size_bytes;
         }
         reply.data = malloc(bytes);
         if (reply.data == NULL)

@@ -15,12 +15,10 @@
 
 /* A node of the request, and what is to be answered about it. */
 struct extender_node {
-        const char *name; /* decoded, not NUL-terminated */
-        uint32_t name_bytes;
-        uint32_t escaped_bytes; /* of the name as it stands in the text */
-        const char *escaped;
-        struct json_slice object; /* full mode: the whole Node object as it came */
-        uint8_t verdict;          /* enum reason, or EXTENDER_NODE_AGAIN */
+        const char *name;    /* decoded, not NUL-terminated */
+        const char *escaped; /* as it stands in the text */
+        uint32_t name_bytes, escaped_bytes;
+        uint8_t verdict; /* enum reason, or EXTENDER_NODE_AGAIN */
         uint8_t score;
 };
 
@@ -30,7 +28,9 @@ struct extender_node {
 struct extender_args {
         json_t *pod; /* owned */
         bool full;   /* Node objects were sent, not names */
+        bool named;  /* names were sent */
         struct extender_node *nodes;
+        struct json_slice *objects; /* full: the Node objects as they came, in the same order */
         size_t node_count, node_capacity;
         char *names; /* decoded forms of names with escapes */
 };

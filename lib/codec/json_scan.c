@@ -31,7 +31,7 @@ char json_scan_kind(struct json_scan *scan)
         c = *scan->at;
         if (c == '-' || (c >= '0' && c <= '9'))
                 return '0';
-        return strchr("{[\"tfn", c) != NULL ? c : 0;
+        return c == '"' || c == '{' || c == '[' || c == 't' || c == 'f' || c == 'n' ? c : 0;
 }
 
 /* --- strings --- */
@@ -39,6 +39,38 @@ char json_scan_kind(struct json_scan *scan)
 static bool is_hex(char c)
 {
         return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
+
+static unsigned hex4(const char *p)
+{
+        unsigned value = 0;
+
+        for (int i = 0; i < 4; i++) {
+                char c = p[i];
+
+                value = value * 16 + (unsigned) (c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10);
+        }
+        return value;
+}
+
+static bool is_unicode_escape(const char *p, const char *end)
+{
+        return end - p >= 6 && p[0] == '\\' && p[1] == 'u' && is_hex(p[2]) && is_hex(p[3]) && is_hex(p[4]) &&
+               is_hex(p[5]);
+}
+
+/* \uXXXX at scan->at; half a surrogate pair and U+0000 are no characters of a text. */
+static int skip_unicode(struct json_scan *scan, struct err *err)
+{
+        unsigned code = hex4(scan->at + 2), low = 0;
+
+        if (code >= 0xd800 && code <= 0xdbff && is_unicode_escape(scan->at + 6, scan->end))
+                low = hex4(scan->at + 8);
+        if (code == 0 || (code >= 0xdc00 && code <= 0xdfff) ||
+            (code >= 0xd800 && code <= 0xdbff && (low < 0xdc00 || low > 0xdfff)))
+                return bad(scan, err, "a string has an escape that is no character");
+        scan->at += low != 0 ? 12 : 6;
+        return 0;
 }
 
 static int skip_escape(struct json_scan *scan, struct err *err)
@@ -49,11 +81,9 @@ static int skip_escape(struct json_scan *scan, struct err *err)
                 scan->at = p + 1;
                 return 0;
         }
-        if (scan->end - p < 5 || *p != 'u' || !is_hex(p[1]) || !is_hex(p[2]) || !is_hex(p[3]) ||
-            !is_hex(p[4]))
+        if (!is_unicode_escape(scan->at, scan->end))
                 return bad(scan, err, "a string has an escape that is none");
-        scan->at = p + 5;
-        return 0;
+        return skip_unicode(scan, err);
 }
 
 /* Length of the UTF-8 sequence at p, 0 if it is not one (overlong forms and surrogates included). */
@@ -320,18 +350,6 @@ bool json_slice_is(const struct json_slice *slice, const char *text)
 }
 
 /* --- escapes --- */
-
-static unsigned hex4(const char *p)
-{
-        unsigned value = 0;
-
-        for (int i = 0; i < 4; i++) {
-                char c = p[i];
-
-                value = value * 16 + (unsigned) (c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10);
-        }
-        return value;
-}
 
 static size_t put_utf8(unsigned code, char *out)
 {

@@ -211,7 +211,9 @@ int score_rank(const struct score_tuple *tuples, size_t count, uint8_t *scores)
         if (sorted == NULL || found == NULL || which == NULL || score_of == NULL || slots == NULL)
                 return -ENOMEM;
         for (size_t i = 0; i < count; i++)
-                which[i] = (uint32_t) add_distinct(&distinct, &tuples[i]);
+                which[i] = i > 0 && memcmp(&tuples[i], &tuples[i - 1], sizeof(*tuples)) == 0
+                                   ? which[i - 1]
+                                   : (uint32_t) add_distinct(&distinct, &tuples[i]);
         memcpy(sorted, found, distinct.count * sizeof(struct score_tuple *));
         qsort(sorted, distinct.count, sizeof(struct score_tuple *), compare_pointers);
         for (size_t rank = 0; rank < distinct.count; rank++) {

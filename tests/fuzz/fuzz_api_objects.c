@@ -1,0 +1,100 @@
+/* Any JSON as a stream of objects from the API server: a ledger is built of them, asked, and never goes
+ * wrong. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "codec/inventory_json.h"
+#include "codec/pod_json.h"
+#include "core/gang.h"
+#include "core/ledger.h"
+#include "core/rules.h"
+#include "core/score.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check_accounts(const struct ledger *ledger)
+{
+        for (uint32_t i = 0; i < ledger->node_count; i++) {
+                const struct ledger_node *node = ledger->nodes[i];
+                uint64_t asked = 0, held = 0;
+
+                for (const struct ledger_pod *pod = node->pods; pod != NULL; pod = pod->next_on_node)
+                        for (size_t k = 0; k < pod->ask.item_count; k++)
+                                for (uint32_t g = 0; g < node->group_count; g++)
+                                        if (pod->part_count == 0 && node->groups[g].resource != 0 &&
+                                            node->groups[g].resource == pod->ask.items[k].resource) {
+                                                asked += pod->ask.items[k].chips;
+                                                break;
+                                        }
+                for (uint32_t g = 0; g < node->group_count; g++)
+                        held += node->groups[g].held;
+                if (held < asked) /* every chip that a pod asks for is held somewhere */
+                        __builtin_trap();
+        }
+}
+
+static void ask_ledger(struct ledger *ledger, const struct pod_facts *facts)
+{
+        struct rules rules = { .placement = PLACEMENT_PACKED, .lease_usec = 1 };
+        struct ask ask = facts->ask;
+        struct question q = { .ledger = ledger, .rules = &rules, .ask = &ask, .now_usec = 1 };
+        struct gang_request request = { .kinds = facts->kinds,
+                                        .kind_count = facts->kind_count,
+                                        .keep = true };
+        struct ledger_job *job = facts->job == NULL || ask.gang_size > 64
+                                         ? NULL
+                                         : ledger_hold_job(ledger, facts->namespace_, facts->job);
+
+        ledger_chips_only(ledger, &ask);
+        q.job = job;
+        question_prepare(&q);
+        if (job != NULL)
+                (void) gang_prepare(ledger, &q, job, &request);
+        for (uint32_t i = 0; i < ledger->node_count; i++) {
+                struct score_tuple tuple;
+
+                if (rules_judge(&q, ledger->nodes[i]) == REASON_NONE)
+                        score_tuple(&q, ledger->nodes[i], &tuple);
+        }
+        if (job != NULL)
+                ledger_release_job(ledger, job);
+}
+
+static void take(struct ledger *ledger, const json_t *object)
+{
+        const char *kind = json_string_value(json_object_get(object, "kind"));
+        struct pod_policy policy = { 0 };
+        struct inventory inventory;
+        struct node_facts node;
+        struct pod_facts pod;
+
+        if (kind == NULL)
+                return;
+        if (strcmp(kind, "NodeAccelerators") == 0) {
+                if (inventory_decode(object, &inventory, NULL) == 0) {
+                        (void) ledger_set_inventory(ledger, &inventory);
+                        inventory_free(&inventory);
+                }
+        } else if (strcmp(kind, "Node") == 0) {
+                if (node_decode(object, &ledger->symbols, &node, NULL) == 0)
+                        (void) ledger_set_node(ledger, &node);
+        } else if (pod_decode(object, &policy, &ledger->symbols, true, &pod, NULL) == 0) {
+                (void) ledger_set_pod(ledger, &pod);
+                ask_ledger(ledger, &pod);
+        }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+        json_t *list = json_loadb((const char *) data, size, 0, NULL), *item;
+        struct ledger *ledger = ledger_new();
+        size_t i;
+
+        json_array_foreach(list, i, item) take(ledger, item);
+        check_accounts(ledger);
+        (void) gang_expire(ledger, UINT64_MAX);
+        ledger_free(ledger);
+        json_decref(list);
+        return 0;
+}

@@ -1,0 +1,57 @@
+/* Any bytes as ExtenderArgs: never a crash; what is accepted is answered with valid JSON in both verbs. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "codec/extender_json.h"
+#include "codec/pod_json.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void must_be_json(char *text, size_t bytes)
+{
+        json_t *json = text == NULL ? NULL : json_loadb(text, bytes, 0, NULL);
+
+        if (text != NULL && json == NULL && bytes < 100000) /* jansson refuses what nests deeper than 2048 */
+                __builtin_trap();
+        json_decref(json);
+        free(text);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+        char *copy = malloc(size + 1);
+        struct extender_args args;
+        struct err err = { 0 };
+
+        if (copy == NULL)
+                return 0;
+        memcpy(copy, data, size);
+        copy[size] = '\0';
+        if (extender_args_decode(copy, size, &args, &err) == 0) {
+                struct symbols symbols = { 0 };
+                struct pod_policy policy = { 0 };
+                struct pod_facts facts;
+                size_t bytes;
+                char *reply;
+
+                (void) pod_decode(args.pod, &policy, &symbols, true, &facts, &err);
+                for (size_t i = 0; i < args.node_count; i++)
+                        args.nodes[i].verdict = (uint8_t) (i % REASON_COUNT);
+                if (!args.full) { /* whole objects may hold what jansson refuses: duplicate keys, huge numbers
+                                   */
+                        reply = extender_filter_encode(&args, NULL, &bytes);
+                        must_be_json(reply, bytes);
+                        reply = extender_prioritize_encode(&args, &bytes);
+                        must_be_json(reply, bytes);
+                } else {
+                        free(extender_filter_encode(&args, NULL, &bytes));
+                }
+                symbols_free(&symbols);
+        } else if (err.msg[0] == '\0') {
+                __builtin_trap();
+        }
+        extender_args_free(&args);
+        free(copy);
+        return 0;
+}
