@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "core/cleanup.h"
+#include "core/hold.h"
 #include "core/text.h"
 #include "io/loop.h"
 #include "scheduler-extender/state.h"
@@ -111,9 +112,53 @@ static void on_trouble(void *userdata, const char *sentence)
         extender_log(userdata, LOG_WARNING, "store", "trouble=\"%s\"", sentence);
 }
 
+/* What the older and the urgent are due: worked out when the ledger has changed, but never for more than a
+ * twentieth of the time. */
+static int after_change(sd_event_source *source, uint64_t due_usec, void *userdata)
+{
+        struct extender *x = userdata;
+        struct ledger *ledger = cluster_ledger(x->cluster);
+        uint64_t begin = extender_begin() / 1000, took;
+
+        (void) due_usec;
+        if (!cluster_is_ready(x->cluster) || x->thought_generation == ledger->generation)
+                return 0;
+        x->holds = holds_update(ledger, cluster_rules(x->cluster), extender_now(x));
+        reserve_update(x, extender_now(x));
+        x->thought_generation = ledger->generation;
+        took = extender_begin() / 1000 - begin;
+        x->thought_usec = begin + 20 * took;
+        return sd_event_source_set_enabled(source, SD_EVENT_OFF);
+}
+
+static void think_soon(struct extender *x)
+{
+        uint64_t now = extender_begin() / 1000;
+
+        if (x->after_change == NULL)
+                return;
+        (void) sd_event_source_set_time(x->after_change, x->thought_usec > now ? x->thought_usec : now);
+        (void) sd_event_source_set_enabled(x->after_change, SD_EVENT_ONESHOT);
+}
+
+static void on_changed(void *userdata)
+{
+        think_soon(userdata);
+}
+
+static void on_node_changed(void *userdata, const struct inventory *inventory, bool gained)
+{
+        struct extender *x = userdata;
+
+        labels_write(x, inventory);
+        if (gained && x->was_ready)
+                wake_waiting(x, inventory->node, "chips became usable");
+}
+
 static void every_second(void *userdata)
 {
         struct extender *x = userdata;
+        size_t expired;
 
         if (extender_is_ready(x) && !x->was_ready) {
                 x->was_ready = true;
@@ -121,7 +166,11 @@ static void every_second(void *userdata)
                              cluster_ledger(x->cluster)->pod_count);
         }
         cluster_refresh_ages(x->cluster);
-        x->metrics.leases_expired += gang_expire(cluster_ledger(x->cluster), extender_now(x));
+        expired = gang_expire(cluster_ledger(x->cluster), extender_now(x));
+        x->metrics.leases_expired += expired;
+        if (expired > 0 && cluster_ledger(x->cluster)->node_count > 0)
+                wake_waiting(x, cluster_ledger(x->cluster)->nodes[0]->name, "a lease ended");
+        think_soon(x);
 }
 
 static int open_cluster(struct extender *x, struct err *err)
@@ -139,6 +188,8 @@ static int open_cluster(struct extender *x, struct err *err)
                 .managed_resource_count = s->managed_resource_count,
                 .programs = x->options->programs != NULL ? &s->programs : NULL,
                 .judge_age = true,
+                .changed = on_changed,
+                .node_changed = on_node_changed,
                 .trouble = on_trouble,
                 .userdata = x,
         };
@@ -180,6 +231,10 @@ int extender_new(sd_event *loop, const struct extender_options *options, struct 
         if (r == 0)
                 r = open_cluster(x, err);
         if (r == 0)
+                r = sd_event_add_time(loop, &x->after_change, CLOCK_MONOTONIC, 0, 1, after_change, x);
+        if (r >= 0) /* before the requests that come after the change */
+                r = sd_event_source_set_priority(x->after_change, SD_EVENT_PRIORITY_IMPORTANT);
+        if (r >= 0)
                 r = listen_http(x, err);
         if (r == 0)
                 r = loop_every(loop, 200000, 1000000, every_second, x, &x->every_second);
@@ -196,7 +251,9 @@ void extender_free(struct extender *x)
 {
         if (x == NULL)
                 return;
-        sd_event_source_unref(x->every_second);
+        sd_event_source_disable_unref(x->every_second);
+        sd_event_source_disable_unref(x->after_change);
+        x->after_change = NULL;
         cluster_close(x->cluster); /* answers what is being written */
         http_server_free(x->server);
         settings_free(&x->settings);

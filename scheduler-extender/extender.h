@@ -24,9 +24,7 @@ struct extender_options {
         const char *overflow;
         const char *emergency_namespaces; /* "a,b" or "*" */
         const char *programs;             /* program table */
-        const char *identity;             /* leader election; NULL = host name and process */
-        const char *leader_namespace;
-        bool lend_reserve, leader_elect, no_evict, fail_open;
+        bool lend_reserve, no_evict, fail_open;
         unsigned stale_after_sec, lease_seconds, body_max_mib, cache_limit_sec, eviction_grace_sec;
 
         /* not on the command line */

@@ -97,8 +97,7 @@ void metrics_handler(void *userdata, const struct http_request *request, struct 
                         "Leases whose end came before their gang", x->metrics.leases_expired);
         metrics_counter(&page, "remuda_extender_evictions_total",
                         "Borrowers of the reserve that were evicted", x->metrics.evictions);
-        metrics_counter(&page, "remuda_extender_ledger_drift_total", "Differences that the audit found",
-                        x->metrics.drift);
+        metrics_gauge(&page, "remuda_extender_holds", "Older pods that have chips held for them", x->holds);
         reply->content_type = METRICS_CONTENT_TYPE;
         reply->body = text_take(&page, &reply->body_bytes);
         if (reply->body == NULL)

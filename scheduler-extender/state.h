@@ -28,6 +28,10 @@ struct extender {
         struct http_server *server;
         sd_event_source *every_second, *after_change;
         bool was_ready;
+        uint64_t thought_usec; /* when holds and evictions were last worked out (monotonic) */
+        uint64_t thought_generation;
+        uint64_t woken_usec; /* when waiting pods were last woken */
+        int holds;
 
         uint32_t stamp; /* of the request: node->stamp == stamp means that it was named before */
         uint32_t guess; /* index of the node that is likely to be named first */
@@ -55,6 +59,16 @@ void extender_end(struct extender *extender, enum verb verb, uint64_t begin_usec
 
 /* extender_refuses() - the sentence with which filter and bind are to be refused now, or NULL. */
 const char *extender_refuses(struct extender *extender);
+
+/* reserve.c: borrowers of the reserve are evicted for emergencies that do not fit. Holds for these are added.
+ */
+void reserve_update(struct extender *extender, uint64_t now_usec);
+
+/* wake.c: an event that kube-scheduler requeues waiting pods on. */
+void wake_waiting(struct extender *extender, const char *node, const char *why);
+
+/* labels.c: the node's labels of DESIGN, from its inventory. */
+void labels_write(struct extender *extender, const struct inventory *inventory);
 
 /* resolve.c: names -> nodes of the ledger (NULL = unknown); repeated names get EXTENDER_NODE_AGAIN as
  * verdict, all others REASON_NONE. @nodes: args->node_count entries. 0 or -ENOMEM. */

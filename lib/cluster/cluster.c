@@ -126,9 +126,20 @@ static void set_seen(struct cluster *c, const char *name, uint64_t seen_usec)
                 node->seen_usec = seen_usec;
 }
 
+static uint64_t usable_chips(const struct cluster *c, const char *name)
+{
+        const struct ledger_node *node = ledger_find_node(c->ledger, name, strlen(name));
+        uint64_t usable = 0;
+
+        for (uint32_t g = 0; node != NULL && g < node->group_count; g++)
+                usable += node->groups[g].usable;
+        return usable;
+}
+
 static int take_inventory(struct cluster *c, const char *key, const json_t *object, struct err *err)
 {
         struct inventory inventory;
+        uint64_t before;
         int r;
 
         if (object == NULL) {
@@ -138,7 +149,11 @@ static int take_inventory(struct cluster *c, const char *key, const json_t *obje
         r = inventory_decode(object, &inventory, err);
         if (r < 0)
                 return r;
+        before = usable_chips(c, inventory.node);
         r = ledger_set_inventory(c->ledger, &inventory);
+        if (r == 0 && c->options.node_changed != NULL)
+                c->options.node_changed(c->options.userdata, &inventory,
+                                        usable_chips(c, inventory.node) > before);
         if (c->is_directory && c->store != NULL)
                 set_seen(c, inventory.node, store_inventory_mtime_usec(c->store, inventory.node));
         inventory_free(&inventory);
@@ -356,6 +371,7 @@ struct cluster *cluster_fork(const struct cluster *cluster)
                 return NULL;
         fork->options = cluster->options;
         fork->options.changed = NULL;
+        fork->options.node_changed = NULL;
         fork->synced = cluster->synced;
         memcpy(fork->programs, cluster->programs, sizeof(fork->programs));
         fork->program_count = cluster->program_count;

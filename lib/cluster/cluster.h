@@ -30,6 +30,8 @@ struct cluster_options {
         const struct program_table *programs; /* borrowed; NULL = none */
         bool judge_age;                       /* false: nobody is stale (saved clusters) */
         void (*changed)(void *userdata);      /* something in the ledger changed; may be NULL */
+        /* a node has more usable chips than before, or its inventory says something else; may be NULL */
+        void (*node_changed)(void *userdata, const struct inventory *inventory, bool gained);
         void (*trouble)(void *userdata, const char *sentence); /* may be NULL */
         void *userdata;
 };

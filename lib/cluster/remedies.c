@@ -7,6 +7,7 @@
 #include "cluster/explain.h"
 #include "codec/timestamp.h"
 #include "core/cleanup.h"
+#include "core/hold.h"
 #include "core/text.h"
 #include "core/victims.h"
 
@@ -244,14 +245,6 @@ static void try_freeing(struct remedies *r, struct ledger_node *node)
               message);
 }
 
-static uint64_t end_of(const struct ledger_pod *pod)
-{
-        uint64_t begin = pod->started_usec != 0 ? pod->started_usec : pod->created_usec;
-
-        return pod->ask.deadline_sec == 0 || begin == 0 ? UINT64_MAX
-                                                        : begin + (uint64_t) pod->ask.deadline_sec * 1000000;
-}
-
 /* Pods end in the order of their known ends: after which one does it fit? */
 static void try_waiting(struct remedies *r, struct ledger_node *node)
 {
@@ -265,11 +258,12 @@ static void try_waiting(struct remedies *r, struct ledger_node *node)
                 struct ledger_pod *next = NULL;
 
                 for (struct ledger_pod *pod = node->pods; pod != NULL; pod = pod->next_on_node)
-                        if (end_of(pod) != UINT64_MAX && (next == NULL || end_of(pod) < end_of(next)))
+                        if (pod_ends_usec(pod) != UINT64_MAX &&
+                            (next == NULL || pod_ends_usec(pod) < pod_ends_usec(next)))
                                 next = pod;
                 if (next == NULL)
                         break;
-                end = end_of(next);
+                end = pod_ends_usec(next);
                 ledger_detach(r->ledger, next);
                 gone[count++] = next;
                 fits = rules_judge(&r->inquiry->question, node) == REASON_NONE;

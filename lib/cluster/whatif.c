@@ -8,6 +8,7 @@
 #include "codec/json_field.h"
 #include "codec/timestamp.h"
 #include "core/cleanup.h"
+#include "core/hold.h"
 #include "core/score.h"
 #include "core/text.h"
 
@@ -66,17 +67,10 @@ static json_t *count_reasons(const struct question *q)
         return reasons;
 }
 
-static uint64_t end_of(const struct ledger_pod *pod)
-{
-        uint64_t begin = pod->started_usec != 0 ? pod->started_usec : pod->created_usec;
-
-        return pod->ask.deadline_sec == 0 || begin == 0 ? UINT64_MAX
-                                                        : begin + (uint64_t) pod->ask.deadline_sec * 1000000;
-}
-
 static int by_end(const void *a, const void *b)
 {
-        uint64_t x = end_of(*(struct ledger_pod *const *) a), y = end_of(*(struct ledger_pod *const *) b);
+        uint64_t x = pod_ends_usec(*(struct ledger_pod *const *) a),
+                 y = pod_ends_usec(*(struct ledger_pod *const *) b);
 
         return (x > y) - (x < y);
 }
@@ -96,15 +90,15 @@ static uint64_t fits_from(struct cluster *c, const struct ledger_pod *pod, uint6
                 return UINT64_MAX;
         for (uint32_t i = 0; i < ledger->pod_slot_count; i++)
                 if (ledger->pod_slots[i] != NULL && ledger->pod_slots[i]->node != NULL &&
-                    end_of(ledger->pod_slots[i]) != UINT64_MAX)
+                    pod_ends_usec(ledger->pod_slots[i]) != UINT64_MAX)
                         ends[count++] = ledger->pod_slots[i];
         qsort(ends, count, sizeof(ends[0]), by_end);
         while (gone < count && from == UINT64_MAX) {
                 struct inquiry inquiry;
                 struct choice choice = { 0 };
-                uint64_t at = end_of(ends[gone]);
+                uint64_t at = pod_ends_usec(ends[gone]);
 
-                for (; gone < count && end_of(ends[gone]) <= at; gone++) {
+                for (; gone < count && pod_ends_usec(ends[gone]) <= at; gone++) {
                         homes[gone] = ends[gone]->node;
                         ledger_detach(ledger, ends[gone]);
                 }

@@ -30,8 +30,10 @@ static void free_jobs(struct ledger *ledger)
 
 static void free_pod(struct ledger_pod *pod)
 {
-        if (pod != NULL)
+        if (pod != NULL) {
                 free(pod->kinds);
+                free(pod->evicted_node);
+        }
         free(pod);
 }
 
@@ -42,13 +44,8 @@ void ledger_free(struct ledger *ledger)
         free_jobs(ledger);
         for (uint32_t i = 0; i < ledger->pod_slot_count; i++)
                 free_pod(ledger->pod_slots[i]);
-        for (uint32_t i = 0; i < ledger->node_count; i++) {
-                for (struct hold *hold = ledger->nodes[i]->holds, *next; hold != NULL; hold = next) {
-                        next = hold->next;
-                        free(hold);
-                }
+        for (uint32_t i = 0; i < ledger->node_count; i++)
                 node_free(ledger->nodes[i]);
-        }
         free(ledger->nodes);
         free(ledger->node_slots);
         free(ledger->pod_slots);
@@ -377,8 +374,25 @@ static void leave_job(struct ledger *ledger, struct ledger_pod *pod)
         pod->job = NULL;
 }
 
+/* Holds point to their pod: they go with it. */
+static void drop_holds(struct ledger *ledger, const struct ledger_pod *pod)
+{
+        for (uint32_t i = 0; i < ledger->node_count && pod->waited; i++)
+                for (struct hold **place = &ledger->nodes[i]->holds; *place != NULL;) {
+                        struct hold *hold = *place;
+
+                        if (hold->pod != pod) {
+                                place = &hold->next;
+                                continue;
+                        }
+                        *place = hold->next;
+                        free(hold);
+                }
+}
+
 static void remove_pod(struct ledger *ledger, struct ledger_pod *pod)
 {
+        drop_holds(ledger, pod);
         detach(ledger, pod);
         leave_job(ledger, pod);
         pod_remove(ledger, pod);
@@ -452,6 +466,8 @@ static int bind_pod(struct ledger *ledger, struct ledger_pod *pod, const char *n
         if (node == NULL)
                 return -ENOMEM;
         give_up_slot(ledger, pod, node);
+        drop_holds(ledger, pod);
+        pod->waited = false;
         attach(ledger, pod, node);
         return 0;
 }
@@ -542,6 +558,8 @@ int ledger_assume(struct ledger *ledger, struct ledger_pod *pod, struct ledger_n
                 memcpy(pod->parts, parts, pod->part_count * sizeof(*parts));
         pod->assumed = true;
         give_up_slot(ledger, pod, node);
+        drop_holds(ledger, pod);
+        pod->waited = false;
         attach(ledger, pod, node);
         return 0;
 }

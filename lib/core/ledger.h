@@ -62,6 +62,7 @@ struct ledger_node {
         uint64_t seen_usec;      /* CLOCK_REALTIME of the last sign of life; 0 = not judged */
         struct ledger_pod *pods; /* bound here and not ended, in canonical order (created, then key) */
 
+        uint64_t labels_hash;         /* of the labels written last; 0 = none yet */
         uint32_t pool;                /* symbol */
         struct ask_item *allocatable; /* of the Node object, for when there is no inventory */
         uint32_t allocatable_count;
@@ -92,9 +93,12 @@ struct ledger_pod {
         struct ask ask;
         struct pod_part parts[POD_PARTS_MAX]; /* recorded by our own bind; part_count 0 = bound by others */
         uint8_t part_count;
-        bool assumed;                        /* bound by us, not confirmed by the store yet */
-        bool deleting;                       /* has a deletion timestamp: counts until it is gone */
-        bool ended;                          /* Succeeded or Failed: holds nothing */
+        bool assumed;          /* bound by us, not confirmed by the store yet */
+        bool deleting;         /* has a deletion timestamp: counts until it is gone */
+        bool ended;            /* Succeeded or Failed: holds nothing */
+        bool waited;           /* could not start once: keeps a hold until it is bound (core/hold.h) */
+        uint64_t evicted_usec; /* when borrowers were last evicted for it; 0 = never */
+        char *evicted_node;    /* ... and where; owned */
         uint64_t created_usec, started_usec; /* CLOCK_REALTIME; 0 = not known */
         double weight;                       /* recorded share; 0 = none */
         uint32_t batch_share;

@@ -104,6 +104,12 @@ static uint32_t node_slot(const struct ledger *ledger, const struct ledger_node 
 
 void node_free(struct ledger_node *node)
 {
+        while (node->holds != NULL) {
+                struct hold *hold = node->holds;
+
+                node->holds = hold->next;
+                free(hold);
+        }
         free(node->groups);
         free(node->allocatable);
         free(node->programs);

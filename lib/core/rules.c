@@ -87,17 +87,20 @@ static bool ends_before(const struct question *q, uint64_t usec)
                q->now_usec + (uint64_t) q->ask->deadline_sec * 1000000u <= usec;
 }
 
-static bool is_older(const struct ledger_pod *pod, const struct question *q)
+/* Does the pod of the hold come before the question's? An emergency's does whatever its age. */
+static bool comes_first(const struct ledger_pod *pod, const struct question *q)
 {
-        return pod != q->self && (q->job == NULL || pod->job != q->job) &&
-               (q->created_usec == 0 || pod->created_usec < q->created_usec);
+        if (pod == q->self || (q->job != NULL && pod->job == q->job))
+                return false;
+        if (pod->ask.emergency != q->ask->emergency)
+                return pod->ask.emergency;
+        return q->created_usec == 0 || pod->created_usec < q->created_usec;
 }
 
 bool rules_held_back(const struct question *q, const struct ledger_node *node)
 {
         for (const struct hold *hold = node->holds; hold != NULL; hold = hold->next) {
-                if (!is_older(hold->pod, q) || (q->ask->emergency && !hold->pod->ask.emergency) ||
-                    ends_before(q, hold->start_usec))
+                if (!comes_first(hold->pod, q) || ends_before(q, hold->start_usec))
                         continue;
                 for (size_t i = 0; i < q->ask->item_count; i++)
                         if (q->ask->items[i].resource == hold->pod->ask.items[0].resource &&

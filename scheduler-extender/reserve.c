@@ -1,0 +1,140 @@
+/* The reserve taken back: an emergency that fits nowhere gets the smallest set of borrowers evicted that
+ * provably makes it fit, and keeps the chips held until it is bound. */
+#include <stdlib.h>
+#include <string.h>
+#include <syslog.h>
+
+#include "core/hold.h"
+#include "core/victims.h"
+#include "scheduler-extender/state.h"
+
+#define EVICT_AGAIN_USEC 60000000u /* an eviction that brought nothing (a budget forbade it) is tried again  \
+                                    */
+#define EMERGENCIES_MAX 64
+
+struct eviction {
+        struct extender *extender;
+        char pod[512];
+};
+
+static bool is_borrower(const struct ledger_pod *pod)
+{
+        return pod->node != NULL && pod->node->reserved && pod->ask.preemptible && !pod->ask.emergency;
+}
+
+static void evicted(void *userdata, int result, const char *sentence)
+{
+        struct eviction *eviction = userdata;
+
+        if (result == 0)
+                eviction->extender->metrics.evictions++;
+        extender_log(eviction->extender, result == 0 ? LOG_NOTICE : LOG_WARNING, "evict",
+                     "pod=%s result=%d %s", eviction->pod, result, sentence == NULL ? "" : sentence);
+        free(eviction);
+}
+
+static void evict(struct extender *x, const struct ledger_pod *pod)
+{
+        struct eviction *eviction = calloc(1, sizeof(*eviction));
+        char namespace_[256];
+        size_t bytes = (size_t) (pod->name - pod->key) - 1;
+
+        if (eviction == NULL || bytes >= sizeof(namespace_)) {
+                free(eviction);
+                return;
+        }
+        memcpy(namespace_, pod->key, bytes);
+        namespace_[bytes] = '\0';
+        eviction->extender = x;
+        (void) text_copy(eviction->pod, sizeof(eviction->pod), pod->key);
+        store_evict(cluster_store(x->cluster), namespace_, pod->name, pod->uid,
+                    x->options->eviction_grace_sec, evicted, eviction);
+}
+
+/* Does it fit somewhere once those are gone that are on their way out? */
+static struct ledger_node *fits_after_departures(struct ledger *ledger, const struct question *q)
+{
+        struct ledger_pod *leaving[256];
+        struct ledger_node *homes[256], *found = NULL;
+        size_t count = 0;
+
+        for (uint32_t i = 0; i < ledger->node_count; i++)
+                for (struct ledger_pod *pod = ledger->nodes[i]->pods, *next; pod != NULL && count < 256;
+                     pod = next) {
+                        next = pod->next_on_node;
+                        if (!pod->deleting)
+                                continue;
+                        leaving[count] = pod;
+                        homes[count++] = ledger->nodes[i];
+                        ledger_detach(ledger, pod);
+                }
+        for (uint32_t i = 0; i < ledger->node_count && found == NULL; i++)
+                if (rules_judge(q, ledger->nodes[i]) == REASON_NONE)
+                        found = ledger->nodes[i];
+        while (count-- > 0)
+                ledger_attach(ledger, leaving[count], homes[count]);
+        return found;
+}
+
+static void take_back(struct extender *x, struct ledger_pod *pod, const struct question *q)
+{
+        struct ledger *ledger = cluster_ledger(x->cluster);
+        struct victims victims;
+
+        if (pod->evicted_usec != 0 && q->now_usec - pod->evicted_usec < EVICT_AGAIN_USEC)
+                return;
+        if (victims_choose_anywhere(ledger, q, is_borrower, &victims) != 0 || victims.count == 0)
+                return;
+        free(pod->evicted_node);
+        pod->evicted_node = strdup(victims.node->name);
+        pod->evicted_usec = q->now_usec;
+        extender_log(x, LOG_NOTICE, "take-back", "pod=%s node=%s victims=%zu chips=%u", pod->key,
+                     victims.node->name, victims.count, victims.chips);
+        for (size_t i = 0; i < victims.count; i++)
+                evict(x, victims.pods[i]);
+}
+
+static void hold_for_emergency(struct ledger *ledger, struct ledger_pod *pod)
+{
+        struct ledger_node *node = pod->evicted_node == NULL ? NULL
+                                                             : ledger_find_node(ledger, pod->evicted_node,
+                                                                                strlen(pod->evicted_node));
+
+        if (node == NULL)
+                return;
+        pod->waited = true;
+        (void) hold_add(node, pod, UINT64_MAX, 0);
+}
+
+static void serve_emergency(struct extender *x, struct ledger_pod *pod, uint64_t now_usec)
+{
+        struct ledger *ledger = cluster_ledger(x->cluster);
+        struct inquiry inquiry;
+        struct ledger_node *node = NULL;
+
+        if (inquiry_begin_pod(x->cluster, pod, now_usec, false, &inquiry, NULL) == 0 &&
+            inquiry.ask.item_count > 0) {
+                node = fits_after_departures(ledger, &inquiry.question);
+                if (node == NULL && !x->options->no_evict)
+                        take_back(x, pod, &inquiry.question);
+        }
+        inquiry_end(x->cluster, &inquiry);
+        hold_for_emergency(ledger, pod);
+}
+
+void reserve_update(struct extender *x, uint64_t now_usec)
+{
+        struct ledger *ledger = cluster_ledger(x->cluster);
+        struct ledger_pod *emergencies[EMERGENCIES_MAX];
+        size_t count = 0;
+
+        for (uint32_t i = 0; i < ledger->pod_slot_count && count < EMERGENCIES_MAX; i++) {
+                struct ledger_pod *pod = ledger->pod_slots[i];
+
+                if (pod != NULL && pod->node == NULL && pod->ask.emergency && !pod->ended && !pod->deleting &&
+                    !pod->ask.gated)
+                        emergencies[count++] = pod;
+        }
+        for (size_t i = 0; i < count; i++)
+                serve_emergency(x, emergencies[i], now_usec);
+}
