@@ -8,8 +8,9 @@
 #include "core/victims.h"
 #include "scheduler-extender/state.h"
 
-#define EVICT_AGAIN_USEC 60000000u /* an eviction that brought nothing (a budget forbade it) is tried again  \
-                                    */
+#define EVICT_AGAIN_USEC                                                                                     \
+        60000000u /* an eviction that brought nothing (a budget forbade it) is tried again                   \
+                   */
 #define EMERGENCIES_MAX 64
 
 struct eviction {
