@@ -388,11 +388,17 @@ int vendor_add_by_nodes(struct scan *scan, const struct vendor *vendor, const ch
         return r;
 }
 
+/* Without a driver there is no node, and the number that would name it is a guess. */
+static bool has_nodes(const struct sighting *sighting)
+{
+        return sighting->function == NULL || sighting->number_known || sighting->state.driver[0] != '\0';
+}
+
 int vendor_add_one(struct scan *scan, struct sighting *sighting)
 {
         char node[DEVICE_NODE_BYTES];
 
-        if (sighting->vendor->node != NULL && sighting->device.node_count == 0) {
+        if (sighting->vendor->node != NULL && sighting->device.node_count == 0 && has_nodes(sighting)) {
                 expand_node(sighting->vendor->node, sighting->number, node, sizeof(node));
                 vendor_add_node(scan, &sighting->device, true, "%s", node);
         }
@@ -423,9 +429,11 @@ static void sight_function(const struct scan *scan, const struct vendor *vendor,
 {
         vendor_sight(vendor, ret);
         ret->function = function;
+        ret->placement.pci_ids = (uint32_t) function->vendor << 16 | function->device;
         ret->rank = ret->number = rank;
         ret->device.index = count_devices(scan, vendor->name);
         pci_read_state(scan->tree, &scan->pci, function, &ret->state);
+        ret->placement.bound = ret->state.driver[0] != '\0';
         (void) text_copy(ret->device.id, sizeof(ret->device.id), function->address);
         (void) text_copy(ret->device.pci, sizeof(ret->device.pci), function->address);
         (void) text_copy(ret->placement.root_port, sizeof(ret->placement.root_port), ret->state.root_port);
@@ -442,12 +450,13 @@ static int add_assigned(struct scan *scan, struct sighting *sighting)
         return scan_add(scan, &sighting->device, &sighting->placement);
 }
 
-static int add_function(struct scan *scan, const struct vendor *vendor, struct pci_function *function,
+int vendor_add_function(struct scan *scan, const struct vendor *vendor, struct pci_function *function,
                         unsigned rank)
 {
         struct sighting sighting;
         unsigned number;
 
+        function->claimed = true;
         sight_function(scan, vendor, function, rank, &sighting);
         if (!vendor->vfio_is_own && is_passed_through(sighting.state.driver))
                 return add_assigned(scan, &sighting);
@@ -470,7 +479,7 @@ static int add_vendor(struct scan *scan, const struct vendor *vendor)
                         continue;
                 function->claimed = true;
                 if (!is_part_of_other(scan, function))
-                        r = add_function(scan, vendor, function, rank++);
+                        r = vendor_add_function(scan, vendor, function, rank++);
         }
         return r == 0 ? vendor->add_others(scan, vendor) : r;
 }

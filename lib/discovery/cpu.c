@@ -223,6 +223,7 @@ static bool is_sunway(const struct tree *tree)
         static const char *const words[] = {
                 "sw_64", "sunway", "SW26010", "SW39000", "SW3231", "SW831", NULL
         };
+        static const char *const files[] = { "proc/cpuinfo", "proc/version" };
         char text[TREE_VALUE_BYTES];
         struct utsname name;
         ssize_t size;
@@ -231,11 +232,13 @@ static bool is_sunway(const struct tree *tree)
                 return strcmp(name.machine, "sw_64") == 0;
         if (tree_read_text(tree, "proc/sys/kernel/arch", text, sizeof(text)) > 0)
                 return strcmp(text, "sw_64") == 0;
-        size = tree_read(tree, "proc/cpuinfo", text, sizeof(text) - 1);
-        if (size <= 0)
-                return false;
-        text[size] = '\0';
-        return contains_any(text, words);
+        for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+                size = tree_read(tree, files[i], text, sizeof(text) - 1);
+                text[size > 0 ? size : 0] = '\0';
+                if (contains_any(text, words))
+                        return true;
+        }
+        return tree_has(tree, "usr/sw-mpp");
 }
 
 /* Core groups of one chip; 0 = one of the SMP servers. */

@@ -58,6 +58,7 @@ int discover(const struct tree *tree, const struct discovery_options *options, s
         if (r == 0) {
                 scan_identities(&scan);
                 scan_links(&scan);
+                scan_adopt(&scan);
                 scan_fabrics(&scan);
                 r = scan_groups(&scan, err);
         }

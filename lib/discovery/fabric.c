@@ -49,6 +49,39 @@ static void place_by_pci(struct scan *scan, size_t i)
                 vendor_set_fabric(placement, "none", "none", -1, "%s", "");
 }
 
+/* The first device with a driver and the same PCI ids; SIZE_MAX = none. */
+static size_t find_like(const struct scan *scan, size_t i)
+{
+        for (size_t j = 0; j < scan->inventory->device_count; j++)
+                if (scan->placements[j].grouped && scan->placements[j].bound &&
+                    scan->placements[j].pci_ids == scan->placements[i].pci_ids &&
+                    scan->inventory->devices[j].partition[0] == '\0')
+                        return j;
+        return SIZE_MAX;
+}
+
+void scan_adopt(struct scan *scan)
+{
+        for (size_t i = 0; i < scan->inventory->device_count; i++) {
+                struct device *device = &scan->inventory->devices[i];
+                struct placement *placement = &scan->placements[i];
+                size_t like;
+
+                if (!placement->grouped || placement->bound || placement->pci_ids == 0)
+                        continue;
+                like = find_like(scan, i);
+                if (like == SIZE_MAX)
+                        continue;
+                (void) text_copy(device->model, sizeof(device->model), scan->inventory->devices[like].model);
+                device->memory_bytes = scan->inventory->devices[like].memory_bytes;
+                (void) text_copy(placement->resource, sizeof(placement->resource),
+                                 scan->placements[like].resource);
+                placement->tflops_bf16 = scan->placements[like].tflops_bf16;
+                placement->tflops_fp16 = scan->placements[like].tflops_fp16;
+                placement->tflops_fp32 = scan->placements[like].tflops_fp32;
+        }
+}
+
 void scan_fabrics(struct scan *scan)
 {
         /* All are asked before any is changed: a fabric without company goes for all its bearers or for none.

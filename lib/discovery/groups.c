@@ -148,6 +148,13 @@ int scan_groups(struct scan *scan, struct err *err)
                                  same == i ? inventory->groups[inventory->group_count - 1].name
                                            : inventory->devices[same].group);
         }
+        for (size_t i = 0; i < inventory->device_count; i++) {
+                struct device_group *group = inventory_find_group(inventory, inventory->devices[i].group);
+
+                /* one that cannot be asked may not tell its memory */
+                if (group != NULL && inventory->devices[i].memory_bytes > group->memory_bytes)
+                        group->memory_bytes = inventory->devices[i].memory_bytes;
+        }
         inventory_count(inventory);
         return 0;
 }

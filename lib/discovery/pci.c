@@ -304,22 +304,32 @@ static bool read_number(const struct tree *tree, const char *directory, const ch
                tree_read_int64(tree, path, ret) == 0;
 }
 
-/* The NUMA node whose processors are the function's local ones; -1 = none is. */
+static bool holds(const char *list, unsigned wanted)
+{
+        unsigned members[1024];
+        int count = ranges_parse(list, members, ARRAY_SIZE(members));
+
+        for (int i = 0; i < count && i < (int) ARRAY_SIZE(members); i++)
+                if (members[i] == wanted)
+                        return true;
+        return false;
+}
+
+/* The NUMA node of the first of the function's local processors; -1 = none. */
 static int numa_of_cpus(const struct tree *tree, const char *directory)
 {
-        char path[TREE_PATH_BYTES], local[TREE_VALUE_BYTES], cpus[TREE_VALUE_BYTES];
-        unsigned nodes[64], wanted, have;
+        char path[TREE_PATH_BYTES], text[TREE_VALUE_BYTES];
+        unsigned nodes[64], wanted;
         int count = 0;
 
         if (!text_format(path, sizeof(path), "%s/local_cpulist", directory) ||
-            tree_read_text(tree, path, local, sizeof(local)) <= 0 || ranges_parse(local, &wanted, 1) < 1)
+            tree_read_text(tree, path, text, sizeof(text)) <= 0 || ranges_parse(text, &wanted, 1) < 1)
                 return -1;
-        if (tree_read_text(tree, "sys/devices/system/node/online", cpus, sizeof(cpus)) > 0)
-                count = ranges_parse(cpus, nodes, ARRAY_SIZE(nodes));
+        if (tree_read_text(tree, "sys/devices/system/node/online", text, sizeof(text)) > 0)
+                count = ranges_parse(text, nodes, ARRAY_SIZE(nodes));
         for (int i = 0; i < count && i < (int) ARRAY_SIZE(nodes); i++) {
                 (void) text_format(path, sizeof(path), "sys/devices/system/node/node%u/cpulist", nodes[i]);
-                if (tree_read_text(tree, path, cpus, sizeof(cpus)) > 0 && strcmp(cpus, local) == 0 &&
-                    ranges_parse(cpus, &have, 1) > 0 && have == wanted)
+                if (tree_read_text(tree, path, text, sizeof(text)) > 0 && holds(text, wanted))
                         return (int) nodes[i];
         }
         return -1;

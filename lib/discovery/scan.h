@@ -15,6 +15,8 @@ struct placement {
         int order;          /* number the group would like to bear; -1 = none */
         bool needs_company; /* the fabric means something only with at least two devices */
         char root_port[96]; /* of the PCI function, where a switch lies below it */
+        uint32_t pci_ids;   /* vendor and device; 0 = no PCI function */
+        bool bound;         /* a driver is bound to it */
         char runtime[16];   /* of the group */
         char resource[DEVICE_RESOURCE_BYTES];
         double tflops_bf16, tflops_fp16, tflops_fp32;
@@ -60,6 +62,9 @@ void scan_hardware(struct scan *scan);
 
 /* scan_identities() - duplicates and exclusions leave their groups. */
 void scan_identities(struct scan *scan);
+
+/* scan_adopt() - a device without its driver cannot tell what it is: it is what its likes are. */
+void scan_adopt(struct scan *scan);
 
 /* scan_fabrics() - PCIe switch or NUMA node for the devices whose vendor's row knows no better. */
 void scan_fabrics(struct scan *scan);

@@ -72,6 +72,10 @@ struct sighting {
 int vendor_add_one(struct scan *scan, struct sighting *sighting);
 int vendor_add_none(struct scan *scan, const struct vendor *vendor);
 
+/* vendor_add_function() - a function that the row's data does not count and its functions do. */
+int vendor_add_function(struct scan *scan, const struct vendor *vendor, struct pci_function *function,
+                        unsigned rank);
+
 /* vendor_sight() - begin a sighting of something that is no PCI function; healthy until judged. */
 void vendor_sight(const struct vendor *vendor, struct sighting *ret);
 

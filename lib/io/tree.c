@@ -256,16 +256,14 @@ ssize_t tree_realpath(const struct tree *tree, const char *path, char *ret, size
         return tree_resolve(tree, path, ret, ret_bytes);
 }
 
-ssize_t tree_link_name(const struct tree *tree, const char *path, char *ret, size_t ret_bytes)
+/* The link itself, its parents resolved. As backend->link(). */
+static ssize_t read_link(const struct tree *tree, const char *path, const char *name, char *target)
 {
-        char parent[TREE_PATH_BYTES], clean[TREE_PATH_BYTES + 256], target[TREE_PATH_BYTES];
-        const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path, *last;
+        char parent[TREE_PATH_BYTES], clean[TREE_PATH_BYTES + 256];
         ssize_t size;
 
-        if (!spend(tree))
-                return -EDQUOT;
-        if (strlen(path) >= sizeof(parent))
-                return -ENAMETOOLONG;
+        if (tree->resolves && tree->recording == NULL)
+                return tree->backend->link_below(tree->state, path, target, TREE_PATH_BYTES);
         memcpy(parent, path, (size_t) (name - path));
         parent[name - path] = '\0';
         size = tree_resolve(tree, parent, clean, TREE_PATH_BYTES);
@@ -273,10 +271,28 @@ ssize_t tree_link_name(const struct tree *tree, const char *path, char *ret, siz
                 return size;
         if (!text_format(clean + size, sizeof(clean) - (size_t) size, "%s%s", size > 0 ? "/" : "", name))
                 return -ENAMETOOLONG;
-        size = tree->backend->link(tree->state, clean, target, sizeof(target));
+        size = tree->backend->link(tree->state, clean, target, TREE_PATH_BYTES);
         if (size >= 0)
                 tree_recording_note(tree->recording, clean, TREE_LINK, target, (size_t) size);
-        else if (size != -EINVAL)
+        return size;
+}
+
+ssize_t tree_link_name(const struct tree *tree, const char *path, char *ret, size_t ret_bytes)
+{
+        const char *slash, *name, *last;
+        char target[TREE_PATH_BYTES];
+        ssize_t size;
+
+        while (*path == '/')
+                path++;
+        slash = strrchr(path, '/');
+        name = slash != NULL ? slash + 1 : path;
+        if (!spend(tree))
+                return -EDQUOT;
+        if (strlen(path) >= TREE_PATH_BYTES)
+                return -ENAMETOOLONG;
+        size = read_link(tree, path, name, target);
+        if (size < 0 && size != -EINVAL)
                 return size;
         last = size >= 0 ? strrchr(target, '/') : NULL;
         last = size < 0 ? name : last != NULL ? last + 1 : target;

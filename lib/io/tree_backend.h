@@ -13,6 +13,8 @@ struct tree_backend {
         enum tree_kind (*kind)(void *state, const char *path);
         /* Target of a link: its length; -EINVAL when it is no link, -ENOENT when it is not there. */
         ssize_t (*link)(void *state, const char *path, char *target, size_t target_bytes);
+        /* The same, where the backend resolves what comes before the last component; else as link(). */
+        ssize_t (*link_below)(void *state, const char *path, char *target, size_t target_bytes);
         ssize_t (*read)(void *state, const char *path, void *buffer, size_t size_bytes);
         int (*list)(void *state, const char *path, struct tree_names *ret);
         void (*forget)(void *state); /* whatever was kept to answer faster */

@@ -113,6 +113,23 @@ static int open_parent(struct directory *directory, const char *path, const char
         return fd;
 }
 
+static ssize_t directory_link_below(void *state, const char *path, char *target, size_t target_bytes)
+{
+        const char *name;
+        int parent = open_parent(state, path, &name);
+        ssize_t size;
+
+        if (parent < 0)
+                return parent;
+        size = readlinkat(parent, name, target, target_bytes);
+        if (size < 0)
+                return -errno;
+        if ((size_t) size >= target_bytes)
+                return -ENAMETOOLONG;
+        target[size] = '\0';
+        return size;
+}
+
 /* A regular file, or a link to one, is opened; anything else is only looked at, since opening a device or a
  * FIFO may act on it. (O_NONBLOCK for the case that it changes in between.) */
 static int open_file(struct directory *directory, const char *path)
@@ -205,6 +222,7 @@ static void directory_free(void *state)
 static const struct tree_backend directory_backend = {
         .kind = directory_kind,
         .link = directory_link,
+        .link_below = directory_link_below,
         .read = directory_read,
         .list = directory_list,
         .forget = directory_forget,

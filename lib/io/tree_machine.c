@@ -169,6 +169,7 @@ static void machine_forget(void *state)
 static const struct tree_backend machine_backend = {
         .kind = machine_kind,
         .link = machine_link,
+        .link_below = machine_link,
         .read = machine_read,
         .list = machine_list,
         .forget = machine_forget,

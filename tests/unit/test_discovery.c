@@ -471,6 +471,87 @@ static void cpu_groups_are_numa_nodes_or_sockets(void **state)
         }
 }
 
+static void an_unbound_device_stays_in_its_group(void **state)
+{
+        struct inventory inventory;
+        struct text machine;
+
+        (void) state;
+        /* the driver is what would tell n300, and which ring */
+        machine_begin(&machine);
+        for (unsigned i = 0; i < 3; i++) {
+                char address[16], extra[128];
+
+                (void) text_format(address, sizeof(address), "0000:1%u:00.0", i);
+                (void) text_format(extra, sizeof(extra), "@/tenstorrent/tenstorrent!%u/", i);
+                machine_function(&machine,
+                                 &(struct machine_function){ .address = address,
+                                                             .vendor = 0x1e52,
+                                                             .device = 0x401e,
+                                                             .class_code = 0x120000,
+                                                             .driver = i == 1 ? NULL : "tenstorrent",
+                                                             .extra = i == 1 ? NULL : extra });
+                if (i != 1)
+                        machine_line(&machine, "/sys/class/tenstorrent/tenstorrent!%u/tt_card_type = n300",
+                                     i);
+        }
+        machine_discover(&machine, NULL, &inventory);
+        assert_int_equal(inventory.group_count, 1);
+        assert_string_equal(inventory.groups[0].model, "n300");
+        assert_int_equal(inventory.groups[0].total, 3);
+        assert_int_equal(inventory.groups[0].healthy, 2);
+        inventory_free(&inventory);
+        text_free(&machine);
+
+        machine_begin(&machine);
+        for (unsigned i = 0; i < 8; i++) {
+                char address[16], extra[32];
+
+                (void) text_format(address, sizeof(address), "0000:1%u:00.0", i);
+                (void) text_format(extra, sizeof(extra), "@/dev_id = %u", 7 - i);
+                machine_function(&machine,
+                                 &(struct machine_function){ .address = address,
+                                                             .vendor = 0x19e5,
+                                                             .device = 0xd801,
+                                                             .class_code = 0x120000,
+                                                             .driver = i == 0 ? NULL : "devdrv_device_driver",
+                                                             .extra = i == 0 ? NULL : extra });
+        }
+        machine_discover(&machine, NULL, &inventory);
+        assert_int_equal(inventory.group_count, 2);
+        for (unsigned i = 0; i < 2; i++) {
+                assert_int_equal(inventory.groups[i].total, 4);
+                assert_int_equal(inventory.groups[i].healthy, i == 0 ? 4 : 3);
+        }
+        inventory_free(&inventory);
+        text_free(&machine);
+}
+
+static void a_radeon_counts_when_kfd_computes_on_it(void **state)
+{
+        struct inventory inventory;
+        struct text machine;
+
+        (void) state;
+        for (unsigned gib = 0; gib < 32; gib += 16) {
+                machine_begin(&machine);
+                machine_function(&machine, &(struct machine_function){ .address = "0000:11:00.0",
+                                                                       .vendor = 0x1002,
+                                                                       .device = 0x73a3,
+                                                                       .class_code = 0x030000,
+                                                                       .driver = "amdgpu" });
+                machine_line(&machine, "/sys/class/kfd/kfd/topology/nodes/1/properties |");
+                machine_line(&machine, "\tsimd_count 120\n\tvendor_id 4098\n\tdevice_id 29603");
+                machine_line(&machine, "\tlocation_id 4352\n\tdomain 0\n\tdrm_render_minor 128");
+                machine_line(&machine, "/sys/class/kfd/kfd/topology/nodes/1/mem_banks/0/properties |");
+                machine_line(&machine, "\theap_type 1\n\tsize_in_bytes %llu", (unsigned long long) gib << 30);
+                machine_discover(&machine, NULL, &inventory);
+                assert_int_equal(machine_count(&inventory, "amd"), gib > 0 ? 1 : 0);
+                inventory_free(&inventory);
+                text_free(&machine);
+        }
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -487,6 +568,8 @@ int main(void)
                 cmocka_unit_test(a_kfd_link_of_xgmi_joins_what_no_hive_names),
                 cmocka_unit_test(sunway_chips_show_their_core_groups),
                 cmocka_unit_test(cpu_groups_are_numa_nodes_or_sockets),
+                cmocka_unit_test(an_unbound_device_stays_in_its_group),
+                cmocka_unit_test(a_radeon_counts_when_kfd_computes_on_it),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

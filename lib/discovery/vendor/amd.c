@@ -24,16 +24,33 @@ static const struct vendor_model models[] = {
 };
 /* clang-format on */
 
+#define INTEGRATED_BYTES ((uint64_t) 4 << 30) /* less memory of its own has an integrated GPU's carve-out */
+
+/* A card that no table knows counts when KFD computes on it. */
 static int add_others(struct scan *scan, const struct vendor *vendor)
 {
-        return kfd_add_others(scan, vendor, 0x1002);
+        int r = 0;
+
+        for (size_t i = 0; r == 0 && i < scan->kfd.count; i++) {
+                const struct kfd_node *node = &scan->kfd.nodes[i];
+                struct pci_function *function;
+                char address[PCI_ADDRESS_BYTES];
+
+                pci_format_address(node->order, address, sizeof(address));
+                function = node->vendor == 0x1002 && node->memory_bytes >= INTEGRATED_BYTES
+                                   ? pci_find(&scan->pci, address)
+                                   : NULL;
+                if (function != NULL && !function->claimed && function->class_code >> 16 == 0x03)
+                        r = vendor_add_function(scan, vendor, function, 0);
+        }
+        return r == 0 ? kfd_add_others(scan, vendor, 0x1002) : r;
 }
 
 const struct vendor vendor_amd = {
         .name = "amd",
         .runtime = "rocm",
         .resource = "amd.com/gpu",
-        .unsure = "classes from memory; a Radeon that no table knows is left out",
+        .unsure = "classes from memory; a Radeon that no table knows counts when KFD has it",
         .pci_vendors = { 0x1002 },
         .classes = { 0x0380, 0x1200 },
         .models = models,

@@ -60,6 +60,40 @@ static bool is_second_half(const struct scan *scan, const struct sighting *sight
         return other != NULL && other->vendor == sighting->function->vendor && other->claimed;
 }
 
+#define IDS_MAX 64
+
+static bool tells_id(const struct scan *scan, const struct pci_function *function, int64_t *ret)
+{
+        char path[TREE_PATH_BYTES];
+
+        return text_format(path, sizeof(path), "%s/dev_id", pci_path(&scan->pci, function)) &&
+               tree_read_int64(scan->tree, path, ret) == 0 && *ret >= 0 && *ret < IDS_MAX;
+}
+
+/* Without its driver a chip tells no physical id: what the others have left over, in order of address, is its
+ * own (and for a single one that is certain). It decides the ring that the chip is counted in. */
+static void guess_number(const struct scan *scan, struct sighting *sighting)
+{
+        const struct pci_function *end = scan->pci.functions + scan->pci.count;
+        bool taken[IDS_MAX] = { false };
+        unsigned earlier = 0;
+        int64_t id;
+
+        for (const struct pci_function *f = scan->pci.functions; f < end; f++) {
+                if (f->vendor != sighting->function->vendor || f->device != sighting->function->device)
+                        continue;
+                if (tells_id(scan, f, &id))
+                        taken[id] = true;
+                else
+                        earlier += f < sighting->function;
+        }
+        for (unsigned number = 0; number < IDS_MAX; number++)
+                if (!taken[number] && earlier-- == 0) {
+                        sighting->number = sighting->device.index = number;
+                        return;
+                }
+}
+
 static int add(struct scan *scan, struct sighting *sighting)
 {
         char text[32];
@@ -70,6 +104,8 @@ static int add(struct scan *scan, struct sighting *sighting)
                 vendor_set_number(sighting, (unsigned) id);
         else if (is_second_half(scan, sighting))
                 return 0;
+        else
+                guess_number(scan, sighting);
         set_chip(sighting);
         return vendor_add_one(scan, sighting);
 }
