@@ -178,9 +178,10 @@ def numa():
 def reboot():
     """everything on the node stopped and started, the plugin after the pods or before them: all is back by itself"""
     fresh()
-    for order in ("the kubelet first", "the plugin last"):
+    for order in ("plugin", "kubelet"): # which of the two is there first
+        before = registrations() if order == "plugin" else 0
         cluster("stop", "kubelet")
-        if order == "the plugin last":
+        if order == "kubelet":
             kill_program("remuda-agent")
         cluster("stop", "containerd")
         for path in glob.glob(PLUGINS + "/*.sock"): # as a boot leaves it
@@ -188,11 +189,11 @@ def reboot():
         cluster("start", "containerd")
         time.sleep(1)
         cluster("start", "kubelet")
-        wait("8 chips, " + order, 90, lambda: allocatable(GPU) == 8 and system_pod("remuda-agent")["status"]["containerStatuses"][0]["ready"])
-        name = "rebooted-" + order.split()[1]
-        create(pod(name, GPU, 8))
-        wait_running(name, 90)
-        delete_pod(name)
+        wait("a registration, the %s first" % order, 90, lambda: registrations() > before)
+        wait("8 chips, the %s first" % order, 30, lambda: allocatable(GPU) == 8)
+        create(pod("rebooted-" + order, GPU, 8))
+        wait_running("rebooted-" + order, 90)
+        delete_pod("rebooted-" + order)
 
 
 class Crowd:
