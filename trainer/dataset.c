@@ -153,8 +153,9 @@ static void choose_values(struct dataset *d)
         }
         deviation = sqrt(square - mean * mean);
         for (int v = 0; v < 256; v++)
-                d->value[v] = d->preprocess.scale ? (float) v / 255.0F
-                                                  : (float) ((v - mean) / (deviation > 0 ? deviation : 1));
+                d->value[v] = d->preprocess.scale
+                                      ? (float) v / 255.0F
+                                      : (float) ((v - mean) / (deviation > 0 ? 3 * deviation : 1));
 }
 
 static bool is_directory(const char *directory, const char *name)

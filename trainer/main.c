@@ -9,6 +9,7 @@
 #include "core/exit_code.h"
 #include "core/text.h"
 #include "core/version.h"
+#include "trainer/conformance.h"
 #include "trainer/strategy.h"
 #include "trainer/training.h"
 
@@ -140,6 +141,22 @@ static void explain_fusion(struct training *t)
                 model_fuse(&m, print_line, NULL);
 }
 
+static int test_operators(const struct options *o, const char *program)
+{
+        struct backend_options options = training_backend_options(o, 1);
+        struct backend b;
+        struct err err = { 0 };
+        int failed = backend_open(&options, &b, &err);
+
+        if (failed == 0) {
+                failed = conformance_run(&b, &err);
+                backend_close(&b);
+        }
+        if (failed < 0)
+                say(program, &err);
+        return failed == 0 ? EXIT_DONE : EXIT_FAILED;
+}
+
 static int run(struct options *o, const struct world *w, const char *program)
 {
         struct training t;
@@ -188,6 +205,8 @@ int main(int argc, char **argv)
                         options_help(program);
                 else if (w.rank == 0)
                         printf("%s %s\n", program, REMUDA_VERSION);
+        } else if (r == 0 && o.conformance) {
+                code = test_operators(&o, program);
         } else if (r == 0) {
                 code = run(&o, &w, program);
         }

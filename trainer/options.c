@@ -63,6 +63,7 @@ static const struct row rows[] = {
         { "--gemm", "tiles|blas", CHOICE, AT(gemm), 0, 0, "sunway: matrix product in tiles (default) or by BLAS" },
         { "--no-staging", NULL, FLAG, AT(no_staging), 0, 0, "sunway: read operands straight from main memory" },
         { "--device", "P:D", STRING, AT(device), 0, 0, "opencl: platform and device number (default 0:0)" },
+        { "--conformance", NULL, FLAG, AT(conformance), 0, 0, "test every operator of this build against double precision, and stop" },
         { "--help", NULL, FLAG, AT(help), 0, 0, "this text" },
         { "--version", NULL, FLAG, AT(version), 0, 0, "version" },
 };
@@ -236,7 +237,7 @@ static int from_environment(struct options *o, struct err *err)
 
 static int check(const struct options *o, struct err *err)
 {
-        if (o->help || o->version)
+        if (o->help || o->version || o->conformance)
                 return 0;
         if (o->model == NULL)
                 return err_set(err, -EINVAL, "--model is wanted: mlp, cnn or text");

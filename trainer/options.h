@@ -29,7 +29,7 @@ struct options {
         size_t epochs, steps, seed, slave_cores, every, servers, staleness, microbatches;
         double rate; /* 0 = the model's */
         double momentum, exchange, measure_seconds;
-        bool evaluate, evaluate_epochs, no_fuse, explain_fusion, no_staging, resume, measure;
+        bool evaluate, evaluate_epochs, no_fuse, explain_fusion, no_staging, resume, measure, conformance;
         bool help, version;
 };
 

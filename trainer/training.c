@@ -18,14 +18,18 @@ static float *floats(const struct training *t, size_t count)
         return t->backend.allocate(t->backend.state, (count > 0 ? count : 1) * sizeof(float));
 }
 
+struct backend_options training_backend_options(const struct options *o, size_t cpus)
+{
+        return (struct backend_options){ .slave_cores = o->slave_cores,
+                                         .gemm_blas = strcmp(o->gemm, "blas") == 0,
+                                         .no_staging = o->no_staging,
+                                         .cpus = cpus,
+                                         .device = o->device };
+}
+
 static int open_backend(struct training *t, struct err *err)
 {
-        const struct options *o = t->options;
-        struct backend_options b = { .slave_cores = o->slave_cores,
-                                     .gemm_blas = strcmp(o->gemm, "blas") == 0,
-                                     .no_staging = o->no_staging,
-                                     .cpus = world_pin(&t->world),
-                                     .device = o->device };
+        struct backend_options b = training_backend_options(t->options, world_pin(&t->world));
 
         return backend_open(&b, &t->backend, err);
 }

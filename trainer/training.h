@@ -47,6 +47,9 @@ struct training {
  */
 int shares_resolve(struct training *t, struct err *err);
 
+/* training_backend_options() - what the command line says about the backend. */
+struct backend_options training_backend_options(const struct options *o, size_t cpus);
+
 int training_open(struct training *t, const struct options *o, const struct world *w, struct err *err);
 void training_close(struct training *t);
 
