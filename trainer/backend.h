@@ -91,6 +91,7 @@ struct backend {
         const char *runtime; /* cpu, sunway, opencl */
         struct kernels kernels;
         void *state;
+        bool has_tiles;                                    /* of its own, that can be tuned */
         char device_model[96];                             /* what tuning results are remembered under */
         void *(*allocate)(void *state, size_t size_bytes); /* 64-byte aligned, zeroed; NULL = no memory */
         void (*release)(void *state, void *memory);

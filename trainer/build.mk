@@ -23,7 +23,7 @@ $(B)/lib/trainer.a: $(call object,$(trainer))
 $(addprefix $(B)/bin/remuda-train-,$(trainers)): $(B)/bin/remuda-train-%: $(B)/obj/trainer/main.o \
                 $(B)/obj/trainer/backends/%.o $(B)/lib/trainer.a $(B)/lib/remuda.a
 	@mkdir -p $(@D)
-	$(LINK) -o $@ $^ $(mpi_libs) $(if $(filter %opencl,$@),$(opencl_libs),$(blas_libs)) -lz -lm -lpthread
+	$(LINK) -o $@ $^ $(mpi_libs) $(if $(filter %opencl,$@),$(opencl_libs),$(blas_libs)) -lz -lm -lpthread -ldl
 
 # The kernels' source as a C string.
 $(B)/generated/opencl_kernels.h: trainer/backends/opencl_kernels.cl

@@ -1,12 +1,11 @@
 /* Dataset: labelled samples in memory, turned into floats batch by batch.
  *
  * A directory holds one of three forms:
- *   IDX:    the four files of MNIST and its kin, each plain or with .gz;
- *   raw:    train/CLASS/NAME.{pgm,ppm} and test/CLASS/NAME.{pgm,ppm} (binary, 8 bits); classes in the order
- * of their names; `resize` is wanted unless all images have one size, and then an image may be larger than
- * memory: it is read in stripes; text:   any other files: the text model learns to continue them. The last
- * tenth is the test. After dataset_open() it is read-only and may be used by several threads, but for
- * dataset_poll(). */
+ * - IDX: the four files of MNIST and its kin, each plain or with .gz;
+ * - raw: train/CLASS/NAME.pgm and test/CLASS/NAME.pgm, or .ppm (binary, 8 bits); classes in the order of
+ * their names. They are read in stripes, so that with `resize` an image may be larger than memory;
+ * - text: any files; the text model learns to continue them. The last tenth is the test.
+ * After dataset_open() it is read-only and may be used by several threads. */
 #pragma once
 
 #include <stddef.h>

@@ -12,6 +12,7 @@
 #include "trainer/conformance.h"
 #include "trainer/strategy.h"
 #include "trainer/training.h"
+#include "trainer/tune.h"
 
 static int exit_code_of(int result)
 {
@@ -60,6 +61,22 @@ static struct totals add_up(const struct training *t)
                 MPI_Allreduce(&own, &sum, (int) (sizeof(own) / sizeof(double)), MPI_DOUBLE, MPI_SUM,
                               MPI_COMM_WORLD);
         return sum;
+}
+
+static void report_traffic(const struct training *t)
+{
+        struct backend_traffic traffic;
+
+        if (!t->options->traffic || t->backend.traffic == NULL || t->last_step == 0)
+                return;
+        t->backend.traffic(t->backend.state, &traffic);
+        (void) fprintf(stderr,
+                       "{\"rank\":%d,\"steps\":%llu,\"read_bytes\":%llu,\"written_bytes\":%llu,\"unstaged_"
+                       "bytes\":%llu,"
+                       "\"local_peak_bytes\":%zu}\n",
+                       t->world.rank, (unsigned long long) t->last_step,
+                       (unsigned long long) traffic.read_bytes, (unsigned long long) traffic.written_bytes,
+                       (unsigned long long) traffic.unstaged_bytes, traffic.local_peak_bytes);
 }
 
 static void report(const struct training *t, double accuracy, double loss)
@@ -121,6 +138,7 @@ static int train(struct training *t, const char *program, struct err *err)
                         say(program, err);
                 world_abort(&t->world, exit_code_of(r));
         }
+        report_traffic(t);
         report(t, accuracy, loss);
         return 0;
 }
@@ -205,6 +223,11 @@ int main(int argc, char **argv)
                         options_help(program);
                 else if (w.rank == 0)
                         printf("%s %s\n", program, REMUDA_VERSION);
+        } else if (r == 0 && o.tune) {
+                r = tune_run(&o, &err);
+                if (r < 0)
+                        say(program, &err);
+                code = r < 0 ? EXIT_FAILED : EXIT_DONE;
         } else if (r == 0 && o.conformance) {
                 code = test_operators(&o, program);
         } else if (r == 0) {

@@ -14,14 +14,14 @@ static double time_steps(struct training *t, float *x, int32_t *labels, size_t c
 
         for (size_t i = 0; i < count; i++)
                 t->ids[i] = (uint32_t) (i % dataset_count(t->data, DATASET_TRAIN));
-        network_use(t->network, x, labels);
+        runner_use(t->runner, x, labels);
         for (begin = 0; steps < 3 || record_now() - begin < usec; steps++) {
                 if (steps == 2) /* the first two warm the caches */
                         begin = record_now();
                 dataset_load(t->data, DATASET_TRAIN, 0, t->ids, count, x, labels);
-                (void) network_forward(t->network, t->parameters, count);
-                network_backward(t->network, t->parameters, t->gradients, count, 1.0F / (float) count, NULL,
-                                 NULL);
+                (void) runner_forward(t->runner, t->parameters, count);
+                runner_backward(t->runner, t->parameters, t->gradients, count, 1.0F / (float) count, NULL,
+                                NULL);
                 t->backend.kernels.update(t->backend.state, t->model.parameter_count, 1e-6F, 0, t->gradients,
                                           NULL, t->parameters);
         }

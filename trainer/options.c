@@ -36,7 +36,7 @@ static const struct row rows[] = {
         { "--momentum", "M", RATIO, AT(momentum), 0, 0.999999, "of the optimiser momentum (default 0.9)" },
         { "--servers", "N", COUNT, AT(servers), 1, 4096, "ps-*: ranks 0..N-1 hold the parameters (default 1)" },
         { "--staleness", "S", COUNT, AT(staleness), 0, 1 << 24, "ps-ssp: steps that a worker may be ahead of the slowest (default 4)" },
-        { "--load-segment", "N", COUNT, AT(load_segment), 1, 1 << 24, "start computing when N samples of a batch are loaded" },
+        { "--load-segment", "N|auto", COUNT, AT(load_segment), 1, 1 << 24, "start computing when N samples of a batch are loaded" },
         { "--checkpoint", "DIR", STRING, AT(checkpoint), 0, 0, "write checkpoints there" },
         { "--every", "N", COUNT, AT(every), 1, 1e12, "steps between checkpoints (default an epoch)" },
         { "--resume", NULL, FLAG, AT(resume), 0, 0, "go on from the newest whole checkpoint of --checkpoint, if there is one" },
@@ -47,7 +47,7 @@ static const struct row rows[] = {
         { "--stages", "F:L,F:L,...", PAIRS, AT(stages), 0, 1 << 20, "split: first and last layer of each rank (default: equal numbers, or REMUDA_LAYERS)" },
         { "--microbatches", "M", COUNT, AT(microbatches), 1, 1 << 20, "split: parts of a batch that follow each other through the stages (default 4)" },
         { "--groups", "N1,N2,...", NUMBERS, AT(groups), 0, 4096, "workers of each group; only its first one speaks to the others" },
-        { "--segments", "I,J,...", NUMBERS, AT(segments), 0, 1 << 20, "gradient segments: last tensor of each, in backward order from 0" },
+        { "--segments", "I,J,...|auto", NUMBERS, AT(segments), 0, 1 << 20, "gradient segments: last tensor of each, in backward order from 0" },
         { "--gradient-weights", "samples|plain", CHOICE, AT(gradient_weights), 0, 0, "weigh a worker by its share (default), or all alike (wrong for unequal shares; to compare)" },
         { "--evaluate", NULL, FLAG, AT(evaluate), 0, 0, "measure the accuracy on the test data at the end" },
         { "--evaluate-epochs", NULL, FLAG, AT(evaluate_epochs), 0, 0, "and after every epoch, as progress lines" },
@@ -59,6 +59,15 @@ static const struct row rows[] = {
         { "--measure-seconds", "S", RATIO, AT(measure_seconds), 0.01, 3600, "for how long (default 1)" },
         { "--no-fuse", NULL, FLAG, AT(no_fuse), 0, 0, "run every operator by itself" },
         { "--explain-fusion", NULL, FLAG, AT(explain_fusion), 0, 0, "print which operators run as one, and stop" },
+        { "--operator", "NAME=FILE", STRING, AT(operator_library), 0, 0, "take kernel NAME from the shared library FILE" },
+        { "--tune", NULL, FLAG, AT(tune), 0, 0, "search the tile sizes of this device, keep the best in the cache, and stop" },
+        { "--cache", "FILE", STRING, AT(cache), 0, 0, "where they are kept (default ~/.cache/remuda/tiles)" },
+        { "--no-preset", NULL, FLAG, AT(no_preset), 0, 0, "neither presets nor cache" },
+        { "--traffic", NULL, FLAG, AT(traffic), 0, 0, "sunway: print the bytes moved between main memory and local stores" },
+        { "--simulate-slow", "P0,P1,...", NUMBERS, AT(slow), 0, 100000, "simulated: rank i takes Pi percent of its time to compute" },
+        { "--export", "FILE", STRING, AT(export_file), 0, 0, "write a compressed model after training" },
+        { "--quantise", "int8", CHOICE, AT(quantise), 0, 0, "of the export: weights in 8 bits" },
+        { "--sparsity", "P", RATIO, AT(sparsity), 0, 0.99, "of the export: share of the smallest weights left out" },
         { "--slave-cores", "N", COUNT, AT(slave_cores), 1, 4096, "sunway: slave cores of a group (default 64)" },
         { "--gemm", "tiles|blas", CHOICE, AT(gemm), 0, 0, "sunway: matrix product in tiles (default) or by BLAS" },
         { "--no-staging", NULL, FLAG, AT(no_staging), 0, 0, "sunway: read operands straight from main memory" },
@@ -85,6 +94,7 @@ void options_free(struct options *o)
         free(o->segments.values);
         free(o->groups.values);
         free(o->stages.values);
+        free(o->slow.values);
         free(o->own_layers.values);
 }
 
@@ -131,8 +141,21 @@ static bool is_choice(const char *choices, const char *word)
         return false;
 }
 
+/* The two rows that take a word in place of numbers. */
+static bool set_auto(const struct row *row, const char *value, struct options *o)
+{
+        if (value == NULL || strcmp(value, "auto") != 0)
+                return false;
+        o->segments_auto = o->segments_auto || row->offset == AT(segments);
+        o->load_auto = o->load_auto || row->offset == AT(load_segment);
+        return row->offset == AT(segments) || row->offset == AT(load_segment);
+}
+
 static int set_value(const struct row *row, const char *value, struct options *o, struct err *err)
 {
+        if (set_auto(row, value, o))
+                return 0;
+
         void *field = (char *) o + row->offset;
         uint64_t count;
         double ratio;
@@ -221,7 +244,8 @@ static int from_environment(struct options *o, struct err *err)
         for (size_t i = 0; i < ARRAY_SIZE(variables); i++) {
                 const char *value = getenv(variables[i].variable);
                 const void *field = (const char *) o + variables[i].row.offset;
-                bool given = variables[i].row.kind >= NUMBERS  ? ((const struct numbers *) field)->count > 0
+                bool given = variables[i].row.kind >= NUMBERS
+                                     ? ((const struct numbers *) field)->count > 0 || o->segments_auto
                              : variables[i].row.kind == STRING ? *(const char *const *) field != NULL
                                                                : o->batch > 0 || o->shares.count > 0;
                 int r;
@@ -237,7 +261,7 @@ static int from_environment(struct options *o, struct err *err)
 
 static int check(const struct options *o, struct err *err)
 {
-        if (o->help || o->version || o->conformance)
+        if (o->help || o->version || o->conformance || o->tune)
                 return 0;
         if (o->model == NULL)
                 return err_set(err, -EINVAL, "--model is wanted: mlp, cnn or text");

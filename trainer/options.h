@@ -17,7 +17,8 @@ struct numbers {
 
 struct options {
         const char *data, *model, *strategy; /* borrowed from argv */
-        const char *preprocess;
+        const char *preprocess, *operator_library, *cache, *export_file, *quantise;
+        struct numbers slow; /* simulated: percent of the time that computing takes, by rank */
         const char *optimiser, *order, *gradient_weights, *gemm;
         const char *weights_out, *sample_log, *clock_log, *timeline, *progress, *checkpoint, *device;
         struct numbers shares, segments, groups;
@@ -28,8 +29,9 @@ struct options {
         size_t load_segment;       /* 0 = whole chunks */
         size_t epochs, steps, seed, slave_cores, every, servers, staleness, microbatches;
         double rate; /* 0 = the model's */
-        double momentum, exchange, measure_seconds;
+        double sparsity, momentum, exchange, measure_seconds;
         bool evaluate, evaluate_epochs, no_fuse, explain_fusion, no_staging, resume, measure, conformance;
+        bool tune, no_preset, traffic, segments_auto, load_auto;
         bool help, version;
 };
 

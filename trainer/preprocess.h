@@ -1,15 +1,16 @@
 /* Preprocess: what is done to samples before they are trained on, from a specification like
  * "resize:28x28,normalise,flip:0.5,crop:2" or "tokenise:byte".
  *
- *   resize:HxW     images, when they are read: every output pixel is the mean of the input pixels that it
- * covers normalise      images: (pixel - mean) / 3 deviations of the training images, so within +-1 (this is
- * the default) scale          images: pixel / 255 instead flip[:P]       training images: mirrored left to
- * right with probability P (0.5) crop[:N]       training images: moved by up to N (2) pixels each way, the
- * border filled with the darkest value tokenise:word  text: words of letters and digits in lower case, and
- * each other mark (this is the default) tokenise:byte  text: bytes
+ * - resize:HxW: images, when they are read; an output pixel is the mean of the input pixels that it covers.
+ * - normalise: images; (pixel - mean) / 3 deviations of the training images, so within +-1: the default.
+ * - scale: images; pixel / 255 instead.
+ * - flip[:P]: training images; mirrored left to right with probability P (0.5).
+ * - crop[:N]: training images; moved by up to N (2) pixels each way, the border filled with the darkest
+ * value.
+ * - tokenise:word: text; words of letters and digits in lower case, and each other mark: the default.
+ * - tokenise:byte: text; bytes.
  *
- * Flip and crop are drawn from (seed, epoch, sample): the same pixels on every backend, rank and strategy.
- * Pure. */
+ * Flip and crop are drawn from (seed, epoch, sample): the same pixels on every backend, rank and strategy. */
 #pragma once
 
 #include <stdbool.h>

@@ -5,6 +5,14 @@
 #include "trainer/backend.h"
 #include "trainer/slave_cores.h"
 
+struct product_job {
+        struct matmul m;
+        size_t tile_rows, tile_cols, tile_inner;
+        bool staging;
+};
+
+void products_work(struct slave_core *core, const void *job);
+
 struct image_job {
         struct image_shape shape;
         const float *x;

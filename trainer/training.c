@@ -4,10 +4,12 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "core/cleanup.h"
 #include "core/text.h"
 #include "trainer/checkpoint.h"
+#include "trainer/operator_library.h"
 #include "trainer/strategy.h"
 #include "trainer/vector.h"
 
@@ -27,11 +29,34 @@ struct backend_options training_backend_options(const struct options *o, size_t 
                                          .device = o->device };
 }
 
+/* Tiles of the preset for this model and device, or what was tuned here. */
+static int reopen_tuned(struct training *t, struct backend_options *b, struct err *err)
+{
+        struct tiles tuned;
+
+        t->preset = preset_find(t->options->model, t->backend.device_model);
+        if (preset_remembered(t->options->cache, t->backend.device_model, &tuned))
+                t->preset.tiles = tuned;
+        if (!t->backend.has_tiles || t->preset.tiles.rows == 0)
+                return 0;
+        b->tile_rows = t->preset.tiles.rows;
+        b->tile_cols = t->preset.tiles.cols;
+        b->tile_inner = t->preset.tiles.inner;
+        backend_close(&t->backend);
+        return backend_open(b, &t->backend, err);
+}
+
 static int open_backend(struct training *t, struct err *err)
 {
         struct backend_options b = training_backend_options(t->options, world_pin(&t->world));
+        int r = backend_open(&b, &t->backend, err);
 
-        return backend_open(&b, &t->backend, err);
+        t->preset = (struct preset){ .fuse = true };
+        if (r == 0 && !t->options->no_preset)
+                r = reopen_tuned(t, &b, err);
+        if (r == 0 && t->options->operator_library != NULL)
+                r = operator_library_load(t->options->operator_library, &t->backend, err);
+        return r;
 }
 
 static int open_model(struct training *t, struct err *err)
@@ -51,7 +76,7 @@ static int open_model(struct training *t, struct err *err)
             (t->velocity == NULL && strcmp(t->options->optimiser, "momentum") == 0))
                 return err_set(err, -ENOMEM, "no memory for %zu parameters", t->model.parameter_count);
         model_initialise(&t->model, t->options->seed, t->parameters);
-        if (!t->options->no_fuse)
+        if (!t->options->no_fuse && t->preset.fuse)
                 model_fuse(&t->model, NULL, NULL);
         return 0;
 }
@@ -78,7 +103,7 @@ static int open_sampler(struct training *t, struct err *err)
 }
 
 /* A rank that computes little or nothing must still be able to evaluate. */
-static size_t network_capacity(const struct training *t)
+static size_t runner_capacity(const struct training *t)
 {
         return t->own_share > EVALUATION_BATCH ? t->own_share : EVALUATION_BATCH;
 }
@@ -99,11 +124,11 @@ static int open_parts(struct training *t, struct err *err)
         if (r == 0)
                 r = open_sampler(t, err);
         if (r == 0)
-                r = network_new(&t->backend, &t->model, 0, t->model.node_count - 1, network_capacity(t),
-                                &t->network, err);
+                r = runner_new(&t->backend, &t->model, 0, t->model.node_count - 1, runner_capacity(t),
+                               &t->runner, err);
         if (r == 0)
-                r = loader_new(t->data, &t->backend, &t->record, network_capacity(t),
-                               t->options->load_segment, &t->loader, err);
+                r = loader_new(t->data, &t->backend, &t->record, runner_capacity(t),
+                               t->options->load_auto ? 16 : t->options->load_segment, &t->loader, err);
         return r;
 }
 
@@ -150,7 +175,7 @@ int training_open(struct training *t, const struct options *o, const struct worl
 void training_close(struct training *t)
 {
         loader_free(t->loader);
-        network_free(t->network);
+        runner_free(t->runner);
         if (t->backend.release != NULL) {
                 t->backend.release(t->backend.state, t->parameters);
                 t->backend.release(t->backend.state, t->gradients);
@@ -224,25 +249,50 @@ static void prefetch_next(struct training *t, uint64_t step, size_t worker)
 }
 
 /* Forward and backward, segment by segment as the loader brings them. Return: the sum of losses. */
+/* Simulated: a rank that is to be slow sleeps for what it lacks. */
+static void be_slow(const struct training *t, uint64_t busy_usec)
+{
+        const struct numbers *slow = &t->options->slow;
+        size_t rank = (size_t) t->world.rank;
+        uint64_t more = rank < slow->count && slow->values[rank] > 100
+                                ? busy_usec * (slow->values[rank] - 100) / 100
+                                : 0;
+        struct timespec pause = { .tv_sec = (time_t) (more / 1000000),
+                                  .tv_nsec = (long) (more % 1000000) * 1000 };
+
+        while (more > 0 && nanosleep(&pause, &pause) < 0 && errno == EINTR)
+                ;
+}
+
+/* Samples that are computed on at once. auto: the first step in eight parts, as nothing is loaded yet. */
+static size_t load_segment(const struct training *t, uint64_t step, size_t count)
+{
+        size_t segment = t->options->load_segment;
+
+        if (t->options->load_auto && step == 0)
+                segment = count / 8 > 16 ? count / 8 : 16;
+        return segment > 0 && segment < count ? segment : count;
+}
+
 static double compute(struct training *t, uint64_t step, const struct loaded *chunk,
                       struct weighted_ready *weighted)
 {
-        size_t features = shape_size(&t->model.input), segment = t->options->load_segment;
+        size_t features = shape_size(&t->model.input), segment = load_segment(t, step, chunk->count);
         double loss = 0;
 
-        segment = segment > 0 && segment < chunk->count ? segment : chunk->count;
         for (size_t first = 0; first < chunk->count; first += segment) {
                 size_t count = chunk->count - first < segment ? chunk->count - first : segment;
                 bool last = first + count == chunk->count;
-                uint64_t at;
+                uint64_t at, begin;
 
                 loader_wait(t->loader, first + count);
-                at = record_now();
-                network_use(t->network, chunk->x + first * features, chunk->labels + first);
-                loss += network_forward(t->network, t->parameters, count);
+                begin = at = record_now();
+                runner_use(t->runner, chunk->x + first * features, chunk->labels + first);
+                loss += runner_forward(t->runner, t->parameters, count);
                 at = record_done(&t->record, DOING_FORWARD, step, at);
-                network_backward(t->network, t->parameters, t->gradients, count, 1.0F / (float) chunk->count,
-                                 last && !t->backend.to_host ? weigh_node : NULL, weighted);
+                runner_backward(t->runner, t->parameters, t->gradients, count, 1.0F / (float) chunk->count,
+                                last && !t->backend.to_host ? weigh_node : NULL, weighted);
+                be_slow(t, record_now() - begin);
                 (void) record_done(&t->record, DOING_BACKWARD, step, at);
         }
         if (t->backend.to_host != NULL &&
@@ -252,7 +302,7 @@ static double compute(struct training *t, uint64_t step, const struct loaded *ch
                         weigh_node(weighted, &t->model.nodes[i]);
         }
         if (chunk->count == 0) /* nothing to add, but whoever sends gradients must hear of every node */
-                network_backward(t->network, t->parameters, t->gradients, 0, 0, weigh_node, weighted);
+                runner_backward(t->runner, t->parameters, t->gradients, 0, 0, weigh_node, weighted);
         return loss;
 }
 
@@ -330,7 +380,7 @@ int training_finish_step(struct training *t, uint64_t step, struct err *err)
 int training_evaluate(struct training *t, double *ret_accuracy, double *ret_loss, struct err *err)
 {
         size_t total = dataset_count(t->data, DATASET_TEST), right = 0, classes = t->model.classes;
-        const float *p = network_output(t->network);
+        const float *p = runner_output(t->runner);
         float *x = floats(t, EVALUATION_BATCH * shape_size(&t->model.input));
         int32_t *labels = t->backend.allocate(t->backend.state, EVALUATION_BATCH * sizeof(*labels));
         uint32_t ids[EVALUATION_BATCH];
@@ -342,8 +392,8 @@ int training_evaluate(struct training *t, double *ret_accuracy, double *ret_loss
                 for (size_t i = 0; i < count; i++)
                         ids[i] = (uint32_t) (first + i);
                 dataset_load(t->data, DATASET_TEST, 0, ids, count, x, labels);
-                network_use(t->network, x, labels);
-                loss += network_forward(t->network, t->parameters, count);
+                runner_use(t->runner, x, labels);
+                loss += runner_forward(t->runner, t->parameters, count);
                 for (size_t i = 0; i < count; i++)
                         right += vector_largest(classes, p + i * classes) == (size_t) labels[i];
         }

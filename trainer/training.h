@@ -11,9 +11,10 @@
 #include "trainer/dataset.h"
 #include "trainer/loader.h"
 #include "trainer/model.h"
-#include "trainer/network.h"
 #include "trainer/options.h"
+#include "trainer/preset.h"
 #include "trainer/record.h"
+#include "trainer/runner.h"
 #include "trainer/sampler.h"
 #include "trainer/world.h"
 
@@ -21,9 +22,10 @@ struct training {
         const struct options *options;
         struct world world;
         struct backend backend;
+        struct preset preset;
         struct dataset *data;
         struct model model;
-        struct network *network;
+        struct runner *runner;
         struct sampler *sampler;
         struct loader *loader;
         struct record record;
@@ -55,7 +57,7 @@ void training_close(struct training *t);
 
 /* training_gradient() - the gradient of the chunk of `worker` in this step, weighted by its share of the
  * batch, into t->gradients (overwritten). Records samples and loss.
- * @ready: as in network_backward(), called after the weight has been applied to the node's gradients; may be
+ * @ready: as in runner_backward(), called after the weight has been applied to the node's gradients; may be
  * NULL Return: 0 or a negative errno with the message. */
 int training_gradient(struct training *t, uint64_t step, size_t worker,
                       void (*ready)(void *context, const struct node *node), void *context, struct err *err);

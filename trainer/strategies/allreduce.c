@@ -6,6 +6,7 @@
 
 #include "core/cleanup.h"
 #include "trainer/group.h"
+#include "trainer/segment_choice.h"
 #include "trainer/strategy.h"
 
 struct exchange {
@@ -54,25 +55,52 @@ static void node_ready(void *context, const struct node *node)
                 MPI_Testall((int) x->next, x->requests, &done, MPI_STATUSES_IGNORE);
 }
 
-static int plan_segments(struct exchange *x, struct err *err)
+/* Where the segments end: what was asked for, measured, known from the preset, or everything at once. */
+static int wanted_segments(struct exchange *x, size_t *last, struct err *err)
 {
-        const struct numbers *given = &x->t->options->segments;
-        size_t tensors = x->t->model.tensor_count;
+        const struct options *o = x->t->options;
+        const struct preset *p = &x->t->preset;
 
-        x->segment_count = given->count > 0 ? given->count : 1;
-        x->ends = calloc(x->segment_count, sizeof(*x->ends));
-        x->requests = calloc(x->segment_count, sizeof(MPI_Request));
-        if (x->ends == NULL || x->requests == NULL)
-                return err_set(err, -ENOMEM, "no memory for %zu segments", x->segment_count);
-        for (size_t i = 0; i < given->count; i++) {
-                if (given->values[i] >= tensors || (i > 0 && given->values[i] <= given->values[i - 1]) ||
-                    (i + 1 == given->count && given->values[i] != tensors - 1))
+        if (o->segments_auto)
+                return segment_choice(x->t, last, err);
+        for (size_t i = 0; o->segments.count == 0 && i < p->segment_count; i++)
+                last[i] = p->segments[i];
+        for (size_t i = 0; i < o->segments.count; i++)
+                last[i] = o->segments.values[i];
+        if (o->segments.count == 0 && p->segment_count == 0)
+                last[0] = x->t->model.tensor_count - 1;
+        return o->segments.count > 0  ? (int) o->segments.count
+               : p->segment_count > 0 ? (int) p->segment_count
+                                      : 1;
+}
+
+static int check_segments(const size_t *last, size_t count, size_t tensors, struct err *err)
+{
+        for (size_t i = 0; i < count; i++)
+                if (last[i] >= tensors || (i > 0 && last[i] <= last[i - 1]) ||
+                    (i + 1 == count && last[i] != tensors - 1))
                         return err_set(err, -EINVAL,
                                        "--segments: rising tensor numbers that end with %zu, the last one, "
                                        "are wanted",
                                        tensors - 1);
-                x->ends[i] = tensors - 1 - given->values[i];
-        }
+        return 0;
+}
+
+static int plan_segments(struct exchange *x, struct err *err)
+{
+        size_t tensors = x->t->model.tensor_count;
+        int count;
+
+        x->ends = calloc(NUMBERS_MAX, sizeof(*x->ends));
+        x->requests = calloc(NUMBERS_MAX, sizeof(MPI_Request));
+        count = world_agree(&x->t->world, x->ends != NULL && x->requests != NULL ? 0 : -ENOMEM, err);
+        if (count == 0)
+                count = wanted_segments(x, x->ends, err);
+        if (count < 0 || check_segments(x->ends, (size_t) count, tensors, err) < 0)
+                return count < 0 ? count : err->code;
+        x->segment_count = (size_t) count;
+        for (size_t i = 0; i < x->segment_count; i++)
+                x->ends[i] = tensors - 1 - x->ends[i];
         return 0;
 }
 
@@ -131,9 +159,9 @@ int strategy_allreduce(struct training *t, struct err *err)
         if (!t->world.parallel)
                 return strategy_serial(t, err);
         r = group_open(&x.group, t, err);
-        if (r == 0)
-                r = plan_segments(&x, err);
         r = world_agree(&t->world, r, err);
+        if (r == 0)
+                r = world_agree(&t->world, plan_segments(&x, err), err);
         t->agreed_error = r < 0;
         for (; r == 0 && t->step < t->last_step; t->step++)
                 r = x.group.grouped ? grouped_step(&x, err) : one_step(&x, err);

@@ -14,7 +14,7 @@
 enum { TAG_ACTIVATION = 1, TAG_GRADIENT, TAG_GATHER };
 
 struct slot { /* one microbatch in flight */
-        struct network *network;
+        struct runner *runner;
         float *input; /* received; NULL on stage 0 */
         MPI_Request output_sent, gradient_sent;
 };
@@ -65,11 +65,11 @@ static void forward(struct pipeline *p, size_t m)
                 loader_wait(t->loader, first_of(p, m) + count);
         MPI_Wait(&s->output_sent, MPI_STATUS_IGNORE);
         at = record_done(&t->record, DOING_EXCHANGE, t->step, at);
-        network_use(s->network, x, is_last(p) ? p->chunk.labels + first_of(p, m) : NULL);
-        t->epoch_loss += network_forward(s->network, t->parameters, count);
+        runner_use(s->runner, x, is_last(p) ? p->chunk.labels + first_of(p, m) : NULL);
+        t->epoch_loss += runner_forward(s->runner, t->parameters, count);
         (void) record_done(&t->record, DOING_FORWARD, t->step, at);
         if (!is_last(p))
-                MPI_Isend(network_output(s->network), (int) (count * p->out_size), MPI_FLOAT,
+                MPI_Isend(runner_output(s->runner), (int) (count * p->out_size), MPI_FLOAT,
                           (int) p->stage + 1, TAG_ACTIVATION, MPI_COMM_WORLD, &s->output_sent);
 }
 
@@ -80,16 +80,16 @@ static void backward(struct pipeline *p, size_t m)
         size_t count = count_of(p, m);
         uint64_t at = record_now();
 
-        backend_to_host(&t->backend, network_output_gradient(s->network));
+        backend_to_host(&t->backend, runner_output_gradient(s->runner));
         if (!is_last(p))
-                MPI_Recv(network_output_gradient(s->network), (int) (count * p->out_size), MPI_FLOAT,
+                MPI_Recv(runner_output_gradient(s->runner), (int) (count * p->out_size), MPI_FLOAT,
                          (int) p->stage + 1, TAG_GRADIENT, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         MPI_Wait(&s->gradient_sent, MPI_STATUS_IGNORE);
         at = record_done(&t->record, DOING_EXCHANGE, t->step, at);
-        network_backward(s->network, t->parameters, t->gradients, count, 1.0F / (float) p->batch, NULL, NULL);
+        runner_backward(s->runner, t->parameters, t->gradients, count, 1.0F / (float) p->batch, NULL, NULL);
         (void) record_done(&t->record, DOING_BACKWARD, t->step, at);
         if (p->stage > 0)
-                MPI_Isend(network_input_gradient(s->network), (int) (count * p->in_size), MPI_FLOAT,
+                MPI_Isend(runner_input_gradient(s->runner), (int) (count * p->in_size), MPI_FLOAT,
                           (int) p->stage - 1, TAG_GRADIENT, MPI_COMM_WORLD, &s->gradient_sent);
 }
 
@@ -277,8 +277,8 @@ static int open_slots(struct pipeline *p, struct err *err)
                 struct slot *s = &p->slots[i];
 
                 s->output_sent = s->gradient_sent = MPI_REQUEST_NULL;
-                if (network_new(&t->backend, &t->model, p->first_node, p->last_node, capacity, &s->network,
-                                err) < 0)
+                if (runner_new(&t->backend, &t->model, p->first_node, p->last_node, capacity, &s->runner,
+                               err) < 0)
                         return err->code;
                 if (p->stage > 0)
                         s->input =
@@ -298,7 +298,7 @@ static void close_pipeline(struct pipeline *p, bool whole)
                         MPI_Wait(&p->slots[i].output_sent, MPI_STATUS_IGNORE);
                         MPI_Wait(&p->slots[i].gradient_sent, MPI_STATUS_IGNORE);
                 }
-                network_free(p->slots[i].network);
+                runner_free(p->slots[i].runner);
                 p->t->backend.release(p->t->backend.state, p->slots[i].input);
         }
         free(p->slots);

@@ -1,4 +1,4 @@
-#include "trainer/network.h"
+#include "trainer/runner.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include "core/cleanup.h"
 #include "trainer/operators.h"
 
-struct network {
+struct runner {
         const struct backend *backend;
         const struct model *model;
         size_t first, last, capacity;
@@ -19,12 +19,12 @@ struct network {
         float *scratch;
 };
 
-static float *floats(struct network *n, size_t count)
+static float *floats(struct runner *n, size_t count)
 {
         return n->backend->allocate(n->backend->state, (count > 0 ? count : 1) * sizeof(float));
 }
 
-static int allocate_node(struct network *n, size_t i)
+static int allocate_node(struct runner *n, size_t i)
 {
         const struct node *node = &n->model->nodes[n->first + i];
         bool pools = node->kind == OP_POOL || node->kind == OP_CONVOLUTION_BIAS_RELU_POOL;
@@ -39,15 +39,15 @@ static int allocate_node(struct network *n, size_t i)
         return n->activations[i + 1] == NULL || n->gradients[i + 1] == NULL ? -ENOMEM : 0;
 }
 
-int network_new(const struct backend *b, const struct model *m, size_t first, size_t last, size_t capacity,
-                struct network **ret, struct err *err)
+int runner_new(const struct backend *b, const struct model *m, size_t first, size_t last, size_t capacity,
+               struct runner **ret, struct err *err)
 {
-        CLEANUP(network_free_p) struct network *n = calloc(1, sizeof(*n));
+        CLEANUP(runner_free_p) struct runner *n = calloc(1, sizeof(*n));
         size_t scratch = 1, inputs = shape_size(&m->nodes[first].in);
 
         if (n == NULL)
-                return err_set(err, -ENOMEM, "no memory for the network");
-        *n = (struct network){ .backend = b, .model = m, .first = first, .last = last, .capacity = capacity };
+                return err_set(err, -ENOMEM, "no memory for the runner");
+        *n = (struct runner){ .backend = b, .model = m, .first = first, .last = last, .capacity = capacity };
         n->gradients[0] = first > 0 ? floats(n, capacity * inputs) : NULL;
         for (size_t i = 0; i <= last - first; i++) {
                 size_t wants = operator_scratch(&m->nodes[first + i], capacity);
@@ -63,7 +63,7 @@ int network_new(const struct backend *b, const struct model *m, size_t first, si
         return 0;
 }
 
-void network_free(struct network *n)
+void runner_free(struct runner *n)
 {
         if (n == NULL)
                 return;
@@ -77,33 +77,33 @@ void network_free(struct network *n)
         free(n);
 }
 
-void network_free_p(struct network **n)
+void runner_free_p(struct runner **n)
 {
-        network_free(*n);
+        runner_free(*n);
 }
 
-void network_use(struct network *n, const float *x, const int32_t *labels)
+void runner_use(struct runner *n, const float *x, const int32_t *labels)
 {
         n->input = x;
         n->labels = labels;
 }
 
-float *network_output(struct network *n)
+float *runner_output(struct runner *n)
 {
         return n->activations[n->last - n->first + 1];
 }
 
-float *network_output_gradient(struct network *n)
+float *runner_output_gradient(struct runner *n)
 {
         return n->gradients[n->last - n->first + 1];
 }
 
-float *network_input_gradient(struct network *n)
+float *runner_input_gradient(struct runner *n)
 {
         return n->gradients[0];
 }
 
-static struct operator_call call_of(struct network *n, size_t i, const float *parameters, size_t count)
+static struct operator_call call_of(struct runner *n, size_t i, const float *parameters, size_t count)
 {
         const struct node *node = &n->model->nodes[n->first + i];
 
@@ -123,7 +123,7 @@ static struct operator_call call_of(struct network *n, size_t i, const float *pa
         };
 }
 
-double network_forward(struct network *n, const float *parameters, size_t count)
+double runner_forward(struct runner *n, const float *parameters, size_t count)
 {
         double loss = 0;
 
@@ -138,15 +138,15 @@ double network_forward(struct network *n, const float *parameters, size_t count)
                 operator_forward(&call);
                 loss += call.loss;
         }
-        backend_to_host(n->backend, network_output(n));
+        backend_to_host(n->backend, runner_output(n));
         return loss;
 }
 
-void network_backward(struct network *n, const float *parameters, float *gradients, size_t count, float scale,
-                      void (*ready)(void *context, const struct node *node), void *context)
+void runner_backward(struct runner *n, const float *parameters, float *gradients, size_t count, float scale,
+                     void (*ready)(void *context, const struct node *node), void *context)
 {
         if (count > 0)
-                backend_to_device(n->backend, network_output_gradient(n));
+                backend_to_device(n->backend, runner_output_gradient(n));
         for (size_t i = n->last - n->first + 1; i-- > 0;) {
                 struct operator_call call = call_of(n, i, parameters, count);
 

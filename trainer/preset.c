@@ -1,0 +1,110 @@
+#include "trainer/preset.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "core/cleanup.h"
+#include "core/text.h"
+
+/* Measured with tests/bench/bench_trainer; `device` is the beginning of a device model's name. */
+/* clang-format off */
+static const struct {
+        const char *model, *device;
+        struct preset preset;
+} shipped[] = {
+        { "mlp",  "portable core group", { { 128, 64, 32 }, { 3, 5 }, 2, 0, true } },
+        { "cnn",  "portable core group", { { 128, 64, 32 }, { 1, 3, 7 }, 3, 0, true } },
+        { "text", "portable core group", { { 64, 128, 32 }, { 1, 4 }, 2, 0, true } },
+        { "mlp",  "",                    { { 0, 0, 0 },     { 3, 5 }, 2, 0, true } },
+        { "cnn",  "",                    { { 0, 0, 0 },     { 1, 3, 7 }, 3, 0, true } },
+        { "text", "",                    { { 0, 0, 0 },     { 1, 4 }, 2, 0, true } },
+};
+/* clang-format on */
+
+struct preset preset_find(const char *model, const char *device)
+{
+        for (size_t i = 0; i < ARRAY_SIZE(shipped); i++)
+                if (strcmp(shipped[i].model, model) == 0 && text_starts_with(device, shipped[i].device))
+                        return shipped[i].preset;
+        return (struct preset){ .fuse = true };
+}
+
+static bool cache_path(const char *given, char *path, size_t path_bytes)
+{
+        const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+
+        if (given != NULL)
+                return text_copy(path, path_bytes, given);
+        if (cache != NULL && cache[0] == '/')
+                return text_format(path, path_bytes, "%s/remuda/tiles", cache);
+        return home != NULL && home[0] == '/' &&
+               text_format(path, path_bytes, "%s/.cache/remuda/tiles", home);
+}
+
+static bool parse_line(const char *line, const char *device, struct tiles *ret)
+{
+        size_t length = strlen(device);
+        struct tiles t;
+        char *end;
+
+        if (strncmp(line, device, length) != 0 || line[length] != '\t')
+                return false;
+        t.rows = strtoul(line + length + 1, &end, 10);
+        t.cols = strtoul(end, &end, 10);
+        t.inner = strtoul(end, &end, 10);
+        if (*end != '\n' || t.rows - 1 > 4095 || t.cols - 1 > 4095 || t.inner - 1 > 4095)
+                return false; /* not ours: as if it were not there */
+        *ret = t;
+        return true;
+}
+
+bool preset_remembered(const char *path, const char *device, struct tiles *ret)
+{
+        char name[4096], line[256];
+        CLEANUP(fclose_p) FILE *f = cache_path(path, name, sizeof(name)) ? fopen(name, "re") : NULL;
+
+        while (f != NULL && fgets(line, sizeof(line), f) != NULL)
+                if (parse_line(line, device, ret))
+                        return true;
+        return false;
+}
+
+/* Copies the lines of other devices. */
+static void keep_others(const char *name, const char *device, FILE *to)
+{
+        CLEANUP(fclose_p) FILE *f = fopen(name, "re");
+        char line[256];
+
+        while (f != NULL && fgets(line, sizeof(line), f) != NULL)
+                if (strncmp(line, device, strlen(device)) != 0 || line[strlen(device)] != '\t')
+                        (void) fputs(line, to);
+}
+
+int preset_remember(const char *path, const char *device, const struct tiles *tiles, struct err *err)
+{
+        char name[4096], part[4200], directory[4096];
+        char *slash;
+        bool whole;
+
+        if (!cache_path(path, name, sizeof(name)) || !text_format(part, sizeof(part), "%s.part", name))
+                return err_set(err, -EINVAL,
+                               "no place for the cache: neither --cache, XDG_CACHE_HOME nor HOME");
+        (void) text_copy(directory, sizeof(directory), name);
+        for (slash = strchr(directory + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+                *slash = '\0';
+                if (mkdir(directory, 0777) < 0 && errno != EEXIST)
+                        return err_set(err, -errno, "directory '%s': %m", directory);
+                *slash = '/';
+        }
+        FILE *f = fopen(part, "we");
+        if (f == NULL)
+                return err_set(err, -errno, "file '%s': %m", part);
+        keep_others(name, device, f);
+        whole = fprintf(f, "%s\t%zu %zu %zu\n", device, tiles->rows, tiles->cols, tiles->inner) > 0;
+        if (fclose(f) != 0 || !whole || rename(part, name) < 0)
+                return err_set(err, -errno, "file '%s': %m", name);
+        return 0;
+}

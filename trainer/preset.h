@@ -1,0 +1,32 @@
+/* Preset: what is known to be good for a model on a device, so that nobody needs to tune: tile sizes,
+ * gradient segments, fusion, load segment. Shipped rows come first, what was tuned on this machine replaces
+ * its tiles. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/err.h"
+
+#define PRESET_SEGMENTS_MAX 16
+
+struct tiles {
+        size_t rows, cols, inner; /* 0 = the backend's own choice */
+};
+
+struct preset {
+        struct tiles tiles;
+        size_t segments[PRESET_SEGMENTS_MAX]; /* last tensors in backward order */
+        size_t segment_count;                 /* 0 = one segment */
+        size_t load_segment;                  /* 0 = whole chunks */
+        bool fuse;
+};
+
+/* preset_find() - the shipped row for (model, device), the one for any device, or nothing special. */
+struct preset preset_find(const char *model, const char *device);
+
+/* The cache: one line a device, its model's name, a tab, rows cols inner.
+ * @path: NULL = $XDG_CACHE_HOME/remuda/tiles or ~/.cache/remuda/tiles
+ * preset_remembered() returns false when there is no line; preset_remember() replaces it by rename. */
+bool preset_remembered(const char *path, const char *device, struct tiles *ret);
+int preset_remember(const char *path, const char *device, const struct tiles *tiles, struct err *err);

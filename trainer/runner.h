@@ -1,0 +1,39 @@
+/* Runner: runs a range of a model's operators on a backend, forwards and backwards, with memory for one
+ * batch.
+ *
+ * Several runners may share parameters (pipelined microbatches each need their own activations). Owns its
+ * buffers; borrows backend and model, which must outlive it. Not thread-safe. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/err.h"
+#include "trainer/backend.h"
+#include "trainer/model.h"
+
+struct runner; /* opaque */
+
+/* runner_new() - operators first..last (indices of nodes, both included), at most `capacity` samples at
+ * once. */
+int runner_new(const struct backend *b, const struct model *m, size_t first, size_t last, size_t capacity,
+               struct runner **ret, struct err *err);
+void runner_free(struct runner *n);
+void runner_free_p(struct runner **n);
+
+/* runner_use() - compute on these samples (the backend's memory, borrowed) from now on; labels for a range
+ * that ends in a loss, otherwise NULL. */
+void runner_use(struct runner *n, const float *x, const int32_t *labels);
+
+float *runner_output(struct runner *n); /* probabilities when the range ends in a loss */
+float *
+runner_output_gradient(struct runner *n); /* filled by the caller before backward, unless it ends in a loss */
+float *runner_input_gradient(struct runner *n); /* NULL when the range starts at node 0 */
+
+/* runner_forward() - Return: the sum of the samples' losses, 0 when the range ends before the loss. */
+double runner_forward(struct runner *n, const float *parameters, size_t count);
+
+/* runner_backward() - adds the gradients of the parameters, each sample's loss scaled by `scale`.
+ * @ready: called after each node, last node first, when its parameter gradients are final; may be NULL */
+void runner_backward(struct runner *n, const float *parameters, float *gradients, size_t count, float scale,
+                     void (*ready)(void *context, const struct node *node), void *context);
