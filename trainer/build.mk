@@ -30,3 +30,16 @@ $(B)/generated/opencl_kernels.h: trainer/backends/opencl_kernels.cl
 	@mkdir -p $(@D)
 	@{ echo 'static const char opencl_kernels[] ='; sed 's/\\/\\\\/g; s/"/\\"/g; s/.*/"&\\n"/' $<; echo ';'; } >$@
 $(B)/obj/trainer/backends/opencl.o: $(B)/generated/opencl_kernels.h
+
+# For other people's loops: a shared library, position independent, with nothing of ours visible but its header's names.
+wrapper := trainer/wrapper/remuda_train.c trainer/sampler.c trainer/random.c trainer/world.c \
+           lib/core/err.c lib/core/text.c lib/core/sha256.c
+$(B)/pic/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(filter-out -fPIE,$(ALL_C)) $(mpi_cflags) -fPIC -MMD -MP -c -o $@ $<
+$(B)/lib/libremuda-train.so: $(patsubst %.c,$(B)/pic/%.o,$(wrapper)) trainer/wrapper/symbols.map
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -shared -Wl,-soname,libremuda-train.so -Wl,--version-script=trainer/wrapper/symbols.map -Wl,-z,now \
+		$(LDFLAGS) -o $@ $(filter %.o,$^) $(mpi_libs) -lm
+programs: $(B)/lib/libremuda-train.so
+-include $(shell find $(B)/pic -name '*.d' 2>/dev/null)

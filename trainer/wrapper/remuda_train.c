@@ -1,0 +1,314 @@
+#include "trainer/wrapper/remuda_train.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <mpi.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/cleanup.h"
+#include "core/sha256.h"
+#include "core/text.h"
+#include "trainer/sampler.h"
+#include "trainer/world.h"
+
+#define MAGIC "remuda-train-state 1\n"
+
+struct remuda_train {
+        struct world world;
+        struct sampler *sampler;
+        size_t *shares, batch;
+        uint32_t *ids;
+        uint64_t step, last_step, epoch, samples_done;
+        size_t count, batch_now; /* of the step begun last */
+        uint64_t seed;
+        int progress;
+        bool owns_progress;
+};
+
+struct state { /* follows MAGIC in a file; then the parameters, then the SHA-256 of all before */
+        uint64_t step, seed, batch, count;
+};
+
+static int complain(const struct err *err)
+{
+        (void) fprintf(stderr, "remuda-train: %s\n", err->msg);
+        return -1;
+}
+
+/* REMUDA_BATCH of every rank, or equal parts. */
+static int find_shares(struct remuda_train *r, size_t batch, struct err *err)
+{
+        size_t n = (size_t) r->world.size, sum = 0;
+        const char *told = getenv("REMUDA_BATCH");
+        CLEANUP(free_p) unsigned long long *all = calloc(n, sizeof(*all));
+        uint64_t own = 0;
+
+        r->shares = calloc(n, sizeof(*r->shares));
+        if (all == NULL || r->shares == NULL)
+                return err_set(err, -ENOMEM, "no memory for %zu shares", n);
+        if (told != NULL && text_parse_uint64(told, &own) < 0)
+                return err_set(err, -EINVAL, "REMUDA_BATCH '%.40s' is no number of samples", told);
+        all[r->world.rank] = own;
+        if (r->world.parallel)
+                MPI_Allgather(MPI_IN_PLACE, 1, MPI_UNSIGNED_LONG_LONG, all, 1, MPI_UNSIGNED_LONG_LONG, MPI_COMM_WORLD);
+        for (size_t i = 0; i < n; i++)
+                sum += r->shares[i] = (size_t) all[i];
+        r->batch = sum > 0 ? sum : batch;
+        for (size_t i = 0; sum == 0 && i < n; i++)
+                r->shares[i] = batch * (i + 1) / n - batch * i / n;
+        return r->batch > 0 ? 0 : err_set(err, -EINVAL, "a batch of no samples: 1 or more are wanted");
+}
+
+static int open_progress(struct remuda_train *r, struct err *err)
+{
+        const char *where = getenv("REMUDA_PROGRESS");
+        uint64_t fd;
+
+        r->progress = -1;
+        if (where == NULL || where[0] == '\0')
+                return 0;
+        if (text_parse_uint64(where, &fd) == 0 && fd < 1 << 20) {
+                r->progress = (int) fd;
+                return 0;
+        }
+        r->progress = open(where, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+        r->owns_progress = true;
+        return r->progress >= 0 ? 0 : err_set(err, -errno, "REMUDA_PROGRESS '%s': %m", where);
+}
+
+static int open_run(struct remuda_train *r, size_t samples, size_t epochs, struct err *err)
+{
+        struct sampler_rule rule = { .seed = r->seed,
+                                     .samples = samples,
+                                     .batch = r->batch,
+                                     .workers = (size_t) r->world.size,
+                                     .shares = r->shares };
+
+        if (sampler_new(&rule, &r->sampler, err) < 0 || open_progress(r, err) < 0)
+                return err->code;
+        r->last_step = epochs * sampler_steps(r->sampler, 0);
+        r->ids = calloc(r->batch, sizeof(*r->ids));
+        return r->ids != NULL ? 0 : err_set(err, -ENOMEM, "no memory for a batch of %zu", r->batch);
+}
+
+static int agree_on_run(struct remuda_train *r, size_t samples, size_t epochs, struct err *err)
+{
+        char line[256];
+
+        (void) text_format(line, sizeof(line), "wrapper=%d samples=%zu batch=%zu seed=%llu epochs=%zu",
+                           REMUDA_TRAIN_VERSION, samples, r->batch, (unsigned long long) r->seed, epochs);
+        return world_same(&r->world, line, "run", err);
+}
+
+struct remuda_train *remuda_train_open(size_t samples, size_t batch, uint64_t seed, size_t epochs)
+{
+        struct remuda_train *r = calloc(1, sizeof(*r));
+        struct err err = { 0 };
+        int result;
+
+        if (r == NULL)
+                return NULL;
+        r->seed = seed;
+        r->progress = -1;
+        if (world_open(&r->world, &err) < 0) {
+                (void) complain(&err);
+                free(r);
+                return NULL;
+        }
+        result = world_agree(&r->world, find_shares(r, batch, &err), &err);
+        if (result == 0)
+                result = agree_on_run(r, samples, epochs, &err);
+        if (result == 0)
+                result = world_agree(&r->world, open_run(r, samples, epochs, &err), &err);
+        if (result < 0) {
+                if (r->world.rank == 0)
+                        (void) complain(&err);
+                remuda_train_close(r);
+                return NULL;
+        }
+        return r;
+}
+
+void remuda_train_close(struct remuda_train *r)
+{
+        if (r == NULL)
+                return;
+        if (r->owns_progress && r->progress >= 0)
+                (void) close(r->progress);
+        sampler_free(r->sampler);
+        free(r->shares);
+        free(r->ids);
+        world_close(&r->world);
+        free(r);
+}
+
+int remuda_train_rank(const struct remuda_train *r)
+{
+        return r->world.rank;
+}
+
+int remuda_train_size(const struct remuda_train *r)
+{
+        return r->world.size;
+}
+
+uint64_t remuda_train_step(const struct remuda_train *r)
+{
+        return r->step;
+}
+
+uint64_t remuda_train_epoch(const struct remuda_train *r)
+{
+        return r->epoch;
+}
+
+double remuda_train_weight(const struct remuda_train *r)
+{
+        return r->batch_now > 0 ? (double) r->count / (double) r->batch_now : 0;
+}
+
+long remuda_train_next(struct remuda_train *r, const uint32_t **ret_ids)
+{
+        size_t epoch_step;
+        int count;
+
+        if (r->step >= r->last_step)
+                return -1;
+        sampler_locate(r->sampler, r->step, &r->epoch, &epoch_step);
+        count = sampler_chunk(r->sampler, r->epoch, epoch_step, (size_t) r->world.rank, r->ids);
+        if (count < 0)
+                remuda_train_fail(r, "no memory for the sample order");
+        r->step++;
+        r->count = (size_t) count;
+        r->batch_now = sampler_batch(r->sampler, r->epoch, epoch_step);
+        r->samples_done += r->count;
+        *ret_ids = r->ids;
+        return count;
+}
+
+int remuda_train_reduce(struct remuda_train *r, float *gradient, size_t count)
+{
+        float weight = (float) remuda_train_weight(r);
+
+        /* a rank without samples has no mean: whatever it computed does not count, not even a NaN */
+        for (size_t i = 0; i < count; i++)
+                gradient[i] = r->count > 0 ? gradient[i] * weight : 0;
+        for (size_t done = 0; r->world.parallel && done < count;) {
+                size_t some = count - done < 1 << 28 ? count - done : 1 << 28;
+
+                if (MPI_Allreduce(MPI_IN_PLACE, gradient + done, (int) some, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD) !=
+                    MPI_SUCCESS)
+                        return -1;
+                done += some;
+        }
+        return 0;
+}
+
+void remuda_train_progress(struct remuda_train *r, double loss)
+{
+        char line[256];
+
+        if (r->progress < 0)
+                return;
+        (void) text_format(line, sizeof(line), "{\"rank\":%d,\"step\":%llu,\"epoch\":%llu,\"samples\":%llu,\"loss\":%s%.6f}\n",
+                           r->world.rank, (unsigned long long) (r->step > 0 ? r->step - 1 : 0),
+                           (unsigned long long) r->epoch, (unsigned long long) r->samples_done, "",
+                           loss == loss && loss - loss == 0 ? loss : 0.0);
+        if (write(r->progress, line, strlen(line)) < 0)
+                r->progress = -1;
+}
+
+static void hash_state(const struct state *s, const float *parameters, uint8_t *sum)
+{
+        struct sha256 hash;
+
+        sha256_init(&hash);
+        sha256_update(&hash, MAGIC, strlen(MAGIC));
+        sha256_update(&hash, s, sizeof(*s));
+        sha256_update(&hash, parameters, s->count * sizeof(*parameters));
+        sha256_final(&hash, sum);
+}
+
+static int write_state(const struct remuda_train *r, const char *path, const float *parameters, size_t count,
+                       struct err *err)
+{
+        struct state s = { .step = r->step, .seed = r->seed, .batch = r->batch, .count = count };
+        uint8_t sum[SHA256_BYTES];
+        char part[4096];
+        bool whole;
+
+        if (!text_format(part, sizeof(part), "%s.part", path))
+                return err_set(err, -EINVAL, "the file's name is too long");
+        FILE *f = fopen(part, "we");
+        if (f == NULL)
+                return err_set(err, -errno, "file '%s': %m", part);
+        hash_state(&s, parameters, sum);
+        whole = fwrite(MAGIC, strlen(MAGIC), 1, f) == 1 && fwrite(&s, sizeof(s), 1, f) == 1 &&
+                fwrite(parameters, sizeof(float), count, f) == count && fwrite(sum, sizeof(sum), 1, f) == 1 &&
+                fflush(f) == 0 && fsync(fileno(f)) == 0;
+        if (fclose(f) != 0 || !whole || rename(part, path) < 0)
+                return err_set(err, -EIO, "file '%s' not written whole: %m", path);
+        return 0;
+}
+
+int remuda_train_save(struct remuda_train *r, const char *path, const float *parameters, size_t count)
+{
+        struct err err = { 0 };
+        int result = r->world.rank == 0 ? write_state(r, path, parameters, count, &err) : 0;
+
+        result = world_agree(&r->world, result, &err);
+        return result == 0 ? 0 : r->world.rank == 0 ? complain(&err) : -1;
+}
+
+/* Return: 0, 1 = no such file, or a negative errno. */
+static int read_state(struct remuda_train *r, const char *path, float *parameters, size_t count, struct err *err)
+{
+        CLEANUP(fclose_p) FILE *f = fopen(path, "re");
+        char magic[sizeof(MAGIC)] = "";
+        struct state s;
+        uint8_t sum[SHA256_BYTES], wanted[SHA256_BYTES];
+
+        if (f == NULL)
+                return errno == ENOENT ? 1 : err_set(err, -errno, "file '%s': %m", path);
+        if (fread(magic, strlen(MAGIC), 1, f) != 1 || strcmp(magic, MAGIC) != 0 || fread(&s, sizeof(s), 1, f) != 1)
+                return err_set(err, -EINVAL, "file '%s' is no saved state, or of another version", path);
+        if (s.count != count || s.seed != r->seed || s.batch != r->batch)
+                return err_set(err, -EINVAL, "file '%s' is of another run: %llu parameters, batch %llu, seed %llu", path,
+                               (unsigned long long) s.count, (unsigned long long) s.batch, (unsigned long long) s.seed);
+        if (fread(parameters, sizeof(float), count, f) != count || fread(wanted, sizeof(wanted), 1, f) != 1)
+                return err_set(err, -EINVAL, "file '%s' is cut short", path);
+        hash_state(&s, parameters, sum);
+        if (memcmp(sum, wanted, sizeof(sum)) != 0)
+                return err_set(err, -EINVAL, "file '%s' is damaged: its SHA-256 does not match", path);
+        r->step = s.step;
+        return 0;
+}
+
+int remuda_train_load(struct remuda_train *r, const char *path, float *parameters, size_t count)
+{
+        struct err err = { 0 };
+        int result = r->world.rank == 0 ? read_state(r, path, parameters, count, &err) : 0, missing = result == 1;
+        unsigned long long step = r->step;
+
+        result = world_agree(&r->world, result < 0 ? result : 0, &err);
+        if (result < 0)
+                return r->world.rank == 0 ? complain(&err) : -1;
+        if (r->world.parallel) {
+                MPI_Bcast(&missing, 1, MPI_INT, 0, MPI_COMM_WORLD);
+                MPI_Bcast(&step, 1, MPI_UNSIGNED_LONG_LONG, 0, MPI_COMM_WORLD);
+                if (!missing)
+                        MPI_Bcast(parameters, (int) count, MPI_FLOAT, 0, MPI_COMM_WORLD);
+        }
+        r->step = step;
+        return missing;
+}
+
+void remuda_train_fail(struct remuda_train *r, const char *why)
+{
+        (void) fprintf(stderr, "remuda-train: rank %d: %s\n", r->world.rank, why);
+        world_abort(&r->world, EXIT_FAILURE);
+}
