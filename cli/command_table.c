@@ -14,6 +14,7 @@ const struct command commands[] = {
         { "plan", "exact plans: shards, segments, splits, launch lines", command_plan },
         { "run", "run a TrainingJob on this machine, from plan to summary", command_run },
         { "top", "how busy the devices of this node are, live", command_top },
+        { "tune", "search the tile sizes of the trainer's kernels on this machine", command_tune },
         { "simulate", "replay a trace of pods through the extender's scoring", command_simulate },
         { "whatif", "where pods would go on the cluster as it is or could be", command_whatif },
         { NULL, NULL, NULL },

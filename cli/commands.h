@@ -10,5 +10,6 @@ int command_nodes(int argc, char **argv);
 int command_plan(int argc, char **argv);
 int command_run(int argc, char **argv);
 int command_top(int argc, char **argv);
+int command_tune(int argc, char **argv);
 int command_simulate(int argc, char **argv);
 int command_whatif(int argc, char **argv);

@@ -10,6 +10,7 @@
 #include "core/text.h"
 #include "core/version.h"
 #include "trainer/conformance.h"
+#include "trainer/export.h"
 #include "trainer/strategy.h"
 #include "trainer/training.h"
 #include "trainer/tune.h"
@@ -110,6 +111,8 @@ static int finish(struct training *t, double *accuracy, double *loss, struct err
                 r = training_evaluate(t, accuracy, loss, err);
         if (r == 0 && t->world.rank == 0 && t->options->weights_out != NULL)
                 r = training_write_weights(t, t->options->weights_out, err);
+        if (r == 0 && t->world.rank == 0 && t->options->export_file != NULL)
+                r = export_run(t, err);
         return r < 0 ? r : record_close(&t->record, err);
 }
 
@@ -214,13 +217,13 @@ int main(int argc, char **argv)
         (void) text_format(version, sizeof(version), "%s/protocol-%d", REMUDA_VERSION, WORLD_PROTOCOL);
         r = world_same(&w, version, "version", &err);
         if (r == 0)
-                r = world_agree(&w, options_parse(argc, argv, &o, &err), &err);
+                r = world_agree(&w, train_options_parse(argc, argv, &o, &err), &err);
         if (r < 0 && w.rank == 0)
                 say(program, &err);
         code = r < 0 ? EXIT_USAGE : EXIT_DONE;
         if (r == 0 && (o.help || o.version)) {
                 if (w.rank == 0 && o.help)
-                        options_help(program);
+                        train_options_help(program);
                 else if (w.rank == 0)
                         printf("%s %s\n", program, REMUDA_VERSION);
         } else if (r == 0 && o.tune) {
@@ -233,7 +236,7 @@ int main(int argc, char **argv)
         } else if (r == 0) {
                 code = run(&o, &w, program);
         }
-        options_free(&o);
+        train_options_free(&o);
         world_close(&w);
         return code;
 }

@@ -78,7 +78,7 @@ static const struct row rows[] = {
 };
 /* clang-format on */
 
-void options_help(const char *program)
+void train_options_help(const char *program)
 {
         printf("usage: %s --data DIR --model mlp|cnn|text [OPTION]...\n"
                "Train a model, alone or as a rank of one mpirun. See remuda-train(1).\n\n",
@@ -88,7 +88,7 @@ void options_help(const char *program)
                        rows[i].argument != NULL ? rows[i].argument : "", rows[i].help);
 }
 
-void options_free(struct options *o)
+void train_options_free(struct options *o)
 {
         free(o->shares.values);
         free(o->segments.values);
@@ -270,7 +270,7 @@ static int check(const struct options *o, struct err *err)
         return 0;
 }
 
-int options_parse(int argc, char **argv, struct options *ret, struct err *err)
+int train_options_parse(int argc, char **argv, struct options *ret, struct err *err)
 {
         struct options o = { .optimiser = "sgd",
                              .order = "blocks",
@@ -291,7 +291,7 @@ int options_parse(int argc, char **argv, struct options *ret, struct err *err)
         if (r == 0)
                 r = check(&o, err);
         if (r < 0) {
-                options_free(&o);
+                train_options_free(&o);
                 return r;
         }
         *ret = o;

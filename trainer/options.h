@@ -35,9 +35,10 @@ struct options {
         bool help, version;
 };
 
-/* options_parse() - argv, then the environment. Return: 0, or -EINVAL naming the option and what it takes. */
-int options_parse(int argc, char **argv, struct options *ret, struct err *err);
-void options_free(struct options *o);
+/* train_options_parse() - argv, then the environment. Return: 0, or -EINVAL naming the option and what it
+ * takes. */
+int train_options_parse(int argc, char **argv, struct options *ret, struct err *err);
+void train_options_free(struct options *o);
 
-/* options_help() - the text of --help; for the manual's check too. */
-void options_help(const char *program);
+/* train_options_help() - the text of --help; for the manual's check too. */
+void train_options_help(const char *program);

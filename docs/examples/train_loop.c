@@ -1,4 +1,5 @@
-/* A loop of one machine as ranks of a world: logistic regression on made-up points. The lines that differ are marked.
+/* A loop of one machine as ranks of a world: logistic regression on made-up points. The lines that differ are
+ * marked.
  *
  *     cc -Itrainer/wrapper docs/examples/train_loop.c -Lbuild/lib -lremuda-train -lm -o train_loop
  *     mpirun -np 2 ./train_loop */

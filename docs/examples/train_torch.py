@@ -27,8 +27,6 @@ for ids in run:  # 2 (was: for ids in the loop's own batches)
     run.reduce([p.grad if p.grad is not None else torch.zeros_like(p) for p in model.parameters()])  # 3
     optimiser.step()
 if run.rank == 0 and len(sys.argv) > 1:
-    with open(sys.argv[1], "wb") as f:
-        for p in model.parameters():
-            f.write(bytes(p.detach().contiguous().view(-1).numpy().tobytes()) if hasattr(torch, "_numpy_ok") else
-                    b"".join(__import__("struct").pack("<f", v) for v in p.detach().view(-1).tolist()))
+    with open(sys.argv[1], "w") as f:
+        f.writelines(f"{value!r}\n" for p in model.parameters() for value in p.detach().view(-1).tolist())
 run.close()

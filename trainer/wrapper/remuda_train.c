@@ -54,7 +54,8 @@ static int find_shares(struct remuda_train *r, size_t batch, struct err *err)
                 return err_set(err, -EINVAL, "REMUDA_BATCH '%.40s' is no number of samples", told);
         all[r->world.rank] = own;
         if (r->world.parallel)
-                MPI_Allgather(MPI_IN_PLACE, 1, MPI_UNSIGNED_LONG_LONG, all, 1, MPI_UNSIGNED_LONG_LONG, MPI_COMM_WORLD);
+                MPI_Allgather(MPI_IN_PLACE, 1, MPI_UNSIGNED_LONG_LONG, all, 1, MPI_UNSIGNED_LONG_LONG,
+                              MPI_COMM_WORLD);
         for (size_t i = 0; i < n; i++)
                 sum += r->shares[i] = (size_t) all[i];
         r->batch = sum > 0 ? sum : batch;
@@ -200,8 +201,8 @@ int remuda_train_reduce(struct remuda_train *r, float *gradient, size_t count)
         for (size_t done = 0; r->world.parallel && done < count;) {
                 size_t some = count - done < 1 << 28 ? count - done : 1 << 28;
 
-                if (MPI_Allreduce(MPI_IN_PLACE, gradient + done, (int) some, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD) !=
-                    MPI_SUCCESS)
+                if (MPI_Allreduce(MPI_IN_PLACE, gradient + done, (int) some, MPI_FLOAT, MPI_SUM,
+                                  MPI_COMM_WORLD) != MPI_SUCCESS)
                         return -1;
                 done += some;
         }
@@ -214,7 +215,8 @@ void remuda_train_progress(struct remuda_train *r, double loss)
 
         if (r->progress < 0)
                 return;
-        (void) text_format(line, sizeof(line), "{\"rank\":%d,\"step\":%llu,\"epoch\":%llu,\"samples\":%llu,\"loss\":%s%.6f}\n",
+        (void) text_format(line, sizeof(line),
+                           "{\"rank\":%d,\"step\":%llu,\"epoch\":%llu,\"samples\":%llu,\"loss\":%s%.6f}\n",
                            r->world.rank, (unsigned long long) (r->step > 0 ? r->step - 1 : 0),
                            (unsigned long long) r->epoch, (unsigned long long) r->samples_done, "",
                            loss == loss && loss - loss == 0 ? loss : 0.0);
@@ -265,7 +267,8 @@ int remuda_train_save(struct remuda_train *r, const char *path, const float *par
 }
 
 /* Return: 0, 1 = no such file, or a negative errno. */
-static int read_state(struct remuda_train *r, const char *path, float *parameters, size_t count, struct err *err)
+static int read_state(struct remuda_train *r, const char *path, float *parameters, size_t count,
+                      struct err *err)
 {
         CLEANUP(fclose_p) FILE *f = fopen(path, "re");
         char magic[sizeof(MAGIC)] = "";
@@ -274,11 +277,14 @@ static int read_state(struct remuda_train *r, const char *path, float *parameter
 
         if (f == NULL)
                 return errno == ENOENT ? 1 : err_set(err, -errno, "file '%s': %m", path);
-        if (fread(magic, strlen(MAGIC), 1, f) != 1 || strcmp(magic, MAGIC) != 0 || fread(&s, sizeof(s), 1, f) != 1)
+        if (fread(magic, strlen(MAGIC), 1, f) != 1 || strcmp(magic, MAGIC) != 0 ||
+            fread(&s, sizeof(s), 1, f) != 1)
                 return err_set(err, -EINVAL, "file '%s' is no saved state, or of another version", path);
         if (s.count != count || s.seed != r->seed || s.batch != r->batch)
-                return err_set(err, -EINVAL, "file '%s' is of another run: %llu parameters, batch %llu, seed %llu", path,
-                               (unsigned long long) s.count, (unsigned long long) s.batch, (unsigned long long) s.seed);
+                return err_set(err, -EINVAL,
+                               "file '%s' is of another run: %llu parameters, batch %llu, seed %llu", path,
+                               (unsigned long long) s.count, (unsigned long long) s.batch,
+                               (unsigned long long) s.seed);
         if (fread(parameters, sizeof(float), count, f) != count || fread(wanted, sizeof(wanted), 1, f) != 1)
                 return err_set(err, -EINVAL, "file '%s' is cut short", path);
         hash_state(&s, parameters, sum);
@@ -291,7 +297,8 @@ static int read_state(struct remuda_train *r, const char *path, float *parameter
 int remuda_train_load(struct remuda_train *r, const char *path, float *parameters, size_t count)
 {
         struct err err = { 0 };
-        int result = r->world.rank == 0 ? read_state(r, path, parameters, count, &err) : 0, missing = result == 1;
+        int result = r->world.rank == 0 ? read_state(r, path, parameters, count, &err) : 0,
+            missing = result == 1;
         unsigned long long step = r->step;
 
         result = world_agree(&r->world, result < 0 ? result : 0, &err);

@@ -1,9 +1,10 @@
 /* libremuda-train: what a training loop of one machine needs to become a distributed, weighted one.
  *
- * A loop that takes batches of sample numbers, computes the mean gradient over them and applies it becomes a rank of
- * a world by three changed lines: open, next, reduce. Started alone it stays what it was; started as ranks of one
- * mpirun, by `remuda run` or remuda-launch, every rank gets its own exact part of each batch (REMUDA_BATCH, or equal
- * parts), and the reduced gradient is that of the whole batch: the mean over a rank's samples counts by their number.
+ * A loop that takes batches of sample numbers, computes the mean gradient over them and applies it becomes a
+ * rank of a world by three changed lines: open, next, reduce. Started alone it stays what it was; started as
+ * ranks of one mpirun, by `remuda run` or remuda-launch, every rank gets its own exact part of each batch
+ * (REMUDA_BATCH, or equal parts), and the reduced gradient is that of the whole batch: the mean over a rank's
+ * samples counts by their number.
  *
  *     struct remuda_train *run = remuda_train_open(60000, 128, 1, 3);      // was: nothing
  *     while ((count = remuda_train_next(run, &ids)) >= 0) {                // was: the loop over batches
@@ -12,8 +13,8 @@
  *             apply(model, gradients);
  *     }
  *
- * A rank whose part of the last, shorter batch is empty gets count 0 and takes part with any gradient. Not thread-safe.
- * A failing rank must exit with remuda_train_fail(), which ends the whole world. */
+ * A rank whose part of the last, shorter batch is empty gets count 0 and takes part with any gradient. Not
+ * thread-safe. A failing rank must exit with remuda_train_fail(), which ends the whole world. */
 #pragma once
 
 #include <stddef.h>
@@ -44,16 +45,16 @@ double remuda_train_weight(const struct remuda_train *run);  /* this rank's part
  * Return: how many (0 is possible), or -1 after the last step. */
 long remuda_train_next(struct remuda_train *run, const uint32_t **ret_ids);
 
-/* remuda_train_reduce() - turn this rank's mean gradient into that of the whole batch. Collective. May be called for
- * several arrays, one after the other, in the same order on all ranks. Return: 0, or -1. */
+/* remuda_train_reduce() - turn this rank's mean gradient into that of the whole batch. Collective. May be
+ * called for several arrays, one after the other, in the same order on all ranks. Return: 0, or -1. */
 int remuda_train_reduce(struct remuda_train *run, float *gradient, size_t count);
 
 /* remuda_train_progress() - a JSON line to REMUDA_PROGRESS, if a launcher set it. */
 void remuda_train_progress(struct remuda_train *run, double loss);
 
-/* remuda_train_save() - collective; rank 0 writes the parameters as the state after the steps begun so far: to a
- * file beside, hashed, synced, renamed. remuda_train_load() - all ranks get the parameters and go on from that step.
- * Return: 0; 1 there is no such file (load); -1 with a sentence on stderr. */
+/* remuda_train_save() - collective; rank 0 writes the parameters as the state after the steps begun so far:
+ * to a file beside, hashed, synced, renamed. remuda_train_load() - all ranks get the parameters and go on
+ * from that step. Return: 0; 1 there is no such file (load); -1 with a sentence on stderr. */
 int remuda_train_save(struct remuda_train *run, const char *path, const float *parameters, size_t count);
 int remuda_train_load(struct remuda_train *run, const char *path, float *parameters, size_t count);
 

@@ -1,0 +1,81 @@
+/* remuda tune: search the tile sizes of a build of the reference trainer on this machine. The program beside
+ * this one does the work; see remuda-train(1). */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/commands.h"
+#include "core/exit_code.h"
+#include "core/options.h"
+#include "core/text.h"
+#include "core/version.h"
+
+struct tune_options {
+        const char *runtime, *cache, *program;
+};
+
+#define AT(member) offsetof(struct tune_options, member)
+
+/* clang-format off */
+static const struct option_spec specs[] = {
+        { .name = "runtime", .type = OPTION_STRING, .offset = AT(runtime), .value = "NAME", .default_ = "sunway",
+          .help = "whose build is tuned: sunway (cpu and opencl leave the choice to their libraries)" },
+        { .name = "cache", .type = OPTION_STRING, .offset = AT(cache), .value = "FILE",
+          .help = "where the result is kept (~/.cache/remuda/tiles)" },
+        { .name = "program", .type = OPTION_STRING, .offset = AT(program), .value = "PATH",
+          .help = "the trainer, where it is not beside this program" },
+        { 0 },
+};
+/* clang-format on */
+
+static const struct option_program program = {
+        .name = "remuda tune",
+        .summary = "Searches the tile sizes of the trainer's kernels on this machine and remembers the best.",
+        .specs = specs,
+};
+
+/* The trainer of a runtime in the folder of this very program. Return: false if the names are too long. */
+static bool beside(char *path, size_t path_bytes, const char *runtime)
+{
+        char self[4096];
+        ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
+        char *slash;
+
+        if (length < 0)
+                return false;
+        self[length] = '\0';
+        slash = strrchr(self, '/');
+        if (slash == NULL)
+                return false;
+        *slash = '\0';
+        return text_format(path, path_bytes, "%s/remuda-train-%s", self, runtime);
+}
+
+int command_tune(int argc, char **argv)
+{
+        struct tune_options options;
+        int code = options_start(&program, REMUDA_VERSION, argc, argv, NULL, &options, NULL, stdout, stderr);
+        char path[4096], cache[4096];
+        char *arguments[4] = { path, (char[]){ "--tune" }, NULL, NULL };
+
+        if (code >= 0)
+                return code;
+        if (strspn(options.runtime, "abcdefghijklmnopqrstuvwxyz0123456789-") != strlen(options.runtime) ||
+            !(options.program != NULL ? text_copy(path, sizeof(path), options.program)
+                                      : beside(path, sizeof(path), options.runtime))) {
+                (void) fprintf(stderr, "remuda tune: --runtime '%s' is no runtime's name\n", options.runtime);
+                return EXIT_USAGE;
+        }
+        if (options.cache != NULL) {
+                if (!text_format(cache, sizeof(cache), "--cache=%s", options.cache)) {
+                        (void) fprintf(stderr, "remuda tune: --cache: the file's name is too long\n");
+                        return EXIT_USAGE;
+                }
+                arguments[2] = cache;
+        }
+        (void) execv(path, arguments);
+        (void) fprintf(stderr, "remuda tune: program '%s': %s: --program says where it is\n", path,
+                       strerror(errno));
+        return EXIT_NOT_FOUND;
+}

@@ -1,0 +1,129 @@
+#include "trainer/export.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/cleanup.h"
+#include "core/text.h"
+
+struct measured {
+        double accuracy, loss, samples_per_s;
+        size_t bytes;
+};
+
+static int compare_floats(const void *a, const void *b)
+{
+        float x = *(const float *) a, y = *(const float *) b;
+
+        return (x > y) - (x < y);
+}
+
+/* The magnitude below which `share` of the values lie. */
+static int find_threshold(const float *values, size_t count, double share, float *ret)
+{
+        CLEANUP(free_p) float *sizes = calloc(count, sizeof(*sizes));
+        size_t out = (size_t) (share * (double) count);
+
+        if (sizes == NULL)
+                return -ENOMEM;
+        for (size_t i = 0; i < count; i++)
+                sizes[i] = fabsf(values[i]);
+        qsort(sizes, count, sizeof(*sizes), compare_floats);
+        *ret = out > 0 ? sizes[out - 1] : -1;
+        return 0;
+}
+
+/* Writes one tensor and leaves in `values` what a reader of the file would have. */
+static int write_tensor(FILE *f, float *values, size_t count, bool quantise, double sparsity)
+{
+        CLEANUP(free_p) unsigned char *bits = calloc(count / 8 + 1, 1);
+        float threshold = -1, largest = 0, scale;
+        size_t kept = 0;
+
+        if (bits == NULL || (sparsity > 0 && find_threshold(values, count, sparsity, &threshold) < 0))
+                return -ENOMEM;
+        for (size_t i = 0; i < count; i++) {
+                largest = fmaxf(largest, fabsf(values[i]));
+                if (fabsf(values[i]) <= threshold) {
+                        values[i] = 0;
+                        continue;
+                }
+                bits[i / 8] = (unsigned char) (bits[i / 8] | 1U << (i % 8));
+                kept++;
+        }
+        scale = quantise ? (largest > 0 ? largest / 127 : 1) : 1;
+        (void) fprintf(f, "tensor %zu %zu %.9g\n", count, kept, (double) scale);
+        (void) fwrite(bits, 1, (count + 7) / 8, f);
+        for (size_t i = 0; i < count; i++) {
+                signed char byte = (signed char) lrintf(values[i] / scale);
+
+                if ((bits[i / 8] >> (i % 8) & 1) == 0)
+                        continue;
+                (void) (quantise ? fwrite(&byte, 1, 1, f) : fwrite(&values[i], sizeof(float), 1, f));
+                values[i] = quantise ? (float) byte * scale : values[i];
+        }
+        return 0;
+}
+
+static int write_model(struct training *t, struct err *err)
+{
+        const struct options *o = t->options;
+        bool quantise = o->quantise != NULL;
+        FILE *f = fopen(o->export_file, "we");
+        bool whole = true;
+
+        if (f == NULL)
+                return err_set(err, -errno, "--export: file '%s': %m", o->export_file);
+        (void) fprintf(f, "remuda-export 1 model=%s tensors=%zu quantise=%s\n", t->model.name, t->model.tensor_count,
+                       quantise ? "int8" : "none");
+        for (size_t i = 0; whole && i < t->model.tensor_count; i++) {
+                const struct tensor *s = &t->model.tensors[i];
+
+                whole = write_tensor(f, t->parameters + s->offset, s->count, quantise && !s->bias,
+                                     s->bias ? 0 : o->sparsity) == 0;
+        }
+        whole = ferror(f) == 0 && whole;
+        if (fclose(f) != 0 || !whole)
+                return err_set(err, -EIO, "--export: file '%s' not written whole: %m", o->export_file);
+        return 0;
+}
+
+static int measure(struct training *t, struct measured *m, struct err *err)
+{
+        uint64_t begin = record_now();
+
+        if (training_evaluate(t, &m->accuracy, &m->loss, err) < 0)
+                return err->code;
+        m->samples_per_s = (double) dataset_count(t->data, DATASET_TEST) * 1e6 / (double) (record_now() - begin + 1);
+        return 0;
+}
+
+static size_t file_bytes(const char *path)
+{
+        CLEANUP(fclose_p) FILE *f = fopen(path, "re");
+
+        return f != NULL && fseek(f, 0, SEEK_END) == 0 ? (size_t) ftell(f) : 0;
+}
+
+int export_run(struct training *t, struct err *err)
+{
+        struct measured before = { 0 }, after = { 0 };
+
+        before.bytes = t->model.parameter_count * sizeof(float);
+        if (measure(t, &before, err) < 0)
+                return err->code;
+        backend_to_host(&t->backend, t->parameters);
+        if (write_model(t, err) < 0)
+                return err->code;
+        backend_to_device(&t->backend, t->parameters);
+        after.bytes = file_bytes(t->options->export_file);
+        if (measure(t, &after, err) < 0)
+                return err->code;
+        printf("{\"export\":\"%s\",\"bytes_before\":%zu,\"bytes_after\":%zu,\"accuracy_before\":%.6f,"
+               "\"accuracy_after\":%.6f,\"samples_per_s_before\":%.1f,\"samples_per_s_after\":%.1f}\n",
+               t->options->quantise != NULL ? "int8" : "float32", before.bytes, after.bytes, before.accuracy,
+               after.accuracy, before.samples_per_s, after.samples_per_s);
+        return 0;
+}
