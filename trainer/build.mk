@@ -43,3 +43,7 @@ $(B)/lib/libremuda-train.so: $(patsubst %.c,$(B)/pic/%.o,$(wrapper)) trainer/wra
 		$(LDFLAGS) -o $@ $(filter %.o,$^) $(mpi_libs) -lm
 programs: $(B)/lib/libremuda-train.so
 -include $(shell find $(B)/pic -name '*.d' 2>/dev/null)
+
+# Tests and fuzz targets of the trainer's parts.
+archives += $(B)/lib/trainer.a
+$(B)/tests/test_train_% $(B)/fuzz/fuzz_train_%: LIBS += $(mpi_libs)

@@ -20,6 +20,8 @@ void dataset_free(struct dataset *d)
                 free(d->splits[split].tokens);
         }
         free(d->classes);
+        free(d->places);
+        free(d->joined);
         free(d);
 }
 
@@ -234,11 +236,12 @@ void dataset_load(const struct dataset *d, enum dataset_split split, uint64_t ep
                 return;
         }
         for (size_t i = 0; i < count; i++) {
-                const uint8_t *pixels = s->pixels + ids[i] * floats;
+                size_t place = split == DATASET_TRAIN && d->places != NULL ? d->places[ids[i]] : ids[i];
+                const uint8_t *pixels = s->pixels + place * floats;
 
                 for (size_t k = 0; k < floats; k++)
                         x[i * floats + k] = d->value[pixels[k]];
-                labels[i] = s->labels[ids[i]];
+                labels[i] = s->labels[place];
         }
         if (split == DATASET_TRAIN && (d->preprocess.flip > 0 || d->preprocess.crop > 0))
                 augment(d, epoch, ids, count, x);

@@ -34,7 +34,10 @@ struct dataset {
         struct model_size size;
         struct preprocess preprocess;
         uint64_t seed;
+        char (*joined)[64]; /* files that dataset_poll() has looked at */
+        size_t joined_count;
         float value[256];    /* pixel -> float */
+        uint32_t *places;    /* sample number -> place in this rank's part; NULL = all are here */
         char (*classes)[64]; /* raw: names of the classes */
 };
 
@@ -52,6 +55,11 @@ struct model_size dataset_size(const struct dataset *d);
  * `epoch`. */
 void dataset_load(const struct dataset *d, enum dataset_split split, uint64_t epoch, const uint32_t *ids,
                   size_t count, float *x, int32_t *labels);
+
+/* dataset_poll() - IDX: join the samples of new files NAME-images-idx3-ubyte and NAME-labels-idx1-ubyte (or
+ * .gz) to the training data, each once, in the order of their names. Files that do not fit are said on
+ * stderr. Return: samples added. Not while another thread loads samples that it may move. */
+size_t dataset_poll(struct dataset *d, const char *directory);
 
 /* The forms; each fills splits, size and form. For dataset.c. */
 int dataset_read_idx(struct dataset *d, const char *directory, struct err *err);

@@ -76,8 +76,8 @@ static int write_model(struct training *t, struct err *err)
 
         if (f == NULL)
                 return err_set(err, -errno, "--export: file '%s': %m", o->export_file);
-        (void) fprintf(f, "remuda-export 1 model=%s tensors=%zu quantise=%s\n", t->model.name, t->model.tensor_count,
-                       quantise ? "int8" : "none");
+        (void) fprintf(f, "remuda-export 1 model=%s tensors=%zu quantise=%s\n", t->model.name,
+                       t->model.tensor_count, quantise ? "int8" : "none");
         for (size_t i = 0; whole && i < t->model.tensor_count; i++) {
                 const struct tensor *s = &t->model.tensors[i];
 
@@ -96,7 +96,8 @@ static int measure(struct training *t, struct measured *m, struct err *err)
 
         if (training_evaluate(t, &m->accuracy, &m->loss, err) < 0)
                 return err->code;
-        m->samples_per_s = (double) dataset_count(t->data, DATASET_TEST) * 1e6 / (double) (record_now() - begin + 1);
+        m->samples_per_s =
+                (double) dataset_count(t->data, DATASET_TEST) * 1e6 / (double) (record_now() - begin + 1);
         return 0;
 }
 

@@ -66,18 +66,20 @@ static struct totals add_up(const struct training *t)
 
 static void report_traffic(const struct training *t)
 {
-        struct backend_traffic traffic;
+        struct backend_traffic traffic = { 0 };
 
-        if (!t->options->traffic || t->backend.traffic == NULL || t->last_step == 0)
+        if (!t->options->traffic)
                 return;
-        t->backend.traffic(t->backend.state, &traffic);
+        if (t->backend.traffic != NULL)
+                t->backend.traffic(t->backend.state, &traffic);
         (void) fprintf(stderr,
                        "{\"rank\":%d,\"steps\":%llu,\"read_bytes\":%llu,\"written_bytes\":%llu,\"unstaged_"
                        "bytes\":%llu,"
-                       "\"local_peak_bytes\":%zu}\n",
+                       "\"local_peak_bytes\":%zu,\"sent_bytes\":%llu,\"received_bytes\":%llu}\n",
                        t->world.rank, (unsigned long long) t->last_step,
                        (unsigned long long) traffic.read_bytes, (unsigned long long) traffic.written_bytes,
-                       (unsigned long long) traffic.unstaged_bytes, traffic.local_peak_bytes);
+                       (unsigned long long) traffic.unstaged_bytes, traffic.local_peak_bytes,
+                       (unsigned long long) t->sent_bytes, (unsigned long long) t->received_bytes);
 }
 
 static void report(const struct training *t, double accuracy, double loss)

@@ -42,6 +42,8 @@ static const struct row rows[] = {
         { "--resume", NULL, FLAG, AT(resume), 0, 0, "go on from the newest whole checkpoint of --checkpoint, if there is one" },
         { "--clock-log", "FILE", STRING, AT(clock_log), 0, 0, "servers: usec rank clock slowest_clock of every gradient" },
         { "--preprocess", "SPEC", STRING, AT(preprocess), 0, 0, "resize:HxW, normalise, scale, flip[:P], crop[:N], tokenise:word|byte, with commas" },
+        { "--distribute", "shared|manager", CHOICE, AT(distribute), 0, 0, "who reads the data: every rank, or rank 0, which sends each worker its shard" },
+        { "--poll", "SECONDS", COUNT, AT(poll), 0, 1e6, "look for new files between epochs, at most that often; they join at the next" },
         { "--order", "blocks|round-robin", CHOICE, AT(order), 0, 0, "how a batch is cut: neighbours together, or dealt (default blocks)" },
         { "--neighbour-exchange", "F", RATIO, AT(exchange), 0, 1, "share of its remaining samples that a worker passes on after each step" },
         { "--stages", "F:L,F:L,...", PAIRS, AT(stages), 0, 1 << 20, "split: first and last layer of each rank (default: equal numbers, or REMUDA_LAYERS)" },
@@ -274,6 +276,7 @@ int train_options_parse(int argc, char **argv, struct options *ret, struct err *
 {
         struct options o = { .optimiser = "sgd",
                              .order = "blocks",
+                             .distribute = "shared",
                              .gradient_weights = "samples",
                              .gemm = "tiles",
                              .seed = 1,

@@ -17,6 +17,8 @@ struct numbers {
 
 struct options {
         const char *data, *model, *strategy; /* borrowed from argv */
+        const char *distribute;
+        size_t poll; /* seconds, 0 = never */
         const char *preprocess, *operator_library, *cache, *export_file, *quantise;
         struct numbers slow; /* simulated: percent of the time that computing takes, by rank */
         const char *optimiser, *order, *gradient_weights, *gemm;

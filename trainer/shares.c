@@ -71,6 +71,11 @@ static int resolve(struct training *t, struct err *err)
         t->workers = s->whole ? 1 : (size_t) (t->world.size - t->first_worker);
         if (strcmp(o->strategy, "serial") == 0 && o->shares.count > 0)
                 t->workers = o->shares.count;
+        if (o->poll > 0 && t->world.size > 1 &&
+            (strcmp(o->distribute, "manager") != 0 || s->whole || o->servers > 1))
+                return err_set(
+                        err, -EINVAL,
+                        "--poll in a world wants --distribute manager, one server at the most, and no split");
         t->shares = calloc(t->workers, sizeof(*t->shares));
         return t->shares != NULL ? 0 : err_set(err, -ENOMEM, "no memory for %zu shares", t->workers);
 }

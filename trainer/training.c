@@ -9,6 +9,7 @@
 #include "core/cleanup.h"
 #include "core/text.h"
 #include "trainer/checkpoint.h"
+#include "trainer/distribution.h"
 #include "trainer/operator_library.h"
 #include "trainer/strategy.h"
 #include "trainer/vector.h"
@@ -113,7 +114,9 @@ static int open_parts(struct training *t, struct err *err)
         struct preprocess p;
         int r = preprocess_parse(t->options->preprocess, &p, err);
 
-        if (r == 0)
+        if (r == 0 && strcmp(t->options->distribute, "manager") == 0)
+                r = distribution_open(t, &p, err);
+        else if (r == 0)
                 r = dataset_open(t->options->data, strcmp(t->options->model, "text") == 0, &p,
                                  t->options->seed, &t->data, err);
 
@@ -235,7 +238,8 @@ static int request(struct training *t, uint64_t step, size_t worker)
 void training_prefetch(struct training *t, uint64_t step, size_t worker)
 {
         /* without memory for the order there is no prefetch; the step itself will say so */
-        if (step < t->last_step && !loader_requested(t->loader, chunk_key(t, step, worker)))
+        if (step < t->last_step && distribution_begun(t, step) &&
+            !loader_requested(t->loader, chunk_key(t, step, worker)))
                 (void) request(t, step, worker);
 }
 
@@ -308,8 +312,12 @@ static double compute(struct training *t, uint64_t step, const struct loaded *ch
 
 int training_take(struct training *t, uint64_t step, size_t worker, struct loaded *ret, struct err *err)
 {
-        int r = loader_requested(t->loader, chunk_key(t, step, worker)) ? 0 : request(t, step, worker);
+        int r = distribution_epoch(t, step, err);
 
+        if (r < 0)
+                return r;
+        if (!loader_requested(t->loader, chunk_key(t, step, worker)))
+                r = request(t, step, worker);
         if (r < 0)
                 return err_set(err, r, "no memory for the sample order");
         *ret = loader_take(t->loader);

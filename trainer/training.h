@@ -42,7 +42,10 @@ struct training {
         uint64_t epoch_loss_samples;
         double epoch_loss; /* this rank's, since the epoch began */
         double seconds;
-        bool agreed_error; /* the strategy failed on every rank, with the same message */
+        uint64_t epochs_begun;               /* with --distribute manager or --poll */
+        uint64_t polled_usec;                /* when new files were looked for */
+        uint64_t sent_bytes, received_bytes; /* of samples */
+        bool agreed_error;                   /* the strategy failed on every rank, with the same message */
 };
 
 /* shares_resolve() - collective: workers, shares and batch from the options, the environment and the world.

@@ -16,6 +16,7 @@
 #include "core/cleanup.h"
 #include "core/text.h"
 #include "trainer/checkpoint.h"
+#include "trainer/distribution.h"
 #include "trainer/group.h"
 #include "trainer/strategy.h"
 #include "trainer/vector.h"
@@ -49,7 +50,7 @@ static int exchange_with_servers(struct training *t, MPI_Request *requests)
         return (int) (2 * servers);
 }
 
-static int fetch_parameters(struct training *t, MPI_Request *requests)
+static int fetch_parameters(struct training *t, MPI_Request *requests, struct err *err)
 {
         uint64_t at = record_now();
 
@@ -57,6 +58,8 @@ static int fetch_parameters(struct training *t, MPI_Request *requests)
                 MPI_Irecv(t->parameters + slice_begin(t, s), slice_count(t, s), MPI_FLOAT, (int) s,
                           TAG_PARAMETERS, MPI_COMM_WORLD, &requests[s]);
         /* the first batch is loaded while the parameters travel */
+        if (distribution_epoch(t, t->step, err) < 0)
+                return err->code;
         training_prefetch(t, t->step, (size_t) (t->world.rank - t->first_worker));
         MPI_Waitall((int) t->options->servers, requests, MPI_STATUSES_IGNORE);
         backend_to_device(&t->backend, t->parameters);
@@ -91,7 +94,7 @@ static int run_worker(struct training *t, const struct group *g, struct err *err
                                  : err_set(err, -ENOMEM, "no memory for %zu servers", t->options->servers);
 
         if (r == 0 && g->leader)
-                r = fetch_parameters(t, requests);
+                r = fetch_parameters(t, requests, err);
         if (r == 0) {
                 group_spread(g, t->parameters, t->model.parameter_count);
                 backend_to_device(&t->backend, t->parameters);
@@ -111,7 +114,7 @@ struct server {
         size_t from;
         int count;    /* floats of the slice */
         float *inbox; /* one slice a worker */
-        MPI_Request *requests;
+        MPI_Request *requests, *starts;
         uint64_t *clocks; /* gradients of each worker in the parameters */
         bool *waiting;    /* for an answer */
         FILE *clock_log;
@@ -136,6 +139,22 @@ static void send_parameters(struct server *s, size_t worker)
 {
         MPI_Send(s->t->parameters + s->from, s->count, MPI_FLOAT, s->senders[worker], TAG_PARAMETERS,
                  MPI_COMM_WORLD);
+}
+
+/* The first parameters travel while the first samples do; whoever is served first may be slower than another.
+ */
+static int start_workers(struct server *s, struct err *err)
+{
+        int r = 0;
+
+        for (size_t i = 0; i < s->sender_count; i++)
+                MPI_Isend(s->t->parameters + s->from, s->count, MPI_FLOAT, s->senders[i], TAG_PARAMETERS,
+                          MPI_COMM_WORLD, &s->starts[i]);
+        if (s->t->world.rank == 0)
+                r = distribution_epoch(s->t, s->t->step, err);
+        if (r == 0) /* before a gradient changes them */
+                MPI_Waitall((int) s->sender_count, s->starts, MPI_STATUSES_IGNORE);
+        return r;
 }
 
 static void answer(struct server *s, size_t worker)
@@ -183,6 +202,15 @@ static void gather_slices(struct server *s, float *whole)
 
 static bool is_meeting(const struct server *s, uint64_t clock)
 {
+        uint64_t epoch;
+        size_t epoch_step;
+
+        /* between epochs, when the manager sends the next one's samples or looks for new files */
+        if (strcmp(s->t->options->distribute, "manager") == 0 || s->t->options->poll > 0) {
+                sampler_locate(s->t->sampler, clock, &epoch, &epoch_step);
+                if (epoch_step == 0)
+                        return true;
+        }
         return checkpoint_due(s->t, clock);
 }
 
@@ -199,6 +227,8 @@ static int sync_step(struct server *s, struct err *err)
         float *sum = s->inbox;
         uint64_t at = record_now();
 
+        if (t->world.rank == 0 && distribution_epoch(t, t->step, err) < 0)
+                return err->code;
         MPI_Waitall((int) s->sender_count, s->requests, MPI_STATUSES_IGNORE);
         at = record_done(&t->record, DOING_WAIT, t->step, at);
         for (size_t i = 1; i < s->sender_count; i++)
@@ -207,7 +237,7 @@ static int sync_step(struct server *s, struct err *err)
         (void) record_done(&t->record, DOING_UPDATE, t->step, at);
         for (size_t i = 0; i < s->sender_count; i++)
                 s->clocks[i]++;
-        if (is_meeting(s, t->step + 1) && save(s, t->step + 1, err) < 0)
+        if (checkpoint_due(t, t->step + 1) && save(s, t->step + 1, err) < 0)
                 return err->code;
         for (size_t i = 0; i < s->sender_count; i++)
                 answer(s, i);
@@ -233,7 +263,7 @@ static int answer_waiting(struct server *s, uint64_t bound, struct err *err)
 
         if (is_meeting(s, least) && least > t->step) {
                 t->step = least;
-                if (save(s, least, err) < 0)
+                if (checkpoint_due(t, least) && save(s, least, err) < 0)
                         return err->code;
         }
         for (size_t i = 0; i < s->sender_count; i++) {
@@ -242,18 +272,17 @@ static int answer_waiting(struct server *s, uint64_t bound, struct err *err)
                 if (s->waiting[i] && s->clocks[i] - least <= bound && !meets)
                         answer(s, i);
         }
-        return 0;
+        return t->world.rank == 0 ? distribution_epoch(t, least, err) : 0;
 }
 
 static int run_on_arrival(struct server *s, uint64_t bound, struct err *err)
 {
         struct training *t = s->t;
-        uint64_t left = (t->last_step - t->step) * s->sender_count;
         int r = 0;
 
         for (size_t i = 0; i < s->sender_count; i++)
                 expect(s, i);
-        for (; r == 0 && left > 0; left--) {
+        while (r == 0 && slowest(s) < t->last_step) {
                 int worker;
 
                 MPI_Waitany((int) s->sender_count, s->requests, &worker, MPI_STATUS_IGNORE);
@@ -275,12 +304,14 @@ static int open_server(struct server *s, struct err *err)
         s->inbox =
                 s->t->backend.allocate(s->t->backend.state, workers * (size_t) s->count * sizeof(float) + 1);
         s->requests = calloc(workers, sizeof(MPI_Request));
+        s->starts = calloc(workers, sizeof(MPI_Request));
         s->clocks = calloc(workers, sizeof(*s->clocks));
         s->waiting = calloc(workers, sizeof(*s->waiting));
-        if (s->inbox == NULL || s->requests == NULL || s->clocks == NULL || s->waiting == NULL)
+        if (s->inbox == NULL || s->requests == NULL || s->starts == NULL || s->clocks == NULL ||
+            s->waiting == NULL)
                 return err_set(err, -ENOMEM, "no memory for the gradients of %zu workers", workers);
         for (size_t i = 0; i < workers; i++) {
-                s->requests[i] = MPI_REQUEST_NULL;
+                s->requests[i] = s->starts[i] = MPI_REQUEST_NULL;
                 s->clocks[i] = s->t->step;
         }
         if (log == NULL)
@@ -301,6 +332,7 @@ static int close_server(struct server *s, struct err *err)
                 r = err_set(err, -EIO, "--clock-log: not written whole: %m");
         s->t->backend.release(s->t->backend.state, s->inbox);
         free(s->requests);
+        free(s->starts);
         free(s->clocks);
         free(s->waiting);
         return r;
@@ -315,8 +347,8 @@ static int run_server(struct training *t, const struct group *g, bool sync, uint
                             .count = slice_count(t, (size_t) t->world.rank) };
         int r = open_server(&s, err), closed;
 
-        for (size_t i = 0; r == 0 && i < s.sender_count; i++)
-                send_parameters(&s, i);
+        if (r == 0)
+                r = start_workers(&s, err);
         if (r == 0)
                 r = sync ? run_sync(&s, err) : run_on_arrival(&s, bound, err);
         if (r == 0) {

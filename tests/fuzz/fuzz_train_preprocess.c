@@ -1,0 +1,26 @@
+/* Any text as a preprocessing specification: an error with a sentence, or values in range. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trainer/preprocess.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+        struct preprocess p;
+        struct err err = { 0 };
+        char *spec = malloc(size + 1);
+
+        if (spec == NULL)
+                return 0;
+        memcpy(spec, data, size);
+        spec[size] = '\0';
+        if (preprocess_parse(spec, &p, &err) < 0) {
+                if (err.msg[0] == '\0')
+                        abort();
+        } else if (!(p.flip >= 0 && p.flip <= 1) || p.height > PREPROCESS_EDGE_MAX || p.crop > 1024) {
+                abort();
+        }
+        free(spec);
+        return 0;
+}

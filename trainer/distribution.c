@@ -1,0 +1,287 @@
+#include "trainer/distribution.h"
+
+#include <errno.h>
+#include <mpi.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "core/cleanup.h"
+#include "trainer/strategy.h"
+
+enum { TAG_QUESTION = 100, TAG_NEED, TAG_HEADER, TAG_DATA };
+
+struct header {
+        uint64_t samples;    /* of the whole training data from this epoch on */
+        uint64_t bytes, crc; /* of the shard that follows */
+};
+
+static bool manages(const struct training *t)
+{
+        return strcmp(t->options->distribute, "manager") == 0;
+}
+
+/* --- facts
+ * ----------------------------------------------------------------------------------------------------- */
+
+struct facts {
+        uint64_t train, test, height, width, channels, classes;
+        float value[256];
+};
+
+static int describe(const struct dataset *d, struct facts *f, struct err *err)
+{
+        if (d->splits[DATASET_TRAIN].pixels == NULL)
+                return err_set(err, -EINVAL,
+                               "--distribute manager wants images; text is read from a shared path");
+        *f = (struct facts){ dataset_count(d, DATASET_TRAIN),
+                             dataset_count(d, DATASET_TEST),
+                             d->size.input.height,
+                             d->size.input.width,
+                             d->size.input.channels,
+                             d->size.classes,
+                             { 0 } };
+        memcpy(f->value, d->value, sizeof(f->value));
+        return 0;
+}
+
+/* A data set whose samples are elsewhere until they come. */
+static struct dataset *remote(const struct facts *f, const struct preprocess *p, uint64_t seed)
+{
+        struct dataset *d = calloc(1, sizeof(*d));
+
+        if (d == NULL)
+                return NULL;
+        d->form = "remote";
+        d->preprocess = *p;
+        d->seed = seed;
+        d->splits[DATASET_TRAIN].count = f->train;
+        d->splits[DATASET_TEST].count = f->test;
+        d->size = (struct model_size){ { f->height, f->width, f->channels }, f->classes };
+        memcpy(d->value, f->value, sizeof(d->value));
+        return d;
+}
+
+int distribution_open(struct training *t, const struct preprocess *p, struct err *err)
+{
+        const struct options *o = t->options;
+        struct facts facts = { 0 };
+        int r = 0;
+
+        if (t->world.rank == 0) {
+                r = dataset_open(o->data, strcmp(o->model, "text") == 0, p, o->seed, &t->data, err);
+                if (r == 0)
+                        r = describe(t->data, &facts, err);
+        }
+        r = world_agree(&t->world, r, err);
+        if (r < 0 || !t->world.parallel)
+                return r;
+        MPI_Bcast(&facts, (int) sizeof(facts), MPI_BYTE, 0, MPI_COMM_WORLD);
+        if (t->world.rank > 0)
+                t->data = remote(&facts, p, o->seed);
+        return t->data != NULL ? 0 : err_set(err, -ENOMEM, "no memory for the data set");
+}
+
+/* --- shards
+ * ------------------------------------------------------------------------------------------------------ */
+
+/* The samples of one worker in one epoch, in the order of their use. Return: their number, or -ENOMEM. */
+static int64_t epoch_ids(struct training *t, uint64_t epoch, size_t worker, uint32_t **ret)
+{
+        uint32_t *ids = calloc(dataset_count(t->data, DATASET_TRAIN) + 1, sizeof(*ids));
+        int64_t total = 0;
+
+        for (size_t step = 0; ids != NULL && step < sampler_steps(t->sampler, epoch); step++) {
+                int count = sampler_chunk(t->sampler, epoch, step, worker, ids + total);
+
+                if (count < 0) {
+                        free(ids);
+                        return count;
+                }
+                total += count;
+        }
+        *ret = ids;
+        return ids != NULL ? total : -ENOMEM;
+}
+
+static size_t sample_bytes(const struct training *t)
+{
+        return shape_size(&t->data->size.input) + sizeof(int32_t);
+}
+
+static int send_shard(struct training *t, uint64_t epoch, size_t worker, int rank, struct err *err)
+{
+        CLEANUP(free_p) uint32_t *ids = NULL;
+        int64_t count = epoch_ids(t, epoch, worker, &ids);
+        size_t each = sample_bytes(t), pixels = shape_size(&t->data->size.input);
+        CLEANUP(free_p) uint8_t *bytes = count >= 0 ? malloc((size_t) count * each + 1) : NULL;
+        const struct split *s = &t->data->splits[DATASET_TRAIN];
+        struct header h = { .samples = dataset_count(t->data, DATASET_TRAIN) };
+        int need = 0;
+
+        if (bytes == NULL)
+                return err_set(err, -ENOMEM, "no memory for the shard of rank %d", rank);
+        for (int64_t i = 0; i < count; i++) {
+                memcpy(bytes + (size_t) i * each, s->pixels + ids[i] * pixels, pixels);
+                memcpy(bytes + (size_t) i * each + pixels, &s->labels[ids[i]], sizeof(int32_t));
+        }
+        h.bytes = (uint64_t) count * each;
+        h.crc = crc32_z(0, bytes, h.bytes);
+        MPI_Send(&epoch, 1, MPI_UINT64_T, rank, TAG_QUESTION, MPI_COMM_WORLD);
+        MPI_Recv(&need, 1, MPI_INT, rank, TAG_NEED, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        if (!need)
+                return 0;
+        MPI_Send(&h, (int) sizeof(h), MPI_BYTE, rank, TAG_HEADER, MPI_COMM_WORLD);
+        for (uint64_t done = 0; done < h.bytes; done += 1 << 30) {
+                uint64_t some = h.bytes - done < 1 << 30 ? h.bytes - done : 1 << 30;
+
+                MPI_Send(bytes + done, (int) some, MPI_BYTE, rank, TAG_DATA, MPI_COMM_WORLD);
+        }
+        t->sent_bytes += h.bytes;
+        return 0;
+}
+
+/* Puts the shard where dataset_load() finds it: sample number -> place. */
+static int keep_shard(struct training *t, uint8_t *bytes, const uint32_t *ids, size_t count, struct err *err)
+{
+        struct split *s = &t->data->splits[DATASET_TRAIN];
+        size_t pixels = shape_size(&t->data->size.input), each = sample_bytes(t);
+        uint8_t *room = reallocarray(s->pixels, count + 1, pixels);
+        int32_t *labels;
+        uint32_t *places;
+
+        if (room != NULL)
+                s->pixels = room;
+        labels = reallocarray(s->labels, count + 1, sizeof(*labels));
+        if (labels != NULL)
+                s->labels = labels;
+        places = reallocarray(t->data->places, s->count + 1, sizeof(*places));
+        if (places != NULL)
+                t->data->places = places;
+        if (room == NULL || labels == NULL || places == NULL)
+                return err_set(err, -ENOMEM, "no memory for a shard of %zu samples", count);
+        for (size_t i = 0; i < count; i++) {
+                memcpy(s->pixels + i * pixels, bytes + i * each, pixels);
+                memcpy(&s->labels[i], bytes + i * each + pixels, sizeof(int32_t));
+                places[ids[i]] = (uint32_t) i;
+        }
+        return 0;
+}
+
+static void note_growth(struct training *t, uint64_t epoch, uint64_t samples, struct err *err)
+{
+        if (samples == dataset_count(t->data, DATASET_TRAIN) && t->world.rank != 0)
+                return;
+        t->data->splits[DATASET_TRAIN].count = samples;
+        if (sampler_grow(t->sampler, epoch, samples, err) < 0 || t->options->steps > 0)
+                return;
+        t->last_step = 0;
+        for (uint64_t e = 0; e < t->options->epochs; e++)
+                t->last_step += sampler_steps(t->sampler, e);
+}
+
+static int receive_shard(struct training *t, uint64_t epoch, size_t worker, struct err *err)
+{
+        CLEANUP(free_p) uint32_t *ids = NULL;
+        CLEANUP(free_p) uint8_t *bytes = NULL;
+        struct header h;
+        uint64_t asked;
+        int need = 1;
+        int64_t count;
+
+        MPI_Recv(&asked, 1, MPI_UINT64_T, 0, TAG_QUESTION, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Send(&need, 1, MPI_INT, 0, TAG_NEED, MPI_COMM_WORLD);
+        MPI_Recv(&h, (int) sizeof(h), MPI_BYTE, 0, TAG_HEADER, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        note_growth(t, epoch, h.samples, err);
+        count = epoch_ids(t, epoch, worker, &ids);
+        bytes = malloc(h.bytes + 1);
+        if (count < 0 || bytes == NULL)
+                return err_set(err, -ENOMEM, "no memory for a shard of %llu bytes",
+                               (unsigned long long) h.bytes);
+        if (asked != epoch || h.bytes != (uint64_t) count * sample_bytes(t))
+                return err_set(
+                        err, -EIO,
+                        "the manager sends %llu bytes for epoch %llu, %lld samples of epoch %llu are due",
+                        (unsigned long long) h.bytes, (unsigned long long) asked, (long long) count,
+                        (unsigned long long) epoch);
+        for (uint64_t done = 0; done < h.bytes; done += 1 << 30) {
+                uint64_t some = h.bytes - done < 1 << 30 ? h.bytes - done : 1 << 30;
+
+                MPI_Recv(bytes + done, (int) some, MPI_BYTE, 0, TAG_DATA, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        }
+        if (crc32_z(0, bytes, h.bytes) != h.crc)
+                return err_set(err, -EIO, "the samples of epoch %llu came damaged",
+                               (unsigned long long) epoch);
+        t->received_bytes += h.bytes;
+        return keep_shard(t, bytes, ids, (size_t) count, err);
+}
+
+/* --- epochs
+ * ------------------------------------------------------------------------------------------------------ */
+
+static void look_for_files(struct training *t, uint64_t epoch, struct err *err)
+{
+        uint64_t now = record_now();
+        size_t before = dataset_count(t->data, DATASET_TRAIN), added;
+
+        if (t->options->poll == 0 || (epoch == 0 && t->step == 0) ||
+            now - t->polled_usec < (uint64_t) t->options->poll * 1000000)
+                return;
+        t->polled_usec = now;
+        added = dataset_poll(t->data, t->options->data);
+        if (added == 0)
+                return;
+        note_growth(t, epoch, before + added, err);
+        (void) fprintf(stderr, "remuda-train: %zu samples of new files join at epoch %llu\n", added,
+                       (unsigned long long) epoch);
+}
+
+bool distribution_begun(const struct training *t, uint64_t step)
+{
+        uint64_t epoch;
+        size_t epoch_step;
+
+        if (!manages(t) && t->options->poll == 0)
+                return true;
+        sampler_locate(t->sampler, step, &epoch, &epoch_step);
+        return t->epochs_begun > epoch;
+}
+
+static int serve(struct training *t, uint64_t epoch, struct err *err)
+{
+        bool whole = strategy_find(t->options->strategy)->whole;
+        int first = whole ? t->world.size - 1 : t->first_worker > 0 ? t->first_worker : 1;
+
+        for (int rank = first; rank > 0 && rank < t->world.size; rank++) {
+                int r = send_shard(t, epoch, whole ? 0 : (size_t) (rank - t->first_worker), rank, err);
+
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+int distribution_epoch(struct training *t, uint64_t step, struct err *err)
+{
+        uint64_t epoch, begin = record_now();
+        size_t epoch_step;
+        int r = 0;
+
+        if (distribution_begun(t, step) || step >= t->last_step)
+                return 0;
+        sampler_locate(t->sampler, step, &epoch, &epoch_step);
+        if (t->world.rank == 0)
+                look_for_files(t, epoch, err);
+        if (manages(t) && t->world.rank == 0)
+                r = serve(t, epoch, err);
+        else if (manages(t))
+                r = receive_shard(t, epoch,
+                                  strategy_find(t->options->strategy)->whole
+                                          ? 0
+                                          : (size_t) (t->world.rank - t->first_worker),
+                                  err);
+        t->epochs_begun = epoch + 1;
+        if (manages(t))
+                (void) record_done(&t->record, DOING_LOAD, step, begin);
+        return r;
+}

@@ -1,0 +1,21 @@
+/* Distribution: how samples reach the ranks when the manager (rank 0) alone reads them (--distribute
+ * manager), and how new files join (--poll).
+ *
+ * Before an epoch the manager asks the workers in turn whether they need data and sends each the samples of
+ * its shard of that epoch, in the order of their use, with their number and a CRC that the worker checks.
+ * Nothing else of the training data ever is on a worker. Samples of new files join at the epoch that is about
+ * to begin, on all ranks. */
+#pragma once
+
+#include "trainer/training.h"
+
+/* distribution_open() - collective, in place of reading the data on every rank. */
+int distribution_open(struct training *t, const struct preprocess *p, struct err *err);
+
+/* distribution_epoch() - the epoch of `step` is about to begin on this rank; does nothing if it has begun.
+ * The manager serves all workers, a worker waits for its shard; a process alone only looks for new files. */
+int distribution_epoch(struct training *t, uint64_t step, struct err *err);
+
+/* distribution_begun() - has this rank the data of that step's epoch? Always, without --distribute manager or
+ * --poll. */
+bool distribution_begun(const struct training *t, uint64_t step);
