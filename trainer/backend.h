@@ -34,11 +34,11 @@ struct kernels {
         void (*bias)(void *state, size_t rows, size_t cols, const float *x, const float *b, float *y);
         void (*bias_gradient)(void *state, size_t rows, size_t cols, const float *dy, float *db);
         void (*scale)(void *state, size_t count, float factor, const float *x, float *y);
-        void (*relu)(void *state, size_t count, const float *x, float *y);
-        void (*relu_gradient)(void *state, size_t count, const float *y, const float *dy, float *dx);
-        void (*bias_relu)(void *state, size_t rows, size_t cols, const float *b, float *y); /* in place */
+        void (*ramp)(void *state, size_t count, const float *x, float *y);
+        void (*ramp_gradient)(void *state, size_t count, const float *y, const float *dy, float *dx);
+        void (*bias_ramp)(void *state, size_t rows, size_t cols, const float *b, float *y); /* in place */
         /* dy becomes the gradient before the activation, db its column sums */
-        void (*bias_relu_gradient)(void *state, size_t rows, size_t cols, const float *y, float *dy,
+        void (*bias_ramp_gradient)(void *state, size_t rows, size_t cols, const float *y, float *dy,
                                    float *db);
         /* one row per output position with its kernel x kernel x channels surroundings, zero outside; and
          * back, added */
@@ -48,9 +48,9 @@ struct kernels {
         void (*pool)(void *state, const struct image_shape *s, const float *x, float *y, uint8_t *which);
         void (*pool_gradient)(void *state, const struct image_shape *s, const uint8_t *which, const float *dy,
                               float *dx);
-        void (*bias_relu_pool)(void *state, const struct image_shape *s, const float *x, const float *b,
+        void (*bias_ramp_pool)(void *state, const struct image_shape *s, const float *x, const float *b,
                                float *y, uint8_t *which);
-        void (*bias_relu_pool_gradient)(void *state, const struct image_shape *s, const uint8_t *which,
+        void (*bias_ramp_pool_gradient)(void *state, const struct image_shape *s, const uint8_t *which,
                                         const float *y, const float *dy, float *dx, float *db);
         void (*softmax)(void *state, size_t rows, size_t cols, const float *x, float *p);
         void (*softmax_gradient)(void *state, size_t rows, size_t cols, const float *p, const float *dp,

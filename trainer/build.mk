@@ -4,9 +4,9 @@ mpi_libs    := $(shell mpicc --showme:link 2>/dev/null)
 blas_cflags := $(patsubst -I%,-isystem %,$(shell pkg-config --cflags openblas 2>/dev/null))
 blas_libs   := $(shell pkg-config --libs openblas 2>/dev/null)
 
-CFLAGS_trainer            := $(mpi_cflags) -O3
-CFLAGS_trainer_strategies := $(mpi_cflags) -O3
-CFLAGS_trainer_backends   := $(blas_cflags) -O3
+CFLAGS_trainer            := $(mpi_cflags) -O3 -fno-math-errno
+CFLAGS_trainer_strategies := $(mpi_cflags) -O3 -fno-math-errno
+CFLAGS_trainer_backends   := $(blas_cflags) -O3 -fno-math-errno
 
 trainer  := $(filter-out trainer/main.c,$(wildcard trainer/*.c trainer/strategies/*.c))
 # CLBlast and an OpenCL loader are wanted for the opencl build; without them the others are built all the same.

@@ -18,9 +18,9 @@ static const struct {
         const char *name;
         size_t offset;
 } table[] = {
-        KERNEL(matmul), KERNEL(bias), KERNEL(bias_gradient), KERNEL(scale), KERNEL(relu), KERNEL(relu_gradient),
-        KERNEL(bias_relu), KERNEL(bias_relu_gradient), KERNEL(gather), KERNEL(scatter), KERNEL(pool),
-        KERNEL(pool_gradient), KERNEL(bias_relu_pool), KERNEL(bias_relu_pool_gradient), KERNEL(softmax),
+        KERNEL(matmul), KERNEL(bias), KERNEL(bias_gradient), KERNEL(scale), KERNEL(ramp), KERNEL(ramp_gradient),
+        KERNEL(bias_ramp), KERNEL(bias_ramp_gradient), KERNEL(gather), KERNEL(scatter), KERNEL(pool),
+        KERNEL(pool_gradient), KERNEL(bias_ramp_pool), KERNEL(bias_ramp_pool_gradient), KERNEL(softmax),
         KERNEL(softmax_gradient), KERNEL(cross_entropy), KERNEL(cross_entropy_gradient),
         KERNEL(softmax_cross_entropy_gradient), KERNEL(embed), KERNEL(embed_gradient), KERNEL(update),
 };
@@ -36,7 +36,7 @@ int operator_library_load(const char *spec, struct backend *b, struct err *err)
 
         if (equals == NULL || !text_format(name, sizeof(name), "%.*s", (int) (equals - spec), spec))
                 return err_set(err, -EINVAL,
-                               "--operator '%.80s': NAME=FILE is wanted, e.g. relu=/opt/relu.so", spec);
+                               "--operator '%.80s': NAME=FILE is wanted, e.g. ramp=/opt/ramp.so", spec);
         while (which < ARRAY_SIZE(table) && strcmp(table[which].name, name) != 0)
                 which++;
         if (which == ARRAY_SIZE(table))

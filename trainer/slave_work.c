@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "trainer/ramp.h"
+
 #define PIECE 4096 /* floats of a row in the local store at a time */
 
 static size_t smaller(size_t a, size_t b)
@@ -132,7 +134,7 @@ static void pool_stretch(const struct image_job *job, size_t cols, const struct 
                         if (job->b != NULL) {
                                 float v = values[best] + b->bias[c];
 
-                                b->out[at] = v > 0 ? v : 0;
+                                b->out[at] = ramp_of(v);
                         }
                 }
 }
@@ -186,7 +188,7 @@ static void mask_stretch(struct slave_core *core, const struct pool_buffers *b, 
 {
         local_get(core, b->upper, activation, floats * sizeof(float));
         for (size_t i = 0; i < floats; i++)
-                b->out[i] = b->upper[i] > 0 ? b->out[i] : 0;
+                b->out[i] *= ramp_slope(b->upper[i]);
 }
 
 static void unpool_row(struct slave_core *core, const struct image_job *job, size_t u,

@@ -16,7 +16,7 @@ void products_work(struct slave_core *core, const void *job);
 struct image_job {
         struct image_shape shape;
         const float *x;
-        const float *b; /* pool: bias, then relu, before the maximum's result; its gradient: the activation */
+        const float *b; /* pool: bias, then ramp, before the maximum's result; its gradient: the activation */
         float *y;
         const uint8_t *which;
         uint8_t *which_out;

@@ -10,6 +10,7 @@
 
 #include "core/text.h"
 #include "trainer/backend.h"
+#include "trainer/ramp.h"
 
 /* From OpenBLAS's own cblas.h; declared there under names that differ between packages. */
 extern void openblas_set_num_threads(int threads);
@@ -48,38 +49,38 @@ static void cpu_scale(void *state, size_t count, float factor, const float *x, f
                 y[i] = factor * x[i];
 }
 
-static void cpu_relu(void *state, size_t count, const float *x, float *y)
+static void cpu_ramp(void *state, size_t count, const float *x, float *y)
 {
         (void) state;
         for (size_t i = 0; i < count; i++)
-                y[i] = x[i] > 0 ? x[i] : 0;
+                y[i] = ramp_of(x[i]);
 }
 
-static void cpu_relu_gradient(void *state, size_t count, const float *y, const float *dy, float *dx)
+static void cpu_ramp_gradient(void *state, size_t count, const float *y, const float *dy, float *dx)
 {
         (void) state;
         for (size_t i = 0; i < count; i++)
-                dx[i] = y[i] > 0 ? dy[i] : 0;
+                dx[i] = dy[i] * ramp_slope(y[i]);
 }
 
-static void cpu_bias_relu(void *state, size_t rows, size_t cols, const float *restrict b, float *restrict y)
+static void cpu_bias_ramp(void *state, size_t rows, size_t cols, const float *restrict b, float *restrict y)
 {
         (void) state;
         for (size_t r = 0; r < rows; r++)
                 for (size_t c = 0; c < cols; c++) {
                         float v = y[r * cols + c] + b[c];
 
-                        y[r * cols + c] = v > 0 ? v : 0;
+                        y[r * cols + c] = ramp_of(v);
                 }
 }
 
-static void cpu_bias_relu_gradient(void *state, size_t rows, size_t cols, const float *restrict y,
+static void cpu_bias_ramp_gradient(void *state, size_t rows, size_t cols, const float *restrict y,
                                    float *restrict dy, float *restrict db)
 {
         (void) state;
         for (size_t r = 0; r < rows; r++)
                 for (size_t c = 0; c < cols; c++) {
-                        float d = y[r * cols + c] > 0 ? dy[r * cols + c] : 0;
+                        float d = dy[r * cols + c] * ramp_slope(y[r * cols + c]);
 
                         dy[r * cols + c] = d;
                         db[c] += d;
@@ -199,7 +200,7 @@ static void cpu_pool_gradient(void *state, const struct image_shape *s, const ui
         }
 }
 
-static void cpu_bias_relu_pool(void *state, const struct image_shape *s, const float *x, const float *b,
+static void cpu_bias_ramp_pool(void *state, const struct image_shape *s, const float *x, const float *b,
                                float *y, uint8_t *which)
 {
         const size_t right = s->channels, below = s->width * s->channels;
@@ -215,12 +216,12 @@ static void cpu_bias_relu_pool(void *state, const struct image_shape *s, const f
                         int w = low > top ? (b1 > b0 ? 3 : 2) : (a1 > a0 ? 1 : 0);
 
                         which[out + c] = (uint8_t) w;
-                        y[out + c] = v > 0 ? v : 0;
+                        y[out + c] = ramp_of(v);
                 }
         }
 }
 
-static void cpu_bias_relu_pool_gradient(void *state, const struct image_shape *s, const uint8_t *which,
+static void cpu_bias_ramp_pool_gradient(void *state, const struct image_shape *s, const uint8_t *which,
                                         const float *y, const float *dy, float *dx, float *db)
 {
         const size_t right = s->channels, below = s->width * s->channels;
@@ -231,7 +232,7 @@ static void cpu_bias_relu_pool_gradient(void *state, const struct image_shape *s
         FOR_POOLED(s, n, row, col, in, out)
         {
                 for (size_t c = 0; c < s->channels; c++) {
-                        float d = y[out + c] > 0 ? dy[out + c] : 0;
+                        float d = dy[out + c] * ramp_slope(y[out + c]);
                         uint8_t w = which[out + c];
 
                         dx[in + c] = w == 0 ? d : 0;
@@ -416,16 +417,16 @@ int backend_open(const struct backend_options *o, struct backend *ret, struct er
                         .bias = cpu_bias,
                         .bias_gradient = cpu_bias_gradient,
                         .scale = cpu_scale,
-                        .relu = cpu_relu,
-                        .relu_gradient = cpu_relu_gradient,
-                        .bias_relu = cpu_bias_relu,
-                        .bias_relu_gradient = cpu_bias_relu_gradient,
+                        .ramp = cpu_ramp,
+                        .ramp_gradient = cpu_ramp_gradient,
+                        .bias_ramp = cpu_bias_ramp,
+                        .bias_ramp_gradient = cpu_bias_ramp_gradient,
                         .gather = cpu_gather,
                         .scatter = cpu_scatter,
                         .pool = cpu_pool,
                         .pool_gradient = cpu_pool_gradient,
-                        .bias_relu_pool = cpu_bias_relu_pool,
-                        .bias_relu_pool_gradient = cpu_bias_relu_pool_gradient,
+                        .bias_ramp_pool = cpu_bias_ramp_pool,
+                        .bias_ramp_pool_gradient = cpu_bias_ramp_pool_gradient,
                         .softmax = cpu_softmax,
                         .softmax_gradient = cpu_softmax_gradient,
                         .cross_entropy = cpu_cross_entropy,

@@ -11,6 +11,7 @@
 
 #include "core/text.h"
 #include "trainer/backend.h"
+#include "trainer/ramp.h"
 #include "trainer/slave_cores.h"
 #include "trainer/slave_work.h"
 
@@ -59,7 +60,7 @@ static void sunway_matmul(void *state, const struct matmul *m)
 /* --- one array in, one array out, piece by piece
  * ---------------------------------------------------------------- */
 
-enum vector_operation { SCALE, RELU, RELU_GRADIENT, UPDATE, UPDATE_MOMENTUM };
+enum vector_operation { SCALE, RAMP, RAMP_GRADIENT, UPDATE, UPDATE_MOMENTUM };
 
 struct vector_job {
         enum vector_operation what;
@@ -77,13 +78,13 @@ static void vector_piece(const struct vector_job *job, size_t count, const float
                 for (size_t i = 0; i < count; i++)
                         y[i] = job->factor * x[i];
                 break;
-        case RELU:
+        case RAMP:
                 for (size_t i = 0; i < count; i++)
-                        y[i] = x[i] > 0 ? x[i] : 0;
+                        y[i] = ramp_of(x[i]);
                 break;
-        case RELU_GRADIENT:
+        case RAMP_GRADIENT:
                 for (size_t i = 0; i < count; i++)
-                        y[i] = x2[i] > 0 ? x[i] : 0;
+                        y[i] = x[i] * ramp_slope(x2[i]);
                 break;
         case UPDATE:
                 for (size_t i = 0; i < count; i++)
@@ -136,15 +137,15 @@ static void sunway_scale(void *state, size_t count, float factor, const float *x
                    &(struct vector_job){ .what = SCALE, .count = count, .factor = factor, .x = x, .y = y });
 }
 
-static void sunway_relu(void *state, size_t count, const float *x, float *y)
+static void sunway_ramp(void *state, size_t count, const float *x, float *y)
 {
-        run_vector(state, &(struct vector_job){ .what = RELU, .count = count, .x = x, .y = y });
+        run_vector(state, &(struct vector_job){ .what = RAMP, .count = count, .x = x, .y = y });
 }
 
-static void sunway_relu_gradient(void *state, size_t count, const float *y, const float *dy, float *dx)
+static void sunway_ramp_gradient(void *state, size_t count, const float *y, const float *dy, float *dx)
 {
         run_vector(state,
-                   &(struct vector_job){ .what = RELU_GRADIENT, .count = count, .x = dy, .x2 = y, .y = dx });
+                   &(struct vector_job){ .what = RAMP_GRADIENT, .count = count, .x = dy, .x2 = y, .y = dx });
 }
 
 static void sunway_update(void *state, size_t count, float rate, float momentum, const float *g,
@@ -167,7 +168,7 @@ struct rows_job {
         const float *x, *b;
         float *y;
         float *partial; /* cols sums a core */
-        bool relu;
+        bool ramp;
         bool mask; /* y is the activation that decides whether dy (in x) passes */
         float *masked;
 };
@@ -191,7 +192,7 @@ static void bias_work(struct slave_core *core, const void *argument)
                         for (size_t c = 0; c < count; c++) {
                                 float v = line[c] + b[c];
 
-                                line[c] = v > 0 || !job->relu ? v : 0;
+                                line[c] = job->ramp ? ramp_of(v) : v;
                         }
                         local_put(core, job->y + r * job->cols + col, line, count * sizeof(float));
                 }
@@ -217,7 +218,7 @@ static void sums_work(struct slave_core *core, const void *argument)
                         if (job->mask) {
                                 local_get(core, y, job->b + r * job->cols + col, count * sizeof(float));
                                 for (size_t c = 0; c < count; c++)
-                                        line[c] = y[c] > 0 ? line[c] : 0;
+                                        line[c] *= ramp_slope(y[c]);
                                 local_put(core, job->masked + r * job->cols + col, line,
                                           count * sizeof(float));
                         }
@@ -241,10 +242,10 @@ static void sunway_bias(void *state, size_t rows, size_t cols, const float *x, c
         run_bias(state, &(struct rows_job){ .rows = rows, .cols = cols, .x = x, .b = b, .y = y });
 }
 
-static void sunway_bias_relu(void *state, size_t rows, size_t cols, const float *b, float *y)
+static void sunway_bias_ramp(void *state, size_t rows, size_t cols, const float *b, float *y)
 {
         run_bias(state,
-                 &(struct rows_job){ .rows = rows, .cols = cols, .x = y, .b = b, .y = y, .relu = true });
+                 &(struct rows_job){ .rows = rows, .cols = cols, .x = y, .b = b, .y = y, .ramp = true });
 }
 
 /* Room for one row of sums a core. Return: false, and the error is kept, without memory. */
@@ -286,7 +287,7 @@ static void sunway_bias_gradient(void *state, size_t rows, size_t cols, const fl
         run_sums(state, &(struct rows_job){ .rows = rows, .cols = cols, .x = dy }, db);
 }
 
-static void sunway_bias_relu_gradient(void *state, size_t rows, size_t cols, const float *y, float *dy,
+static void sunway_bias_ramp_gradient(void *state, size_t rows, size_t cols, const float *y, float *dy,
                                       float *db)
 {
         run_sums(
@@ -325,7 +326,7 @@ static void sunway_pool(void *state, const struct image_shape *s, const float *x
                    &(struct image_job){ .shape = *s, .x = x, .y = y, .which_out = which });
 }
 
-static void sunway_bias_relu_pool(void *state, const struct image_shape *s, const float *x, const float *b,
+static void sunway_bias_ramp_pool(void *state, const struct image_shape *s, const float *x, const float *b,
                                   float *y, uint8_t *which)
 {
         run_images(state, images_pool,
@@ -339,7 +340,7 @@ static void sunway_pool_gradient(void *state, const struct image_shape *s, const
                    &(struct image_job){ .shape = *s, .x = dy, .y = dx, .which = which });
 }
 
-static void sunway_bias_relu_pool_gradient(void *state, const struct image_shape *s, const uint8_t *which,
+static void sunway_bias_ramp_pool_gradient(void *state, const struct image_shape *s, const uint8_t *which,
                                            const float *y, const float *dy, float *dx, float *db)
 {
         struct sunway *me = state;
@@ -482,16 +483,16 @@ static const struct kernels sunway_kernels = {
         .bias = sunway_bias,
         .bias_gradient = sunway_bias_gradient,
         .scale = sunway_scale,
-        .relu = sunway_relu,
-        .relu_gradient = sunway_relu_gradient,
-        .bias_relu = sunway_bias_relu,
-        .bias_relu_gradient = sunway_bias_relu_gradient,
+        .ramp = sunway_ramp,
+        .ramp_gradient = sunway_ramp_gradient,
+        .bias_ramp = sunway_bias_ramp,
+        .bias_ramp_gradient = sunway_bias_ramp_gradient,
         .gather = sunway_gather,
         .scatter = sunway_scatter,
         .pool = sunway_pool,
         .pool_gradient = sunway_pool_gradient,
-        .bias_relu_pool = sunway_bias_relu_pool,
-        .bias_relu_pool_gradient = sunway_bias_relu_pool_gradient,
+        .bias_ramp_pool = sunway_bias_ramp_pool,
+        .bias_ramp_pool_gradient = sunway_bias_ramp_pool_gradient,
         .softmax = sunway_softmax,
         .softmax_gradient = sunway_softmax_gradient,
         .cross_entropy = sunway_cross_entropy,
