@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
+#include "cli/run_chips.h"
 #include "core/cleanup.h"
 #include "core/exit_code.h"
 #include "core/options.h"
@@ -71,9 +72,7 @@ void run_free(struct run *run)
         run_close_folder(run);
         job_free(&run->job);
         program_table_free(&run->table);
-        for (size_t i = 0; i < run->inventory_count; i++)
-                inventory_free(&run->inventories[i]);
-        free(run->inventories);
+        inventories_free(&run->inventories);
         free(run->ranks);
         json_decref(run->events);
         if (run->signals >= 0)

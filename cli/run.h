@@ -29,6 +29,11 @@ struct run_options {
 
 enum run_speed { RUN_SPEED_ASSUMED, RUN_SPEED_TABLE, RUN_SPEED_MEASURED };
 
+struct inventories { /* of this machine, or of a store's nodes */
+        struct inventory *items;
+        size_t count;
+};
+
 struct run_rank {
         bool server;
         const struct job_role *role;
@@ -68,8 +73,7 @@ struct run {
         const struct run_options *options;
         struct job job;
         struct program_table table;
-        struct inventory *inventories;
-        size_t inventory_count;
+        struct inventories inventories;
 
         char work[RUN_PATH_BYTES];   /* --work-dir, absolute */
         char folder[RUN_PATH_BYTES]; /* work/NAME */
@@ -83,6 +87,7 @@ struct run {
         struct run_rank *ranks;
         size_t rank_count, server_count;
         uint64_t data_samples; /* of an epoch; 0 = not known */
+        uint64_t left_samples; /* used by ranks that were left out later */
         unsigned cores;
         bool trainer; /* the programs take the options of the reference trainer */
         bool sample_log;
@@ -91,6 +96,7 @@ struct run {
         uint64_t started_usec; /* CLOCK_MONOTONIC */
         uint64_t restarts, reshards;
         uint64_t fault_usec; /* CLOCK_MONOTONIC of the last fault until training goes on; 0 = none */
+        uint64_t chips_usec; /* CLOCK_MONOTONIC of the last look at their health */
         double training_seconds;
         const char *phase; /* NULL while it runs */
         char reason[48], message[512];
@@ -121,6 +127,10 @@ void run_refine_speeds(struct run *run);
 
 /* run_keep_speeds() - write measured speeds to the work folder's speed table. (run_measure.c) */
 void run_keep_speeds(const struct run *run);
+
+/* run_leave_out() - the job goes on without a rank: its samples are counted, those after the last checkpoint
+ * are struck from its log, the ranks after it move up. (run_migrate.c) */
+void run_leave_out(struct run *run, size_t rank);
 
 /* run_pause() - wait for a signal, a change on a descriptor (-1 = none) or the time; sets run->interrupted.
  */

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/run.h"
+#include "cli/run_chips.h"
 #include "codec/inventory_json.h"
 #include "core/cleanup.h"
 #include "core/exit_code.h"
@@ -25,18 +25,26 @@ struct candidate {
 /* --- the inventories
  * -------------------------------------------------------------------------------------------- */
 
-static int add_inventory(struct run *run, const struct inventory *inventory)
+static int add_inventory(struct inventories *list, const struct inventory *inventory)
 {
-        struct inventory *grown = reallocarray(run->inventories, run->inventory_count + 1, sizeof(*grown));
+        struct inventory *grown = reallocarray(list->items, list->count + 1, sizeof(*grown));
 
         if (grown == NULL)
                 return -ENOMEM;
-        run->inventories = grown;
-        run->inventories[run->inventory_count++] = *inventory;
+        list->items = grown;
+        list->items[list->count++] = *inventory;
         return 0;
 }
 
-static int discover_machine(struct run *run, struct err *err)
+void inventories_free(struct inventories *list)
+{
+        for (size_t i = 0; i < list->count; i++)
+                inventory_free(&list->items[i]);
+        free(list->items);
+        *list = (struct inventories){ 0 };
+}
+
+static int discover_machine(struct inventories *list, struct err *err)
 {
         struct inventory inventory;
         struct tree *tree = NULL;
@@ -50,13 +58,13 @@ static int discover_machine(struct run *run, struct err *err)
                 return r;
         (void) gethostname(inventory.node, sizeof(inventory.node) - 1);
         inventory_count(&inventory);
-        r = add_inventory(run, &inventory);
+        r = add_inventory(list, &inventory);
         if (r < 0)
                 inventory_free(&inventory);
         return r < 0 ? err_set(err, r, "no memory for the inventory") : 0;
 }
 
-static int read_inventory(struct run *run, const char *path, struct err *err)
+static int read_inventory(struct inventories *list, const char *path, struct err *err)
 {
         json_t *object = json_load_file(path, JSON_REJECT_DUPLICATES, NULL);
         struct inventory inventory;
@@ -68,13 +76,13 @@ static int read_inventory(struct run *run, const char *path, struct err *err)
         json_decref(object);
         if (r < 0)
                 return err_wrap(err, r, "'%.200s'", path);
-        r = add_inventory(run, &inventory);
+        r = add_inventory(list, &inventory);
         if (r < 0)
                 inventory_free(&inventory);
         return r < 0 ? err_set(err, r, "no memory for the inventory") : 0;
 }
 
-static int read_store(struct run *run, const char *spec, struct err *err)
+static int read_store(struct inventories *list, const char *spec, struct err *err)
 {
         const struct dirent *file;
         DIR *folder;
@@ -96,9 +104,21 @@ static int read_store(struct run *run, const char *spec, struct err *err)
                 if (!text_format(path, sizeof(path), "%s/%s", spec + 4, file->d_name))
                         r = err_set(err, -ENAMETOOLONG, "--store: '%.200s' is too long", file->d_name);
                 else
-                        r = read_inventory(run, path, err);
+                        r = read_inventory(list, path, err);
         }
         (void) closedir(folder);
+        return r;
+}
+
+int inventories_read(const struct run *run, struct inventories *ret, struct err *err)
+{
+        int r;
+
+        *ret = (struct inventories){ 0 };
+        r = run->options->store == NULL ? discover_machine(ret, err)
+                                        : read_store(ret, run->options->store, err);
+        if (r < 0)
+                inventories_free(ret);
         return r;
 }
 
@@ -118,7 +138,7 @@ static bool model_matches(const char *wanted, const char *model)
         return false;
 }
 
-static bool group_matches(const struct job_role *role, const struct device_group *group)
+bool chips_match(const struct job_role *role, const struct device_group *group)
 {
         return (role->runtime[0] == '\0' || runtime_served_by(role->runtime, group->runtime)) &&
                (role->vendor[0] == '\0' || strcmp(role->vendor, group->vendor) == 0) &&
@@ -165,7 +185,7 @@ static struct candidate *pick(int placement, const struct job_role *role, struct
                 struct candidate *candidate = &candidates[i];
 
                 /* a CPU group takes any number of ranks; an accelerator serves one */
-                if (!group_matches(role, candidate->group) ||
+                if (!chips_match(role, candidate->group) ||
                     (left_in(candidate) == 0 && strcmp(candidate->group->runtime, "cpu") != 0))
                         continue;
                 if (best == NULL || better(placement, candidate, best))
@@ -205,8 +225,8 @@ static void give(struct run_rank *rank, const struct job_role *role, struct cand
         (void) text_copy(rank->device_model, sizeof(rank->device_model), candidate->group->model);
         (void) text_copy(rank->device, sizeof(rank->device),
                          device == NULL ? candidate->group->name : device->id);
-        rank->device_index = device == NULL ? 0 : device->index;
         (void) text_copy(rank->node, sizeof(rank->node), candidate->inventory->node);
+        rank->device_index = device == NULL ? 0 : device->index;
         rank->peak_speed = speed_of(candidate->group);
 }
 
@@ -345,23 +365,23 @@ static int choose_from_inventories(struct run *run, struct err *err)
         CLEANUP(free_p) struct candidate *candidates = NULL;
         size_t count = 0;
 
-        for (size_t i = 0; i < run->inventory_count; i++)
-                count += run->inventories[i].group_count;
+        for (size_t i = 0; i < run->inventories.count; i++)
+                count += run->inventories.items[i].group_count;
         candidates = calloc(count + 1, sizeof(*candidates));
         if (candidates == NULL)
                 return err_set(err, -ENOMEM, "no memory for the chips");
         count = 0;
-        for (size_t i = 0; i < run->inventory_count; i++)
-                for (size_t k = 0; k < run->inventories[i].group_count; k++)
-                        candidates[count++] = (struct candidate){ .inventory = &run->inventories[i],
-                                                                  .group = &run->inventories[i].groups[k] };
+        for (size_t i = 0; i < run->inventories.count; i++)
+                for (size_t k = 0; k < run->inventories.items[i].group_count; k++)
+                        candidates[count++] =
+                                (struct candidate){ .inventory = &run->inventories.items[i],
+                                                    .group = &run->inventories.items[i].groups[k] };
         return choose(run, candidates, count, err);
 }
 
 int run_place(struct run *run, struct err *err)
 {
-        int r = run->options->store == NULL ? discover_machine(run, err)
-                                            : read_store(run, run->options->store, err);
+        int r = inventories_read(run, &run->inventories, err);
 
         return r < 0 ? r : choose_from_inventories(run, err);
 }

@@ -116,7 +116,7 @@ json_t *run_summary(struct run *run)
         bool succeeded = run->phase != NULL && strcmp(run->phase, "Succeeded") == 0;
         json_t *result = succeeded ? trainer_result(run) : NULL;
         double seconds = (double) (run_now_usec() - run->started_usec) / 1e6;
-        uint64_t used = 0;
+        uint64_t used = run->left_samples;
         json_t *summary;
 
         for (size_t i = 0; i < run->rank_count; i++)

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/run_chips.h"
 #include "cli/run_watch.h"
 #include "cli/run_world.h"
 #include "core/cleanup.h"
@@ -16,6 +17,7 @@ struct fault {
         char reason[48], message[400];
         bool final;   /* would happen again: the program refuses its options, is not there... */
         bool reshard; /* none: the shares are cut anew */
+        bool sick;    /* a chip cannot be used any more: its rank has to move */
 };
 
 /* --- what is left of the sample logs
@@ -150,6 +152,33 @@ static void describe_world(const struct world *world, struct fault *fault)
  * -----------------------------------------------------------------------------------------------------------------
  */
 
+/* Health is looked at once a second; a machine of CPU groups alone has none to look at. */
+static bool judge_chips(struct run *run, struct fault *fault)
+{
+        struct inventories now;
+        bool accelerators = run->options->store != NULL;
+        char why[160];
+        size_t rank;
+
+        for (size_t i = 0; i < run->rank_count; i++)
+                accelerators = accelerators || strcmp(run->ranks[i].vendor, "cpu") != 0;
+        if (!accelerators || run_now_usec() - run->chips_usec < 1000000)
+                return false;
+        run->chips_usec = run_now_usec();
+        if (inventories_read(run, &now, NULL) < 0) /* could not be asked: not a verdict */
+                return false;
+        rank = chips_sick(run, &now, why, sizeof(why));
+        inventories_free(&now);
+        if (rank == run->rank_count)
+                return false;
+        fault->sick = true;
+        (void) text_copy(fault->reason, sizeof(fault->reason), "DeviceUnhealthy");
+        (void) text_format(fault->message, sizeof(fault->message),
+                           "chip %s of rank %zu cannot be used any more: %s", run->ranks[rank].device, rank,
+                           why);
+        return true;
+}
+
 /* Return: true once all has to end. */
 static bool judge(struct run *run, const struct watch *watch, struct fault *fault)
 {
@@ -159,6 +188,8 @@ static bool judge(struct run *run, const struct watch *watch, struct fault *faul
                 describe_rank(run, rank, fault);
                 return true;
         }
+        if (judge_chips(run, fault))
+                return true;
         rank = watch_hung(run, watch);
         if (rank == run->rank_count) {
                 fault->reshard = run_reshard_pays(run);
@@ -254,6 +285,29 @@ static bool repair(struct run *run, const struct fault *fault)
         return true;
 }
 
+/* Return: 0 also when the job has ended because of it. */
+static int migrate(struct run *run, struct err *err)
+{
+        struct inventories now;
+        int r;
+
+        if (!run->job.restart.migrate) {
+                run_finish(run, "Failed", "DeviceUnhealthy",
+                           "a chip cannot be used any more and spec.restart.migrate is false");
+                return 0;
+        }
+        r = inventories_read(run, &now, err);
+        if (r < 0)
+                return r;
+        r = chips_migrate(run, &now, err);
+        inventories_free(&now);
+        if (r < 0) {
+                run_finish(run, "Failed", "NoSpareChip", "%s", err->msg);
+                return 0;
+        }
+        return run_plan(run, err);
+}
+
 static int reshard(struct run *run, struct err *err)
 {
         run->reshards++;
@@ -289,8 +343,8 @@ int run_train(struct run *run, struct err *err)
                         run_finish(run, "Succeeded", "Completed", "every rank ended well");
                 else if (fault.reshard)
                         r = reshard(run, err);
-                else
-                        (void) repair(run, &fault);
+                else if (repair(run, &fault) && fault.sick)
+                        r = migrate(run, err);
                 if (r < 0)
                         break;
                 resume = run->checkpoint[0] != '\0';
