@@ -21,7 +21,8 @@ static const struct inventory *node_of(const struct inventories *now, const char
 static const char *trouble_of(const struct run_rank *rank, const struct inventories *now)
 {
         const struct inventory *inventory = node_of(now, rank->node);
-        const struct device *device = inventory == NULL ? NULL : inventory_find_device(inventory, rank->device);
+        const struct device *device =
+                inventory == NULL ? NULL : inventory_find_device(inventory, rank->device);
 
         if (inventory == NULL)
                 return "its node reports no more";
@@ -62,7 +63,8 @@ static const struct device *find_spare(const struct run *run, const struct run_r
         for (size_t i = 0; i < now->count; i++)
                 for (size_t k = 0; k < now->items[i].device_count; k++) {
                         const struct device *device = &now->items[i].devices[k];
-                        const struct device_group *group = inventory_find_group(&now->items[i], device->group);
+                        const struct device_group *group =
+                                inventory_find_group(&now->items[i], device->group);
 
                         if (!device->usable || group == NULL || !chips_match(rank->role, group) ||
                             is_taken(run, now->items[i].node, device->id))
@@ -85,7 +87,8 @@ static uint64_t ranks_of(const struct run *run, const struct job_role *role)
         return count;
 }
 
-static void move_rank(struct run *run, size_t index, const struct device *spare, const struct inventory *inventory)
+static void move_rank(struct run *run, size_t index, const struct device *spare,
+                      const struct inventory *inventory)
 {
         struct run_rank *rank = &run->ranks[index];
 
@@ -130,7 +133,8 @@ int chips_migrate(struct run *run, const struct inventories *now, struct err *er
         return changed;
 }
 
-/* --- leaving a rank out ------------------------------------------------------------------------------------------ */
+/* --- leaving a rank out
+ * ------------------------------------------------------------------------------------------ */
 
 static uint64_t newest_checkpoint_step(const struct run *run)
 {

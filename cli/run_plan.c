@@ -37,28 +37,65 @@ static int weighted_shares(struct run *run, struct shard *shards, size_t count, 
         for (size_t i = 0; i < count; i++) {
                 const struct run_rank *rank = &run->ranks[run->server_count + i];
 
-                workers[i] = (struct shard_worker){
-                        .model = SHARD_AFFINE,
-                        .alpha_ms = rank->alpha_ms,
-                        .beta_ms = rank->beta_ms,
-                        /* a fixed count of chips is always used, a range down to its least */
-                        .min = 1
-                };
+                workers[i] = (struct shard_worker){ .model = SHARD_AFFINE,
+                                                    .alpha_ms = rank->alpha_ms,
+                                                    .beta_ms = rank->beta_ms };
         }
         r = shards_plan(workers, count, run->job.global_batch, shards, &plan, err);
         if (r < 0)
                 return r;
-        /* the plan may leave a slow worker out; one that was asked for works all the same */
-        for (size_t i = 0; i < count; i++)
-                if (shards[i].batch == 0) {
-                        size_t largest = 0;
+        return 0;
+}
 
-                        for (size_t k = 1; k < count; k++)
-                                if (shards[k].batch > shards[largest].batch)
-                                        largest = k;
-                        shards[largest].batch--;
-                        shards[i].batch++;
+static bool may_leave(const struct run *run, const struct run_rank *rank)
+{
+        uint64_t count = 0;
+
+        for (size_t i = 0; i < run->rank_count; i++)
+                count += run->ranks[i].role == rank->role;
+        return count > rank->role->min_chips;
+}
+
+/* The exact plan gives nothing to a worker that would only slow the others. One of a range is not added,
+ * then; one of a fixed count, which is always used, takes a sample of the largest share. Return: was one left
+ * out, so that the plan has to be made anew? */
+static bool settle_idle(struct run *run, struct shard *shards, size_t count)
+{
+        for (size_t i = 0; i < count; i++) {
+                size_t largest = 0;
+
+                if (shards[i].batch > 0)
+                        continue;
+                if (may_leave(run, &run->ranks[run->server_count + i])) {
+                        run_event(run, "NotAdded", "rank %zu (%s on %s) would slow the job",
+                                  run->server_count + i, run->ranks[run->server_count + i].runtime,
+                                  run->ranks[run->server_count + i].device);
+                        run_leave_out(run, run->server_count + i);
+                        return true;
                 }
+                for (size_t k = 1; k < count; k++)
+                        if (shards[k].batch > shards[largest].batch)
+                                largest = k;
+                shards[largest].batch--;
+                shards[i].batch++;
+        }
+        return false;
+}
+
+static int share(struct run *run, struct shard *shards, struct err *err)
+{
+        bool again = run->job.shards == JOB_SHARDS_WEIGHTED && run->job.strategy != JOB_STRATEGY_SPLIT;
+
+        if (!again)
+                equal_shares(run, shards, run->rank_count - run->server_count);
+        while (again) {
+                size_t count = run->rank_count - run->server_count;
+                int r = weighted_shares(run, shards, count, err);
+
+                if (r < 0)
+                        return r;
+                again = settle_idle(run, shards, count);
+        }
         return 0;
 }
 
@@ -118,21 +155,17 @@ static void note_plan(struct run *run)
 
 int run_plan(struct run *run, struct err *err)
 {
-        size_t workers = run->rank_count - run->server_count;
-        CLEANUP(free_p) struct shard *shards = calloc(workers, sizeof(*shards));
+        CLEANUP(free_p) struct shard *shards = calloc(run->rank_count - run->server_count, sizeof(*shards));
         char path[RUN_PATH_BYTES];
         json_t *plan;
         int r = 0;
 
         if (shards == NULL)
                 return err_set(err, -ENOMEM, "no memory for the plan");
-        if (run->job.shards == JOB_SHARDS_WEIGHTED && run->job.strategy != JOB_STRATEGY_SPLIT)
-                r = weighted_shares(run, shards, workers, err);
-        else
-                equal_shares(run, shards, workers);
+        r = share(run, shards, err);
         if (r < 0)
                 return err_wrap(err, r, "shares");
-        place(run, shards, workers);
+        place(run, shards, run->rank_count - run->server_count);
         note_plan(run);
         plan = plan_json(run);
         (void) run_path(run, path, "plan.json");
