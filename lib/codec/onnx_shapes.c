@@ -165,9 +165,11 @@ static int matmul(struct rule *rule)
         rule->operation->type = b->weight && b->rank == 2 ? OPERATOR_LINEAR : OPERATOR_MATMUL;
         rule->operation->inner = (uint64_t) a->dims[a->rank - 1];
         r = broadcast(rule, a, b, 2);
+        if (r < 0)
+                return r;
         rule->dims[rule->rank - 2] = a->dims[a->rank - 2];
         rule->dims[rule->rank - 1] = b->dims[b->rank - 1];
-        return r;
+        return 0;
 }
 
 static int batch_norm(struct rule *rule)
