@@ -33,6 +33,7 @@ struct watch {
         struct watch_options options;
         int inotify_fd, uevent_fd;
         sd_event_source *inotify_source, *uevent_source, *look_timer, *settle_timer;
+        bool live;             /* a sysfs, with or without uevents */
         bool inotify_complete; /* every directory is watched; otherwise none is */
         bool walk;             /* directories have appeared */
         const char *why;       /* of the change that settles */
@@ -187,7 +188,7 @@ static void on_look(void *userdata)
         struct watch *w = userdata;
         uint64_t now;
 
-        if (!w->inotify_complete && w->uevent_fd < 0) {
+        if (!w->inotify_complete && !w->live) {
                 settle(w, "poll"); /* nothing else would tell: read everything */
                 return;
         }
@@ -311,7 +312,8 @@ int watch_new(sd_event *loop, const struct watch_options *options, struct watch 
         if (w == NULL)
                 return err_set(err, -ENOMEM, "no memory to watch '%s'", options->path);
         *w = (struct watch){ .loop = loop, .options = *options, .inotify_fd = -1, .uevent_fd = -1 };
-        if (!options->is_file && watch_is_live(options->path))
+        w->live = !options->is_file && watch_is_live(options->path);
+        if (w->live)
                 open_uevents(w);
         else
                 open_inotify(w);
@@ -360,5 +362,5 @@ int watch_tree(struct watch *w, const struct tree *tree, const struct inventory 
 
 const char *watch_mode(const struct watch *w)
 {
-        return w->uevent_fd >= 0 ? "uevent" : w->inotify_complete ? "inotify" : "poll";
+        return w->uevent_fd >= 0 ? "uevent" : w->inotify_complete ? "inotify" : w->live ? "look" : "poll";
 }

@@ -36,5 +36,6 @@ int watch_tree(struct watch *watch, const struct tree *tree, const struct invent
 /* watch_is_live() - is ROOT/sys the sysfs of a running kernel, be the root "/" or a container's "/host"? */
 bool watch_is_live(const char *root);
 
-/* watch_mode() - "uevent", "inotify" or "poll": how changes are noticed first. */
+/* watch_mode() - "uevent", "inotify", "look" (a live sysfs without uevents) or "poll": how changes are
+ * noticed first. */
 const char *watch_mode(const struct watch *watch);
