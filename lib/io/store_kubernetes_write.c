@@ -184,8 +184,10 @@ static void answer_as(struct operation *o, const struct http_result *result)
  */
 
 static void try_bind(void *userdata);
+static void try_evict(void *userdata);
 
-/* The truth about a pod whose bind came to no clear end. Return: 1 = it is not bound, try again. */
+/* The truth about a pod whose bind (or eviction: no node) came to no clear end. Return: 1 = nothing has
+ * happened, try again. */
 static int judge_pod(const struct operation *o, const json_t *pod, char *sentence, size_t sentence_bytes)
 {
         json_t *metadata = json_object_get(pod, "metadata");
@@ -198,6 +200,8 @@ static int judge_pod(const struct operation *o, const json_t *pod, char *sentenc
                                    o->namespace_, o->name, uid, o->uid);
                 return -ESTALE;
         }
+        if (o->node == NULL)
+                return json_is_string(json_object_get(metadata, "deletionTimestamp")) ? 0 : 1;
         if (node != NULL && strcmp(node, o->node) == 0)
                 return 0;
         if (node != NULL && node[0] != '\0') {
@@ -231,10 +235,12 @@ static void on_pod(void *userdata, const struct http_result *result)
         pod = json_loadb(result->body, result->body_bytes, 0, NULL);
         r = pod != NULL ? judge_pod(o, pod, sentence, sizeof(sentence)) : -EBADMSG;
         json_decref(pod);
-        if (r == 1 && again(o, try_bind))
+        if (r == 1 && again(o, o->node != NULL ? try_bind : try_evict))
                 return;
         if (r == 1 || r == -EBADMSG)
-                finish(o, r == 1 ? -EAGAIN : r, "the bind was tried and the pod is still not bound");
+                finish(o, r == 1 ? -EAGAIN : r,
+                       o->node != NULL ? "the bind was tried and the pod is still not bound"
+                                       : "the eviction was tried and the pod is still there");
         else
                 finish(o, r, sentence);
 }
@@ -285,13 +291,15 @@ void store_kubernetes_bind(struct store *store, const struct store_binding *bind
 /* --- evict, delete, create, patch
  * ----------------------------------------------------------------------------- */
 
-static void try_evict(void *userdata);
 static void try_delete(void *userdata);
 static void try_patch(void *userdata);
 
+/* The API server itself tries for seconds when the uid is another's: the pod tells sooner. */
 static void on_evict(void *userdata, const struct http_result *result)
 {
-        if (!may_be_repeated(result) || !again(userdata, try_evict))
+        if (may_be_repeated(result))
+                look_at_pod(userdata);
+        else
                 answer_as(userdata, result);
 }
 
@@ -580,7 +588,7 @@ void store_kubernetes_event(struct store *store, const struct store_event *event
         o->body = json_pack(
                 "{s:s, s:s, s:{s:s+, s:s}, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:{s:s, s:s, s:s, s:s*, s:s*}}",
                 "apiVersion", "events.k8s.io/v1", "kind", "Event", "metadata", "generateName", event->name,
-                ".", "namespace", namespace_, "eventTime", micro_time(loop_realtime_usec(store->loop), time),
+                "-", "namespace", namespace_, "eventTime", micro_time(loop_realtime_usec(store->loop), time),
                 "type", event->type, "reason", event->reason, "action", event->reason, "note", note,
                 "reportingController", "remuda.dev/remuda", "reportingInstance", "remuda", "regarding",
                 "apiVersion", store_kind_info(kind)->api_version, "kind", event->object_kind, "name",
