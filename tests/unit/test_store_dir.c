@@ -90,7 +90,7 @@ static void run_for(struct fixture *f, uint64_t usec)
 
 static void settle(struct fixture *f)
 {
-        run_for(f, 30000);
+        run_for(f, 100000); /* longer than a busy machine takes to notice a file */
 }
 
 static void open_store(struct fixture *f)
