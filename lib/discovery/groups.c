@@ -103,6 +103,32 @@ static int by_index(const void *a, const void *b)
         return x->device.index < y->device.index ? -1 : x->device.index > y->device.index;
 }
 
+static bool index_taken(const struct inventory *inventory, size_t i, unsigned index)
+{
+        for (size_t j = 0; j < inventory->device_count; j++)
+                if (j != i && inventory->devices[j].index == index &&
+                    strcmp(inventory->devices[j].vendor, inventory->devices[i].vendor) == 0)
+                        return true;
+        return false;
+}
+
+/* A device without its driver does not tell its number: one that another bears is not its own. */
+static void mend_indexes(struct scan *scan)
+{
+        struct inventory *inventory = scan->inventory;
+
+        for (size_t i = 0; i < inventory->device_count; i++) {
+                unsigned index = 0;
+
+                if (scan->placements[i].bound || scan->placements[i].pci_ids == 0 ||
+                    !index_taken(inventory, i, inventory->devices[i].index))
+                        continue;
+                while (index_taken(inventory, i, index))
+                        index++;
+                inventory->devices[i].index = index;
+        }
+}
+
 /* Within each vendor's run of devices: by index. */
 int scan_sort(struct scan *scan, struct err *err)
 {
@@ -111,6 +137,7 @@ int scan_sort(struct scan *scan, struct err *err)
 
         if (pairs == NULL)
                 return err_set(err, -ENOMEM, "no memory for discovery");
+        mend_indexes(scan);
         for (size_t i = 0; i < inventory->device_count; i++)
                 pairs[i] = (struct pair){ inventory->devices[i], scan->placements[i] };
         for (size_t begin = 0, end; begin < inventory->device_count; begin = end) {

@@ -527,6 +527,38 @@ static void an_unbound_device_stays_in_its_group(void **state)
         text_free(&machine);
 }
 
+static void an_unbound_device_takes_no_other_ones_index(void **state)
+{
+        struct inventory inventory;
+        struct text machine;
+        unsigned seen = 0;
+
+        (void) state;
+        machine_begin(&machine);
+        for (unsigned i = 0; i < 4; i++) {
+                char address[16], extra[64];
+
+                (void) text_format(address, sizeof(address), "0000:1%u:00.0", i);
+                (void) text_format(extra, sizeof(extra), "@/enflame/gcu%u/",
+                                   3 - i); /* against the addresses */
+                machine_function(&machine, &(struct machine_function){ .address = address,
+                                                                       .vendor = 0x1e36,
+                                                                       .device = 0xc035,
+                                                                       .class_code = 0x120000,
+                                                                       .driver = i == 0 ? NULL : "enflame",
+                                                                       .extra = i == 0 ? NULL : extra });
+        }
+        machine_discover(&machine, NULL, &inventory);
+        assert_int_equal(inventory.device_count, 4);
+        for (size_t i = 0; i < 4; i++)
+                seen |= 1u << inventory.devices[i].index;
+        assert_int_equal(seen, 15);
+        assert_string_equal(inventory.devices[3].reason, "DriverMissing");
+        assert_int_equal(inventory.devices[3].node_count, 0);
+        inventory_free(&inventory);
+        text_free(&machine);
+}
+
 static void a_radeon_counts_when_kfd_computes_on_it(void **state)
 {
         struct inventory inventory;
@@ -569,6 +601,7 @@ int main(void)
                 cmocka_unit_test(sunway_chips_show_their_core_groups),
                 cmocka_unit_test(cpu_groups_are_numa_nodes_or_sockets),
                 cmocka_unit_test(an_unbound_device_stays_in_its_group),
+                cmocka_unit_test(an_unbound_device_takes_no_other_ones_index),
                 cmocka_unit_test(a_radeon_counts_when_kfd_computes_on_it),
         };
 
