@@ -40,7 +40,7 @@ struct extender {
                 struct histogram seconds[VERB_COUNT];
                 uint64_t requests[VERB_COUNT][2]; /* [1] = refused */
                 uint64_t rejected[REASON_COUNT];
-                uint64_t leases_made, leases_expired, binds, bind_failures, evictions, drift;
+                uint64_t leases_made, leases_expired, binds, bind_failures, evictions;
         } metrics;
 };
 

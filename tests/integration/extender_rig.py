@@ -63,7 +63,7 @@ class Rig:
         self.log = open(os.path.join(self.dir, ".extender.log"), "w+")
         self.process = subprocess.Popen([f"{B}/bin/remuda-extender", "--store", "dir:" + self.dir, "--listen", "127.0.0.1:0",
                                          *self.options], stderr=self.log, stdout=self.log)
-        for _ in range(500):
+        for _ in range(3000):
             text = open(self.log.name).read()
             m = re.search(r"listening address=([0-9.]+):(\d+)", text)
             if m:
@@ -72,11 +72,11 @@ class Rig:
             if self.process.poll() is not None:
                 raise RuntimeError("the extender ended: " + text)
             time.sleep(0.01)
-        self.connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
-        self.wait(lambda: self.get("/readyz")[0] == 200)
+        self.connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        assert self.wait(lambda: self.get("/readyz")[0] == 200, 60), "not ready: " + open(self.log.name).read()
         return self
 
-    def wait(self, what, seconds=5):
+    def wait(self, what, seconds=20):
         end = time.time() + seconds
         while time.time() < end:
             try:
