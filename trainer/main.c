@@ -11,6 +11,7 @@
 #include "core/version.h"
 #include "trainer/conformance.h"
 #include "trainer/export.h"
+#include "trainer/operator_library.h"
 #include "trainer/strategy.h"
 #include "trainer/training.h"
 #include "trainer/tune.h"
@@ -172,7 +173,10 @@ static int test_operators(const struct options *o, const char *program)
         int failed = backend_open(&options, &b, &err);
 
         if (failed == 0) {
-                failed = conformance_run(&b, &err);
+                if (o->operator_library != NULL)
+                        failed = operator_library_load(o->operator_library, &b, &err);
+                if (failed == 0)
+                        failed = conformance_run(&b, &err);
                 backend_close(&b);
         }
         if (failed < 0)

@@ -4,6 +4,8 @@
 
 #include "trainer/checkpoint.h"
 
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
         struct checkpoint_facts facts = { 0 };

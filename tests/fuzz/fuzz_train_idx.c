@@ -4,6 +4,8 @@
 
 #include "trainer/idx.h"
 
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
         for (size_t rank = 1; rank <= 3; rank += 2) {

@@ -5,6 +5,8 @@
 
 #include "trainer/pnm.h"
 
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
         struct err err = { 0 };

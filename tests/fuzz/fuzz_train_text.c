@@ -4,6 +4,8 @@
 
 #include "trainer/dataset.h"
 
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
         for (int bytes = 0; bytes < 2; bytes++) {
