@@ -324,7 +324,7 @@ static int take_error(const json_t *status, struct err *err)
                     (reason != NULL && (strcmp(reason, "Expired") == 0 || strcmp(reason, "Gone") == 0));
 
         return err_set(err, gone ? -ESTALE : -EBADMSG, "%s",
-                       message != NULL ? message : "the watch ended with an error");
+                       message != NULL && message[0] != '\0' ? message : "the watch ended with an error");
 }
 
 static int take_event(struct reflector *r, const char *type, json_t *object, struct err *err)
