@@ -508,9 +508,11 @@ static int make_environment(const struct program *program, const struct order *o
                 if (n + 1 < max && asprintf(&variables[n], "%s=%s", name, json_string_value(value)) >= 0)
                         n++;
         }
-        json_object_foreach((json_t *) ours, name,
-                            value) if (n + 1 < max && asprintf(&variables[n], "%s=%s", name,
-                                                               json_string_value(value)) >= 0) n++;
+        json_object_foreach((json_t *) ours, name, value)
+        {
+                if (n + 1 < max && asprintf(&variables[n], "%s=%s", name, json_string_value(value)) >= 0)
+                        n++;
+        }
         return 0;
 }
 
