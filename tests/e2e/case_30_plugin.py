@@ -56,6 +56,16 @@ def fresh():
     for p in get("/api/v1/namespaces/default/pods")["items"]:
         delete_pod(p["metadata"]["name"])
     wait("8 chips", 60, lambda: allocatable(GPU) == 8)
+    wait("the kubelet to give all 8 chips", 60, gives_all, 0.5)
+
+
+def gives_all():
+    """Does a pod get all chips? The node's status lags behind a kubelet that was just restarted."""
+    create(pod("gives-all", GPU, 8, command=["sh", "-c", "exit 0"]))
+    try:
+        return wait("gives-all", 30, lambda: phase("gives-all") in ("Succeeded", "Failed")) and phase("gives-all") == "Succeeded"
+    finally:
+        delete_pod("gives-all")
 
 
 def kubelet_restarts():
