@@ -380,6 +380,8 @@ static void bookmarks_keep_the_place(void **state)
         (void) state;
         put_pod(f, "a", "u-a", NULL);
         open_pods(f);
+        WAIT_UNTIL(f, count_requests(f, "watch=") >= 1);
+        run_for(f, 200000); /* the server has the watch open: a bookmark goes to open ones alone */
         admin(f, "{\"op\":\"compact\"}");  /* history up to here is gone */
         admin(f, "{\"op\":\"bookmark\"}"); /* but the watch was told a newer place */
         run_for(f, 600000);
