@@ -2,7 +2,7 @@
 """The main job, from discovery to a trained model, with the programs of build/bin and nothing else.
 
 Recorded machines are real inputs for discovery, grouping, health and scheduling; what trains is what this machine has.
-Writes build/demo/summary.json and build/demo/report.html. DEMO_EPOCHS=N trains longer (3 by default)."""
+Writes build/demo/summary.json and build/demo/report.html. DEMO_EPOCHS=N trains longer (10 by default)."""
 import http.client
 import json
 import os
@@ -21,7 +21,7 @@ DEMO = os.path.join(BUILD, "demo")
 STORE = os.path.join(DEMO, "store")
 RECORDED = os.path.join("tests", "data", "machines")
 FASHION = "/usr/share/datasets/fashion-mnist"
-EPOCHS = int(os.environ.get("DEMO_EPOCHS", "3"))
+EPOCHS = int(os.environ.get("DEMO_EPOCHS", "10"))
 
 # node, recorded machine, node class, pool
 MACHINES = [

@@ -4,7 +4,7 @@ import html
 import json
 import os
 
-BATCH = 1024  # large enough for computing, not talking, to fill a step
+BATCH = 2048  # large enough for computing, not talking, to fill a step
 COLOURS = {"nvidia": "#4d8f00", "amd": "#c43a2b", "huawei": "#b3123a", "cpu": "#3f6fb5", "unknown": "#777777"}
 ACTIVITY = {"load": "#9aa5b1", "forward": "#3f6fb5", "backward": "#2f9e76", "exchange": "#d98e04", "update": "#8b5fbf", "wait": "#e4e7eb"}
 
