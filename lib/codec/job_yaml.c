@@ -405,6 +405,7 @@ static int decode_data(const json_t *value, const char *path, void *into, struct
         /* clang-format off */
         static const struct field fields[] = {
                 { "path",        FIELD_TEXT,   TEXT_AT(struct job, data.path), .min = 1, .help = "the folder that holds the data" },
+                { "claim",       FIELD_TEXT,   TEXT_AT(struct job, data.claim), .min = 1, .help = "a PersistentVolumeClaim that pods mount at the path" },
                 { "format",      FIELD_CHOICE, offsetof(struct job, data.format), CHOICES(job_format_names), .help = "how the data is written" },
                 { "preprocess",  FIELD_TEXT,   TEXT_AT(struct job, data.preprocess), .help = "steps of the trainer, such as resize=14x14,normalise" },
                 { "distribute",  FIELD_CHOICE, offsetof(struct job, data.distribute), CHOICES(job_distribute_names), .help = "read by every worker, or sent by the manager" },
@@ -426,6 +427,7 @@ static int decode_checkpoint(const json_t *value, const char *path, void *into, 
         /* clang-format off */
         static const struct field fields[] = {
                 { "path",       FIELD_TEXT, TEXT_AT(struct job, checkpoint.path), .min = 1, .help = "the folder that checkpoints go to" },
+                { "claim",      FIELD_TEXT, TEXT_AT(struct job, checkpoint.claim), .min = 1, .help = "a PersistentVolumeClaim that pods mount at the path" },
                 { "everySteps", FIELD_UINT, offsetof(struct job, checkpoint.every_steps), .min = 1, .max = 1e9, .help = "steps from one checkpoint to the next" },
         };
         /* clang-format on */

@@ -239,6 +239,17 @@ static int check_path(const char *path, const char *field, struct err *err)
         return 0;
 }
 
+/* Names of volume claims become names in a pod. */
+static int check_claim(const char *claim, const char *field, struct err *err)
+{
+        if (claim[0] != '\0' && !job_name_valid(claim))
+                return err_set(err, -EINVAL,
+                               "%s: '%s' is not the name of a PersistentVolumeClaim; 1 to 63 small letters, "
+                               "digits and '-'",
+                               field, claim);
+        return 0;
+}
+
 static int check_programs(const struct job *job, struct err *err)
 {
         for (size_t i = 0; i < job->program_count; i++)
@@ -283,7 +294,20 @@ int job_check(const struct job *job, struct err *err)
                 r = check_segments(job, err);
         if (r == 0 && job->data.given)
                 r = check_path(job->data.path, "spec.data.path", err);
+        if (r == 0)
+                r = check_claim(job->data.claim, "spec.data.claim", err);
         if (r == 0 && job->checkpoint.given)
                 r = check_path(job->checkpoint.path, "spec.checkpoint.path", err);
+        if (r == 0)
+                r = check_claim(job->checkpoint.claim, "spec.checkpoint.claim", err);
+        if (r == 0 && job->checkpoint.claim[0] != '\0' && job->checkpoint.path[0] != '/')
+                return err_set(
+                        err, -EINVAL,
+                        "spec.checkpoint.claim: a claim is mounted at spec.checkpoint.path, which must "
+                        "then be absolute; write path: /checkpoint");
+        if (r == 0 && job->data.claim[0] != '\0' && job->data.path[0] != '/')
+                return err_set(err, -EINVAL,
+                               "spec.data.claim: a claim is mounted at spec.data.path, which must then be "
+                               "absolute; write path: /data");
         return r;
 }

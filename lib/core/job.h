@@ -102,6 +102,7 @@ struct job {
         struct {
                 bool given;
                 char path[JOB_PATH_BYTES];
+                char claim[JOB_NAME_BYTES]; /* PersistentVolumeClaim, of pods alone; "" = none */
                 int format;
                 char preprocess[JOB_TEXT_BYTES];
                 int distribute, order;
@@ -109,7 +110,8 @@ struct job {
         } data;
         struct {
                 bool given;
-                char path[JOB_PATH_BYTES]; /* "" = a folder of the job's own */
+                char path[JOB_PATH_BYTES];  /* "" = a folder of the job's own */
+                char claim[JOB_NAME_BYTES]; /* as above */
                 uint64_t every_steps;
         } checkpoint;
         struct {

@@ -12,36 +12,36 @@
 #include "core/text.h"
 
 /* The sketch of DESIGN.md, every field given. */
-static const char full[] =
-        "apiVersion: remuda.dev/v1alpha1\n"
-        "kind: TrainingJob\n"
-        "metadata: {name: fashion, labels: {team: a}}\n"
-        "spec:\n"
-        "  urgency: emergency                 # regular | emergency\n"
-        "  preemptible: false\n"
-        "  placement: largest-free\n"
-        "  strategy: ps-ssp\n"
-        "  staleness: 7\n"
-        "  model: cnn\n"
-        "  seed: 9\n"
-        "  learningRate: 0.05\n"
-        "  globalBatch: 256\n"
-        "  epochs: 3\n"
-        "  shards: equal\n"
-        "  segments: [3, 7]\n"
-        "  neighbourExchange: 0.25\n"
-        "  workers:\n"
-        "  - {runtime: cuda, chips: 4, minChips: 2}\n"
-        "  - {vendor: cpu, model: A|B, group: cpu-0, chips: 1}\n"
-        "  servers: {runtime: cpu, chips: 2}\n"
-        "  programs:\n"
-        "    cuda: {image: registry.example/train-cuda:1, command: [/opt/train, -v]}\n"
-        "  data: {path: /data, format: raw, order: round-robin, distribute: manager, pollSeconds: 5}\n"
-        "  checkpoint: {path: /ckpt, everySteps: 10}\n"
-        "  restart: {max: 5, migrate: false, hangSeconds: 9}\n"
-        "  priority: -3\n"
-        "  dependsOn: [other-job]\n"
-        "status: {phase: Running, anything: [1]}\n";
+static const char full[] = "apiVersion: remuda.dev/v1alpha1\n"
+                           "kind: TrainingJob\n"
+                           "metadata: {name: fashion, labels: {team: a}}\n"
+                           "spec:\n"
+                           "  urgency: emergency                 # regular | emergency\n"
+                           "  preemptible: false\n"
+                           "  placement: largest-free\n"
+                           "  strategy: ps-ssp\n"
+                           "  staleness: 7\n"
+                           "  model: cnn\n"
+                           "  seed: 9\n"
+                           "  learningRate: 0.05\n"
+                           "  globalBatch: 256\n"
+                           "  epochs: 3\n"
+                           "  shards: equal\n"
+                           "  segments: [3, 7]\n"
+                           "  neighbourExchange: 0.25\n"
+                           "  workers:\n"
+                           "  - {runtime: cuda, chips: 4, minChips: 2}\n"
+                           "  - {vendor: cpu, model: A|B, group: cpu-0, chips: 1}\n"
+                           "  servers: {runtime: cpu, chips: 2}\n"
+                           "  programs:\n"
+                           "    cuda: {image: registry.example/train-cuda:1, command: [/opt/train, -v]}\n"
+                           "  data: {path: /data, claim: pictures, format: raw, order: round-robin, "
+                           "distribute: manager, pollSeconds: 5}\n"
+                           "  checkpoint: {path: /ckpt, claim: kept, everySteps: 10}\n"
+                           "  restart: {max: 5, migrate: false, hangSeconds: 9}\n"
+                           "  priority: -3\n"
+                           "  dependsOn: [other-job]\n"
+                           "status: {phase: Running, anything: [1]}\n";
 
 static void every_field_is_read(void **state)
 {
@@ -71,10 +71,12 @@ static void every_field_is_read(void **state)
         assert_int_equal(job_server_chips(&job), 2);
         assert_string_equal(job.programs[0].command[1], "-v");
         assert_int_equal(job.data.format, JOB_FORMAT_RAW);
+        assert_string_equal(job.data.claim, "pictures");
         assert_int_equal(job.data.order, JOB_ORDER_ROUND_ROBIN);
         assert_int_equal(job.data.distribute, JOB_DISTRIBUTE_MANAGER);
         assert_int_equal(job.data.poll_seconds, 5);
         assert_int_equal(job.checkpoint.every_steps, 10);
+        assert_string_equal(job.checkpoint.claim, "kept");
         assert_int_equal(job_restart_max(&job), 5);
         assert_false(job.restart.migrate);
         assert_int_equal(job.priority, -3);
@@ -159,6 +161,10 @@ static const struct {
         { LEAST "  data: {path: /d, distribute: torrent}\n",    "spec.data.distribute" },
         { LEAST "  data: {path: /d, order: random}\n",          "spec.data.order" },
         { LEAST "  data: {path: /d, pollSeconds: -5}\n",        "spec.data.pollSeconds" },
+        { LEAST "  data: {path: /d, claim: ../x}\n",            "spec.data.claim: '../x' is not the name of a PersistentVolumeClaim" },
+        { LEAST "  data: {path: d, claim: x}\n",                "spec.data.claim: a claim is mounted at spec.data.path" },
+        { LEAST "  checkpoint: {path: /c, claim: -x}\n",        "spec.checkpoint.claim: '-x' is not the name" },
+        { LEAST "  checkpoint: {claim: x}\n",                   "spec.checkpoint.claim: a claim is mounted at spec.checkpoint.path" },
         { LEAST "  checkpoint: {everySteps: 0}\n",              "spec.checkpoint.everySteps: 0 is not" },
         { LEAST "  checkpoint: {path: ''}\n",                   "spec.checkpoint.path: \"\" is not text of 1 to" },
         { LEAST "  restart: 3\n",                               "spec.restart: 3 is not a mapping" },
