@@ -16,6 +16,7 @@
 #include "core/device.h"
 #include "core/err.h"
 #include "core/job.h"
+#include "core/progress.h"
 #include "core/text.h"
 
 #define RUN_RANKS_MAX  4096
@@ -52,15 +53,8 @@ struct run_rank {
         uint64_t begin, end;      /* of an epoch's samples; 0:0 when the size of the data is not known */
 
         /* what was seen of it */
-        bool reports_progress;
+        struct progress_rank seen;
         off_t progress_offset;
-        uint64_t epoch, step, samples;
-        uint64_t progress_usec;       /* CLOCK_MONOTONIC of the last line */
-        double loss, samples_per_s;   /* as it says itself */
-        double busy_ms, step_busy_ms; /* busy in all; in the last step */
-        double usual_busy_ms;         /* of a step, smoothed; 0 = not known */
-        unsigned slow_steps;          /* in a row */
-        bool named_slow;
         pid_t pid;
         bool ended;
         uint64_t ended_usec;

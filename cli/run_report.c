@@ -107,7 +107,7 @@ static uint64_t epochs_done(const struct run *run)
         if (run->phase != NULL && strcmp(run->phase, "Succeeded") == 0)
                 return run->job.epochs;
         for (size_t i = run->server_count; i < run->rank_count; i++)
-                done = run->ranks[i].epoch < done ? run->ranks[i].epoch : done;
+                done = run->ranks[i].seen.epoch < done ? run->ranks[i].seen.epoch : done;
         return done == UINT64_MAX ? 0 : done;
 }
 

@@ -33,7 +33,9 @@ static double drift_of(const struct run_rank *rank)
 {
         double planned = rank->alpha_ms + rank->beta_ms * (double) rank->batch;
 
-        return rank->usual_busy_ms > 0 && planned > 0 && rank->batch > 0 ? rank->usual_busy_ms / planned : 1;
+        return rank->seen.usual_busy_ms > 0 && planned > 0 && rank->batch > 0
+                       ? rank->seen.usual_busy_ms / planned
+                       : 1;
 }
 
 /* Return: the slowest worker's step now over the slowest one's with new shares; 0 if there is no plan. */
@@ -54,7 +56,7 @@ static double gain_of(const struct run *run)
                 workers[i] = (struct shard_worker){ .model = SHARD_AFFINE,
                                                     .alpha_ms = rank->alpha_ms * drift,
                                                     .beta_ms = rank->beta_ms * drift };
-                slowest = rank->usual_busy_ms > slowest ? rank->usual_busy_ms : slowest;
+                slowest = rank->seen.usual_busy_ms > slowest ? rank->seen.usual_busy_ms : slowest;
         }
         if (shards_plan(workers, count, run->job.global_batch, shards, &plan, NULL) < 0 || plan.step_ms <= 0)
                 return 0;
@@ -69,7 +71,7 @@ bool run_reshard_pays(const struct run *run)
             run->job.strategy == JOB_STRATEGY_SPLIT || run->reshards >= RESHARDS_MAX)
                 return false;
         for (size_t i = run->server_count; i < run->rank_count; i++)
-                slow = slow || run->ranks[i].named_slow;
+                slow = slow || run->ranks[i].seen.named_slow;
         return slow && checkpoint_is_there(run) && gain_of(run) >= GAIN_MIN;
 }
 
@@ -98,9 +100,10 @@ void run_refine_speeds(struct run *run)
                 struct run_rank *rank = &run->ranks[i];
                 double drift;
 
-                if (rank->samples == 0 || rank->batch < equal / 2)
+                if (rank->seen.samples == 0 || rank->batch < equal / 2)
                         continue;
-                rank->usual_busy_ms = rank->busy_ms * (double) rank->batch / (double) rank->samples;
+                rank->seen.usual_busy_ms =
+                        rank->seen.busy_ms * (double) rank->batch / (double) rank->seen.samples;
                 drift = drift_of(rank);
                 if (drift < 0.67 || drift > 1.5)
                         continue;

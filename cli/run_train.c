@@ -75,7 +75,7 @@ static void count_samples(struct run *run)
                 if (run->trainer && run->sample_log && run_path(run, path, name) && access(path, R_OK) == 0)
                         run->ranks[i].used_samples = count_lines(path);
                 else
-                        run->ranks[i].used_samples = run->ranks[i].samples;
+                        run->ranks[i].used_samples = run->ranks[i].seen.samples;
         }
 }
 
@@ -180,7 +180,7 @@ static bool judge_chips(struct run *run, struct fault *fault)
 }
 
 /* Return: true once all has to end. */
-static bool judge(struct run *run, const struct watch *watch, struct fault *fault)
+static bool judge(struct run *run, struct watch *watch, struct fault *fault)
 {
         size_t rank = watch_failed(run);
 
@@ -197,10 +197,15 @@ static bool judge(struct run *run, const struct watch *watch, struct fault *faul
                 return fault->reshard;
         }
         (void) text_copy(fault->reason, sizeof(fault->reason), "RankHung");
-        (void) text_format(fault->message, sizeof(fault->message),
-                           "rank %zu (%s on %s) has made no progress since step %llu", rank,
-                           run->ranks[rank].runtime, run->ranks[rank].device,
-                           (unsigned long long) run->ranks[rank].step);
+        if (!run->ranks[rank].seen.heard)
+                (void) text_format(fault->message, sizeof(fault->message),
+                                   "rank %zu (%s on %s) hangs: it has not made one step", rank,
+                                   run->ranks[rank].runtime, run->ranks[rank].device);
+        else
+                (void) text_format(fault->message, sizeof(fault->message),
+                                   "rank %zu (%s on %s) has made no progress since step %llu", rank,
+                                   run->ranks[rank].runtime, run->ranks[rank].device,
+                                   (unsigned long long) run->ranks[rank].seen.step);
         return true;
 }
 

@@ -1,8 +1,7 @@
+/* Follows the files of a world's ranks (io/rank_watch.h) and judges what they say (core/progress.h). */
 #include "cli/run_watch.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,26 +9,24 @@
 #include <unistd.h>
 
 #include "core/cleanup.h"
-
-#define LINES_MAX_BYTES   ((size_t) 1 << 20) /* of one rank, at one look */
-#define HANG_MEDIAN_STEPS 5
-#define START_SECONDS_MIN 600 /* until a rank's first line: data is read, a device is initialised */
+#include "io/rank_watch.h"
 
 int watch_open(struct run *run, struct watch *watch, struct err *err)
 {
-        *watch = (struct watch){ .began_usec = run_now_usec() };
+        *watch = (struct watch){ .progress = { .began_usec = run_now_usec() } };
         watch->changes = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+        watch->seen = calloc(run->rank_count, sizeof(*watch->seen));
+        if (watch->seen == NULL)
+                return err_set(err, -ENOMEM, "no memory for the watch");
         if (watch->changes < 0 || inotify_add_watch(watch->changes, run->folder, IN_MOVED_TO) < 0)
                 return err_set(err, -errno, "'%.200s' cannot be watched: %m", run->folder);
         for (size_t i = 0; i < run->rank_count; i++) {
                 struct run_rank *rank = &run->ranks[i];
 
-                rank->reports_progress = rank->ended = rank->named_slow = false;
+                rank->seen = (struct progress_rank){ .idle = rank->server };
+                rank->ended = false;
                 rank->progress_offset = 0;
-                rank->epoch = rank->step = rank->samples = 0;
-                rank->progress_usec = rank->ended_usec = 0;
-                rank->busy_ms = rank->step_busy_ms = rank->usual_busy_ms = 0;
-                rank->slow_steps = 0;
+                rank->ended_usec = 0;
                 rank->pid = 0;
                 rank->exit_code = 0;
         }
@@ -41,103 +38,23 @@ void watch_close(struct watch *watch)
         if (watch->changes >= 0)
                 (void) close(watch->changes);
         watch->changes = -1;
+        free(watch->seen);
+        watch->seen = NULL;
 }
 
 /* --- progress lines
  * ---------------------------------------------------------------------------------------------------- */
 
-static int compare(const void *a, const void *b)
-{
-        double x = *(const double *) a, y = *(const double *) b;
-
-        return (x > y) - (x < y);
-}
-
-static double median(double *values, size_t count)
-{
-        if (count == 0)
-                return 0;
-        qsort(values, count, sizeof(*values), compare);
-        return count % 2 == 1 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
-}
-
-static double usual_step_ms(const struct watch *watch)
-{
-        double steps[WATCH_STEPS];
-        size_t count = watch->step_count < WATCH_STEPS ? watch->step_count : WATCH_STEPS;
-
-        memcpy(steps, watch->step_ms, count * sizeof(*steps));
-        return median(steps, count);
-}
-
-static void on_line(struct run_rank *rank, const json_t *line, uint64_t now)
-{
-        const json_t *step = json_object_get(line, "step"), *speed = json_object_get(line, "samples_per_s");
-        const json_t *samples = json_object_get(line, "samples");
-
-        if (!json_is_object(line))
-                return;
-        rank->reports_progress = true;
-        rank->progress_usec = now;
-        if (json_is_integer(step) && json_integer_value(step) >= 0)
-                rank->step = (uint64_t) json_integer_value(step);
-        if (json_is_integer(samples) && json_integer_value(samples) >= 0)
-                rank->samples = (uint64_t) json_integer_value(samples);
-        if (json_is_integer(json_object_get(line, "epoch")))
-                rank->epoch = (uint64_t) json_integer_value(json_object_get(line, "epoch"));
-        if (json_is_number(json_object_get(line, "loss")))
-                rank->loss = json_number_value(json_object_get(line, "loss"));
-        if (json_is_number(speed) && json_number_value(speed) > 0) {
-                rank->samples_per_s = json_number_value(speed);
-                rank->busy_ms = (double) rank->samples * 1000 / rank->samples_per_s;
-        }
-}
-
-/* Whole lines from where the last look ended. */
-static void read_lines(struct run *run, size_t index, uint64_t now)
-{
-        struct run_rank *rank = &run->ranks[index];
-        CLEANUP(free_p) char *bytes = NULL;
-        CLEANUP(close_p) int fd = -1;
-        char path[RUN_PATH_BYTES], *line, *end;
-        ssize_t size;
-
-        (void) run_rank_path(run, path, index, "progress");
-        fd = open(path, O_RDONLY | O_CLOEXEC);
-        if (fd < 0 || lseek(fd, 0, SEEK_END) <= rank->progress_offset)
-                return;
-        bytes = malloc(LINES_MAX_BYTES + 1);
-        if (bytes == NULL)
-                return;
-        size = pread(fd, bytes, LINES_MAX_BYTES, rank->progress_offset);
-        if (size <= 0)
-                return;
-        bytes[size] = '\0';
-        for (line = bytes; (end = strchr(line, '\n')) != NULL; line = end + 1) {
-                json_t *value = json_loadb(line, (size_t) (end - line), 0, NULL);
-
-                on_line(rank, value, now);
-                json_decref(value);
-        }
-        rank->progress_offset += line - bytes;
-}
-
-/* A look may have brought several steps: they are taken as alike. */
 static void read_progress(struct run *run, struct watch *watch, size_t index)
 {
         struct run_rank *rank = &run->ranks[index];
-        uint64_t step = rank->step, before = rank->progress_usec, now = run_now_usec();
-        double busy_ms = rank->busy_ms;
+        struct progress_rank before = rank->seen;
+        uint64_t now = run_now_usec();
+        char path[RUN_PATH_BYTES];
 
-        read_lines(run, index, now);
-        if (rank->step <= step || before == 0)
-                return;
-        rank->step_busy_ms = (rank->busy_ms - busy_ms) / (double) (rank->step - step);
-        rank->usual_busy_ms = rank->usual_busy_ms > 0 ? 0.8 * rank->usual_busy_ms + 0.2 * rank->step_busy_ms
-                                                      : rank->step_busy_ms;
-        rank->slow_steps += (unsigned) (rank->step - step);
-        watch->step_ms[watch->step_count++ % WATCH_STEPS] =
-                (double) (now - before) / 1000 / (double) (rank->step - step);
+        (void) run_rank_path(run, path, index, "progress");
+        if (rank_watch_progress(path, &rank->progress_offset, &rank->seen, now) > 0)
+                progress_look(&watch->progress, &rank->seen, &before, now);
 }
 
 /* From the fault to the first step of the new world: what a repair really costs. */
@@ -145,42 +62,43 @@ static void note_resumed(struct run *run, const struct watch *watch)
 {
         uint64_t step = 0;
 
-        if (run->fault_usec == 0 || watch->began_usec < run->fault_usec) /* the faulty world itself */
+        if (run->fault_usec == 0 ||
+            watch->progress.began_usec < run->fault_usec) /* the faulty world itself */
                 return;
         for (size_t i = run->server_count; i < run->rank_count; i++) {
-                if (!run->ranks[i].reports_progress)
+                if (!run->ranks[i].seen.heard)
                         return;
-                step = run->ranks[i].step > step ? run->ranks[i].step : step;
+                step = run->ranks[i].seen.step > step ? run->ranks[i].seen.step : step;
         }
         run_event(run, "Resumed", "training goes on at step %llu, %.2f s after the fault was seen",
                   (unsigned long long) step, (double) (run_now_usec() - run->fault_usec) / 1e6);
         run->fault_usec = 0;
 }
 
-/* Equal shards over unlike chips make a slow one slow by design: it is named once and left alone. */
-static void judge_slow(struct run *run)
+/* The ranks as the judgement takes them. */
+static struct progress_rank *collect(const struct run *run, struct watch *watch)
 {
-        CLEANUP(free_p) double *steps = calloc(run->rank_count, sizeof(*steps));
-        size_t count = 0;
+        for (size_t i = 0; i < run->rank_count; i++) {
+                watch->seen[i] = run->ranks[i].seen;
+                watch->seen[i].idle = run->ranks[i].server || run->ranks[i].ended;
+        }
+        return watch->seen;
+}
+
+/* Equal shards over unlike chips make a slow one slow by design: it is named once and left alone. */
+static void judge_slow(struct run *run, struct watch *watch)
+{
+        struct progress_rank *seen = collect(run, watch);
         double usual;
+        size_t slow;
 
-        for (size_t i = run->server_count; steps != NULL && i < run->rank_count; i++)
-                if (run->ranks[i].step_busy_ms > 0)
-                        steps[count++] = run->ranks[i].step_busy_ms;
-        if (count < 2 || count < run->rank_count - run->server_count)
-                return;
-        usual = median(steps, count);
-        for (size_t i = run->server_count; i < run->rank_count; i++) {
-                struct run_rank *rank = &run->ranks[i];
-
-                if (rank->step_busy_ms <= WATCH_SLOW_RATIO * usual)
-                        rank->slow_steps = 0;
-                if (rank->slow_steps < WATCH_SLOW_STEPS || rank->named_slow)
-                        continue;
-                rank->named_slow = true;
+        while ((slow = progress_slow(seen, run->rank_count, &usual)) < run->rank_count)
                 run_event(run, "Straggler",
-                          "rank %zu (%s on %s) needs %.2f ms a step, the median of all is %.2f ms", i,
-                          rank->runtime, rank->device, rank->step_busy_ms, usual);
+                          "rank %zu (%s on %s) needs %.2f ms a step, the median of all is %.2f ms", slow,
+                          run->ranks[slow].runtime, run->ranks[slow].device, seen[slow].step_busy_ms, usual);
+        for (size_t i = 0; i < run->rank_count; i++) {
+                run->ranks[i].seen.slow_steps = seen[i].slow_steps;
+                run->ranks[i].seen.named_slow = seen[i].named_slow;
         }
 }
 
@@ -191,21 +109,16 @@ static void judge_slow(struct run *run)
 static void read_report(struct run *run, size_t index)
 {
         struct run_rank *rank = &run->ranks[index];
-        const json_t *exit_code;
+        struct rank_report report;
         char path[RUN_PATH_BYTES];
-        json_t *report;
 
         (void) run_rank_path(run, path, index, "report");
-        report = json_load_file(path, 0, NULL);
-        exit_code = json_object_get(report, "exit_code");
-        if (json_is_integer(json_object_get(report, "pid")))
-                rank->pid = (pid_t) json_integer_value(json_object_get(report, "pid"));
-        if (json_is_integer(exit_code)) {
-                rank->ended = true;
-                rank->exit_code = (int) json_integer_value(exit_code);
-                rank->ended_usec = (uint64_t) json_integer_value(json_object_get(report, "ended_usec"));
-        }
-        json_decref(report);
+        if (!rank_watch_report(path, &report))
+                return;
+        rank->pid = report.pid;
+        rank->ended = report.ended;
+        rank->exit_code = report.exit_code;
+        rank->ended_usec = report.ended_usec;
 }
 
 static void read_reports(struct run *run, struct watch *watch)
@@ -238,61 +151,45 @@ size_t watch_failed(const struct run *run)
  * ---------------------------------------------------------------------------------------------------------------
  */
 
-/* Stopped by a signal, or stuck in the kernel? */
-static bool process_is_stopped(pid_t pid)
+static struct progress_limits limits_of(const struct run *run)
 {
-        CLEANUP(fclose_p) FILE *f = NULL;
-        char path[64], line[512];
-        const char *close;
+        uint64_t batch = run->job.global_batch;
+        uint64_t steps = (run->data_samples + batch - 1) / batch * run->job.epochs;
 
-        (void) text_format(path, sizeof(path), "/proc/%d/stat", (int) pid);
-        f = fopen(path, "re");
-        if (pid <= 0 || f == NULL || fgets(line, sizeof(line), f) == NULL)
-                return false;
-        close = strrchr(line, ')');
-        return close != NULL && close[1] == ' ' && (close[2] == 'T' || close[2] == 't' || close[2] == 'D');
+        return (struct progress_limits){ .hang_usec = run->job.restart.hang_seconds * 1000000,
+                                         .last_step = run->trainer && steps > 1 ? steps - 1 : 0,
+                                         /* who sets a limit of his own says that his program reports */
+                                         .speaks = run->trainer ||
+                                                   run->job.restart.hang_seconds != JOB_HANG_SECONDS };
 }
 
-/* The last step is done, so that what follows is evaluation: it reports nothing and is no hang. */
-static bool steps_are_done(const struct run *run, const struct run_rank *rank)
+/* A stopped process is known to hang whether or not it reports; the others only wait for it. */
+static size_t find_stopped(const struct run *run, struct watch *watch, uint64_t now)
 {
-        uint64_t batch = run->job.global_batch,
-                 steps = (run->data_samples + batch - 1) / batch * run->job.epochs;
+        size_t stopped = run->rank_count;
 
-        return run->trainer && steps > 0 && rank->step + 1 >= steps;
+        if (now - watch->stopped_usec < 1000000)
+                return stopped;
+        watch->stopped_usec = now;
+        for (size_t i = 0; i < run->rank_count && stopped == run->rank_count; i++)
+                if (!run->ranks[i].ended && rank_watch_stopped(run->ranks[i].pid, false))
+                        stopped = i;
+        if (stopped == run->rank_count || watch->stopped_since_usec == 0)
+                watch->stopped_since_usec = stopped == run->rank_count ? 0 : now;
+        return stopped;
 }
 
-static double limit_usec(const struct run *run, const struct watch *watch)
+size_t watch_hung(const struct run *run, struct watch *watch)
 {
-        double limit_ms = (double) run->job.restart.hang_seconds * 1000;
-
-        for (size_t i = run->server_count; i < run->rank_count; i++)
-                if (!run->ranks[i].reports_progress && limit_ms < START_SECONDS_MIN * 1000.0)
-                        limit_ms = START_SECONDS_MIN * 1000.0;
-        if (HANG_MEDIAN_STEPS * usual_step_ms(watch) > limit_ms)
-                limit_ms = HANG_MEDIAN_STEPS * usual_step_ms(watch);
-        return limit_ms * 1000;
-}
-
-/* Where ranks wait for each other all stall with the one that hangs: it is the stopped one, else the one that
- * is furthest behind. A program that reports nothing cannot be told from one that hangs. */
-size_t watch_hung(const struct run *run, const struct watch *watch)
-{
-        size_t hung = run->rank_count;
-        double limit = limit_usec(run, watch);
+        const struct progress_limits limits = limits_of(run);
         uint64_t now = run_now_usec();
+        size_t hung = progress_hung(&watch->progress, collect(run, watch), run->rank_count, &limits, now);
+        size_t stopped = find_stopped(run, watch, now);
 
-        for (size_t i = run->server_count; i < run->rank_count; i++) {
-                const struct run_rank *rank = &run->ranks[i];
-
-                if (rank->ended || rank->progress_usec == 0 ||
-                    (double) (now - rank->progress_usec) <= limit || steps_are_done(run, rank))
-                        continue;
-                if (hung == run->rank_count || rank->step < run->ranks[hung].step)
-                        hung = i;
-        }
+        if (stopped < run->rank_count && now - watch->stopped_since_usec > limits.hang_usec)
+                return stopped;
         for (size_t i = 0; hung < run->rank_count && i < run->rank_count; i++)
-                if (!run->ranks[i].ended && process_is_stopped(run->ranks[i].pid))
+                if (!run->ranks[i].ended && rank_watch_stopped(run->ranks[i].pid, true))
                         return i;
         return hung;
 }
@@ -303,15 +200,15 @@ size_t watch_hung(const struct run *run, const struct watch *watch)
 static void show(struct run *run, struct watch *watch, uint64_t now)
 {
         uint64_t samples = 0, total = run->data_samples * run->job.epochs, step = 0, epoch = 0;
-        double seconds = (double) (now - watch->began_usec) / 1e6, speed, loss = 0;
+        double seconds = (double) (now - watch->progress.began_usec) / 1e6, speed, loss = 0;
         bool terminal = isatty(STDERR_FILENO) == 1;
         struct text line = { .max_bytes = 256 };
 
         for (size_t i = run->server_count; i < run->rank_count; i++) {
-                samples += run->ranks[i].samples;
-                step = run->ranks[i].step > step ? run->ranks[i].step : step;
-                epoch = run->ranks[i].epoch > epoch ? run->ranks[i].epoch : epoch;
-                loss += run->ranks[i].loss * run->ranks[i].weight;
+                samples += run->ranks[i].seen.samples;
+                step = run->ranks[i].seen.step > step ? run->ranks[i].seen.step : step;
+                epoch = run->ranks[i].seen.epoch > epoch ? run->ranks[i].seen.epoch : epoch;
+                loss += run->ranks[i].seen.loss * run->ranks[i].weight;
         }
         if (samples == 0)
                 return;
@@ -340,7 +237,7 @@ void watch_read(struct run *run, struct watch *watch)
         read_reports(run, watch);
         for (size_t i = 0; i < run->rank_count; i++)
                 read_progress(run, watch, i);
-        judge_slow(run);
+        judge_slow(run, watch);
         note_resumed(run, watch);
         if (now - watch->shown_usec >= period) {
                 watch->shown_usec = now;

@@ -4,15 +4,12 @@
 
 #include "cli/run.h"
 
-#define WATCH_SLOW_RATIO 1.3 /* times the median step */
-#define WATCH_SLOW_STEPS 20
-#define WATCH_STEPS      32 /* whose median is the usual step */
-
 struct watch {
         int changes; /* inotify on the job's folder */
-        double step_ms[WATCH_STEPS];
-        size_t step_count;
-        uint64_t began_usec, shown_usec;
+        struct progress progress;
+        struct progress_rank *seen; /* of every rank, for the judgement */
+        uint64_t shown_usec;
+        uint64_t stopped_usec, stopped_since_usec; /* last look for stopped processes; 0 = none is */
         bool shown;
 };
 
@@ -26,8 +23,9 @@ void watch_read(struct run *run, struct watch *watch);
 /* watch_failed() - the rank that failed first, or rank_count if none has. */
 size_t watch_failed(const struct run *run);
 
-/* watch_hung() - the rank that has made no progress for max(hangSeconds, 5 median steps), or rank_count. */
-size_t watch_hung(const struct run *run, const struct watch *watch);
+/* watch_hung() - the rank that has made no progress for max(hangSeconds, 5 median steps), that has said
+ * nothing since the start for five times hangSeconds, or that is stopped; or rank_count. */
+size_t watch_hung(const struct run *run, struct watch *watch);
 
 /* watch_end() - leave the progress line of a terminal. */
 void watch_end(struct watch *watch);

@@ -25,6 +25,7 @@
 struct group {
         const struct rendezvous_options *options;
         struct rendezvous_loop loop;
+        struct tls *tls;
         struct grpc_client *client;
         struct grpc_client_call *join;
         sd_event_source *retry;
@@ -282,9 +283,9 @@ static void on_signal(void *userdata, int signal_number)
 
 static int open_group(struct group *group, struct err *err)
 {
-        const struct grpc_client_options client = { .address = group->options->address,
-                                                    .keepalive_usec = 5000000,
-                                                    .keepalive_timeout_usec = 10000000 };
+        struct grpc_client_options client = { .address = group->options->address,
+                                              .keepalive_usec = 5000000,
+                                              .keepalive_timeout_usec = 10000000 };
         char absolute[PATH_MAX];
         int r = rendezvous_token(group->options->token_file, group->token, err);
 
@@ -301,7 +302,11 @@ static int open_group(struct group *group, struct err *err)
                 return err_set(err, -ENOENT, "--programs: '%.200s': %m", group->options->programs);
         (void) text_format(group->rank_file, sizeof(group->rank_file), "%s/ranks-%s.json", group->work,
                            group->options->group);
-        r = rendezvous_loop_open(&group->loop, err);
+        r = tls_open(&group->options->tls, group->options->address, false, &group->tls, err);
+        client.wrap = group->tls == NULL ? NULL : tls_wrap;
+        client.wrap_userdata = group->tls;
+        if (r == 0)
+                r = rendezvous_loop_open(&group->loop, err);
         if (r == 0)
                 r = grpc_client_new(group->loop.event, &client, &group->client, err);
         if (r == 0)
@@ -326,6 +331,7 @@ int rendezvous_join(const struct rendezvous_options *options)
                 grpc_client_cancel(group.join);
         (void) sd_event_source_disable_unref(group.retry);
         grpc_client_free(group.client);
+        tls_close(group.tls);
         rendezvous_loop_close(&group.loop);
         if (r < 0)
                 return r == -ENOENT ? EXIT_NOT_FOUND : EXIT_USAGE;

@@ -46,6 +46,7 @@ struct member {
 struct manager {
         const struct rendezvous_options *options;
         struct rendezvous_loop loop;
+        struct tls *tls;
         struct grpc_server *server;
         sd_event_source *deadline;
         char token[RENDEZVOUS_TOKEN_BYTES];
@@ -57,6 +58,7 @@ struct manager {
         pid_t mpirun; /* its supervisor; 0 = not running */
         bool started, ending;
         int exit_code;
+        char last_refusal[160];
 };
 
 static void say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
@@ -212,6 +214,26 @@ static void build_line(const struct manager *manager, struct line *line)
         }
 }
 
+/* mpirun's start agents speak to this manager as its groups do. */
+static int set_tls(const struct manager *manager, struct environment *environment)
+{
+        const struct tls_options *tls = &manager->options->tls;
+        const char *const files[][2] = { { "REMUDA_LAUNCH_TLS_CERT", tls->certificate },
+                                         { "REMUDA_LAUNCH_TLS_KEY", tls->key },
+                                         { "REMUDA_LAUNCH_TLS_CA", tls->ca } };
+        char absolute[PATH_MAX];
+        int r = 0;
+
+        for (size_t i = 0; r == 0 && i < ARRAY_SIZE(files); i++)
+                if (files[i][1] != NULL)
+                        r = realpath(files[i][1], absolute) == NULL
+                                    ? -errno
+                                    : environment_set(environment, files[i][0], absolute);
+        if (r == 0 && tls->name != NULL)
+                r = environment_set(environment, "REMUDA_LAUNCH_TLS_NAME", tls->name);
+        return r;
+}
+
 static int run_environment(const struct manager *manager, struct environment *environment)
 {
         int r = 0;
@@ -226,6 +248,8 @@ static int run_environment(const struct manager *manager, struct environment *en
                 name[equals - *variable] = '\0';
                 r = environment_set(environment, name, equals + 1);
         }
+        if (r == 0)
+                r = set_tls(manager, environment);
         if (r == 0)
                 r = environment_set(environment, "REMUDA_MANAGER", grpc_server_address(manager->server));
         if (r == 0)
@@ -543,14 +567,24 @@ static unsigned free_port(void)
         return ntohs(address.sin_port);
 }
 
+static void on_refused(void *userdata, const char *why)
+{
+        struct manager *manager = userdata;
+
+        if (strcmp(manager->last_refusal, why) != 0) /* once, however often it tries */
+                say("a peer was refused: %s", why);
+        (void) text_copy(manager->last_refusal, sizeof(manager->last_refusal), why);
+}
+
 static int open_manager(struct manager *manager, struct err *err)
 {
-        const struct grpc_server_options server = { .address = manager->options->address,
-                                                    .methods = methods,
-                                                    .userdata = manager,
-                                                    .connections_max = 2 * SUBTASK_GROUPS_MAX,
-                                                    .keepalive_usec = 5000000,
-                                                    .keepalive_timeout_usec = 10000000 };
+        struct grpc_server_options server = { .address = manager->options->address,
+                                              .methods = methods,
+                                              .userdata = manager,
+                                              .on_refused = on_refused,
+                                              .connections_max = 2 * SUBTASK_GROUPS_MAX,
+                                              .keepalive_usec = 5000000,
+                                              .keepalive_timeout_usec = 10000000 };
         ssize_t size = readlink("/proc/self/exe", manager->self, sizeof(manager->self) - 1);
         int r = rendezvous_token(manager->options->token_file, manager->token, err);
 
@@ -568,6 +602,10 @@ static int open_manager(struct manager *manager, struct err *err)
             rendezvous_find(manager->options->mpirun, manager->mpirun_path, sizeof(manager->mpirun_path)) < 0)
                 r = err_set(err, -ENOENT, "'%.100s' is not in PATH; install Open MPI",
                             manager->options->mpirun);
+        if (r == 0)
+                r = tls_open(&manager->options->tls, manager->options->address, true, &manager->tls, err);
+        server.wrap = manager->tls == NULL ? NULL : tls_wrap;
+        server.wrap_userdata = manager->tls;
         if (r == 0)
                 r = rendezvous_loop_open(&manager->loop, err);
         if (r == 0)
@@ -599,6 +637,7 @@ int rendezvous_manage(const struct rendezvous_options *options)
                 say("%s", err.msg);
         manager.ending = true;
         grpc_server_free(manager.server);
+        tls_close(manager.tls);
         for (size_t i = 0; manager.members != NULL && i < manager.plan.group_count; i++)
                 forget_orders(&manager.members[i]);
         free(manager.members);

@@ -54,7 +54,8 @@ static void on_done(void *userdata, enum grpc_status status, const char *sentenc
 static int call(struct start *start, const struct rendezvous_options *options,
                 const struct rendezvous_start *message)
 {
-        const struct grpc_client_options client_options = { .address = options->address };
+        struct tls *tls = NULL;
+        struct grpc_client_options client_options = { .address = options->address };
         const struct grpc_client_handlers handlers = { .on_message = on_message,
                                                        .on_done = on_done,
                                                        .userdata = start };
@@ -62,8 +63,12 @@ static int call(struct start *start, const struct rendezvous_options *options,
         struct err err = { 0 };
         size_t size;
         uint8_t *bytes = rendezvous_start_encode(message, &size);
-        int r = bytes == NULL ? -ENOMEM : grpc_client_new(start->loop.event, &client_options, &client, &err);
+        int r = bytes == NULL ? -ENOMEM : tls_open(&options->tls, options->address, false, &tls, &err);
 
+        client_options.wrap = tls == NULL ? NULL : tls_wrap;
+        client_options.wrap_userdata = tls;
+        if (r == 0)
+                r = grpc_client_new(start->loop.event, &client_options, &client, &err);
         if (r == 0)
                 r = grpc_client_call(client, RENDEZVOUS_START, bytes, size, 0, &handlers, NULL);
         free(bytes);
@@ -72,6 +77,7 @@ static int call(struct start *start, const struct rendezvous_options *options,
         else
                 r = sd_event_loop(start->loop.event);
         grpc_client_free(client);
+        tls_close(tls);
         return r < 0 ? EXIT_FAILED : r;
 }
 

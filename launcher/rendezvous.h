@@ -15,10 +15,12 @@
 
 #include "codec/rendezvous_pb.h"
 #include "core/err.h"
+#include "launcher/tls.h"
 
 struct rendezvous_options {
         const char *address; /* "10.0.0.1:7000" */
         const char *token_file;
+        struct tls_options tls;
         const char *group, *runtime; /* of --join */
         const char *programs;        /* of --join: the group's program table */
         const char *plan;            /* of --manage: the subtasks (launcher/subtask.h) */

@@ -54,7 +54,7 @@ void job_init(struct job *job)
                 .global_batch = 256,
                 .epochs = 1,
                 .checkpoint.every_steps = 100,
-                .restart = { .migrate = true, .hang_seconds = 60 },
+                .restart = { .migrate = true, .hang_seconds = JOB_HANG_SECONDS },
         };
 }
 

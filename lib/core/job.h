@@ -22,6 +22,7 @@
 #define JOB_DEPENDENCIES_MAX 32
 #define JOB_SEGMENTS_MAX     1024
 #define JOB_ARGS_MAX         256
+#define JOB_HANG_SECONDS     60 /* unless the job says another */
 
 enum job_urgency { JOB_URGENCY_REGULAR, JOB_URGENCY_EMERGENCY, JOB_URGENCY_COUNT };
 enum job_placement {

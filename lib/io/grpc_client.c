@@ -303,7 +303,7 @@ static ssize_t read_out(nghttp2_session *session, int32_t stream, uint8_t *buffe
 /* --- the connection
  * -------------------------------------------------------------------------------------------- */
 
-static void end_all(struct grpc_client *client, const char *why)
+static void end_all(struct grpc_client *client, enum grpc_status status, const char *why)
 {
         char sentence[GRPC_SENTENCE_BYTES];
 
@@ -311,7 +311,7 @@ static void end_all(struct grpc_client *client, const char *why)
         for (struct grpc_client_call *call = client->calls; call != NULL; call = call->next) {
                 if (call->stream >= 0)
                         call->stream = -1;
-                end_call(call, GRPC_UNAVAILABLE, sentence);
+                end_call(call, status, sentence);
         }
 }
 
@@ -320,7 +320,7 @@ static void on_connection_closed(struct grpc_connection *connection)
         struct grpc_client *client = connection->owner;
 
         client->connected = client->leaving = false;
-        end_all(client, connection->why);
+        end_all(client, connection->refused ? GRPC_UNAUTHENTICATED : GRPC_UNAVAILABLE, connection->why);
         grpc_connection_release(connection);
 }
 
@@ -363,6 +363,14 @@ static int connect_client(struct grpc_client *client, struct err *err)
                 return err_set(err, -ENOMEM, "no memory for a connection");
         }
         client->connection = (struct grpc_connection){ .owner = client, .on_closed = on_connection_closed };
+        if (client->options.wrap != NULL) {
+                client->connection.transport = client->options.wrap(client->options.wrap_userdata, fd);
+                if (client->connection.transport == NULL) {
+                        nghttp2_session_del(session);
+                        (void) close(fd);
+                        return err_set(err, -ENOMEM, "no memory for a connection");
+                }
+        }
         r = grpc_connection_start(&client->connection, client->loop, fd, session, connecting, err);
         if (r < 0)
                 return r;

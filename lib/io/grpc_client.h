@@ -1,8 +1,10 @@
-/* gRPC client: calls over one HTTP/2 connection without TLS, on the program's own loop.
+/* gRPC client: calls over one HTTP/2 connection, on the program's own loop; TLS only through `wrap`.
  *
  * The connection is made by the first call and made anew by the first call after it ended. A call answers
  * through its callbacks, never from inside grpc_client_call(), and `on_done` comes exactly once unless the
- * call is cancelled. Callbacks may make and cancel calls and free the client. Not thread-safe. */
+ * call is cancelled. A peer that cannot be reached is UNAVAILABLE; one that this side does not trust, or that
+ * does not trust it, UNAUTHENTICATED. Callbacks may make and cancel calls and free the client. Not
+ * thread-safe. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,6 +13,7 @@
 #include <systemd/sd-event.h>
 
 #include "core/err.h"
+#include "io/grpc_connection.h"
 #include "io/grpc_wire.h"
 
 struct grpc_client;
@@ -21,6 +24,8 @@ struct grpc_client_options {
         size_t message_max_bytes;        /* of an answer; 0 = GRPC_MESSAGE_MAX_BYTES */
         uint64_t keepalive_usec;         /* PING a silent peer this often; 0 = never */
         uint64_t keepalive_timeout_usec; /* 0 = 20 s */
+        grpc_wrap wrap;                  /* of every connection's descriptor; NULL = none */
+        void *wrap_userdata;
 };
 
 int grpc_client_new(sd_event *loop, const struct grpc_client_options *options, struct grpc_client **ret,

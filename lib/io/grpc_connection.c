@@ -25,6 +25,49 @@ static void close_soon(struct grpc_connection *c, const char *why)
         (void) text_copy(c->why, sizeof(c->why), why);
 }
 
+/* As recv(), send(), with a negative errno. */
+static ssize_t take_bytes(struct grpc_connection *c, uint8_t *buffer, size_t size_bytes)
+{
+        ssize_t n;
+
+        if (c->transport != NULL)
+                return c->transport->read(c->transport, buffer, size_bytes);
+        n = recv(c->fd, buffer, size_bytes, MSG_DONTWAIT);
+        return n < 0 ? -errno : n;
+}
+
+static ssize_t give_bytes(struct grpc_connection *c, const uint8_t *bytes, size_t size_bytes)
+{
+        ssize_t n;
+
+        if (c->transport != NULL)
+                return c->transport->write(c->transport, bytes, size_bytes);
+        n = send(c->fd, bytes, size_bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
+        return n < 0 ? -errno : n;
+}
+
+static void close_broken(struct grpc_connection *c, const char *why)
+{
+        bool told = c->transport != NULL && c->transport->why[0] != '\0';
+
+        c->refused = c->transport != NULL && c->transport->refused;
+        close_soon(c, told ? c->transport->why : why);
+}
+
+/* A record of TLS where HTTP/2 was to begin: a handshake or, as an answer to ours, an alert. */
+static bool is_foreign(struct grpc_connection *c, const uint8_t *bytes, size_t size_bytes)
+{
+        bool first = !c->began;
+
+        c->began = true;
+        if (!first || c->transport != NULL || size_bytes < 2 || (bytes[0] != 0x15 && bytes[0] != 0x16) ||
+            bytes[1] != 0x03)
+                return false;
+        c->refused = true;
+        close_soon(c, "the peer speaks TLS and this side does not; give both sides their keys, or neither");
+        return true;
+}
+
 static int write_some(struct grpc_connection *c)
 {
         ssize_t n;
@@ -40,9 +83,9 @@ static int write_some(struct grpc_connection *c)
                 c->out = data;
                 c->out_bytes = (size_t) size;
         }
-        n = send(c->fd, c->out, c->out_bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
+        n = give_bytes(c, c->out, c->out_bytes);
         if (n < 0)
-                return errno == EINTR ? 1 : -errno;
+                return n == -EINTR ? 1 : (int) n;
         c->out += n;
         c->out_bytes -= (size_t) n;
         return 1;
@@ -69,13 +112,13 @@ static void write_all(struct grpc_connection *c)
         while (r > 0)
                 r = write_some(c);
         if (r < 0 && r != -EAGAIN) {
-                close_soon(c, r == -ENOMEM ? "out of memory" : "the peer has gone away");
+                close_broken(c, r == -ENOMEM ? "out of memory" : "the peer has gone away");
                 return;
         }
         if (!nghttp2_session_want_read(c->session) && !nghttp2_session_want_write(c->session) &&
             c->out_bytes == 0)
                 close_soon(c, "the session has ended");
-        set_interest(c, r == -EAGAIN);
+        set_interest(c, r == -EAGAIN && (c->transport == NULL || c->transport->wants_write));
 }
 
 /* Reads what there is. Return: false at the end of the stream. */
@@ -83,15 +126,18 @@ static bool read_some(struct grpc_connection *c)
 {
         uint8_t buffer[16384];
 
-        for (size_t total = 0; total < READ_TURN_BYTES;) {
-                ssize_t n = recv(c->fd, buffer, sizeof(buffer), MSG_DONTWAIT), used;
+        for (size_t total = 0;
+             total < READ_TURN_BYTES || (c->transport != NULL && c->transport->pending(c->transport));) {
+                ssize_t n = take_bytes(c, buffer, sizeof(buffer)), used;
 
-                if (n < 0 && errno == EINTR)
+                if (n == -EINTR)
                         continue;
                 if (n < 0)
-                        return errno == EAGAIN;
+                        return n == -EAGAIN;
                 if (n == 0)
                         return false;
+                if (is_foreign(c, buffer, (size_t) n))
+                        return true;
                 total += (size_t) n;
                 used = nghttp2_session_mem_recv(c->session, buffer, (size_t) n);
                 if (used < 0) {
@@ -138,7 +184,7 @@ static int on_io(sd_event_source *source, int fd, uint32_t events, void *userdat
         if (c->connecting)
                 finish_connect(c);
         else if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0 && !read_some(c))
-                close_soon(c, "the peer closed the connection");
+                close_broken(c, "the peer closed the connection");
         c->dispatching = false;
         settle(c);
         return 0;
@@ -229,6 +275,8 @@ void grpc_connection_release(struct grpc_connection *c)
         c->keepalive = sd_event_source_disable_unref(c->keepalive);
         if (c->session != NULL)
                 nghttp2_session_del(TAKE(c->session));
+        if (c->transport != NULL)
+                c->transport->free(TAKE(c->transport));
         if (c->fd >= 0)
                 (void) close(c->fd);
         c->fd = -1;

@@ -193,6 +193,23 @@ struct grpc_server *grpc_call_server(const struct grpc_call *call)
         return call->peer->server;
 }
 
+void grpc_call_peer(const struct grpc_call *call, char *ret, size_t ret_bytes)
+{
+        union {
+                struct sockaddr any;
+                struct sockaddr_in in;
+                struct sockaddr_in6 in6;
+        } u = { 0 };
+        socklen_t size = sizeof(u);
+        char host[INET6_ADDRSTRLEN] = "";
+
+        if (getpeername(call->peer->connection.fd, &u.any, &size) == 0 && u.any.sa_family == AF_INET)
+                (void) inet_ntop(AF_INET, &u.in.sin_addr, host, sizeof(host));
+        else if (u.any.sa_family == AF_INET6)
+                (void) inet_ntop(AF_INET6, &u.in6.sin6_addr, host, sizeof(host));
+        (void) text_copy(ret, ret_bytes, host);
+}
+
 void grpc_call_finish(struct grpc_call *call, enum grpc_status status, const char *sentence)
 {
         if (call->finished)
@@ -514,6 +531,10 @@ static void peer_free(struct peer *peer, bool goodbye)
 
 static void on_connection_closed(struct grpc_connection *connection)
 {
+        const struct peer *peer = connection->owner;
+
+        if (connection->refused && peer->server->options.on_refused != NULL)
+                peer->server->options.on_refused(peer->server->options.userdata, connection->why);
         peer_free(connection->owner, false);
 }
 
@@ -546,6 +567,15 @@ static void peer_new(struct grpc_server *server, int fd)
         peer->last_used = ++server->uses;
         peer->connection.owner = peer;
         peer->connection.on_closed = on_connection_closed;
+        if (server->options.wrap != NULL) {
+                peer->connection.transport = server->options.wrap(server->options.wrap_userdata, fd);
+                if (peer->connection.transport == NULL) {
+                        nghttp2_session_del(session);
+                        free(peer);
+                        (void) close(fd);
+                        return;
+                }
+        }
         if (grpc_connection_start(&peer->connection, server->loop, fd, session, false, NULL) < 0) {
                 free(peer);
                 return;

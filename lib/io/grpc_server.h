@@ -1,4 +1,5 @@
-/* gRPC server: unary calls and server streams over HTTP/2 without TLS, on the program's own loop.
+/* gRPC server: unary calls and server streams over HTTP/2, on the program's own loop; TLS only through
+ * `wrap`.
  *
  * A method's handler gets the request's one message and a call. It answers at once, or keeps the call and
  * answers later: grpc_call_send() any number of times, then grpc_call_finish() once. Sending never blocks and
@@ -14,6 +15,7 @@
 #include <systemd/sd-event.h>
 
 #include "core/err.h"
+#include "io/grpc_connection.h"
 #include "io/grpc_wire.h"
 
 struct grpc_server;
@@ -37,6 +39,10 @@ struct grpc_server_options {
         unsigned connections_max;          /* 0 = 64; one more closes the one that has been idle longest */
         uint64_t keepalive_usec;           /* PING a silent peer this often; 0 = never */
         uint64_t keepalive_timeout_usec;   /* and end the connection without an answer; 0 = 20 s */
+        grpc_wrap wrap;                    /* of every accepted descriptor; NULL = none */
+        void *wrap_userdata;
+        void (*on_refused)(void *userdata,
+                           const char *why); /* a peer was not, or would not be, trusted. May be NULL */
 };
 
 int grpc_server_new(sd_event *loop, const struct grpc_server_options *options, struct grpc_server **ret,
@@ -65,6 +71,9 @@ void grpc_call_keep(struct grpc_call *call, void (*on_idle)(void *userdata, stru
 int grpc_call_send(struct grpc_call *call, const uint8_t *message, size_t size_bytes);
 bool grpc_call_busy(const struct grpc_call *call);
 struct grpc_server *grpc_call_server(const struct grpc_call *call); /* the one it came through */
+
+/* grpc_call_peer() - the numeric address of the caller without its port; "" over a UNIX socket. */
+void grpc_call_peer(const struct grpc_call *call, char *ret, size_t ret_bytes);
 
 /* grpc_call_finish() - the end, after what was sent. @sentence: NULL or why. The call is gone afterwards. */
 void grpc_call_finish(struct grpc_call *call, enum grpc_status status, const char *sentence);

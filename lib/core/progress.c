@@ -1,0 +1,124 @@
+#include "core/progress.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/cleanup.h"
+
+static int compare(const void *a, const void *b)
+{
+        double x = *(const double *) a, y = *(const double *) b;
+
+        return (x > y) - (x < y);
+}
+
+static double median(double *values, size_t count)
+{
+        if (count == 0)
+                return 0;
+        qsort(values, count, sizeof(*values), compare);
+        return count % 2 == 1 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
+}
+
+void progress_say(struct progress_rank *rank, const struct progress_line *line, uint64_t now_usec)
+{
+        rank->heard = true;
+        rank->heard_usec = now_usec;
+        if (line->step >= 0)
+                rank->step = (uint64_t) line->step;
+        if (line->samples >= 0)
+                rank->samples = (uint64_t) line->samples;
+        if (line->epoch >= 0)
+                rank->epoch = (uint64_t) line->epoch;
+        if (line->has_loss)
+                rank->loss = line->loss;
+        if (line->samples_per_s > 0) {
+                rank->samples_per_s = line->samples_per_s;
+                rank->busy_ms = (double) rank->samples * 1000 / rank->samples_per_s;
+        }
+}
+
+void progress_look(struct progress *progress, struct progress_rank *rank, const struct progress_rank *before,
+                   uint64_t now_usec)
+{
+        uint64_t steps = rank->step - before->step;
+
+        if (rank->step <= before->step || !before->heard)
+                return;
+        rank->step_busy_ms = (rank->busy_ms - before->busy_ms) / (double) steps;
+        rank->usual_busy_ms = rank->usual_busy_ms > 0 ? 0.8 * rank->usual_busy_ms + 0.2 * rank->step_busy_ms
+                                                      : rank->step_busy_ms;
+        rank->slow_steps += (unsigned) steps;
+        progress->step_ms[progress->step_count++ % PROGRESS_STEPS] =
+                (double) (now_usec - before->heard_usec) / 1000 / (double) steps;
+}
+
+static double usual_step_usec(const struct progress *progress)
+{
+        double steps[PROGRESS_STEPS];
+        size_t count = progress->step_count < PROGRESS_STEPS ? progress->step_count : PROGRESS_STEPS;
+
+        memcpy(steps, progress->step_ms, count * sizeof(*steps));
+        return median(steps, count) * 1000;
+}
+
+static bool is_silent(const struct progress *progress, const struct progress_rank *rank,
+                      const struct progress_limits *limits, double limit_usec, uint64_t now_usec)
+{
+        if (rank->idle)
+                return false;
+        if (!rank->heard)
+                return limits->speaks && (double) (now_usec - progress->began_usec) >
+                                                 PROGRESS_START * (double) limits->hang_usec;
+        if (limits->last_step > 0 && rank->step >= limits->last_step)
+                return false;
+        return (double) (now_usec - rank->heard_usec) > limit_usec;
+}
+
+size_t progress_hung(const struct progress *progress, const struct progress_rank *ranks, size_t count,
+                     const struct progress_limits *limits, uint64_t now_usec)
+{
+        double limit = (double) limits->hang_usec, usual = PROGRESS_HANG_STEPS * usual_step_usec(progress);
+        size_t hung = count;
+        bool starting = false;
+
+        /* one that waits for another's first step is as silent as that one */
+        for (size_t i = 0; i < count; i++)
+                starting = starting || (limits->speaks && !ranks[i].idle && !ranks[i].heard);
+        if (starting)
+                limit = PROGRESS_START * limit;
+        limit = usual > limit ? usual : limit;
+        for (size_t i = 0; i < count; i++) {
+                if (!is_silent(progress, &ranks[i], limits, limit, now_usec))
+                        continue;
+                if (hung == count || (!ranks[i].heard && ranks[hung].heard) ||
+                    (ranks[i].heard == ranks[hung].heard && ranks[i].step < ranks[hung].step))
+                        hung = i;
+        }
+        return hung;
+}
+
+size_t progress_slow(struct progress_rank *ranks, size_t count, double *ret_median_ms)
+{
+        CLEANUP(free_p) double *steps = calloc(count == 0 ? 1 : count, sizeof(*steps));
+        size_t known = 0, judged = 0;
+
+        *ret_median_ms = 0;
+        for (size_t i = 0; steps != NULL && i < count; i++) {
+                judged += !ranks[i].idle;
+                if (!ranks[i].idle && ranks[i].step_busy_ms > 0)
+                        steps[known++] = ranks[i].step_busy_ms;
+        }
+        if (known < 2 || known < judged)
+                return count;
+        *ret_median_ms = median(steps, known);
+        for (size_t i = 0; i < count; i++) {
+                if (ranks[i].step_busy_ms <= PROGRESS_SLOW_RATIO * *ret_median_ms)
+                        ranks[i].slow_steps = 0;
+                if (ranks[i].idle || ranks[i].slow_steps < PROGRESS_SLOW_STEPS || ranks[i].named_slow)
+                        continue;
+                ranks[i].named_slow = true;
+                return i;
+        }
+        return count;
+}

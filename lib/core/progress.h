@@ -1,0 +1,66 @@
+/* Progress: what the ranks of a world say of themselves, and the judgement of it: who hangs, who is slow.
+ * Pure; time (microseconds of a steady clock) is an argument.
+ *
+ * A rank says "step, epoch, samples, loss, samples_per_s" as often as it likes, in whole steps; several steps
+ * between two looks are taken as alike. Ranks that wait for each other all stall with the one that hangs: it
+ * is the one furthest behind. A rank that has never said anything is judged only where its program is known
+ * to speak (progress_limits.speaks): a program that reports nothing cannot be told from one that hangs. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define PROGRESS_SLOW_RATIO 1.3 /* times the median step */
+#define PROGRESS_SLOW_STEPS 20
+#define PROGRESS_STEPS      32 /* whose median is the usual step */
+#define PROGRESS_HANG_STEPS 5  /* median steps without a word */
+#define PROGRESS_START      5 /* times hang_usec until the first word: data is read, a device is made ready */
+
+/* One line of REMUDA_PROGRESS. A number that it lacks is -1. */
+struct progress_line {
+        int64_t epoch, step, samples;
+        double loss, samples_per_s;
+        bool has_loss;
+};
+
+struct progress_rank {
+        bool idle;  /* a server, or one that has ended: not judged */
+        bool heard; /* has said anything */
+        uint64_t epoch, step, samples;
+        uint64_t heard_usec; /* of its last line */
+        double loss, samples_per_s;
+        double busy_ms, step_busy_ms; /* busy in all; in the last step */
+        double usual_busy_ms;         /* of a step, smoothed; 0 = not known */
+        unsigned slow_steps;          /* in a row */
+        bool named_slow;
+};
+
+struct progress {
+        uint64_t began_usec; /* of the world */
+        double step_ms[PROGRESS_STEPS];
+        size_t step_count;
+};
+
+struct progress_limits {
+        uint64_t hang_usec;
+        uint64_t last_step; /* what follows it is evaluation, which says nothing; 0 = not known */
+        bool speaks;        /* the program is known to report */
+};
+
+/* progress_say() - one line of a rank. */
+void progress_say(struct progress_rank *rank, const struct progress_line *line, uint64_t now_usec);
+
+/* progress_look() - after the lines of one look: how long were the steps since the last one?
+ * @before: the rank as it was before them */
+void progress_look(struct progress *progress, struct progress_rank *rank, const struct progress_rank *before,
+                   uint64_t now_usec);
+
+/* progress_hung() - Return: the rank that has made no progress for max(hang_usec, 5 median steps), or count.
+ */
+size_t progress_hung(const struct progress *progress, const struct progress_rank *ranks, size_t count,
+                     const struct progress_limits *limits, uint64_t now_usec);
+
+/* progress_slow() - Return: a rank that has needed more than 1.3 times the median for 20 steps and was not
+ * named before (it is now), or count. @ret_median_ms: of the ranks' last steps. */
+size_t progress_slow(struct progress_rank *ranks, size_t count, double *ret_median_ms);
