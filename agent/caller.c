@@ -24,22 +24,51 @@ static bool is_uid(const char *s)
         return true;
 }
 
+/* May a folder of this cgroup be a kubelet's? Not below a user's own slice, where that user makes folders of
+ * any name. Seen from a cgroup namespace of its own, as an agent in a pod sees it, "/../../podUID" is above
+ * the root, and the kubelet's "kubepods" with it. */
+static const char *find_pods(const char *cgroup)
+{
+        const char *path = strchr(cgroup, ':');
+        const char *pods = strstr(cgroup, "kubepods");
+
+        path = path != NULL ? strchr(path + 1, ':') : NULL;
+        if (path == NULL || strstr(path, "/user.slice/") != NULL)
+                return NULL;
+        return pods != NULL ? pods : text_starts_with(path + 1, "/../") ? path : NULL;
+}
+
 /* ".../kubepods-burstable-pod1b4e28ba_2fa1_...slice/..." (systemd) or
  * ".../kubepods/burstable/pod1b4e28ba-..."
  */
-void caller_pod_uid(const char *cgroup, char *ret, size_t ret_bytes)
+static bool find_uid(const char *cgroup, char *ret)
 {
-        const char *at = strstr(cgroup, "kubepods");
+        const char *at = find_pods(cgroup);
 
-        ret[0] = '\0';
         for (at = at != NULL ? strstr(at, "pod") : NULL; at != NULL; at = strstr(at + 1, "pod")) {
-                if (strlen(at + 3) < UID_CHARACTERS || !is_uid(at + 3) || ret_bytes <= UID_CHARACTERS)
+                if (strlen(at + 3) < UID_CHARACTERS || !is_uid(at + 3))
                         continue;
                 memcpy(ret, at + 3, UID_CHARACTERS);
                 ret[UID_CHARACTERS] = '\0';
                 for (char *s = ret; *s != '\0'; s++)
                         *s = *s == '_' ? '-' : (char) tolower((unsigned char) *s);
-                return;
+                return true;
+        }
+        return false;
+}
+
+void caller_pod_uid(const char *cgroup, char *ret, size_t ret_bytes)
+{
+        char line[4096];
+
+        ret[0] = '\0';
+        while (*cgroup != '\0' && ret_bytes > UID_CHARACTERS) {
+                size_t n = strcspn(cgroup, "\n");
+
+                (void) text_format(line, sizeof(line), "%.*s", (int) n, cgroup);
+                if (find_uid(line, ret))
+                        return;
+                cgroup += n + (cgroup[n] == '\n');
         }
 }
 
@@ -107,11 +136,11 @@ int caller_identify(const char *proc, const char *pod_logs, pid_t pid, uid_t uid
         char path[64], cgroup[8192];
 
         if (pid <= 0)
-                return err_set(err, -EACCES,
+                return err_set(err, -ESRCH,
                                "the caller is in another PID namespace; run the agent with hostPID");
         (void) text_format(path, sizeof(path), "%s/%d/cgroup", proc, (int) pid);
         if (!read_file(path, cgroup, sizeof(cgroup)))
-                return err_set(err, -EACCES, "the caller has no cgroup that can be read");
+                return err_set(err, -ESRCH, "the caller has no cgroup that can be read");
         caller_pod_uid(cgroup, c.pod_uid, sizeof(c.pod_uid));
         if (c.pod_uid[0] != '\0')
                 name_pod(pod_logs, &c);

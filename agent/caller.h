@@ -19,7 +19,7 @@ struct caller {
 };
 
 /* caller_identify() - @proc, @pod_logs: "/proc" and "/var/log/pods" but in tests
- * Return: 0; -EACCES when the kernel does not say who it is (another PID namespace). */
+ * Return: 0; -ESRCH when the kernel does not say who it is (another PID namespace). */
 int caller_identify(const char *proc, const char *pod_logs, pid_t pid, uid_t uid, gid_t gid,
                     const char *trusted_group, struct caller *ret, struct err *err);
 

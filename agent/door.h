@@ -1,9 +1,11 @@
 /* Door: the launch socket. What it answers, to whom:
  *
  *      GET  /v1/launch?runtime=R&devices=ID,...   how to start the program of a runtime: to a pod for the
- * devices that it holds, to root and the launch group for any POST /v1/launch start it on free devices and
- * supervise it (bare metal) GET  /v1/launches, POST /v1/launch/stop?id=N POST /v1/health/clear?device=ID an
- * operator's word GET  /v1/inventory, /metrics               as over TCP, for the commands of this machine
+ *                                                 devices that it holds, to root and the launch group for any
+ *      POST /v1/launch                            start it on free devices and supervise it (bare metal)
+ *      GET  /v1/launches, POST /v1/launch/stop?id=N
+ *      POST /v1/health/clear?device=ID            an operator's word
+ *      GET  /v1/inventory, /metrics               as over TCP, for the commands of this machine
  *
  * Everything but the last row is refused to callers that caller.h does not trust. A launched process runs as
  * the caller, never as the agent, and ends with the agent. */

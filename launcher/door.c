@@ -92,6 +92,7 @@ int door_parse(const char *bytes, size_t size_bytes, struct door_answer *ret, st
 {
         const char *body = memmem(bytes, size_bytes, "\r\n\r\n", 4);
         const char *message;
+        int r = -EPROTO;
 
         *ret = (struct door_answer){ 0 };
         if (body == NULL || size_bytes < 12 || memcmp(bytes, "HTTP/1.", 7) != 0)
@@ -100,7 +101,8 @@ int door_parse(const char *bytes, size_t size_bytes, struct door_answer *ret, st
         ret->body = json_loadb(body, size_bytes - (size_t) (body - bytes), JSON_REJECT_DUPLICATES, NULL);
         if (memcmp(bytes + 9, "200", 3) != 0) {
                 message = json_string_value(json_object_get(ret->body, "message"));
-                err_set(err, -EPROTO, "HTTP status %.3s: %.200s", bytes + 9,
+                r = memcmp(bytes + 9, "403", 3) == 0 ? -EKEYREJECTED : -EPROTO;
+                err_set(err, r, "HTTP status %.3s: %.200s", bytes + 9,
                         message == NULL ? "no message" : message);
         } else if (ret->body == NULL || take_variables(ret) < 0) {
                 err_set(err, -EPROTO, "an answer without variables");
@@ -108,7 +110,7 @@ int door_parse(const char *bytes, size_t size_bytes, struct door_answer *ret, st
                 return 0;
         }
         door_answer_free(ret);
-        return -EPROTO;
+        return r;
 }
 
 int door_ask(const char *socket_path, const char *runtime, const char *devices, struct door_answer *ret,

@@ -21,8 +21,9 @@ struct door_answer {
 };
 
 /* door_ask() - @devices: ids with commas between, or NULL.
- * Return: 0; -ECONNREFUSED, -ENOENT... (nobody there), -ETIMEDOUT, -EPROTO (an answer that is none, or a
- * refusal, in its own words). @ret released with door_answer_free() after success. */
+ * Return: 0; -ECONNREFUSED, -ENOENT... (nobody there), -ETIMEDOUT, -EPROTO (an answer that is none, or
+ * trouble, in its own words), -EKEYREJECTED (403: these chips are not the caller's). @ret released with
+ * door_answer_free() after success. */
 int door_ask(const char *socket_path, const char *runtime, const char *devices, struct door_answer *ret,
              struct err *err);
 void door_answer_free(struct door_answer *answer);

@@ -101,16 +101,22 @@ static const char *rank_of(char *const *found)
         return "0";
 }
 
-/* The agent knows which chips were given and what their runtime needs. Without it the environment has to do.
- */
-static void ask_agent(const struct launch_options *options, char *const *found, struct door_answer *answer)
+/* The agent knows which chips were given and what their runtime needs. Without it the environment has to do;
+ * but its no is a no. Return: 0 or -EKEYREJECTED. */
+static int ask_agent(const struct launch_options *options, char *const *found, struct door_answer *answer,
+                     struct err *err)
 {
-        struct err err = { 0 };
+        int r = options->socket == NULL ? 0
+                                        : door_ask(options->socket, options->runtime,
+                                                   found_value(found, "REMUDA_DEVICES="), answer, err);
 
-        if (options->socket != NULL && door_ask(options->socket, options->runtime,
-                                                found_value(found, "REMUDA_DEVICES="), answer, &err) < 0)
+        if (r == -EKEYREJECTED)
+                return err_wrap(err, r, "the agent refuses");
+        if (r < 0)
                 (void) fprintf(stderr, "remuda-launch: the agent did not answer, using the environment: %s\n",
-                               err.msg);
+                               err->msg);
+        *err = (struct err){ 0 };
+        return 0;
 }
 
 static int build_environment(const struct launch_options *options, const struct door_answer *answer,
@@ -142,7 +148,10 @@ int launch_prepare(const struct launch_options *options, char *const *args, size
         int r;
 
         *ret = (struct launch){ 0 };
-        ask_agent(options, found, &answer);
+        *ret_exit_code = EXIT_NO_PERMISSION;
+        r = ask_agent(options, found, &answer, err);
+        if (r < 0)
+                return r;
         r = choose_program(options, &answer, ret, ret_exit_code, err);
         if (r == 0) {
                 *ret_exit_code = EXIT_FAILED;

@@ -22,6 +22,11 @@ static const struct { const char *what, *cgroup, *uid; } cgroups[] = {
         { "systemd driver", "0::/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod1b4e28ba_2fa1_11d2_883f_0016d3cca427.slice/cri-containerd-ab.scope\n", UID },
         { "cgroupfs driver", "0::/kubepods/besteffort/pod1b4e28ba-2fa1-11d2-883f-0016d3cca427/ab\n", UID },
         { "version 1", "5:devices:/kubepods/pod1B4E28BA-2fa1-11d2-883f-0016d3cca427/ab\n4:cpu:/\n", UID },
+        { "seen from a pod of its own cgroup namespace", "0::/../../burstable/pod1b4e28ba-2fa1-11d2-883f-0016d3cca427/ab\n", UID },
+        { "likewise, systemd driver", "0::/../../../kubepods-besteffort.slice/kubepods-besteffort-pod1b4e28ba_2fa1_11d2_883f_0016d3cca427.slice/x.scope\n", UID },
+        { "likewise, no pod", "0::/../../../../system.slice/ssh.service\n", "" },
+        { "a user's own folder that plays one", "0::/user.slice/user-1000.slice/user@1000.service/kubepods/pod1b4e28ba-2fa1-11d2-883f-0016d3cca427\n", "" },
+        { "a pod that plays another one", "0::/kubepods/pod1b4e28ba-2fa1-11d2-883f-0016d3cca427/ab/pod00000000-0000-0000-0000-000000000000\n", UID },
         { "no pod", "0::/system.slice/ssh.service\n", "" },
         { "a name that plays one", "0::/user.slice/pod1b4e28ba-2fa1-11d2-883f-0016d3cca427\n", "" },
         { "cut short", "0::/kubepods/pod1b4e28ba-2fa1-11d2\n", "" },
@@ -78,8 +83,8 @@ static void root_in_a_pod_is_that_pod(void **state)
         assert_true(c.trusted);
         assert_int_equal(caller_identify(folder, logs, 7, 1000, 1000, "no-such-group", &c, &err), 0);
         assert_false(c.trusted);
-        assert_int_equal(caller_identify(folder, logs, 0, 0, 0, "root", &c, &err), -EACCES);
-        assert_int_equal(caller_identify(folder, logs, 9, 0, 0, "root", &c, &err), -EACCES);
+        assert_int_equal(caller_identify(folder, logs, 0, 0, 0, "root", &c, &err), -ESRCH);
+        assert_int_equal(caller_identify(folder, logs, 9, 0, 0, "root", &c, &err), -ESRCH);
 
         (void) unlink(path);
         (void) text_format(path, sizeof(path), "%s/team-a_train-0_" UID, logs);
