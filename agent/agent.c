@@ -363,6 +363,8 @@ static void follow_kernel_log(struct agent *a)
                            on_kernel_fault, a, &a->kernel_log, &err) < 0)
                 log_line(&a->log, LOG_WARNING, "kernel",
                          "trouble=\"%s\" going_on=without remedy=\"CAP_SYSLOG\"", err.msg);
+        else
+                log_line(&a->log, LOG_INFO, "kernel", "log=%s", kernel_log_way(a->kernel_log));
         kernel_log_poll(a->kernel_log);
 }
 

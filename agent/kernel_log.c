@@ -4,17 +4,23 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/klog.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "core/cleanup.h"
 #include "core/text.h"
+#include "io/loop.h"
 
 #define RECORD_BYTES   8192
 #define OLD_USEC       UINT64_C(600000000) /* what was said longer ago is history */
 #define READ_BYTES_MAX ((size_t) 1 << 20)  /* of an ordinary file in one poll */
 #define PATH_BYTES     1024
+#define BUFFER_BYTES   65536 /* of the kernel's buffer: its newest part, looked at each second */
+#define BUFFER_USEC    UINT64_C(1000000)
+
+enum { SYSLOG_ACTION_READ_ALL = 3 }; /* <linux/syslog.h> is not for programs */
 
 struct kernel_log {
         kernel_log_fault fault;
@@ -24,6 +30,9 @@ struct kernel_log {
         sd_event_source *source;
         off_t offset; /* of an ordinary file: what was read so far */
         uint64_t sequence;
+        sd_event_source *timer; /* asks the kernel's buffer; NULL = it is not asked */
+        uint64_t last_usec;     /* stamp of its last line that was taken */
+        unsigned last_count;    /* of the lines with that stamp */
 };
 
 /* A record is "6,1234,98765,-;text", continuation lines begin with a blank. A line of another form is all
@@ -90,6 +99,64 @@ static int on_record(sd_event_source *source, int fd, uint32_t revents, void *us
         }
 }
 
+/* "<6>[   12.345678] words" -> the words and 12345678; @usec 0 when there is no stamp. */
+static const char *split_stamp(const char *line, uint64_t *usec)
+{
+        const char *at = line[0] == '<' ? strchr(line, '>') : NULL;
+        char *end;
+
+        *usec = 0;
+        at = at != NULL ? at + 1 : line;
+        if (at[0] != '[')
+                return at;
+        *usec = strtoull(at + 1, &end, 10) * 1000000;
+        if (*end == '.')
+                *usec += strtoull(end + 1, &end, 10);
+        return *end == ']' ? end + 1 : at;
+}
+
+void kernel_log_take_buffer(struct kernel_log *log, char *text, uint64_t now_usec)
+{
+        uint64_t after_usec = log->last_usec, usec;
+        unsigned skip = log->last_count;
+        struct kernel_fault fault;
+
+        for (char *line = text, *next; line != NULL && *line != '\0'; line = next) {
+                const char *words;
+
+                next = strchr(line, '\n');
+                if (next != NULL)
+                        *next++ = '\0';
+                words = split_stamp(line, &usec);
+                if (usec == 0 || usec > now_usec || usec < after_usec || (usec == after_usec && skip > 0)) {
+                        skip -= usec != 0 &&
+                                usec == after_usec; /* without a stamp it cannot be told from old ones */
+                        continue;
+                }
+                log->last_count = usec == log->last_usec ? log->last_count + 1 : 1;
+                log->last_usec = usec;
+                if (usec + OLD_USEC >= now_usec && kernel_fault_parse(words, &fault))
+                        log->fault(log->userdata, &fault);
+        }
+}
+
+static int ask_buffer(struct kernel_log *log)
+{
+        CLEANUP(free_p) char *text = malloc(BUFFER_BYTES + 1);
+        int n = text != NULL ? klogctl(SYSLOG_ACTION_READ_ALL, text, BUFFER_BYTES) : -1;
+
+        if (n < 0)
+                return text != NULL ? -errno : -ENOMEM;
+        text[n] = '\0';
+        kernel_log_take_buffer(log, text, boot_usec());
+        return 0;
+}
+
+static void on_buffer_timer(void *userdata)
+{
+        (void) ask_buffer(userdata);
+}
+
 static void take_lines(struct kernel_log *log, char *lines)
 {
         for (char *line = lines, *next; line != NULL && *line != '\0'; line = next) {
@@ -110,7 +177,7 @@ void kernel_log_poll(struct kernel_log *log)
         size_t size;
         ssize_t n;
 
-        if (log == NULL || log->fd >= 0)
+        if (log == NULL || log->fd >= 0 || log->timer != NULL)
                 return;
         if (stat(log->path, &st) < 0 || !S_ISREG(st.st_mode))
                 return;
@@ -132,12 +199,23 @@ void kernel_log_poll(struct kernel_log *log)
                 log->offset = st.st_size; /* binary, or one endless line: not a log */
 }
 
+static int open_device(struct kernel_log *log, sd_event *loop, struct err *err)
+{
+        int r;
+
+        log->fd = open(log->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
+        r = log->fd < 0 ? -errno : sd_event_add_io(loop, &log->source, log->fd, EPOLLIN, on_record, log);
+        if ((r == -EPERM || r == -EACCES) && ask_buffer(log) == 0)
+                r = loop_every(loop, BUFFER_USEC, BUFFER_USEC, on_buffer_timer, log, &log->timer);
+        return r < 0 ? err_set(err, r, "%s: %s", log->path, strerrordesc_np(-r)) : 0;
+}
+
 int kernel_log_new(sd_event *loop, const char *root, uint64_t after_sequence, kernel_log_fault fault,
                    void *userdata, struct kernel_log **ret, struct err *err)
 {
         struct kernel_log *log = calloc(1, sizeof(*log));
         struct stat st;
-        int r;
+        int r = 0;
 
         if (log == NULL)
                 return err_set(err, -ENOMEM, "no memory for the kernel log");
@@ -145,18 +223,13 @@ int kernel_log_new(sd_event *loop, const char *root, uint64_t after_sequence, ke
                 .fault = fault, .userdata = userdata, .fd = -1, .sequence = after_sequence
         };
         (void) text_format(log->path, sizeof(log->path), "%s/dev/kmsg", strcmp(root, "/") == 0 ? "" : root);
-        if (lstat(log->path, &st) == 0 && S_ISCHR(st.st_mode)) {
-                log->fd = open(log->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
-                r = log->fd < 0 ? -errno
-                                : sd_event_add_io(loop, &log->source, log->fd, EPOLLIN, on_record, log);
-                if (r < 0) {
-                        r = err_set(err, r, "%s: %s", log->path, strerrordesc_np(-r));
-                        kernel_log_free(log);
-                        return r;
-                }
-        }
-        *ret = log;
-        return 0;
+        if (lstat(log->path, &st) == 0 && S_ISCHR(st.st_mode))
+                r = open_device(log, loop, err);
+        if (r < 0)
+                kernel_log_free(log);
+        else
+                *ret = log;
+        return r;
 }
 
 void kernel_log_free(struct kernel_log *log)
@@ -164,6 +237,7 @@ void kernel_log_free(struct kernel_log *log)
         if (log == NULL)
                 return;
         (void) sd_event_source_unref(log->source);
+        (void) sd_event_source_unref(log->timer);
         if (log->fd >= 0)
                 (void) close(log->fd);
         free(log);
@@ -171,5 +245,10 @@ void kernel_log_free(struct kernel_log *log)
 
 uint64_t kernel_log_sequence(const struct kernel_log *log)
 {
-        return log != NULL ? log->sequence : 0;
+        return log != NULL && log->timer == NULL ? log->sequence : 0;
+}
+
+const char *kernel_log_way(const struct kernel_log *log)
+{
+        return log == NULL ? "none" : log->timer != NULL ? "syslog" : log->fd >= 0 ? "kmsg" : "file";
 }

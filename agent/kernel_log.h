@@ -1,6 +1,8 @@
 /* Kernel log: follows ROOT/dev/kmsg (the device on a live machine, an ordinary file elsewhere) and hands over
  * the faults it tells of. At the start, records of the last ten minutes are read too, but none that was read
- * before a restart (by its sequence number). A log that may not be read is said once and gone without. */
+ * before a restart (by its sequence number). Where the device may not be opened, as in a container that is
+ * not privileged, the kernel's buffer is asked each second by syslog(2), which CAP_SYSLOG allows. A log that
+ * may not be read in either way is said once and gone without. */
 #pragma once
 
 #include <stdint.h>
@@ -22,4 +24,10 @@ void kernel_log_free(struct kernel_log *log); /* accepts NULL */
 /* kernel_log_poll() - an ordinary file: read what was added. The device comes by itself. */
 void kernel_log_poll(struct kernel_log *log);
 
-uint64_t kernel_log_sequence(const struct kernel_log *log); /* of the last record read */
+/* kernel_log_take_buffer() - the text of the kernel's buffer, "<6>[   12.345678] words" a line: hands over
+ * what came after the last call. @text: changed. @now_usec: CLOCK_MONOTONIC */
+void kernel_log_take_buffer(struct kernel_log *log, char *text, uint64_t now_usec);
+
+uint64_t kernel_log_sequence(const struct kernel_log *log); /* of the last record read; 0 = they have none */
+
+const char *kernel_log_way(const struct kernel_log *log); /* "kmsg", "syslog", "file"; NULL: "none" */
