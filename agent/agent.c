@@ -17,6 +17,7 @@
 #include "agent/http.h"
 #include "agent/kernel_log.h"
 #include "agent/kubelet.h"
+#include "agent/measured.h"
 #include "agent/repair.h"
 #include "agent/report.h"
 #include "agent/sysfs_probe.h"
@@ -217,6 +218,7 @@ static int scan(struct agent *a, struct inventory *inventory, struct err *err)
                        clock_usec(CLOCK_REALTIME), &callbacks);
         if (r < 0)
                 return err_set(err, r, "no memory for the scan");
+        measured_tell(a->measured, inventory);
         kubelet_name_resources(a, inventory);
         door_fill(a->door, inventory);
         return 0;
@@ -394,6 +396,7 @@ static int start(struct agent *a, struct err *err)
         if (r < 0)
                 return r;
         restore_state(a);
+        a->measured = measured_new(a, a->state_path);
         r = door_open(a, err);
         if (r < 0)
                 return r;
@@ -440,6 +443,7 @@ void agent_free(struct agent *a)
         deep_free(a->deep);
         repair_free(a->repair);
         foreign_free(a->foreign);
+        measured_close(a->measured);
         (void) sd_event_source_unref(a->scan_timer);
         (void) sd_event_source_unref(a->kernel_timer);
         kernel_log_free(a->kernel_log);

@@ -25,6 +25,7 @@ struct door;
 struct extender;
 struct foreign;
 struct kernel_log;
+struct measured;
 struct plugin;
 struct pod_resources;
 struct repair_room;
@@ -59,6 +60,7 @@ struct agent {
         uint64_t state_hash;   /* of what the file holds */
         uint64_t state_retry_usec;
 
+        struct measured *measured; /* speeds that were measured on this node */
         struct deep *deep;
         struct plugin *plugin;      /* NULL = no kubelet */
         struct pod_resources *pods; /* NULL = who holds what is not asked */

@@ -54,7 +54,7 @@ static int choose_one(const struct agent *a, const struct caller *c, const char 
 
 /* "ID,ID::1,..." */
 int door_choose_list(const struct agent *a, const struct caller *c, const char *runtime, const char *list,
-                       struct door_choice *ret, struct err *err)
+                     struct door_choice *ret, struct err *err)
 {
         char id[DEVICE_ID_BYTES];
 
@@ -79,12 +79,11 @@ int door_choose_list(const struct agent *a, const struct caller *c, const char *
 
 bool door_is_free(const struct agent *a, const struct device *device)
 {
-        return device->usable && !door_holds(a->door, device->id) &&
-               !is_held_by(a, device->id, NULL);
+        return device->usable && !door_holds(a->door, device->id) && !is_held_by(a, device->id, NULL);
 }
 
 int door_choose_free(const struct agent *a, const char *runtime, unsigned count, struct door_choice *ret,
-                       struct err *err)
+                     struct err *err)
 {
         const struct inventory *told = &a->told;
 
@@ -164,4 +163,3 @@ json_t *door_environment(const struct door_choice *chosen, bool in_pod)
         append_visible(environment, chosen, in_pod);
         return environment;
 }
-

@@ -1,4 +1,5 @@
-/* Door choice: which devices somebody at the launch door may have, and the environment that goes with them. */
+/* Door choice: which devices somebody at the launch door may have, and the environment that goes with them.
+ */
 #pragma once
 
 #include <jansson.h>
@@ -15,8 +16,8 @@ struct door_choice {
         size_t count;
 };
 
-/* door_choose_list() - the devices of a list "ID,ID::1,..." that the caller holds; a trusted one may name any.
- * Return: 0; -ENOENT no such device; -EACCES not the caller's; -EINVAL no id, or not of this runtime. */
+/* door_choose_list() - the devices of a list "ID,ID::1,..." that the caller holds; a trusted one may name
+ * any. Return: 0; -ENOENT no such device; -EACCES not the caller's; -EINVAL no id, or not of this runtime. */
 int door_choose_list(const struct agent *agent, const struct caller *caller, const char *runtime,
                      const char *list, struct door_choice *ret, struct err *err);
 
@@ -26,6 +27,7 @@ int door_choose_free(const struct agent *agent, const char *runtime, unsigned co
 
 bool door_is_free(const struct agent *agent, const struct device *device);
 
-/* door_environment() - {NAME: value}: REMUDA_VENDOR, REMUDA_DEVICES and the runtime's visible-devices variable.
+/* door_environment() - {NAME: value}: REMUDA_VENDOR, REMUDA_DEVICES and the runtime's visible-devices
+ * variable.
  * @in_pod: a pod's numbers are its own: there only ids are told */
 json_t *door_environment(const struct door_choice *choice, bool in_pod);

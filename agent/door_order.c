@@ -114,4 +114,3 @@ int door_order_start(const struct door_order *o, const struct caller *c, const s
         json_decref(ours);
         return r;
 }
-

@@ -98,7 +98,8 @@ void door_programs_fill(const struct door_programs *p, struct inventory *invento
         for (size_t i = 0; i < p->known_count && inventory->program_count < PROGRAMS_MAX; i++) {
                 struct program_reference *to = &inventory->programs[inventory->program_count];
 
-                if (p->known[i].sha256[0] == '\0' || program_table_find(&p->table, p->known[i].runtime) == NULL)
+                if (p->known[i].sha256[0] == '\0' ||
+                    program_table_find(&p->table, p->known[i].runtime) == NULL)
                         continue;
                 (void) text_copy(to->runtime, sizeof(to->runtime), p->known[i].runtime);
                 (void) text_copy(to->sha256, sizeof(to->sha256), p->known[i].sha256);

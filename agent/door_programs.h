@@ -1,5 +1,5 @@
-/* Door programs: the program table as the launch door knows it: what it may answer with, the hash of each program's
- * file, and the counts of what was asked and came of it. Owned by the door. */
+/* Door programs: the program table as the launch door knows it: what it may answer with, the hash of each
+ * program's file, and the counts of what was asked and came of it. Owned by the door. */
 #pragma once
 
 #include <sys/stat.h>
@@ -10,14 +10,7 @@
 #include "core/device.h"
 #include "core/text.h"
 
-enum door_result {
-        DOOR_ANSWERED,
-        DOOR_REFUSED,
-        DOOR_STARTED,
-        DOOR_FINISHED,
-        DOOR_FAILED,
-        DOOR_RESULT_COUNT
-};
+enum door_result { DOOR_ANSWERED, DOOR_REFUSED, DOOR_STARTED, DOOR_FINISHED, DOOR_FAILED, DOOR_RESULT_COUNT };
 
 struct door_programs {
         struct program_table table;
@@ -32,7 +25,8 @@ struct door_programs {
         size_t known_count;
 };
 
-/* door_programs_load() - read the table (again) and hash what it names. A table with a mistake leaves the one before.
+/* door_programs_load() - read the table (again) and hash what it names. A table with a mistake leaves the one
+ * before.
  * @path: NULL or one that is not there = no programs, unless @required */
 void door_programs_load(struct door_programs *programs, const char *path, bool required, struct log *log);
 void door_programs_free(struct door_programs *programs);
@@ -41,8 +35,8 @@ void door_programs_free(struct door_programs *programs);
 const struct program *door_programs_find(const struct door_programs *programs, const char *runtime,
                                          struct err *err);
 
-/* door_programs_check() - is the program here, and what the table says? Its file is read again only when it is another
- * one. Return: 0 or the errors of program_file_check(). */
+/* door_programs_check() - is the program here, and what the table says? Its file is read again only when it
+ * is another one. Return: 0 or the errors of program_file_check(). */
 int door_programs_check(struct door_programs *programs, const struct program *program, struct err *err);
 
 /* door_programs_sha256() - of the file that was checked; "" when there is none. Borrowed. */

@@ -1,9 +1,12 @@
 /* remuda devices: what this machine, a directory tree or a recorded machine has. */
 #include <errno.h>
 #include <getopt.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -14,6 +17,7 @@
 #include "codec/agent_config.h"
 #include "codec/discovery_config.h"
 #include "codec/inventory_json.h"
+#include "codec/measured_json.h"
 #include "codec/yaml_json.h"
 #include "core/cleanup.h"
 #include "core/exit_code.h"
@@ -23,15 +27,15 @@
 enum format { FORMAT_TABLE, FORMAT_WIDE, FORMAT_JSON, FORMAT_YAML };
 
 struct devices_options {
-        const char *root, *machine, *config;
+        const char *root, *machine, *config, *save; /* save: NULL = what is measured is not kept */
         enum format format;
         bool measure;
 };
 
 static void print_help(FILE *out)
 {
-        fputs("usage: remuda devices [--root DIR | --machine FILE] [--config FILE] [-o "
-              "table|wide|json|yaml]\n"
+        fputs("usage: remuda devices [--root DIR | --machine FILE] [--config FILE] [--measure [--save]]\n"
+              "                      [-o table|wide|json|yaml]\n"
               "\n"
               "Shows the accelerators and CPU groups of this machine, of a directory that holds sys/ (and "
               "proc/,\n"
@@ -40,7 +44,8 @@ static void print_help(FILE *out)
               "  --root DIR      look at DIR instead of /\n"
               "  --machine FILE  look at a recorded machine\n"
               "  --config FILE   the agent's configuration: added models and vendors, exclusions\n"
-              "  --measure       run a matrix product on each CPU group for a second\n"
+              "  --measure       run a matrix product for a second on a device of each group\n"
+              "  --save[=FILE]   keep what was measured where the agent reads it (" MEASURED_PATH ")\n"
               "  -o FORMAT       table (default), wide, json or yaml\n",
               out);
 }
@@ -57,17 +62,24 @@ static int parse_format(const char *text, enum format *ret)
         return -EINVAL;
 }
 
+/* "/", or where a container sees the host: its sys/ is the kernel's. */
+static bool is_this_machine(const char *root)
+{
+        char path[TREE_PATH_BYTES];
+        struct statfs fs;
+
+        return strcmp(root, "/") == 0 || (text_format(path, sizeof(path), "%s/sys", root) &&
+                                          statfs(path, &fs) == 0 && fs.f_type == SYSFS_MAGIC);
+}
+
 /* Return: -1 to go on, or an exit code. */
 static int parse_arguments(int argc, char **argv, struct devices_options *options)
 {
         static const struct option longs[] = {
-                { "root", required_argument, NULL, 'r' },
-                { "machine", required_argument, NULL, 'm' },
-                { "output", required_argument, NULL, 'o' },
-                { "config", required_argument, NULL, 'c' },
-                { "measure", no_argument, NULL, 'M' },
-                { "help", no_argument, NULL, 'h' },
-                { NULL, 0, NULL, 0 },
+                { "root", required_argument, NULL, 'r' },   { "machine", required_argument, NULL, 'm' },
+                { "output", required_argument, NULL, 'o' }, { "config", required_argument, NULL, 'c' },
+                { "measure", no_argument, NULL, 'M' },      { "save", optional_argument, NULL, 's' },
+                { "help", no_argument, NULL, 'h' },         { NULL, 0, NULL, 0 },
         };
         int c;
 
@@ -92,6 +104,9 @@ static int parse_arguments(int argc, char **argv, struct devices_options *option
                 case 'M':
                         options->measure = true;
                         break;
+                case 's':
+                        options->save = optarg != NULL ? optarg : MEASURED_PATH;
+                        break;
                 case 'h':
                         print_help(stdout);
                         return EXIT_DONE;
@@ -104,10 +119,19 @@ static int parse_arguments(int argc, char **argv, struct devices_options *option
                 fprintf(stderr, "remuda devices: unexpected argument '%s'\n", argv[optind]);
                 return EXIT_USAGE;
         }
-        if (options->measure &&
-            (options->machine != NULL || (options->root != NULL && strcmp(options->root, "/") != 0))) {
-                fputs("remuda devices: --measure runs on this machine: it excludes --root and --machine\n",
-                      stderr);
+        if (options->measure && options->machine != NULL) {
+                fputs("remuda devices: --measure runs on this machine: it excludes --machine\n", stderr);
+                return EXIT_USAGE;
+        }
+        if (options->measure && options->root != NULL && !is_this_machine(options->root)) {
+                fprintf(stderr,
+                        "remuda devices: --measure runs on this machine, and '%s' is not this machine's "
+                        "/sys\n",
+                        options->root);
+                return EXIT_USAGE;
+        }
+        if (options->save != NULL && !options->measure) {
+                fputs("remuda devices: --save keeps what --measure measured: give both\n", stderr);
                 return EXIT_USAGE;
         }
         if (options->root != NULL && options->machine != NULL) {
@@ -320,6 +344,32 @@ static int read_config(const char *path, struct discovery_options *ret, struct e
         return r;
 }
 
+static void tell_not_measured(const struct device_group *group, const char *why)
+{
+        fprintf(stderr, "remuda devices: group %s was not measured: %s\n", group->name, why);
+}
+
+/* By rename: the agent reads the old file or the new one. */
+static int save_measured(const char *path, const struct inventory *inventory, struct err *err)
+{
+        json_t *value = measured_encode(inventory);
+        char temporary[TREE_PATH_BYTES], folder[TREE_PATH_BYTES];
+        const char *slash = strrchr(path, '/');
+        int r = 0;
+
+        if (value == NULL)
+                return err_set(err, -ENOMEM, "no memory for what was measured");
+        if (slash != NULL && slash != path &&
+            text_format(folder, sizeof(folder), "%.*s", (int) (slash - path), path))
+                (void) mkdir(folder, 0755);
+        if (!text_format(temporary, sizeof(temporary), "%s.new", path))
+                r = err_set(err, -ENAMETOOLONG, "--save: '%.60s...' is too long", path);
+        else if (json_dump_file(value, temporary, JSON_INDENT(1)) < 0 || rename(temporary, path) < 0)
+                r = err_set(err, errno != 0 ? -errno : -EIO, "--save: '%s': %m", path);
+        json_decref(value);
+        return r;
+}
+
 static int look(const struct devices_options *options, struct inventory *ret, struct err *err)
 {
         CLEANUP(free_p) struct discovery_options *added = calloc(1, sizeof(*added));
@@ -339,7 +389,9 @@ static int look(const struct devices_options *options, struct inventory *ret, st
                 set_name(tree, ret);
         }
         if (r == 0 && options->measure)
-                r = measure_groups(tree, ret, now_usec(), err);
+                (void) measure_groups(tree, ret, now_usec(), tell_not_measured);
+        if (r == 0 && options->save != NULL)
+                r = save_measured(options->save, ret, err);
         tree_close(tree);
         return r < 0 ? r : 0;
 }

@@ -1,17 +1,20 @@
-/* Measure: what a CPU group really does, by running a matrix product on its processors for a second.
+/* Measure: how fast the devices of this machine are, by running a matrix product for a second on one of each
+ * group.
  *
- * The kernel is the trainer's own: OpenBLAS, opened at run time; where it is not installed, a portable one,
- * which the result names. Each group is measured in a child process that is bound to the group's processors.
- */
+ * A CPU group is measured by OpenBLAS (a portable kernel where it is not installed), an accelerator by the
+ * first library of its runtime that is there: cuBLAS, or CLBlast on OpenCL. Each runs in a child process,
+ * which is killed when it does not end; the one of a CPU group is bound to the group's processors. The
+ * libraries are opened at run time, and a group that none of them reaches is left as it is. */
 #pragma once
 
 #include "core/device.h"
 #include "core/err.h"
 #include "io/tree.h"
 
-/* measure_groups() - fill measured_* of every CPU group of this machine; other groups are left alone, for no
- * backend of theirs can run in this program.
+/* measure_groups() - fill measured_* of every group that can be measured.
  * @tree: the live root
  * @now_usec: CLOCK_REALTIME, becomes the time of the measurement
- * Return: how many groups were measured, or a negative errno. */
-int measure_groups(const struct tree *tree, struct inventory *inventory, uint64_t now_usec, struct err *err);
+ * @told: called with each group that was not measured, and why
+ * Return: how many groups were measured. */
+int measure_groups(const struct tree *tree, struct inventory *inventory, uint64_t now_usec,
+                   void (*told)(const struct device_group *group, const char *why));

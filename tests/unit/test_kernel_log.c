@@ -33,7 +33,8 @@ static void take(struct kernel_log *log, const char *text, uint64_t now_usec)
         kernel_log_take_buffer(log, copy, now_usec);
 }
 
-#define XID(stamp, code) "<3>[" stamp "] NVRM: Xid (PCI:0000:18:00): " code ", pid=1, GPU has fallen off the bus.\n"
+#define XID(stamp, code)                                                                                     \
+        "<3>[" stamp "] NVRM: Xid (PCI:0000:18:00): " code ", pid=1, GPU has fallen off the bus.\n"
 
 /* clang-format off */
 static const struct {
@@ -72,8 +73,8 @@ static void each_line_of_the_buffer_is_taken_once(void **state)
                 faults = 0;
                 take(log, steps[i].text, steps[i].now_usec);
                 if (faults != steps[i].faults || last_code != steps[i].code)
-                        fail_msg("%s: want %u faults, the last %u; got %u, %u", steps[i].what, steps[i].faults,
-                                 (unsigned) steps[i].code, faults, (unsigned) last_code);
+                        fail_msg("%s: want %u faults, the last %u; got %u, %u", steps[i].what,
+                                 steps[i].faults, (unsigned) steps[i].code, faults, (unsigned) last_code);
         }
         kernel_log_free(log);
         (void) sd_event_unref(loop);

@@ -1,0 +1,105 @@
+#include "agent/measured.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/agent.h"
+#include "agent/report.h"
+#include "codec/measured_json.h"
+#include "core/cleanup.h"
+#include "core/text.h"
+
+struct measured {
+        struct agent *agent;
+        char path[1024];
+        struct stat seen; /* st_ino 0 = there was no file */
+        struct measured_list list;
+};
+
+struct measured *measured_new(struct agent *agent, const char *state_path)
+{
+        const char *slash = strrchr(state_path, '/');
+        struct measured *m = calloc(1, sizeof(*m));
+
+        if (m == NULL)
+                return NULL;
+        m->agent = agent;
+        if (slash != NULL)
+                (void) text_format(m->path, sizeof(m->path), "%.*s/measured.json", (int) (slash - state_path),
+                                   state_path);
+        return m;
+}
+
+void measured_close(struct measured *m)
+{
+        if (m == NULL)
+                return;
+        measured_free(&m->list);
+        free(m);
+}
+
+static int read_list(const char *path, struct measured_list *ret, struct err *err)
+{
+        CLEANUP(close_p) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+        CLEANUP(free_p) char *bytes = fd >= 0 ? malloc(MEASURED_FILE_MAX_BYTES + 1) : NULL;
+        json_error_t where;
+        struct stat st;
+        json_t *value;
+        ssize_t n;
+        int r;
+
+        if (fd < 0 || fstat(fd, &st) < 0)
+                return err_set(err, -errno, "'%s': %m", path);
+        if (bytes == NULL)
+                return err_set(err, -ENOMEM, "no memory for '%s'", path);
+        if (!S_ISREG(st.st_mode) || st.st_size > (off_t) MEASURED_FILE_MAX_BYTES)
+                return err_set(err, -EBADMSG, "'%s': not a file of at most %zu bytes", path,
+                               MEASURED_FILE_MAX_BYTES);
+        n = read(fd, bytes, MEASURED_FILE_MAX_BYTES);
+        if (n < 0)
+                return err_set(err, -errno, "'%s': %m", path);
+        value = json_loadb(bytes, (size_t) n, JSON_REJECT_DUPLICATES, &where);
+        if (value == NULL)
+                return err_set(err, -EBADMSG, "'%s': line %d: %s", path, where.line, where.text);
+        r = measured_decode(value, ret, err);
+        json_decref(value);
+        return r < 0 ? err_wrap(err, r, "'%s'", path) : 0;
+}
+
+static bool is_another(const struct stat *a, const struct stat *b)
+{
+        return a->st_ino != b->st_ino || a->st_dev != b->st_dev || a->st_size != b->st_size ||
+               a->st_mtim.tv_sec != b->st_mtim.tv_sec || a->st_mtim.tv_nsec != b->st_mtim.tv_nsec;
+}
+
+static void refresh(struct measured *m)
+{
+        struct measured_list list;
+        struct stat st = { 0 };
+        struct err err = { 0 };
+
+        if (m->path[0] == '\0' || (lstat(m->path, &st) < 0 && errno != ENOENT && errno != ENOTDIR) ||
+            !is_another(&st, &m->seen))
+                return;
+        m->seen = st;
+        if (st.st_ino == 0) { /* taken away: nothing is measured */
+                measured_free(&m->list);
+        } else if (read_list(m->path, &list, &err) < 0) {
+                report_event(m->agent->report, "Warning", "MeasurementRefused", NULL, "%s", err.msg);
+        } else {
+                measured_free(&m->list);
+                m->list = list;
+        }
+}
+
+void measured_tell(struct measured *m, struct inventory *inventory)
+{
+        if (m == NULL)
+                return;
+        refresh(m);
+        measured_apply(&m->list, inventory);
+}

@@ -1,0 +1,125 @@
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/measure_kernels.h"
+#include "core/cleanup.h"
+#include "core/text.h"
+
+#define ORDER     4096
+#define OPERAND   ((size_t) ORDER * ORDER)
+#define A_TIME    8 /* products between two looks at the clock */
+#define WARM_RUNS 2
+
+/* The parts of cuda.h and cublas_v2.h that are used; every status is 0 when all is well. */
+struct cuda {
+        int (*init)(unsigned flags);
+        int (*device_get)(int *device, int ordinal);
+        int (*device_by_pci)(int *device, const char *bus_id);
+        int (*retain)(void **context, int device);
+        int (*set_current)(void *context);
+        int (*allocate)(uint64_t *address, size_t bytes);
+        int (*fill)(uint64_t address, unsigned value, size_t count);
+        int (*synchronise)(void);
+        int (*create)(void **handle);
+        int (*sgemm)(void *handle, int transpose_a, int transpose_b, int m, int n, int k, const float *alpha,
+                     const float *a, int lda, const float *b, int ldb, const float *beta, float *c, int ldc);
+};
+
+static bool find(void *library, const char *name, void *into)
+{
+        void *function = library != NULL ? dlsym(library, name) : NULL;
+
+        memcpy(into, &function, sizeof(function));
+        return function != NULL;
+}
+
+static int open_libraries(struct cuda *c)
+{
+        static const char *const names[] = { "libcublas.so.13", "libcublas.so.12", "libcublas.so.11",
+                                             "libcublas.so", "/usr/local/cuda/lib64/libcublas.so" };
+        void *cuda = dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL), *cublas = NULL;
+
+        for (size_t i = 0; cublas == NULL && i < ARRAY_SIZE(names); i++)
+                cublas = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+        return find(cuda, "cuInit", &c->init) && find(cuda, "cuDeviceGet", &c->device_get) &&
+                               find(cuda, "cuDeviceGetByPCIBusId", &c->device_by_pci) &&
+                               find(cuda, "cuDevicePrimaryCtxRetain", &c->retain) &&
+                               find(cuda, "cuCtxSetCurrent", &c->set_current) &&
+                               find(cuda, "cuMemAlloc_v2", &c->allocate) &&
+                               find(cuda, "cuMemsetD32_v2", &c->fill) &&
+                               find(cuda, "cuCtxSynchronize", &c->synchronise) &&
+                               find(cublas, "cublasCreate_v2", &c->create) &&
+                               find(cublas, "cublasSgemm_v2", &c->sgemm)
+                       ? 0
+                       : -ENOENT;
+}
+
+/* A UUID is what CUDA_VISIBLE_DEVICES takes, and all that a MIG slice has; without one, the address. */
+static int choose_device(const struct cuda *c, const struct device *device, int *ret)
+{
+        bool by_uuid = text_starts_with(device->id, "GPU-") || text_starts_with(device->id, "MIG-");
+
+        if (device->partition[0] != '\0' && !by_uuid)
+                return -ENOENT;
+        if (setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 1) < 0 ||
+            (by_uuid ? setenv("CUDA_VISIBLE_DEVICES", device->id, 1) : unsetenv("CUDA_VISIBLE_DEVICES")) < 0)
+                return -ENOMEM;
+        if (c->init(0) != 0)
+                return -ENOENT;
+        return (by_uuid ? c->device_get(ret, 0) : c->device_by_pci(ret, device->pci)) == 0 ? 0 : -ENOENT;
+}
+
+static int make_operands(const struct cuda *c, uint64_t operands[3])
+{
+        for (int i = 0; i < 3; i++)
+                if (c->allocate(&operands[i], OPERAND * sizeof(float)) != 0 ||
+                    c->fill(operands[i], 0x3f000000u + (unsigned) i * 0x10000u, OPERAND) != 0) /* about 0.5 */
+                        return -ENOMEM;
+        return 0;
+}
+
+static int run(const struct cuda *c, void *handle, const uint64_t operands[3], unsigned times)
+{
+        const float *a = (const float *) (uintptr_t) operands[0],
+                    *b = (const float *) (uintptr_t) operands[1];
+        float *result = (float *) (uintptr_t) operands[2], one = 1, zero = 0;
+
+        for (unsigned i = 0; i < times; i++)
+                if (c->sgemm(handle, 0, 0, ORDER, ORDER, ORDER, &one, a, ORDER, b, ORDER, &zero, result,
+                             ORDER) != 0)
+                        return -EIO;
+        return c->synchronise() == 0 ? 0 : -EIO;
+}
+
+/* Nothing is given back: the child ends with it. */
+int measure_cuda(const struct device *device, struct measure_result *ret)
+{
+        void *context = NULL, *handle = NULL;
+        double begin, took = 0;
+        uint64_t operands[3];
+        unsigned runs = 0;
+        struct cuda c;
+        int number = 0, r = open_libraries(&c);
+
+        if (r == 0)
+                r = choose_device(&c, device, &number);
+        if (r == 0 &&
+            (c.retain(&context, number) != 0 || c.set_current(context) != 0 || c.create(&handle) != 0))
+                r = -EIO;
+        if (r == 0)
+                r = make_operands(&c, operands);
+        if (r == 0)
+                r = run(&c, handle, operands, WARM_RUNS);
+        for (begin = measure_now_seconds(); r == 0 && took < MEASURE_SECONDS; runs += A_TIME) {
+                r = run(&c, handle, operands, A_TIME);
+                took = measure_now_seconds() - begin;
+        }
+        if (r < 0)
+                return r;
+        (void) text_copy(ret->kernel, sizeof(ret->kernel), "sgemm-cublas");
+        ret->gflops = 2.0 * ORDER * ORDER * ORDER * runs / took / 1e9;
+        return 0;
+}
