@@ -6,6 +6,7 @@
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,6 +17,7 @@
 #define HEADER_MAX  256
 #define KEPT        2
 #define FILES_MAX   4096
+#define TAG_SPREAD  210
 #define NAME_FORMAT "step-%012llu.checkpoint"
 
 bool checkpoint_due(const struct training *t, uint64_t step)
@@ -104,10 +106,32 @@ int checkpoint_parse(const unsigned char *bytes, size_t size_bytes, struct check
  * ----------------------------------------------------------------------------------------------------------
  */
 
+struct checkpoint_file {
+        FILE *f;
+        struct sha256 hash;
+};
+
+static void put_bytes(struct checkpoint_file *c, const void *bytes, size_t count)
+{
+        sha256_update(&c->hash, bytes, count);
+        (void) fwrite(bytes, 1, count, c->f); /* ferror() tells later */
+}
+
+static void put_values(void *context, const float *values, size_t count)
+{
+        put_bytes(context, values, count * sizeof(*values));
+}
+
+static void stream_values(const struct training *t, struct checkpoint_file *c)
+{
+        training_stream(t, t->parameters, put_values, c);
+        if (t->velocity != NULL)
+                training_stream(t, t->velocity, put_values, c);
+}
+
 static int write_all(FILE *f, const struct training *t, uint64_t step)
 {
-        size_t bytes = t->model.parameter_count * sizeof(float);
-        struct sha256 hash;
+        struct checkpoint_file c = { .f = f };
         uint8_t sum[SHA256_BYTES];
         char header[HEADER_MAX];
 
@@ -117,16 +141,10 @@ static int write_all(FILE *f, const struct training *t, uint64_t step)
                            CHECKPOINT_VERSION, (unsigned long long) model_hash(&t->model),
                            (unsigned long long) step, t->options->seed, t->batch, t->model.parameter_count,
                            t->velocity != NULL);
-        sha256_init(&hash);
-        sha256_update(&hash, header, strlen(header));
-        sha256_update(&hash, t->parameters, bytes);
-        if (t->velocity != NULL)
-                sha256_update(&hash, t->velocity, bytes);
-        sha256_final(&hash, sum);
-        (void) fwrite(header, 1, strlen(header), f);
-        (void) fwrite(t->parameters, 1, bytes, f);
-        if (t->velocity != NULL)
-                (void) fwrite(t->velocity, 1, bytes, f);
+        sha256_init(&c.hash);
+        put_bytes(&c, header, strlen(header));
+        stream_values(t, &c);
+        sha256_final(&c.hash, sum);
         (void) fwrite(sum, 1, sizeof(sum), f);
         return ferror(f) != 0 || fflush(f) != 0 || fsync(fileno(f)) < 0 ? -EIO : 0;
 }
@@ -188,12 +206,15 @@ int checkpoint_write(const struct training *t, uint64_t step, struct err *err)
         char path[4096], part[4096];
         int fd;
 
+        if (t->world.rank > 0) { /* a stage of a split model: rank 0 writes */
+                stream_values(t, NULL);
+                return 0;
+        }
         if (!path_of(path, sizeof(path), directory, step, "") ||
             !path_of(part, sizeof(part), directory, step, ".part"))
                 return err_set(err, -EINVAL, "--checkpoint: the directory's name is too long");
         if (mkdir(directory, 0777) < 0 && errno != EEXIST)
                 return err_set(err, -errno, "--checkpoint: directory '%s': %m", directory);
-        backend_to_host(&t->backend, t->parameters);
         CLEANUP(fclose_p) FILE *f = fopen(part, "we");
         if (f == NULL)
                 return err_set(err, -errno, "--checkpoint: file '%s': %m", part);
@@ -214,19 +235,32 @@ int checkpoint_write(const struct training *t, uint64_t step, struct err *err)
  * ----------------------------------------------------------------------------------------------------------
  */
 
-static int read_whole(const char *path, unsigned char **ret, size_t *ret_bytes, struct err *err)
+struct mapped { /* a whole file; what is not looked at needs no memory */
+        unsigned char *bytes;
+        size_t size_bytes;
+};
+
+static void unmap(struct mapped *m)
+{
+        if (m->bytes != NULL)
+                (void) munmap(m->bytes, m->size_bytes);
+        m->bytes = NULL;
+}
+
+static int map_whole(const char *path, struct mapped *ret, struct err *err)
 {
         CLEANUP(fclose_p) FILE *f = fopen(path, "re");
-        CLEANUP(free_p) unsigned char *bytes = NULL;
         struct stat facts;
+        void *bytes;
 
         if (f == NULL || fstat(fileno(f), &facts) < 0)
                 return err_set(err, -errno, "%m");
-        bytes = malloc((size_t) facts.st_size + 1);
-        if (bytes == NULL)
-                return err_set(err, -ENOMEM, "no memory for %lld bytes", (long long) facts.st_size);
-        *ret_bytes = fread(bytes, 1, (size_t) facts.st_size, f);
-        *ret = TAKE(bytes);
+        if (facts.st_size == 0)
+                return err_set(err, -EINVAL, "empty: half written");
+        bytes = mmap(NULL, (size_t) facts.st_size, PROT_READ, MAP_PRIVATE, fileno(f), 0);
+        if (bytes == MAP_FAILED)
+                return err_set(err, -errno, "not read: %m");
+        *ret = (struct mapped){ bytes, (size_t) facts.st_size };
         return 0;
 }
 
@@ -247,28 +281,26 @@ static int check_facts(const struct training *t, const struct checkpoint_facts *
 }
 
 /* Return: 0; -EPROTO: whole, but of another run; another negative errno: not usable. */
-static int read_one(struct training *t, const char *path, struct err *err)
+static int read_one(const struct training *t, const char *path, struct checkpoint_facts *facts,
+                    const unsigned char **ret_values, struct mapped *ret, struct err *err)
 {
-        CLEANUP(free_p) unsigned char *bytes = NULL;
-        const unsigned char *values;
-        struct checkpoint_facts facts;
-        size_t size_bytes = 0, array = t->model.parameter_count * sizeof(float);
-        int r = read_whole(path, &bytes, &size_bytes, err);
+        struct mapped m = { 0 };
+        int r = map_whole(path, &m, err);
 
         if (r == 0)
-                r = checkpoint_parse(bytes, size_bytes, &facts, &values, err);
+                r = checkpoint_parse(m.bytes, m.size_bytes, facts, ret_values, err);
         if (r == 0)
-                r = check_facts(t, &facts, err);
-        if (r < 0)
-                return err_wrap(err, r, "checkpoint '%s'", path);
-        memcpy(t->parameters, values, array);
-        if (t->velocity != NULL)
-                memcpy(t->velocity, values + array, array);
-        t->step = facts.step;
-        return 0;
+                r = check_facts(t, facts, err);
+        if (r == 0)
+                *ret = m;
+        else
+                unmap(&m);
+        return r < 0 ? err_wrap(err, r, "checkpoint '%s'", path) : 0;
 }
 
-static int read_newest(struct training *t, struct err *err)
+/* Rank 0 finds the newest whole one. Return: 0, with no bytes when there is none yet. */
+static int read_newest(const struct training *t, struct checkpoint_facts *facts,
+                       const unsigned char **ret_values, struct mapped *ret, struct err *err)
 {
         CLEANUP(free_p) uint64_t *steps = calloc(FILES_MAX, sizeof(*steps));
         const char *directory = t->options->checkpoint;
@@ -279,7 +311,7 @@ static int read_newest(struct training *t, struct err *err)
         for (size_t i = 0; i < count; i++) {
                 if (!path_of(path, sizeof(path), directory, steps[i], ""))
                         return err_set(err, -EINVAL, "--checkpoint: the directory's name is too long");
-                r = read_one(t, path, err);
+                r = read_one(t, path, facts, ret_values, ret, err);
                 if (r == 0 || r == -EPROTO)
                         return r == 0 ? 0 : err_set(err, -EINVAL, "--resume: %s", err->msg);
                 if (i + 1 < count)
@@ -288,22 +320,46 @@ static int read_newest(struct training *t, struct err *err)
         return r == 0 ? 0 : err_set(err, -EINVAL, "--resume: %s", err->msg);
 }
 
+/* Rank 0 has all values in the file's bytes, every rank gets those of its part. */
+static void spread(const struct training *t, const unsigned char *values, float *own)
+{
+        if (t->world.rank == 0)
+                memcpy(own, values + t->part.from * sizeof(*own), t->part.count * sizeof(*own));
+        if (t->stages == NULL && t->world.parallel)
+                MPI_Bcast(own, (int) t->part.count, MPI_FLOAT, 0, MPI_COMM_WORLD);
+        for (int rank = 1; t->stages != NULL && t->world.rank == 0 && rank < t->world.size; rank++)
+                MPI_Send(values + t->stages[rank].from * sizeof(*own),
+                         (int) (t->stages[rank].count * sizeof(*own)), MPI_BYTE, rank, TAG_SPREAD,
+                         MPI_COMM_WORLD);
+        if (t->stages != NULL && t->world.rank > 0)
+                MPI_Recv(own, (int) (t->part.count * sizeof(*own)), MPI_BYTE, 0, TAG_SPREAD, MPI_COMM_WORLD,
+                         MPI_STATUS_IGNORE);
+}
+
 int checkpoint_resume(struct training *t, struct err *err)
 {
-        unsigned long long step;
-        int count = (int) t->model.parameter_count;
+        struct checkpoint_facts facts = { 0 };
+        const unsigned char *values = NULL;
+        struct mapped file = { 0 };
+        unsigned long long found[2]; /* is there one, its step */
         int r = t->options->checkpoint == NULL ? err_set(err, -EINVAL, "--resume wants --checkpoint DIR") : 0;
 
         if (r == 0 && t->world.rank == 0)
-                r = read_newest(t, err);
+                r = read_newest(t, &facts, &values, &file, err);
         r = world_agree(&t->world, r, err);
-        if (r < 0 || !t->world.parallel)
+        if (r < 0)
                 return r;
-        step = t->step;
-        MPI_Bcast(&step, 1, MPI_UNSIGNED_LONG_LONG, 0, MPI_COMM_WORLD);
-        MPI_Bcast(t->parameters, count, MPI_FLOAT, 0, MPI_COMM_WORLD);
-        if (t->velocity != NULL)
-                MPI_Bcast(t->velocity, count, MPI_FLOAT, 0, MPI_COMM_WORLD);
-        t->step = step;
+        found[0] = file.bytes != NULL;
+        found[1] = facts.step;
+        if (t->world.parallel)
+                MPI_Bcast(found, 2, MPI_UNSIGNED_LONG_LONG, 0, MPI_COMM_WORLD);
+        if (found[0] != 0) {
+                spread(t, values, t->parameters);
+                if (t->velocity != NULL)
+                        spread(t, values != NULL ? values + facts.parameters * sizeof(float) : NULL,
+                               t->velocity);
+                t->step = found[1];
+        }
+        unmap(&file);
         return 0;
 }

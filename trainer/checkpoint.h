@@ -3,7 +3,8 @@
  * DIR/step-N.checkpoint: one text line of facts, the parameters (and velocities) as little-endian float32,
  * and the SHA-256 of everything before it. Written beside, synced, renamed; the newest two stay. Because
  * sample order and initial values come from the seed, the step is all that a run must remember besides its
- * parameters; it may be resumed with other shares, workers or strategies. Rank 0 alone touches the files. */
+ * parameters; it may be resumed with other shares, workers or strategies. Rank 0 alone touches the files;
+ * where the model is split, its values pass by piece by piece. */
 #pragma once
 
 #include <stdbool.h>
@@ -15,8 +16,8 @@
 /* checkpoint_due() - is one to be written when `step` steps are done? */
 bool checkpoint_due(const struct training *t, uint64_t step);
 
-/* checkpoint_write() - t's parameters and velocity as the state after `step` steps; removes all but the
- * newest two. */
+/* checkpoint_write() - by rank 0, of a split model by all ranks: t's parameters and velocity as the state
+ * after `step` steps; removes all but the newest two. */
 int checkpoint_write(const struct training *t, uint64_t step, struct err *err);
 
 /* checkpoint_resume() - collective: rank 0 reads the newest whole checkpoint into t and all get its step,

@@ -4,8 +4,11 @@
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
+#include "core/cleanup.h"
 #include "core/exit_code.h"
 #include "core/text.h"
 #include "core/version.h"
@@ -68,17 +71,22 @@ static struct totals add_up(const struct training *t)
 static void report_traffic(const struct training *t)
 {
         struct backend_traffic traffic = { 0 };
+        struct rusage usage = { 0 };
+        size_t held = t->part.count * sizeof(float) * (t->velocity != NULL ? 3 : 2); /* with gradients */
 
         if (!t->options->traffic)
                 return;
         if (t->backend.traffic != NULL)
                 t->backend.traffic(t->backend.state, &traffic);
+        (void) getrusage(RUSAGE_SELF, &usage);
         (void) fprintf(stderr,
-                       "{\"rank\":%d,\"steps\":%llu,\"read_bytes\":%llu,\"written_bytes\":%llu,\"unstaged_"
-                       "bytes\":%llu,"
-                       "\"local_peak_bytes\":%zu,\"sent_bytes\":%llu,\"received_bytes\":%llu}\n",
-                       t->world.rank, (unsigned long long) t->last_step,
-                       (unsigned long long) traffic.read_bytes, (unsigned long long) traffic.written_bytes,
+                       "{\"rank\":%d,\"steps\":%llu,\"parameter_bytes\":%zu,\"held_bytes\":%zu,"
+                       "\"peak_resident_bytes\":%llu,\"read_bytes\":%llu,\"written_bytes\":%llu,"
+                       "\"unstaged_bytes\":%llu,\"local_peak_bytes\":%zu,\"sent_bytes\":%llu,"
+                       "\"received_bytes\":%llu}\n",
+                       t->world.rank, (unsigned long long) t->last_step, t->part.count * sizeof(float), held,
+                       (unsigned long long) usage.ru_maxrss * 1024, (unsigned long long) traffic.read_bytes,
+                       (unsigned long long) traffic.written_bytes,
                        (unsigned long long) traffic.unstaged_bytes, traffic.local_peak_bytes,
                        (unsigned long long) t->sent_bytes, (unsigned long long) t->received_bytes);
 }
@@ -108,11 +116,15 @@ static void report(const struct training *t, double accuracy, double loss)
 /* After the last step: what rank 0 owes. */
 static int finish(struct training *t, double *accuracy, double *loss, struct err *err)
 {
+        int wanted[2] = { t->options->evaluate, t->options->weights_out != NULL };
+        bool takes_part = t->world.rank == 0 || t->stages != NULL;
         int r = 0;
 
-        if (t->world.rank == 0 && t->options->evaluate)
+        if (t->stages != NULL) /* all stages work for what rank 0 owes */
+                MPI_Bcast(wanted, 2, MPI_INT, 0, MPI_COMM_WORLD);
+        if (takes_part && wanted[0])
                 r = training_evaluate(t, accuracy, loss, err);
-        if (r == 0 && t->world.rank == 0 && t->options->weights_out != NULL)
+        if (r == 0 && takes_part && wanted[1])
                 r = training_write_weights(t, t->options->weights_out, err);
         if (r == 0 && t->world.rank == 0 && t->options->export_file != NULL)
                 r = export_run(t, err);
@@ -205,6 +217,15 @@ static int run(struct options *o, const struct world *w, const char *program)
         return r < 0 ? exit_code_of(r) : EXIT_DONE;
 }
 
+/* Ranks that want different things would wait for each other for ever. */
+static int same_options(const struct world *w, const struct options *o, struct err *err)
+{
+        CLEANUP(free_p) char *line = train_options_line(o);
+        int r = world_agree(w, line != NULL ? 0 : err_set(err, -ENOMEM, "no memory for the options"), err);
+
+        return r < 0 ? r : world_same(w, line, "run", err);
+}
+
 int main(int argc, char **argv)
 {
         const char *program = strrchr(argv[0], '/') != NULL ? strrchr(argv[0], '/') + 1 : argv[0];
@@ -224,6 +245,8 @@ int main(int argc, char **argv)
         r = world_same(&w, version, "version", &err);
         if (r == 0)
                 r = world_agree(&w, train_options_parse(argc, argv, &o, &err), &err);
+        if (r == 0)
+                r = same_options(&w, &o, &err);
         if (r < 0 && w.rank == 0)
                 say(program, &err);
         code = r < 0 ? EXIT_USAGE : EXIT_DONE;

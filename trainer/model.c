@@ -35,11 +35,11 @@ static const struct {
         const char *name;
         const struct row *rows;
         size_t count;
-        float default_rate;
+        float default_rate, rate_decay;
 } models[] = {
-        { "mlp",  mlp,  ARRAY_SIZE(mlp),  0.1F },
-        { "cnn",  cnn,  ARRAY_SIZE(cnn),  0.1F },
-        { "text", text, ARRAY_SIZE(text), 0.5F },
+        { "mlp",  mlp,  ARRAY_SIZE(mlp),  0.3F, 0.8F },
+        { "cnn",  cnn,  ARRAY_SIZE(cnn),  0.1F, 0.85F },
+        { "text", text, ARRAY_SIZE(text), 0.5F, 1 },
 };
 static const char *const operator_names[OP_COUNT] = {
         [OP_MATMUL] = "matmul", [OP_BIAS] = "bias", [OP_RAMP] = "ramp", [OP_CONVOLUTION] = "convolution",
@@ -126,6 +126,7 @@ int model_build(const char *name, const struct model_size *size, struct model *r
                 return err_set(err, -EINVAL, "no model '%s': mlp, cnn and text are there", name);
         m.name = models[which].name;
         m.default_rate = models[which].default_rate;
+        m.rate_decay = models[which].rate_decay;
         for (size_t i = 0; i < models[which].count; i++) {
                 struct node *n = &m.nodes[m.node_count++];
 
@@ -148,10 +149,12 @@ static bool feeds_ramp(const struct model *m, const struct node *n)
         return false;
 }
 
-void model_initialise(const struct model *m, uint64_t seed, float *parameters)
+void model_initialise(const struct model *m, uint64_t seed, size_t first_node, size_t last_node,
+                      float *parameters)
 {
-        memset(parameters, 0, m->parameter_count * sizeof(*parameters));
-        for (const struct node *n = m->nodes; n < m->nodes + m->node_count; n++) {
+        float *at = parameters;
+
+        for (const struct node *n = m->nodes + first_node; n <= m->nodes + last_node; n++) {
                 struct random_source r = random_for(seed, "parameters", n->layer);
                 size_t inputs = n->kernel > 0 ? n->kernel * n->kernel * n->in.channels : shape_size(&n->in);
                 float limit = (float) sqrt((feeds_ramp(m, n) ? 6.0 : 3.0) / (double) inputs);
@@ -159,7 +162,9 @@ void model_initialise(const struct model *m, uint64_t seed, float *parameters)
                 if (n->vocabulary > 0)
                         limit = 0.5F;
                 for (size_t i = 0; i < n->weight_count; i++)
-                        parameters[n->weight + i] = (2 * random_unit(&r) - 1) * limit;
+                        *at++ = (2 * random_unit(&r) - 1) * limit;
+                for (size_t i = 0; i < n->bias_count; i++)
+                        *at++ = 0;
         }
 }
 

@@ -67,7 +67,7 @@ struct model {
         size_t tensor_count;
         struct shape input;
         size_t classes;
-        float default_rate;
+        float default_rate, rate_decay; /* at 128 samples a batch; factor from an epoch to the next */
 };
 
 struct model_size {
@@ -79,8 +79,10 @@ struct model_size {
 int model_build(const char *name, const struct model_size *size, struct model *ret, struct err *err);
 
 /* model_initialise() - uniform in +-sqrt(6 / inputs) before a ramp, +-sqrt(3 / inputs) elsewhere; biases 0.
- * The same on every build. */
-void model_initialise(const struct model *m, uint64_t seed, float *parameters);
+ * The same on every build.
+ * @parameters: those of the nodes first_node..last_node, filled */
+void model_initialise(const struct model *m, uint64_t seed, size_t first_node, size_t last_node,
+                      float *parameters);
 
 /* model_fuse() - apply the fusion rules; the parameters stay where they are.
  * @explain: called once for each fusion with one line; may be NULL */

@@ -100,6 +100,46 @@ void train_options_free(struct options *o)
         free(o->own_layers.values);
 }
 
+static void add_numbers(struct text *line, const char *name, const struct numbers *n)
+{
+        text_printf(line, " %s=", name);
+        for (size_t i = 0; i < n->count; i++)
+                text_printf(line, "%s%zu", i > 0 ? "," : "", n->values[i]);
+}
+
+char *train_options_line(const struct options *o)
+{
+        struct text line = { 0 };
+        const char *mode = o->help             ? "help"
+                           : o->version        ? "version"
+                           : o->tune           ? "tune"
+                           : o->conformance    ? "conformance"
+                           : o->explain_fusion ? "explain-fusion"
+                           : o->measure        ? "measure"
+                                               : "train";
+
+        text_printf(&line, "do=%s model=%s strategy=%s batch=%zu", mode, o->model != NULL ? o->model : "-",
+                    o->strategy != NULL ? o->strategy : "default", o->batch);
+        add_numbers(&line, "shares", &o->shares);
+        text_printf(&line, " servers=%zu staleness=%zu microbatches=%zu", o->servers, o->staleness,
+                    o->microbatches);
+        add_numbers(&line, "groups", &o->groups);
+        add_numbers(&line, "stages", &o->stages);
+        text_printf(&line, " segments=%s", o->segments_auto ? "auto" : "given");
+        text_printf(&line, o->steps > 0 ? " steps=%zu" : " epochs=%zu", o->steps > 0 ? o->steps : o->epochs);
+        text_printf(&line, " seed=%zu rate=%.17g optimiser=%s momentum=%.17g order=%s exchange=%.17g",
+                    o->seed, o->rate, o->optimiser, o->momentum, o->order, o->exchange);
+        text_printf(&line, " weights=%s distribute=%s poll=%zu preprocess=%s", o->gradient_weights,
+                    o->distribute, o->poll, o->preprocess != NULL ? o->preprocess : "-");
+        text_printf(&line, " evaluate-epochs=%d checkpoint=%d every=%zu resume=%d", o->evaluate_epochs,
+                    o->checkpoint != NULL, o->every, o->resume);
+        if (line.failed) {
+                text_free(&line);
+                return NULL;
+        }
+        return line.data;
+}
+
 static int parse_numbers(const char *s, const struct row *row, struct numbers *ret, struct err *err)
 {
         CLEANUP(free_p) char *copy = strdup(s);

@@ -42,5 +42,10 @@ struct options {
 int train_options_parse(int argc, char **argv, struct options *ret, struct err *err);
 void train_options_free(struct options *o);
 
+/* train_options_line() - everything that the ranks of one world must agree on, as words `name=value`; what
+ * each may have for itself (its environment, files, device, kernels) is left out. Return: allocated, NULL =
+ * no memory. */
+char *train_options_line(const struct options *o);
+
 /* train_options_help() - the text of --help; for the manual's check too. */
 void train_options_help(const char *program);

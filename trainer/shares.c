@@ -76,6 +76,10 @@ static int resolve(struct training *t, struct err *err)
                 return err_set(
                         err, -EINVAL,
                         "--poll in a world wants --distribute manager, one server at the most, and no split");
+        if (s->whole && t->world.size > 1 && o->export_file != NULL)
+                return err_set(err, -EINVAL,
+                               "--export wants the whole model in one process: train with --checkpoint, then "
+                               "--strategy serial --resume --export");
         t->shares = calloc(t->workers, sizeof(*t->shares));
         return t->shares != NULL ? 0 : err_set(err, -ENOMEM, "no memory for %zu shares", t->workers);
 }

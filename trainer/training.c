@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -11,10 +12,16 @@
 #include "trainer/checkpoint.h"
 #include "trainer/distribution.h"
 #include "trainer/operator_library.h"
+#include "trainer/stages.h"
 #include "trainer/strategy.h"
 #include "trainer/vector.h"
 
 #define EVALUATION_BATCH 100
+#define RATE_BATCH       128 /* the default rates are for batches of that size */
+#define RATE_FLOOR       0.05F
+#define STREAM_FLOATS    65536
+
+enum { TAG_STREAM = 200 };
 
 static float *floats(const struct training *t, size_t count)
 {
@@ -67,19 +74,33 @@ static int open_model(struct training *t, struct err *err)
 
         if (r < 0)
                 return r;
-        t->parameters = floats(t, t->model.parameter_count);
-        t->gradients = floats(t, t->model.parameter_count);
-        t->momentum = (float) t->options->momentum;
-        if (strcmp(t->options->optimiser, "momentum") == 0)
-                t->velocity = floats(t, t->model.parameter_count);
-        t->rate = t->options->rate > 0 ? (float) t->options->rate : t->model.default_rate;
-        if (t->parameters == NULL || t->gradients == NULL ||
-            (t->velocity == NULL && strcmp(t->options->optimiser, "momentum") == 0))
-                return err_set(err, -ENOMEM, "no memory for %zu parameters", t->model.parameter_count);
-        model_initialise(&t->model, t->options->seed, t->parameters);
         if (!t->options->no_fuse && t->preset.fuse)
                 model_fuse(&t->model, NULL, NULL);
+        t->part = (struct part){ 0, t->model.node_count - 1, 0, t->model.parameter_count };
         return 0;
+}
+
+/* A rank that computes little or nothing must still be able to evaluate. */
+static size_t runner_capacity(const struct training *t)
+{
+        return t->own_share > EVALUATION_BATCH ? t->own_share : EVALUATION_BATCH;
+}
+
+static int open_values(struct training *t, struct err *err)
+{
+        t->parameters = floats(t, t->part.count);
+        t->gradients = floats(t, t->part.count);
+        t->momentum = (float) t->options->momentum;
+        if (strcmp(t->options->optimiser, "momentum") == 0)
+                t->velocity = floats(t, t->part.count);
+        if (t->parameters == NULL || t->gradients == NULL ||
+            (t->velocity == NULL && strcmp(t->options->optimiser, "momentum") == 0))
+                return err_set(err, -ENOMEM, "no memory for %zu parameters", t->part.count);
+        model_initialise(&t->model, t->options->seed, t->part.first_node, t->part.last_node, t->parameters);
+        if (t->stages != NULL) /* its pipeline has runners of its own */
+                return 0;
+        return runner_new(&t->backend, &t->model, 0, t->model.node_count - 1, runner_capacity(t), &t->runner,
+                          err);
 }
 
 static int open_sampler(struct training *t, struct err *err)
@@ -103,57 +124,72 @@ static int open_sampler(struct training *t, struct err *err)
         return t->ids != NULL ? 0 : err_set(err, -ENOMEM, "no memory for a batch of %zu", t->batch);
 }
 
-/* A rank that computes little or nothing must still be able to evaluate. */
-static size_t runner_capacity(const struct training *t)
+static int open_data(struct training *t, const struct preprocess *p, struct err *err)
 {
-        return t->own_share > EVALUATION_BATCH ? t->own_share : EVALUATION_BATCH;
+        if (strcmp(t->options->distribute, "manager") == 0)
+                return distribution_open(t, p, err);
+        return dataset_open(t->options->data, strcmp(t->options->model, "text") == 0, p, t->options->seed,
+                            &t->data, err);
+}
+
+static int open_shape(struct training *t, struct err *err)
+{
+        int r = open_backend(t, err);
+
+        return r < 0 ? r : open_model(t, err);
 }
 
 static int open_parts(struct training *t, struct err *err)
 {
-        struct preprocess p;
-        int r = preprocess_parse(t->options->preprocess, &p, err);
+        int r = open_values(t, err);
 
-        if (r == 0 && strcmp(t->options->distribute, "manager") == 0)
-                r = distribution_open(t, &p, err);
-        else if (r == 0)
-                r = dataset_open(t->options->data, strcmp(t->options->model, "text") == 0, &p,
-                                 t->options->seed, &t->data, err);
-
-        if (r == 0)
-                r = open_backend(t, err);
-        if (r == 0)
-                r = open_model(t, err);
         if (r == 0)
                 r = open_sampler(t, err);
-        if (r == 0)
-                r = runner_new(&t->backend, &t->model, 0, t->model.node_count - 1, runner_capacity(t),
-                               &t->runner, err);
+        /* a stage between the first and the last needs neither samples nor labels */
+        if (t->stages != NULL && t->world.rank > 0 && t->world.rank + 1 < t->world.size)
+                return r;
         if (r == 0)
                 r = loader_new(t->data, &t->backend, &t->record, runner_capacity(t),
                                t->options->load_auto ? 16 : t->options->load_segment, &t->loader, err);
         return r;
 }
 
-/* Everything that must be equal on all ranks, in one line. */
-static int check_same(struct training *t, int opened, struct err *err)
+/* What the ranks found out by themselves and must agree on. */
+static int check_same(struct training *t, struct err *err)
 {
         CLEANUP(text_free) struct text line = { 0 };
-        const struct options *o = t->options;
+        int r;
 
         text_printf(&line,
-                    "model=%s strategy=%s batch=%zu steps=%llu seed=%zu rate=%g optimiser=%s order=%s "
-                    "exchange=%g "
-                    "weights=%s samples=%zu parameters=%016llx shares=",
-                    o->model, o->strategy, t->batch, (unsigned long long) t->last_step, o->seed,
-                    (double) t->rate, o->optimiser, o->order, o->exchange, o->gradient_weights,
-                    opened == 0 ? dataset_count(t->data, DATASET_TRAIN) : 0,
-                    opened == 0 ? (unsigned long long) model_hash(&t->model) : 0ULL);
+                    "samples=%zu tests=%zu parameters=%016llx shares=", dataset_count(t->data, DATASET_TRAIN),
+                    dataset_count(t->data, DATASET_TEST), (unsigned long long) model_hash(&t->model));
         for (size_t i = 0; i < t->workers; i++)
                 text_printf(&line, "%s%zu", i > 0 ? "," : "", t->shares[i]);
-        if (line.failed)
-                return err_set(err, -ENOMEM, "no memory");
-        return world_same(&t->world, line.data, "run", err);
+        r = world_agree(&t->world, line.failed ? err_set(err, -ENOMEM, "no memory") : 0, err);
+        return r < 0 ? r : world_same(&t->world, line.data, "run", err);
+}
+
+/* Every rank goes through the same steps, and none goes on alone. */
+static int open_together(struct training *t, struct err *err)
+{
+        struct preprocess p = { 0 };
+        int r = shares_resolve(t, err);
+
+        if (r == 0)
+                r = world_agree(&t->world, preprocess_parse(t->options->preprocess, &p, err), err);
+        if (r == 0)
+                r = world_agree(&t->world, open_data(t, &p, err), err);
+        if (r == 0)
+                r = world_agree(&t->world, open_shape(t, err), err);
+        if (r == 0)
+                r = check_same(t, err);
+        if (r == 0)
+                r = stages_resolve(t, err);
+        if (r == 0)
+                r = world_agree(&t->world, open_parts(t, err), err);
+        if (r == 0 && t->options->resume)
+                r = checkpoint_resume(t, err);
+        return r;
 }
 
 int training_open(struct training *t, const struct options *o, const struct world *w, struct err *err)
@@ -161,14 +197,7 @@ int training_open(struct training *t, const struct options *o, const struct worl
         int r;
 
         *t = (struct training){ .options = o, .world = *w, .record = { .progress = -1 } };
-        r = shares_resolve(t, err);
-        if (r < 0) /* agreed on already */
-                return r;
-        r = world_agree(w, open_parts(t, err), err);
-        if (r == 0)
-                r = check_same(t, r, err);
-        if (r == 0 && o->resume)
-                r = checkpoint_resume(t, err);
+        r = open_together(t, err);
         if (r < 0)
                 return r;
         backend_to_device(&t->backend, t->parameters);
@@ -177,6 +206,8 @@ int training_open(struct training *t, const struct options *o, const struct worl
 
 void training_close(struct training *t)
 {
+        if (t->staged.close != NULL)
+                t->staged.close(t->staged.pipeline);
         loader_free(t->loader);
         runner_free(t->runner);
         if (t->backend.release != NULL) {
@@ -187,6 +218,7 @@ void training_close(struct training *t)
         backend_close(&t->backend);
         sampler_free(t->sampler);
         dataset_free(t->data);
+        free(t->stages);
         free(t->shares);
         free(t->ids);
 }
@@ -345,22 +377,38 @@ int training_gradient(struct training *t, uint64_t step, size_t worker,
                 t->epoch_loss_samples = 0;
         }
         backend_to_host(&t->backend, t->gradients);
-        memset(t->gradients, 0, t->model.parameter_count * sizeof(*t->gradients));
+        memset(t->gradients, 0, t->part.count * sizeof(*t->gradients));
         backend_to_device(&t->backend, t->gradients);
         t->epoch_loss += compute(t, step, &chunk, &weighted);
         t->epoch_loss_samples += chunk.count;
         return t->backend.trouble != NULL ? t->backend.trouble(t->backend.state, err) : 0;
 }
 
+float training_rate(const struct training *t, uint64_t step)
+{
+        float rate = t->model.default_rate, least = rate * RATE_FLOOR;
+        double batches = (double) t->batch / RATE_BATCH;
+        uint64_t epoch;
+        size_t epoch_step;
+
+        if (t->options->rate > 0)
+                return (float) t->options->rate;
+        sampler_locate(t->sampler, step, &epoch, &epoch_step);
+        /* products, not powf(): the same bits on every machine of a world */
+        for (; epoch > 0 && rate * t->model.rate_decay > least && t->model.rate_decay < 1; epoch--)
+                rate *= t->model.rate_decay;
+        return rate * (float) (batches < 0.125 ? 0.125 : batches > 2 ? 2 : batches);
+}
+
 void training_update(struct training *t, const float *gradients)
 {
-        t->backend.kernels.update(t->backend.state, t->model.parameter_count, t->rate, t->momentum, gradients,
-                                  t->velocity, t->parameters);
+        t->backend.kernels.update(t->backend.state, t->part.count, training_rate(t, t->step), t->momentum,
+                                  gradients, t->velocity, t->parameters);
 }
 
 int training_checkpoint(struct training *t, uint64_t step, struct err *err)
 {
-        if (t->world.rank != 0 || !checkpoint_due(t, step + 1))
+        if (!checkpoint_due(t, step + 1) || (t->world.rank != 0 && t->stages == NULL))
                 return 0;
         return checkpoint_write(t, step + 1, err);
 }
@@ -375,12 +423,13 @@ int training_finish_step(struct training *t, uint64_t step, struct err *err)
         record_progress(&t->record, epoch, step,
                         t->epoch_loss_samples > 0 ? t->epoch_loss / (double) t->epoch_loss_samples : NAN);
         if (!t->options->evaluate_epochs || epoch_step + 1 < sampler_steps(t->sampler, epoch) ||
-            t->world.rank != 0)
+            (t->world.rank != 0 && t->stages == NULL))
                 return 0;
         begin = record_now();
         if (training_evaluate(t, &accuracy, &loss, err) < 0)
                 return err->code;
-        record_accuracy(&t->record, epoch, step, accuracy, loss);
+        if (t->world.rank == 0)
+                record_accuracy(&t->record, epoch, step, accuracy, loss);
         t->record.start_usec += record_now() - begin; /* measuring is no training */
         return 0;
 }
@@ -388,11 +437,17 @@ int training_finish_step(struct training *t, uint64_t step, struct err *err)
 int training_evaluate(struct training *t, double *ret_accuracy, double *ret_loss, struct err *err)
 {
         size_t total = dataset_count(t->data, DATASET_TEST), right = 0, classes = t->model.classes;
-        const float *p = runner_output(t->runner);
-        float *x = floats(t, EVALUATION_BATCH * shape_size(&t->model.input));
-        int32_t *labels = t->backend.allocate(t->backend.state, EVALUATION_BATCH * sizeof(*labels));
+        const float *p;
+        float *x;
+        int32_t *labels;
         uint32_t ids[EVALUATION_BATCH];
         double loss = 0;
+
+        if (t->staged.evaluate != NULL)
+                return t->staged.evaluate(t->staged.pipeline, ret_accuracy, ret_loss, err);
+        p = runner_output(t->runner);
+        x = floats(t, EVALUATION_BATCH * shape_size(&t->model.input));
+        labels = t->backend.allocate(t->backend.state, EVALUATION_BATCH * sizeof(*labels));
 
         for (size_t first = 0; x != NULL && labels != NULL && first < total; first += EVALUATION_BATCH) {
                 size_t count = total - first < EVALUATION_BATCH ? total - first : EVALUATION_BATCH;
@@ -414,19 +469,64 @@ int training_evaluate(struct training *t, double *ret_accuracy, double *ret_loss
         return 0;
 }
 
+static void stream_stage(const struct training *t, float *room, int rank,
+                         void (*take)(void *context, const float *values, size_t count), void *context)
+{
+        size_t total = t->stages[rank].count;
+
+        for (size_t done = 0, some; done < total; done += some) {
+                some = total - done < STREAM_FLOATS ? total - done : STREAM_FLOATS;
+                MPI_Recv(room, (int) some, MPI_FLOAT, rank, TAG_STREAM, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+                take(context, room, some);
+        }
+}
+
+void training_stream(const struct training *t, const float *own,
+                     void (*take)(void *context, const float *values, size_t count), void *context)
+{
+        static float room[STREAM_FLOATS]; /* one thread speaks MPI, one stream at a time */
+
+        backend_to_host(&t->backend, own);
+        if (t->world.rank == 0)
+                take(context, own, t->part.count);
+        if (t->stages == NULL)
+                return;
+        for (int rank = 1; t->world.rank == 0 && rank < t->world.size; rank++)
+                stream_stage(t, room, rank, take, context);
+        for (size_t done = 0, some; t->world.rank > 0 && done < t->part.count; done += some) {
+                some = t->part.count - done < STREAM_FLOATS ? t->part.count - done : STREAM_FLOATS;
+                MPI_Send(own + done, (int) some, MPI_FLOAT, 0, TAG_STREAM, MPI_COMM_WORLD);
+        }
+}
+
+struct weights_file {
+        FILE *f;
+        bool whole;
+};
+
+static void put_weights(void *context, const float *values, size_t count)
+{
+        struct weights_file *w = context;
+
+        w->whole = fwrite(values, sizeof(*values), count, w->f) == count && w->whole;
+}
+
 int training_write_weights(const struct training *t, const char *path, struct err *err)
 {
+        struct weights_file w = { .whole = true };
         char temporary[4096];
-        size_t count = t->model.parameter_count;
 
+        if (t->world.rank > 0) {
+                training_stream(t, t->parameters, put_weights, NULL);
+                return 0;
+        }
         if (!text_format(temporary, sizeof(temporary), "%s.part", path))
                 return err_set(err, -EINVAL, "--weights-out: the file's name is too long");
-        FILE *f = fopen(temporary, "we");
-        if (f == NULL)
+        w.f = fopen(temporary, "we");
+        if (w.f == NULL)
                 return err_set(err, -errno, "--weights-out: file '%s': %m", temporary);
-        backend_to_host(&t->backend, t->parameters);
-        bool whole = fwrite(t->parameters, sizeof(float), count, f) == count;
-        if (fclose(f) != 0 || !whole)
+        training_stream(t, t->parameters, put_weights, &w);
+        if (fclose(w.f) != 0 || !w.whole)
                 return err_set(err, -EIO, "--weights-out: file '%s' not written whole: %m", temporary);
         if (rename(temporary, path) < 0)
                 return err_set(err, -errno, "--weights-out: file '%s': %m", path);

@@ -18,6 +18,17 @@
 #include "trainer/sampler.h"
 #include "trainer/world.h"
 
+struct part { /* of the model, that this rank holds: all of it, or its stage of a split */
+        size_t first_node, last_node;
+        size_t from, count; /* parameters */
+};
+
+struct staged { /* a split model, while its pipeline is open: what its ranks do together */
+        void *pipeline;
+        int (*evaluate)(void *pipeline, double *ret_accuracy, double *ret_loss, struct err *err);
+        void (*close)(void *pipeline);
+};
+
 struct training {
         const struct options *options;
         struct world world;
@@ -25,7 +36,10 @@ struct training {
         struct preset preset;
         struct dataset *data;
         struct model model;
-        struct runner *runner;
+        struct part part;
+        struct part *stages; /* by rank; NULL unless the model is split */
+        struct staged staged;
+        struct runner *runner; /* of the whole model; NULL where it is split */
         struct sampler *sampler;
         struct loader *loader;
         struct record record;
@@ -35,8 +49,8 @@ struct training {
         int first_worker; /* rank of worker 0: servers come before */
         size_t own_share; /* the largest chunk that this rank computes */
 
-        float *parameters, *gradients, *velocity; /* velocity NULL without momentum */
-        float rate, momentum;
+        float *parameters, *gradients, *velocity; /* of the part; velocity NULL without momentum */
+        float momentum;
         uint32_t *ids;            /* room for a batch */
         uint64_t step, last_step; /* next step, and where to stop */
         uint64_t epoch_loss_samples;
@@ -72,6 +86,11 @@ void training_prefetch(struct training *t, uint64_t step, size_t worker);
 /* training_take() - the chunk of `worker` in this step, loading or loaded; what follows it starts loading. */
 int training_take(struct training *t, uint64_t step, size_t worker, struct loaded *ret, struct err *err);
 
+/* training_rate() - of a step: --learning-rate as it is; otherwise the model's own, in proportion to the
+ * batch (an eighth to twice that of 128 samples), falling from epoch to epoch. A function of the step alone,
+ * so that resumed and distributed runs have the same. */
+float training_rate(const struct training *t, uint64_t step);
+
 /* training_update() - apply a whole gradient to the parameters. */
 void training_update(struct training *t, const float *gradients);
 
@@ -82,10 +101,18 @@ int training_checkpoint(struct training *t, uint64_t step, struct err *err);
 /* training_finish_step() - progress line, epoch's end. Return: as training_gradient(). */
 int training_finish_step(struct training *t, uint64_t step, struct err *err);
 
-/* training_evaluate() - accuracy and mean loss over the test data with t's parameters. */
+/* training_evaluate() - accuracy and mean loss over the test data with t's parameters; collective where the
+ * model is split. */
 int training_evaluate(struct training *t, double *ret_accuracy, double *ret_loss, struct err *err);
 
-/* training_write_weights() - all parameters to FILE by rename. */
+/* training_stream() - all values of `own` (t's parameters or velocity) in order to `take`, piece by piece.
+ * Where the model is split, all ranks call it and rank 0 alone takes. */
+void training_stream(const struct training *t, const float *own,
+                     void (*take)(void *context, const float *values, size_t count), void *context);
+
+/* training_write_weights() - all parameters to FILE by rename, by rank 0; collective where the model is
+ * split.
+ */
 int training_write_weights(const struct training *t, const char *path, struct err *err);
 
 /* training_measure() - speed of this rank at several chunk sizes, one JSON line. */

@@ -8,7 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/cleanup.h"
 #include "core/text.h"
+
+#define SAME_BYTES_MAX (1 << 20)
 
 static bool launched_as_rank(void)
 {
@@ -86,24 +89,37 @@ static size_t first_difference(const char *a, const char *b)
         return word;
 }
 
+static int word_length(const char *s)
+{
+        size_t length = strcspn(s, " ");
+
+        return length < 80 ? (int) length : 80;
+}
+
 int world_same(const struct world *w, const char *text, const char *what, struct err *err)
 {
-        char theirs[1024] = { 0 }, mine[1024] = { 0 };
-        int result = 0;
+        CLEANUP(free_p) char *theirs = NULL;
+        unsigned long long bytes = strlen(text) + 1;
+        int result;
 
         if (!w->parallel)
                 return 0;
-        (void) text_copy(mine, sizeof(mine), text);
+        MPI_Bcast(&bytes, 1, MPI_UNSIGNED_LONG_LONG, 0, MPI_COMM_WORLD);
+        theirs = bytes <= SAME_BYTES_MAX ? calloc(bytes, 1) : NULL;
+        result = world_agree(
+                w, theirs != NULL ? 0 : err_set(err, -ENOMEM, "no memory to compare the %s", what), err);
+        if (result < 0)
+                return result;
         if (w->rank == 0)
-                memcpy(theirs, mine, sizeof(theirs));
-        MPI_Bcast(theirs, (int) sizeof(theirs), MPI_BYTE, 0, MPI_COMM_WORLD);
-        theirs[sizeof(theirs) - 1] = '\0';
-        if (strcmp(theirs, mine) != 0) {
-                size_t at = first_difference(theirs, mine);
+                memcpy(theirs, text, bytes);
+        MPI_Bcast(theirs, (int) bytes, MPI_BYTE, 0, MPI_COMM_WORLD);
+        theirs[bytes - 1] = '\0';
+        if (strcmp(theirs, text) != 0) {
+                size_t at = first_difference(theirs, text);
 
-                result = err_set(err, -EINVAL, "its %s differs from rank 0's: here '%.*s', there '%.*s'",
-                                 what, (int) strcspn(mine + at, " "), mine + at,
-                                 (int) strcspn(theirs + at, " "), theirs + at);
+                result =
+                        err_set(err, -EINVAL, "its %s differs from rank 0's: here '%.*s', there '%.*s'", what,
+                                word_length(text + at), text + at, word_length(theirs + at), theirs + at);
         }
         return world_agree(w, result, err);
 }

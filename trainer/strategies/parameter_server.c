@@ -170,17 +170,18 @@ static void answer(struct server *s, size_t worker)
         send_parameters(s, worker);
 }
 
-static void apply(struct server *s, const float *gradient)
+static void apply(struct server *s, const float *gradient, uint64_t step)
 {
         struct training *t = s->t;
+        float rate = training_rate(t, step);
         float *velocity = t->velocity != NULL ? t->velocity + s->from : NULL;
 
         /* gradients arrive in the host's memory, and other workers' may arrive meanwhile */
         if (t->backend.to_host != NULL)
-                vector_update((size_t) s->count, t->rate, t->momentum, gradient, velocity,
+                vector_update((size_t) s->count, rate, t->momentum, gradient, velocity,
                               t->parameters + s->from);
         else
-                t->backend.kernels.update(t->backend.state, (size_t) s->count, t->rate, t->momentum, gradient,
+                t->backend.kernels.update(t->backend.state, (size_t) s->count, rate, t->momentum, gradient,
                                           velocity, t->parameters + s->from);
 }
 
@@ -233,7 +234,7 @@ static int sync_step(struct server *s, struct err *err)
         at = record_done(&t->record, DOING_WAIT, t->step, at);
         for (size_t i = 1; i < s->sender_count; i++)
                 vector_add((size_t) s->count, s->inbox + i * (size_t) s->count, sum);
-        apply(s, sum);
+        apply(s, sum, t->step);
         (void) record_done(&t->record, DOING_UPDATE, t->step, at);
         for (size_t i = 0; i < s->sender_count; i++)
                 s->clocks[i]++;
@@ -286,7 +287,7 @@ static int run_on_arrival(struct server *s, uint64_t bound, struct err *err)
                 int worker;
 
                 MPI_Waitany((int) s->sender_count, s->requests, &worker, MPI_STATUS_IGNORE);
-                apply(s, s->inbox + (size_t) worker * (size_t) s->count);
+                apply(s, s->inbox + (size_t) worker * (size_t) s->count, s->clocks[worker]);
                 s->clocks[worker]++;
                 s->waiting[worker] = true;
                 r = answer_waiting(s, bound, err);

@@ -1,17 +1,20 @@
 /* The layers of the model are split over the ranks: stage i on rank i. A batch goes through as microbatches,
  * one forward, one backward in turn (1F1B, Narayanan et al. 2019), so that all stages work at once;
  * parameters change once a batch, therefore the result is that of one process. Stage 0 loads the samples, the
- * last one the labels. */
+ * last one the labels. A rank holds the parameters, gradients and activations of its own stage only. */
 #include <errno.h>
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/text.h"
+#include "core/cleanup.h"
 #include "trainer/checkpoint.h"
 #include "trainer/strategy.h"
+#include "trainer/vector.h"
 
-enum { TAG_ACTIVATION = 1, TAG_GRADIENT, TAG_GATHER };
+#define EVALUATE_AT_ONCE 100 /* samples */
+
+enum { TAG_ACTIVATION = 1, TAG_GRADIENT, TAG_LABELS, TAG_SCORE };
 
 struct slot { /* one microbatch in flight */
         struct runner *runner;
@@ -21,12 +24,15 @@ struct slot { /* one microbatch in flight */
 
 struct pipeline {
         struct training *t;
+        struct model model; /* with places in this stage's own parameters */
         size_t stage, stages;
-        size_t first_node, last_node;
-        size_t *begin; /* stages + 1: where each stage's parameters begin */
         struct slot *slots;
         size_t slot_count;
+        size_t capacity;          /* samples that a slot holds */
         size_t in_size, out_size; /* floats a sample */
+        float *test;              /* samples of an evaluation, and their labels */
+        int32_t *test_labels;
+        bool finished;
         struct loaded chunk;
         size_t batch, microbatches; /* of this step */
 };
@@ -119,41 +125,15 @@ static int open_step(struct pipeline *p, struct err *err)
         return 0;
 }
 
-/* Rank 0 gets every stage's part of the array. */
-static void gather(struct pipeline *p, float *whole)
-{
-        if (whole == NULL)
-                return;
-        if (p->stage > 0) {
-                MPI_Send(whole + p->begin[p->stage], (int) (p->begin[p->stage + 1] - p->begin[p->stage]),
-                         MPI_FLOAT, 0, TAG_GATHER, MPI_COMM_WORLD);
-                return;
-        }
-        for (size_t s = 1; s < p->stages; s++)
-                MPI_Recv(whole + p->begin[s], (int) (p->begin[s + 1] - p->begin[s]), MPI_FLOAT, (int) s,
-                         TAG_GATHER, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-}
-
 static int close_step(struct pipeline *p, struct err *err)
 {
         struct training *t = p->t;
-        size_t from = p->begin[p->stage], count = p->begin[p->stage + 1] - from;
-        uint64_t epoch, at = record_now();
-        size_t epoch_step;
-        bool due = checkpoint_due(t, t->step + 1);
+        uint64_t at = record_now();
 
-        t->backend.kernels.update(t->backend.state, count, t->rate, t->momentum, t->gradients + from,
-                                  t->velocity != NULL ? t->velocity + from : NULL, t->parameters + from);
+        training_update(t, t->gradients);
         (void) record_done(&t->record, DOING_UPDATE, t->step, at);
-        sampler_locate(t->sampler, t->step, &epoch, &epoch_step);
-        if (due || (t->options->evaluate_epochs && epoch_step + 1 == sampler_steps(t->sampler, epoch))) {
-                backend_to_host(&t->backend, t->parameters);
-                if (due)
-                        record_flush(&t->record);
-                gather(p, t->parameters);
-                gather(p, t->velocity);
-                backend_to_device(&t->backend, t->parameters);
-        }
+        if (checkpoint_due(t, t->step + 1))
+                record_flush(&t->record);
         if (training_finish_step(t, t->step, err) < 0)
                 return err->code;
         return training_checkpoint(t, t->step, err);
@@ -168,7 +148,7 @@ static int one_step(struct pipeline *p, struct err *err)
         if (r < 0)
                 return r;
         backend_to_host(&t->backend, t->gradients);
-        memset(t->gradients, 0, t->model.parameter_count * sizeof(*t->gradients));
+        memset(t->gradients, 0, t->part.count * sizeof(*t->gradients));
         backend_to_device(&t->backend, t->gradients);
         ahead = ahead < p->microbatches ? ahead : p->microbatches;
         for (size_t m = 0; m < ahead; m++)
@@ -183,177 +163,182 @@ static int one_step(struct pipeline *p, struct err *err)
         return r < 0 ? r : close_step(p, err);
 }
 
-/* --- setting up
- * -------------------------------------------------------------------------------------------------- */
+/* --- evaluation: forward only
+ * ------------------------------------------------------------------------------------------------- */
 
-/* first:last of every stage, from --stages or from what a launcher told each rank. Return: their number, or
- * 0. */
-static size_t stage_layers(const struct training *t, size_t *layers)
+struct score {
+        unsigned long long right;
+        double loss;
+};
+
+/* Test labels, for the last stage: rank 0 may be the only one that has them. */
+static int32_t *test_labels(const struct pipeline *p, size_t total)
 {
-        const struct options *o = t->options;
-        unsigned long long own[2] = { o->own_layers.count == 2 ? o->own_layers.values[0] : ~0ULL,
-                                      o->own_layers.count == 2 ? o->own_layers.values[1] : ~0ULL };
-        unsigned long long *all;
+        const struct training *t = p->t;
+        int32_t *labels = calloc(total + 1, sizeof(*labels));
+        float *x = calloc(shape_size(&t->model.input), sizeof(*x));
 
-        if (o->stages.count > 0) {
-                for (size_t i = 0; i < o->stages.count && i < NUMBERS_MAX; i++)
-                        layers[i] = o->stages.values[i];
-                return o->stages.count / 2;
-        }
-        all = calloc(2 * (size_t) t->world.size, sizeof(*all));
-        if (all == NULL)
-                return 0;
-        if (t->world.parallel)
-                MPI_Allgather(own, 2, MPI_UNSIGNED_LONG_LONG, all, 2, MPI_UNSIGNED_LONG_LONG, MPI_COMM_WORLD);
+        for (uint32_t i = 0; p->stage == 0 && labels != NULL && x != NULL && i < total; i++)
+                dataset_load(t->data, DATASET_TEST, 0, &i, 1, x, &labels[i]);
+        free(x);
+        if (labels != NULL && p->stage == 0 && !is_last(p))
+                MPI_Send(labels, (int) total, MPI_INT32_T, (int) p->stages - 1, TAG_LABELS, MPI_COMM_WORLD);
+        else if (labels != NULL && is_last(p) && p->stage > 0)
+                MPI_Recv(labels, (int) total, MPI_INT32_T, 0, TAG_LABELS, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        return labels;
+}
+
+/* Test samples first..first+count-1 through this stage. */
+static void score_some(struct pipeline *p, size_t first, size_t count, const int32_t *labels,
+                       struct score *sum)
+{
+        struct training *t = p->t;
+        struct slot *s = &p->slots[0];
+        size_t classes = t->model.classes;
+        uint32_t ids[EVALUATE_AT_ONCE];
+        const float *out = runner_output(s->runner);
+
+        backend_to_host(&t->backend, p->test);
+        backend_to_host(&t->backend, p->test_labels);
+        for (size_t i = 0; i < count; i++)
+                ids[i] = (uint32_t) (first + i);
+        if (p->stage == 0)
+                dataset_load(t->data, DATASET_TEST, 0, ids, count, p->test, p->test_labels);
         else
-                memcpy(all, own, sizeof(own));
-        for (int i = 0; i < 2 * t->world.size && i < NUMBERS_MAX; i++)
-                layers[i] = (size_t) all[i];
-        free(all);
-        return layers[0] == (size_t) ~0ULL ? 0 : (size_t) t->world.size;
+                MPI_Recv(p->test, (int) (count * p->in_size), MPI_FLOAT, (int) p->stage - 1, TAG_ACTIVATION,
+                         MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        if (is_last(p))
+                memcpy(p->test_labels, labels + first, count * sizeof(*labels));
+        runner_use(s->runner, p->test, is_last(p) ? p->test_labels : NULL);
+        sum->loss += runner_forward(s->runner, t->parameters, count);
+        if (!is_last(p))
+                MPI_Send(out, (int) (count * p->out_size), MPI_FLOAT, (int) p->stage + 1, TAG_ACTIVATION,
+                         MPI_COMM_WORLD);
+        for (size_t i = 0; is_last(p) && i < count; i++)
+                sum->right += vector_largest(classes, out + i * classes) == (size_t) labels[first + i];
 }
 
-/* Without any word: the layers in equal numbers. */
-static size_t equal_layers(const struct training *t, size_t *layers)
+/* The result on rank 0; the others get 0. */
+static int evaluate(void *pipeline, double *ret_accuracy, double *ret_loss, struct err *err)
 {
-        size_t stages = (size_t) t->world.size, count = t->model.layer_count;
+        struct pipeline *p = pipeline;
+        size_t total = dataset_count(p->t->data, DATASET_TEST);
+        size_t step = p->capacity < EVALUATE_AT_ONCE ? p->capacity : EVALUATE_AT_ONCE;
+        CLEANUP(free_p) int32_t *labels = p->stage == 0 || is_last(p) ? test_labels(p, total) : NULL;
+        struct score score = { 0 };
 
-        for (size_t s = 0; s < stages; s++) {
-                layers[2 * s] = count * s / stages;
-                layers[2 * s + 1] = count * (s + 1) / stages - 1;
-        }
-        return stages;
-}
-
-static int check_stages(const struct training *t, const size_t *layers, size_t stages, struct err *err)
-{
-        size_t next = 0;
-
-        if (stages != (size_t) t->world.size)
-                return err_set(err, -EINVAL,
-                               "--stages has %zu stages, the world has %d ranks: one rank a stage is wanted",
-                               stages, t->world.size);
-        for (size_t s = 0; s < stages; s++) {
-                if (layers[2 * s] != next || layers[2 * s + 1] < next ||
-                    layers[2 * s + 1] >= t->model.layer_count)
-                        return err_set(err, -EINVAL,
-                                       "stage %zu cannot run: layers %zu:%zu, but it must begin with layer "
-                                       "%zu and end "
-                                       "with one up to %zu",
-                                       s, layers[2 * s], layers[2 * s + 1], next, t->model.layer_count - 1);
-                next = layers[2 * s + 1] + 1;
-        }
-        if (next != t->model.layer_count)
-                return err_set(err, -EINVAL, "--stages end with layer %zu, model %s ends with layer %zu",
-                               next - 1, t->model.name, t->model.layer_count - 1);
+        if (labels == NULL && (p->stage == 0 || is_last(p)))
+                return err_set(err, -ENOMEM, "no memory for %zu labels", total);
+        for (size_t i = 0; i < p->slot_count; i++) /* what the last step sent is still in these buffers */
+                MPI_Wait(&p->slots[i].output_sent, MPI_STATUS_IGNORE);
+        for (size_t first = 0; first < total; first += step)
+                score_some(p, first, total - first < step ? total - first : step, labels, &score);
+        if (is_last(p) && p->stage > 0)
+                MPI_Send(&score, (int) sizeof(score), MPI_BYTE, 0, TAG_SCORE, MPI_COMM_WORLD);
+        else if (p->stage == 0 && p->stages > 1)
+                MPI_Recv(&score, (int) sizeof(score), MPI_BYTE, (int) p->stages - 1, TAG_SCORE,
+                         MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        *ret_accuracy = (double) score.right / (double) total;
+        *ret_loss = score.loss / (double) total;
         return 0;
 }
 
-static void place(struct pipeline *p, const size_t *layers)
-{
-        const struct model *m = &p->t->model;
+/* --- setting up
+ * -------------------------------------------------------------------------------------------------- */
 
-        for (size_t s = 0; s < p->stages; s++)
-                for (size_t i = 0; i < m->tensor_count; i++)
-                        if (m->tensors[i].layer <= layers[2 * s + 1])
-                                p->begin[s + 1] = m->tensors[i].offset + m->tensors[i].count;
-        for (size_t i = m->node_count; i-- > 0;)
-                if (m->nodes[i].layer >= layers[2 * p->stage])
-                        p->first_node = i;
-        for (size_t i = 0; i < m->node_count; i++)
-                if (m->nodes[i].layer <= layers[2 * p->stage + 1])
-                        p->last_node = i;
-        p->in_size = shape_size(&m->nodes[p->first_node].in);
-        p->out_size = shape_size(&m->nodes[p->last_node].out);
+/* The model with places counted from this stage's first parameter. */
+static void place(struct pipeline *p)
+{
+        const struct part *part = &p->t->part;
+
+        p->model = p->t->model;
+        for (size_t i = part->first_node; i <= part->last_node; i++) {
+                struct node *n = &p->model.nodes[i];
+
+                n->weight -= n->weight_count > 0 ? part->from : n->weight;
+                n->bias -= n->bias_count > 0 ? part->from : n->bias;
+        }
+        p->in_size = shape_size(&p->model.nodes[part->first_node].in);
+        p->out_size = shape_size(&p->model.nodes[part->last_node].out);
 }
 
 static int open_slots(struct pipeline *p, struct err *err)
 {
         const struct training *t = p->t;
-        size_t capacity = t->batch / t->options->microbatches + 1;
+        void *backend = t->backend.state;
 
         /* a batch that is shorter than usual has smaller microbatches, never larger ones */
         for (size_t i = 0; i < p->slot_count; i++) {
                 struct slot *s = &p->slots[i];
 
                 s->output_sent = s->gradient_sent = MPI_REQUEST_NULL;
-                if (runner_new(&t->backend, &t->model, p->first_node, p->last_node, capacity, &s->runner,
-                               err) < 0)
+                if (runner_new(&t->backend, &p->model, t->part.first_node, t->part.last_node, p->capacity,
+                               &s->runner, err) < 0)
                         return err->code;
                 if (p->stage > 0)
-                        s->input =
-                                t->backend.allocate(t->backend.state, capacity * p->in_size * sizeof(float));
+                        s->input = t->backend.allocate(backend, p->capacity * p->in_size * sizeof(float));
                 if (p->stage > 0 && s->input == NULL)
                         return err_set(err, -ENOMEM, "no memory for the activations of %zu samples",
-                                       capacity);
+                                       p->capacity);
         }
-        return 0;
+        p->test = t->backend.allocate(backend, p->capacity * p->in_size * sizeof(float));
+        p->test_labels = t->backend.allocate(backend, p->capacity * sizeof(int32_t));
+        return p->test != NULL && p->test_labels != NULL
+                       ? 0
+                       : err_set(err, -ENOMEM, "no memory for %zu samples", p->capacity);
 }
 
-/* whole: the run went well, so that every message is bound to arrive. */
-static void close_pipeline(struct pipeline *p, bool whole)
+static void close_pipeline(void *pipeline)
 {
+        struct pipeline *p = pipeline;
+        const struct backend *b = &p->t->backend;
+
         for (size_t i = 0; p->slots != NULL && i < p->slot_count; i++) {
-                if (whole) {
+                if (p->finished) { /* every message is bound to arrive */
                         MPI_Wait(&p->slots[i].output_sent, MPI_STATUS_IGNORE);
                         MPI_Wait(&p->slots[i].gradient_sent, MPI_STATUS_IGNORE);
                 }
                 runner_free(p->slots[i].runner);
-                p->t->backend.release(p->t->backend.state, p->slots[i].input);
+                b->release(b->state, p->slots[i].input);
         }
+        b->release(b->state, p->test);
+        b->release(b->state, p->test_labels);
         free(p->slots);
-        free(p->begin);
+        free(p);
 }
 
-static int open_pipeline(struct pipeline *p, struct err *err)
+static int open_pipeline(struct training *t, struct pipeline **ret, struct err *err)
 {
-        struct training *t = p->t;
-        size_t *layers = calloc(NUMBERS_MAX, sizeof(*layers));
-        size_t stages = layers != NULL ? stage_layers(t, layers) : 0;
-        int r;
+        struct pipeline *p = calloc(1, sizeof(*p));
+        size_t stages = (size_t) t->world.size, stage = (size_t) t->world.rank;
+        size_t microbatches = t->options->microbatches;
 
-        if (layers == NULL)
-                return err_set(err, -ENOMEM, "no memory for the stages");
-        if (stages == 0)
-                stages = equal_layers(t, layers);
-        r = check_stages(t, layers, stages, err);
-        if (r < 0) {
-                free(layers);
-                return r;
-        }
-        p->stage = (size_t) t->world.rank;
-        p->stages = stages;
-        p->slot_count =
-                stages - p->stage < t->options->microbatches ? stages - p->stage : t->options->microbatches;
-        p->begin = calloc(stages + 1, sizeof(*p->begin));
+        if (p == NULL)
+                return err_set(err, -ENOMEM, "no memory for the pipeline");
+        *p = (struct pipeline){ .t = t, .stage = stage, .stages = stages };
+        p->capacity = t->batch / microbatches + 1;
+        p->slot_count = stages - stage < microbatches ? stages - stage : microbatches;
         p->slots = calloc(p->slot_count, sizeof(*p->slots));
-        r = p->begin != NULL && p->slots != NULL ? 0
-                                                 : err_set(err, -ENOMEM, "no memory for %zu stages", stages);
-        if (r == 0) {
-                place(p, layers);
-                r = open_slots(p, err);
-        }
-        free(layers);
-        return r;
+        *ret = p;
+        t->staged = (struct staged){ p, evaluate, close_pipeline };
+        if (p->slots == NULL)
+                return err_set(err, -ENOMEM, "no memory for %zu microbatches", p->slot_count);
+        place(p);
+        return open_slots(p, err);
 }
 
 int strategy_split(struct training *t, struct err *err)
 {
-        struct pipeline p = { .t = t };
+        struct pipeline *p = NULL;
         int r;
 
-        if (!t->world.parallel && t->options->stages.count <= 2)
+        if (t->stages == NULL)
                 return strategy_serial(t, err); /* one stage */
-        r = world_agree(&t->world, open_pipeline(&p, err), err);
+        r = world_agree(&t->world, open_pipeline(t, &p, err), err);
         t->agreed_error = r < 0;
-
         for (; r == 0 && t->step < t->last_step; t->step++)
-                r = one_step(&p, err);
-        if (r == 0) {
-                backend_to_host(&t->backend, t->parameters);
-                gather(&p, t->parameters);
-                backend_to_device(&t->backend, t->parameters);
-        }
-        close_pipeline(&p, r == 0);
+                r = one_step(p, err);
+        if (p != NULL)
+                p->finished = r == 0;
         return r;
 }
