@@ -38,7 +38,7 @@ static const struct {
         float default_rate, rate_decay;
 } models[] = {
         { "mlp",  mlp,  ARRAY_SIZE(mlp),  0.3F, 0.8F },
-        { "cnn",  cnn,  ARRAY_SIZE(cnn),  0.1F, 0.85F },
+        { "cnn",  cnn,  ARRAY_SIZE(cnn),  0.2F, 0.8F },
         { "text", text, ARRAY_SIZE(text), 0.5F, 1 },
 };
 static const char *const operator_names[OP_COUNT] = {

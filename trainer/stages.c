@@ -11,7 +11,7 @@
 #define NOT_TOLD UINT64_MAX
 
 struct layers {
-        size_t count;                      /* stages, 0 = nobody said */
+        size_t count;                                 /* stages, 0 = nobody said */
         uint64_t first[STAGES_MAX], last[STAGES_MAX]; /* both included */
 };
 
@@ -60,12 +60,13 @@ static int check(const struct training *t, const struct layers *l, struct err *e
                                l->count, t->world.size);
         if (l->count > layers)
                 return err_set(err, -EINVAL,
-                               "%zu stages, model %s has %zu layers: a stage needs a layer or more, start fewer ranks",
+                               "%zu stages, model %s has %zu layers: a stage needs a layer or more, start "
+                               "fewer ranks",
                                l->count, t->model.name, layers);
         for (size_t s = 0; s < l->count; s++) {
                 if (l->first[s] == NOT_TOLD)
-                        return err_set(err, -EINVAL, "rank %zu has no REMUDA_LAYERS, others have: set it on each",
-                                       s);
+                        return err_set(err, -EINVAL,
+                                       "rank %zu has no REMUDA_LAYERS, others have: set it on each", s);
                 if (l->first[s] != next || l->last[s] < next || l->last[s] >= layers)
                         return err_set(err, -EINVAL,
                                        "stage %zu cannot run: layers %llu:%llu, but it must begin with layer "
