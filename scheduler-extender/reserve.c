@@ -104,7 +104,7 @@ static void hold_for_emergency(struct ledger *ledger, struct ledger_pod *pod)
         if (node == NULL)
                 return;
         pod->waited = true;
-        (void) hold_add(node, pod, UINT64_MAX, 0);
+        (void) hold_add(ledger, node, pod, UINT64_MAX, 0);
 }
 
 static void serve_emergency(struct extender *x, struct ledger_pod *pod, uint64_t now_usec)

@@ -33,9 +33,6 @@ struct extender {
         uint64_t woken_usec; /* when waiting pods were last woken */
         int holds;
 
-        uint32_t stamp; /* of the request: node->stamp == stamp means that it was named before */
-        uint32_t guess; /* index of the node that is likely to be named first */
-
         struct {
                 struct histogram seconds[VERB_COUNT];
                 uint64_t requests[VERB_COUNT][2]; /* [1] = refused */
@@ -70,18 +67,12 @@ void wake_waiting(struct extender *extender, const char *node, const char *why);
 /* labels.c: the node's labels of DESIGN, from its inventory. */
 void labels_write(struct extender *extender, const struct inventory *inventory);
 
-/* resolve.c: names -> nodes of the ledger (NULL = unknown); repeated names get EXTENDER_NODE_AGAIN as
- * verdict, all others REASON_NONE. @nodes: args->node_count entries. 0 or -ENOMEM. */
-int resolve_nodes(struct extender *extender, struct extender_args *args, struct ledger_node **nodes);
-
-/* prefetch_node() - nodes[i] will be judged soon: ask for its memory now. */
-static inline void prefetch_node(struct ledger_node *const *nodes, size_t i, size_t count)
-{
-        if (i + 8 < count && nodes[i + 8] != NULL)
-                __builtin_prefetch(nodes[i + 8]);
-        if (i + 4 < count && nodes[i + 4] != NULL)
-                __builtin_prefetch(nodes[i + 4]->groups);
-}
+/* nodes_request.c: a message about nodes, answered by `answer` (0 with a reply; -ENOMEM; -EBADMSG or -E2BIG
+ * with a sentence) or refused with a 4xx. */
+typedef int nodes_answer_fn(struct extender *extender, struct extender_args *args, struct http_reply *reply,
+                            struct err *err);
+void nodes_request(struct extender *extender, enum verb verb, const struct http_request *request,
+                   struct http_reply *reply, nodes_answer_fn *answer);
 
 void filter_handler(void *userdata, const struct http_request *request, struct http_reply *reply);
 void prioritize_handler(void *userdata, const struct http_request *request, struct http_reply *reply);

@@ -123,7 +123,7 @@ static void set_seen(struct cluster *c, const char *name, uint64_t seen_usec)
         struct ledger_node *node = ledger_find_node(c->ledger, name, strlen(name));
 
         if (node != NULL)
-                node->seen_usec = seen_usec;
+                ledger_set_seen(c->ledger, node, seen_usec);
 }
 
 static uint64_t usable_chips(const struct cluster *c, const char *name)
@@ -468,8 +468,8 @@ void cluster_refresh_ages(struct cluster *cluster)
                 return;
         for (uint32_t i = 0; i < ledger->node_count; i++)
                 if (ledger->nodes[i]->has_inventory)
-                        ledger->nodes[i]->seen_usec =
-                                store_inventory_mtime_usec(cluster->store, ledger->nodes[i]->name);
+                        ledger_set_seen(ledger, ledger->nodes[i],
+                                        store_inventory_mtime_usec(cluster->store, ledger->nodes[i]->name));
 }
 
 /* --- questions --- */

@@ -73,9 +73,10 @@ void explain_node_message(const struct question *q, const struct ledger_node *no
                                  "neither an inventory nor a Node object of this name is there");
                 break;
         case REASON_INVENTORY_STALE:
-                (void) text_format(text, text_bytes, "last heard of %llu s ago; the limit is %llu s",
-                                   (unsigned long long) ((q->now_usec - node->seen_usec) / 1000000),
-                                   (unsigned long long) (q->rules->stale_after_usec / 1000000));
+                (void) text_format(
+                        text, text_bytes, "last heard of %llu s ago; the limit is %llu s",
+                        (unsigned long long) ((q->now_usec - ledger_seen_usec(q->ledger, node)) / 1000000),
+                        (unsigned long long) (q->rules->stale_after_usec / 1000000));
                 break;
         case REASON_SINGLE_CHIP_NODE:
         case REASON_MULTI_CHIP_NODE:

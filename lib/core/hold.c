@@ -25,7 +25,8 @@ void holds_clear(struct ledger *ledger)
                 }
 }
 
-int hold_add(struct ledger_node *node, const struct ledger_pod *pod, uint64_t start_usec, uint32_t spare)
+int hold_add(struct ledger *ledger, struct ledger_node *node, const struct ledger_pod *pod,
+             uint64_t start_usec, uint32_t spare)
 {
         struct hold *hold = malloc(sizeof(*hold));
 
@@ -33,6 +34,7 @@ int hold_add(struct ledger_node *node, const struct ledger_pod *pod, uint64_t st
                 return -ENOMEM;
         *hold = (struct hold){ .pod = pod, .next = node->holds, .start_usec = start_usec, .spare = spare };
         node->holds = hold;
+        ledger_touch(ledger, node);
         return 0;
 }
 
@@ -145,7 +147,7 @@ static int hold_for(struct ledger *ledger, struct ledger_pod *pod, struct questi
         if (best.node == NULL)
                 return 0; /* it can never start: nobody need wait for it either */
         pod->waited = true;
-        return hold_add(best.node, pod, best.usec, best.spare) < 0 ? -ENOMEM : 1;
+        return hold_add(ledger, best.node, pod, best.usec, best.spare) < 0 ? -ENOMEM : 1;
 }
 
 int holds_update(struct ledger *ledger, const struct rules *rules, uint64_t now_usec)

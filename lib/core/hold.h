@@ -18,7 +18,8 @@ int holds_update(struct ledger *ledger, const struct rules *rules, uint64_t now_
 void holds_clear(struct ledger *ledger);
 
 /* hold_add() - keep what `pod` asks for on this node. 0 or -ENOMEM. */
-int hold_add(struct ledger_node *node, const struct ledger_pod *pod, uint64_t start_usec, uint32_t spare);
+int hold_add(struct ledger *ledger, struct ledger_node *node, const struct ledger_pod *pod,
+             uint64_t start_usec, uint32_t spare);
 
 /* pod_ends_usec() - when a bound pod ends at the latest, as far as it says; UINT64_MAX = not known. */
 uint64_t pod_ends_usec(const struct ledger_pod *pod);

@@ -47,7 +47,8 @@ void ledger_free(struct ledger *ledger)
         for (uint32_t i = 0; i < ledger->node_count; i++)
                 node_free(ledger->nodes[i]);
         free(ledger->nodes);
-        free(ledger->node_slots);
+        roster_free(&ledger->roster);
+        node_kinds_free(&ledger->kinds);
         free(ledger->pod_slots);
         free(ledger->chip_resource);
         free(ledger->speeds);
@@ -97,9 +98,26 @@ void ledger_chips_only(const struct ledger *ledger, struct ask *ask)
 
 /* --- nodes --- */
 
+void ledger_set_seen(struct ledger *ledger, const struct ledger_node *node, uint64_t seen_usec)
+{
+        ledger->roster.seats[node->index].seen_usec = seen_usec;
+}
+
+uint64_t ledger_seen_usec(const struct ledger *ledger, const struct ledger_node *node)
+{
+        return node->index < ledger->node_count ? ledger->roster.seats[node->index].seen_usec : 0;
+}
+
+void ledger_touch(struct ledger *ledger, const struct ledger_node *node)
+{
+        ledger->roster.seats[node->index].kind = NODE_KIND_UNKNOWN;
+        ledger->kinds_stale = true;
+}
+
 static void recompute(struct ledger *ledger, struct ledger_node *node)
 {
         ledger_account(node, NULL, NULL, node->groups);
+        ledger_touch(ledger, node);
         ledger->generation++;
 }
 
@@ -263,7 +281,7 @@ void ledger_drop_inventory(struct ledger *ledger, const char *name)
         node->group_count = 0;
         node->program_count = node->sick_count = 0;
         node->hardware = (struct ledger_hardware){ 0 };
-        node->seen_usec = 0;
+        ledger_set_seen(ledger, node, 0);
         (void) use_allocatable(ledger, node); /* out of memory: no chips there, which is safe */
         forget_if_empty(ledger, node);
 }
@@ -284,6 +302,7 @@ int ledger_set_node(struct ledger *ledger, const struct node_facts *facts)
         node->has_object = true;
         node->switch_domain =
                 facts->switch_domain == NULL ? 0 : symbol_add(&ledger->symbols, facts->switch_domain);
+        ledger_touch(ledger, node);
         ledger->generation++;
         return node->has_inventory ? 0 : use_allocatable(ledger, node);
 }
@@ -298,6 +317,7 @@ void ledger_drop_node(struct ledger *ledger, const char *name)
         forget_allocatable(node);
         if (!node->has_inventory)
                 (void) use_allocatable(ledger, node);
+        ledger_touch(ledger, node);
         ledger->generation++;
         forget_if_empty(ledger, node);
 }

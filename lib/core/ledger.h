@@ -13,6 +13,8 @@
 #include "core/ask.h"
 #include "core/device.h"
 #include "core/job.h"
+#include "core/node_kinds.h"
+#include "core/roster.h"
 #include "core/symbol.h"
 
 #define POD_PARTS_MAX      8 /* groups that one pod's chips may be recorded in */
@@ -49,8 +51,7 @@ struct ledger_program {
         char sha256[65];
 };
 
-/* What every request reads of a node comes first, what finding it by name needs stands beside the name: two
- * or three cache lines a node are all that a filter call touches. */
+/* Its name's place, its age and its kind are in the ledger's roster, where requests find them. */
 struct ledger_node {
         bool has_inventory, has_object;
         bool reserved;      /* pool "reserved" */
@@ -59,7 +60,6 @@ struct ledger_node {
         struct ledger_group *groups;
         struct lease_slot *slots;
         struct hold *holds;
-        uint64_t seen_usec;      /* CLOCK_REALTIME of the last sign of life; 0 = not judged */
         struct ledger_pod *pods; /* bound here and not ended, in canonical order (created, then key) */
 
         uint64_t labels_hash;         /* of the labels written last; 0 = none yet */
@@ -72,10 +72,7 @@ struct ledger_node {
         struct ledger_sick *sick;
         uint32_t program_count, sick_count;
 
-        uint32_t index; /* in ledger.nodes; changes when nodes go */
-        uint32_t next;  /* index of the node that followed in the last request: a guess that makes finding
-                           cheap */
-        uint32_t stamp; /* of the last request that named it */
+        uint32_t index; /* in ledger.nodes and the roster; changes when nodes go */
         uint32_t name_bytes;
         char name[]; /* NUL-terminated */
 };
@@ -145,8 +142,9 @@ struct ledger {
         struct symbols symbols;
         struct ledger_node **nodes;
         uint32_t node_count, node_capacity;
-        uint64_t *node_slots; /* hash << 32 | index + 1; open addressing */
-        uint32_t node_slot_count;
+        struct roster roster;    /* names, ages and kinds of the nodes, by index */
+        struct node_kinds kinds; /* the different ones among them; brought up to date when asked for */
+        bool kinds_stale;        /* some node's kind is to be found out */
         struct ledger_pod **pod_slots;
         uint32_t pod_count, pod_slot_count;
         struct ledger_job *jobs[LEDGER_JOB_BUCKETS];
@@ -193,6 +191,14 @@ struct ledger_node *ledger_find_node(const struct ledger *ledger, const char *na
                                      size_t bytes); /* or NULL */
 struct ledger_pod *ledger_find_pod(const struct ledger *ledger, const char *namespace_, const char *name);
 struct ledger_job *ledger_find_job(const struct ledger *ledger, const char *namespace_, const char *job);
+
+/* ledger_set_seen() - when the node was last heard of (CLOCK_REALTIME; 0 = its age is not judged). */
+void ledger_set_seen(struct ledger *ledger, const struct ledger_node *node, uint64_t seen_usec);
+uint64_t ledger_seen_usec(const struct ledger *ledger, const struct ledger_node *node);
+
+/* ledger_touch() - something that rules read of the node has changed: its kind is found out again. The
+ * functions below do it themselves; who adds a hold calls it. */
+void ledger_touch(struct ledger *ledger, const struct ledger_node *node);
 
 /* Inventories and Node objects come and go independently; a node with neither is known to nobody, but keeps
  * its pods. 0 or -ENOMEM. */

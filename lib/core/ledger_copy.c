@@ -29,7 +29,7 @@ static void *copy_array(const void *array, size_t count, size_t size)
         return copy;
 }
 
-static int copy_node(const struct ledger_node *from, struct ledger *to)
+static int copy_node(const struct ledger_node *from, uint64_t seen_usec, struct ledger *to)
 {
         struct ledger_node *node = node_find_or_add(to, from->name);
 
@@ -41,7 +41,7 @@ static int copy_node(const struct ledger_node *from, struct ledger *to)
         node->node_class = from->node_class;
         node->pool = from->pool;
         node->switch_domain = from->switch_domain;
-        node->seen_usec = from->seen_usec;
+        ledger_set_seen(to, node, seen_usec);
         node->hardware = from->hardware;
         node->groups = copy_array(from->groups, from->group_count, sizeof(*from->groups));
         node->allocatable =
@@ -128,7 +128,7 @@ static int copy_all(const struct ledger *from, struct ledger *to)
         to->speed_count = from->speed_count;
 
         for (uint32_t i = 0; r == 0 && i < from->node_count; i++)
-                r = copy_node(from->nodes[i], to);
+                r = copy_node(from->nodes[i], ledger_seen_usec(from, from->nodes[i]), to);
         for (uint32_t i = 0; r == 0 && i < from->pod_slot_count; i++)
                 if (from->pod_slots[i] != NULL)
                         r = copy_pod(from->pod_slots[i], to);

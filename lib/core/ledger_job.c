@@ -119,6 +119,7 @@ int ledger_add_slot(struct ledger *ledger, struct ledger_job *job, struct ledger
         ledger->slot_total++;
         ledger->generation++;
         ledger_account(node, NULL, NULL, node->groups);
+        ledger_touch(ledger, node);
         return 0;
 }
 
@@ -133,6 +134,7 @@ void ledger_drop_slot(struct ledger *ledger, struct lease_slot *slot)
                 place = &(*place)->next_in_job;
         *place = slot->next_in_job;
         ledger_account(slot->node, NULL, NULL, slot->node->groups);
+        ledger_touch(ledger, slot->node);
         ledger->slot_total--;
         ledger->generation++;
         if (slot->job->slots == NULL)

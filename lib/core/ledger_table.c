@@ -6,53 +6,23 @@
 
 #include "core/cleanup.h"
 
-static void node_insert_slot(uint64_t *slots, uint32_t slot_count, uint64_t hash, uint32_t index)
-{
-        uint32_t mask = slot_count - 1, i = (uint32_t) hash & mask;
-
-        while (slots[i] != 0)
-                i = (i + 1) & mask;
-        slots[i] = (hash & 0xffffffffu) << 32 | (index + 1);
-}
-
 static int nodes_grow(struct ledger *ledger)
 {
         uint32_t capacity = ledger->node_capacity == 0 ? 64 : ledger->node_capacity * 2;
         struct ledger_node **nodes = realloc(ledger->nodes, capacity * sizeof(struct ledger_node *));
-        uint64_t *slots;
 
         if (nodes == NULL)
                 return -ENOMEM;
         ledger->nodes = nodes;
-        slots = calloc((size_t) capacity * 2, sizeof(*slots));
-        if (slots == NULL)
-                return -ENOMEM;
-        for (uint32_t i = 0; i < ledger->node_count; i++)
-                node_insert_slot(slots, capacity * 2, string_hash(nodes[i]->name, nodes[i]->name_bytes), i);
-        free(ledger->node_slots);
-        ledger->node_slots = slots;
-        ledger->node_slot_count = capacity * 2;
         ledger->node_capacity = capacity;
         return 0;
 }
 
 struct ledger_node *ledger_find_node(const struct ledger *ledger, const char *name, size_t bytes)
 {
-        uint64_t hash = string_hash(name, bytes);
-        uint32_t mask = ledger->node_slot_count - 1, i = (uint32_t) hash & mask;
+        uint32_t index = roster_find(&ledger->roster, name, bytes);
 
-        if (ledger->node_slot_count == 0)
-                return NULL;
-        for (; ledger->node_slots[i] != 0; i = (i + 1) & mask) {
-                struct ledger_node *node;
-
-                if (ledger->node_slots[i] >> 32 != (hash & 0xffffffffu))
-                        continue;
-                node = ledger->nodes[(uint32_t) ledger->node_slots[i] - 1];
-                if (node->name_bytes == bytes && memcmp(node->name, name, bytes) == 0)
-                        return node;
-        }
-        return NULL;
+        return index == ROSTER_NONE ? NULL : ledger->nodes[index];
 }
 
 struct ledger_node *node_find_or_add(struct ledger *ledger, const char *name)
@@ -69,37 +39,14 @@ struct ledger_node *node_find_or_add(struct ledger *ledger, const char *name)
                 return NULL;
         memcpy(node->name, name, bytes + 1);
         node->name_bytes = (uint32_t) bytes;
-        node->index = ledger->node_count;
-        node->next = ledger->node_count + 1;
-        node_insert_slot(ledger->node_slots, ledger->node_slot_count, string_hash(name, bytes), node->index);
-        ledger->nodes[ledger->node_count++] = node;
-        return node;
-}
-
-/* Removal from open addressing without tombstones: entries after the hole that may move into it do. */
-static void close_node_hole(struct ledger *ledger, uint32_t hole)
-{
-        uint32_t mask = ledger->node_slot_count - 1;
-
-        for (uint32_t i = (hole + 1) & mask; ledger->node_slots[i] != 0; i = (i + 1) & mask) {
-                uint32_t home = (uint32_t) (ledger->node_slots[i] >> 32) & mask;
-
-                if (((i - home) & mask) >= ((i - hole) & mask)) {
-                        ledger->node_slots[hole] = ledger->node_slots[i];
-                        hole = i;
-                }
+        node->index = roster_add(&ledger->roster, name, bytes);
+        if (node->index == ROSTER_NONE) {
+                free(node);
+                return NULL;
         }
-        ledger->node_slots[hole] = 0;
-}
-
-static uint32_t node_slot(const struct ledger *ledger, const struct ledger_node *node)
-{
-        uint32_t mask = ledger->node_slot_count - 1;
-        uint32_t i = (uint32_t) string_hash(node->name, node->name_bytes) & mask;
-
-        while ((uint32_t) ledger->node_slots[i] != node->index + 1)
-                i = (i + 1) & mask;
-        return i;
+        ledger->nodes[ledger->node_count++] = node;
+        ledger->kinds_stale = true;
+        return node;
 }
 
 void node_free(struct ledger_node *node)
@@ -121,14 +68,9 @@ void node_remove(struct ledger *ledger, struct ledger_node *node)
 {
         struct ledger_node *last = ledger->nodes[ledger->node_count - 1];
 
-        close_node_hole(ledger, node_slot(ledger, node));
-        if (last != node) {
-                uint32_t slot = node_slot(ledger, last);
-
-                ledger->node_slots[slot] = (ledger->node_slots[slot] >> 32) << 32 | (node->index + 1);
-                last->index = node->index;
-                ledger->nodes[node->index] = last;
-        }
+        roster_remove(&ledger->roster, node->index);
+        last->index = node->index;
+        ledger->nodes[node->index] = last;
         ledger->node_count--;
         node_free(node);
 }

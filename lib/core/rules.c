@@ -70,10 +70,10 @@ static enum reason pool_rule(const struct question *q, const struct ledger_node 
         return REASON_RESERVED_POOL;
 }
 
-static bool too_old(const struct question *q, const struct ledger_node *node)
+bool rules_too_old(const struct question *q, uint64_t seen_usec)
 {
-        return q->rules->stale_after_usec > 0 && node->seen_usec > 0 && q->now_usec > node->seen_usec &&
-               q->now_usec - node->seen_usec > q->rules->stale_after_usec;
+        return q->rules->stale_after_usec > 0 && seen_usec > 0 && q->now_usec > seen_usec &&
+               q->now_usec - seen_usec > q->rules->stale_after_usec;
 }
 
 static bool network_too_slow(const struct question *q, const struct ledger_node *node)
@@ -158,7 +158,7 @@ static enum reason other_unresolvable(const struct question *q, const struct led
         return REASON_NONE;
 }
 
-static enum reason judge_known(const struct question *q, const struct ledger_node *node)
+static enum reason judge_fresh(const struct question *q, const struct ledger_node *node)
 {
         struct ledger_group scratch[GROUPS_MAX];
         const struct ledger_group *groups = rules_groups(q, node, scratch);
@@ -191,9 +191,14 @@ enum reason rules_judge(const struct question *q, const struct ledger_node *node
                 return REASON_NONE; /* it asks for no chips: not ours to judge */
         if (node == NULL || !ledger_node_known(node))
                 return REASON_NODE_UNKNOWN;
-        if (too_old(q, node))
+        if (rules_too_old(q, ledger_seen_usec(q->ledger, node)))
                 return REASON_INVENTORY_STALE;
-        return judge_known(q, node);
+        return judge_fresh(q, node);
+}
+
+enum reason rules_judge_known(const struct question *q, const struct ledger_node *node)
+{
+        return ledger_node_known(node) ? judge_fresh(q, node) : REASON_NODE_UNKNOWN;
 }
 
 /* --- once per question --- */

@@ -53,6 +53,11 @@ void question_prepare(struct question *question);
 /* rules_judge() - REASON_NONE, or the one reason why not. `node` NULL = the name is unknown. */
 enum reason rules_judge(const struct question *question, const struct ledger_node *node);
 
+/* The two halves of rules_judge() for a pod that asks for chips: everything but the node's age, for a node
+ * whose name is known; and is it too long ago that the node was heard of? (0 = not judged) */
+enum reason rules_judge_known(const struct question *question, const struct ledger_node *node);
+bool rules_too_old(const struct question *question, uint64_t seen_usec);
+
 /* rules_room() - the room for item `i` of the ask; what the pod itself holds there, and what its own gang
  * leases, counts as open. */
 void rules_room(const struct question *question, const struct ledger_node *node, size_t i, struct room *room);

@@ -22,13 +22,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
         char *copy = malloc(size + 1);
         struct extender_args args;
+        struct roster roster = { 0 };
+        uint8_t *scores;
         struct err err = { 0 };
 
         if (copy == NULL)
                 return 0;
         memcpy(copy, data, size);
         copy[size] = '\0';
-        if (extender_args_decode(copy, size, &args, &err) == 0) {
+        for (char name[] = "a"; name[0] <= 'e';
+             name[0]++) /* names that the corpus uses, and expects in turn */
+                (void) roster_add(&roster, name, 1);
+        (void) roster_add(&roster, "n\"1", 3);
+        if (extender_args_decode(copy, size, &roster, &args, &err) == 0) {
                 struct symbols symbols = { 0 };
                 struct pod_policy policy = { 0 };
                 struct pod_facts facts;
@@ -37,21 +43,28 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
                 (void) pod_decode(args.pod, &policy, &symbols, true, &facts, &err);
                 for (size_t i = 0; i < args.node_count; i++)
-                        args.nodes[i].verdict = (uint8_t) (i % REASON_COUNT);
-                if (!args.full) { /* whole objects may hold what jansson refuses: duplicate keys, huge numbers
-                                   */
+                        if (args.verdicts[i] != EXTENDER_NODE_AGAIN)
+                                args.verdicts[i] = (uint8_t) (i % REASON_COUNT);
+                scores = calloc(args.node_count + 1, 1);
+                for (size_t i = 0; scores != NULL && i < args.node_count; i++)
+                        scores[i] = (uint8_t) (i % 11);
+                if (!args.full && scores != NULL) { /* whole objects may hold what jansson refuses: duplicate
+                                                     * keys, huge numbers
+                                                     */
                         reply = extender_filter_encode(&args, NULL, &bytes);
                         must_be_json(reply, bytes);
-                        reply = extender_prioritize_encode(&args, &bytes);
+                        reply = extender_prioritize_encode(&args, scores, &bytes);
                         must_be_json(reply, bytes);
                 } else {
                         free(extender_filter_encode(&args, NULL, &bytes));
                 }
+                free(scores);
                 symbols_free(&symbols);
         } else if (err.msg[0] == '\0') {
                 __builtin_trap();
         }
         extender_args_free(&args);
+        roster_free(&roster);
         free(copy);
         return 0;
 }

@@ -15,13 +15,14 @@
 static char *filter_with(const char *body, enum reason verdict)
 {
         struct extender_args args;
+        struct roster roster = { 0 };
         struct err err = { 0 };
         size_t bytes;
         char *reply = NULL;
 
-        if (extender_args_decode(body, strlen(body), &args, &err) == 0) {
+        if (extender_args_decode(body, strlen(body), &roster, &args, &err) == 0) {
                 for (size_t i = 0; i < args.node_count; i++)
-                        args.nodes[i].verdict = (uint8_t) verdict;
+                        args.verdicts[i] = (uint8_t) verdict;
                 reply = extender_filter_encode(&args, NULL, &bytes);
         }
         extender_args_free(&args);
@@ -95,8 +96,9 @@ static void malformed_bodies_are_refused_with_a_sentence(void **state)
         for (size_t i = 0; i < ARRAY_SIZE(malformed); i++) {
                 CLEANUP(free_p) char *copy = strdup(malformed[i].body); /* exact size: ASan sees overreads */
                 struct extender_args args;
+                struct roster roster = { 0 };
                 struct err err = { 0 };
-                int r = extender_args_decode(copy, strlen(copy), &args, &err);
+                int r = extender_args_decode(copy, strlen(copy), &roster, &args, &err);
 
                 extender_args_free(&args);
                 if (r != -EBADMSG || err.msg[0] == '\0')
@@ -109,10 +111,11 @@ static void nesting_has_an_end(void **state)
         struct err err = { 0 };
         char body[2048] = "{\"Pod\":{},\"Else\":";
         struct extender_args args;
+        struct roster roster = { 0 };
 
         (void) state;
         memset(body + strlen(body), '[', 1500);
-        assert_int_equal(extender_args_decode(body, strlen(body), &args, &err), -EBADMSG);
+        assert_int_equal(extender_args_decode(body, strlen(body), &roster, &args, &err), -EBADMSG);
         assert_non_null(strstr(err.msg, "deeply"));
         extender_args_free(&args);
 }
@@ -121,15 +124,15 @@ static void scores_are_written_for_every_host(void **state)
 {
         const char *body = "{\"Pod\":{},\"NodeNames\":[\"a\",\"b\",\"a\"]}";
         struct extender_args args;
+        struct roster roster = { 0 };
         size_t bytes;
 
         (void) state;
-        assert_int_equal(extender_args_decode(body, strlen(body), &args, NULL), 0);
-        args.nodes[0].score = 10;
-        args.nodes[1].score = 3;
-        args.nodes[2].verdict = EXTENDER_NODE_AGAIN;
+        assert_int_equal(extender_args_decode(body, strlen(body), &roster, &args, NULL), 0);
+        assert_int_equal(args.verdicts[2], EXTENDER_NODE_AGAIN);
         {
-                CLEANUP(free_p) char *reply = extender_prioritize_encode(&args, &bytes);
+                CLEANUP(free_p)
+                char *reply = extender_prioritize_encode(&args, (const uint8_t[]){ 10, 3, 7 }, &bytes);
 
                 assert_string_equal(reply, "[{\"Host\":\"a\",\"Score\":10},{\"Host\":\"b\",\"Score\":3}]");
                 assert_int_equal(bytes, strlen(reply));

@@ -123,7 +123,7 @@ static void an_old_inventory_is_stale_only_with_a_limit(void **state)
         struct pod_facts facts = pod_of(l, "p", 1);
 
         (void) state;
-        node_of(l, "any")->seen_usec = 1;
+        ledger_set_seen(l, node_of(l, "any"), 1);
         assert_string_equal(word_for(l, &facts.ask, "any"), "");
         fixture_rules.stale_after_usec = 500000;
         assert_string_equal(word_for(l, &facts.ask, "any"), "InventoryStale");
