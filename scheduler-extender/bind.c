@@ -29,6 +29,7 @@ static void answer_later(struct bind *bind, const char *error)
         struct http_reply reply = { 0 };
 
         fill_reply(&reply, error);
+        bind->extender->commits--;
         http_resume(bind->pending, &reply);
         extender_end(bind->extender, VERB_BIND, bind->begin_usec, error[0] != '\0');
         extender_bind_free(&bind->args);
@@ -55,6 +56,8 @@ static void written(void *userdata, int result, const char *sentence)
         struct ledger *ledger = cluster_ledger(x->cluster);
         struct ledger_pod *pod = ledger_find_pod(ledger, bind->args.pod_namespace, bind->args.pod_name);
 
+        if (pod != NULL && strcmp(pod->uid, bind->args.pod_uid) == 0)
+                pod->writing = false;
         if (result == 0) {
                 x->metrics.binds++;
                 extender_log(x, LOG_INFO, "bind", "pod=%s/%s node=%s", bind->args.pod_namespace,
@@ -159,6 +162,8 @@ static const char *begin_bind(struct bind *bind, const struct http_request *requ
         struct share share = { 0 };
         size_t part_count = 0;
 
+        if (refusal == NULL)
+                refusal = leader_refuses(x);
         if (refusal != NULL)
                 return refusal;
         if (pod == NULL)
@@ -183,6 +188,8 @@ static const char *begin_bind(struct bind *bind, const struct http_request *requ
                 part_count = pod->part_count;
                 memcpy(parts, pod->parts, sizeof(parts));
         }
+        pod->writing = true;
+        x->commits++;
         bind->pending = http_suspend(request);
         write_bind(bind, &share, parts, part_count);
         return NULL;
@@ -210,6 +217,8 @@ void bind_handler(void *userdata, const struct http_request *request, struct htt
                 return; /* written() answers, and frees */
         if (r == 0)
                 fill_reply(reply, answer);
+        reply->close =
+                r == 0 && !extender_is_leader(x); /* through a Service, the next try may find who leads */
         extender_end(x, VERB_BIND, bind->begin_usec, r < 0 || answer[0] != '\0');
         extender_bind_free(&bind->args);
         free(bind);

@@ -93,12 +93,22 @@ static void readyz_handler(void *userdata, const struct http_request *request, s
                 http_reply_text(reply, 503, "text/plain", "the first complete lists are not in yet\n");
 }
 
+static void leaderz_handler(void *userdata, const struct http_request *request, struct http_reply *reply)
+{
+        struct extender *x = userdata;
+        const char *refusal = extender_is_ready(x) ? leader_refuses(x) : "the first lists are not in yet";
+
+        (void) request;
+        http_reply_text(reply, refusal == NULL ? 200 : 503, "text/plain", refusal == NULL ? "ok" : refusal);
+}
+
 static const struct http_route routes[] = {
         { .method = "POST", .path = "/scheduler/filter", .handler = filter_handler },
         { .method = "POST", .path = "/scheduler/prioritize", .handler = prioritize_handler },
         { .method = "POST", .path = "/scheduler/bind", .handler = bind_handler, .body_max_bytes = 65536 },
         { .method = "GET", .path = "/healthz", .handler = healthz_handler },
         { .method = "GET", .path = "/readyz", .handler = readyz_handler },
+        { .method = "GET", .path = "/leaderz", .handler = leaderz_handler },
         { .method = "GET", .path = "/v1/explain", .handler = explain_handler },
         { .method = "POST", .path = "/v1/whatif", .handler = whatif_handler, .body_max_bytes = 16 << 20 },
         { .method = "GET", .path = "/metrics", .handler = metrics_handler },
@@ -124,7 +134,8 @@ static int after_change(sd_event_source *source, uint64_t due_usec, void *userda
         if (!cluster_is_ready(x->cluster) || x->thought_generation == ledger->generation)
                 return 0;
         x->holds = holds_update(ledger, cluster_rules(x->cluster), extender_now(x));
-        reserve_update(x, extender_now(x));
+        if (extender_is_leader(x))
+                reserve_update(x, extender_now(x));
         x->thought_generation = ledger->generation;
         took = extender_begin() / 1000 - begin;
         x->thought_usec = begin + 20 * took;
@@ -143,7 +154,11 @@ static void think_soon(struct extender *x)
 
 static void on_changed(void *userdata)
 {
-        think_soon(userdata);
+        struct extender *x = userdata;
+
+        if (!x->was_ready)
+                leader_look(x);
+        think_soon(x);
 }
 
 static void on_node_changed(void *userdata, const struct inventory *inventory, bool gained)
@@ -153,6 +168,55 @@ static void on_node_changed(void *userdata, const struct inventory *inventory, b
         labels_write(x, inventory);
         if (gained && x->was_ready)
                 wake_waiting(x, inventory->node, "chips became usable");
+}
+
+/* --- the audit --- */
+
+static void on_drifted(void *userdata, enum store_kind kind, const char *key, const char *sentence)
+{
+        struct extender *x = userdata;
+        const char *slash = strchr(key, '/');
+        char namespace_[256] = "";
+        struct store_event event = { .object_kind = store_kind_name(kind),
+                                     .namespace_ = namespace_,
+                                     .name = slash != NULL ? slash + 1 : key,
+                                     .type = "Warning",
+                                     .reason = "LedgerDrift",
+                                     .message = sentence };
+        const struct ledger_pod *pod;
+
+        if (slash != NULL)
+                (void) text_format(namespace_, sizeof(namespace_), "%.*s", (int) (slash - key), key);
+        pod = kind == STORE_POD ? ledger_find_pod(cluster_ledger(x->cluster), namespace_, event.name) : NULL;
+        event.uid = pod != NULL ? pod->uid : NULL;
+        x->metrics.drifts++;
+        extender_log(x, LOG_ERR, "drift", "kind=%s key=%s what=\"%s\"", event.object_kind, key, sentence);
+        store_event(cluster_store(x->cluster), &event);
+}
+
+static void on_refreshed(void *userdata)
+{
+        struct extender *x = userdata;
+
+        x->audited_usec = loop_now_usec(x->loop);
+        if (x->auditing)
+                x->metrics.audits++;
+        x->auditing = false;
+        leader_refreshed(x);
+}
+
+static void audit_when_due(struct extender *x)
+{
+        uint64_t now = loop_now_usec(x->loop), period = (uint64_t) x->options->audit_sec * 1000000;
+
+        if (period == 0 || x->auditing || !x->was_ready)
+                return;
+        if (x->audited_usec == 0)
+                x->audited_usec = now; /* the first lists were just read */
+        if (now - x->audited_usec < period)
+                return;
+        x->auditing = true;
+        cluster_refresh(x->cluster);
 }
 
 static void every_second(void *userdata)
@@ -165,12 +229,19 @@ static void every_second(void *userdata)
                 extender_log(x, LOG_INFO, "ready", "nodes=%u pods=%u", cluster_ledger(x->cluster)->node_count,
                              cluster_ledger(x->cluster)->pod_count);
         }
+        leader_look(x);
+        audit_when_due(x);
         cluster_refresh_ages(x->cluster);
         expired = gang_expire(cluster_ledger(x->cluster), extender_now(x));
         x->metrics.leases_expired += expired;
         if (expired > 0 && cluster_ledger(x->cluster)->node_count > 0)
                 wake_waiting(x, cluster_ledger(x->cluster)->nodes[0]->name, "a lease ended");
         think_soon(x);
+}
+
+static bool may_commit(void *userdata)
+{
+        return extender_is_leader(userdata);
 }
 
 static int open_cluster(struct extender *x, struct err *err)
@@ -191,6 +262,10 @@ static int open_cluster(struct extender *x, struct err *err)
                 .changed = on_changed,
                 .node_changed = on_node_changed,
                 .trouble = on_trouble,
+                .refreshed = on_refreshed,
+                .drifted = on_drifted,
+                .may_commit = may_commit,
+                .commit_usec = leader_commit_usec(x),
                 .userdata = x,
         };
 
@@ -229,6 +304,8 @@ int extender_new(sd_event *loop, const struct extender_options *options, struct 
         }
         r = settings_read(options, &x->settings, err);
         if (r == 0)
+                r = leader_open(x, err);
+        if (r == 0)
                 r = open_cluster(x, err);
         if (r == 0)
                 r = sd_event_add_time(loop, &x->after_change, CLOCK_MONOTONIC, 0, 1, after_change, x);
@@ -236,6 +313,8 @@ int extender_new(sd_event *loop, const struct extender_options *options, struct 
                 r = sd_event_source_set_priority(x->after_change, SD_EVENT_PRIORITY_IMPORTANT);
         if (r >= 0)
                 r = listen_http(x, err);
+        if (r == 0)
+                r = leader_campaign(x, err);
         if (r == 0)
                 r = loop_every(loop, 200000, 1000000, every_second, x, &x->every_second);
         if (r < 0) {
@@ -254,6 +333,7 @@ void extender_free(struct extender *x)
         sd_event_source_disable_unref(x->every_second);
         sd_event_source_disable_unref(x->after_change);
         x->after_change = NULL;
+        leader_close(x);
         cluster_close(x->cluster); /* answers what is being written */
         http_server_free(x->server);
         settings_free(&x->settings);

@@ -29,8 +29,12 @@ static int filter(struct extender *x, struct extender_args *args, struct http_re
         int r = 0;
 
         if (refusal == NULL) {
-                r = inquiry_begin(x->cluster, args->pod, extender_now(x), true, &inquiry, err);
-                if (r == 0)
+                r = inquiry_begin(x->cluster, args->pod, extender_now(x), extender_is_leader(x), &inquiry,
+                                  err);
+                if (r == 0 && inquiry_is_gang(&inquiry))
+                        refusal = leader_refuses(x);
+                reply->close = refusal != NULL;
+                if (r == 0 && refusal == NULL)
                         r = judge_nodes(x, args, &inquiry.question);
                 x->metrics.leases_made += inquiry.leased;
                 inquiry_end(x->cluster, &inquiry);

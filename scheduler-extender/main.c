@@ -67,7 +67,7 @@ int main(int argc, char **argv)
         if (r >= 0)
                 return r;
         options.log = write_log;
-        r = run(&options, &err);
+        r = options.check != NULL ? extender_check(&options, &err) : run(&options, &err);
         if (r < 0) {
                 fprintf(stderr, "remuda-extender: %s\n", err.msg);
                 return exit_code(r);

@@ -75,6 +75,10 @@ static void put_ledger(const struct extender *x, struct text *page)
                               lent_chips(ledger));
         metrics_gauge(page, "remuda_extender_leases", "Gangs that have a lease now",
                       (double) gang_lease_count(ledger));
+        metrics_gauge(page, "remuda_extender_leader", "1 while this replica may commit",
+                      extender_is_leader(x));
+        metrics_gauge(page, "remuda_extender_audit_age_seconds", "How long ago the whole store was read last",
+                      x->audited_usec == 0 ? 0 : (double) (loop_now_usec(x->loop) - x->audited_usec) / 1e6);
         metrics_gauge(page, "remuda_extender_cache_age_seconds", "How long ago the store was last in step",
                       (double) store_age_usec(cluster_store(x->cluster), loop_now_usec(x->loop)) / 1e6);
 }
@@ -97,6 +101,11 @@ void metrics_handler(void *userdata, const struct http_request *request, struct 
                         "Leases whose end came before their gang", x->metrics.leases_expired);
         metrics_counter(&page, "remuda_extender_evictions_total",
                         "Borrowers of the reserve that were evicted", x->metrics.evictions);
+        metrics_counter(&page, "remuda_extender_audits_total", "Fresh lists the ledger was compared with",
+                        x->metrics.audits);
+        metrics_counter(&page, "remuda_extender_ledger_drift_total",
+                        "Objects that the ledger had wrong, found by an audit and corrected",
+                        x->metrics.drifts);
         metrics_gauge(&page, "remuda_extender_holds", "Older pods that have chips held for them", x->holds);
         reply->content_type = METRICS_CONTENT_TYPE;
         reply->body = text_take(&page, &reply->body_bytes);

@@ -20,6 +20,13 @@ struct settings {
         struct rules rules;
 };
 
+struct leader;
+
+struct leader_watch {
+        void (*changed)(void *userdata, bool leading);
+        void *userdata;
+};
+
 struct extender {
         sd_event *loop;
         const struct extender_options *options;
@@ -27,6 +34,13 @@ struct extender {
         struct cluster *cluster;
         struct http_server *server;
         sd_event_source *every_second, *after_change;
+        struct leader *leader; /* NULL: alone by order */
+        struct leader_watch leader_watches[LEADER_WATCHES_MAX];
+        size_t leader_watch_count;
+        unsigned commits;      /* binds and evictions being written */
+        char refusal[200];     /* see leader_refuses() */
+        uint64_t audited_usec; /* when the store was last read anew (monotonic); 0 = never */
+        bool auditing;
         bool was_ready;
         uint64_t thought_usec; /* when holds and evictions were last worked out (monotonic) */
         uint64_t thought_generation;
@@ -38,6 +52,7 @@ struct extender {
                 uint64_t requests[VERB_COUNT][2]; /* [1] = refused */
                 uint64_t rejected[REASON_COUNT];
                 uint64_t leases_made, leases_expired, binds, bind_failures, evictions;
+                uint64_t audits, drifts;
         } metrics;
 };
 
@@ -56,6 +71,18 @@ void extender_end(struct extender *extender, enum verb verb, uint64_t begin_usec
 
 /* extender_refuses() - the sentence with which filter and bind are to be refused now, or NULL. */
 const char *extender_refuses(struct extender *extender);
+
+/* leader.c: leader_refuses() - why this replica may not commit now, or NULL; borrowed until the next call.
+ * leader_look() - once a second; leader_refreshed() - the store was read anew. */
+/* leader_commit_usec() - a commit that began while leading ends within */
+uint64_t leader_commit_usec(const struct extender *extender);
+int leader_open(struct extender *extender, struct err *err);     /* before the store is opened */
+int leader_campaign(struct extender *extender, struct err *err); /* once the address is known */
+void leader_close(struct extender *extender);
+const char *leader_refuses(struct extender *extender);
+const char *extender_leader_holder(const struct extender *extender); /* "" = not known */
+void leader_look(struct extender *extender);
+void leader_refreshed(struct extender *extender);
 
 /* reserve.c: borrowers of the reserve are evicted for emergencies that do not fit. Holds for these are added.
  */

@@ -25,7 +25,7 @@ void wake_waiting(struct extender *x, const char *node, const char *why)
         json_t *patch;
 
         if (!text_starts_with(x->options->store, "kubernetes") || now - x->woken_usec < WAKE_EVERY_USEC ||
-            !somebody_waits(cluster_ledger(x->cluster)))
+            !extender_is_leader(x) || !somebody_waits(cluster_ledger(x->cluster)))
                 return;
         x->woken_usec = now;
         (void) text_format(value, sizeof(value), "%llu", (unsigned long long) extender_now(x));

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cluster/audit.h"
 #include "codec/inventory_json.h"
 #include "codec/job_yaml.h"
 #include "codec/json_field.h"
@@ -19,8 +20,9 @@ struct cluster {
         struct ledger *ledger;
         struct store *store;
         bool is_directory;
-        unsigned synced; /* bit set of enum store_kind */
-        bool waiting;    /* cluster_load() runs the loop */
+        unsigned synced;              /* bit set of enum store_kind */
+        unsigned watched, refreshing; /* likewise */
+        bool waiting;                 /* cluster_load() runs the loop */
         sd_event *loop;
         struct ledger_program programs[PROGRAM_TABLE_MAX]; /* the program table, with symbols */
         size_t program_count;
@@ -118,6 +120,33 @@ static int take_pod(struct cluster *c, const char *key, const json_t *object, st
         return ledger_set_pod(c->ledger, &facts);
 }
 
+/* --- the audit: an object that should be known in just this form is taken once more --- */
+
+static void compare(struct cluster *c, enum store_kind kind, const char *key, const struct audit *before,
+                    const struct audit *now)
+{
+        char sentence[768];
+
+        if (audit_differs(before, now, sentence, sizeof(sentence)) && c->options.drifted != NULL)
+                c->options.drifted(c->options.userdata, kind, key, sentence);
+}
+
+static int recheck_pod(struct cluster *c, const char *key, const json_t *object, struct err *err)
+{
+        char namespace_[256];
+        const char *name = split_key(key, namespace_, sizeof(namespace_));
+        struct audit before = audit_pod(c->ledger, namespace_, name), now;
+        const json_t *node = json_object_get(json_object_get(object, "spec"), "nodeName");
+        int r;
+
+        if (!json_is_string(node))
+                (void) audit_settle(c->ledger, namespace_, name);
+        r = take_pod(c, key, object, err);
+        now = audit_pod(c->ledger, namespace_, name);
+        compare(c, STORE_POD, key, &before, &now);
+        return r;
+}
+
 static void set_seen(struct cluster *c, const char *name, uint64_t seen_usec)
 {
         struct ledger_node *node = ledger_find_node(c->ledger, name, strlen(name));
@@ -157,6 +186,16 @@ static int take_inventory(struct cluster *c, const char *key, const json_t *obje
         if (c->is_directory && c->store != NULL)
                 set_seen(c, inventory.node, store_inventory_mtime_usec(c->store, inventory.node));
         inventory_free(&inventory);
+        return r;
+}
+
+static int recheck_inventory(struct cluster *c, const char *key, const json_t *object, struct err *err)
+{
+        struct audit before = audit_node(c->ledger, key), now;
+        int r = take_inventory(c, key, object, err);
+
+        now = audit_node(c->ledger, key);
+        compare(c, STORE_INVENTORY, key, &before, &now);
         return r;
 }
 
@@ -271,11 +310,17 @@ static void changed(void *userdata, enum store_kind kind, const char *key, const
                 [STORE_SPEED_TABLE] = "SpeedTable",
         };
         struct cluster *c = userdata;
+        bool recheck = c->store != NULL && store_is_rechecking(c->store);
         struct err err = { 0 };
+        int r;
 
         if (takers[kind] == NULL)
                 return;
-        if (takers[kind](c, key, object, &err) < 0)
+        if (recheck && (kind == STORE_POD || kind == STORE_INVENTORY))
+                r = (kind == STORE_POD ? recheck_pod : recheck_inventory)(c, key, object, &err);
+        else
+                r = takers[kind](c, key, object, &err);
+        if (r < 0)
                 trouble(c, names[kind], key, &err);
         if (c->options.changed != NULL)
                 c->options.changed(c->options.userdata);
@@ -290,6 +335,17 @@ static void synced(void *userdata, enum store_kind kind)
                 c->options.changed(c->options.userdata);
         if (c->waiting && cluster_is_ready(c))
                 (void) sd_event_exit(c->loop, 0);
+        if (c->refreshing == 0)
+                return;
+        c->refreshing &= ~(1u << kind);
+        if (c->refreshing == 0 && c->options.refreshed != NULL)
+                c->options.refreshed(c->options.userdata);
+}
+
+void cluster_refresh(struct cluster *cluster)
+{
+        cluster->refreshing = cluster->watched;
+        store_refresh(cluster->store);
 }
 
 static void store_trouble(void *userdata, enum store_kind kind, const char *sentence)
@@ -299,6 +355,13 @@ static void store_trouble(void *userdata, enum store_kind kind, const char *sent
         (void) kind;
         if (c->options.trouble != NULL)
                 c->options.trouble(c->options.userdata, sentence);
+}
+
+static bool may_commit(void *userdata)
+{
+        struct cluster *c = userdata;
+
+        return c->options.may_commit(c->options.userdata);
 }
 
 /* --- life --- */
@@ -330,6 +393,9 @@ int cluster_open(sd_event *loop, const struct cluster_options *options, struct c
         };
         int r;
 
+        if (options->may_commit != NULL)
+                store.may_commit = may_commit;
+        store.commit_usec = options->commit_usec;
         if (c == NULL || (c->ledger = ledger_new()) == NULL) {
                 free(c);
                 return err_set(err, -ENOMEM, "no memory");
@@ -339,6 +405,7 @@ int cluster_open(sd_event *loop, const struct cluster_options *options, struct c
         c->is_directory = text_starts_with(options->store, "dir:");
         if (c->is_directory)
                 store.kinds &= ~(1u << STORE_LEASE);
+        c->watched = store.kinds;
         for (size_t i = 0; i < ARRAY_SIZE(usual_resources); i++)
                 ledger_mark_chips(c->ledger, usual_resources[i]);
         for (size_t i = 0; i < options->managed_resource_count; i++)

@@ -33,6 +33,11 @@ struct cluster_options {
         /* a node has more usable chips than before, or its inventory says something else; may be NULL */
         void (*node_changed)(void *userdata, const struct inventory *inventory, bool gained);
         void (*trouble)(void *userdata, const char *sentence); /* may be NULL */
+        /* cluster_refresh() is done; and what the ledger had wrong. May be NULL */
+        void (*refreshed)(void *userdata);
+        void (*drifted)(void *userdata, enum store_kind kind, const char *key, const char *sentence);
+        bool (*may_commit)(void *userdata); /* this and the next as struct store_options has them */
+        uint64_t commit_usec;
         void *userdata;
 };
 
@@ -57,6 +62,10 @@ struct ledger *cluster_ledger(struct cluster *cluster);
 struct store *cluster_store(struct cluster *cluster);
 const struct rules *cluster_rules(const struct cluster *cluster);
 bool cluster_is_ready(const struct cluster *cluster); /* the first complete lists are in */
+
+/* cluster_refresh() - read the whole store anew and compare: the audit of the ledger, and what a new leader
+ * does before it commits. */
+void cluster_refresh(struct cluster *cluster);
 
 /* cluster_refresh_ages() - read again when each node was last heard of (dir: modification times). */
 void cluster_refresh_ages(struct cluster *cluster);

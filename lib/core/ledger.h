@@ -91,6 +91,7 @@ struct ledger_pod {
         struct pod_part parts[POD_PARTS_MAX]; /* recorded by our own bind; part_count 0 = bound by others */
         uint8_t part_count;
         bool assumed;          /* bound by us, not confirmed by the store yet */
+        bool writing;          /* ... and the write is under way */
         bool deleting;         /* has a deletion timestamp: counts until it is gone */
         bool ended;            /* Succeeded or Failed: holds nothing */
         bool waited;           /* could not start once: keeps a hold until it is bound (core/hold.h) */

@@ -69,6 +69,8 @@ static enum MHD_Result send_reply(struct MHD_Connection *mhd, struct http_reply 
                                                                    : "application/json");
         if (allow != NULL)
                 (void) MHD_add_response_header(response, "Allow", allow);
+        if (reply->close)
+                (void) MHD_add_response_header(response, "Connection", "close");
         r = MHD_queue_response(mhd, reply->status != 0 ? reply->status : 200, response);
         MHD_destroy_response(response);
         return r;

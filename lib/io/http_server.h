@@ -30,6 +30,7 @@ struct http_reply {
         const char *content_type; /* static string; NULL = application/json */
         char *body;               /* malloc'd, taken over by the server; NULL = empty */
         size_t body_bytes;
+        bool close; /* end the connection after it: the client's next one may reach another replica */
 };
 
 /* Called once per complete request. Borrowed request; the reply is zeroed before. */

@@ -155,6 +155,16 @@ bool store_is_synced(const struct store *store, enum store_kind kind)
         return store->backend->is_synced(store, kind);
 }
 
+void store_refresh(struct store *store)
+{
+        store->backend->refresh(store);
+}
+
+bool store_is_rechecking(const struct store *store)
+{
+        return store->rechecking;
+}
+
 uint64_t store_age_usec(const struct store *store, uint64_t now_usec)
 {
         return store->backend->age_usec(store, now_usec);

@@ -42,6 +42,10 @@ struct store_options {
         void (*synced)(void *userdata, enum store_kind kind);
         /* Something worth a log line or a metric happened: a file could not be read, a watch was lost... */
         void (*trouble)(void *userdata, enum store_kind kind, const char *sentence);
+        /* asked before every try of a bind or an eviction: may it still be sent? NULL = always. Such a try
+         * ends within commit_usec. */
+        bool (*may_commit)(void *userdata);
+        uint64_t commit_usec;
         void *userdata;
 };
 
@@ -51,6 +55,12 @@ int store_open(sd_event *loop, const struct store_options *options, struct store
 void store_close(struct store *store); /* accepts NULL; pending writes are answered -ECANCELED first */
 
 bool store_is_synced(const struct store *store, enum store_kind kind);
+
+/* store_refresh() - read everything anew, whatever is known: every object is delivered once more, then
+ * synced() is called for every kind. store_is_rechecking() - is the object being delivered one that should
+ * have been known in just this form? What the user has otherwise of it is then wrong, not old. */
+void store_refresh(struct store *store);
+bool store_is_rechecking(const struct store *store);
 
 /* store_age_usec() - how long ago the backend was last known to be in step (0 for a healthy watch or
  * directory). */

@@ -15,6 +15,7 @@ const struct store_kind_info *store_kind_info(enum store_kind kind);
 struct store_backend {
         void (*close)(struct store *store);
         bool (*is_synced)(const struct store *store, enum store_kind kind);
+        void (*refresh)(struct store *store);
         uint64_t (*age_usec)(const struct store *store, uint64_t now_usec);
         uint64_t (*inventory_mtime_usec)(const struct store *store, const char *node);
         int (*touch)(struct store *store, const char *node);
@@ -47,6 +48,7 @@ struct store {
         sd_event *loop;
         struct store_options options; /* spec and strings are not kept: a backend copies what it needs */
         sd_event_source *answering;
+        bool rechecking; /* see store_is_rechecking() */
         struct pending_answer *first_answer, **last_answer;
 };
 

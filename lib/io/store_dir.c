@@ -82,9 +82,12 @@ struct dir_file *store_dir_queue(struct store_dir *d, const char *name, bool fir
                 return NULL;
         }
         (void) sd_event_source_set_enabled(d->working, SD_EVENT_ON);
-        if (file->queued)
+        if (file->queued) {
+                file->recheck = false;
                 return file;
+        }
         file->queued = true;
+        file->recheck = false;
         if (first) {
                 file->next_queued = d->queue;
                 d->queue = file;
@@ -119,6 +122,7 @@ static bool is_there(const struct store_dir *d, const char *name)
 static void say_synced(struct store_dir *d)
 {
         d->synced = true;
+        d->refreshing = false;
         for (int kind = 0; kind < STORE_KIND_COUNT; kind++)
                 if (store_wants(&d->store, (enum store_kind) kind) && d->store.options.synced != NULL)
                         d->store.options.synced(d->store.options.userdata, (enum store_kind) kind);
@@ -154,12 +158,14 @@ static int on_work(sd_event_source *source, void *userdata)
 
         (void) source;
         while ((file = next_to_read(d)) != NULL) {
-                store_dir_read_file(d, file);
+                d->store.rechecking = file->recheck;
+                store_dir_read_file(d, file); /* which may free it */
+                d->store.rechecking = false;
                 if (monotonic_usec() >= end)
                         return 0;
         }
         (void) sd_event_source_set_enabled(d->working, SD_EVENT_OFF);
-        if (!d->synced)
+        if (!d->synced || d->refreshing)
                 say_synced(d);
         return 0;
 }
@@ -329,6 +335,28 @@ static bool is_synced(const struct store *store, enum store_kind kind)
         return store_wants(store, kind) && d->synced;
 }
 
+/* Everything is read as if it had never been; a file that is waiting to be read has news anyway. */
+static void refresh(struct store *store)
+{
+        struct store_dir *d = (struct store_dir *) store;
+        struct err err = { 0 };
+        bool recheck = d->synced && !d->refreshing;
+
+        for (struct name_entry *e = name_map_first(&d->files); recheck && e != NULL;
+             e = name_map_next(&d->files, e)) {
+                struct dir_file *file = (struct dir_file *) e;
+
+                for (struct dir_object *o = file->objects; o != NULL; o = o->next_in_file)
+                        o->hash = 0;
+                if (!file->queued && store_dir_queue(d, file->name, false) != NULL)
+                        file->recheck = true;
+        }
+        d->refreshing = true;
+        (void) sd_event_source_set_enabled(d->working, SD_EVENT_ON);
+        if (store_dir_read_journals(d, &err) < 0)
+                store_trouble(store, STORE_POD, "%s", err.msg);
+}
+
 static uint64_t age_usec(const struct store *store, uint64_t now_usec)
 {
         const struct store_dir *d = (const struct store_dir *) store;
@@ -348,6 +376,7 @@ static uint64_t inventory_mtime_usec(const struct store *store, const char *node
 static const struct store_backend backend = {
         .close = close_,
         .is_synced = is_synced,
+        .refresh = refresh,
         .age_usec = age_usec,
         .inventory_mtime_usec = inventory_mtime_usec,
         .touch = store_dir_touch,

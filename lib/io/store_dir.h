@@ -21,6 +21,7 @@ struct dir_file {
         uint64_t mtime_usec;        /* CLOCK_REALTIME */
         uint64_t size_bytes, inode;
         bool queued, bad; /* bad: its present content cannot be used */
+        bool recheck;     /* nothing says that it changed */
         char name[];
 };
 
@@ -74,7 +75,7 @@ struct store_dir {
         sd_event_source *inotify, *working, *binding, *reviving;
         uint64_t lost_since_usec; /* the directory is gone since; 0 = it is there */
         uint64_t opened_usec;
-        bool synced, wrote_overlay;
+        bool synced, wrote_overlay, refreshing;
 };
 
 /* store_dir.c */

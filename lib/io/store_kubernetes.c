@@ -25,6 +25,15 @@ static bool is_synced(const struct store *store, enum store_kind kind)
         return ((const struct store_kubernetes *) store)->reflectors[kind].synced;
 }
 
+static void refresh(struct store *store)
+{
+        struct store_kubernetes *k = (struct store_kubernetes *) store;
+
+        for (int kind = 0; kind < STORE_KIND_COUNT; kind++)
+                if (store_wants(store, (enum store_kind) kind))
+                        reflector_refresh(&k->reflectors[kind]);
+}
+
 static uint64_t age_usec(const struct store *store, uint64_t now_usec)
 {
         const struct store_kubernetes *k = (const struct store_kubernetes *) store;
@@ -57,6 +66,7 @@ static int touch(struct store *store, const char *node)
 static const struct store_backend backend = {
         .close = close_,
         .is_synced = is_synced,
+        .refresh = refresh,
         .age_usec = age_usec,
         .inventory_mtime_usec = inventory_mtime_usec,
         .touch = touch,

@@ -39,6 +39,8 @@ struct reflector {
         bool watch_open;           /* and the API server said yes: silence now means that nothing happens */
         bool synced, missing;      /* missing: the API server does not know this kind */
         bool expired;              /* the watch said 410: list again */
+        bool rechecking;           /* the list under way repeats everything */
+        uint64_t recheck_version;  /* what is not newer than this should be known; 0 = cannot be told */
 };
 
 struct store_kubernetes {
@@ -54,6 +56,7 @@ struct store_kubernetes {
 /* store_kubernetes_watch.c */
 void reflector_start(struct reflector *r);
 void reflector_stop(struct reflector *r);
+void reflector_refresh(struct reflector *r); /* list again now, and deliver everything */
 uint64_t reflector_age_usec(const struct reflector *r, uint64_t now_usec);
 
 /* reflector_take_list(), reflector_take_line() - the bytes of a reply; also entered by the fuzzer.

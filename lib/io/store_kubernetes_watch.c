@@ -9,9 +9,10 @@
 #include "io/loop.h"
 #include "io/store_kubernetes.h"
 
-#define PAGE_ITEMS        500
-#define LINE_MAX_BYTES    ((size_t) 16 << 20)
-#define LIST_TIMEOUT_USEC (60 * UINT64_C(1000000))
+#define PAGE_ITEMS         500
+#define RECHECK_PAGE_ITEMS 100 /* nobody waits for these, but others wait for the loop */
+#define LINE_MAX_BYTES     ((size_t) 16 << 20)
+#define LIST_TIMEOUT_USEC  (60 * UINT64_C(1000000))
 #define WATCH_SEC_MIN                                                                                        \
         300 /* a watch ends after 300 to 600 s, so that watches do not all begin anew together */
 #define WATCH_SLACK_SEC    30 /* the server should have ended it by then: it is dead */
@@ -40,6 +41,24 @@ static uint32_t random_below(uint32_t limit)
 static void deliver(struct reflector *r, const char *key, const json_t *object)
 {
         r->k->store.options.changed(r->k->store.options.userdata, r->kind, key, object);
+}
+
+/* Objects of a list that repeats everything: is this one no news? Versions of one collection can be compared.
+ */
+static bool should_be_known(const struct reflector *r, const json_t *metadata)
+{
+        const char *text = json_string_value(json_object_get(metadata, "resourceVersion"));
+        uint64_t version = 0;
+
+        return r->rechecking && text != NULL && text_parse_uint64(text, &version) == 0 &&
+               version <= r->recheck_version;
+}
+
+static void deliver_again(struct reflector *r, const char *key, const json_t *object, bool known)
+{
+        r->k->store.rechecking = known;
+        deliver(r, key, object);
+        r->k->store.rechecking = false;
 }
 
 static uint64_t hash_of(const json_t *metadata, const char *name)
@@ -79,7 +98,7 @@ static struct known_object *remember(struct reflector *r, const char *key)
 static void forget(struct reflector *r, struct known_object *known)
 {
         name_map_remove(&r->known, &known->entry);
-        deliver(r, known->key, NULL);
+        deliver_again(r, known->key, NULL, r->rechecking);
         free(known);
 }
 
@@ -100,6 +119,8 @@ static int upsert(struct reflector *r, json_t *object, struct err *err)
         }
         if (known != NULL && known->version_hash == version && version != 0) {
                 known->list = r->list;
+                if (r->rechecking)
+                        deliver_again(r, key, object, true);
                 return 0;
         }
         if (known == NULL)
@@ -109,7 +130,7 @@ static int upsert(struct reflector *r, json_t *object, struct err *err)
         known->uid_hash = uid;
         known->version_hash = version;
         known->list = r->list;
-        deliver(r, key, object);
+        deliver_again(r, key, object, should_be_known(r, metadata));
         return 0;
 }
 
@@ -197,6 +218,7 @@ static void say_synced(struct reflector *r)
 static void list_is_whole(struct reflector *r)
 {
         drop_unlisted(r);
+        r->rechecking = false;
         r->in_step_usec = now_usec(r);
         r->failures = 0;
         if (r->version[0] == '\0') { /* a server that names no version cannot be watched from it */
@@ -220,8 +242,9 @@ static void kind_is_missing(struct reflector *r)
         r->list++;
         drop_unlisted(r);
         r->in_step_usec = now_usec(r);
-        if (!r->synced)
+        if (!r->synced || r->rechecking)
                 say_synced(r);
+        r->rechecking = false;
         wait_usec(r, MISSING_USEC / 2 + random_below((uint32_t) MISSING_USEC / 2));
 }
 
@@ -295,7 +318,8 @@ static void list(struct reflector *r)
         r->state = REFLECTOR_LISTING;
         if (r->continue_[0] == '\0')
                 r->list++;
-        text_printf(&path, "%s?limit=%d", store_kind_info(r->kind)->collection, PAGE_ITEMS);
+        text_printf(&path, "%s?limit=%d", store_kind_info(r->kind)->collection,
+                    r->rechecking ? RECHECK_PAGE_ITEMS : PAGE_ITEMS);
         append_selector(r, &path);
         if (r->continue_[0] != '\0') {
                 text_append(&path, "&continue=");
@@ -460,6 +484,23 @@ static void watch(struct reflector *r)
 void reflector_start(struct reflector *r)
 {
         r->line.max_bytes = LINE_MAX_BYTES;
+        wait_usec(r, 0);
+}
+
+void reflector_refresh(struct reflector *r)
+{
+        uint64_t version = 0;
+
+        kube_call_cancel(r->call);
+        r->call = NULL;
+        r->timer = sd_event_source_disable_unref(r->timer);
+        text_free(&r->line);
+        r->line.max_bytes = LINE_MAX_BYTES;
+        r->watch_open = r->expired = false;
+        if (r->synced && !r->rechecking && text_parse_uint64(r->version, &version) == 0)
+                r->recheck_version = version;
+        r->rechecking = r->synced;
+        r->version[0] = r->continue_[0] = '\0';
         wait_usec(r, 0);
 }
 

@@ -125,17 +125,24 @@ static void append_path(struct text *path, const struct operation *o, const char
         text_append(path, suffix);
 }
 
+static bool is_fenced(const struct operation *o)
+{
+        return o->k->store.options.may_commit != NULL;
+}
+
 static void call(struct operation *o, const char *method, const char *suffix, const char *content_type,
                  const json_t *body, void (*done)(void *userdata, const struct http_result *result))
 {
         struct text path = { 0 };
-        struct kube_request request = { .method = method,
-                                        .content_type = content_type,
-                                        .body = body,
-                                        .timeout_usec = CALL_USEC,
-                                        .deadline_usec = OPERATION_USEC,
-                                        .done = done,
-                                        .userdata = o };
+        struct kube_request request = {
+                .method = method,
+                .content_type = content_type,
+                .body = body,
+                .timeout_usec = is_fenced(o) ? o->k->store.options.commit_usec : CALL_USEC,
+                .deadline_usec = is_fenced(o) ? o->k->store.options.commit_usec : OPERATION_USEC,
+                .done = done,
+                .userdata = o
+        };
         int r = -ENOMEM;
 
         o->waiting = sd_event_source_disable_unref(o->waiting);
@@ -262,11 +269,21 @@ static void on_bind(void *userdata, const struct http_result *result)
                 answer_as(o, result);
 }
 
+/* Whoever no longer leads commits no more, not even what was begun. */
+static bool may_commit(struct operation *o)
+{
+        if (!is_fenced(o) || o->k->store.options.may_commit(o->k->store.options.userdata))
+                return true;
+        finish(o, -EPERM, "this replica does not lead any longer; another one will do it");
+        return false;
+}
+
 static void try_bind(void *userdata)
 {
         struct operation *o = userdata;
 
-        call(o, "POST", "/binding", NULL, o->body, on_bind);
+        if (may_commit(o))
+                call(o, "POST", "/binding", NULL, o->body, on_bind);
 }
 
 void store_kubernetes_bind(struct store *store, const struct store_binding *binding, store_answer answer,
@@ -307,7 +324,8 @@ static void try_evict(void *userdata)
 {
         struct operation *o = userdata;
 
-        call(o, "POST", "/eviction", NULL, o->body, on_evict);
+        if (may_commit(o))
+                call(o, "POST", "/eviction", NULL, o->body, on_evict);
 }
 
 static json_t *delete_options(const char *uid, unsigned grace_sec)

@@ -40,6 +40,7 @@ class Rig:
     def __init__(self, *options, objects=()):
         self.dir = tempfile.mkdtemp(prefix="remuda-extender-")
         self.options, self.process = options, None
+        self.store = "dir:" + self.dir
         for o in objects:
             self.put(o)
 
@@ -60,8 +61,9 @@ class Rig:
             m["name"], m.get("namespace", "") + "." if o["kind"] == "Pod" else "", o["kind"].lower())))
 
     def start(self):
-        self.log = open(os.path.join(self.dir, ".extender.log"), "w+")
-        self.process = subprocess.Popen([f"{B}/bin/remuda-extender", "--store", "dir:" + self.dir, "--listen", "127.0.0.1:0",
+        """run it and wait until it is ready"""
+        self.log = tempfile.NamedTemporaryFile("w+", prefix="remuda-extender-", suffix=".log")
+        self.process = subprocess.Popen([f"{B}/bin/remuda-extender", "--store", self.store, "--listen", "127.0.0.1:0",
                                          *self.options], stderr=self.log, stdout=self.log)
         for _ in range(3000):
             text = open(self.log.name).read()
