@@ -194,6 +194,15 @@ static void tell(struct agent *a, struct inventory *inventory)
         write_features(a);
 }
 
+/* Nothing that is told is new, but the plugin shall prefer others. */
+static void rewire(struct agent *a, struct inventory *inventory)
+{
+        inventory->generation = a->told.generation;
+        inventory_free(&a->told);
+        a->told = *inventory;
+        kubelet_told(a);
+}
+
 static int scan(struct agent *a, struct inventory *inventory, struct err *err)
 {
         const struct judge_callbacks callbacks = {
@@ -202,7 +211,7 @@ static int scan(struct agent *a, struct inventory *inventory, struct err *err)
         int r = open_tree(a, err);
 
         if (r == 0)
-                r = discover(a->tree, a->discovery, inventory, err);
+                r = discover_linked(a->tree, a->discovery, deep_links(a->deep), inventory, err);
         if (r < 0)
                 return r;
         if (continuity_keep(&a->told, inventory) < 0) {
@@ -282,10 +291,12 @@ void agent_scan(struct agent *a, const char *why)
                 a->scan_trouble[0] = '\0';
                 (void) watch_tree(a->watch, a->tree, &inventory);
                 deep_update(a->deep, &inventory);
-                if (a->told_json != NULL && inventory_same(&a->told, &inventory))
-                        inventory_free(&inventory);
-                else
+                if (a->told_json == NULL || !inventory_same(&a->told, &inventory))
                         tell(a, &inventory);
+                else if (!inventory_wired_same(&a->told, &inventory))
+                        rewire(a, &inventory);
+                else
+                        inventory_free(&inventory);
                 save_state(a);
                 repair_consider(a->repair);
         }

@@ -12,8 +12,10 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "agent/links.h"
 #include "agent/probe/driver.h"
 #include "agent/watch.h"
+#include "codec/link_report_line.h"
 #include "core/cleanup.h"
 #include "core/text.h"
 #include "io/loop.h"
@@ -24,6 +26,9 @@
 #define ABSENT_USEC      UINT64_C(300000000)
 #define PAUSE_MIN_USEC   UINT64_C(1000000)
 #define PAUSE_MAX_USEC   UINT64_C(30000000)
+#define LINKS_PERIODS    6 /* between two questions about links */
+#define LINKS_DEADLINES  4 /* for one */
+#define LINKS_RETRY_USEC UINT64_C(600000000)
 
 struct vendor {
         struct deep *deep;
@@ -37,6 +42,9 @@ struct vendor {
         struct text answer; /* of the question that is asked */
         bool asked;
         uint64_t asked_usec, pause_usec;
+        bool about_links; /* that question is */
+        uint64_t links_due_usec;
+        struct link_reports links; /* of the answer that is coming in */
         struct probe_sample *samples, *incoming;
         size_t sample_count, incoming_count;
         uint64_t last_success_usec, last_success_real_usec;
@@ -56,10 +64,12 @@ struct deep {
         struct agent *agent;
         struct vendor vendors[VENDORS_MAX];
         size_t vendor_count;
+        struct link_memory *links;
         struct abandoned *abandoned;
 };
 
 static void arm(struct vendor *v, uint64_t delay_usec);
+static void ask(struct vendor *v, bool about_links);
 
 /* This machine's library knows nothing of a machine that is read from a directory or a record: there only a
  * library that the configuration names is asked. */
@@ -123,6 +133,7 @@ static void close_pipes(struct vendor *v)
         v->asked = false;
         text_reset(&v->answer);
         v->incoming_count = 0;
+        link_reports_free(&v->links);
 }
 
 /* SIGKILL, and from now on somebody else's business: the loop reaps it whenever the kernel lets it die. */
@@ -241,7 +252,30 @@ static void finish_answer(struct vendor *v)
         become(v, DEEP_ANSWERS, "it answers");
         if (answered && !same)
                 agent_scan(v->deep->agent, "library");
+        if (v->driver->links != NULL && now >= v->links_due_usec)
+                ask(v, true);
+        else
+                arm(v, period_usec(v));
+}
+
+static void finish_links(struct vendor *v)
+{
+        bool news = link_memory_take(v->deep->links, v->driver->vendor, &v->links);
+
+        v->asked = false;
+        link_reports_free(&v->links);
+        v->links_due_usec = loop_now_usec(v->deep->agent->loop) + LINKS_PERIODS * period_usec(v);
+        if (news)
+                agent_scan(v->deep->agent, "links");
         arm(v, period_usec(v));
+}
+
+static bool take_links(struct vendor *v, const char *line, size_t size_bytes)
+{
+        struct link_report report;
+
+        return link_report_decode(v->driver->vendor, line, size_bytes, &report, NULL) == 0 &&
+               link_reports_put(&v->links, &report) == 0;
 }
 
 /* Return: false when the child is not to be spoken with any more. */
@@ -250,17 +284,19 @@ static bool take_line(struct vendor *v, const char *line, size_t size_bytes)
         if (!v->asked)
                 return false; /* it speaks without being asked */
         if (size_bytes == 3 && memcmp(line, "end", 3) == 0) {
-                finish_answer(v);
+                (v->about_links ? finish_links : finish_answer)(v);
                 return true;
         }
         if (size_bytes >= 5 && memcmp(line, "error", 5) == 0) {
                 v->asked = false;
                 v->incoming_count = 0;
-                become(v, DEEP_SILENT, "the library says that it cannot tell");
+                link_reports_free(&v->links);
+                if (!v->about_links)
+                        become(v, DEEP_SILENT, "the library says that it cannot tell");
                 arm(v, period_usec(v));
                 return true;
         }
-        return take_sample(v, line, size_bytes);
+        return v->about_links ? take_links(v, line, size_bytes) : take_sample(v, line, size_bytes);
 }
 
 static bool take_lines(struct vendor *v)
@@ -359,8 +395,10 @@ static int start_child(struct vendor *v)
         return r;
 }
 
-static void ask(struct vendor *v)
+static void ask(struct vendor *v, bool about_links)
 {
+        const char question = about_links ? PROBE_ASK_LINKS : PROBE_ASK_SAMPLES;
+
         if (v->pid == 0 && v->abandoned >= ABANDONED_MAX) {
                 become(v, DEEP_SILENT, "too many of its children hang in the kernel");
                 arm(v, PAUSE_MAX_USEC);
@@ -374,10 +412,13 @@ static void ask(struct vendor *v)
         v->asked = true;
         v->asked_usec = loop_now_usec(v->deep->agent->loop);
         v->incoming_count = 0;
-        if (write(v->in_fd, "\n", 1) != 1) {
+        v->about_links = about_links;
+        if (about_links) /* until it has answered */
+                v->links_due_usec = v->asked_usec + LINKS_RETRY_USEC;
+        if (write(v->in_fd, &question, 1) != 1) {
                 /* it is ending, or its pipe is full of questions: the deadline or its end decides */
         }
-        arm(v, deadline_usec(v));
+        arm(v, about_links ? LINKS_DEADLINES * deadline_usec(v) : deadline_usec(v));
 }
 
 static void on_timer(void *userdata)
@@ -391,12 +432,13 @@ static void on_timer(void *userdata)
                 return;
         }
         if (!v->asked) {
-                ask(v);
+                ask(v, false);
                 return;
         }
         v->timeouts_total++;
         kill_child(v);
-        become(v, DEEP_SILENT, "the library hangs");
+        if (!v->about_links)
+                become(v, DEEP_SILENT, "the library hangs");
         arm(v, next_pause(v));
 }
 
@@ -410,13 +452,30 @@ static void arm(struct vendor *v, uint64_t delay_usec)
  * ---------------------------------------------------------------------------------------------------------
  */
 
+/* Beside what runs: of this machine, or inside a directory that is read as one; a record has none. */
+static void place_links(const struct agent *a, char *ret, size_t ret_bytes)
+{
+        const char *root = a->options->root, *state = a->options->state;
+
+        ret[0] = '\0';
+        if (a->options->machine == NULL && (state == NULL || strcmp(state, "none") != 0))
+                (void) text_format(ret, ret_bytes, "%s/" DISCOVERY_LINKS, watch_is_live(root) ? "" : root);
+}
+
 int deep_new(struct agent *agent, struct deep **ret, struct err *err)
 {
         struct deep *d = calloc(1, sizeof(*d));
+        char directory[900];
 
         if (d == NULL)
                 return err_set(err, -ENOMEM, "no memory for the probes");
         d->agent = agent;
+        place_links(agent, directory, sizeof(directory));
+        d->links = link_memory_new(directory, &agent->log);
+        if (d->links == NULL) {
+                free(d);
+                return err_set(err, -ENOMEM, "no memory for the probes");
+        }
         for (const struct probe_driver *driver = probe_drivers;
              driver->vendor != NULL && d->vendor_count < VENDORS_MAX; driver++) {
                 struct vendor *v = &d->vendors[d->vendor_count++];
@@ -440,6 +499,7 @@ void deep_free(struct deep *d)
                 kill_child(v);
                 (void) sd_event_source_unref(v->timer);
                 text_free(&v->answer);
+                link_reports_free(&v->links);
                 free(v->samples);
                 free(v->incoming);
         }
@@ -450,7 +510,13 @@ void deep_free(struct deep *d)
                 (void) sd_event_source_unref(a->source);
                 free(a);
         }
+        link_memory_free(d->links);
         free(d);
+}
+
+const struct link_reports *deep_links(const struct deep *d)
+{
+        return d != NULL ? link_memory_believed(d->links) : NULL;
 }
 
 void deep_update(struct deep *d, const struct inventory *inventory)
@@ -472,6 +538,7 @@ void deep_configure(struct deep *d)
         for (size_t i = 0; i < d->vendor_count; i++)
                 if (d->vendors[i].present) {
                         kill_child(&d->vendors[i]); /* another library, another deadline: begin anew */
+                        d->vendors[i].links_due_usec = 0;
                         arm(&d->vendors[i], 0);
                 }
 }

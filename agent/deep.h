@@ -3,7 +3,11 @@
  * The agent never waits: a question is a byte into a pipe, the answer comes through the loop. A child that
  * does not answer within the deadline is killed and replaced; one that crashes is replaced after a pause; of
  * those that the kernel will not let die two are left behind, then the vendor is asked no more until one is
- * gone. A library that is not there is no error, and looked for again every five minutes. */
+ * gone. A library that is not there is no error, and looked for again every five minutes.
+ *
+ * Of direct links (NVLink) a library is asked after its first answer and from then on every sixth time, with
+ * four times the deadline, for some are slow at it. One that hangs or dies over that question is not asked it
+ * again for ten minutes: its figures do not suffer. */
 #pragma once
 
 #include <stdint.h>
@@ -11,6 +15,7 @@
 #include "agent/judge.h"
 #include "codec/probe_sample.h"
 #include "core/err.h"
+#include "core/link_report.h"
 
 struct agent;
 struct deep;
@@ -29,6 +34,9 @@ void deep_look(const struct deep *deep, const struct device *device, struct find
 
 /* deep_sample() - the last answer about a device; NULL when there is none that is fresh. */
 const struct probe_sample *deep_sample(const struct deep *deep, const struct device *device);
+
+/* deep_links() - what is believed of direct links; NULL for a NULL deep. */
+const struct link_reports *deep_links(const struct deep *deep);
 
 enum deep_state { DEEP_ABSENT, DEEP_STARTING, DEEP_ANSWERS, DEEP_SILENT, DEEP_STATE_COUNT };
 const char *deep_state_name(enum deep_state state);

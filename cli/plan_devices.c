@@ -215,7 +215,7 @@ static int choose(struct stage *stage, const struct devices_question *question)
                                           .must = stage->must,
                                           .size = (size_t) question->size };
         struct prefer_answer answer = { .taken = stage->taken };
-        size_t available = 0;
+        size_t available = 0, must = 0;
 
         for (size_t i = 0; i < stage->count; i++) {
                 if (question->available.count == 0)
@@ -225,6 +225,12 @@ static int choose(struct stage *stage, const struct devices_question *question)
                 if (stage->must[i] > 0)
                         stage->available[i] = 1;
                 available += stage->available[i];
+                must += stage->must[i];
+        }
+        if (must > question->size) {
+                fprintf(stderr, "remuda plan devices: --must names %zu devices, --size is %s\n", must,
+                        question->size_text);
+                return EXIT_USAGE;
         }
         if (available < question->size) {
                 fprintf(stderr,

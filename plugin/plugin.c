@@ -389,7 +389,8 @@ static int on_moves(sd_event_source *source, uint64_t usec, void *userdata)
 
 int plugin_update(struct plugin *plugin, const struct inventory *inventory, struct err *err)
 {
-        if (plugin->owners != NULL && inventory_same(inventory, &plugin->inventory))
+        if (plugin->owners != NULL && inventory_same(inventory, &plugin->inventory) &&
+            inventory_wired_same(inventory, &plugin->inventory))
                 return 0;
         return apply(plugin, inventory, true, err);
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "agent/probe/driver.h"
+#include "codec/link_report_line.h"
 #include "core/exit_code.h"
 
 void probe_pci_format(unsigned domain, unsigned bus, unsigned device, unsigned function, char ret[20])
@@ -49,14 +50,29 @@ static void take(void *userdata, const struct probe_sample *sample)
         probe_sample_encode(sample, userdata);
 }
 
+static void take_links(void *userdata, const struct link_report *report)
+{
+        link_report_encode(report, userdata);
+}
+
+static int ask(const struct probe_driver *driver, void *state, char question, struct text *out,
+               struct err *err)
+{
+        if (question == PROBE_ASK_SAMPLES)
+                return driver->sample(state, take, out, err);
+        if (question == PROBE_ASK_LINKS && driver->links != NULL)
+                return driver->links(state, take_links, out, err);
+        return err_set(err, -EINVAL, "that is not known here");
+}
+
 /* The answer to one question: a line a device, then a line "end", or "error why". */
-static bool answer(const struct probe_driver *driver, void *state)
+static bool answer(const struct probe_driver *driver, void *state, char question)
 {
         struct text out = { 0 };
         struct err err = { 0 };
         size_t done = 0;
 
-        if (driver->sample(state, take, &out, &err) < 0)
+        if (ask(driver, state, question, &out, &err) < 0)
                 text_printf(&out, "error %s\n", err.msg);
         else
                 text_append(&out, "end\n");
@@ -92,7 +108,7 @@ int probe_child(int argc, char **argv)
                 return PROBE_EXIT_REFUSED;
         }
         while (read(0, &question, 1) == 1)
-                if (question == '\n' && !answer(driver, state))
+                if (!answer(driver, state, question))
                         break;
         _exit(0); /* a library's own exit handlers may hang */
 }

@@ -6,6 +6,7 @@
 
 #include "codec/probe_sample.h"
 #include "core/err.h"
+#include "core/link_report.h"
 
 #define PROBE_SONAMES_MAX 6
 
@@ -19,6 +20,10 @@ struct probe_driver {
         /* Calls take() for every device. 0, or negative when nothing could be asked. */
         int (*sample)(void *state, void (*take)(void *userdata, const struct probe_sample *sample),
                       void *userdata, struct err *err);
+        /* Calls take() for every device whose links could be asked, also when it has none; NULL = the library
+         * tells of no links. 0, or negative when nothing could be asked. */
+        int (*links)(void *state, void (*take)(void *userdata, const struct link_report *report),
+                     void *userdata, struct err *err);
 };
 
 extern const struct probe_driver probe_drivers[]; /* ends with vendor == NULL */
@@ -27,6 +32,7 @@ extern const struct probe_driver probe_drivers[]; /* ends with vendor == NULL */
 const struct probe_driver *probe_driver_find(const char *vendor);
 
 typedef void (*probe_take)(void *userdata, const struct probe_sample *sample);
+typedef void (*probe_take_links)(void *userdata, const struct link_report *report);
 
 /* One file a family of libraries. Those marked in driver_table.c were written from the vendors' headers and
  * not tried on their hardware: a figure outside its bounds is refused by the agent. */
@@ -44,13 +50,17 @@ int rocm_smi_open(const struct probe_driver *driver, void *library, void **ret_s
 int rocm_smi_sample(void *state, probe_take take, void *userdata, struct err *err);
 int nvml_open(const struct probe_driver *driver, void *library, void **ret_state, struct err *err);
 int nvml_sample(void *state, probe_take take, void *userdata, struct err *err);
+int nvml_links(void *state, probe_take_links take, void *userdata, struct err *err);
 
 /* probe_symbol() - a function of the library into a function pointer: `into` is its address. ISO C has no
  * conversion from void * to a function; POSIX promises that the bytes are the same. Return: is it there? */
 bool probe_symbol(void *library, const char *name, void *into);
 
-/* probe_child() - the child's whole life: argv[2] is the vendor, argv[3] a library's path or "". Reads a line
- * from descriptor 0 for each sample, answers on descriptor 1. Return: exit code. */
+/* probe_child() - the child's whole life: argv[2] is the vendor, argv[3] a library's path or "". Reads a byte
+ * from descriptor 0 for each question, answers on descriptor 1: a line a device, then "end", or "error why".
+ * Return: exit code. */
+#define PROBE_ASK_SAMPLES    '\n' /* answered with lines of codec/probe_sample.h */
+#define PROBE_ASK_LINKS      'l'  /* answered with lines of codec/link_report_line.h */
 #define PROBE_CHILD_ARGUMENT "--probe-child"
 #define PROBE_EXIT_ABSENT    3 /* there is no library */
 #define PROBE_EXIT_REFUSED   4 /* there is one, and it does not work */

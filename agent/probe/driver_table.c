@@ -4,7 +4,7 @@
 
 /* clang-format off */
 const struct probe_driver probe_drivers[] = {
-        { .vendor = "nvidia",    .prefix = "nvml",  .open = nvml_open, .sample = nvml_sample,
+        { .vendor = "nvidia",    .prefix = "nvml",  .open = nvml_open, .sample = nvml_sample, .links = nvml_links,
           .sonames = { "libnvidia-ml.so.1", "libnvidia-ml.so" } },
         { .vendor = "iluvatar",  .prefix = "nvml",  .open = nvml_open, .sample = nvml_sample,
           .sonames = { "libixml.so", "/usr/local/corex/lib64/libixml.so", "/usr/local/corex/lib/libixml.so" } },

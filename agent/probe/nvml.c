@@ -9,7 +9,15 @@
 #include "agent/probe/driver.h"
 #include "core/cleanup.h"
 
-enum { NVML_OK = 0, NVML_LOST = 15, NVML_RESET_REQUIRED = 16 };
+enum {
+        NVML_OK = 0,
+        NVML_INVALID_ARGUMENT = 2,
+        NVML_NOT_SUPPORTED = 3,
+        NVML_LOST = 15,
+        NVML_RESET_REQUIRED = 16
+};
+enum { NVML_REMOTE_GPU = 0, NVML_REMOTE_CPU = 1, NVML_REMOTE_SWITCH = 2, NVML_REMOTE_UNKNOWN = 255 };
+#define NVML_LINKS_MAX 36
 enum {
         NVML_ECC_CORRECTED,
         NVML_ECC_UNCORRECTED,
@@ -56,6 +64,9 @@ struct nvml {
         int (*ecc)(nvml_device, int, int, unsigned long long *);
         int (*remapped)(nvml_device, unsigned *, unsigned *, unsigned *, unsigned *);
         int (*replay)(nvml_device, unsigned *);
+        int (*link_state)(nvml_device, unsigned, unsigned *);
+        int (*link_peer)(nvml_device, unsigned, void *);
+        int (*link_peer_type)(nvml_device, unsigned, unsigned *);
         int (*ixml_health)(nvml_device, unsigned long long *);
         int (*xpuml_state)(nvml_device, unsigned *);
 };
@@ -116,6 +127,9 @@ int nvml_open(const struct probe_driver *driver, void *library, void **ret_state
         FIND(n->ecc, library, p, "DeviceGetTotalEccErrors");
         FIND(n->remapped, library, p, "DeviceGetRemappedRows");
         FIND(n->replay, library, p, "DeviceGetPcieReplayCounter");
+        FIND(n->link_state, library, p, "DeviceGetNvLinkState");
+        FIND(n->link_peer, library, p, "DeviceGetNvLinkRemotePciInfo");
+        FIND(n->link_peer_type, library, p, "DeviceGetNvLinkRemoteDeviceType");
         FIND(n->ixml_health, library, "ixml", "DeviceGetHealth");
         FIND(n->xpuml_state, library, "xpuml", "DeviceGetState");
         if (init == NULL || n->count == NULL || n->handle == NULL || n->pci == NULL) {
@@ -255,6 +269,66 @@ int nvml_sample(void *state, probe_take take, void *userdata, struct err *err)
                 ask_errors(n, d, &s);
                 ask_own_health(n, d, &s);
                 take(userdata, &s);
+        }
+        return 0;
+}
+
+/* --- NVLink --- */
+
+/* What an active link leads to: another GPU, or a switch. The link of a POWER9 to its processor is neither.
+ */
+static void add_link(const struct nvml *n, nvml_device d, unsigned link, struct link_report *report)
+{
+        unsigned type = NVML_REMOTE_UNKNOWN;
+        struct nvml_pci peer = { .legacy = "" };
+        char pci[20] = "";
+
+        if (n->link_peer_type == NULL || n->link_peer_type(d, link, &type) != NVML_OK)
+                type = NVML_REMOTE_UNKNOWN;
+        if (type == NVML_REMOTE_SWITCH)
+                report->switched++;
+        if (type == NVML_REMOTE_SWITCH || type == NVML_REMOTE_CPU || n->link_peer == NULL ||
+            n->link_peer(d, link, &peer) != NVML_OK)
+                return;
+        peer.bus_id[sizeof(peer.bus_id) - 1] = peer.legacy[sizeof(peer.legacy) - 1] = '\0';
+        probe_pci_parse(peer.bus_id, pci);
+        if (pci[0] == '\0')
+                probe_pci_parse(peer.legacy, pci);
+        if (pci[0] != '\0')
+                (void) link_report_add(report, pci, 1);
+}
+
+/* Return: false when the library could not be asked: nothing is known then. */
+static bool ask_links(const struct nvml *n, nvml_device d, struct link_report *report)
+{
+        for (unsigned link = 0; link < NVML_LINKS_MAX; link++) {
+                unsigned active = 0;
+                int r = n->link_state(d, link, &active);
+
+                if (r == NVML_INVALID_ARGUMENT || (r == NVML_NOT_SUPPORTED && link == 0))
+                        break; /* beyond its last link, or it has none */
+                if (r != NVML_OK && r != NVML_NOT_SUPPORTED)
+                        return false;
+                if (r == NVML_OK && active == 1)
+                        add_link(n, d, link, report);
+        }
+        return true;
+}
+
+int nvml_links(void *state, probe_take_links take, void *userdata, struct err *err)
+{
+        const struct nvml *n = state;
+        unsigned count = 0;
+        int r = n->link_state == NULL || n->xpuml ? NVML_NOT_SUPPORTED : n->count(&count);
+
+        if (r != NVML_OK)
+                return err_set(err, -EIO, "it does not tell of links: %d", r);
+        for (unsigned i = 0; i < count && i < 1024; i++) {
+                struct link_report report = { .link_count = 0 };
+                nvml_device d = NULL;
+
+                if (n->handle(i, &d) == NVML_OK && ask_address(n, d, report.pci) && ask_links(n, d, &report))
+                        take(userdata, &report);
         }
         return 0;
 }

@@ -47,7 +47,8 @@ struct device {
         unsigned index;                 /* order on the node within its vendor */
         char pci[20];                   /* "0000:18:00.0"; "" for CPU groups and core groups */
         char partition[32];             /* MIG profile, compute partition...; "" = the whole function */
-        char pci_switch[20];            /* PCI address of the nearest switch's upstream port; "" = none */
+        char pci_switch[20]; /* upstream port of the nearest PCIe switch shared with another of its vendor */
+        char pci_port[20];   /* the root port above it: shared across switches that hang on each other */
         struct device_link links[DEVICE_LINKS_MAX];
         size_t link_count;
         int numa;                                        /* -1 = not known */
@@ -146,5 +147,9 @@ struct device_group *inventory_find_group(const struct inventory *inventory, con
 /* inventory_count() - recompute every group's total and healthy from the devices; free = healthy. */
 void inventory_count(struct inventory *inventory);
 
-/* inventory_same() - is everything but `generation` equal? */
+/* inventory_same() - is everything that is told equal, but `generation`? */
 bool inventory_same(const struct inventory *a, const struct inventory *b);
+
+/* inventory_wired_same() - are links and switches equal, device by device? They are not told, and decide what
+ * is preferred. */
+bool inventory_wired_same(const struct inventory *a, const struct inventory *b);

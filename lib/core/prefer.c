@@ -8,9 +8,8 @@
 #include "core/cleanup.h"
 #include "core/text.h"
 
-#define LINK_UNITS_MAX                                                                                       \
-        30 /* x 10 in the weight: a fat pair never outweighs a switch more than a fabric does */
-#define LINKS_FOR_MAX 128 /* devices of one resource beyond which link widths are not kept */
+#define LINK_UNITS_MAX 30
+#define LINK_WEIGHT    500 /* of a unit: more than a switch and a NUMA node together */
 
 /* Fabrics that are more than a way to the same processor or switch. */
 static bool is_fabric(const char *fabric)
@@ -31,17 +30,25 @@ static size_t group_index(const struct inventory *inventory, const char *name)
         return 0;
 }
 
-/* Switches are told apart by their address; the first device under one gives it its number. */
+/* Switches and ports are told apart by their address; the first device under one gives it its number. */
 static uint16_t switch_number(const struct inventory *inventory, const size_t *members, size_t i)
 {
         const char *own = inventory->devices[members[i]].pci_switch;
 
-        if (own[0] == '\0')
-                return 0;
-        for (size_t j = 0; j < i; j++)
+        for (size_t j = 0; j < i && own[0] != '\0'; j++)
                 if (strcmp(inventory->devices[members[j]].pci_switch, own) == 0)
                         return (uint16_t) (j + 1);
-        return (uint16_t) (i + 1);
+        return own[0] == '\0' ? 0 : (uint16_t) (i + 1);
+}
+
+static uint16_t port_number(const struct inventory *inventory, const size_t *members, size_t i)
+{
+        const char *own = inventory->devices[members[i]].pci_port;
+
+        for (size_t j = 0; j < i && own[0] != '\0'; j++)
+                if (strcmp(inventory->devices[members[j]].pci_port, own) == 0)
+                        return (uint16_t) (j + 1);
+        return own[0] == '\0' ? 0 : (uint16_t) (i + 1);
 }
 
 /* What all pairs have in common with their kind; links come on top. */
@@ -53,6 +60,8 @@ static uint32_t kind_weight(const struct prefer_device *x, const struct prefer_d
                 weight += x->fabric ? 1050 : 50;
         if (x->pci_switch != 0 && x->pci_switch == y->pci_switch)
                 weight += 300;
+        else if (x->pci_port != 0 && x->pci_port == y->pci_port)
+                weight += 200;
         if (x->numa >= 0 && x->numa == y->numa)
                 weight += 100;
         return weight;
@@ -78,7 +87,7 @@ static void learn_weights(struct prefer_map *map, const struct inventory *invent
                         uint32_t there = reported_width(x, y), back = reported_width(y, x);
                         /* asymmetric reports happen: the wider one is believed, both ways */
                         uint32_t weight = kind_weight(&map->devices[a], &map->devices[b]) +
-                                          10 * (there > back ? there : back);
+                                          LINK_WEIGHT * (there > back ? there : back);
 
                         map->linked = map->linked || there > 0 || back > 0;
                         map->weights[a * map->count + b] = map->weights[b * map->count + a] = weight;
@@ -104,6 +113,7 @@ int prefer_map_init(struct prefer_map *map, const struct inventory *inventory, c
                 map->devices[i] = (struct prefer_device){
                         .group = (uint16_t) group,
                         .pci_switch = switch_number(inventory, members, i),
+                        .pci_port = port_number(inventory, members, i),
                         .numa = (int16_t) (device->numa >= 0 && device->numa < INT16_MAX ? device->numa : -1),
                         .fabric = group > 0 && is_fabric(inventory->groups[group - 1].fabric),
                 };
@@ -403,7 +413,7 @@ static bool is_represented(const struct growth *g, size_t candidate)
                 const struct prefer_device *other = &s->map->devices[s->candidates[i]];
 
                 if (own->group == other->group && own->pci_switch == other->pci_switch &&
-                    own->numa == other->numa)
+                    own->pci_port == other->pci_port && own->numa == other->numa)
                         return true;
         }
         return false;

@@ -1,6 +1,6 @@
 /* Prefer: which of the available devices to give, so that they talk fast and whole groups stay whole. Pure.
  *
- * The best set is the first in this order (docs/reference/preferred-allocation.md says it for operators):
+ * The best set is the first in this order (docs/reference/device-plugin.md says it for operators):
  *   1. fewest device groups touched;
  *   2. fewest whole groups broken (all of a group's devices available before, some left after): a request
  *      smaller than a group goes to a group that is broken already when one has room;
@@ -28,7 +28,8 @@
 /* What the choice needs to know of a device, in small numbers. */
 struct prefer_device {
         uint16_t group;      /* index; 0 = none */
-        uint16_t pci_switch; /* 0 = not known */
+        uint16_t pci_switch; /* 0 = none that another of its vendor hangs on */
+        uint16_t pci_port;   /* root port above such a switch; 0 = none */
         int16_t numa;        /* -1 = not known */
         bool fabric;         /* its group is joined by a fabric of its own: NVLink, HCCS, xGMI... */
 };
@@ -55,8 +56,9 @@ void prefer_map_free(struct prefer_map *map);
 int prefer_order(const void *a, const void *b, void *inventory);
 
 /* prefer_weight() - how well two different devices of the map talk: 1, and
- * 1000 in one fabric's group + 10 per unit of link width (300 units at most), 300 under one PCIe switch,
- * 100 on one NUMA node, 50 in one group of whatever kind. */
+ * 50 in one group of whatever kind, 1000 more if a fabric joins it; 500 per unit of link width (30 units at
+ * most; the wider of what both ends report); 300 under one PCIe switch, or 200 under one root port where
+ * switches hang on each other; 100 on one NUMA node. A fatter link counts for more than switch and node. */
 uint32_t prefer_weight(const struct prefer_map *map, size_t a, size_t b);
 
 struct prefer_request {

@@ -436,7 +436,7 @@ static void sight_function(const struct scan *scan, const struct vendor *vendor,
         ret->placement.bound = ret->state.driver[0] != '\0';
         (void) text_copy(ret->device.id, sizeof(ret->device.id), function->address);
         (void) text_copy(ret->device.pci, sizeof(ret->device.pci), function->address);
-        (void) text_copy(ret->placement.root_port, sizeof(ret->placement.root_port), ret->state.root_port);
+        (void) text_copy(ret->placement.bridges, sizeof(ret->placement.bridges), ret->state.bridges);
         ret->device.numa = ret->state.numa;
         vendor_set_model(scan, ret, function->vendor, function->device);
 }

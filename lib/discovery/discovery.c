@@ -35,9 +35,15 @@ static void read_boot_id(const struct tree *tree, struct inventory *inventory)
 int discover(const struct tree *tree, const struct discovery_options *options, struct inventory *ret,
              struct err *err)
 {
+        return discover_linked(tree, options, NULL, ret, err);
+}
+
+int discover_linked(const struct tree *tree, const struct discovery_options *options,
+                    const struct link_reports *links, struct inventory *ret, struct err *err)
+{
         CLEANUP(free_p) struct discovery_options *defaults = NULL;
         struct inventory inventory;
-        struct scan scan = { .tree = tree, .options = options, .inventory = &inventory };
+        struct scan scan = { .tree = tree, .options = options, .links = links, .inventory = &inventory };
         int r;
 
         inventory_init(ret);

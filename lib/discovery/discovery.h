@@ -12,8 +12,11 @@
 #include "core/device.h"
 #include "core/discovery_options.h"
 #include "core/err.h"
+#include "core/link_report.h"
 #include "io/tree.h"
 
+#define DISCOVERY_LINKS                                                                                      \
+        "run/remuda/links" /* in a tree: what a VENDOR's library said of links, VENDOR the file */
 #define DISCOVERY_OPERATIONS                                                                                 \
         60000 /* files, directories and links looked at; a real server needs 500 to 15,000 */
 
@@ -26,3 +29,8 @@
  * `unknown`, never an error. */
 int discover(const struct tree *tree, const struct discovery_options *options, struct inventory *ret,
              struct err *err);
+
+/* discover_linked() - the same, with what vendors' libraries said of links in place of the tree's own files
+ * for the vendors that it tells of. @links: NULL = the tree's alone */
+int discover_linked(const struct tree *tree, const struct discovery_options *options,
+                    const struct link_reports *links, struct inventory *ret, struct err *err);

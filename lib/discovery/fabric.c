@@ -26,12 +26,15 @@ static bool has_company(const struct scan *scan, size_t i)
 
 static bool shares_switch(const struct scan *scan, size_t i)
 {
-        if (scan->placements[i].root_port[0] == '\0')
+        size_t port = pci_root_port(scan->placements[i].bridges);
+
+        if (port == 0)
                 return false;
         for (size_t j = 0; j < scan->inventory->device_count; j++)
                 if (j != i && alike(scan, i, j) &&
                     strcmp(scan->inventory->devices[j].pci, scan->inventory->devices[i].pci) != 0 &&
-                    strcmp(scan->placements[j].root_port, scan->placements[i].root_port) == 0)
+                    pci_root_port(scan->placements[j].bridges) == port &&
+                    strncmp(scan->placements[j].bridges, scan->placements[i].bridges, port) == 0)
                         return true;
         return false;
 }
@@ -42,7 +45,8 @@ static void place_by_pci(struct scan *scan, size_t i)
         const struct device *device = &scan->inventory->devices[i];
 
         if (shares_switch(scan, i))
-                vendor_set_fabric(placement, "pcie-switch", "pci", -1, "%s", placement->root_port);
+                vendor_set_fabric(placement, "pcie-switch", "pci", -1, "%.*s",
+                                  (int) pci_root_port(placement->bridges), placement->bridges);
         else if (device->numa >= 0)
                 vendor_set_fabric(placement, "numa", "sysfs", -1, "%d", device->numa);
         else

@@ -275,25 +275,38 @@ bool pci_address_of(const struct tree *tree, const char *path, char *ret, size_t
 
 /* --- state --- */
 
-/* "sys/devices/pci0000:17/0000:17:00.0/0000:18:00.0/...": the root port, where something lies between. */
-static void find_root_port(const char *real, char *ret, size_t ret_bytes)
+/* "sys/devices/pci0000:17/0000:17:00.0/0000:18:00.0/0000:19:00.0": all but the function itself. */
+static void find_bridges(const char *real, char *ret, size_t ret_bytes)
 {
-        const char *bridge = strstr(real, "/pci"), *at;
-        size_t addresses = 0, port_end = 0;
+        const char *bridge = strstr(real, "/pci"), *end = strrchr(real, '/');
 
         ret[0] = '\0';
-        if (bridge == NULL)
+        if (bridge == NULL || end <= bridge + 1 || (size_t) (end - bridge - 1) >= ret_bytes)
                 return;
-        bridge++;
-        for (at = bridge; (at = strchr(at, '/')) != NULL; at++) {
-                addresses++;
-                if (addresses == 2)
-                        port_end = (size_t) (at - bridge);
+        memcpy(ret, bridge + 1, (size_t) (end - bridge - 1));
+        ret[end - bridge - 1] = '\0';
+}
+
+size_t pci_root_port(const char *bridges)
+{
+        const char *port = strchr(bridges, '/'), *below = port == NULL ? NULL : strchr(port + 1, '/');
+
+        return below == NULL ? 0 : (size_t) (below - bridges);
+}
+
+size_t pci_common_switch(const char *bridges, const char *other)
+{
+        size_t shared = 0, root = pci_root_port(bridges);
+
+        for (size_t i = 0; root > 0; i++) {
+                bool ends = bridges[i] == '/' || bridges[i] == '\0';
+
+                if (ends && (other[i] == '/' || other[i] == '\0') && i > root)
+                        shared = i;
+                if (bridges[i] != other[i] || bridges[i] == '\0')
+                        break;
         }
-        if (addresses >= 3 && port_end < ret_bytes) {
-                memcpy(ret, bridge, port_end);
-                ret[port_end] = '\0';
-        }
+        return shared;
 }
 
 static bool read_number(const struct tree *tree, const char *directory, const char *name, int64_t *ret)
@@ -410,7 +423,7 @@ void pci_read_state(const struct tree *tree, const struct pci *pci, const struct
         *ret = (struct pci_state){ 0 };
         if (tree_realpath(tree, directory, real, sizeof(real)) < 0)
                 (void) text_copy(real, sizeof(real), directory);
-        find_root_port(real, ret->root_port, sizeof(ret->root_port));
+        find_bridges(real, ret->bridges, sizeof(ret->bridges));
         if (text_format(path, sizeof(path), "%s/driver", directory) &&
             tree_link_name(tree, path, ret->driver, sizeof(ret->driver)) < 0 &&
             !uevent_value(tree, directory, "DRIVER=", ret->driver, sizeof(ret->driver)))

@@ -7,6 +7,7 @@
 
 #define PCI_FUNCTIONS_MAX 4096
 #define PCI_ADDRESS_BYTES 20
+#define PCI_BRIDGES_BYTES 192 /* host bridge, root port and eight more */
 
 struct pci_function {
         char address[PCI_ADDRESS_BYTES]; /* "0000:18:00.0" */
@@ -27,10 +28,11 @@ struct pci {
 
 /* What is read of a function once a vendor row is interested in it. */
 struct pci_state {
-        char driver[48];    /* "" = none bound */
-        char root_port[96]; /* "pci0000:17/0000:17:00.0" when a switch or bridge lies between; else "" */
-        int numa;           /* after the fall-backs; 0 when nothing is known */
-        bool lost;          /* configuration space reads all ones */
+        char driver[48];                 /* "" = none bound */
+        char bridges[PCI_BRIDGES_BYTES]; /* "pci0000:17/0000:17:00.0/0000:18:00.0": host bridge, root port,
+                                            and every port of a switch on the way; "" = not known */
+        int numa;                        /* after the fall-backs; 0 when nothing is known */
+        bool lost;                       /* configuration space reads all ones */
         bool has_width;
         unsigned width, promised_width; /* lanes; what function and slot can do together */
 };
@@ -55,6 +57,14 @@ void pci_physical(const struct tree *tree, const struct pci *pci, const struct p
 
 void pci_read_state(const struct tree *tree, const struct pci *pci, const struct pci_function *function,
                     struct pci_state *ret);
+
+/* pci_root_port() - host bridge and root port of such a way: "pci0000:17/0000:17:00.0". Return: its length, 0
+ * when nothing lies between the root port and the function. */
+size_t pci_root_port(const char *bridges);
+
+/* pci_common_switch() - the last port that two ways share below their root port: the upstream port of the
+ * nearest PCIe switch that both functions hang on. Return: the length of the way up to it; 0 = none. */
+size_t pci_common_switch(const char *bridges, const char *other);
 
 /* pci_address_of() - the PCI function that a class device belongs to ("sys/class/drm/card0/device").
  * Return: false when it belongs to none. */

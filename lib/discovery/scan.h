@@ -9,15 +9,15 @@
  * fabric and key = same group. */
 struct placement {
         bool grouped;    /* false: Assigned, Excluded, DuplicateId */
-        char fabric[24]; /* "" = decided from root_port and the NUMA node, see scan_fabrics() */
+        char fabric[24]; /* "" = decided from bridges and the NUMA node, see scan_fabrics() */
         char source[24];
         char key[64];
-        int order;          /* number the group would like to bear; -1 = none */
-        bool needs_company; /* the fabric means something only with at least two devices */
-        char root_port[96]; /* of the PCI function, where a switch lies below it */
-        uint32_t pci_ids;   /* vendor and device; 0 = no PCI function */
-        bool bound;         /* a driver is bound to it */
-        char runtime[16];   /* of the group */
+        int order;                       /* number the group would like to bear; -1 = none */
+        bool needs_company;              /* the fabric means something only with at least two devices */
+        char bridges[PCI_BRIDGES_BYTES]; /* between the host bridge and the PCI function */
+        uint32_t pci_ids;                /* vendor and device; 0 = no PCI function */
+        bool bound;                      /* a driver is bound to it */
+        char runtime[16];                /* of the group */
         char resource[DEVICE_RESOURCE_BYTES];
         double tflops_bf16, tflops_fp16, tflops_fp32;
 };
@@ -37,6 +37,7 @@ struct class_index {
 struct scan {
         const struct tree *tree;
         const struct discovery_options *options;
+        const struct link_reports *links; /* what vendors' libraries said; NULL = the tree's own word */
         struct inventory *inventory;
         struct placement *placements; /* as many as inventory->devices */
         struct pci pci;
@@ -69,7 +70,8 @@ void scan_adopt(struct scan *scan);
 /* scan_fabrics() - PCIe switch or NUMA node for the devices whose vendor's row knows no better. */
 void scan_fabrics(struct scan *scan);
 
-/* scan_links() - direct links and PCIe switches, for neighbours' sake. Before scan_fabrics(). */
+/* scan_links() - direct links and PCIe switches, for neighbours' sake; where a vendor's library told of
+ * links, the fabric that follows from them. Before scan_fabrics(). */
 void scan_links(struct scan *scan);
 
 /* scan_sort() - the devices of each vendor in order of their index. */

@@ -45,6 +45,10 @@ struct vendor {
         const char *control_nodes[VENDOR_LIST_MAX];
         const char *visible_variable; /* NULL = none */
 
+        /* What the links are called of which its library tells (core/link_report.h), and that library; NULL =
+         * it tells of none. */
+        const char *link_fabric, *link_source;
+
         /* Adds the devices of one function (usually one): vendor_add_one, or a function of the row. */
         int (*add)(struct scan *scan, struct sighting *sighting);
         /* Adds devices that are no PCI functions: vendor_add_none, or a function of the row. */

@@ -42,8 +42,9 @@ void machine_function(struct text *machine, const struct machine_function *f)
 {
         char directory[256];
 
-        (void) text_format(directory, sizeof(directory), "/sys/devices/pci%.7s/%s%s%s", f->address,
-                           f->below != NULL ? f->below : "", f->below != NULL ? "/" : "", f->address);
+        (void) text_format(directory, sizeof(directory), "/sys/devices/pci%.7s/%s%s%s",
+                           f->below != NULL ? f->below : f->address, f->below != NULL ? f->below : "",
+                           f->below != NULL ? "/" : "", f->address);
         machine_line(machine, "/sys/bus/pci/devices/%s -> ../../..%s", f->address,
                      directory + strlen("/sys"));
         machine_line(machine, "%s/vendor = 0x%04x", directory, f->vendor);

@@ -1,6 +1,6 @@
 /* NVIDIA. Names and UUIDs from /proc/driver/nvidia, MIG instances from its capabilities; which boards are
- * joined by NVLink follows from their form (SXM and its successors), and is certain where NVSwitches are
- * seen. */
+ * joined by NVLink follows from their form (SXM and its successors), is certain where NVSwitches are seen,
+ * and is known link by link once NVML was asked (links.c). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -287,6 +287,8 @@ const struct vendor vendor_nvidia = {
         .control_nodes = { "/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools",
                            "/dev/nvidia-modeset" },
         .visible_variable = "NVIDIA_VISIBLE_DEVICES",
+        .link_fabric = "nvlink",
+        .link_source = "nvml",
         .add = add,
         .add_others = vendor_add_none,
 };

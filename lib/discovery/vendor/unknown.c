@@ -37,8 +37,8 @@ static void set_place(const struct scan *scan, struct sighting *sighting)
 
         pci_read_state(scan->tree, &scan->pci, sighting->function, &sighting->state);
         device->numa = sighting->state.numa;
-        (void) text_copy(sighting->placement.root_port, sizeof(sighting->placement.root_port),
-                         sighting->state.root_port);
+        (void) text_copy(sighting->placement.bridges, sizeof(sighting->placement.bridges),
+                         sighting->state.bridges);
         if (sighting->state.driver[0] == '\0')
                 device_judge(device, HEALTH_UNHEALTHY, "DriverMissing", "pci-driver",
                              "no driver is bound to it");
