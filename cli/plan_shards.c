@@ -1,12 +1,16 @@
+#include <errno.h>
 #include <string.h>
 
+#include "cli/cluster_options.h"
 #include "cli/plan.h"
 #include "codec/plan_shards.h"
+#include "codec/plan_speeds.h"
 #include "core/options.h"
 #include "core/version.h"
+#include "io/speed_store.h"
 
 struct shards_options {
-        const char *output;
+        const char *output, *store, *kubeconfig, *model;
         bool drop_harmful;
 };
 
@@ -16,6 +20,12 @@ static const struct option_spec specs[] = {
           .value = "json|table", .default_ = "json", .help = "how to answer" },
         { .name = "drop-harmful", .type = OPTION_BOOL, .offset = offsetof(struct shards_options, drop_harmful),
           .help = "use the workers with the least step + \"communication\"" },
+        { .name = "store", .type = OPTION_STRING, .offset = offsetof(struct shards_options, store),
+          .value = "dir:PATH|kubernetes", .help = "the speeds of workers that name a \"device\" are in its SpeedTable" },
+        { .name = "kubeconfig", .type = OPTION_STRING, .offset = offsetof(struct shards_options, kubeconfig),
+          .value = "FILE", .help = "for --store kubernetes" },
+        { .name = "model", .type = OPTION_STRING, .offset = offsetof(struct shards_options, model), .value = "NAME",
+          .default_ = "mlp", .help = "the job's model, with --store" },
         { .name = NULL },
 };
 /* clang-format on */
@@ -29,6 +39,7 @@ static const struct option_program program = {
         .after = "FILE (- is standard input) holds\n"
                  "  {\"batch\": 1024, \"epoch\": 60000, \"workers\": [{\"name\": \"a\", \"speed\": 1200},\n"
                  "   {\"name\": \"b\", \"alpha_ms\": 3, \"beta_ms\": 0.8, \"max\": 256}]}\n"
+                 "and with --store also {\"name\": \"c\", \"device\": \"Ascend910A\"}.\n"
                  "See man remuda-plan.\n",
         .specs = specs,
 };
@@ -53,6 +64,18 @@ static int answer(const json_t *json, const struct shards_options *options, stru
         return r;
 }
 
+static int take_speeds(json_t *json, const struct shards_options *options, struct err *err)
+{
+        struct speed_table table;
+        int r = speed_store_read_now(options->store, options->kubeconfig, &table, err);
+
+        if (r < 0)
+                return err_wrap(err, r, "--store %.100s", options->store);
+        r = plan_speeds_fill(json, &table, options->model, err);
+        speed_table_free(&table);
+        return r;
+}
+
 int plan_shards(int argc, char **argv)
 {
         struct shards_options options;
@@ -66,6 +89,11 @@ int plan_shards(int argc, char **argv)
         if (r >= 0)
                 return r;
         r = plan_read_json(argv[1], &json, &err);
+        if (r == 0 && options.store != NULL && (r = take_speeds(json, &options, &err)) < 0 && r != -EBADMSG) {
+                fprintf(stderr, "remuda plan shards: %s\n", err.msg);
+                json_decref(json);
+                return cluster_exit_code(r);
+        }
         if (r == 0)
                 r = answer(json, &options, &out, &err);
         json_decref(json);

@@ -13,6 +13,7 @@
 #include <sys/types.h>
 
 #include "codec/program_table.h"
+#include "codec/speed_table.h"
 #include "core/device.h"
 #include "core/err.h"
 #include "core/job.h"
@@ -46,6 +47,7 @@ struct run_rank {
         double peak_speed; /* of the chip, measured or from the table; 0 = not known */
         unsigned device_index;
 
+        char speed_device[SPEED_DEVICE_BYTES]; /* its name in the SpeedTable */
         enum run_speed speed_source;
         double alpha_ms, beta_ms; /* a step of b samples takes alpha + beta b; beta > 0 */
         uint64_t batch;           /* of each global batch; 0 for a server */
@@ -55,6 +57,8 @@ struct run_rank {
         /* what was seen of it */
         struct progress_rank seen;
         off_t progress_offset;
+        double kept_busy_ms;   /* of what it was busy, what the SpeedTable knows already */
+        uint64_t kept_samples; /* and of its samples */
         pid_t pid;
         bool ended;
         uint64_t ended_usec;
@@ -91,6 +95,8 @@ struct run {
         uint64_t restarts, reshards;
         uint64_t fault_usec; /* CLOCK_MONOTONIC of the last fault until training goes on; 0 = none */
         uint64_t chips_usec; /* CLOCK_MONOTONIC of the last look at their health */
+        uint64_t kept_usec;  /* CLOCK_MONOTONIC of the last refinement of the SpeedTable */
+        bool speeds_lost;    /* the table could not be written, which was said */
         double training_seconds;
         const char *phase; /* NULL while it runs */
         char reason[48], message[512];
@@ -115,12 +121,16 @@ int run_train(struct run *run, struct err *err);                             /* 
 bool run_reshard_pays(const struct run *run);
 void run_adopt_speeds(struct run *run);
 
-/* run_refine_speeds() - after a good end: half of what the whole run showed goes into the speeds.
- * (run_reshard.c) */
+/* run_refine_speeds() - what the workers' steps took since the last call goes into the SpeedTable of --store,
+ * or of the work folder. (run_speeds.c) */
 void run_refine_speeds(struct run *run);
 
-/* run_keep_speeds() - write measured speeds to the work folder's speed table. (run_measure.c) */
-void run_keep_speeds(const struct run *run);
+/* run_read_speeds() - speeds from that table. Return: are all workers' known? (run_speeds.c) */
+bool run_read_speeds(struct run *run);
+
+/* run_keep_speeds() - observations into that table; a table that cannot be written is an event.
+ * (run_speeds.c) */
+void run_keep_speeds(struct run *run, const struct speed_observation *observations, size_t count);
 
 /* run_leave_out() - the job goes on without a rank: its samples are counted, those after the last checkpoint
  * are struck from its log, the ranks after it move up. (run_migrate.c) */

@@ -2,8 +2,7 @@
  * will be.
  *
  * The trainer's --measure times whole steps at a batch and its half, quarter and eighth; a line through them
- * gives the fixed and the growing part of a step. Known speeds come from the work folder's speed table, keyed
- * by program, model, device and the number of workers beside it. */
+ * gives the fixed and the growing part of a step. Known speeds come from the SpeedTable (run_speeds.c). */
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -18,141 +17,101 @@
 #include "core/cleanup.h"
 
 #define MEASURE_TIMEOUT_USEC 120000000ULL
-
-static void speed_key(const struct run *run, const struct run_rank *rank, char key[256])
-{
-        (void) text_format(key, 256, "%s/%s/%s/%zu", rank->sha256, run->job.model,
-                           rank->device_model[0] == '\0' ? rank->vendor : rank->device_model,
-                           run->rank_count - run->server_count);
-}
-
-static void table_path(const struct run *run, char path[RUN_PATH_BYTES])
-{
-        (void) text_format(path, RUN_PATH_BYTES, "%.1000s/speed-table.json", run->work);
-}
-
-/* Return: are all workers' speeds known? */
-static bool read_table(struct run *run)
-{
-        char path[RUN_PATH_BYTES], key[256];
-        json_t *table;
-        bool all = true;
-
-        table_path(run, path);
-        table = json_load_file(path, JSON_REJECT_DUPLICATES, NULL);
-        for (size_t i = run->server_count; i < run->rank_count; i++) {
-                struct run_rank *rank = &run->ranks[i];
-                const json_t *row;
-                double alpha, beta;
-
-                speed_key(run, rank, key);
-                row = json_object_get(json_object_get(table, "speeds"), key);
-                alpha = json_number_value(json_object_get(row, "alpha_ms"));
-                beta = json_number_value(json_object_get(row, "beta_ms"));
-                if (!isfinite(alpha) || !isfinite(beta) || alpha < 0 || beta < 1e-9 || beta > 1e9 ||
-                    alpha > 1e9) {
-                        all = false;
-                        continue;
-                }
-                rank->alpha_ms = alpha;
-                rank->beta_ms = beta;
-                rank->speed_source = RUN_SPEED_TABLE;
-        }
-        json_decref(table);
-        return all;
-}
-
-/* Other jobs of this work folder write too: under a lock, by rename. */
-void run_keep_speeds(const struct run *run)
-{
-        CLEANUP(close_p) int folder = open(run->work, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        char path[RUN_PATH_BYTES], key[256];
-        json_t *table, *speeds;
-
-        if (folder < 0 || flock(folder, LOCK_EX) < 0)
-                return;
-        table_path(run, path);
-        table = json_load_file(path, JSON_REJECT_DUPLICATES, NULL);
-        if (!json_is_object(json_object_get(table, "speeds"))) {
-                json_decref(table);
-                table = json_pack("{s:s, s:s, s:{s:s}, s:{}}", "apiVersion", "remuda.dev/v1alpha1", "kind",
-                                  "SpeedTable", "metadata", "name", "speeds", "speeds");
-        }
-        speeds = json_object_get(table, "speeds");
-        for (size_t i = run->server_count; i < run->rank_count; i++) {
-                const struct run_rank *rank = &run->ranks[i];
-
-                if (rank->speed_source != RUN_SPEED_MEASURED)
-                        continue;
-                speed_key(run, rank, key);
-                (void) json_object_set_new(speeds, key,
-                                           json_pack("{s:f, s:f, s:I}", "alpha_ms", rank->alpha_ms, "beta_ms",
-                                                     rank->beta_ms, "measured", (json_int_t) time(NULL)));
-        }
-        (void) run_write_json(path, table, NULL);
-        json_decref(table);
-}
+#define POINTS_MAX           16
+#define POINT_WEIGHT         4.0 /* of a batch size's median step, against steps that are merely seen */
 
 /* --- one measurement
  * --------------------------------------------------------------------------------------------------- */
 
-/* Least squares of step_ms = alpha + beta batch, each point weighted by 1 / step_ms^2 (its relative error
- * counts). */
-static bool fit(const json_t *points, double *ret_alpha, double *ret_beta)
+/* A line through the points of one measurement. */
+static bool fit(const json_t *points, struct speed_fit *ret, double *ret_alpha_ms, double *ret_beta_ms)
 {
-        double w = 0, x = 0, y = 0, xx = 0, xy = 0, alpha, beta;
         const json_t *point;
         size_t i;
 
+        *ret = (struct speed_fit){ 0 };
         json_array_foreach((json_t *) points, i, point)
         {
-                double b = json_number_value(json_object_get(point, "batch"));
-                double ms = json_number_value(json_object_get(point, "step_ms"));
-                double weight = ms > 0 ? 1 / (ms * ms) : 0;
-
-                if (!isfinite(ms) || ms <= 0 || b < 1)
+                if (!speed_fit_add(ret, json_number_value(json_object_get(point, "batch")),
+                                   json_number_value(json_object_get(point, "step_ms")), POINT_WEIGHT))
                         return false;
-                w += weight;
-                x += weight * b;
-                y += weight * ms;
-                xx += weight * b * b;
-                xy += weight * b * ms;
         }
-        if (w <= 0)
-                return false;
-        beta = w * xx - x * x > 1e-12 * w * xx ? (w * xy - x * y) / (w * xx - x * x) : y / x;
-        alpha = (y - beta * x) / w;
-        if (alpha < 0 || beta <= 0) { /* noise: a line through the origin */
-                alpha = 0;
-                beta = xy / xx;
-        }
-        *ret_alpha = alpha;
-        *ret_beta = beta;
-        return beta > 1e-9 && beta < 1e9 && alpha < 1e9;
+        return speed_fit_line(ret, ret_alpha_ms, ret_beta_ms);
 }
 
-static bool read_measurement(const struct run *run, size_t index)
+/* The last whole measurement that a rank printed, or NULL. */
+static json_t *read_points(const struct run *run, size_t index)
 {
         CLEANUP(fclose_p) FILE *f = NULL;
         CLEANUP(free_p) char *line = NULL;
-        struct run_rank *rank = &run->ranks[index];
         char name[64], path[RUN_PATH_BYTES];
+        json_t *found = NULL;
         size_t size = 0;
-        bool found = false;
 
         (void) text_format(name, sizeof(name), "measure-%zu.out", index);
         (void) run_path(run, path, name);
         f = fopen(path, "re");
         while (f != NULL && getline(&line, &size, f) > 0) {
-                json_t *answer = json_loads(line, 0, NULL);
+                json_t *answer = json_loads(line, 0, NULL), *points = json_object_get(answer, "points");
 
-                if (fit(json_object_get(answer, "points"), &rank->alpha_ms, &rank->beta_ms))
-                        found = true;
+                if (json_array_size(points) > 0) {
+                        json_decref(found);
+                        found = json_incref(points);
+                }
                 json_decref(answer);
         }
+        return found;
+}
+
+static bool read_measurement(struct run *run, size_t index)
+{
+        struct run_rank *rank = &run->ranks[index];
+        json_t *points = read_points(run, index);
+        struct speed_fit line;
+        bool found = fit(points, &line, &rank->alpha_ms, &rank->beta_ms);
+
         if (found)
                 rank->speed_source = RUN_SPEED_MEASURED;
+        json_decref(points);
         return found;
+}
+
+/* Several ranks on chips of one model are one source of knowledge: together they count as one. */
+static double look_weight(const struct run *run, const struct run_rank *rank)
+{
+        unsigned alike = 0;
+
+        for (size_t i = run->server_count; i < run->rank_count; i++)
+                alike += strcmp(run->ranks[i].sha256, rank->sha256) == 0 &&
+                         strcmp(run->ranks[i].speed_device, rank->speed_device) == 0;
+        return POINT_WEIGHT / alike;
+}
+
+static void keep_measurements(struct run *run)
+{
+        size_t workers = run->rank_count - run->server_count, count = 0;
+        CLEANUP(free_p) struct speed_observation *seen = calloc(workers * POINTS_MAX, sizeof(*seen));
+
+        for (size_t i = run->server_count; seen != NULL && i < run->rank_count; i++) {
+                json_t *points = read_points(run, i);
+                const json_t *point;
+                size_t k;
+
+                json_array_foreach(points, k, point)
+                {
+                        if (k < POINTS_MAX)
+                                seen[count++] = (struct speed_observation){
+                                        .program = run->ranks[i].sha256,
+                                        .model = run->job.model,
+                                        .device = run->ranks[i].speed_device,
+                                        .batch = json_number_value(json_object_get(point, "batch")),
+                                        .step_ms = json_number_value(json_object_get(point, "step_ms")),
+                                        .weight = look_weight(run, &run->ranks[i]),
+                                };
+                }
+                json_decref(points);
+        }
+        run_keep_speeds(run, seen, count);
 }
 
 static void measure_arguments(const struct run *run, struct arguments *args)
@@ -229,7 +188,7 @@ int run_measure(struct run *run, struct err *err)
                 assume(run, "the programs are not the reference trainer and cannot be measured beforehand");
                 return 0;
         }
-        if (!run->options->measure_again && read_table(run))
+        if (run_read_speeds(run) && !run->options->measure_again)
                 return 0;
         r = measure_once(run, err);
         if (r < 0 || run->interrupted)
@@ -240,6 +199,6 @@ int run_measure(struct run *run, struct err *err)
                 assume(run, "a program could not be measured");
                 return 0;
         }
-        run_keep_speeds(run);
+        keep_measurements(run);
         return 0;
 }

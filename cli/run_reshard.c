@@ -88,27 +88,3 @@ void run_adopt_speeds(struct run *run)
                 rank->speed_source = RUN_SPEED_MEASURED;
         }
 }
-
-/* One point cannot tell the fixed from the growing part of a step: a share that is far from equal says little
- * about the speed, and a step that is far from the plan had other reasons. Both are left alone, so that no
- * speed runs away. */
-void run_refine_speeds(struct run *run)
-{
-        uint64_t equal = run->job.global_batch / (run->rank_count - run->server_count);
-
-        for (size_t i = run->server_count; i < run->rank_count; i++) {
-                struct run_rank *rank = &run->ranks[i];
-                double drift;
-
-                if (rank->seen.samples == 0 || rank->batch < equal / 2)
-                        continue;
-                rank->seen.usual_busy_ms =
-                        rank->seen.busy_ms * (double) rank->batch / (double) rank->seen.samples;
-                drift = drift_of(rank);
-                if (drift < 0.67 || drift > 1.5)
-                        continue;
-                rank->alpha_ms *= (1 + drift) / 2;
-                rank->beta_ms *= (1 + drift) / 2;
-                rank->speed_source = RUN_SPEED_MEASURED;
-        }
-}

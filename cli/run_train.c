@@ -13,6 +13,8 @@
 #include "core/cleanup.h"
 #include "core/exit_code.h"
 
+#define KEEP_SPEEDS_USEC 30000000ULL /* how often what is seen refines the SpeedTable */
+
 struct fault {
         char reason[48], message[400];
         bool final;   /* would happen again: the program refuses its options, is not there... */
@@ -216,6 +218,8 @@ static void follow(struct run *run, struct world *world, struct watch *watch, st
         while (!world->ended) {
                 run_pause(run, watch->changes, 100);
                 watch_read(run, watch);
+                if (run_now_usec() - run->kept_usec >= KEEP_SPEEDS_USEC)
+                        run_refine_speeds(run);
                 if (run->interrupted && !terminating) {
                         terminating = true;
                         guard_terminate(&world->guard);
@@ -333,6 +337,7 @@ int run_train(struct run *run, struct err *err)
         run_set_checkpoints_aside(run);
         /* 12 bytes a sample: beyond this the ranks' own counts have to do */
         run->sample_log = run->data_samples * run->job.epochs <= 100000000;
+        run->kept_usec = run_now_usec();
         run_event(run, "Started", "%zu ranks", run->rank_count);
         while (run->phase == NULL) {
                 struct fault fault = { .reason = "" };
@@ -355,10 +360,7 @@ int run_train(struct run *run, struct err *err)
                 resume = run->checkpoint[0] != '\0';
         }
         count_samples(run);
-        if (run->phase != NULL && strcmp(run->phase, "Succeeded") == 0 &&
-            run->job.shards == JOB_SHARDS_WEIGHTED) {
+        if (run->phase != NULL && strcmp(run->phase, "Succeeded") == 0)
                 run_refine_speeds(run);
-                run_keep_speeds(run);
-        }
         return r;
 }

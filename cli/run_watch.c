@@ -27,6 +27,8 @@ int watch_open(struct run *run, struct watch *watch, struct err *err)
                 rank->ended = false;
                 rank->progress_offset = 0;
                 rank->ended_usec = 0;
+                rank->kept_busy_ms = 0;
+                rank->kept_samples = 0;
                 rank->pid = 0;
                 rank->exit_code = 0;
         }

@@ -8,6 +8,7 @@
 #include "codec/inventory_json.h"
 #include "codec/job_yaml.h"
 #include "codec/json_field.h"
+#include "codec/speed_table.h"
 #include "codec/timestamp.h"
 #include "core/cleanup.h"
 #include "core/text.h"
@@ -260,37 +261,26 @@ static int keep_speed(struct ledger *ledger, const struct ledger_speed *speed)
         return 0;
 }
 
-/* SpeedTable: "speeds": {"PROGRAM/JOB-MODEL/DEVICE-MODEL/...": {"alpha_ms","beta_ms"}}. All tables are one
- * list. */
+/* All tables are one list; the rows that were refined last stand. */
 static int take_speed_table(struct cluster *c, const char *key, const json_t *object, struct err *err)
 {
-        json_t *speeds = json_object_get(object, "speeds"), *row;
-        const char *name;
+        struct speed_table table;
+        int r = speed_table_decode(object, &table, err);
 
         (void) key;
-        if (speeds == NULL)
-                speeds = json_object_get(json_object_get(object, "spec"), "speeds");
-        json_object_foreach(speeds, name, row)
-        {
-                struct ledger_speed speed = { .alpha_ms = json_number_value(json_object_get(row, "alpha_ms")),
-                                              .beta_ms = json_number_value(json_object_get(row, "beta_ms")) };
-                const char *model = strchr(name, '/'),
-                           *device = model == NULL ? NULL : strchr(model + 1, '/');
-                char device_name[DEVICE_MODEL_BYTES];
+        for (size_t i = 0; r == 0 && i < table.count; i++) {
+                const struct speed_row *row = &table.rows[i];
+                struct ledger_speed speed = { .alpha_ms = row->alpha_ms,
+                                              .beta_ms = row->beta_ms,
+                                              .device = symbol_add(&c->ledger->symbols, row->device) };
 
-                if (device == NULL || !(speed.beta_ms > 0) || speed.beta_ms > 1e9 || !(speed.alpha_ms >= 0) ||
-                    speed.alpha_ms > 1e9)
-                        continue;
-                (void) text_format(speed.job_model, sizeof(speed.job_model), "%.*s",
-                                   (int) (device - model) - 1, model + 1);
-                (void) text_format(device_name, sizeof(device_name), "%.*s", (int) strcspn(device + 1, "/"),
-                                   device + 1);
-                speed.device = symbol_add(&c->ledger->symbols, device_name);
+                (void) text_copy(speed.job_model, sizeof(speed.job_model), row->model);
                 if (keep_speed(c->ledger, &speed) < 0)
-                        return err_set(err, -ENOMEM, "no memory");
+                        r = err_set(err, -ENOMEM, "no memory");
         }
+        speed_table_free(&table);
         c->ledger->generation++;
-        return 0;
+        return r;
 }
 
 static void changed(void *userdata, enum store_kind kind, const char *key, const json_t *object)

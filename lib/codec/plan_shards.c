@@ -14,7 +14,7 @@ static const char *const request_fields[] = { "batch", "epoch",   "workers",  "g
                                               "name",  "comment", "estimate", NULL };
 static const char *const group_fields[] = { "name", "workers", NULL };
 static const char *const worker_fields[] = { "name", "speed", "alpha_ms", "beta_ms", "table",
-                                             "min",  "max",   "multiple", NULL };
+                                             "min",  "max",   "multiple", "source",  NULL };
 static const char *const communication_fields[] = { "alpha_ms", "beta_ms_per_byte", "bytes", NULL };
 
 static int decode_table(const struct json_field *at, struct shard_worker *worker, struct err *err)
@@ -70,7 +70,7 @@ static int decode_model(const struct json_field *at, struct shard_worker *worker
                 return json_field_error(
                         at, err,
                         "%s; give \"speed\" (samples a second), or \"alpha_ms\" and \"beta_ms\", or "
-                        "\"table\"",
+                        "\"table\", or with --store \"device\"",
                         speed + affine + table == 0 ? "has no speed" : "has more than one kind of speed");
         if (speed) {
                 worker->model = SHARD_SPEED;
@@ -126,6 +126,8 @@ static int decode_workers(const struct json_field *list, struct shards_request *
                         r = json_field_only(&at, worker_fields, err);
                 if (r == 0)
                         r = plan_field_string(&at, "name", "a name of its own", &request->names[own], err);
+                if (r == 0 && json_field_string(&at, "source", &request->sources[own], err) < 0)
+                        r = -EBADMSG;
                 if (r == 0)
                         r = shard_worker_decode(&at, &request->workers[own], err);
                 if (r < 0)
@@ -142,7 +144,8 @@ static int make_room(struct shards_request *request, size_t count, struct err *e
                                SHARDS_MAX_WORKERS);
         request->workers = calloc(count, sizeof(*request->workers));
         request->names = calloc(count, sizeof(*request->names));
-        if (request->workers == NULL || request->names == NULL)
+        request->sources = calloc(count, sizeof(*request->sources));
+        if (request->workers == NULL || request->names == NULL || request->sources == NULL)
                 return err_set(err, -ENOMEM, "no memory for %zu workers", count);
         return 0;
 }
@@ -262,6 +265,7 @@ void shards_request_free(struct shards_request *request)
                 free((void *) request->workers[i].points);
         free(request->workers);
         free(request->names);
+        free(request->sources);
         free(request->groups);
         *request = (struct shards_request){ 0 };
 }

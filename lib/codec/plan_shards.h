@@ -1,8 +1,8 @@
 /* Plan shards: the files of `remuda plan shards`, in memory.
  *
  * In:  {"batch", "epoch", "workers": [{"name", "speed" | "alpha_ms", "beta_ms" | "table": [[b, ms], ...],
- *       "min", "max", "multiple"}], "communication": {"alpha_ms", "beta_ms_per_byte", "bytes"}}
- *      or, instead of workers, "groups": [{"name", "workers"}].
+ *       "min", "max", "multiple", "source"}], "communication": {"alpha_ms", "beta_ms_per_byte", "bytes"}}
+ *      ("source" is plan_speeds.h's) or, instead of workers, "groups": [{"name", "workers"}].
  * Out: {"batch", "step_ms", "ideal_ms", "equal_ms", "workers": [{"name", "batch", "weight", "step_ms",
  * "begin", "end"}]}, with groups also "groups" of the same fields and their "workers".
  * docs/man/remuda-plan.1.
@@ -26,6 +26,8 @@ struct shards_request {
         uint64_t epoch; /* samples; 0 = not given */
         struct shard_worker *workers;
         const char **names; /* [worker_count] */
+        const char **
+                sources; /* of the speeds, [worker_count]: "measured", "table", "assumed"; NULL = not asked */
         size_t worker_count;
         struct shards_group *groups; /* NULL = workers were given without groups */
         size_t group_count;

@@ -6,8 +6,8 @@
 
 /* One line of an answer: a worker's share, or a group's. */
 struct line {
-        const char *name;
-        uint64_t before, batch; /* samples of each batch given away before it, and to it */
+        const char *name, *source; /* of the speed; NULL = not asked, or a group */
+        uint64_t before, batch;    /* samples of each batch given away before it, and to it */
         double step_ms;
 };
 
@@ -15,6 +15,7 @@ static struct line worker_line(const struct shards_request *request, const struc
                                size_t worker, uint64_t before)
 {
         return (struct line){ .name = request->names[worker],
+                              .source = request->sources[worker],
                               .before = before,
                               .batch = answer->shards[worker].batch,
                               .step_ms = answer->shards[worker].step_ms };
@@ -40,6 +41,8 @@ static void write_line(struct json_writer *json, const struct shards_request *re
         json_write_uint64(json, "batch", line->batch);
         json_write_double(json, "weight", (double) line->batch / (double) request->batch);
         json_write_double(json, "step_ms", line->step_ms);
+        if (line->source != NULL)
+                json_write_string(json, "source", line->source);
         if (request->epoch == 0) {
                 json_write_null(json, "begin");
                 json_write_null(json, "end");
@@ -161,6 +164,8 @@ static void append_line(struct text *out, const struct shards_request *request, 
                 text_printf(out, "  %" PRIu64 ":%" PRIu64,
                             shards_begin(request->epoch, line->before, request->batch),
                             shards_begin(request->epoch, line->before + line->batch, request->batch));
+        if (line->source != NULL)
+                text_printf(out, "  %s", line->source);
         text_append_char(out, '\n');
 }
 
@@ -171,8 +176,9 @@ void shards_answer_table(const struct shards_request *request, const struct shar
         uint64_t before = 0;
         size_t group = 0;
 
-        text_printf(out, "%-*s %12s %9s %12s%s\n", width, "worker", "batch", "weight", "step ms",
-                    request->epoch != 0 ? "  samples of the epoch" : "");
+        text_printf(out, "%-*s %12s %9s %12s%s%s\n", width, "worker", "batch", "weight", "step ms",
+                    request->epoch != 0 ? "  samples of the epoch" : "",
+                    request->worker_count > 0 && request->sources[0] != NULL ? "  speed" : "");
         for (size_t i = 0; i < request->worker_count; i++) {
                 struct line line;
 

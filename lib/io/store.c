@@ -191,6 +191,12 @@ void store_put(struct store *store, enum store_kind kind, const char *namespace_
         store->backend->put(store, kind, namespace_, name, object, answer, userdata);
 }
 
+void store_change(struct store *store, enum store_kind kind, const char *namespace_, const char *name,
+                  store_changer change, store_answer answer, void *userdata)
+{
+        store->backend->change(store, kind, namespace_, name, change, answer, userdata);
+}
+
 void store_patch(struct store *store, enum store_kind kind, const char *namespace_, const char *name,
                  const json_t *patch, store_answer answer, void *userdata)
 {

@@ -90,6 +90,16 @@ void store_bind(struct store *store, const struct store_binding *binding, store_
 void store_put(struct store *store, enum store_kind kind, const char *namespace_, const char *name,
                const json_t *object, store_answer answer, void *userdata);
 
+/* store_change() - read an object of ours, change it, write it, so that no other writer's change is lost:
+ * dir: under the directory's lock and by rename; kubernetes: with the resourceVersion that was read, again
+ * after a conflict.
+ * @change: makes the new object (a new reference) from the present one, NULL = there is none; may be called
+ * more than once; NULL = leave it as it is. Called from the loop or from within this call, never after the
+ * answer. */
+typedef json_t *(*store_changer)(void *userdata, const json_t *object, struct err *err);
+void store_change(struct store *store, enum store_kind kind, const char *namespace_, const char *name,
+                  store_changer change, store_answer answer, void *userdata);
+
 /* store_patch() - merge-patch metadata or spec of any object (node labels, pod annotations). */
 void store_patch(struct store *store, enum store_kind kind, const char *namespace_, const char *name,
                  const json_t *patch, store_answer answer, void *userdata);

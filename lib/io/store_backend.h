@@ -23,6 +23,8 @@ struct store_backend {
                      void *userdata);
         void (*put)(struct store *store, enum store_kind kind, const char *namespace_, const char *name,
                     const json_t *object, store_answer answer, void *userdata);
+        void (*change)(struct store *store, enum store_kind kind, const char *namespace_, const char *name,
+                       store_changer change, store_answer answer, void *userdata);
         void (*patch)(struct store *store, enum store_kind kind, const char *namespace_, const char *name,
                       const json_t *patch, store_answer answer, void *userdata);
         void (*create)(struct store *store, enum store_kind kind, const char *namespace_,

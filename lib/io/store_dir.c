@@ -383,6 +383,7 @@ static const struct store_backend backend = {
         .bind = store_dir_bind,
         .put = store_dir_put,
         .patch = store_dir_patch,
+        .change = store_dir_change,
         .create = store_dir_create,
         .delete = store_dir_delete,
         .evict = store_dir_evict,

@@ -96,6 +96,8 @@ char *store_dir_slurp(int directory_fd, const char *name, uint64_t max_bytes, si
 /* store_dir_write.c */
 void store_dir_put(struct store *store, enum store_kind kind, const char *namespace_, const char *name,
                    const json_t *object, store_answer answer, void *userdata);
+void store_dir_change(struct store *store, enum store_kind kind, const char *namespace_, const char *name,
+                      store_changer change, store_answer answer, void *userdata);
 void store_dir_patch(struct store *store, enum store_kind kind, const char *namespace_, const char *name,
                      const json_t *patch, store_answer answer, void *userdata);
 void store_dir_create(struct store *store, enum store_kind kind, const char *namespace_, const json_t *object,

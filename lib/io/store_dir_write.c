@@ -257,6 +257,46 @@ void store_dir_put(struct store *store, enum store_kind kind, const char *namesp
         answer_with(d, answer, userdata, r, &err);
 }
 
+/* The file as it is now, whatever was delivered: another process may have written it since. */
+static int change_file(struct store_dir *d, const char *file, store_changer change, void *userdata,
+                       struct err *err)
+{
+        size_t size = 0;
+        CLEANUP(free_p) char *bytes = store_dir_slurp(d->fd, file, YAML_MAX_BYTES, &size, NULL, err);
+        json_t *object = NULL, *changed;
+        int r = 0;
+
+        if (bytes == NULL && faccessat(d->fd, file, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+                return err != NULL && err->code < 0 ? err->code : -EIO;
+        if (bytes != NULL && size > 0 && (object = json_loadb(bytes, size, 0, NULL)) == NULL)
+                return err_set(err, -EBADMSG, "'%s' holds no JSON; mend or remove it", file);
+        changed = change(userdata, object, err);
+        if (changed != NULL)
+                r = write_file(d, file, changed, false, err);
+        else if (err->code < 0)
+                r = err->code;
+        json_decref(changed);
+        json_decref(object);
+        return r;
+}
+
+void store_dir_change(struct store *store, enum store_kind kind, const char *namespace_, const char *name,
+                      store_changer change, store_answer answer, void *userdata)
+{
+        struct store_dir *d = (struct store_dir *) store;
+        CLEANUP(close_p) int folder = openat(d->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        char file[FILE_NAME_BYTES];
+        struct err err = { 0 };
+        int r = object_file(file, kind, namespace_, name, &err);
+
+        if (r == 0 && (folder < 0 || flock(folder, LOCK_EX) < 0))
+                r = err_set(&err, -errno, "lock the store's directory: %m");
+        err.code = 0; /* "no such file" is none */
+        if (r == 0)
+                r = change_file(d, file, change, userdata, &err);
+        answer_with(d, answer, userdata, r, &err);
+}
+
 void store_dir_patch(struct store *store, enum store_kind kind, const char *namespace_, const char *name,
                      const json_t *patch, store_answer answer, void *userdata)
 {

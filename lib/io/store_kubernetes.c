@@ -73,6 +73,7 @@ static const struct store_backend backend = {
         .bind = store_kubernetes_bind,
         .put = store_kubernetes_put,
         .patch = store_kubernetes_patch,
+        .change = store_kubernetes_change,
         .create = store_kubernetes_create,
         .delete = store_kubernetes_delete,
         .evict = store_kubernetes_evict,

@@ -69,6 +69,8 @@ void store_kubernetes_bind(struct store *store, const struct store_binding *bind
                            void *userdata);
 void store_kubernetes_put(struct store *store, enum store_kind kind, const char *namespace_, const char *name,
                           const json_t *object, store_answer answer, void *userdata);
+void store_kubernetes_change(struct store *store, enum store_kind kind, const char *namespace_,
+                             const char *name, store_changer change, store_answer answer, void *userdata);
 void store_kubernetes_patch(struct store *store, enum store_kind kind, const char *namespace_,
                             const char *name, const json_t *patch, store_answer answer, void *userdata);
 void store_kubernetes_create(struct store *store, enum store_kind kind, const char *namespace_,

@@ -4,7 +4,7 @@
  * "trouble KIND SENTENCE", "answer NUMBER RESULT SENTENCE" (to the NUMBERth command), "leading yes|no
  * HOLDER". Reads: "bind NS NAME UID NODE", "evict NS NAME UID", "delete KIND NS NAME", "put KIND NS NAME
  * JSON", "patch KIND NS NAME JSON", "create KIND NS JSON", "event KIND NS NAME UID REASON", "age", "lease
- * NAME IDENTITY", "quit". */
+ * NAME IDENTITY", "observe MODEL DEVICE BATCH MS" (of the SpeedTable), "quit". */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +14,7 @@
 #include "core/text.h"
 #include "io/lease.h"
 #include "io/loop.h"
+#include "io/speed_store.h"
 #include "io/store.h"
 
 #define LINE_BYTES 65536
@@ -152,6 +153,17 @@ static void say_event(struct host *h, char *rest)
         store_event(h->store, &event);
 }
 
+static void observe(struct host *h, char *rest, struct ticket *ticket)
+{
+        struct speed_observation seen = { .weight = 1 };
+
+        seen.model = word(&rest);
+        seen.device = word(&rest);
+        seen.batch = strtod(word(&rest), NULL);
+        seen.step_ms = strtod(word(&rest), NULL);
+        speed_store_refine(h->store, &seen, 1, on_answer, ticket);
+}
+
 static void obey(struct host *h, char *line)
 {
         char *rest = line, *verb = word(&rest);
@@ -164,6 +176,8 @@ static void obey(struct host *h, char *line)
                 about_pod(h, verb, rest, ticket);
         else if (strcmp(verb, "delete") == 0)
                 delete_object(h, rest, ticket);
+        else if (strcmp(verb, "observe") == 0)
+                observe(h, rest, ticket);
         else if (strcmp(verb, "put") == 0 || strcmp(verb, "patch") == 0 || strcmp(verb, "create") == 0)
                 with_json(h, verb, rest, ticket);
         else {

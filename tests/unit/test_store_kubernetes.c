@@ -34,7 +34,7 @@ struct fixture {
         char folder[64], config[100], token[100];
         json_t *objects, *troubles;
         unsigned deliveries, gone, synced[STORE_KIND_COUNT];
-        int answers, result, succeeded;
+        int answers, result, succeeded, changes;
         char sentence[512];
 };
 
@@ -579,6 +579,64 @@ static void a_put_makes_the_object_and_its_status(void **state)
         fixture_free(f);
 }
 
+/* Somebody else writes between our reading and our writing. */
+static json_t *change_late(void *userdata, const json_t *object, struct err *err)
+{
+        struct fixture *f = userdata;
+        json_t *changed = object == NULL ? json_pack("{s:{s:s}}", "metadata", "name", "speeds")
+                                         : json_deep_copy(object);
+
+        (void) err;
+        if (f->changes++ < 2) { /* the loop is busy with us: another program says it */
+                char command[400];
+
+                (void) text_format(
+                        command, sizeof(command),
+                        "curl -s -o /dev/null -H 'Content-Type: application/json' "
+                        "http://127.0.0.1:%u/_admin -d '{\"op\":\"put\",\"path\":"
+                        "\"/apis/remuda.dev/v1alpha1/speedtables\",\"object\":{\"metadata\":{\"name\":"
+                        "\"speeds\"},\"theirs%d\":\"kept\"}}'",
+                        f->port, f->changes);
+                assert_int_equal(system(command), 0);
+        }
+        (void) json_object_set_new(changed, "ours", json_string("kept"));
+        return changed;
+}
+
+static json_t *change_nothing(void *userdata, const json_t *object, struct err *err)
+{
+        (void) userdata;
+        if (object == NULL)
+                (void) err_set(err, -ENOENT, "there is none");
+        return NULL;
+}
+
+static void a_change_is_made_to_what_is_there(void **state)
+{
+        struct fixture *f = fixture_new();
+
+        (void) state;
+        open_store(f, 1u << STORE_SPEED_TABLE, NULL);
+        WAIT_UNTIL(f, f->synced[STORE_SPEED_TABLE] == 1);
+        store_change(f->store, STORE_SPEED_TABLE, NULL, "speeds", change_nothing, on_answer, f);
+        WAIT_UNTIL(f, f->answers == 1);
+        assert_int_equal(f->result, -ENOENT);
+        store_change(f->store, STORE_SPEED_TABLE, NULL, "speeds", change_late, on_answer, f);
+        WAIT_UNTIL(f, f->answers == 2);
+        assert_int_equal(f->result, 0);
+        assert_int_equal(f->changes, 3); /* 409 to the POST, 409 to the first PUT */
+        WAIT_UNTIL(f, json_object_get(json_object_get(f->objects, "SpeedTable speeds"), "ours") != NULL);
+        assert_non_null(json_object_get(json_object_get(f->objects, "SpeedTable speeds"), "theirs2"));
+        admin(f, "{\"op\":\"fault\",\"match\":\"PUT \",\"times\":1,\"do\":\"close\"}");
+        store_change(f->store, STORE_SPEED_TABLE, NULL, "speeds", change_late, on_answer, f);
+        WAIT_UNTIL(f, f->answers == 3);
+        assert_int_equal(f->result, 0);
+        store_change(f->store, STORE_SPEED_TABLE, NULL, "../x", change_late, on_answer, f);
+        WAIT_UNTIL(f, f->answers == 4);
+        assert_int_equal(f->result, -EINVAL);
+        fixture_free(f);
+}
+
 static void patches_creates_deletes_evictions(void **state)
 {
         struct fixture *f = fixture_new();
@@ -692,6 +750,7 @@ int main(void)
                 cmocka_unit_test(binds_survive_faults),
                 cmocka_unit_test(many_binds_at_once),
                 cmocka_unit_test(a_put_makes_the_object_and_its_status),
+                cmocka_unit_test(a_change_is_made_to_what_is_there),
                 cmocka_unit_test(patches_creates_deletes_evictions),
                 cmocka_unit_test(an_event_is_said_once),
                 cmocka_unit_test(closing_answers_what_waits),
