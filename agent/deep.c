@@ -478,8 +478,12 @@ int deep_new(struct agent *agent, struct deep **ret, struct err *err)
         }
         for (const struct probe_driver *driver = probe_drivers;
              driver->vendor != NULL && d->vendor_count < VENDORS_MAX; driver++) {
-                struct vendor *v = &d->vendors[d->vendor_count++];
+                struct vendor *v;
 
+                if (d->vendor_count > 0 &&
+                    strcmp(d->vendors[d->vendor_count - 1].driver->vendor, driver->vendor) == 0)
+                        continue; /* another library of the same vendor: its child chooses */
+                v = &d->vendors[d->vendor_count++];
                 *v = (struct vendor){ .deep = d, .driver = driver, .in_fd = -1, .out_fd = -1 };
                 v->answer.max_bytes = ANSWER_MAX_BYTES;
                 v->duration.bounds = metrics_duration_bounds;

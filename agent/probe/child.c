@@ -87,11 +87,35 @@ static bool answer(const struct probe_driver *driver, void *state, char question
         return done > 0;
 }
 
+/* The first of the vendor's libraries that is there and is what it is taken for. Return: 0 and *driver its
+ * row, or the exit code. */
+static int open_one(const struct probe_driver **driver, const char *path, void **ret_state)
+{
+        const char *vendor = (*driver)->vendor;
+        struct err err = { 0 };
+        int code = PROBE_EXIT_ABSENT;
+
+        for (const struct probe_driver *d = *driver; d->vendor != NULL && strcmp(d->vendor, vendor) == 0;
+             d++) {
+                void *library = open_library(d, path);
+
+                if (library == NULL)
+                        continue;
+                if (d->open(d, library, ret_state, &err) == 0) {
+                        *driver = d;
+                        return 0;
+                }
+                code = PROBE_EXIT_REFUSED;
+        }
+        if (code == PROBE_EXIT_REFUSED)
+                fprintf(stderr, "remuda-agent: probe of %s: %s\n", vendor, err.msg);
+        return code;
+}
+
 int probe_child(int argc, char **argv)
 {
         const struct probe_driver *driver = argc == 4 ? probe_driver_find(argv[2]) : NULL;
-        void *library, *state = NULL;
-        struct err err = { 0 };
+        void *state = NULL;
         char question;
         int r;
 
@@ -99,14 +123,9 @@ int probe_child(int argc, char **argv)
         (void) prctl(PR_SET_NAME, "remuda-probe");
         if (driver == NULL)
                 return EXIT_USAGE;
-        library = open_library(driver, argv[3]);
-        if (library == NULL)
-                return PROBE_EXIT_ABSENT;
-        r = driver->open(driver, library, &state, &err);
-        if (r < 0) {
-                fprintf(stderr, "remuda-agent: probe of %s: %s\n", driver->vendor, err.msg);
-                return PROBE_EXIT_REFUSED;
-        }
+        r = open_one(&driver, argv[3], &state);
+        if (r != 0)
+                return r;
         while (read(0, &question, 1) == 1)
                 if (!answer(driver, state, question))
                         break;

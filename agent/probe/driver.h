@@ -11,7 +11,8 @@
 #define PROBE_SONAMES_MAX 6
 
 struct probe_driver {
-        const char *vendor;
+        const char *vendor;  /* rows of one vendor stand together; the first that opens is asked */
+        const char *library; /* what the vendor calls it: "NVML" */
         const char *sonames[PROBE_SONAMES_MAX]; /* tried in this order; NULL ends */
         const char *prefix;                     /* of its functions, where a family shares a driver */
         /* Makes the library ready. 0; -ENOENT: not the library it is taken for; -EIO: it refuses.
@@ -28,7 +29,7 @@ struct probe_driver {
 
 extern const struct probe_driver probe_drivers[]; /* ends with vendor == NULL */
 
-/* probe_driver_find() - NULL for a vendor whose library is not asked. */
+/* probe_driver_find() - the vendor's first row; NULL for a vendor whose library is not asked. */
 const struct probe_driver *probe_driver_find(const char *vendor);
 
 typedef void (*probe_take)(void *userdata, const struct probe_sample *sample);
@@ -36,10 +37,14 @@ typedef void (*probe_take_links)(void *userdata, const struct link_report *repor
 
 /* One file a family of libraries. Those marked in driver_table.c were written from the vendors' headers and
  * not tried on their hardware: a figure outside its bounds is refused by the agent. */
+int amd_smi_open(const struct probe_driver *driver, void *library, void **ret_state, struct err *err);
+int amd_smi_sample(void *state, probe_take take, void *userdata, struct err *err);
 int cndev_open(const struct probe_driver *driver, void *library, void **ret_state, struct err *err);
 int cndev_sample(void *state, probe_take take, void *userdata, struct err *err);
 int dcmi_open(const struct probe_driver *driver, void *library, void **ret_state, struct err *err);
 int dcmi_sample(void *state, probe_take take, void *userdata, struct err *err);
+int efml_open(const struct probe_driver *driver, void *library, void **ret_state, struct err *err);
+int efml_sample(void *state, probe_take take, void *userdata, struct err *err);
 int hlml_open(const struct probe_driver *driver, void *library, void **ret_state, struct err *err);
 int hlml_sample(void *state, probe_take take, void *userdata, struct err *err);
 int mtml_open(const struct probe_driver *driver, void *library, void **ret_state, struct err *err);

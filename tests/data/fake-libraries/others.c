@@ -303,3 +303,62 @@ int mxSmlGetBoardPowerInfo(unsigned i, uint32_t *n, uint32_t *ways)
         *n = 2;
         return (int) i;
 }
+
+/* --- EFML ---- */
+struct efml_info {
+        char name[128];
+        uint32_t vendor, device, domain, bus, slot, function, logical;
+};
+struct efml_ecc {
+        _Bool enabled, pending, blacklisting;
+        uint32_t single_bit, double_bit;
+};
+int EfmlInit(_Bool no_driver)
+{
+        return no_driver;
+}
+int EfmlGetDevCount(uint32_t *n)
+{
+        *n = 1;
+        return 0;
+}
+int EfmlGetDevInfo(uint32_t i, struct efml_info *info)
+{
+        memset(info, 0, sizeof(*info));
+        info->vendor = 0x1e36;
+        info->bus = 0x18 + i;
+        return 0;
+}
+int EfmlGetDevMem(uint32_t i, uint64_t *memory)
+{
+        memory[0] = 8 * GIB;
+        return (int) i;
+}
+int EfmlGetDevDtuUsage(uint32_t i, float *percent)
+{
+        *percent = 50;
+        return (int) i;
+}
+int EfmlGetDevPwr(uint32_t i, float *watts)
+{
+        watts[0] = 300;
+        watts[1] = 100;
+        return (int) i;
+}
+int EfmlGetDevTempV2(uint32_t i, float *celsius)
+{
+        celsius[0] = 40;
+        celsius[1] = 45;
+        celsius[2] = 35;
+        return (int) i;
+}
+int EfmlGetDevEccStatus(uint32_t i, struct efml_ecc *ecc)
+{
+        *ecc = (struct efml_ecc){ .enabled = 1, .single_bit = 3, .double_bit = 1 };
+        return (int) i;
+}
+int EfmlGetDevHealth(uint32_t i, _Bool *health)
+{
+        *health = !sick();
+        return (int) i;
+}
