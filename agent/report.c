@@ -182,7 +182,7 @@ static bool is_repeated(struct report *r, const char *device, const char *reason
 void report_event(struct report *r, const char *type, const char *reason, const char *device, const char *fmt,
                   ...)
 {
-        char sentence[512], message[640];
+        char sentence[512], message[640], field[DEVICE_ID_BYTES + 32];
         va_list ap;
 
         if (is_repeated(r, device != NULL ? device : "", reason))
@@ -194,6 +194,7 @@ void report_event(struct report *r, const char *type, const char *reason, const 
                 (void) text_format(message, sizeof(message), "device %s: %s", device, sentence);
         else
                 (void) text_copy(message, sizeof(message), sentence);
+        (void) text_format(field, sizeof(field), "status.devices{%s}", device != NULL ? device : "");
         r->status.events_total++;
         log_line(&r->agent->log, type[0] == 'W' ? LOG_WARNING : LOG_INFO, "event", "reason=%s message=\"%s\"",
                  reason, message);
@@ -202,7 +203,8 @@ void report_event(struct report *r, const char *type, const char *reason, const 
                                                    .name = r->agent->node,
                                                    .type = type,
                                                    .reason = reason,
-                                                   .message = message };
+                                                   .message = message,
+                                                   .field = device != NULL ? field : NULL };
 
                 store_event(r->store, &event);
         }

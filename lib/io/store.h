@@ -125,7 +125,8 @@ struct store_event {
         const char *object_kind, *namespace_, *name, *uid; /* the object it is about */
         const char *type;                                  /* Normal | Warning */
         const char *reason, *message;
+        const char *field; /* a part of the object, "status.devices{GPU-1}"; NULL = all of it */
 };
 /* store_event() - write a Kubernetes Event (kubernetes) or a line in PATH/events.jsonl (dir:). Best effort.
- */
+ * Of one object, or part of one, and reason at most one in five minutes. */
 void store_event(struct store *store, const struct store_event *event);

@@ -626,9 +626,10 @@ static bool was_said(struct store_kubernetes *k, const struct store_event *event
         struct said_event *said;
         bool recently;
 
-        text_printf(&key, "%s/%s/%s/%s/%s", event->object_kind,
+        text_printf(&key, "%s/%s/%s/%s/%s/%s", event->object_kind,
                     event->namespace_ != NULL ? event->namespace_ : "", event->name,
-                    event->uid != NULL ? event->uid : "", event->reason);
+                    event->uid != NULL ? event->uid : "", event->reason,
+                    event->field != NULL ? event->field : "");
         if (key.failed)
                 return true;
         said = (struct said_event *) name_map_find(&k->said, key.data);
@@ -701,15 +702,16 @@ void store_kubernetes_event(struct store *store, const struct store_event *event
                 return;
         if (!text_copy(note, sizeof(note), event->message))
                 cut_to_whole_character(note);
-        o->body = json_pack(
-                "{s:s, s:s, s:{s:s+, s:s}, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:{s:s, s:s, s:s, s:s*, s:s*}}",
-                "apiVersion", "events.k8s.io/v1", "kind", "Event", "metadata", "generateName", event->name,
-                "-", "namespace", namespace_, "eventTime", micro_time(loop_realtime_usec(store->loop), time),
-                "type", event->type, "reason", event->reason, "action", event->reason, "note", note,
-                "reportingController", "remuda.dev/remuda", "reportingInstance", "remuda", "regarding",
-                "apiVersion", store_kind_info(kind)->api_version, "kind", event->object_kind, "name",
-                event->name, "namespace", node ? NULL : event->namespace_, "uid",
-                node ? event->name : event->uid);
+        o->body = json_pack("{s:s, s:s, s:{s:s+, s:s}, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:{s:s, s:s, s:s, "
+                            "s:s*, s:s*, s:s*}}",
+                            "apiVersion", "events.k8s.io/v1", "kind", "Event", "metadata", "generateName",
+                            event->name, "-", "namespace", namespace_, "eventTime",
+                            micro_time(loop_realtime_usec(store->loop), time), "type", event->type, "reason",
+                            event->reason, "action", event->reason, "note", note, "reportingController",
+                            "remuda.dev/remuda", "reportingInstance", "remuda", "regarding", "apiVersion",
+                            store_kind_info(kind)->api_version, "kind", event->object_kind, "name",
+                            event->name, "namespace", node ? NULL : event->namespace_, "uid",
+                            node ? event->name : event->uid, "fieldPath", event->field);
         text_printf(&path, "/apis/events.k8s.io/v1/namespaces/%s/events", namespace_);
         if (o->body != NULL && !path.failed)
                 r = kube_call_start(k->client,

@@ -684,7 +684,8 @@ static void patches_creates_deletes_evictions(void **state)
 static void an_event_is_said_once(void **state)
 {
         struct fixture *f = fixture_new();
-        struct store_event event = { "Pod", "default", "a", "u-a", "Warning", "ChipsBusy", "held by others" };
+        struct store_event event = { "Pod",       "default",        "a", "u-a", "Warning",
+                                     "ChipsBusy", "held by others", NULL };
 
         (void) state;
         open_pods(f);
@@ -692,8 +693,12 @@ static void an_event_is_said_once(void **state)
                 store_event(f->store, &event);
         event.reason = "WrongModel";
         store_event(f->store, &event);
+        for (int i = 0; i < 4; i++) { /* a part of an object has its own */
+                event.field = i % 2 == 0 ? "status.devices{GPU-1}" : "status.devices{GPU-2}";
+                store_event(f->store, &event);
+        }
         run_for(f, 200000);
-        assert_int_equal(count_requests(f, "POST /apis/events.k8s.io/v1/namespaces/default/events"), 2);
+        assert_int_equal(count_requests(f, "POST /apis/events.k8s.io/v1/namespaces/default/events"), 4);
         assert_int_equal(json_array_size(f->troubles), 0);
         fixture_free(f);
 }
