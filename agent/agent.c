@@ -376,8 +376,9 @@ static void follow_kernel_log(struct agent *a)
                            on_kernel_fault, a, &a->kernel_log, &err) < 0)
                 log_line(&a->log, LOG_WARNING, "kernel",
                          "trouble=\"%s\" going_on=without remedy=\"CAP_SYSLOG\"", err.msg);
-        else
-                log_line(&a->log, LOG_INFO, "kernel", "log=%s", kernel_log_way(a->kernel_log));
+        else if (strcmp(kernel_log_way(a->kernel_log), "syslog") == 0)
+                log_line(&a->log, LOG_INFO, "kernel", "log=syslog why=\"%s/dev/kmsg may not be opened\"",
+                         strcmp(a->options->root, "/") == 0 ? "" : a->options->root);
         kernel_log_poll(a->kernel_log);
 }
 

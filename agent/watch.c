@@ -19,6 +19,7 @@
 
 #define DIRECTORIES_MAX   4096
 #define DEPTH_MAX         24
+#define ENTRIES_MAX       65536 /* of all directories: past that, walking them costs more than looking */
 #define LOOKS_WITH_EVENTS 5
 #define SETTLE_USEC       20000 /* a burst of changes is one change */
 #define EVENTS_BYTES      16384
@@ -33,11 +34,12 @@ struct watch {
         struct watch_options options;
         int inotify_fd, uevent_fd;
         sd_event_source *inotify_source, *uevent_source, *look_timer, *settle_timer;
-        bool live;             /* a sysfs, with or without uevents */
-        bool inotify_complete; /* every directory is watched; otherwise none is */
-        bool walk;             /* directories have appeared */
-        const char *why;       /* of the change that settles */
-        char (*pci)[20];       /* functions that are looked at */
+        bool live;                   /* a sysfs, with or without uevents */
+        bool inotify_complete;       /* every directory is watched; otherwise none is */
+        bool walk;                   /* directories have appeared */
+        size_t directories, entries; /* counted by the walk */
+        const char *why;             /* of the change that settles */
+        char (*pci)[20];             /* functions that are looked at */
         size_t pci_count;
         uint64_t fingerprint;
         unsigned looks;
@@ -97,20 +99,21 @@ static uint64_t look(const struct watch *w)
 
 /* --- directories of an ordinary file system ------------------------------------------------------------- */
 
-static bool add_directory(struct watch *w, const char *path, size_t *count)
+static bool add_directory(struct watch *w, const char *path)
 {
-        if (*count >= DIRECTORIES_MAX)
+        if (w->directories >= DIRECTORIES_MAX)
                 return false;
         if (inotify_add_watch(w->inotify_fd, path, LOOK_MASK | IN_ONLYDIR | IN_DONT_FOLLOW) < 0)
                 return errno == ENOENT || errno == ENOTDIR; /* gone meanwhile, or a link */
-        (*count)++;
+        w->directories++;
         return true;
 }
 
-static bool walk(struct watch *w, const char *path, unsigned depth, size_t *count)
+/* Return: is everything below watched now? */
+static bool walk(struct watch *w, const char *path, unsigned depth)
 {
         DIR *dir;
-        bool all = add_directory(w, path, count);
+        bool all = add_directory(w, path);
 
         if (!all || depth == DEPTH_MAX)
                 return all;
@@ -120,10 +123,11 @@ static bool walk(struct watch *w, const char *path, unsigned depth, size_t *coun
         for (const struct dirent *e = readdir(dir); e != NULL && all; e = readdir(dir)) {
                 char below[TREE_PATH_BYTES];
 
+                all = ++w->entries <= ENTRIES_MAX;
                 if (e->d_type != DT_DIR || strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
                         continue;
-                if (text_format(below, sizeof(below), "%s/%s", path, e->d_name))
-                        all = walk(w, below, depth + 1, count);
+                if (all && text_format(below, sizeof(below), "%s/%s", path, e->d_name))
+                        all = walk(w, below, depth + 1);
         }
         (void) closedir(dir);
         return all;
@@ -141,20 +145,20 @@ static void walk_root(struct watch *w)
 {
         static const char *const tops[] = { "sys", "proc", "dev" };
         char path[TREE_PATH_BYTES];
-        size_t count = 0;
         bool all;
 
         w->walk = false;
+        w->directories = w->entries = 0;
         if (w->options.is_file) { /* a file that was replaced is another one */
                 w->inotify_complete =
                         inotify_add_watch(w->inotify_fd, w->options.path, LOOK_MASK | IN_CLOSE_WRITE) >= 0;
                 return;
         }
-        all = add_directory(w, w->options.path, &count);
+        all = add_directory(w, w->options.path);
 
         for (size_t i = 0; i < ARRAY_SIZE(tops) && all; i++)
                 if (text_format(path, sizeof(path), "%s/%s", w->options.path, tops[i]))
-                        all = walk(w, path, 0, &count);
+                        all = walk(w, path, 0);
         w->inotify_complete = all;
         if (!all)
                 close_inotify(w); /* half an eye is worse than looking */
@@ -188,8 +192,8 @@ static void on_look(void *userdata)
         struct watch *w = userdata;
         uint64_t now;
 
-        if (!w->inotify_complete && !w->live) {
-                settle(w, "poll"); /* nothing else would tell: read everything */
+        if (w->options.tree == NULL || (!w->inotify_complete && !w->live)) {
+                settle(w, "poll"); /* nothing else would tell, or nothing was read yet: read everything */
                 return;
         }
         if (w->inotify_complete && ++w->looks % LOOKS_WITH_EVENTS != 0)

@@ -1,4 +1,5 @@
-/* 10,000 scans of one machine in one process: memory and descriptors must not grow. */
+/* 10,000 scans of one machine in one process: memory and descriptors must not grow. The allocator settles in
+ * the first half; a leak would go on in the second. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -75,7 +76,7 @@ int main(void)
         for (unsigned i = 0; i < SCANS; i++) {
                 if (scan(tree, &judge, &config, &told, (uint64_t) i * 1000000) < 0)
                         return 1;
-                if (i == 100) {
+                if (i == SCANS / 2) {
                         first = resident_kib();
                         before = descriptors();
                 }
@@ -85,9 +86,9 @@ int main(void)
         microseconds =
                 ((double) (end.tv_sec - begin.tv_sec) * 1e6 + (double) (end.tv_nsec - begin.tv_nsec) / 1e3) /
                 SCANS;
-        printf("memory after 10,000 scans | %+ld KiB | 64 KiB | %s\n", last - first,
-               last - first <= 64 ? "within" : "MISSED");
-        printf("descriptors after 10,000 scans | %+d | 0 | %s\n", (int) descriptors() - (int) before,
+        printf("memory gained in the second half of 10,000 scans | %+ld KiB | 0 KiB | %s\n", last - first,
+               last - first <= 0 ? "within" : "MISSED");
+        printf("descriptors gained in it | %+d | 0 | %s\n", (int) descriptors() - (int) before,
                descriptors() == before ? "within" : "MISSED");
         printf("one scan of eight devices | %.0f us | 10000 us | %s\n", microseconds,
                microseconds <= 10000 ? "within" : "MISSED");

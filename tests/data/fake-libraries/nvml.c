@@ -7,6 +7,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#ifdef MOOD /* one for good */
+static int is(const char *mood)
+{
+        return strcmp(mood, MOOD) == 0;
+}
+#else
 static int is(const char *mood)
 {
         const char *path = getenv("FAKE_NVML_MOOD");
@@ -20,6 +26,7 @@ static int is(const char *mood)
         }
         return strcmp(word, mood) == 0;
 }
+#endif
 
 static void suffer(void)
 {
