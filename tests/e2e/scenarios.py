@@ -26,6 +26,7 @@ patches:
     - {op: replace, path: /spec/template/spec/volumes/0/hostPath/path, value: %(machine)s/sys}
     - {op: replace, path: /spec/template/spec/volumes/1/hostPath/path, value: %(machine)s/proc}
     - {op: replace, path: /spec/template/spec/volumes/2/hostPath/path, value: %(machine)s/dev}
+    - {op: replace, path: /spec/template/spec/volumes/7/hostPath/path, value: %(machine)s-state}
 - target: {kind: ConfigMap, name: remuda-agent}
   patch: |
     - op: replace
@@ -33,15 +34,20 @@ patches:
       value: |
         nodeClass: any
         health: {recoveryProbes: 3, recoverySeconds: 3, probeSeconds: 1}
+    - op: replace
+      path: /data/programs.yaml
+      value: |
+        programs: {cuda: {path: /bin/env, environment: [HOME]}}
 """
 
 
-def make_machine():
-    subprocess.run([os.path.join(BUILD, "bin", "remuda"), "machine", "expand", RECORDING, MACHINE], check=True)
-    for file in glob.glob(os.path.join(MACHINE, "dev", "**"), recursive=True):
+def make_machine(recording=RECORDING, machine=MACHINE):
+    """A recorded machine as a directory, its device files in the node's /dev."""
+    subprocess.run([os.path.join(BUILD, "bin", "remuda"), "machine", "expand", recording, machine], check=True)
+    for file in glob.glob(os.path.join(machine, "dev", "**"), recursive=True):
         if os.path.isdir(file):
             continue
-        node = "/dev/" + os.path.relpath(file, os.path.join(MACHINE, "dev"))
+        node = "/dev/" + os.path.relpath(file, os.path.join(machine, "dev"))
         os.makedirs(os.path.dirname(node), exist_ok=True)
         if not os.path.exists(node):
             os.mknod(node, 0o020666, os.makedev(1, 3))
