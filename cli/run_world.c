@@ -13,133 +13,29 @@
 #include "core/cleanup.h"
 #include "core/runtime.h"
 
-void arguments_add(struct arguments *arguments, const char *fmt, ...)
-{
-        char *word = NULL;
-        va_list values;
-
-        if (arguments->count + 2 > arguments->capacity) {
-                size_t capacity = arguments->capacity == 0 ? 64 : 2 * arguments->capacity;
-                char **grown = reallocarray(arguments->list, capacity, sizeof(*grown));
-
-                if (grown == NULL) {
-                        arguments->failed = true;
-                        return;
-                }
-                arguments->list = grown;
-                arguments->capacity = capacity;
-        }
-        va_start(values, fmt);
-        if (vasprintf(&word, fmt, values) < 0)
-                arguments->failed = true;
-        else
-                arguments->list[arguments->count++] = word;
-        va_end(values);
-        arguments->list[arguments->count] = NULL;
-}
-
-void arguments_free(struct arguments *arguments)
-{
-        for (size_t i = 0; i < arguments->count; i++)
-                free(arguments->list[i]);
-        free(arguments->list);
-        *arguments = (struct arguments){ 0 };
-}
-
 /* --- the trainer's options
  * ----------------------------------------------------------------------------------------- */
 
-static void add_pair(struct arguments *args, const char *option, const char *value)
-{
-        arguments_add(args, "%s", option);
-        arguments_add(args, "%s", value);
-}
-
-static void add_number(struct arguments *args, const char *option, uint64_t value)
-{
-        arguments_add(args, "%s", option);
-        arguments_add(args, "%llu", (unsigned long long) value);
-}
-
-static void add_list(struct arguments *args, const char *option, const struct text *list)
-{
-        if (list->data != NULL)
-                add_pair(args, option, list->data);
-}
-
-static void add_shares(const struct run *run, struct arguments *args)
-{
-        struct text shares = { 0 }, segments = { 0 };
-
-        for (size_t i = run->server_count; i < run->rank_count; i++)
-                text_printf(&shares, "%s%llu", i == run->server_count ? "" : ",",
-                            (unsigned long long) run->ranks[i].batch);
-        if (run->job.strategy != JOB_STRATEGY_SPLIT)
-                add_list(args, "--shares", &shares);
-        for (size_t i = 0; i < run->job.segment_count; i++)
-                text_printf(&segments, "%s%llu", i == 0 ? "" : ",",
-                            (unsigned long long) run->job.segment_list[i]);
-        add_list(args, "--segments", &segments);
-        text_free(&shares);
-        text_free(&segments);
-}
-
-static void add_strategy(const struct run *run, struct arguments *args)
-{
-        const struct job *job = &run->job;
-
-        add_pair(args, "--strategy", job_strategy_names[job->strategy]);
-        if (job_strategy_has_servers(job->strategy))
-                add_number(args, "--servers", run->server_count);
-        if (job->strategy == JOB_STRATEGY_PS_SSP)
-                add_number(args, "--staleness", job->staleness);
-        if (job->strategy == JOB_STRATEGY_SPLIT)
-                add_number(args, "--microbatches", job->microbatches);
-        if (job->neighbour_exchange > 0) {
-                arguments_add(args, "--neighbour-exchange");
-                arguments_add(args, "%.17g", job->neighbour_exchange);
-        }
-}
-
-static void add_data(const struct job *job, struct arguments *args)
-{
-        add_pair(args, "--data", job->data.path);
-        if (job->data.order != JOB_ORDER_BLOCKS)
-                add_pair(args, "--order", job_order_names[job->data.order]);
-        if (job->data.preprocess[0] != '\0')
-                add_pair(args, "--preprocess", job->data.preprocess);
-        if (job->data.distribute != JOB_DISTRIBUTE_SHARED)
-                add_pair(args, "--distribute", job_distribute_names[job->data.distribute]);
-        if (job->data.poll_seconds > 0)
-                add_number(args, "--poll", job->data.poll_seconds);
-        add_pair(args, "--model", job->model);
-        add_number(args, "--seed", job->seed);
-        if (job->learning_rate > 0) {
-                arguments_add(args, "--learning-rate");
-                arguments_add(args, "%.17g", job->learning_rate);
-        }
-}
-
 void trainer_arguments(const struct run *run, bool resume, struct arguments *args)
 {
-        char path[RUN_PATH_BYTES];
+        size_t workers = run->rank_count - run->server_count;
+        CLEANUP(free_p) uint64_t *shares = calloc(workers + 1, sizeof(*shares));
+        char samples[RUN_PATH_BYTES], timeline[RUN_PATH_BYTES];
+        struct job_arguments what = {
+                .shares = shares,
+                .share_count = workers,
+                .servers = run->server_count,
+                .checkpoint = run->checkpoint,
+                .resume = resume,
+                .sample_log = run->sample_log && run_path(run, samples, "samples") ? samples : NULL,
+                .timeline = run_path(run, timeline, "timeline") ? timeline : NULL,
+        };
 
-        add_data(&run->job, args);
-        add_number(args, "--batch", run->job.global_batch);
-        add_number(args, "--epochs", run->job.epochs);
-        add_strategy(run, args);
-        add_shares(run, args);
-        arguments_add(args, "--evaluate");
-        if (run->checkpoint[0] != '\0') {
-                add_pair(args, "--checkpoint", run->checkpoint);
-                add_number(args, "--every", run->job.checkpoint.every_steps);
-                if (resume)
-                        arguments_add(args, "--resume");
-        }
-        if (run->sample_log && run_path(run, path, "samples"))
-                add_pair(args, "--sample-log", path);
-        if (run_path(run, path, "timeline"))
-                add_pair(args, "--timeline", path);
+        for (size_t i = 0; shares != NULL && i < workers; i++)
+                shares[i] = run->ranks[run->server_count + i].batch;
+        args->failed = args->failed || shares == NULL;
+        if (shares != NULL)
+                job_arguments_add(&run->job, &what, args);
 }
 
 /* --- the rank file
@@ -299,6 +195,12 @@ static void add_mpirun(const struct run *run, size_t ranks, const struct guard *
         mca(line, "mpi_yield_when_idle", ranks <= run->cores ? "0" : "1");
         if (guard->segments[0] != '\0')
                 mca(line, "btl_vader_backing_directory", guard->segments);
+}
+
+static void add_pair(struct arguments *args, const char *option, const char *value)
+{
+        arguments_add(args, "%s", option);
+        arguments_add(args, "%s", value);
 }
 
 static void add_contexts(const struct run *run, size_t first, const char *rank_file,

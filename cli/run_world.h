@@ -3,22 +3,13 @@
 
 #include "cli/run.h"
 #include "cli/run_guard.h"
+#include "core/job_arguments.h"
 
 struct world {
         struct guard guard;
         bool ended;
         int exit_code; /* mpirun's, once ended */
 };
-
-/* world_arguments() - an argument list that frees itself with arguments_free(). */
-struct arguments {
-        char **list; /* count strings and a NULL */
-        size_t count, capacity;
-        bool failed; /* no memory */
-};
-
-void arguments_add(struct arguments *arguments, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-void arguments_free(struct arguments *arguments);
 
 /* world_start() - write the rank file and start mpirun for ranks first..rank_count-1.
  * @tag: names the files: "rank" for training, "measure"

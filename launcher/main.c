@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 #include "core/options.h"
 #include "core/version.h"
 #include "io/program_file.h"
+#include "launcher/in_pods.h"
 #include "launcher/launch.h"
 #include "launcher/rendezvous.h"
 #include "launcher/supervise.h"
@@ -16,7 +18,7 @@
 struct main_options {
         struct launch_options launch;
         struct rendezvous_options rendezvous;
-        const char *manage, *join, *start_on;
+        const char *manage, *join, *start_on, *join_file, *copy_to;
 };
 
 #define AT(member)  offsetof(struct main_options, launch.member)
@@ -33,6 +35,8 @@ static const struct option_spec specs[] = {
         { "dry-run", 0, OPTION_BOOL, AT(dry_run), NULL, NULL, 0, 0, "print the command line and the environment, start nothing" },
         { "manage", 0, OPTION_STRING, offsetof(struct main_options, manage), "ADDR:PORT", NULL, 0, 0, "be the manager of a job over several device groups" },
         { "join", 0, OPTION_STRING, offsetof(struct main_options, join), "ADDR:PORT", NULL, 0, 0, "be a device group of the job that is managed there" },
+        { "join-file", 0, OPTION_STRING, offsetof(struct main_options, join_file), "FILE", NULL, 0, 0, "as --join, of the manager that FILE names as soon as it is there" },
+        { "copy-to", 0, OPTION_STRING, offsetof(struct main_options, copy_to), "FILE", NULL, 0, 0, "copy this program there, and end: for images that do not have it" },
         { "start-on", 0, OPTION_STRING, offsetof(struct main_options, start_on), "ADDR:PORT", NULL, 0, 0, "be mpirun's remote start agent: -- HOST orted ARGS... (`manager`: REMUDA_MANAGER)" },
         { "token-file", 0, OPTION_STRING, AT2(token_file), "FILE", NULL, 0, 0, "the job's token, 16 characters at least" },
         { "tls-cert", 0, OPTION_STRING, AT2(tls.certificate), "FILE", NULL, 0, 0, "speak TLS: this side's certificate, PEM; with --tls-key and --tls-ca" },
@@ -123,6 +127,29 @@ static int launch_program(const struct launch_options *options, char *const *arg
         return exit_code;
 }
 
+/* SIGTERM ends the first process of a container only if it says so. */
+static void end_on_sigterm(int signal_number)
+{
+        _exit(128 + signal_number);
+}
+
+static int join_by_file(struct main_options *options, char address[IN_PODS_ADDRESS_BYTES])
+{
+        struct err err = { 0 };
+        int r;
+
+        (void) signal(SIGTERM, end_on_sigterm);
+        (void) signal(SIGINT, end_on_sigterm);
+        r = in_pods_address(options->join_file, options->rendezvous.wait_seconds, address, &err);
+        (void) signal(SIGTERM, SIG_DFL);
+        (void) signal(SIGINT, SIG_DFL);
+        if (r == 0)
+                options->join = address;
+        if (r < 0)
+                (void) fprintf(stderr, "remuda-launch: %s\n", err.msg);
+        return r == 0 ? -1 : r == 1 ? EXIT_DONE : r == -ETIMEDOUT ? EXIT_API_UNREACHABLE : EXIT_USAGE;
+}
+
 static int meet(struct main_options *options, char *const *words, size_t count)
 {
         struct rendezvous_options *rendezvous = &options->rendezvous;
@@ -156,8 +183,16 @@ static int meet(struct main_options *options, char *const *words, size_t count)
         return rendezvous_join(rendezvous);
 }
 
+static int copy_to(const char *path)
+{
+        struct err err = { 0 };
+
+        return in_pods_copy(path, &err) < 0 ? fail(EXIT_FAILED, &err) : EXIT_DONE;
+}
+
 int main(int argc, char **argv)
 {
+        char address[IN_PODS_ADDRESS_BYTES];
         struct main_options options;
         size_t operands = 0;
         int exit_code;
@@ -165,6 +200,10 @@ int main(int argc, char **argv)
         exit_code = options_start(&description, REMUDA_VERSION, argc, argv, environ, &options, &operands,
                                   stdout, stderr);
         if (exit_code >= 0)
+                return exit_code;
+        if (options.copy_to != NULL)
+                return copy_to(options.copy_to);
+        if (options.join_file != NULL && (exit_code = join_by_file(&options, address)) >= 0)
                 return exit_code;
         if (options.manage != NULL || options.join != NULL || options.start_on != NULL)
                 return meet(&options, argv + 1, operands);

@@ -117,6 +117,22 @@ static const struct http_route routes[] = {
 
 /* --- life --- */
 
+static void on_observed(void *userdata, enum store_kind kind, const char *key, const json_t *object)
+{
+        struct extender *x = userdata;
+
+        if (x->jobs != NULL)
+                controller_observe(x->jobs, kind, key, object);
+}
+
+static void on_kind_synced(void *userdata, enum store_kind kind)
+{
+        struct extender *x = userdata;
+
+        if (x->jobs != NULL)
+                controller_synced(x->jobs, kind);
+}
+
 static void on_trouble(void *userdata, const char *sentence)
 {
         extender_log(userdata, LOG_WARNING, "store", "trouble=\"%s\"", sentence);
@@ -158,6 +174,7 @@ static void on_changed(void *userdata)
 
         if (!x->was_ready)
                 leader_look(x);
+        controller_think(x->jobs);
         think_soon(x);
 }
 
@@ -266,6 +283,8 @@ static int open_cluster(struct extender *x, struct err *err)
                 .drifted = on_drifted,
                 .may_commit = may_commit,
                 .commit_usec = leader_commit_usec(x),
+                .observed = on_observed,
+                .kind_synced = on_kind_synced,
                 .userdata = x,
         };
 
@@ -308,6 +327,8 @@ int extender_new(sd_event *loop, const struct extender_options *options, struct 
         if (r == 0)
                 r = open_cluster(x, err);
         if (r == 0)
+                r = jobs_open(x, err);
+        if (r == 0)
                 r = sd_event_add_time(loop, &x->after_change, CLOCK_MONOTONIC, 0, 1, after_change, x);
         if (r >= 0) /* before the requests that come after the change */
                 r = sd_event_source_set_priority(x->after_change, SD_EVENT_PRIORITY_IMPORTANT);
@@ -335,6 +356,7 @@ void extender_free(struct extender *x)
         x->after_change = NULL;
         leader_close(x);
         cluster_close(x->cluster); /* answers what is being written */
+        controller_free(x->jobs);
         http_server_free(x->server);
         settings_free(&x->settings);
         sd_event_unref(x->loop);

@@ -29,6 +29,9 @@ struct extender_options {
         const char *leader_namespace;     /* of the Lease; NULL = the pod's own */
         const char *beside_scheduler;     /* Lease of the kube-scheduler that we are to lead beside */
         bool lend_reserve, no_evict, fail_open, no_leader_elect;
+        const char *jobs; /* auto | on | off: carry TrainingJobs out */
+        const char *job_image, *launcher_image, *scheduler_name;
+        unsigned keep_pods_sec;
         unsigned stale_after_sec, lease_seconds, body_max_mib, cache_limit_sec, eviction_grace_sec;
         unsigned audit_sec, leader_lease_sec;
 

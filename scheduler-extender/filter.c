@@ -22,6 +22,18 @@ static int judge_nodes(struct extender *x, struct extender_args *args, const str
         return r;
 }
 
+/* A TrainingJob's lease is the controller's plan, also just after a start. */
+static void prepare_lease(struct extender *x, const json_t *pod)
+{
+        const json_t *metadata = json_object_get(pod, "metadata");
+        const char *namespace_ = json_string_value(json_object_get(metadata, "namespace"));
+
+        controller_prepare_lease(
+                x->jobs, namespace_ == NULL ? "default" : namespace_,
+                json_string_value(json_object_get(json_object_get(metadata, "labels"), POD_LABEL_JOB)));
+}
+
+/* request -> decode -> question -> judge -> encode */
 static int filter(struct extender *x, struct extender_args *args, struct http_reply *reply, struct err *err)
 {
         const char *refusal = extender_refuses(x);
@@ -29,6 +41,7 @@ static int filter(struct extender *x, struct extender_args *args, struct http_re
         int r = 0;
 
         if (refusal == NULL) {
+                prepare_lease(x, args->pod);
                 r = inquiry_begin(x->cluster, args->pod, extender_now(x), extender_is_leader(x), &inquiry,
                                   err);
                 if (r == 0 && inquiry_is_gang(&inquiry))

@@ -107,6 +107,7 @@ void metrics_handler(void *userdata, const struct http_request *request, struct 
                         "Objects that the ledger had wrong, found by an audit and corrected",
                         x->metrics.drifts);
         metrics_gauge(&page, "remuda_extender_holds", "Older pods that have chips held for them", x->holds);
+        controller_metrics(x->jobs, &page);
         reply->content_type = METRICS_CONTENT_TYPE;
         reply->body = text_take(&page, &reply->body_bytes);
         if (reply->body == NULL)

@@ -34,7 +34,7 @@ static void evicted(void *userdata, int result, const char *sentence)
         free(eviction);
 }
 
-static void evict(struct extender *x, const struct ledger_pod *pod)
+void reserve_evict(struct extender *x, const struct ledger_pod *pod)
 {
         struct eviction *eviction = calloc(1, sizeof(*eviction));
         char namespace_[256];
@@ -92,7 +92,7 @@ static void take_back(struct extender *x, struct ledger_pod *pod, const struct q
         extender_log(x, LOG_NOTICE, "take-back", "pod=%s node=%s victims=%zu chips=%u", pod->key,
                      victims.node->name, victims.count, victims.chips);
         for (size_t i = 0; i < victims.count; i++)
-                evict(x, victims.pods[i]);
+                reserve_evict(x, victims.pods[i]);
 }
 
 static void hold_for_emergency(struct ledger *ledger, struct ledger_pod *pod)

@@ -6,6 +6,7 @@
 #include "codec/metrics_text.h"
 #include "io/http_server.h"
 #include "scheduler-extender/extender.h"
+#include "scheduler-extender/job/controller.h"
 
 #define EXTENDER_LIST_MAX 64
 
@@ -33,6 +34,7 @@ struct extender {
         struct settings settings;
         struct cluster *cluster;
         struct http_server *server;
+        struct controller *jobs; /* NULL: TrainingJobs are not carried out here */
         sd_event_source *every_second, *after_change;
         struct leader *leader; /* NULL: alone by order */
         struct leader_watch leader_watches[LEADER_WATCHES_MAX];
@@ -87,6 +89,12 @@ void leader_refreshed(struct extender *extender);
 /* reserve.c: borrowers of the reserve are evicted for emergencies that do not fit. Holds for these are added.
  */
 void reserve_update(struct extender *extender, uint64_t now_usec);
+
+/* reserve_evict() - this borrower has to go, within the grace time. */
+void reserve_evict(struct extender *extender, const struct ledger_pod *pod);
+
+/* jobs.c: the job controller. 0, or what controller_new() says. */
+int jobs_open(struct extender *extender, struct err *err);
 
 /* wake.c: an event that kube-scheduler requeues waiting pods on. */
 void wake_waiting(struct extender *extender, const char *node, const char *why);

@@ -312,6 +312,8 @@ static void changed(void *userdata, enum store_kind kind, const char *key, const
                 r = takers[kind](c, key, object, &err);
         if (r < 0)
                 trouble(c, names[kind], key, &err);
+        if (c->options.observed != NULL)
+                c->options.observed(c->options.userdata, kind, key, object);
         if (c->options.changed != NULL)
                 c->options.changed(c->options.userdata);
 }
@@ -321,6 +323,8 @@ static void synced(void *userdata, enum store_kind kind)
         struct cluster *c = userdata;
 
         c->synced |= 1u << kind;
+        if (c->options.kind_synced != NULL)
+                c->options.kind_synced(c->options.userdata, kind);
         if (c->options.changed != NULL)
                 c->options.changed(c->options.userdata);
         if (c->waiting && cluster_is_ready(c))
@@ -429,6 +433,8 @@ struct cluster *cluster_fork(const struct cluster *cluster)
         fork->options = cluster->options;
         fork->options.changed = NULL;
         fork->options.node_changed = NULL;
+        fork->options.observed = NULL;
+        fork->options.kind_synced = NULL;
         fork->synced = cluster->synced;
         memcpy(fork->programs, cluster->programs, sizeof(fork->programs));
         fork->program_count = cluster->program_count;

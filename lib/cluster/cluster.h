@@ -38,6 +38,10 @@ struct cluster_options {
         void (*drifted)(void *userdata, enum store_kind kind, const char *key, const char *sentence);
         bool (*may_commit)(void *userdata); /* this and the next as struct store_options has them */
         uint64_t commit_usec;
+        /* an object of the store, after the ledger has taken it (NULL = it is gone); and: the first complete
+         * list of a kind is in. May be NULL */
+        void (*observed)(void *userdata, enum store_kind kind, const char *key, const json_t *object);
+        void (*kind_synced)(void *userdata, enum store_kind kind);
         void *userdata;
 };
 

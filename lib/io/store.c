@@ -18,6 +18,7 @@ static const struct store_kind_info kinds[] = {
         [STORE_SPEED_TABLE]    = { "SpeedTable",       "remuda.dev/v1alpha1",    "/apis/remuda.dev/v1alpha1/speedtables",         false, false },
         [STORE_PRIORITY_CLASS] = { "PriorityClass",    "scheduling.k8s.io/v1",   "/apis/scheduling.k8s.io/v1/priorityclasses",    false, false },
         [STORE_LEASE]          = { "Lease",            "coordination.k8s.io/v1", "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases", true, false },
+        [STORE_SECRET]         = { "Secret",           "v1",                     "/api/v1/secrets",                               true,  false },
 };
 /* clang-format on */
 

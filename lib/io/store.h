@@ -22,7 +22,8 @@ enum store_kind {
         STORE_TRAINING_JOB,
         STORE_SPEED_TABLE,
         STORE_PRIORITY_CLASS,
-        STORE_LEASE, /* of kubelets (kube-node-lease); kubernetes only */
+        STORE_LEASE,  /* of kubelets (kube-node-lease); kubernetes only */
+        STORE_SECRET, /* made, never watched */
         STORE_KIND_COUNT
 };
 

@@ -1,0 +1,86 @@
+#include "launcher/in_pods.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/cleanup.h"
+#include "core/text.h"
+
+#define LOOK_NSEC 100000000L
+
+static int copy_bytes(int from, int to, struct err *err)
+{
+        ssize_t sent = 1;
+
+        while (sent > 0) {
+                sent = sendfile(to, from, NULL, (size_t) 1 << 20);
+                if (sent < 0 && errno == EINTR)
+                        sent = 1;
+        }
+        return sent < 0 || fchmod(to, 0755) < 0 || fsync(to) < 0 ? err_set(err, -errno, "--copy-to: %m") : 0;
+}
+
+int in_pods_copy(const char *path, struct err *err)
+{
+        CLEANUP(close_p) int from = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+        CLEANUP(close_p) int to = -1;
+        char beside[4096];
+        int r;
+
+        if (from < 0)
+                return err_set(err, -errno, "--copy-to: /proc/self/exe: %m");
+        if (!text_format(beside, sizeof(beside), "%s.new", path))
+                return err_set(err, -ENAMETOOLONG, "--copy-to: '%.200s' is too long", path);
+        to = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0755);
+        if (to < 0)
+                return err_set(err, -errno, "--copy-to: '%.200s': %m", beside);
+        r = copy_bytes(from, to, err);
+        if (r == 0 && rename(beside, path) < 0)
+                r = err_set(err, -errno, "--copy-to: '%.200s': %m", path);
+        return r;
+}
+
+int in_pods_read(const char *path, char ret_address[IN_PODS_ADDRESS_BYTES], struct err *err)
+{
+        CLEANUP(close_p) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+        char text[IN_PODS_ADDRESS_BYTES + 32] = "", *address;
+        ssize_t size = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+
+        if (size <= 0)
+                return -EAGAIN;
+        text[strcspn(text, "\n")] = '\0';
+        if (strcmp(text, "end") == 0)
+                return 1;
+        address = strchr(text, ' ');
+        if (address == NULL || strrchr(address, ':') == NULL ||
+            !text_copy(ret_address, IN_PODS_ADDRESS_BYTES, address + 1))
+                return err_set(err, -EINVAL, "--join-file: '%.100s' holds '%.100s', not WORLD ADDRESS:PORT",
+                               path, text);
+        return 0;
+}
+
+int in_pods_address(const char *path, unsigned wait_seconds, char ret_address[IN_PODS_ADDRESS_BYTES],
+                    struct err *err)
+{
+        const struct timespec pause = { .tv_nsec = LOOK_NSEC };
+        struct timespec begin, now;
+        int r;
+
+        (void) clock_gettime(CLOCK_MONOTONIC, &begin);
+        while ((r = in_pods_read(path, ret_address, err)) == -EAGAIN) {
+                (void) clock_gettime(CLOCK_MONOTONIC, &now);
+                if (now.tv_sec - begin.tv_sec >= (time_t) wait_seconds)
+                        return err_set(err, -ETIMEDOUT,
+                                       "--join-file: '%.200s' named no manager within %u seconds", path,
+                                       wait_seconds);
+                (void) nanosleep(&pause, NULL); /* nothing is open or started yet: a signal simply ends us */
+        }
+        return r;
+}

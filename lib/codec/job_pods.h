@@ -1,0 +1,56 @@
+/* Job pods: what a TrainingJob's controller writes to the API server: the Secret, the manager's pod of a
+ * world, a pod for every device group.
+ *
+ *      manager  remuda-launch --manage $(POD_IP):7000 --plan ... runs mpirun over the groups
+ *      group    remuda-launch --join-file ... waits for the manager that its annotation names, world after
+ * world
+ *
+ * Names follow from the state alone (core/job_state.h), so that what is made twice is found out. Every object
+ * has the job as its owner. A program's image is the job's own or the configured one; its command line is
+ * always that of a program table: the job's command, else the administrator's row. In memory only. */
+#pragma once
+
+#include <jansson.h>
+
+#include "codec/program_table.h"
+#include "core/err.h"
+#include "core/job_state.h"
+
+#define JOB_FINALIZER          "remuda.dev/job-controller"
+#define JOB_ANNOTATION_CANCEL  "remuda.dev/cancel"
+#define JOB_ANNOTATION_MANAGER "remuda.dev/manager" /* of a group's pod: "WORLD ADDRESS:PORT" */
+#define JOB_ANNOTATION_PLAN    "remuda.dev/plan"    /* of a manager's pod: what remuda-launch --plan reads */
+#define JOB_LABEL_ROLE         "remuda.dev/role"
+#define JOB_LABEL_SUBTASK      "remuda.dev/subtask"
+#define JOB_MANAGER_PORT       7000
+#define JOB_CHECKPOINT_PATH    "/var/lib/remuda/checkpoint" /* where spec.checkpoint names none */
+
+/* What all of a cluster's job pods have in common. Borrowed. */
+struct job_pods_options {
+        const char *launcher_image; /* that holds /usr/bin/remuda-launch, static: it runs in any image */
+        const char *job_image;      /* where spec.programs names none; NULL or "" = none */
+        const char *scheduler_name; /* "remuda" */
+        const struct program_table *programs; /* the administrator's; NULL = none */
+        unsigned grace_sec;                   /* from SIGTERM to SIGKILL: time for a checkpoint */
+};
+
+/* The object that the pods belong to. Borrowed. */
+struct job_owner {
+        const char *namespace_, *name, *uid;
+};
+
+/* job_pods_check() - can pods be made for this job? Return: 0; -EINVAL and *err (no image, no program for a
+ * runtime), with field and remedy. */
+int job_pods_check(const struct job *job, const struct job_state *state,
+                   const struct job_pods_options *options, struct err *err);
+
+/* All return a new reference; NULL = out of memory. @token: of the job's rendezvous. */
+json_t *job_secret(const struct job *job, const struct job_owner *owner,
+                   const struct job_pods_options *options, const char *token);
+json_t *job_group_pod(const struct job *job, const struct job_state *state, const struct job_group *group,
+                      const struct job_owner *owner, const struct job_pods_options *options);
+json_t *job_manager_pod(const struct job *job, const struct job_state *state, const struct job_owner *owner,
+                        const struct job_pods_options *options);
+
+/* job_manager_plan() - the plan that the manager of this world reads, as JSON. */
+json_t *job_manager_plan(const struct job *job, const struct job_state *state);

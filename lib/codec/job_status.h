@@ -1,0 +1,18 @@
+/* Job status: a TrainingJob's state as the status of its object, and back.
+ *
+ * docs/reference/trainingjob.md and manifests/crds/trainingjobs.yaml describe the layout. What is derived
+ * (ranks, weights, pod names) is written for readers and not read back. In memory only. */
+#pragma once
+
+#include <jansson.h>
+
+#include "core/err.h"
+#include "core/job_state.h"
+
+/* job_status_encode() - a new reference, NULL when out of memory.
+ * @job: the decoded spec; NULL = it could not be decoded (then there is no plan) */
+json_t *job_status_encode(const struct job *job, const char *name, const struct job_state *state);
+
+/* job_status_decode() - @status: the object's status; NULL or {} = a new job. What is missing or not
+ * understood is as in a new job: the controller works it out again. Return: 0 or -ENOMEM. */
+int job_status_decode(const json_t *status, struct job_state *ret);

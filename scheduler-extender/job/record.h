@@ -1,0 +1,103 @@
+/* Records of jobs, shared by the files of this folder and by nobody else. */
+#pragma once
+
+#include "codec/metrics_text.h"
+#include "core/name_map.h"
+#include "scheduler-extender/job/controller.h"
+
+enum pod_phase { POD_PENDING, POD_RUNNING, POD_SUCCEEDED, POD_FAILED };
+
+/* What is known of one pod of a job; also of one that was asked for and is not seen yet. */
+struct job_pod {
+        struct job_pod *next;
+        char name[256], uid[64], owner[64], subtask[JOB_GROUP_NAME_BYTES], node[254], ip[64];
+        char told[128]; /* the annotation that names the manager */
+        bool asked;     /* we made it, and the store has not shown it yet */
+        bool manager, deleting, delete_asked, telling, sick;
+        enum pod_phase phase;
+        bool started;  /* its main container runs, or has */
+        int exit_code; /* of the main container; -1 = it has not ended */
+        char reason[64];
+        char message[4097];  /* the main container's termination message, or why it waits */
+        uint64_t asked_usec; /* CLOCK_MONOTONIC */
+};
+
+struct job_record {
+        struct name_entry entry; /* the key is `key` */
+        struct controller *controller;
+        char *key; /* "namespace/name" */
+        char namespace_[256], name[256], uid[64], version[64];
+        uint64_t generation, created_usec;
+        uint64_t first_seen_usec, accepted_usec; /* CLOCK_MONOTONIC */
+        bool gone;                               /* the object is not in the store any more */
+        bool deleting, has_finalizer, cancel, emergency;
+        json_t *finalizers; /* as they stand in the object; may be NULL */
+        struct job job;
+        bool valid;
+        char why[512]; /* not valid: the sentence */
+        struct job_state state;
+        bool dirty;   /* the state is to be written */
+        bool writing; /* a write of the status is under way */
+        bool finalizing, secret_asked, secret_made, queued, pods_counted;
+        uint64_t said_usec;  /* CLOCK_REALTIME: when it was last said why it waits */
+        uint64_t retry_usec; /* CLOCK_MONOTONIC: not before, after a failed write */
+        unsigned calls;      /* writes under way: the record is not freed before they end */
+        struct job_pod *pods;
+        struct job_record *next_queued;
+};
+
+struct controller {
+        sd_event *loop;
+        struct controller_options options;
+        struct name_map records;
+        struct job_record *first_queued, **last_queued;
+        sd_event_source *work; /* defer: reconciles what is queued, then plans */
+        sd_event_source *tick;
+        sd_event_source *later;   /* wakes the work when planning may go on */
+        uint64_t plan_again_usec; /* CLOCK_MONOTONIC: planning takes a tenth of the time at most */
+        bool plan_wanted, leading, jobs_synced, pods_synced;
+        bool closing;
+        struct {
+                uint64_t pods_created, pods_existed, faults, restarts, moves, planned, ended[JOB_PHASE_COUNT];
+                struct histogram accepted_to_pods;
+        } metrics;
+};
+
+/* controller.c */
+void controller_log(struct controller *c, int priority, const char *event, const char *fmt, ...)
+        __attribute__((format(printf, 4, 5)));
+uint64_t controller_now(const struct controller *c);       /* CLOCK_REALTIME */
+uint64_t controller_monotonic(const struct controller *c); /* CLOCK_MONOTONIC */
+bool controller_leads(struct controller *c);
+void controller_queue(struct job_record *record); /* reconcile it soon */
+void controller_want_plan(struct controller *c);
+struct job_record *controller_find(struct controller *c, const char *key);
+
+/* observe.c */
+void observe_job(struct controller *c, const char *key, const json_t *object);
+void observe_pod(struct controller *c, const char *key, const json_t *object);
+struct job_pod *record_find_pod(struct job_record *record, const char *name);
+void record_drop_pod(struct job_record *record, struct job_pod *pod);
+void record_free(struct job_record *record);
+
+/* reconcile.c */
+void reconcile(struct job_record *record);
+void record_release_lease(struct job_record *record);
+void record_sync_lease(struct job_record *record);
+
+/* watch.c: groups and the manager as they are now; faults are found and repaired here */
+void watch_job(struct job_record *record);
+
+/* plan_queue.c */
+void plan_waiting(struct controller *c);
+
+/* writes.c */
+void write_status(struct job_record *record); /* if it is dirty and none is under way */
+void write_finalizer(struct job_record *record, bool present);
+void write_secret(struct job_record *record);
+void write_pod(struct job_record *record, const char *name, const char *subtask, json_t *pod); /* takes it */
+void write_manager(struct job_record *record, struct job_pod *pod, const char *value);
+void delete_pod(struct job_record *record, struct job_pod *pod, unsigned grace_sec);
+void record_event(struct job_record *record, bool warning, const char *reason, const char *fmt, ...)
+        __attribute__((format(printf, 4, 5)));
+void record_owner(const struct job_record *record, struct job_owner *ret);
