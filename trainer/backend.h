@@ -74,6 +74,7 @@ struct kernels {
 
 struct backend_options {
         size_t slave_cores;                      /* sunway: 1..4096 */
+        const char *variant;                     /* sunway: threads, openacc or athread; NULL = threads */
         bool gemm_blas;                          /* sunway: --gemm blas */
         bool no_staging;                         /* sunway: operands straight from main memory */
         size_t tile_rows, tile_cols, tile_inner; /* 0 = the backend's own choice */

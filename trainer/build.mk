@@ -8,7 +8,7 @@ CFLAGS_trainer            := $(mpi_cflags) -O3 -fno-math-errno
 CFLAGS_trainer_strategies := $(mpi_cflags) -O3 -fno-math-errno
 CFLAGS_trainer_backends   := $(blas_cflags) -O3 -fno-math-errno
 
-trainer  := $(filter-out trainer/main.c,$(wildcard trainer/*.c trainer/strategies/*.c))
+trainer  := $(filter-out trainer/main.c,$(wildcard trainer/*.c trainer/strategies/*.c)) trainer/variants/threads.c
 # CLBlast and an OpenCL loader are wanted for the opencl build; without them the others are built all the same.
 opencl_libs := $(if $(wildcard /usr/include/clblast_c.h /usr/local/include/clblast_c.h),$(shell pkg-config --libs OpenCL 2>/dev/null))
 ifneq ($(opencl_libs),)
@@ -16,6 +16,23 @@ opencl_libs += -lclblast
 else ifeq ($(MAKELEVEL),0)
 $(info trainer: no OpenCL with CLBlast here, remuda-train-opencl is left out (Debian: ocl-icd-opencl-dev libclblast-dev))
 endif
+
+# The sunway build's other ways to its slave cores, each where a compiler for it is: OpenACC (gcc has it, on the host where
+# there is no device), and athread with Sunway's own compiler, which builds the slave cores' half by itself (SLAVE_CC).
+variants := $(if $(filter yes,$(shell echo 'int x;' | $(CC) -fopenacc -x c -c -o /dev/null - 2>/dev/null && echo yes)),openacc)
+CFLAGS_trainer_variants := -O3 -fno-math-errno $(if $(filter openacc,$(variants)),-fopenacc)
+SLAVE_CC ?= sw5cc -slave
+slave_objects :=
+ifeq ($(shell $(CC) -E -include athread.h -x c /dev/null >/dev/null 2>&1 && echo yes),yes)
+variants += athread
+slave_sources := trainer/variants/athread_slave.c trainer/slave_tasks.c trainer/slave_work.c trainer/slave_product.c trainer/slave_vectors.c
+slave_objects := $(patsubst %.c,$(B)/slave/%.o,$(slave_sources))
+$(B)/slave/%.o: %.c
+	@mkdir -p $(@D)
+	$(SLAVE_CC) $(ALL_C) -c -o $@ $<
+endif
+variant_objects := $(patsubst %,$(B)/obj/trainer/variants/%.o,$(variants)) $(slave_objects)
+
 trainers := cpu sunway $(if $(opencl_libs),opencl)
 programs: $(addprefix $(B)/bin/remuda-train-,$(trainers))
 
@@ -23,7 +40,9 @@ $(B)/lib/trainer.a: $(call object,$(trainer))
 $(addprefix $(B)/bin/remuda-train-,$(trainers)): $(B)/bin/remuda-train-%: $(B)/obj/trainer/main.o \
                 $(B)/obj/trainer/backends/%.o $(B)/lib/trainer.a $(B)/lib/remuda.a
 	@mkdir -p $(@D)
-	$(LINK) -o $@ $^ $(mpi_libs) $(if $(filter %opencl,$@),$(opencl_libs),$(blas_libs)) -lz -lm -lpthread -ldl
+	$(LINK) $(if $(filter %sunway,$@),$(if $(filter openacc,$(variants)),-fopenacc)) -o $@ $^ $(mpi_libs) $(if $(filter %opencl,$@),$(opencl_libs),$(blas_libs)) -lz -lm -lpthread -ldl
+
+$(B)/bin/remuda-train-sunway: $(variant_objects)
 
 # The kernels' source as a C string.
 $(B)/generated/opencl_kernels.h: trainer/backends/opencl_kernels.cl

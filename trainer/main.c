@@ -72,6 +72,7 @@ static void report_traffic(const struct training *t)
 {
         struct backend_traffic traffic = { 0 };
         struct rusage usage = { 0 };
+        uint64_t steps = t->last_step > t->first_step ? t->last_step - t->first_step : 1;
         size_t held = t->part.count * sizeof(float) * (t->velocity != NULL ? 3 : 2); /* with gradients */
 
         if (!t->options->traffic)
@@ -82,12 +83,15 @@ static void report_traffic(const struct training *t)
         (void) fprintf(stderr,
                        "{\"rank\":%d,\"steps\":%llu,\"parameter_bytes\":%zu,\"held_bytes\":%zu,"
                        "\"peak_resident_bytes\":%llu,\"read_bytes\":%llu,\"written_bytes\":%llu,"
-                       "\"unstaged_bytes\":%llu,\"local_peak_bytes\":%zu,\"sent_bytes\":%llu,"
+                       "\"unstaged_bytes\":%llu,\"bytes_per_step\":%llu,\"unstaged_bytes_per_step\":%llu,"
+                       "\"local_peak_bytes\":%zu,\"sent_bytes\":%llu,"
                        "\"received_bytes\":%llu}\n",
-                       t->world.rank, (unsigned long long) t->last_step, t->part.count * sizeof(float), held,
+                       t->world.rank, (unsigned long long) steps, t->part.count * sizeof(float), held,
                        (unsigned long long) usage.ru_maxrss * 1024, (unsigned long long) traffic.read_bytes,
                        (unsigned long long) traffic.written_bytes,
-                       (unsigned long long) traffic.unstaged_bytes, traffic.local_peak_bytes,
+                       (unsigned long long) traffic.unstaged_bytes,
+                       (unsigned long long) ((traffic.read_bytes + traffic.written_bytes) / steps),
+                       (unsigned long long) (traffic.unstaged_bytes / steps), traffic.local_peak_bytes,
                        (unsigned long long) t->sent_bytes, (unsigned long long) t->received_bytes);
 }
 

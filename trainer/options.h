@@ -21,6 +21,7 @@ struct options {
         size_t poll; /* seconds, 0 = never */
         const char *preprocess, *operator_library, *cache, *export_file, *quantise;
         struct numbers slow; /* simulated: percent of the time that computing takes, by rank */
+        const char *variant;
         const char *optimiser, *order, *gradient_weights, *gemm;
         const char *weights_out, *sample_log, *clock_log, *timeline, *progress, *checkpoint, *device;
         struct numbers shares, segments, groups;

@@ -1,119 +1,67 @@
-/* The portable variant: host threads stand in for the slave cores, each for several of them in turn. */
+/* The master core's side, whatever the variant. */
 #include "trainer/slave_cores.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/cleanup.h"
+#include "core/text.h"
+
 struct slave_cores {
+        const struct slave_variant *variant;
+        void *state; /* the variant's */
         struct slave_core *cores;
-        size_t count, thread_count; /* the caller is thread 0 */
-        pthread_t *threads;
-        pthread_mutex_t lock;
-        pthread_cond_t wake, finished;
-        uint64_t run;      /* number of the run that is on */
-        size_t still_busy; /* threads */
-        bool closing;
-        void (*work)(struct slave_core *core, const void *job);
-        const void *job;
-        size_t job_bytes;
+        size_t count;
 };
 
-struct stand_in {
-        struct slave_cores *group;
-        size_t index;
-};
+/* A variant is part of the program where its compiler was there; see trainer/build.mk. */
+extern const struct slave_variant slave_threads;
+extern const struct slave_variant slave_openacc __attribute__((weak));
+extern const struct slave_variant slave_athread __attribute__((weak));
 
-const char *slave_cores_variant(void)
+static const struct slave_variant *find_variant(const char *name, struct err *err)
 {
-        return "threads";
-}
+        const struct slave_variant *const variants[] = { &slave_threads, &slave_openacc, &slave_athread };
+        struct text have = { 0 };
 
-static void run_one(struct slave_cores *g, struct slave_core *core)
-{
-        void *job;
-
-        core->used_bytes = 0;
-        job = local_take(core, g->job_bytes);
-        if (job == NULL)
-                return;
-        local_get(core, job, g->job, g->job_bytes);
-        g->work(core, job);
-}
-
-static void run_some(struct slave_cores *g, size_t thread)
-{
-        for (size_t i = thread; i < g->count; i += g->thread_count)
-                run_one(g, &g->cores[i]);
-}
-
-static void *stand_in_main(void *argument)
-{
-        struct stand_in me = *(struct stand_in *) argument;
-        struct slave_cores *g = me.group;
-        uint64_t seen = 0;
-
-        free(argument);
-        (void) pthread_mutex_lock(&g->lock);
-        while (!g->closing) {
-                if (g->run == seen) {
-                        (void) pthread_cond_wait(&g->wake, &g->lock);
+        for (size_t i = 0; i < ARRAY_SIZE(variants); i++) {
+                if (variants[i] == NULL)
                         continue;
+                if (name == NULL || strcmp(variants[i]->name, name) == 0) {
+                        text_free(&have);
+                        return variants[i];
                 }
-                seen = g->run;
-                (void) pthread_mutex_unlock(&g->lock);
-                run_some(g, me.index);
-                (void) pthread_mutex_lock(&g->lock);
-                if (--g->still_busy == 0)
-                        (void) pthread_cond_signal(&g->finished);
+                text_printf(&have, "%s%s", i > 0 ? ", " : "", variants[i]->name);
         }
-        (void) pthread_mutex_unlock(&g->lock);
+        (void) err_set(err, -EINVAL, "--variant %s: this build was made without its compiler, it has %s",
+                       name, have.failed ? "threads" : have.data);
+        text_free(&have);
         return NULL;
 }
 
-static int start_threads(struct slave_cores *g)
+int slave_cores_open(const char *variant, size_t count, size_t cpus, struct slave_cores **ret,
+                     struct err *err)
 {
-        size_t wanted = g->thread_count;
+        const struct slave_variant *v = find_variant(variant, err);
+        struct slave_cores *g = v != NULL ? calloc(1, sizeof(*g)) : NULL;
+        int r;
 
-        for (g->thread_count = 1; g->thread_count < wanted; g->thread_count++) {
-                struct stand_in *me = malloc(sizeof(*me));
-
-                if (me == NULL)
-                        return -ENOMEM;
-                *me = (struct stand_in){ g, g->thread_count };
-                if (pthread_create(&g->threads[g->thread_count], NULL, stand_in_main, me) != 0) {
-                        free(me);
-                        return -EAGAIN;
-                }
-        }
-        return 0;
-}
-
-int slave_cores_open(size_t count, size_t cpus, struct slave_cores **ret, struct err *err)
-{
-        struct slave_cores *g = calloc(1, sizeof(*g));
-
+        if (v == NULL)
+                return err->code;
         if (g == NULL)
                 return err_set(err, -ENOMEM, "no memory for %zu slave cores", count);
+        g->variant = v;
         g->count = count;
-        g->thread_count = cpus < count ? cpus : count;
-        g->thread_count = g->thread_count > 0 ? g->thread_count : 1;
-        (void) pthread_mutex_init(&g->lock, NULL);
-        (void) pthread_cond_init(&g->wake, NULL);
-        (void) pthread_cond_init(&g->finished, NULL);
         g->cores = calloc(count, sizeof(*g->cores));
-        g->threads = calloc(g->thread_count, sizeof(*g->threads));
-        for (size_t i = 0; g->cores != NULL && i < count; i++) {
+        for (size_t i = 0; g->cores != NULL && i < count; i++)
                 g->cores[i] = (struct slave_core){ .index = i, .count = count };
-                g->cores[i].store = aligned_alloc(4096, LOCAL_STORE_BYTES);
-                if (g->cores[i].store == NULL)
-                        break;
-        }
-        if (g->cores == NULL || g->threads == NULL || g->cores[count - 1].store == NULL ||
-            start_threads(g) < 0) {
-                slave_cores_close(g);
-                return err_set(err, -ENOMEM, "%zu slave cores could not be set up", count);
+        r = g->cores != NULL ? v->open(g->cores, count, cpus, &g->state, err)
+                             : err_set(err, -ENOMEM, "no memory for %zu slave cores", count);
+        if (r < 0) {
+                free(g->cores);
+                free(g);
+                return r;
         }
         *ret = g;
         return 0;
@@ -123,19 +71,8 @@ void slave_cores_close(struct slave_cores *g)
 {
         if (g == NULL)
                 return;
-        (void) pthread_mutex_lock(&g->lock);
-        g->closing = true;
-        (void) pthread_cond_broadcast(&g->wake);
-        (void) pthread_mutex_unlock(&g->lock);
-        for (size_t i = 1; g->threads != NULL && i < g->thread_count; i++)
-                (void) pthread_join(g->threads[i], NULL);
-        for (size_t i = 0; g->cores != NULL && i < g->count; i++)
-                free(g->cores[i].store);
+        g->variant->close(g->state);
         free(g->cores);
-        free(g->threads);
-        (void) pthread_mutex_destroy(&g->lock);
-        (void) pthread_cond_destroy(&g->wake);
-        (void) pthread_cond_destroy(&g->finished);
         free(g);
 }
 
@@ -144,55 +81,14 @@ size_t slave_cores_count(const struct slave_cores *g)
         return g->count;
 }
 
-void slave_cores_run(struct slave_cores *g, void (*work)(struct slave_core *core, const void *job),
-                     const void *job, size_t bytes)
+const char *slave_cores_variant(const struct slave_cores *g)
 {
-        (void) pthread_mutex_lock(&g->lock);
-        g->work = work;
-        g->job = job;
-        g->job_bytes = bytes;
-        g->still_busy = g->thread_count - 1;
-        g->run++;
-        if (g->still_busy > 0)
-                (void) pthread_cond_broadcast(&g->wake);
-        (void) pthread_mutex_unlock(&g->lock);
-        run_some(g, 0);
-        (void) pthread_mutex_lock(&g->lock);
-        while (g->still_busy > 0)
-                (void) pthread_cond_wait(&g->finished, &g->lock);
-        (void) pthread_mutex_unlock(&g->lock);
+        return g->variant->name;
 }
 
-size_t local_left(const struct slave_core *core)
+void slave_cores_run(struct slave_cores *g, enum slave_task task, const void *job, size_t bytes)
 {
-        return LOCAL_STORE_BYTES - core->used_bytes;
-}
-
-void *local_take(struct slave_core *core, size_t bytes)
-{
-        size_t rounded = (bytes + LOCAL_ALIGN_BYTES - 1) / LOCAL_ALIGN_BYTES * LOCAL_ALIGN_BYTES;
-        void *memory = core->store + core->used_bytes;
-
-        if (rounded < bytes || rounded > local_left(core)) {
-                core->refused_bytes = bytes > core->refused_bytes ? bytes : core->refused_bytes;
-                return NULL;
-        }
-        core->used_bytes += rounded;
-        if (core->used_bytes > core->peak_bytes)
-                core->peak_bytes = core->used_bytes;
-        return memory;
-}
-
-void local_get(struct slave_core *core, void *local, const void *main_memory, size_t bytes)
-{
-        memcpy(local, main_memory, bytes);
-        core->read_bytes += bytes;
-}
-
-void local_put(struct slave_core *core, void *main_memory, const void *local, size_t bytes)
-{
-        memcpy(main_memory, local, bytes);
-        core->written_bytes += bytes;
+        g->variant->run(g->state, &(struct slave_order){ task, job, bytes });
 }
 
 void slave_cores_totals(const struct slave_cores *g, struct slave_totals *ret)

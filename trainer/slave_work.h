@@ -13,6 +13,32 @@ struct product_job {
 
 void products_work(struct slave_core *core, const void *job);
 
+/* One array in, one array out, piece by piece. */
+enum vector_operation { SCALE, RAMP, RAMP_GRADIENT, UPDATE, UPDATE_MOMENTUM };
+
+struct vector_job {
+        enum vector_operation what;
+        size_t count;
+        float factor, momentum;
+        const float *x, *x2;
+        float *y, *y2;
+};
+
+void vectors_work(struct slave_core *core, const void *job);
+
+struct rows_job {
+        size_t rows, cols;
+        const float *x, *b;
+        float *y;
+        float *partial; /* cols sums a core */
+        bool ramp;
+        bool mask; /* y is the activation that decides whether dy (in x) passes */
+        float *masked;
+};
+
+void rows_bias(struct slave_core *core, const void *job); /* y = x + b, ramp of it */
+void rows_sums(struct slave_core *core, const void *job); /* partial sums of the columns */
+
 struct image_job {
         struct image_shape shape;
         const float *x;

@@ -31,6 +31,7 @@ static float *floats(const struct training *t, size_t count)
 struct backend_options training_backend_options(const struct options *o, size_t cpus)
 {
         return (struct backend_options){ .slave_cores = o->slave_cores,
+                                         .variant = o->variant,
                                          .gemm_blas = strcmp(o->gemm, "blas") == 0,
                                          .no_staging = o->no_staging,
                                          .cpus = cpus,
@@ -200,6 +201,7 @@ int training_open(struct training *t, const struct options *o, const struct worl
         r = open_together(t, err);
         if (r < 0)
                 return r;
+        t->first_step = t->step;
         backend_to_device(&t->backend, t->parameters);
         return world_agree(w, record_open(&t->record, o, w->rank, t->step, err), err);
 }

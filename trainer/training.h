@@ -51,8 +51,8 @@ struct training {
 
         float *parameters, *gradients, *velocity; /* of the part; velocity NULL without momentum */
         float momentum;
-        uint32_t *ids;            /* room for a batch */
-        uint64_t step, last_step; /* next step, and where to stop */
+        uint32_t *ids;                        /* room for a batch */
+        uint64_t first_step, step, last_step; /* where this run began, the next one, where to stop */
         uint64_t epoch_loss_samples;
         double epoch_loss; /* this rank's, since the epoch began */
         double seconds;

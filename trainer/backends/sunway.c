@@ -11,12 +11,10 @@
 
 #include "core/text.h"
 #include "trainer/backend.h"
-#include "trainer/ramp.h"
 #include "trainer/slave_cores.h"
 #include "trainer/slave_work.h"
 
-#define TILE_EDGE 32   /* untuned */
-#define PIECE     4096 /* floats of an array in the local store at a time, three arrays at the most */
+#define TILE_EDGE 32 /* untuned */
 
 struct sunway {
         struct slave_cores *group;
@@ -47,7 +45,7 @@ static void sunway_matmul(void *state, const struct matmul *m)
 
         s->unstaged_bytes += (2 * m->inner + (m->accumulate ? 2 : 1)) * m->rows * m->cols * sizeof(float);
         if (!s->blas) {
-                slave_cores_run(s->group, products_work, &job, sizeof(job));
+                slave_cores_run(s->group, SLAVE_PRODUCT, &job, sizeof(job));
                 return;
         }
         cblas_sgemm(CblasRowMajor, m->transpose_a ? CblasTrans : CblasNoTrans,
@@ -60,75 +58,12 @@ static void sunway_matmul(void *state, const struct matmul *m)
 /* --- one array in, one array out, piece by piece
  * ---------------------------------------------------------------- */
 
-enum vector_operation { SCALE, RAMP, RAMP_GRADIENT, UPDATE, UPDATE_MOMENTUM };
-
-struct vector_job {
-        enum vector_operation what;
-        size_t count;
-        float factor, momentum;
-        const float *x, *x2;
-        float *y, *y2;
-};
-
-static void vector_piece(const struct vector_job *job, size_t count, const float *x, const float *x2,
-                         float *y, float *y2)
-{
-        switch (job->what) {
-        case SCALE:
-                for (size_t i = 0; i < count; i++)
-                        y[i] = job->factor * x[i];
-                break;
-        case RAMP:
-                for (size_t i = 0; i < count; i++)
-                        y[i] = ramp_of(x[i]);
-                break;
-        case RAMP_GRADIENT:
-                for (size_t i = 0; i < count; i++)
-                        y[i] = x[i] * ramp_slope(x2[i]);
-                break;
-        case UPDATE:
-                for (size_t i = 0; i < count; i++)
-                        y[i] -= job->factor * x[i];
-                break;
-        case UPDATE_MOMENTUM:
-                for (size_t i = 0; i < count; i++) {
-                        y2[i] = job->momentum * y2[i] + x[i];
-                        y[i] -= job->factor * y2[i];
-                }
-                break;
-        }
-}
-
-static void vector_work(struct slave_core *core, const void *argument)
-{
-        const struct vector_job *job = argument;
-        float *x = local_take(core, PIECE * sizeof(float)), *y = local_take(core, PIECE * sizeof(float));
-        float *other = job->x2 != NULL || job->y2 != NULL ? local_take(core, PIECE * sizeof(float)) : NULL;
-        bool reads_y = job->what == UPDATE || job->what == UPDATE_MOMENTUM;
-
-        if (x == NULL || y == NULL || (other == NULL && (job->x2 != NULL || job->y2 != NULL)))
-                return;
-        for (size_t at = core->index * PIECE; at < job->count; at += core->count * PIECE) {
-                size_t count = smaller(PIECE, job->count - at), bytes = count * sizeof(float);
-
-                local_get(core, x, job->x + at, bytes);
-                if (reads_y)
-                        local_get(core, y, job->y + at, bytes);
-                if (other != NULL)
-                        local_get(core, other, (job->x2 != NULL ? job->x2 : job->y2) + at, bytes);
-                vector_piece(job, count, x, other, y, other);
-                local_put(core, job->y + at, y, bytes);
-                if (job->y2 != NULL)
-                        local_put(core, job->y2 + at, other, bytes);
-        }
-}
-
 static void run_vector(void *state, const struct vector_job *job)
 {
         struct sunway *s = state;
 
         s->unstaged_bytes += job->count * sizeof(float) * (2U + (job->x2 != NULL) + 2U * (job->y2 != NULL));
-        slave_cores_run(s->group, vector_work, job, sizeof(*job));
+        slave_cores_run(s->group, SLAVE_VECTOR, job, sizeof(*job));
 }
 
 static void sunway_scale(void *state, size_t count, float factor, const float *x, float *y)
@@ -163,78 +98,12 @@ static void sunway_update(void *state, size_t count, float rate, float momentum,
 /* --- matrices by rows: bias, column sums
  * ------------------------------------------------------------------------ */
 
-struct rows_job {
-        size_t rows, cols;
-        const float *x, *b;
-        float *y;
-        float *partial; /* cols sums a core */
-        bool ramp;
-        bool mask; /* y is the activation that decides whether dy (in x) passes */
-        float *masked;
-};
-
-/* Columns in slices that fit, rows in turns of `lines`; each core has a range of rows of its own. */
-static void bias_work(struct slave_core *core, const void *argument)
-{
-        const struct rows_job *job = argument;
-        size_t width = smaller(job->cols, PIECE), first = job->rows * core->index / core->count;
-        size_t end = job->rows * (core->index + 1) / core->count;
-        float *b = local_take(core, width * sizeof(float)), *line = local_take(core, width * sizeof(float));
-
-        if (b == NULL || line == NULL)
-                return;
-        for (size_t col = 0; col < job->cols; col += width) {
-                size_t count = smaller(width, job->cols - col);
-
-                local_get(core, b, job->b + col, count * sizeof(float));
-                for (size_t r = first; r < end; r++) {
-                        local_get(core, line, job->x + r * job->cols + col, count * sizeof(float));
-                        for (size_t c = 0; c < count; c++) {
-                                float v = line[c] + b[c];
-
-                                line[c] = job->ramp ? ramp_of(v) : v;
-                        }
-                        local_put(core, job->y + r * job->cols + col, line, count * sizeof(float));
-                }
-        }
-}
-
-static void sums_work(struct slave_core *core, const void *argument)
-{
-        const struct rows_job *job = argument;
-        size_t width = smaller(job->cols, PIECE), first = job->rows * core->index / core->count;
-        size_t end = job->rows * (core->index + 1) / core->count;
-        float *sum = local_take(core, width * sizeof(float)), *line = local_take(core, width * sizeof(float));
-        float *y = local_take(core, width * sizeof(float));
-
-        if (sum == NULL || line == NULL || y == NULL)
-                return;
-        for (size_t col = 0; col < job->cols; col += width) {
-                size_t count = smaller(width, job->cols - col);
-
-                memset(sum, 0, count * sizeof(float));
-                for (size_t r = first; r < end; r++) {
-                        local_get(core, line, job->x + r * job->cols + col, count * sizeof(float));
-                        if (job->mask) {
-                                local_get(core, y, job->b + r * job->cols + col, count * sizeof(float));
-                                for (size_t c = 0; c < count; c++)
-                                        line[c] *= ramp_slope(y[c]);
-                                local_put(core, job->masked + r * job->cols + col, line,
-                                          count * sizeof(float));
-                        }
-                        for (size_t c = 0; c < count; c++)
-                                sum[c] += line[c];
-                }
-                local_put(core, job->partial + core->index * job->cols + col, sum, count * sizeof(float));
-        }
-}
-
 static void run_bias(void *state, const struct rows_job *job)
 {
         struct sunway *s = state;
 
         s->unstaged_bytes += 3 * job->rows * job->cols * sizeof(float);
-        slave_cores_run(s->group, bias_work, job, sizeof(*job));
+        slave_cores_run(s->group, SLAVE_BIAS, job, sizeof(*job));
 }
 
 static void sunway_bias(void *state, size_t rows, size_t cols, const float *x, const float *b, float *y)
@@ -278,7 +147,7 @@ static void run_sums(struct sunway *s, struct rows_job *job, float *db)
                 return;
         job->partial = s->partial;
         s->unstaged_bytes += (job->mask ? 4U : 2U) * job->rows * job->cols * sizeof(float);
-        slave_cores_run(s->group, sums_work, job, sizeof(*job));
+        slave_cores_run(s->group, SLAVE_SUMS, job, sizeof(*job));
         add_partial(s, job->cols, db);
 }
 
@@ -299,44 +168,42 @@ static void sunway_bias_ramp_gradient(void *state, size_t rows, size_t cols, con
 /* --- images
  * ------------------------------------------------------------------------------------------------------ */
 
-static void run_images(void *state, void (*work)(struct slave_core *core, const void *job),
-                       const struct image_job *job)
+static void run_images(void *state, enum slave_task task, const struct image_job *job)
 {
         struct sunway *s = state;
         const struct image_shape *i = &job->shape;
         size_t pixels = i->samples * i->height * i->width * i->channels;
 
         s->unstaged_bytes += pixels * (i->kernel > 0 ? 2 * i->kernel * i->kernel : 2) * sizeof(float);
-        slave_cores_run(s->group, work, job, sizeof(*job));
+        slave_cores_run(s->group, task, job, sizeof(*job));
 }
 
 static void sunway_gather(void *state, const struct image_shape *s, const float *x, float *patches)
 {
-        run_images(state, images_gather, &(struct image_job){ .shape = *s, .x = x, .y = patches });
+        run_images(state, SLAVE_GATHER, &(struct image_job){ .shape = *s, .x = x, .y = patches });
 }
 
 static void sunway_scatter(void *state, const struct image_shape *s, const float *patches, float *dx)
 {
-        run_images(state, images_scatter, &(struct image_job){ .shape = *s, .x = patches, .y = dx });
+        run_images(state, SLAVE_SCATTER, &(struct image_job){ .shape = *s, .x = patches, .y = dx });
 }
 
 static void sunway_pool(void *state, const struct image_shape *s, const float *x, float *y, uint8_t *which)
 {
-        run_images(state, images_pool,
-                   &(struct image_job){ .shape = *s, .x = x, .y = y, .which_out = which });
+        run_images(state, SLAVE_POOL, &(struct image_job){ .shape = *s, .x = x, .y = y, .which_out = which });
 }
 
 static void sunway_bias_ramp_pool(void *state, const struct image_shape *s, const float *x, const float *b,
                                   float *y, uint8_t *which)
 {
-        run_images(state, images_pool,
+        run_images(state, SLAVE_POOL,
                    &(struct image_job){ .shape = *s, .x = x, .b = b, .y = y, .which_out = which });
 }
 
 static void sunway_pool_gradient(void *state, const struct image_shape *s, const uint8_t *which,
                                  const float *dy, float *dx)
 {
-        run_images(state, images_pool_gradient,
+        run_images(state, SLAVE_POOL_GRADIENT,
                    &(struct image_job){ .shape = *s, .x = dy, .y = dx, .which = which });
 }
 
@@ -347,7 +214,7 @@ static void sunway_bias_ramp_pool_gradient(void *state, const struct image_shape
 
         if (!want_partial(me, s->channels))
                 return;
-        run_images(state, images_pool_gradient,
+        run_images(state, SLAVE_POOL_GRADIENT,
                    &(struct image_job){
                            .shape = *s, .x = dy, .b = y, .y = dx, .which = which, .partial = me->partial });
         add_partial(me, s->channels, db);
@@ -356,25 +223,23 @@ static void sunway_bias_ramp_pool_gradient(void *state, const struct image_shape
 /* --- softmax, loss, embedding
  * -------------------------------------------------------------------------------------- */
 
-static void run_classes(void *state, void (*work)(struct slave_core *core, const void *job),
-                        const struct class_job *job)
+static void run_classes(void *state, enum slave_task task, const struct class_job *job)
 {
         struct sunway *s = state;
 
         s->unstaged_bytes += 3 * job->rows * job->cols * sizeof(float);
-        slave_cores_run(s->group, work, job, sizeof(*job));
+        slave_cores_run(s->group, task, job, sizeof(*job));
 }
 
 static void sunway_softmax(void *state, size_t rows, size_t cols, const float *x, float *p)
 {
-        run_classes(state, classes_softmax,
-                    &(struct class_job){ .rows = rows, .cols = cols, .x = x, .y = p });
+        run_classes(state, SLAVE_SOFTMAX, &(struct class_job){ .rows = rows, .cols = cols, .x = x, .y = p });
 }
 
 static void sunway_softmax_gradient(void *state, size_t rows, size_t cols, const float *p, const float *dp,
                                     float *dx)
 {
-        run_classes(state, classes_softmax_gradient,
+        run_classes(state, SLAVE_SOFTMAX_GRADIENT,
                     &(struct class_job){ .rows = rows, .cols = cols, .x = p, .x2 = dp, .y = dx });
 }
 
@@ -410,7 +275,7 @@ static void sunway_embed(void *state, size_t rows, size_t tokens, size_t width, 
                          const float *ids, float *y)
 {
         run_classes(
-                state, classes_embed,
+                state, SLAVE_EMBED,
                 &(struct class_job){ .rows = rows * tokens, .cols = width, .x = table, .x2 = ids, .y = y });
 }
 
@@ -418,7 +283,7 @@ static void sunway_embed_gradient(void *state, size_t rows, size_t tokens, size_
                                   const float *dy, float *dtable)
 {
         run_classes(
-                state, classes_embed_gradient,
+                state, SLAVE_EMBED_GRADIENT,
                 &(struct class_job){ .rows = rows * tokens, .cols = width, .x = dy, .x2 = ids, .y = dtable });
 }
 
@@ -521,7 +386,7 @@ int backend_open(const struct backend_options *o, struct backend *ret, struct er
         s->tile_inner = o->tile_inner > 0 ? o->tile_inner : TILE_EDGE;
         s->blas = o->gemm_blas;
         s->staging = !o->no_staging;
-        r = slave_cores_open(o->slave_cores, o->cpus, &s->group, err);
+        r = slave_cores_open(o->variant, o->slave_cores, o->cpus, &s->group, err);
         if (r < 0) {
                 free(s);
                 return r;
@@ -535,7 +400,8 @@ int backend_open(const struct backend_options *o, struct backend *ret, struct er
                                  .trouble = sunway_trouble,
                                  .traffic = sunway_traffic,
                                  .close = sunway_close };
-        (void) text_format(ret->device_model, sizeof(ret->device_model), "portable core group of %zu (%s)",
-                           o->slave_cores, slave_cores_variant());
+        (void) text_format(ret->device_model, sizeof(ret->device_model), "%s core group of %zu (%s)",
+                           strcmp(slave_cores_variant(s->group), "athread") == 0 ? "Sunway" : "portable",
+                           o->slave_cores, slave_cores_variant(s->group));
         return 0;
 }

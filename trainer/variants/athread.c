@@ -1,0 +1,46 @@
+/* The real slave cores, by Sunway's athread library: the master core's side. Compiled only where athread.h is
+ * (trainer/build.mk); the slave cores' side is athread_slave.c, compiled for them. It has not run on a Sunway
+ * processor: there was none. */
+#include <athread.h>
+#include <errno.h>
+
+#include "trainer/slave_cores.h"
+#include "trainer/variants/athread_order.h"
+
+extern void SLAVE_FUN(remuda_slave_main)(void *order);
+
+static struct athread_order current; /* one core group a process */
+
+static void athread_close(void *state)
+{
+        (void) state;
+        (void) athread_halt();
+}
+
+static int athread_open(struct slave_core *cores, size_t count, size_t cpus, void **ret, struct err *err)
+{
+        (void) cpus;
+        if (athread_init() != 0)
+                return err_set(err, -EIO, "athread_init failed: is this a Sunway core group?");
+        if (count > (size_t) athread_get_max_threads()) {
+                (void) athread_halt();
+                return err_set(err, -EINVAL, "--slave-cores %zu: this core group has %d", count,
+                               athread_get_max_threads());
+        }
+        (void) athread_set_num_threads((int) count);
+        current = (struct athread_order){ .cores = cores, .count = count };
+        *ret = &current;
+        return 0;
+}
+
+static void athread_run(void *state, const struct slave_order *order)
+{
+        struct athread_order *o = state;
+
+        o->order = *order;
+        (void) athread_spawn(remuda_slave_main, o);
+        (void) athread_join();
+}
+
+extern const struct slave_variant slave_athread;
+const struct slave_variant slave_athread = { "athread", athread_open, athread_run, athread_close };
