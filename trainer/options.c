@@ -28,7 +28,7 @@ static const struct row rows[] = {
           "how the ranks work together (default: serial alone, allreduce in a world)" },
         { "--batch", "B", COUNT, AT(batch), 1, 1 << 24, "samples of a global batch (default 128)" },
         { "--shares", "B1,B2,...", NUMBERS, AT(shares), 0, 1 << 24, "samples of each batch per worker, adding up to B (default equal)" },
-        { "--epochs", "E", COUNT, AT(epochs), 1, 1 << 24, "passes over the data (default 20)" },
+        { "--epochs", "E", COUNT, AT(epochs), 1, 1 << 24, "passes over the data (default 10)" },
         { "--steps", "N", COUNT, AT(steps), 1, 1e12, "stop after N batches instead" },
         { "--seed", "N", COUNT, AT(seed), 0, 9e18, "of parameters, sample order, augmentation (default 1)" },
         { "--learning-rate", "R", RATIO, AT(rate), 1e-12, 1e6, "used as it is (default: the model's own, in proportion to the batch, falling with the epochs)" },
@@ -53,6 +53,7 @@ static const struct row rows[] = {
         { "--gradient-weights", "samples|plain", CHOICE, AT(gradient_weights), 0, 0, "weigh a worker by its share (default), or all alike (wrong for unequal shares; to compare)" },
         { "--evaluate", NULL, FLAG, AT(evaluate), 0, 0, "measure the accuracy on the test data at the end" },
         { "--evaluate-epochs", NULL, FLAG, AT(evaluate_epochs), 0, 0, "and after every epoch, as progress lines" },
+        { "--evaluate-steps", "N", COUNT, AT(evaluate_steps), 1, 1e12, "and after every N steps" },
         { "--weights-out", "FILE", STRING, AT(weights_out), 0, 0, "write all parameters, little-endian float32" },
         { "--sample-log", "FILE", STRING, AT(sample_log), 0, 0, "write FILE.RANK: epoch step rank sample" },
         { "--timeline", "FILE", STRING, AT(timeline), 0, 0, "write FILE.RANK: what the rank did when, as JSON lines" },
@@ -132,7 +133,8 @@ char *train_options_line(const struct options *o)
                     o->seed, o->rate, o->optimiser, o->momentum, o->order, o->exchange);
         text_printf(&line, " weights=%s distribute=%s poll=%zu preprocess=%s", o->gradient_weights,
                     o->distribute, o->poll, o->preprocess != NULL ? o->preprocess : "-");
-        text_printf(&line, " evaluate-epochs=%d checkpoint=%d every=%zu resume=%d", o->evaluate_epochs,
+        text_printf(&line, " evaluate-epochs=%d evaluate-steps=%zu checkpoint=%d every=%zu resume=%d",
+                    o->evaluate_epochs, o->evaluate_steps,
                     o->checkpoint != NULL, o->every, o->resume);
         if (line.failed) {
                 text_free(&line);
@@ -321,7 +323,7 @@ int train_options_parse(int argc, char **argv, struct options *ret, struct err *
                              .gradient_weights = "samples",
                              .gemm = "tiles",
                              .seed = 1,
-                             .epochs = 20,
+                             .epochs = 10,
                              .momentum = 0.9,
                              .measure_seconds = 1,
                              .slave_cores = 64,

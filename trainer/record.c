@@ -164,15 +164,17 @@ void record_progress(struct record *r, uint64_t epoch, uint64_t step, double los
         write_line(r, &line);
 }
 
-void record_accuracy(struct record *r, uint64_t epoch, uint64_t step, double accuracy, double loss)
+void record_accuracy(struct record *r, uint64_t epoch, uint64_t step, uint64_t at_usec, double accuracy,
+                     double loss)
 {
         struct text line = { 0 };
 
         if (r->progress < 0)
                 return;
-        text_printf(&line, "{\"rank\":%d,\"step\":%llu,\"epoch\":%llu,\"samples\":%llu,\"accuracy\":%.6f,",
+        text_printf(&line, "{\"rank\":%d,\"step\":%llu,\"epoch\":%llu,\"samples\":%llu,"
+                    "\"seconds\":%.6f,\"accuracy\":%.6f,",
                     r->rank, (unsigned long long) step, (unsigned long long) epoch,
-                    (unsigned long long) r->sample_count, accuracy);
+                    (unsigned long long) r->sample_count, (double) (at_usec - r->start_usec) / 1e6, accuracy);
         if (isfinite(loss))
                 text_printf(&line, "\"loss\":%.6f}\n", loss);
         else

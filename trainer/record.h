@@ -44,4 +44,6 @@ int record_close(struct record *r, struct err *err); /* -EIO when a file could n
 uint64_t record_done(struct record *r, enum activity what, uint64_t step, uint64_t begin_usec);
 void record_samples(struct record *r, uint64_t epoch, size_t step, const uint32_t *ids, size_t count);
 void record_progress(struct record *r, uint64_t epoch, uint64_t step, double loss);
-void record_accuracy(struct record *r, uint64_t epoch, uint64_t step, double accuracy, double loss);
+/* @at_usec: when the parameters were what they are, record_now(); the time since the beginning is told */
+void record_accuracy(struct record *r, uint64_t epoch, uint64_t step, uint64_t at_usec, double accuracy,
+                     double loss);

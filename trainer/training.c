@@ -420,18 +420,20 @@ int training_finish_step(struct training *t, uint64_t step, struct err *err)
         uint64_t epoch, begin;
         size_t epoch_step;
         double accuracy, loss;
+        bool due;
 
         sampler_locate(t->sampler, step, &epoch, &epoch_step);
         record_progress(&t->record, epoch, step,
                         t->epoch_loss_samples > 0 ? t->epoch_loss / (double) t->epoch_loss_samples : NAN);
-        if (!t->options->evaluate_epochs || epoch_step + 1 < sampler_steps(t->sampler, epoch) ||
-            (t->world.rank != 0 && t->stages == NULL))
+        due = (t->options->evaluate_epochs && epoch_step + 1 == sampler_steps(t->sampler, epoch)) ||
+              (t->options->evaluate_steps > 0 && (step + 1) % t->options->evaluate_steps == 0);
+        if (!due || (t->world.rank != 0 && t->stages == NULL))
                 return 0;
         begin = record_now();
         if (training_evaluate(t, &accuracy, &loss, err) < 0)
                 return err->code;
         if (t->world.rank == 0)
-                record_accuracy(&t->record, epoch, step, accuracy, loss);
+                record_accuracy(&t->record, epoch, step, begin, accuracy, loss);
         t->record.start_usec += record_now() - begin; /* measuring is no training */
         return 0;
 }

@@ -276,9 +276,18 @@ static int answer_waiting(struct server *s, uint64_t bound, struct err *err)
         return t->world.rank == 0 ? distribution_epoch(t, least, err) : 0;
 }
 
+/* Gradients of a whole batch's worth have come, of whomever: as far as one step of a synchronous run. */
+static int note_progress(struct server *s, uint64_t arrived, struct err *err)
+{
+        if (s->t->options->servers > 1 || arrived % s->sender_count != 0)
+                return 0;
+        return training_finish_step(s->t, s->t->first_step + arrived / s->sender_count - 1, err);
+}
+
 static int run_on_arrival(struct server *s, uint64_t bound, struct err *err)
 {
         struct training *t = s->t;
+        uint64_t arrived = 0;
         int r = 0;
 
         for (size_t i = 0; i < s->sender_count; i++)
@@ -291,6 +300,8 @@ static int run_on_arrival(struct server *s, uint64_t bound, struct err *err)
                 s->clocks[worker]++;
                 s->waiting[worker] = true;
                 r = answer_waiting(s, bound, err);
+                if (r == 0)
+                        r = note_progress(s, ++arrived, err);
         }
         t->step = t->last_step;
         return r;
