@@ -20,10 +20,10 @@ struct loader {
         const struct backend *backend;
         struct record *record;
         size_t capacity, segment, features;
-        struct slot slots[2];
+        struct slot slots[LOADER_SLOTS]; /* used in turn */
         uint64_t requests;
-        int filling; /* slot under way or waiting to be taken, -1 = none */
-        int current; /* slot taken last, -1 = none */
+        size_t current; /* slot taken last */
+        size_t queued;  /* the slots after it that are under way or waiting to be taken */
         bool closing, started;
         pthread_t thread;
         pthread_mutex_t lock;
@@ -49,14 +49,23 @@ static void fill(struct loader *l, struct slot *s)
         (void) record_done(l->record, DOING_LOAD, s->step, begin);
 }
 
-/* The older of the requests that were not begun; NULL = none. */
+static size_t slot_after(const struct loader *l, size_t n)
+{
+        return (l->current + n) % LOADER_SLOTS;
+}
+
+/* The oldest of the requests that were not begun; NULL = none. */
 static struct slot *next_pending(struct loader *l)
 {
-        struct slot *a = &l->slots[0], *b = &l->slots[1];
+        struct slot *oldest = NULL;
 
-        if (a->pending == 0 || b->pending == 0)
-                return a->pending != 0 ? a : b->pending != 0 ? b : NULL;
-        return a->pending < b->pending ? a : b;
+        for (size_t i = 0; i < LOADER_SLOTS; i++) {
+                struct slot *s = &l->slots[i];
+
+                if (s->pending != 0 && (oldest == NULL || s->pending < oldest->pending))
+                        oldest = s;
+        }
+        return oldest;
 }
 
 static void *loader_main(void *argument)
@@ -94,13 +103,11 @@ int loader_new(const struct dataset *d, const struct backend *b, struct record *
                               .record = r,
                               .capacity = capacity,
                               .segment = segment,
-                              .features = shape_size(&size.input),
-                              .filling = -1,
-                              .current = -1 };
+                              .features = shape_size(&size.input) };
         (void) pthread_mutex_init(&l->lock, NULL);
         (void) pthread_cond_init(&l->wake, NULL);
         (void) pthread_cond_init(&l->progress, NULL);
-        for (int i = 0; i < 2; i++) {
+        for (size_t i = 0; i < LOADER_SLOTS; i++) {
                 l->slots[i].ids = calloc(capacity, sizeof(uint32_t));
                 l->slots[i].x = b->allocate(b->state, capacity * l->features * sizeof(float));
                 l->slots[i].labels = b->allocate(b->state, capacity * sizeof(int32_t));
@@ -126,7 +133,7 @@ void loader_free(struct loader *l)
         (void) pthread_mutex_unlock(&l->lock);
         if (l->started)
                 (void) pthread_join(l->thread, NULL);
-        for (int i = 0; i < 2; i++) {
+        for (size_t i = 0; i < LOADER_SLOTS; i++) {
                 free(l->slots[i].ids);
                 l->backend->release(l->backend->state, l->slots[i].x);
                 l->backend->release(l->backend->state, l->slots[i].labels);
@@ -139,7 +146,10 @@ void loader_free(struct loader *l)
 
 bool loader_requested(const struct loader *l, uint64_t key)
 {
-        return l->filling >= 0 && l->slots[l->filling].key == key;
+        for (size_t i = 1; i <= l->queued; i++)
+                if (l->slots[slot_after(l, i)].key == key)
+                        return true;
+        return false;
 }
 
 int loader_request(struct loader *l, uint64_t key, uint64_t step, uint64_t epoch, const uint32_t *ids,
@@ -147,11 +157,10 @@ int loader_request(struct loader *l, uint64_t key, uint64_t step, uint64_t epoch
 {
         struct slot *s;
 
-        if (l->filling >= 0 || count > l->capacity)
+        if (l->queued == LOADER_SLOTS - 1 || count > l->capacity)
                 return -EBUSY;
         (void) pthread_mutex_lock(&l->lock);
-        l->filling = l->current == 0 ? 1 : 0;
-        s = &l->slots[l->filling];
+        s = &l->slots[slot_after(l, ++l->queued)];
         memcpy(s->ids, ids, count * sizeof(*ids));
         s->key = key;
         s->step = step;
@@ -168,11 +177,12 @@ int loader_request(struct loader *l, uint64_t key, uint64_t step, uint64_t epoch
 
 struct loaded loader_take(struct loader *l)
 {
-        const struct slot *s = &l->slots[l->filling];
+        const struct slot *s;
 
-        l->current = l->filling;
+        l->current = slot_after(l, 1);
+        l->queued--;
         /* the thread may still fill it: it holds its own pointer */
-        l->filling = -1;
+        s = &l->slots[l->current];
         return (struct loaded){ .ids = s->ids, .x = s->x, .labels = s->labels, .count = s->count };
 }
 

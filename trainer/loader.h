@@ -1,8 +1,9 @@
 /* Loader: a thread that turns samples into floats ahead of the computing.
  *
- * Two slots: while one is computed on, the other fills. A slot fills in segments, and whoever computes may
- * start on the first while the rest is on its way. The slots' memory is the backend's. One thread requests
- * and waits. */
+ * While one slot is computed on, the others fill in turn: several, so that a busy machine that lets the
+ * thread wait does not let the computing wait. A slot fills in segments, and whoever computes may start on
+ * the first while the rest is on its way. The slots' memory is the backend's. One thread requests and waits.
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -14,9 +15,11 @@
 #include "trainer/dataset.h"
 #include "trainer/record.h"
 
+#define LOADER_SLOTS 4
+
 struct loader; /* opaque */
 
-struct loaded { /* valid until the next loader_take() but one */
+struct loaded { /* valid until the next loader_take() */
         const uint32_t *ids;
         float *x;
         int32_t *labels;
@@ -29,15 +32,15 @@ int loader_new(const struct dataset *d, const struct backend *b, struct record *
                size_t segment, struct loader **ret, struct err *err);
 void loader_free(struct loader *l);
 
-/* loader_request() - start loading `ids` (copied); `key` names the chunk. Return: 0, or -EBUSY: one request
- * beside the chunk taken last is under way already. */
+/* loader_request() - start loading `ids` (copied); `key` names the chunk. Return: 0, or -EBUSY:
+ * LOADER_SLOTS - 1 requests are under way already. */
 int loader_request(struct loader *l, uint64_t key, uint64_t step, uint64_t epoch, const uint32_t *ids,
                    size_t count);
 
 /* loader_requested() - is the chunk `key` loading or loaded, not yet taken? */
 bool loader_requested(const struct loader *l, uint64_t key);
 
-/* loader_take() - the chunk requested last becomes the current one; it may still be filling. */
+/* loader_take() - the chunk requested first becomes the current one; it may still be filling. */
 struct loaded loader_take(struct loader *l);
 
 /* loader_wait() - until `count` samples of the current chunk are there; time waited is counted as not hidden.

@@ -134,8 +134,7 @@ char *train_options_line(const struct options *o)
         text_printf(&line, " weights=%s distribute=%s poll=%zu preprocess=%s", o->gradient_weights,
                     o->distribute, o->poll, o->preprocess != NULL ? o->preprocess : "-");
         text_printf(&line, " evaluate-epochs=%d evaluate-steps=%zu checkpoint=%d every=%zu resume=%d",
-                    o->evaluate_epochs, o->evaluate_steps,
-                    o->checkpoint != NULL, o->every, o->resume);
+                    o->evaluate_epochs, o->evaluate_steps, o->checkpoint != NULL, o->every, o->resume);
         if (line.failed) {
                 text_free(&line);
                 return NULL;

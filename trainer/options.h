@@ -30,7 +30,7 @@ struct options {
         size_t batch;              /* global; 0 = not given */
         size_t own_batch;          /* REMUDA_BATCH, 0 = not set */
         size_t load_segment;       /* 0 = whole chunks */
-        size_t evaluate_steps; /* 0 = not */
+        size_t evaluate_steps;     /* 0 = not */
         size_t epochs, steps, seed, slave_cores, every, servers, staleness, microbatches;
         double rate; /* 0 = the model's */
         double sparsity, momentum, exchange, measure_seconds;

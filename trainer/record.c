@@ -171,7 +171,8 @@ void record_accuracy(struct record *r, uint64_t epoch, uint64_t step, uint64_t a
 
         if (r->progress < 0)
                 return;
-        text_printf(&line, "{\"rank\":%d,\"step\":%llu,\"epoch\":%llu,\"samples\":%llu,"
+        text_printf(&line,
+                    "{\"rank\":%d,\"step\":%llu,\"epoch\":%llu,\"samples\":%llu,"
                     "\"seconds\":%.6f,\"accuracy\":%.6f,",
                     r->rank, (unsigned long long) step, (unsigned long long) epoch,
                     (unsigned long long) r->sample_count, (double) (at_usec - r->start_usec) / 1e6, accuracy);

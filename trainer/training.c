@@ -280,13 +280,14 @@ void training_prefetch(struct training *t, uint64_t step, size_t worker)
 /* What this rank computes after (step, worker): one process goes through all workers, a rank stays itself. */
 static void prefetch_next(struct training *t, uint64_t step, size_t worker)
 {
-        if (t->world.parallel)
-                training_prefetch(t, step + 1, worker);
-        else
-                training_prefetch(t, step + (worker + 1) / t->workers, (worker + 1) % t->workers);
+        for (size_t ahead = 1; ahead < LOADER_SLOTS; ahead++)
+                if (t->world.parallel)
+                        training_prefetch(t, step + ahead, worker);
+                else
+                        training_prefetch(t, step + (worker + ahead) / t->workers,
+                                          (worker + ahead) % t->workers);
 }
 
-/* Forward and backward, segment by segment as the loader brings them. Return: the sum of losses. */
 /* Simulated: a rank that is to be slow sleeps for what it lacks. */
 static void be_slow(const struct training *t, uint64_t busy_usec)
 {
@@ -312,6 +313,7 @@ static size_t load_segment(const struct training *t, uint64_t step, size_t count
         return segment > 0 && segment < count ? segment : count;
 }
 
+/* Forward and backward, segment by segment as the loader brings them. Return: the sum of losses. */
 static double compute(struct training *t, uint64_t step, const struct loaded *chunk,
                       struct weighted_ready *weighted)
 {

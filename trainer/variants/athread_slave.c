@@ -1,12 +1,14 @@
-/* A real slave core: gets the order, does its part out of its local store, puts its counts back. Compiled for the
- * slave cores (-mslave), together with slave_tasks.c, slave_work.c, slave_product.c and slave_vectors.c. */
+/* A real slave core: gets the order, does its part out of its local store, puts its counts back. Compiled for
+ * the slave cores (-mslave), together with slave_tasks.c, slave_work.c, slave_product.c and slave_vectors.c.
+ */
 #include <slave.h>
 
 #include "trainer/variants/athread_order.h"
 
 #define KEPT_BYTES 6144 /* stack and the variables below lie in the same 64 KB */
 
-__thread_local unsigned char store[LOCAL_STORE_BYTES - KEPT_BYTES] __attribute__((aligned(LOCAL_ALIGN_BYTES)));
+__thread_local unsigned char store[LOCAL_STORE_BYTES - KEPT_BYTES]
+        __attribute__((aligned(LOCAL_ALIGN_BYTES)));
 __thread_local struct slave_core me;
 __thread_local volatile unsigned long reply;
 

@@ -1,6 +1,6 @@
-/* OpenACC: the slave cores are the gangs of a parallel region. Compilers without a device for it run the region
- * on the host, core after core, which is what gcc does here and what the device model then says. On a machine
- * whose OpenACC has the slave cores (SWACC) the same region is theirs. */
+/* OpenACC: the slave cores are the gangs of a parallel region. Compilers without a device for it run the
+ * region on the host, core after core, which is what gcc does here and what the device model then says. On a
+ * machine whose OpenACC has the slave cores (SWACC) the same region is theirs. */
 #include <errno.h>
 #include <openacc.h>
 #include <stdlib.h>
