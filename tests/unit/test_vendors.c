@@ -166,6 +166,64 @@ static void a_device_that_is_there_is_found_and_well(void **state)
         }
 }
 
+/* The driver is loaded, its device files are there, and another function of the same maker is: no device. */
+static void what_is_absent_is_not_told(void **state)
+{
+        (void) state;
+        for (size_t i = 0; i < ARRAY_SIZE(samples); i++) {
+                const struct machine_function nic = { .address = "0000:12:00.0",
+                                                      .vendor = samples[i].pci_vendor,
+                                                      .device = 0xfff0,
+                                                      .class_code = 0x020000,
+                                                      .driver = "some_nic" };
+                struct inventory inventory;
+                struct text machine;
+
+                machine_begin(&machine);
+                machine_line(&machine, "/sys/devices/system/node/node0/cpulist = 0-3");
+                machine_line(&machine, "/sys/bus/pci/drivers/%s/", samples[i].driver);
+                machine_line(&machine, "/sys/module/%s/refcnt = 0", samples[i].driver);
+                machine_function(&machine, &nic);
+                machine_line(&machine, "/dev/null char 1 3");
+                machine_discover(&machine, NULL, &inventory);
+                if (machine_count(&inventory, NULL) != 0)
+                        fail_msg("%s %s: %u devices where there is none", samples[i].vendor, samples[i].model,
+                                 machine_count(&inventory, NULL));
+                inventory_free(&inventory);
+                text_free(&machine);
+        }
+}
+
+/* Rows whose devices are no PCI functions, in the ways that they can be there or not. */
+static void devices_that_are_nodes_alone(void **state)
+{
+        /* clang-format off */
+        static const struct { const char *what, *lines; unsigned devices; } cases[] = {
+                { "present",      "/dev/bpu0 char 10 0\n/dev/bpu1 char 10 1",  2 },
+                { "absent",       "/dev/null char 1 3",                        0 },
+                { "renamed",      "/dev/bpu0_ char 10 0\n/dev/xbpu0 char 10 0", 0 },
+                { "no number",    "/dev/bpux char 10 0",                       0 },
+                { "a block device", "/dev/bpu0 block 10 0",                    0 },
+                { "a folder",     "/dev/bpu0/x char 10 0",                     0 },
+        };
+        /* clang-format on */
+
+        (void) state;
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                struct inventory inventory;
+                struct text machine;
+
+                machine_begin(&machine);
+                machine_line(&machine, "%s", cases[i].lines);
+                machine_discover(&machine, NULL, &inventory);
+                if (machine_count(&inventory, "horizon") != cases[i].devices)
+                        fail_msg("horizon, %s: want %u devices, got %u", cases[i].what, cases[i].devices,
+                                 machine_count(&inventory, "horizon"));
+                inventory_free(&inventory);
+                text_free(&machine);
+        }
+}
+
 static void without_its_driver_a_device_is_unhealthy(void **state)
 {
         (void) state;
@@ -288,6 +346,8 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_device_that_is_there_is_found_and_well),
+                cmocka_unit_test(what_is_absent_is_not_told),
+                cmocka_unit_test(devices_that_are_nodes_alone),
                 cmocka_unit_test(without_its_driver_a_device_is_unhealthy),
                 cmocka_unit_test(a_device_that_fell_off_the_bus_is_unhealthy),
                 cmocka_unit_test(a_renamed_node_is_missing),
