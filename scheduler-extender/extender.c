@@ -178,13 +178,30 @@ static void on_changed(void *userdata)
         think_soon(x);
 }
 
-static void on_node_changed(void *userdata, const struct inventory *inventory, bool gained)
+static void on_node_changed(void *userdata, const char *node, bool gained)
 {
         struct extender *x = userdata;
 
-        labels_write(x, inventory);
+        if (x->was_ready)
+                labels_write(x, node);
         if (gained && x->was_ready)
-                wake_waiting(x, inventory->node, "chips became usable");
+                wake_waiting(x, node, "chips became usable");
+}
+
+static void on_node_labels(void *userdata, const char *node, const json_t *labels)
+{
+        labels_seen(userdata, node, labels);
+}
+
+static void on_leader(void *userdata, bool leading)
+{
+        struct extender *x = userdata;
+
+        if (!leading)
+                return;
+        labels_write_all(x);
+        wake_waiting(x, NULL, "this replica leads now");
+        think_soon(x);
 }
 
 /* --- the audit --- */
@@ -243,6 +260,7 @@ static void every_second(void *userdata)
 
         if (extender_is_ready(x) && !x->was_ready) {
                 x->was_ready = true;
+                labels_write_all(x);
                 extender_log(x, LOG_INFO, "ready", "nodes=%u pods=%u", cluster_ledger(x->cluster)->node_count,
                              cluster_ledger(x->cluster)->pod_count);
         }
@@ -251,8 +269,9 @@ static void every_second(void *userdata)
         cluster_refresh_ages(x->cluster);
         expired = gang_expire(cluster_ledger(x->cluster), extender_now(x));
         x->metrics.leases_expired += expired;
-        if (expired > 0 && cluster_ledger(x->cluster)->node_count > 0)
-                wake_waiting(x, cluster_ledger(x->cluster)->nodes[0]->name, "a lease ended");
+        if (expired > 0)
+                wake_waiting(x, NULL, "a lease ended");
+        wake_late(x);
         think_soon(x);
 }
 
@@ -278,6 +297,7 @@ static int open_cluster(struct extender *x, struct err *err)
                 .judge_age = true,
                 .changed = on_changed,
                 .node_changed = on_node_changed,
+                .node_labels = on_node_labels,
                 .trouble = on_trouble,
                 .refreshed = on_refreshed,
                 .drifted = on_drifted,
@@ -337,6 +357,8 @@ int extender_new(sd_event *loop, const struct extender_options *options, struct 
         if (r == 0)
                 r = leader_campaign(x, err);
         if (r == 0)
+                r = extender_watch_leader(x, on_leader, x);
+        if (r == 0)
                 r = loop_every(loop, 200000, 1000000, every_second, x, &x->every_second);
         if (r < 0) {
                 extender_free(x);
@@ -357,6 +379,7 @@ void extender_free(struct extender *x)
         leader_close(x);
         cluster_close(x->cluster); /* answers what is being written */
         controller_free(x->jobs);
+        labels_free(x);
         http_server_free(x->server);
         settings_free(&x->settings);
         sd_event_unref(x->loop);

@@ -106,6 +106,9 @@ void metrics_handler(void *userdata, const struct http_request *request, struct 
         metrics_counter(&page, "remuda_extender_ledger_drift_total",
                         "Objects that the ledger had wrong, found by an audit and corrected",
                         x->metrics.drifts);
+        metrics_counter(&page, "remuda_extender_wakes_total",
+                        "Times that waiting pods were woken by a change that only this side knows",
+                        x->metrics.wakes);
         metrics_gauge(&page, "remuda_extender_holds", "Older pods that have chips held for them", x->holds);
         controller_metrics(x->jobs, &page);
         reply->content_type = METRICS_CONTENT_TYPE;

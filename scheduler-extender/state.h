@@ -4,6 +4,7 @@
 #include "cluster/cluster.h"
 #include "codec/extender_json.h"
 #include "codec/metrics_text.h"
+#include "core/name_map.h"
 #include "io/http_server.h"
 #include "scheduler-extender/extender.h"
 #include "scheduler-extender/job/controller.h"
@@ -43,10 +44,12 @@ struct extender {
         char refusal[200];     /* see leader_refuses() */
         uint64_t audited_usec; /* when the store was last read anew (monotonic); 0 = never */
         bool auditing;
+        struct name_map labels; /* what Node objects have: see labels.c */
         bool was_ready;
         uint64_t thought_usec; /* when holds and evictions were last worked out (monotonic) */
         uint64_t thought_generation;
-        uint64_t woken_usec; /* when waiting pods were last woken */
+        uint64_t woken_usec;  /* when waiting pods were last woken */
+        const char *wake_why; /* they are to be woken again; or NULL */
         int holds;
 
         struct {
@@ -54,7 +57,7 @@ struct extender {
                 uint64_t requests[VERB_COUNT][2]; /* [1] = refused */
                 uint64_t rejected[REASON_COUNT];
                 uint64_t leases_made, leases_expired, binds, bind_failures, evictions;
-                uint64_t audits, drifts;
+                uint64_t audits, drifts, wakes;
         } metrics;
 };
 
@@ -97,10 +100,15 @@ void reserve_evict(struct extender *extender, const struct ledger_pod *pod);
 int jobs_open(struct extender *extender, struct err *err);
 
 /* wake.c: an event that kube-scheduler requeues waiting pods on. */
-void wake_waiting(struct extender *extender, const char *node, const char *why);
+void wake_waiting(struct extender *extender, const char *node, const char *why); /* `why` is a constant */
+void wake_late(struct extender *extender); /* once a second: what wake_waiting() put off */
 
-/* labels.c: the node's labels of DESIGN, from its inventory. */
-void labels_write(struct extender *extender, const struct inventory *inventory);
+/* labels.c: the node's labels, from its inventory. labels_seen() - what the Node object has (NULL: it is
+ * gone); labels_write() - patch what differs, if this replica leads. */
+void labels_seen(struct extender *extender, const char *node, const json_t *labels);
+void labels_write(struct extender *extender, const char *node);
+void labels_write_all(struct extender *extender);
+void labels_free(struct extender *extender);
 
 /* nodes_request.c: a message about nodes, answered by `answer` (0 with a reply; -ENOMEM; -EBADMSG or -E2BIG
  * with a sentence) or refused with a 4xx. */

@@ -1,7 +1,7 @@
 /* Waking: kube-scheduler tries pods again that an extender turned down when something in the cluster changes.
  * What changes here (a device healed, a lease ended) is nothing it watches, so a node is given an annotation.
  */
-#include <stdio.h>
+#include <string.h>
 #include <syslog.h>
 
 #include "core/text.h"
@@ -18,14 +18,35 @@ static bool somebody_waits(const struct ledger *ledger)
         return false;
 }
 
+/* Any Node object will do; the one that has changed is the natural one. */
+static const char *node_to_patch(const struct ledger *ledger, const char *name)
+{
+        const struct ledger_node *node = name == NULL ? NULL : ledger_find_node(ledger, name, strlen(name));
+
+        if (node != NULL && node->has_object)
+                return node->name;
+        for (uint32_t i = 0; i < ledger->node_count; i++)
+                if (ledger->nodes[i]->has_object)
+                        return ledger->nodes[i]->name;
+        return NULL;
+}
+
+/* At most once a second; what comes in between is made up for when the second is over. */
 void wake_waiting(struct extender *x, const char *node, const char *why)
 {
         uint64_t now = extender_begin() / 1000;
+        const struct ledger *ledger = cluster_ledger(x->cluster);
         char value[32];
         json_t *patch;
 
-        if (!text_starts_with(x->options->store, "kubernetes") || now - x->woken_usec < WAKE_EVERY_USEC ||
-            !extender_is_leader(x) || !somebody_waits(cluster_ledger(x->cluster)))
+        if (!text_starts_with(x->options->store, "kubernetes"))
+                return;
+        x->wake_why = why;
+        if (now - x->woken_usec < WAKE_EVERY_USEC || !extender_is_leader(x))
+                return;
+        x->wake_why = NULL;
+        node = node_to_patch(ledger, node);
+        if (node == NULL || !somebody_waits(ledger))
                 return;
         x->woken_usec = now;
         (void) text_format(value, sizeof(value), "%llu", (unsigned long long) extender_now(x));
@@ -33,6 +54,13 @@ void wake_waiting(struct extender *x, const char *node, const char *why)
         if (patch == NULL)
                 return;
         extender_log(x, LOG_INFO, "wake", "node=%s why=\"%s\"", node, why);
+        x->metrics.wakes++;
         store_patch(cluster_store(x->cluster), STORE_NODE, NULL, node, patch, NULL, NULL);
         json_decref(patch);
+}
+
+void wake_late(struct extender *x)
+{
+        if (x->wake_why != NULL)
+                wake_waiting(x, NULL, x->wake_why);
 }

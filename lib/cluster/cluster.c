@@ -1,4 +1,4 @@
-#include "cluster/cluster.h"
+#include "cluster/cluster_internal.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -15,19 +15,6 @@
 #include "io/loop.h"
 
 #define SPEEDS_MAX 4096
-
-struct cluster {
-        struct cluster_options options;
-        struct ledger *ledger;
-        struct store *store;
-        bool is_directory;
-        unsigned synced;              /* bit set of enum store_kind */
-        unsigned watched, refreshing; /* likewise */
-        bool waiting;                 /* cluster_load() runs the loop */
-        sd_event *loop;
-        struct ledger_program programs[PROGRAM_TABLE_MAX]; /* the program table, with symbols */
-        size_t program_count;
-};
 
 /* Resources of chips as vendors' plugins call them; inventories and the configuration add theirs. */
 static const char *const usual_resources[] = {
@@ -87,19 +74,54 @@ static const char *split_key(const char *key, char *namespace_, size_t bytes)
         return slash + 1;
 }
 
+/* --- when nodes were heard of --- */
+
+static bool is_stale(const struct cluster *c, uint64_t seen_usec, uint64_t now_usec)
+{
+        return seen_usec > 0 && c->options.rules.stale_after_usec > 0 &&
+               now_usec > seen_usec + c->options.rules.stale_after_usec;
+}
+
+/* A node that is heard of again takes pods that waited for it. */
+static void set_seen(struct cluster *c, const char *name, uint64_t seen_usec)
+{
+        struct ledger_node *node = ledger_find_node(c->ledger, name, strlen(name));
+        uint64_t now = loop_realtime_usec(c->loop), before;
+
+        if (node == NULL)
+                return;
+        before = ledger_seen_usec(c->ledger, node);
+        ledger_set_seen(c->ledger, node, seen_usec);
+        if (is_stale(c, before, now) && !is_stale(c, seen_usec, now) && c->options.node_changed != NULL)
+                c->options.node_changed(c->options.userdata, name, true);
+}
+
 /* --- objects --- */
 
 static int take_node(struct cluster *c, const char *key, const json_t *object, struct err *err)
 {
         struct node_facts facts;
+        const json_t *labels;
         int r;
 
         if (object == NULL) {
                 ledger_drop_node(c->ledger, key);
+                if (c->options.node_labels != NULL)
+                        c->options.node_labels(c->options.userdata, key, NULL);
                 return 0;
         }
         r = node_decode(object, &c->ledger->symbols, &facts, err);
-        return r < 0 ? r : ledger_set_node(c->ledger, &facts);
+        if (r == 0)
+                r = ledger_set_node(c->ledger, &facts);
+        if (r == 0 && heard_usec(&c->heard, facts.name) != 0)
+                set_seen(c, facts.name, heard_usec(&c->heard, facts.name));
+        labels = json_object_get(json_object_get(object, "metadata"), "labels");
+        if (labels == NULL)
+                labels = json_object_get(object,
+                                         "metadata"); /* it has none: nothing there is a label of ours */
+        if (r == 0 && c->options.node_labels != NULL)
+                c->options.node_labels(c->options.userdata, facts.name, labels);
+        return r;
 }
 
 static int take_pod(struct cluster *c, const char *key, const json_t *object, struct err *err)
@@ -148,14 +170,6 @@ static int recheck_pod(struct cluster *c, const char *key, const json_t *object,
         return r;
 }
 
-static void set_seen(struct cluster *c, const char *name, uint64_t seen_usec)
-{
-        struct ledger_node *node = ledger_find_node(c->ledger, name, strlen(name));
-
-        if (node != NULL)
-                ledger_set_seen(c->ledger, node, seen_usec);
-}
-
 static uint64_t usable_chips(const struct cluster *c, const char *name)
 {
         const struct ledger_node *node = ledger_find_node(c->ledger, name, strlen(name));
@@ -174,6 +188,8 @@ static int take_inventory(struct cluster *c, const char *key, const json_t *obje
 
         if (object == NULL) {
                 ledger_drop_inventory(c->ledger, key);
+                if (c->options.node_changed != NULL)
+                        c->options.node_changed(c->options.userdata, key, false);
                 return 0;
         }
         r = inventory_decode(object, &inventory, err);
@@ -182,7 +198,7 @@ static int take_inventory(struct cluster *c, const char *key, const json_t *obje
         before = usable_chips(c, inventory.node);
         r = ledger_set_inventory(c->ledger, &inventory);
         if (r == 0 && c->options.node_changed != NULL)
-                c->options.node_changed(c->options.userdata, &inventory,
+                c->options.node_changed(c->options.userdata, inventory.node,
                                         usable_chips(c, inventory.node) > before);
         if (c->is_directory && c->store != NULL)
                 set_seen(c, inventory.node, store_inventory_mtime_usec(c->store, inventory.node));
@@ -208,6 +224,7 @@ static int take_lease(struct cluster *c, const char *key, const json_t *object, 
         uint64_t renewed = 0;
 
         if (object == NULL) {
+                heard_forget(&c->heard, name);
                 set_seen(c, name, 0);
                 return 0;
         }
@@ -215,6 +232,8 @@ static int take_lease(struct cluster *c, const char *key, const json_t *object, 
                 return 0;
         if (timestamp_parse(text, &renewed) < 0)
                 return err_set(err, -EBADMSG, "spec.renewTime: '%s' is no time", text);
+        if (heard_note(&c->heard, name, renewed) < 0)
+                return err_set(err, -ENOMEM, "no memory");
         set_seen(c, name, renewed);
         return 0;
 }
@@ -421,6 +440,7 @@ void cluster_close(struct cluster *cluster)
         if (cluster->store != NULL)
                 store_close(cluster->store);
         ledger_free(cluster->ledger);
+        heard_free(&cluster->heard);
         free(cluster);
 }
 
@@ -435,6 +455,8 @@ struct cluster *cluster_fork(const struct cluster *cluster)
         fork->options.node_changed = NULL;
         fork->options.observed = NULL;
         fork->options.kind_synced = NULL;
+        fork->options.node_labels = NULL;
+        fork->options.drifted = NULL;
         fork->synced = cluster->synced;
         memcpy(fork->programs, cluster->programs, sizeof(fork->programs));
         fork->program_count = cluster->program_count;
@@ -533,126 +555,4 @@ void cluster_refresh_ages(struct cluster *cluster)
                 if (ledger->nodes[i]->has_inventory)
                         ledger_set_seen(ledger, ledger->nodes[i],
                                         store_inventory_mtime_usec(cluster->store, ledger->nodes[i]->name));
-}
-
-/* --- questions --- */
-
-static int find_job(struct cluster *c, struct inquiry *in)
-{
-        if (in->facts.job == NULL || in->facts.job[0] == '\0')
-                return 0;
-        in->job = ledger_hold_job(c->ledger, in->facts.namespace_, in->facts.job);
-        return in->job == NULL ? -ENOMEM : 0;
-}
-
-/* The class rule counts the whole job: the TrainingJob's chips, else what the pod says of its gang. */
-static void count_class_chips(struct inquiry *in)
-{
-        uint32_t chips = ask_chips(&in->ask);
-
-        if (in->job != NULL && in->job->training != NULL)
-                in->ask.class_chips =
-                        job_worker_chips(in->job->training) + job_server_chips(in->job->training);
-        else if (in->facts.kind_count == 0)
-                in->ask.class_chips = (uint64_t) chips * (in->ask.gang_size > 1 ? in->ask.gang_size : 1);
-}
-
-static void ask_question(struct cluster *c, struct inquiry *in, uint64_t now_usec)
-{
-        const struct ledger_pod *self = ledger_find_pod(c->ledger, in->facts.namespace_, in->facts.name);
-
-        if (self != NULL && strcmp(self->uid, in->facts.uid) != 0)
-                self = NULL;
-        in->question = (struct question){
-                .ledger = c->ledger,
-                .rules = &c->options.rules,
-                .ask = &in->ask,
-                .job = in->job,
-                .self = self,
-                .created_usec = in->facts.created_usec,
-                .now_usec = now_usec,
-        };
-        question_prepare(&in->question);
-}
-
-static int weigh(struct cluster *c, struct inquiry *in)
-{
-        int r = weighting_build(c->ledger, in->job, in->question.self, &in->ask, &in->weighting);
-
-        in->weighting.table = c->programs;
-        in->weighting.table_count = c->program_count;
-        in->question.weighting = r == 0 ? &in->weighting : NULL;
-        return r < 0 ? r : 0;
-}
-
-/* The rest of a question whose facts are known and whose job is referred to. */
-static int prepare(struct cluster *c, uint64_t now_usec, bool keep_lease, struct inquiry *in, struct err *err)
-{
-        struct gang_request request = { .kinds = in->facts.kinds,
-                                        .kind_count = in->facts.kind_count,
-                                        .keep = keep_lease };
-        int r;
-
-        in->ask = in->facts.ask;
-        ledger_chips_only(c->ledger, &in->ask);
-        count_class_chips(in);
-        ask_question(c, in, now_usec);
-        if (weigh(c, in) < 0)
-                return err_set(err, -ENOMEM, "no memory to weigh the shares");
-        r = gang_prepare(c->ledger, &in->question, in->job, &request);
-        if (r < 0)
-                return err_set(err, r, "no memory to plan the gang");
-        in->leased = r > 0;
-        if (in->leased && weigh(c, in) < 0) /* the members planned by now count */
-                return err_set(err, -ENOMEM, "no memory to weigh the shares");
-        return 0;
-}
-
-int inquiry_begin(struct cluster *cluster, const json_t *pod, uint64_t now_usec, bool keep_lease,
-                  struct inquiry *ret, struct err *err)
-{
-        int r;
-
-        memset(ret, 0, offsetof(struct inquiry, weighting.rows)); /* rows are many, and counted */
-        r = pod_decode(pod, &cluster->options.policy, &cluster->ledger->symbols, false, &ret->facts, err);
-        if (r < 0)
-                return r;
-        if (find_job(cluster, ret) < 0)
-                return err_set(err, -ENOMEM, "no memory");
-        return prepare(cluster, now_usec, keep_lease, ret, err);
-}
-
-int inquiry_begin_pod(struct cluster *cluster, const struct ledger_pod *pod, uint64_t now_usec,
-                      bool keep_lease, struct inquiry *ret, struct err *err)
-{
-        memset(ret, 0, offsetof(struct inquiry, weighting.rows));
-        (void) text_format(ret->namespace_, sizeof(ret->namespace_), "%.*s", (int) (pod->name - pod->key) - 1,
-                           pod->key);
-        ret->facts = (struct pod_facts){
-                .namespace_ = ret->namespace_,
-                .name = pod->name,
-                .uid = pod->uid,
-                .ask = pod->ask,
-                .created_usec = pod->created_usec,
-                .kind_count = pod->kind_count,
-        };
-        if (pod->kind_count > 0)
-                memcpy(ret->facts.kinds, pod->kinds, pod->kind_count * sizeof(*pod->kinds));
-        ret->job = pod->job;
-        if (ret->job != NULL)
-                ret->job->references++;
-        return prepare(cluster, now_usec, keep_lease, ret, err);
-}
-
-void inquiry_end(struct cluster *cluster, struct inquiry *inquiry)
-{
-        if (inquiry->job != NULL)
-                ledger_release_job(cluster->ledger, inquiry->job);
-        inquiry->job = NULL;
-}
-
-bool inquiry_is_gang(const struct inquiry *inquiry)
-{
-        return inquiry->job != NULL && inquiry->ask.item_count > 0 &&
-               (inquiry->ask.gang_size > 1 || inquiry->facts.kind_count > 0);
 }

@@ -30,8 +30,10 @@ struct cluster_options {
         const struct program_table *programs; /* borrowed; NULL = none */
         bool judge_age;                       /* false: nobody is stale (saved clusters) */
         void (*changed)(void *userdata);      /* something in the ledger changed; may be NULL */
-        /* a node has more usable chips than before, or its inventory says something else; may be NULL */
-        void (*node_changed)(void *userdata, const struct inventory *inventory, bool gained);
+        /* a node's inventory says something else (or is gone), or it was heard of again; gained: it takes
+         * more than before. And the labels of a Node object, NULL when it is gone. May be NULL */
+        void (*node_changed)(void *userdata, const char *node, bool gained);
+        void (*node_labels)(void *userdata, const char *node, const json_t *labels);
         void (*trouble)(void *userdata, const char *sentence); /* may be NULL */
         /* cluster_refresh() is done; and what the ledger had wrong. May be NULL */
         void (*refreshed)(void *userdata);

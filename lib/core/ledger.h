@@ -62,7 +62,6 @@ struct ledger_node {
         struct hold *holds;
         struct ledger_pod *pods; /* bound here and not ended, in canonical order (created, then key) */
 
-        uint64_t labels_hash;         /* of the labels written last; 0 = none yet */
         uint32_t pool;                /* symbol */
         struct ask_item *allocatable; /* of the Node object, for when there is no inventory */
         uint32_t allocatable_count;

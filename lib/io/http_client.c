@@ -19,7 +19,7 @@ struct http_client {
         sd_event *loop;
         CURLM *multi;
         CURLSH *share;
-        sd_event_source *timer;
+        sd_event_source *timer, *adding;
         struct http_call *calls;
         char *base_url, *unix_socket, *ca_file, *certificate_file, *key_file, *ca_pem, *certificate_pem,
                 *key_pem, *tls_server_name, *proxy, *user_agent;
@@ -39,6 +39,7 @@ struct http_call {
         void *userdata;
         struct text reply;
         bool stopped, too_large;
+        bool late; /* not given to curl yet: it was started from within one of curl's own callbacks */
         char problem[CURL_ERROR_SIZE];
 };
 
@@ -236,6 +237,23 @@ static void finish_calls(struct http_client *client)
         }
 }
 
+/* Those that were started while curl was handing over bytes of another: it takes new ones only afterwards. */
+static int on_adding(sd_event_source *source, void *userdata)
+{
+        struct http_client *client = userdata;
+
+        (void) source;
+        for (struct http_call *call = client->calls, *next; call != NULL; call = next) {
+                next = call->next;
+                if (!call->late)
+                        continue;
+                call->late = false;
+                if (curl_multi_add_handle(client->multi, call->easy) != CURLM_OK)
+                        finish(call, CURLE_OUT_OF_MEMORY);
+        }
+        return 0;
+}
+
 /* --- starting
  * ---------------------------------------------------------------------------------------------------- */
 
@@ -344,6 +362,7 @@ static bool set_request(struct http_call *call, const struct http_call_options *
 int http_call_start(struct http_client *client, const struct http_call_options *options,
                     struct http_call **ret_call)
 {
+        CURLMcode added;
         struct http_call *call = calloc(1, sizeof(*call));
 
         if (call == NULL)
@@ -364,7 +383,13 @@ int http_call_start(struct http_client *client, const struct http_call_options *
                 return -ENOMEM;
         }
         set_connection(client, call->easy);
-        if (curl_multi_add_handle(client->multi, call->easy) != CURLM_OK) {
+        added = curl_multi_add_handle(client->multi, call->easy);
+        call->late = added == CURLM_RECURSIVE_API_CALL;
+        if (call->late)
+                added = sd_event_source_set_enabled(client->adding, SD_EVENT_ONESHOT) < 0
+                                ? CURLM_OUT_OF_MEMORY
+                                : CURLM_OK;
+        if (added != CURLM_OK) {
                 call_free(call);
                 return -EINVAL;
         }
@@ -456,6 +481,10 @@ static int set_up(struct http_client *c, unsigned connections_max, struct err *e
         r = sd_event_add_time(c->loop, &c->timer, CLOCK_MONOTONIC, UINT64_MAX, 1, on_timer, c);
         if (r >= 0)
                 r = sd_event_source_set_enabled(c->timer, SD_EVENT_OFF);
+        if (r >= 0)
+                r = sd_event_add_defer(c->loop, &c->adding, on_adding, c);
+        if (r >= 0)
+                r = sd_event_source_set_enabled(c->adding, SD_EVENT_OFF);
         return r < 0 ? err_set(err, r, "attach the HTTP client to the loop: %s", strerror(-r)) : 0;
 }
 
@@ -501,6 +530,7 @@ void http_client_free(struct http_client *c)
         if (c->share != NULL)
                 (void) curl_share_cleanup(c->share);
         sd_event_source_disable_unref(c->timer);
+        sd_event_source_disable_unref(c->adding);
         curl_slist_free_all(c->resolve_to);
         free(c->base_url);
         free(c->unix_socket);

@@ -28,6 +28,7 @@ struct reflector {
         enum reflector_state state;
         struct kube_call *call;
         sd_event_source *timer; /* while waiting */
+        sd_event_source *refreshing;
         struct name_map known;
         struct text line;          /* of the watch: what came after the last newline */
         char version[64];          /* resourceVersion to watch from; "" = list first */

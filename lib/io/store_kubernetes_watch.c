@@ -487,10 +487,12 @@ void reflector_start(struct reflector *r)
         wait_usec(r, 0);
 }
 
-void reflector_refresh(struct reflector *r)
+static void on_refresh(void *userdata)
 {
+        struct reflector *r = userdata;
         uint64_t version = 0;
 
+        r->refreshing = sd_event_source_disable_unref(r->refreshing);
         kube_call_cancel(r->call);
         r->call = NULL;
         r->timer = sd_event_source_disable_unref(r->timer);
@@ -501,11 +503,20 @@ void reflector_refresh(struct reflector *r)
                 r->recheck_version = version;
         r->rechecking = r->synced;
         r->version[0] = r->continue_[0] = '\0';
-        wait_usec(r, 0);
+        list(r);
+}
+
+/* Not at once: it may be asked for from within the very call that is to be cancelled. */
+void reflector_refresh(struct reflector *r)
+{
+        if (r->refreshing == NULL && loop_after(r->k->store.loop, 0, on_refresh, r, &r->refreshing) < 0)
+                store_trouble(&r->k->store, r->kind, "out of memory: %s is not read anew",
+                              store_kind_name(r->kind));
 }
 
 void reflector_stop(struct reflector *r)
 {
+        r->refreshing = sd_event_source_disable_unref(r->refreshing);
         kube_call_cancel(r->call);
         r->call = NULL;
         r->timer = sd_event_source_disable_unref(r->timer);

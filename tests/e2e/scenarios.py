@@ -27,6 +27,13 @@ patches:
     - {op: replace, path: /spec/template/spec/volumes/1/hostPath/path, value: %(machine)s/proc}
     - {op: replace, path: /spec/template/spec/volumes/2/hostPath/path, value: %(machine)s/dev}
     - {op: replace, path: /spec/template/spec/volumes/7/hostPath/path, value: %(machine)s-state}
+    - {op: add, path: /spec/template/spec/nodeSelector, value: {kubernetes.io/hostname: n1}}
+- target: {kind: Deployment, name: remuda-scheduler}
+  patch: |
+    - {op: add, path: /spec/template/spec/nodeSelector, value: {kubernetes.io/hostname: n1}}
+    - {op: add, path: /spec/template/spec/containers/1/args/-, value: --emergency-namespaces=ops}
+    - {op: add, path: /spec/template/spec/containers/1/args/-, value: --lend-reserve}
+    - {op: add, path: /spec/template/spec/containers/1/args/-, value: --lease-seconds=12}
 - target: {kind: ConfigMap, name: remuda-agent}
   patch: |
     - op: replace

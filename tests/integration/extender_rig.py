@@ -1,5 +1,5 @@
 """What the extender's integration tests share: a dir: store, a running extender, HTTP in kube-scheduler's own words."""
-import http.client, json, os, re, signal, subprocess, tempfile, shutil, time
+import atexit, http.client, json, os, re, signal, subprocess, tempfile, shutil, time, urllib.request
 
 B = os.environ.get("B", "build")
 GPU = "nvidia.com/gpu"
@@ -138,6 +138,38 @@ class Rig:
             code = self.process.wait(10)
             assert code == 0, (code, open(self.log.name).read()[-3000:])
         shutil.rmtree(self.dir, ignore_errors=True)
+
+
+class Kube:
+    def __init__(self):
+        self.process = subprocess.Popen(["python3", "tests/fake-apiserver"], stdout=subprocess.PIPE, text=True)
+        atexit.register(self.process.kill)
+        self.port = int(self.process.stdout.readline())
+        self.config = tempfile.NamedTemporaryFile("w", suffix=".conf")
+        json.dump({"current-context": "c", "contexts": [{"name": "c", "context": {"cluster": "k", "namespace": "remuda"}}],
+                   "clusters": [{"name": "k", "cluster": {"server": f"http://127.0.0.1:{self.port}"}}]}, self.config)
+        self.config.flush()
+
+    def admin(self, **op):
+        return json.load(urllib.request.urlopen(f"http://127.0.0.1:{self.port}/_admin", json.dumps(op).encode()))
+
+    def get(self, path):
+        return json.load(urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}"))
+
+    def put(self, obj, silent=False):
+        ns = obj["metadata"].get("namespace")
+        path = {"Pod": f"/api/v1/namespaces/{ns}/pods", "Node": "/api/v1/nodes", "Lease": f"/apis/coordination.k8s.io/v1/namespaces/{ns}/leases",
+                "NodeAccelerators": "/apis/remuda.dev/v1alpha1/nodeaccelerators"}[obj["kind"]]
+        self.admin(op="put", path=path, object=obj, silent=silent)
+
+    def pods(self):
+        return {p["metadata"]["name"]: p for p in self.get("/api/v1/pods")["items"]}
+
+
+class KubeRig(Rig):
+    def __init__(self, kube, *options):
+        super().__init__("--kubeconfig", kube.config.name, "--leader-lease-seconds", "3", *options)
+        self.store = "kubernetes"
 
 
 class Tap:

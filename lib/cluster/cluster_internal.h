@@ -1,0 +1,19 @@
+/* Cluster, inside: shared by cluster.c (objects, life) and inquiry.c (questions). Nobody else includes this. */
+#pragma once
+
+#include "cluster/cluster.h"
+#include "cluster/heard.h"
+
+struct cluster {
+        struct cluster_options options;
+        struct ledger *ledger;
+        struct store *store;
+        bool is_directory;
+        unsigned synced;              /* bit set of enum store_kind */
+        unsigned watched, refreshing; /* likewise */
+        struct heard heard;      /* nodes' Leases */
+        bool waiting;                 /* cluster_load() runs the loop */
+        sd_event *loop;
+        struct ledger_program programs[PROGRAM_TABLE_MAX]; /* the program table, with symbols */
+        size_t program_count;
+};
