@@ -6,8 +6,9 @@
 
 #include "core/ledger.h"
 
-/* labels_wanted() - of a node by its inventory; none when it has none. labels_are_ours() - is it a label that this
- * side writes (and takes away)? labels_difference() - the merge patch that makes `have` into `wanted`. New references.
+/* labels_wanted() - of a node by its inventory; none when it has none. labels_are_ours() - is it a label that
+ * this side writes (and takes away)? labels_difference() - the merge patch that makes `have` into `wanted`.
+ * New references.
  */
 json_t *labels_wanted(const struct ledger *ledger, const struct ledger_node *node);
 bool labels_are_ours(const char *name);

@@ -1,4 +1,5 @@
-/* Cluster, inside: shared by cluster.c (objects, life) and inquiry.c (questions). Nobody else includes this. */
+/* Cluster, inside: shared by cluster.c (objects, life) and inquiry.c (questions). Nobody else includes this.
+ */
 #pragma once
 
 #include "cluster/cluster.h"
@@ -11,7 +12,7 @@ struct cluster {
         bool is_directory;
         unsigned synced;              /* bit set of enum store_kind */
         unsigned watched, refreshing; /* likewise */
-        struct heard heard;      /* nodes' Leases */
+        struct heard heard;           /* nodes' Leases */
         bool waiting;                 /* cluster_load() runs the loop */
         sd_event *loop;
         struct ledger_program programs[PROGRAM_TABLE_MAX]; /* the program table, with symbols */

@@ -1,5 +1,5 @@
-/* Heard: when each node was last heard of, by its kubelet's Lease. Kept apart from the ledger: a Lease may be told of
- * before its node, and a node that is dead renews none. Zero-initialised. */
+/* Heard: when each node was last heard of, by its kubelet's Lease. Kept apart from the ledger: a Lease may be
+ * told of before its node, and a node that is dead renews none. Zero-initialised. */
 #pragma once
 
 #include <stdint.h>
