@@ -9,6 +9,7 @@ const struct command commands[] = {
         { "doctor", "is everything on this node as it should be?", command_doctor },
         { "explain", "why a pod waits or runs where it does, and what would help", command_explain },
         { "health", "the devices that are not well, and an operator's word about them", command_health },
+        { "jobs", "training jobs: list, show, logs, cancel, report", command_jobs },
         { "machine", "record a machine as one text file, or expand a record", command_machine },
         { "nodes", "the cluster's nodes: class, pool, chips, what is free", command_nodes },
         { "plan", "exact plans: shards, segments, splits, launch lines", command_plan },

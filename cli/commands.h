@@ -5,6 +5,7 @@ int command_devices(int argc, char **argv);
 int command_doctor(int argc, char **argv);
 int command_explain(int argc, char **argv);
 int command_health(int argc, char **argv);
+int command_jobs(int argc, char **argv);
 int command_machine(int argc, char **argv);
 int command_nodes(int argc, char **argv);
 int command_plan(int argc, char **argv);

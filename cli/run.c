@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
+#include "cli/jobs.h"
 #include "cli/run_chips.h"
 #include "core/cleanup.h"
 #include "core/exit_code.h"
@@ -29,6 +30,7 @@ static const struct option_spec specs[] = {
         { "resume", 0, OPTION_BOOL, AT(resume), NULL, NULL, 0, 0, "go on from the last checkpoint of this job" },
         { "measure-again", 0, OPTION_BOOL, AT(measure_again), NULL, NULL, 0, 0, "measure speeds even if the speed table has them" },
         { "measure-seconds", 0, OPTION_DOUBLE, AT(measure_seconds), "S", "1", 0, 600, "how long the speed of the workers is measured" },
+        { "report", 0, OPTION_STRING, AT(report), "FILE", NULL, 0, 0, "at the end, write a page of the ranks' timeline, overlap and loss" },
         { "launcher", 0, OPTION_STRING, AT(launcher), "FILE", NULL, 0, 0, "remuda-launch, if it is not beside this program" },
         { "mpirun", 0, OPTION_STRING, AT(mpirun), "FILE", "mpirun", 0, 0, "mpirun of Open MPI" },
         { NULL, 0, 0, 0, NULL, NULL, 0, 0, NULL },
@@ -136,6 +138,22 @@ static void train(struct run *run)
                 run_finish(run, "Failed", "Internal", "%s", err.msg);
 }
 
+/* As `remuda jobs report` would do it: the job has ended, its name is free. */
+static void write_report(struct run *run)
+{
+        json_t *views = json_array();
+        struct err err = { 0 };
+        int r;
+
+        run_close_folder(run);
+        r = jobs_folder_read(run->work, run->job.name, views, &err);
+        if (r == 0)
+                r = jobs_write_report(json_array_get(views, 0), run->options->report, NULL, &err);
+        if (r < 0)
+                (void) fprintf(stderr, "%s: no report: %s\n", run->job.name, err.msg);
+        json_decref(views);
+}
+
 static int finish(struct run *run)
 {
         char path[RUN_PATH_BYTES];
@@ -151,6 +169,8 @@ static int finish(struct run *run)
         }
         if (run_path(run, path, "summary.json"))
                 (void) run_write_json(path, summary, NULL);
+        if (run->options->report != NULL)
+                write_report(run);
         r = run_print_summary(run, summary);
         json_decref(summary);
         if (run->phase != NULL && strcmp(run->phase, "Cancelled") == 0)

@@ -24,7 +24,7 @@
 #define RUN_PATH_BYTES 1024
 
 struct run_options {
-        const char *programs, *store, *work_dir, *output, *launcher, *mpirun;
+        const char *programs, *store, *work_dir, *output, *launcher, *mpirun, *report;
         bool resume, measure_again;
         double measure_seconds;
 };

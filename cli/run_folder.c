@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,20 +64,34 @@ static int make_work(struct run *run, struct err *err)
         return make_folder(run->folder, err);
 }
 
+#define LOCK_TRIES 10
+#define LOCK_MSEC  20
+
 static int lock(struct run *run, struct err *err)
 {
+        unsigned tries = 0;
         char path[RUN_PATH_BYTES];
 
         (void) run_path(run, path, "lock");
         run->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
         if (run->lock < 0)
                 return err_set(err, -errno, "'%.200s': %m", path);
-        if (flock(run->lock, LOCK_EX | LOCK_NB) < 0)
+        while (flock(run->lock, LOCK_EX | LOCK_NB) < 0) {
+                if (tries++ <
+                    LOCK_TRIES) { /* `remuda jobs` holds it for a moment to see whether anybody does */
+                        (void) poll(NULL, 0, LOCK_MSEC);
+                        continue;
+                }
                 return err_set(err, -EEXIST,
                                "metadata.name: a job '%s' is running in '%.200s' and goes on; choose another "
                                "name or another "
                                "--work-dir",
                                run->job.name, run->work);
+        }
+        /* for `remuda jobs`: whom to tell, and since when */
+        if (ftruncate(run->lock, 0) < 0 || dprintf(run->lock, "%d\n", (int) getpid()) < 0)
+                return err_set(err, -errno, "'%.200s' cannot be written: %m", path);
+        (void) futimens(run->lock, NULL);
         return 0;
 }
 
@@ -163,6 +178,7 @@ void run_set_checkpoints_aside(struct run *run)
 
 int run_open_folder(struct run *run, int *ret_exit_code, struct err *err)
 {
+        static const char *const earlier[] = { "summary.json", "plan.json", "events.jsonl" };
         char path[RUN_PATH_BYTES];
         int r = make_work(run, err);
 
@@ -175,8 +191,9 @@ int run_open_folder(struct run *run, int *ret_exit_code, struct err *err)
         if (r < 0)
                 return r;
         remove_stale_worlds(run);
-        (void) run_path(run, path, "summary.json");
-        (void) unlink(path);
+        for (size_t i = 0; i < ARRAY_SIZE(earlier); i++)
+                if (run_path(run, path, earlier[i]))
+                        (void) unlink(path);
         r = find_checkpoint(run, err);
         if (r < 0)
                 *ret_exit_code = r == -EACCES || r == -EROFS ? EXIT_NO_PERMISSION : EXIT_USAGE;

@@ -13,8 +13,22 @@
 
 #define EVENTS_MAX 10000
 
+/* For `remuda jobs`, while the job runs. */
+static void keep_event(const struct run *run, const json_t *event)
+{
+        CLEANUP(fclose_p) FILE *f = NULL;
+        char path[RUN_PATH_BYTES];
+
+        if (run->lock < 0 || !run_path(run, path, "events.jsonl"))
+                return;
+        f = fopen(path, "ae");
+        if (f != NULL && json_dumpf(event, f, JSON_COMPACT) == 0)
+                (void) fputc('\n', f);
+}
+
 void run_event(struct run *run, const char *reason, const char *fmt, ...)
 {
+        json_t *event;
         char message[512], when[TIMESTAMP_BYTES];
         struct timespec now;
         va_list values;
@@ -25,9 +39,11 @@ void run_event(struct run *run, const char *reason, const char *fmt, ...)
         (void) clock_gettime(CLOCK_REALTIME, &now);
         (void) timestamp_format((uint64_t) now.tv_sec * 1000000 + (uint64_t) now.tv_nsec / 1000, when);
         (void) fprintf(stderr, "%s: %s: %s\n", run->job.name, reason, message);
-        if (json_array_size(run->events) < EVENTS_MAX)
-                (void) json_array_append_new(run->events, json_pack("{s:s, s:s, s:s}", "time", when, "reason",
-                                                                    reason, "message", message));
+        if (json_array_size(run->events) >= EVENTS_MAX)
+                return;
+        event = json_pack("{s:s, s:s, s:s}", "time", when, "reason", reason, "message", message);
+        keep_event(run, event);
+        (void) json_array_append_new(run->events, event);
 }
 
 void run_finish(struct run *run, const char *phase, const char *reason, const char *fmt, ...)

@@ -1,0 +1,271 @@
+/* Gathers what a report draws: the job's view, its progress lines, the timelines that the reference trainer
+ * wrote. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/jobs.h"
+#include "codec/report_html.h"
+#include "core/cleanup.h"
+#include "core/exit_code.h"
+
+#define TIMELINE_MAX_BYTES ((off_t) 64 << 20) /* of one rank */
+#define POINTS_MAX         400
+#define EXCERPT_STEPS      6
+#define EXCERPT_MAX        20000
+#define RANKS_MAX          4096
+
+/* --- the timeline of one rank
+ * ---------------------------------------------------------------------------------------- */
+
+struct intervals {
+        struct report_interval *items;
+        size_t count, capacity;
+};
+
+static void add_interval(struct intervals *list, uint64_t begin, uint64_t end)
+{
+        if (list->count == list->capacity) {
+                size_t capacity = list->capacity == 0 ? 1024 : list->capacity * 2;
+                struct report_interval *grown = realloc(list->items, capacity * sizeof(*grown));
+
+                if (grown == NULL)
+                        return;
+                list->items = grown;
+                list->capacity = capacity;
+        }
+        list->items[list->count++] = (struct report_interval){ begin, end };
+}
+
+static int compare_intervals(const void *a, const void *b)
+{
+        const struct report_interval *x = a, *y = b;
+
+        return (x->begin > y->begin) - (x->begin < y->begin);
+}
+
+static bool parse_activity(const char *line, struct report_activity *ret)
+{
+        json_t *value = json_loads(line, 0, NULL);
+        const json_t *begin = json_object_get(value, "begin_usec"), *end = json_object_get(value, "end_usec"),
+                     *step = json_object_get(value, "step");
+        const char *what = json_string_value(json_object_get(value, "what"));
+        bool good = what != NULL && report_what_parse(what, &ret->what) == 0 && json_is_integer(begin) &&
+                    json_is_integer(end) && json_is_integer(step) && json_integer_value(begin) >= 0 &&
+                    json_integer_value(end) >= json_integer_value(begin) && json_integer_value(step) >= 0;
+
+        if (good) {
+                ret->begin_usec = (uint64_t) json_integer_value(begin);
+                ret->end_usec = (uint64_t) json_integer_value(end);
+                ret->step = (uint64_t) json_integer_value(step);
+        }
+        json_decref(value);
+        return good;
+}
+
+static void add_to_totals(struct report_totals *totals, const struct report_activity *a)
+{
+        totals->usec[a->what] += a->end_usec - a->begin_usec;
+        if (totals->end_usec == 0 || a->begin_usec < totals->begin_usec)
+                totals->begin_usec = a->begin_usec;
+        if (a->end_usec > totals->end_usec)
+                totals->end_usec = a->end_usec;
+}
+
+static bool computes(enum report_what what)
+{
+        return what == REPORT_FORWARD || what == REPORT_BACKWARD || what == REPORT_UPDATE;
+}
+
+struct excerpt {
+        uint64_t first_step;
+        struct report_activity *activities;
+        size_t count;
+};
+
+static bool read_timeline(const char *path, uint32_t rank, struct report_totals *totals,
+                          struct excerpt *excerpt)
+{
+        CLEANUP(fclose_p) FILE *f = fopen(path, "re");
+        CLEANUP(free_p) char *line = NULL;
+        struct intervals busy = { 0 }, exchange = { 0 }, load = { 0 };
+        struct report_activity a = { .rank = rank };
+        bool cut = false;
+        size_t size = 0;
+
+        while (f != NULL && !cut && getline(&line, &size, f) > 0) {
+                if (!parse_activity(line, &a))
+                        continue;
+                add_to_totals(totals, &a);
+                if (a.what != REPORT_WAIT)
+                        add_interval(computes(a.what)            ? &busy
+                                     : a.what == REPORT_EXCHANGE ? &exchange
+                                                                 : &load,
+                                     a.begin_usec, a.end_usec);
+                if (a.step >= excerpt->first_step && a.step < excerpt->first_step + EXCERPT_STEPS &&
+                    excerpt->count < EXCERPT_MAX)
+                        excerpt->activities[excerpt->count++] = a;
+                cut = ftell(f) > TIMELINE_MAX_BYTES;
+        }
+        if (busy.count > 0)
+                qsort(busy.items, busy.count, sizeof(*busy.items), compare_intervals);
+        if (exchange.count > 0)
+                qsort(exchange.items, exchange.count, sizeof(*exchange.items), compare_intervals);
+        if (load.count > 0)
+                qsort(load.items, load.count, sizeof(*load.items), compare_intervals);
+        totals->hidden_exchange_usec = report_overlap(exchange.items, exchange.count, busy.items, busy.count);
+        totals->hidden_load_usec = report_overlap(load.items, load.count, busy.items, busy.count);
+        free(busy.items);
+        free(exchange.items);
+        free(load.items);
+        return cut;
+}
+
+/* --- progress lines
+ * --------------------------------------------------------------------------------------------------- */
+
+static double number_in(const json_t *line, const char *name)
+{
+        const json_t *value = json_object_get(line, name);
+
+        return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
+/* At most POINTS_MAX of them: when there are too many, every second one goes and only every second is taken
+ * on. */
+static void read_points(const char *path, struct report_rank *rank)
+{
+        CLEANUP(fclose_p) FILE *f = fopen(path, "re");
+        CLEANUP(free_p) char *line = NULL;
+        size_t size = 0, every = 1, seen = 0;
+
+        rank->points = calloc(POINTS_MAX + 1, sizeof(*rank->points));
+        while (f != NULL && rank->points != NULL && getline(&line, &size, f) > 0) {
+                json_t *value = json_loads(line, 0, NULL);
+                struct report_point point = { .step = number_in(value, "step"),
+                                              .seconds = number_in(value, "seconds"),
+                                              .samples = number_in(value, "samples"),
+                                              .loss = number_in(value, "loss"),
+                                              .accuracy = number_in(value, "accuracy") };
+
+                if (isfinite(point.accuracy)) /* its loss is of the test data */
+                        point.loss = NAN;
+                else if (seen++ % every != 0)
+                        point.step = NAN;
+                json_decref(value);
+                if (!isfinite(point.step))
+                        continue;
+                if (rank->point_count == POINTS_MAX) {
+                        for (size_t i = 0; i < POINTS_MAX / 2; i++)
+                                rank->points[i] = rank->points[2 * i];
+                        rank->point_count = POINTS_MAX / 2;
+                        every *= 2;
+                }
+                rank->points[rank->point_count++] = point;
+        }
+}
+
+/* --- the whole
+ * -------------------------------------------------------------------------------------------------------- */
+
+static uint64_t middle_step(const json_t *view)
+{
+        double step = jobs_number(view, "step");
+
+        return isfinite(step) && step > 2 * EXCERPT_STEPS ? (uint64_t) (step / 2) : 1;
+}
+
+static int gather(const json_t *view, struct report *report, struct err *err)
+{
+        const char *folder = jobs_text(view, "folder");
+        struct excerpt excerpt = { .first_step = middle_step(view) };
+        size_t ranks = json_array_size(json_object_get(view, "ranks"));
+
+        report->view = view;
+        report->rank_count = ranks < RANKS_MAX ? ranks : RANKS_MAX;
+        report->ranks = calloc(report->rank_count + 1, sizeof(*report->ranks));
+        excerpt.activities = report->activities = calloc(EXCERPT_MAX, sizeof(*report->activities));
+        if (report->ranks == NULL || report->activities == NULL)
+                return err_set(err, -ENOMEM, "no memory for the report");
+        for (size_t i = 0; folder[0] != '\0' && i < report->rank_count; i++) {
+                char path[PATH_MAX];
+
+                (void) text_format(path, sizeof(path), "%s/timeline.%zu", folder, i);
+                if (read_timeline(path, (uint32_t) i, &report->ranks[i].totals, &excerpt))
+                        report->cut = true;
+                (void) text_format(path, sizeof(path), "%s/rank-%zu.progress", folder, i);
+                read_points(path, &report->ranks[i]);
+        }
+        report->activity_count = excerpt.count;
+        return 0;
+}
+
+static void report_free(struct report *report)
+{
+        for (size_t i = 0; report->ranks != NULL && i < report->rank_count; i++)
+                free(report->ranks[i].points);
+        free(report->ranks);
+        free(report->activities);
+}
+
+static int write_file(const char *file, const struct text *page, struct err *err)
+{
+        bool standard = strcmp(file, "-") == 0;
+        FILE *f = standard ? stdout : fopen(file, "we");
+        bool good;
+
+        if (f == NULL)
+                return err_set(err, -errno, "--file: '%.200s': %m", file);
+        good = fwrite(page->data, 1, page->size_bytes, f) == page->size_bytes && fflush(f) == 0;
+        if (!standard && fclose(f) != 0)
+                good = false;
+        return good ? 0 : err_set(err, -EIO, "--file: '%.200s' could not be written whole: %m", file);
+}
+
+int jobs_write_report(const json_t *view, const char *file, const char *picture, struct err *err)
+{
+        struct report report = { 0 };
+        struct text page = { 0 };
+        int r = gather(view, &report, err);
+
+        if (r == 0 && picture == NULL)
+                report_html(&report, &page);
+        else if (r == 0 && report_picture(&report, picture, &page) < 0)
+                r = err_set(err, -ENOENT, "job '%.80s' has left nothing that a %.20s could be drawn from",
+                            jobs_text(view, "job"), picture);
+        if (r == 0 && page.failed)
+                r = err_set(err, -ENOMEM, "no memory for the report");
+        if (r == 0)
+                r = write_file(file, &page, err);
+        text_free(&page);
+        report_free(&report);
+        return r;
+}
+
+int jobs_report(const struct jobs_options *options, const char *name)
+{
+        char file[256];
+        struct err err = { 0 };
+        json_t *views = NULL;
+        int r = jobs_read(options, name, &views, &err);
+
+        if (r < 0)
+                return jobs_refuse("report", r, &err);
+        (void) text_format(file, sizeof(file), "%.200s.%s", name, options->picture == NULL ? "html" : "svg");
+        if (options->file != NULL)
+                r = jobs_write_report(json_array_get(views, 0), options->file, options->picture, &err);
+        else
+                r = jobs_write_report(json_array_get(views, 0), file, options->picture, &err);
+        json_decref(views);
+        if (r < 0)
+                return jobs_refuse("report", r, &err);
+        if (options->file == NULL || strcmp(options->file, "-") != 0)
+                (void) printf("%s\n", options->file != NULL ? options->file : file);
+        return EXIT_DONE;
+}
