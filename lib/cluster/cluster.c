@@ -549,7 +549,8 @@ void cluster_refresh_ages(struct cluster *cluster)
 {
         struct ledger *ledger = cluster->ledger;
 
-        if (!cluster->is_directory || !cluster->options.judge_age)
+        if (!cluster->is_directory || !cluster->options.judge_age ||
+            cluster->options.rules.stale_after_usec == 0)
                 return;
         for (uint32_t i = 0; i < ledger->node_count; i++)
                 if (ledger->nodes[i]->has_inventory)

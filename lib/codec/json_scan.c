@@ -1,5 +1,6 @@
 #include "codec/json_scan.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <stdint.h>
 #include <string.h>
@@ -14,8 +15,10 @@ static int bad(const struct json_scan *scan, struct err *err, const char *why)
         return err_set(err, -EBADMSG, "byte %zu: %s", (size_t) (scan->at - scan->begin), why);
 }
 
-static void skip_blanks(struct json_scan *scan)
+static inline void skip_blanks(struct json_scan *scan)
 {
+        if (scan->at < scan->end && (unsigned char) *scan->at > ' ')
+                return; /* the usual case */
         while (scan->at < scan->end &&
                (*scan->at == ' ' || *scan->at == '\n' || *scan->at == '\r' || *scan->at == '\t'))
                 scan->at++;
@@ -111,15 +114,21 @@ static size_t utf8_length(const char *text, const char *end)
         return length;
 }
 
-/* Does the word hold a byte that ends the quick run: '"', '\\', a control byte or one beyond ASCII? */
-static bool needs_a_look(uint64_t word)
+/* How many of eight bytes are plain, up to the first '"', '\\', control byte or byte beyond ASCII? Each term
+ * marks the bytes that it looks for; a borrow may mark further ones, but only behind a true one. */
+static size_t plain_bytes(const char *bytes)
 {
         const uint64_t ones = 0x0101010101010101u, highs = 0x8080808080808080u;
-        uint64_t quote = word ^ (ones * '"'), backslash = word ^ (ones * '\\');
+        uint64_t word, quote, backslash, marks;
 
-        return (((quote - ones) & ~quote) | ((backslash - ones) & ~backslash) |
-                ((word - ones * 0x20) & ~word) | word) &
-               highs;
+        memcpy(&word, bytes, 8);
+        word = le64toh(word); /* the first byte is the lowest */
+        quote = word ^ (ones * '"');
+        backslash = word ^ (ones * '\\');
+        marks = (((quote - ones) & ~quote) | ((backslash - ones) & ~backslash) |
+                 ((word - ones * 0x20) & ~word) | word) &
+                highs;
+        return marks == 0 ? 8 : (size_t) __builtin_ctzll(marks) / 8;
 }
 
 static int skip_special(struct json_scan *scan, struct json_slice *ret, struct err *err)
@@ -147,24 +156,20 @@ int json_scan_string(struct json_scan *scan, struct json_slice *ret, struct err 
                 return bad(scan, err, "a string is expected");
         scan->at++;
         *ret = (struct json_slice){ .bytes = scan->at };
-        while (scan->at < scan->end && *scan->at != '"') {
-                uint64_t word;
-                int r;
+        for (;;) {
+                while (scan->end - scan->at >= 8) {
+                        size_t plain = plain_bytes(scan->at);
 
-                if (scan->end - scan->at >= 8) {
-                        memcpy(&word, scan->at, 8);
-                        if (!needs_a_look(word)) {
-                                scan->at += 8;
-                                continue;
-                        }
+                        scan->at += plain;
+                        if (plain < 8)
+                                break;
                 }
-                if ((unsigned char) (*scan->at - 0x20) < 0x60 && *scan->at != '\\') {
-                        scan->at++;
-                        continue;
-                }
-                r = skip_special(scan, ret, err);
-                if (r < 0)
-                        return r;
+                if (scan->at == scan->end || *scan->at == '"')
+                        break;
+                if ((unsigned char) (*scan->at - 0x20) < 0x60 && *scan->at != '\\')
+                        scan->at++; /* near the end of the text */
+                else if (skip_special(scan, ret, err) < 0)
+                        return -EBADMSG;
         }
         if (scan->at == scan->end)
                 return bad(scan, err, "a string has no end");
