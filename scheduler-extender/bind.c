@@ -8,12 +8,19 @@
 #include "core/text.h"
 #include "scheduler-extender/state.h"
 
+/* The member's share of each batch, which the launcher passes on. */
+struct share {
+        double weight;
+        uint64_t batch;
+};
+
 /* A bind that is being written. The pod may be gone when the answer comes, so it is found again by its name.
  */
 struct bind {
         struct extender *extender;
         struct http_pending *pending;
         struct extender_bind_args args;
+        struct share share;
         uint64_t begin_usec;
 };
 
@@ -36,42 +43,14 @@ static void answer_later(struct bind *bind, const char *error)
         free(bind);
 }
 
-/* The member's share of each batch, which the launcher passes on. */
-struct share {
-        double weight;
-        uint64_t batch;
-};
-
-/* Did the write certainly not happen? If that is not certain the chips stay held until the store tells. */
-static bool certainly_failed(int result)
+bool bind_certainly_failed(int result)
 {
-        return result != -ETIMEDOUT && result != -ECONNRESET && result != -EPIPE && result != -EIO &&
-               result != -ECANCELED;
-}
+        static const int certain[] = { ENOENT, ESTALE, EALREADY, EINVAL, EACCES, EEXIST, ENOSPC, EROFS };
 
-static void written(void *userdata, int result, const char *sentence)
-{
-        struct bind *bind = userdata;
-        struct extender *x = bind->extender;
-        struct ledger *ledger = cluster_ledger(x->cluster);
-        struct ledger_pod *pod = ledger_find_pod(ledger, bind->args.pod_namespace, bind->args.pod_name);
-
-        if (pod != NULL && strcmp(pod->uid, bind->args.pod_uid) == 0)
-                pod->writing = false;
-        if (result == 0) {
-                x->metrics.binds++;
-                extender_log(x, LOG_INFO, "bind", "pod=%s/%s node=%s", bind->args.pod_namespace,
-                             bind->args.pod_name, bind->args.node);
-                answer_later(bind, "");
-                return;
-        }
-        x->metrics.bind_failures++;
-        if (pod != NULL && strcmp(pod->uid, bind->args.pod_uid) == 0 && certainly_failed(result))
-                ledger_forget(ledger, pod);
-        extender_log(x, LOG_WARNING, "bind-failed", "pod=%s/%s node=%s error=\"%s\"",
-                     bind->args.pod_namespace, bind->args.pod_name, bind->args.node, sentence);
-        answer_later(bind,
-                     sentence != NULL && sentence[0] != '\0' ? sentence : "the bind could not be written");
+        for (size_t i = 0; i < ARRAY_SIZE(certain); i++)
+                if (result == -certain[i])
+                        return true;
+        return false;
 }
 
 /* remuda.dev/groups: "GROUP=CHIPS,..." */
@@ -99,11 +78,56 @@ static json_t *annotations_of(const struct ledger *ledger, const struct share *s
         return annotations;
 }
 
-static void write_bind(struct bind *bind, const struct share *share, const struct pod_part *parts,
-                       size_t part_count)
+/* With the parts that the ledger has of it, and the share of the first try. */
+static void settle_later(struct bind *bind, const struct ledger_pod *pod)
+{
+        json_t *annotations = annotations_of(cluster_ledger(bind->extender->cluster), &bind->share,
+                                             pod->parts, pod->part_count);
+        struct store_binding binding = {
+                .namespace_ = bind->args.pod_namespace,
+                .name = bind->args.pod_name,
+                .uid = bind->args.pod_uid,
+                .node = bind->args.node,
+                .annotations = annotations,
+        };
+
+        settle_bind(bind->extender, &binding);
+        json_decref(annotations);
+}
+
+static void written(void *userdata, int result, const char *sentence)
+{
+        struct bind *bind = userdata;
+        struct extender *x = bind->extender;
+        struct ledger *ledger = cluster_ledger(x->cluster);
+        struct ledger_pod *pod = ledger_find_pod(ledger, bind->args.pod_namespace, bind->args.pod_name);
+
+        if (pod != NULL && strcmp(pod->uid, bind->args.pod_uid) == 0)
+                pod->writing = false;
+        if (result == 0) {
+                x->metrics.binds++;
+                extender_log(x, LOG_INFO, "bind", "pod=%s/%s node=%s", bind->args.pod_namespace,
+                             bind->args.pod_name, bind->args.node);
+                answer_later(bind, "");
+                return;
+        }
+        x->metrics.bind_failures++;
+        if (pod != NULL && strcmp(pod->uid, bind->args.pod_uid) == 0 && pod->assumed) {
+                if (bind_certainly_failed(result))
+                        ledger_forget(ledger, pod);
+                else if (result != -ECANCELED)
+                        settle_later(bind, pod);
+        }
+        extender_log(x, LOG_WARNING, "bind-failed", "pod=%s/%s node=%s error=\"%s\"",
+                     bind->args.pod_namespace, bind->args.pod_name, bind->args.node, sentence);
+        answer_later(bind,
+                     sentence != NULL && sentence[0] != '\0' ? sentence : "the bind could not be written");
+}
+
+static void write_bind(struct bind *bind, const struct pod_part *parts, size_t part_count)
 {
         json_t *annotations =
-                annotations_of(cluster_ledger(bind->extender->cluster), share, parts, part_count);
+                annotations_of(cluster_ledger(bind->extender->cluster), &bind->share, parts, part_count);
         struct store_binding binding = {
                 .namespace_ = bind->args.pod_namespace,
                 .name = bind->args.pod_name,
@@ -159,7 +183,6 @@ static const char *begin_bind(struct bind *bind, const struct http_request *requ
         struct ledger_node *node = ledger_find_node(ledger, bind->args.node, strlen(bind->args.node));
         struct pod_part parts[POD_PARTS_MAX];
         const char *refusal = extender_refuses(x);
-        struct share share = { 0 };
         size_t part_count = 0;
 
         if (refusal == NULL)
@@ -179,7 +202,7 @@ static const char *begin_bind(struct bind *bind, const struct http_request *requ
         if (pod->node == NULL) {
                 if (node == NULL)
                         return reason_text(REASON_NODE_UNKNOWN)->message;
-                refusal = check_again(x, pod, node, parts, &part_count, &share, err);
+                refusal = check_again(x, pod, node, parts, &part_count, &bind->share, err);
                 if (refusal[0] != '\0')
                         return refusal;
                 if (ledger_assume(ledger, pod, node, parts, part_count) < 0)
@@ -191,7 +214,7 @@ static const char *begin_bind(struct bind *bind, const struct http_request *requ
         pod->writing = true;
         x->commits++;
         bind->pending = http_suspend(request);
-        write_bind(bind, &share, parts, part_count);
+        write_bind(bind, parts, part_count);
         return NULL;
 }
 

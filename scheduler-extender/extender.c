@@ -380,6 +380,7 @@ void extender_free(struct extender *x)
         cluster_close(x->cluster); /* answers what is being written */
         controller_free(x->jobs);
         labels_free(x);
+        settle_close(x);
         http_server_free(x->server);
         settings_free(&x->settings);
         sd_event_unref(x->loop);

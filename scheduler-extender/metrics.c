@@ -95,6 +95,12 @@ void metrics_handler(void *userdata, const struct http_request *request, struct 
         metrics_counter(&page, "remuda_extender_binds_total", "Pods bound", x->metrics.binds);
         metrics_counter(&page, "remuda_extender_bind_failures_total", "Binds that could not be written",
                         x->metrics.bind_failures);
+        metrics_family(&page, "remuda_extender_binds_settled_total", METRIC_COUNTER,
+                       "Binds whose reply was lost or unclear, settled by the pod");
+        metrics_sample_uint64(&page, "remuda_extender_binds_settled_total", METRIC_LABELS({ "bound", "yes" }),
+                              x->metrics.binds_settled[1]);
+        metrics_sample_uint64(&page, "remuda_extender_binds_settled_total", METRIC_LABELS({ "bound", "no" }),
+                              x->metrics.binds_settled[0]);
         metrics_counter(&page, "remuda_extender_leases_made_total", "Leases made for gangs",
                         x->metrics.leases_made);
         metrics_counter(&page, "remuda_extender_leases_expired_total",

@@ -40,9 +40,10 @@ struct extender {
         struct leader *leader; /* NULL: alone by order */
         struct leader_watch leader_watches[LEADER_WATCHES_MAX];
         size_t leader_watch_count;
-        unsigned commits;      /* binds and evictions being written */
-        char refusal[200];     /* see leader_refuses() */
-        uint64_t audited_usec; /* when the store was last read anew (monotonic); 0 = never */
+        unsigned commits;          /* binds and evictions being written */
+        struct settling *settling; /* binds of no clear end */
+        char refusal[200];         /* see leader_refuses() */
+        uint64_t audited_usec;     /* when the store was last read anew (monotonic); 0 = never */
         bool auditing;
         struct name_map labels; /* what Node objects have: see labels.c */
         bool was_ready;
@@ -56,7 +57,7 @@ struct extender {
                 struct histogram seconds[VERB_COUNT];
                 uint64_t requests[VERB_COUNT][2]; /* [1] = refused */
                 uint64_t rejected[REASON_COUNT];
-                uint64_t leases_made, leases_expired, binds, bind_failures, evictions;
+                uint64_t leases_made, leases_expired, binds, bind_failures, binds_settled[2], evictions;
                 uint64_t audits, drifts, wakes;
         } metrics;
 };
@@ -88,6 +89,14 @@ const char *leader_refuses(struct extender *extender);
 const char *extender_leader_holder(const struct extender *extender); /* "" = not known */
 void leader_look(struct extender *extender);
 void leader_refreshed(struct extender *extender);
+
+/* bind.c: did a bind with this result certainly not happen? If not, its chips stay held until it is settled.
+ */
+bool bind_certainly_failed(int result);
+
+/* settle.c: repeat a bind of no clear end until the pod itself tells. settle_close() - forget them all. */
+void settle_bind(struct extender *extender, const struct store_binding *binding);
+void settle_close(struct extender *extender);
 
 /* reserve.c: borrowers of the reserve are evicted for emergencies that do not fit. Holds for these are added.
  */
