@@ -8,8 +8,7 @@
 #include "core/cleanup.h"
 #include "core/shards.h"
 
-#define RESHARDS_MAX 8
-#define GAIN_MIN     1.1 /* a new world costs seconds: less than a tenth is not worth them */
+#define GAIN_MIN 1.1 /* a new world costs seconds: less than a tenth is not worth them */
 
 /* Is there a checkpoint of this run to go on from? */
 static bool checkpoint_is_there(const struct run *run)
@@ -68,7 +67,8 @@ bool run_reshard_pays(const struct run *run)
         bool slow = false;
 
         if (run->job.shards != JOB_SHARDS_WEIGHTED || !run->trainer ||
-            run->job.strategy == JOB_STRATEGY_SPLIT || run->reshards >= RESHARDS_MAX)
+            run->job.strategy == JOB_STRATEGY_SPLIT ||
+            !progress_may_reshard(run->reshards, run->reshard_usec, run_now_usec()))
                 return false;
         for (size_t i = run->server_count; i < run->rank_count; i++)
                 slow = slow || run->ranks[i].seen.named_slow;

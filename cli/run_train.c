@@ -320,6 +320,7 @@ static int migrate(struct run *run, struct err *err)
 static int reshard(struct run *run, struct err *err)
 {
         run->reshards++;
+        run->reshard_usec = run_now_usec();
         for (size_t i = 0; i < run->rank_count; i++)
                 run->ranks[i].restarts++;
         run_event(run, "Resharding",

@@ -1,42 +1,78 @@
-/* The launcher of one device group: joins the manager, takes its subtask, cuts it over its chips, and runs
- * mpirun's daemon here when the manager asks. */
+/* The launcher of one device group: joins the manager, takes its subtask, cuts it over its chips, runs
+ * mpirun's daemon here when the manager asks, and tells how the ranks are. World after world, until it may
+ * go. */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/cleanup.h"
 #include "core/exit_code.h"
+#include "core/runtime.h"
 #include "core/text.h"
 #include "io/grpc_client.h"
-#include "launcher/environment.h"
+#include "io/process_tree.h"
+#include "io/remove_folder.h"
+#include "launcher/group_daemon.h"
+#include "launcher/group_ranks.h"
+#include "launcher/in_pods.h"
 #include "launcher/rendezvous.h"
 #include "launcher/subtask.h"
 #include "launcher/supervise.h"
 
-#define RETRY_USEC  200000
-#define GROUP_BYTES 1024
+#define RETRY_USEC        200000
+#define LOOK_USEC         200000
+#define KILL_TIMEOUT_USEC 4000000U
+#define GROUP_BYTES       1024
+/* Silence for so long, and what runs here is killed. The manager gives a group up later (launcher/manager.h),
+ * so that a network that is cut never leaves two worlds at one checkpoint. */
+#define KEEPALIVE_USEC         3000000
+#define KEEPALIVE_TIMEOUT_USEC 6000000
 
 struct group {
         const struct rendezvous_options *options;
         struct rendezvous_loop loop;
         struct tls *tls;
         struct grpc_client *client;
-        struct grpc_client_call *join;
-        sd_event_source *retry;
-        char token[RENDEZVOUS_TOKEN_BYTES];
-        char work[GROUP_BYTES], rank_file[GROUP_BYTES + 64], programs[GROUP_BYTES], folder[64];
+        struct grpc_client_call *join, *seen;
+        sd_event_source *retry, *look, *grace;
+        char token[RENDEZVOUS_TOKEN_BYTES], address[160];
+        char work[GROUP_BYTES], rank_file[GROUP_BYTES + 64], programs[GROUP_BYTES];
+        char **devices; /* of the chips, from the environment; NULL = their indices */
+        char *device_list;
+        struct group_ranks ranks;
+        uint64_t due_usec;   /* CLOCK_MONOTONIC: no manager until then, and it is over */
+        uint64_t last_world; /* of --join-file: the one that was joined */
+        bool joined, was_joined, leaving, unsaid;
         unsigned tries;
-        bool joined;
-        pid_t daemon; /* the supervisor of orted; 0 = none */
+        struct group_daemon daemon;
+        pid_t pid; /* the supervisor of orted; 0 = none */
         uint64_t daemon_order;
         int exit_code;
 };
+
+static uint64_t now_usec(void)
+{
+        struct timespec now;
+
+        (void) clock_gettime(CLOCK_MONOTONIC, &now);
+        return (uint64_t) now.tv_sec * 1000000 + (uint64_t) now.tv_nsec / 1000;
+}
+
+static void repeat(sd_event_source *source, uint64_t after_usec)
+{
+        (void) sd_event_source_set_time_relative(source, after_usec);
+        (void) sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+}
 
 static void say(const struct group *group, const char *sentence)
 {
@@ -70,112 +106,158 @@ static void answer(struct group *group, uint64_t id, int exit_code, const char *
         free(bytes);
 }
 
+/* --- what the ranks say
+ * ------------------------------------------------------------------------------------------------- */
+
+static void on_told(void *userdata, enum grpc_status status, const char *sentence)
+{
+        struct group *group = userdata;
+
+        (void) sentence;
+        group->seen = NULL;
+        group->unsaid = group->unsaid || status != GRPC_OK;
+}
+
+static void tell_seen(struct group *group)
+{
+        const struct grpc_client_handlers handlers = { .on_done = on_told, .userdata = group };
+        struct rendezvous_seen what = { .world = (uint32_t) group->ranks.world,
+                                        .leaving = group->leaving,
+                                        .ranks = group->ranks.said,
+                                        .rank_count = group->ranks.count };
+        uint8_t *bytes;
+        size_t size;
+
+        if (group->join == NULL || group->seen != NULL)
+                return;
+        (void) text_copy(what.token, sizeof(what.token), group->token);
+        (void) text_copy(what.group, sizeof(what.group), group->options->group);
+        bytes = rendezvous_seen_encode(&what, &size);
+        group->unsaid = bytes == NULL || grpc_client_call(group->client, RENDEZVOUS_SEEN, bytes, size,
+                                                          10000000, &handlers, &group->seen) < 0;
+        free(bytes);
+}
+
+static int on_look(sd_event_source *source, uint64_t usec, void *userdata)
+{
+        struct group *group = userdata;
+
+        (void) usec;
+        group->unsaid = group_ranks_look(&group->ranks, now_usec()) || group->unsaid;
+        if (group->unsaid)
+                tell_seen(group);
+        repeat(source, LOOK_USEC);
+        return 0;
+}
+
 /* --- orders
  * -------------------------------------------------------------------------------------------------------------
  */
 
+static int write_file(const struct group *group, const char *name, const char *content, struct err *err)
+{
+        char path[GROUP_BYTES + 64], next[GROUP_BYTES + 80];
+        CLEANUP(close_p) int fd = -1;
+
+        (void) text_format(path, sizeof(path), "%s/%s", group->work, name);
+        (void) text_format(next, sizeof(next), "%s.next", path);
+        fd = open(next, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+        if (fd < 0 || write(fd, content, strlen(content)) != (ssize_t) strlen(content) ||
+            rename(next, path) < 0)
+                return err_set(err, -EIO, "'%.200s' cannot be written: %m", path);
+        return 0;
+}
+
+static int begin_world(struct group *group, const char *subtask, struct err *err)
+{
+        struct subtask_ranks cut = { 0 };
+        int r = subtask_cut(subtask, group->work, group->devices, &cut, err);
+
+        if (r == 0 && cut.chips > group->options->chips)
+                r = err_set(err, -EINVAL, "subtask: %llu ranks for %u chips", (unsigned long long) cut.chips,
+                            group->options->chips);
+        if (r == 0 && json_dump_file(cut.file, group->rank_file, JSON_INDENT(1)) < 0)
+                r = err_set(err, -EIO, "'%.200s' cannot be written", group->rank_file);
+        if (r == 0)
+                r = write_file(group, "subtask.json", subtask, err);
+        if (r == 0 && cut.table != NULL)
+                r = write_file(group, "ranktable.json", cut.table, err);
+        if (r == 0)
+                r = group_ranks_begin(&group->ranks, &cut, err);
+        subtask_ranks_free(&cut);
+        return r;
+}
+
 static void take_subtask(struct group *group, const struct rendezvous_order *order)
 {
-        json_t *ranks = NULL;
         struct err err = { 0 };
-        int r = subtask_cut(order->subtask == NULL ? "" : order->subtask, group->work, &ranks, &err);
+        int r = begin_world(group, order->subtask == NULL ? "" : order->subtask, &err);
 
-        if (r == 0 && json_dump_file(ranks, group->rank_file, JSON_INDENT(1)) < 0)
-                r = err_set(&err, -EIO, "'%.200s' cannot be written", group->rank_file);
-        json_decref(ranks);
         say(group, r < 0 ? err.msg : "has its subtask");
         answer(group, order->id, r < 0 ? EXIT_USAGE : 0, r < 0 ? err.msg : "");
 }
 
-/* mpirun quotes for a shell; there is none here. " orted" and "\"env\"" become orted and env. */
-static char *plain_word(char *word)
-{
-        size_t length;
-
-        while (*word == ' ')
-                word++;
-        length = strlen(word);
-        if (length >= 2 && word[0] == '"' && word[length - 1] == '"') {
-                word[length - 1] = '\0';
-                word++;
-        }
-        return word;
-}
-
-static int daemon_environment(const struct group *group, struct environment *environment)
-{
-        int r = 0;
-
-        for (char *const *variable = environ; r == 0 && *variable != NULL; variable++) {
-                const char *equals = strchr(*variable, '=');
-                char name[256];
-
-                if (equals == NULL || (size_t) (equals - *variable) >= sizeof(name))
-                        continue;
-                memcpy(name, *variable, (size_t) (equals - *variable));
-                name[equals - *variable] = '\0';
-                if (!text_starts_with(name, "OMPI_") && !text_starts_with(name, "PMIX_"))
-                        r = environment_set(environment, name, equals + 1);
-        }
-        if (r == 0)
-                r = environment_set(environment, "TMPDIR", group->folder);
-        if (r == 0)
-                r = environment_set(environment, "PMIX_MCA_gds", "hash");
-        if (r == 0) /* the group's own table and subtask, whatever the manager's command line says */
-                r = environment_set(environment, "REMUDA_LAUNCH_PROGRAMS", group->programs);
-        if (r == 0)
-                r = environment_set(environment, "REMUDA_LAUNCH_RANK_FILE", group->rank_file);
-        if (r == 0)
-                r = environment_set(environment, "OMPI_MCA_btl_vader_backing_directory", group->folder);
-        return r;
-}
-
 static int start_daemon(struct group *group, struct rendezvous_order *order, struct err *err)
 {
-        struct environment environment = { 0 };
-        char path[PATH_MAX], log[GROUP_BYTES + 64];
-        const char *name;
-        int r = 0;
+        pid_t pid = 0;
+        int r = group->pid != 0 ? err_set(err, -EBUSY, "a daemon is running here already")
+                                : group_daemon_start(&group->daemon, order->argv, order->argc, &pid, err);
 
-        for (size_t i = 0; i < order->argc; i++) {
-                const char *plain = plain_word(order->argv[i]);
-
-                memmove(order->argv[i], plain, strlen(plain) + 1);
-        }
-        name = order->argc == 0 ? "" : strrchr(order->argv[0], '/');
-        name = name == NULL ? order->argv[0] : name;
-        if (group->daemon != 0)
-                return err_set(err, -EBUSY, "a daemon is running here already");
-        if (strcmp(name[0] == '/' ? name + 1 : name, "orted") != 0)
-                return err_set(err, -EPERM, "'%.80s' is not orted, and nothing else is started here", name);
-        if (rendezvous_find("orted", path, sizeof(path)) < 0)
-                return err_set(err, -ENOENT, "orted is not in PATH; install Open MPI on this host");
-        (void) text_copy(group->folder, sizeof(group->folder), "/tmp/" SUPERVISE_FOLDER "XXXXXX");
-        if (mkdtemp(group->folder) == NULL)
-                return err_set(err, -errno, "no folder below /tmp: %m");
-        r = daemon_environment(group, &environment);
-        (void) text_format(log, sizeof(log), "%s/orted.log", group->work);
-        if (r == 0) {
-                group->daemon =
-                        rendezvous_spawn(path, order->argv, environment.variables, log, group->folder);
-                r = group->daemon < 0 ? (int) group->daemon : 0;
-        }
-        environment_free(&environment);
-        group->daemon_order = order->id;
         if (r < 0)
-                group->daemon = 0;
-        return r < 0 ? err_set(err, r, "orted could not be started: %s", strerror(-r)) : 0;
+                return r;
+        group->pid = pid;
+        group->daemon_order = order->id;
+        return 0;
+}
+
+/* Everything below this process, whoever its parent was: it is a subreaper. */
+static void kill_all(struct group *group)
+{
+        (void) process_tree_kill(KILL_TIMEOUT_USEC);
+        if (group->daemon.folder[0] != '\0')
+                remove_folder(group->daemon.folder, SUPERVISE_FOLDER);
+        group->daemon.folder[0] = '\0';
+        group->pid = 0;
+        group->daemon_order = 0;
+        (void) group_ranks_look(&group->ranks, now_usec());
 }
 
 static void leave(struct group *group, int exit_code)
 {
+        kill_all(group);
         group->exit_code = exit_code;
-        if (group->daemon == 0)
-                (void) sd_event_exit(group->loop.event, exit_code);
-        else
-                (void) kill(group->daemon, SIGTERM); /* its end ends us */
-        group->daemon_order = 0;
+        (void) sd_event_exit(group->loop.event, exit_code);
 }
+
+static int on_grace(sd_event_source *source, uint64_t usec, void *userdata)
+{
+        struct group *group = userdata;
+
+        (void) usec;
+        if (group_ranks_running(&group->ranks) == 0 || now_usec() >= group->due_usec)
+                leave(group, group->exit_code);
+        else
+                repeat(source, LOOK_USEC);
+        return 0;
+}
+
+/* Asked to end: the ranks may write a checkpoint first. */
+static void leave_in_time(struct group *group, int exit_code)
+{
+        if (group->leaving)
+                return;
+        group->leaving = true;
+        group->exit_code = exit_code;
+        tell_seen(group);
+        group->due_usec = now_usec() + group->options->grace_seconds * 1000000ULL;
+        (void) group_ranks_look(&group->ranks, now_usec());
+        if (group_ranks_terminate(&group->ranks) == 0)
+                leave(group, exit_code);
+        else
+                repeat(group->grace, LOOK_USEC);
+}
+
+static void await_next_world(struct group *group);
 
 static void on_order(void *userdata, const uint8_t *message, size_t size_bytes)
 {
@@ -183,7 +265,7 @@ static void on_order(void *userdata, const uint8_t *message, size_t size_bytes)
         struct rendezvous_order order;
         struct err err = { 0 };
 
-        group->joined = true;
+        group->joined = group->was_joined = true;
         if (rendezvous_order_decode(message, size_bytes, &order, &err) < 0) {
                 say(group, err.msg);
                 return;
@@ -197,11 +279,19 @@ static void on_order(void *userdata, const uint8_t *message, size_t size_bytes)
                         answer(group, order.id, EXIT_FAILED, err.msg);
                 break;
         case ORDER_STOP:
-                if (group->daemon != 0)
-                        (void) kill(group->daemon, SIGTERM);
+                kill_all(group);
+                answer(group, order.id, 0, "");
+                break;
+        case ORDER_TERMINATE:
+                (void) group_ranks_look(&group->ranks, now_usec());
+                (void) group_ranks_terminate(&group->ranks);
                 break;
         case ORDER_GO:
-                leave(group, EXIT_DONE);
+                kill_all(group);
+                if (order.exit_code != 0 && group->options->join_file != NULL && !group->leaving)
+                        await_next_world(group);
+                else
+                        leave(group, EXIT_DONE);
                 break;
         }
         rendezvous_order_free(&order);
@@ -213,30 +303,112 @@ static void on_order(void *userdata, const uint8_t *message, size_t size_bytes)
 
 static void join_manager(struct group *group);
 
+static int open_client(struct group *group, const char *address, struct err *err)
+{
+        const struct grpc_client_options options = { .address = address,
+                                                     .keepalive_usec = KEEPALIVE_USEC,
+                                                     .keepalive_timeout_usec = KEEPALIVE_TIMEOUT_USEC,
+                                                     .wrap = group->tls == NULL ? NULL : tls_wrap,
+                                                     .wrap_userdata = group->tls };
+
+        grpc_client_free(TAKE(group->client));
+        group->join = group->seen = NULL;
+        if (!text_copy(group->address, sizeof(group->address), address))
+                return err_set(err, -EINVAL, "address '%.100s' is too long", address);
+        return grpc_client_new(group->loop.event, &options, &group->client, err);
+}
+
+/* Written by whoever starts managers; a newer world counts, also before an older one was met. Return: false
+ * when it is over. */
+static bool read_join_file(struct group *group)
+{
+        char address[IN_PODS_ADDRESS_BYTES];
+        struct err err = { 0 };
+        uint64_t world = 0;
+        int r = in_pods_read(group->options->join_file, &world, address, &err);
+
+        if (r == 0 && world > group->last_world) {
+                grpc_client_free(TAKE(group->client));
+                tls_close(TAKE(group->tls));
+                r = tls_open(&group->options->tls, address, false, &group->tls, &err);
+                if (r == 0)
+                        r = open_client(group, address, &err);
+                group->last_world = world;
+                group->joined = false;
+        }
+        if (r == 0 || r == -EAGAIN)
+                return true;
+        if (r < 0)
+                say(group, err.msg);
+        leave(group, r == 1 ? EXIT_DONE : r == -ENOENT ? EXIT_NOT_FOUND : EXIT_USAGE);
+        return false;
+}
+
+static void give_up(struct group *group)
+{
+        say(group, "there is no manager");
+        leave(group, group->was_joined ? EXIT_FAILED : EXIT_API_UNREACHABLE);
+}
+
 static int on_retry(sd_event_source *source, uint64_t usec, void *userdata)
 {
-        (void) source;
+        struct group *group = userdata;
+
         (void) usec;
-        join_manager(userdata);
+        if (group->leaving)
+                return 0;
+        if (group->options->join_file != NULL && !read_join_file(group))
+                return 0;
+        if (now_usec() >= group->due_usec)
+                give_up(group);
+        else if (group->client != NULL)
+                join_manager(group);
+        else
+                repeat(source, RETRY_USEC);
         return 0;
+}
+
+static void await_next_world(struct group *group)
+{
+        grpc_client_free(TAKE(group->client));
+        group->join = group->seen = NULL;
+        group->due_usec = now_usec() + group->options->wait_seconds * 1000000ULL;
+        say(group, "waits for the next world");
+        repeat(group->retry, RETRY_USEC);
+}
+
+/* The manager is not heard any more. What runs here must not write a checkpoint beside the next world. */
+static void lose_manager(struct group *group, const char *why)
+{
+        kill_all(group);
+        say(group, why);
+        group->joined = false;
+        if (group->options->join_file != NULL) {
+                await_next_world(group);
+                return;
+        }
+        group->due_usec = now_usec() + group->options->rejoin_seconds * 1000000ULL;
+        repeat(group->retry, RETRY_USEC);
 }
 
 static void on_left(void *userdata, enum grpc_status status, const char *sentence)
 {
         struct group *group = userdata;
+        const char *why = sentence == NULL || sentence[0] == '\0' ? "the manager is gone" : sentence;
 
         group->join = NULL;
-        if (status == GRPC_UNAVAILABLE && !group->joined &&
-            group->tries * RETRY_USEC < group->options->wait_seconds * 1000000ULL) {
-                (void) sd_event_source_set_time_relative(group->retry, RETRY_USEC);
-                (void) sd_event_source_set_enabled(group->retry, SD_EVENT_ONESHOT);
+        if (group->leaving)
                 return;
+        if (group->joined) {
+                lose_manager(group, why);
+        } else if (status == GRPC_UNAVAILABLE || status == GRPC_ALREADY_EXISTS) {
+                if (status == GRPC_ALREADY_EXISTS && group->tries++ == 0)
+                        say(group, why); /* an earlier one of this name may be dead and not yet missed */
+                repeat(group->retry, RETRY_USEC);
+        } else {
+                say(group, why); /* refused, and it would be again */
+                leave(group, EXIT_USAGE);
         }
-        if (group->daemon_order != 0 || !group->joined || status != GRPC_OK)
-                say(group, sentence == NULL || sentence[0] == '\0' ? "the manager is gone" : sentence);
-        leave(group, group->joined                ? EXIT_FAILED
-                     : status == GRPC_UNAVAILABLE ? EXIT_API_UNREACHABLE
-                                                  : EXIT_USAGE);
 }
 
 static void join_manager(struct group *group)
@@ -244,14 +416,17 @@ static void join_manager(struct group *group)
         const struct grpc_client_handlers handlers = { .on_message = on_order,
                                                        .on_done = on_left,
                                                        .userdata = group };
-        struct rendezvous_join join = { .version = RENDEZVOUS_VERSION, .chips = group->options->chips };
+        struct rendezvous_join join = { .version = RENDEZVOUS_VERSION,
+                                        .chips = group->options->chips,
+                                        .port = rendezvous_free_port() };
         uint8_t *bytes;
         size_t size;
 
-        group->tries++;
         (void) text_copy(join.token, sizeof(join.token), group->token);
         (void) text_copy(join.group, sizeof(join.group), group->options->group);
         (void) text_copy(join.runtime, sizeof(join.runtime), group->options->runtime);
+        if (group->options->advertise != NULL)
+                (void) text_copy(join.address, sizeof(join.address), group->options->advertise);
         bytes = rendezvous_join_encode(&join, &size);
         if (bytes == NULL ||
             grpc_client_call(group->client, RENDEZVOUS_JOIN, bytes, size, 0, &handlers, &group->join) < 0)
@@ -266,31 +441,52 @@ static void on_signal(void *userdata, int signal_number)
         pid_t pid;
 
         if (signal_number != SIGCHLD) {
-                leave(group, 128 + signal_number);
+                leave_in_time(group, signal_number == SIGINT ? EXIT_INTERRUPTED : 128 + signal_number);
                 return;
         }
         while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
-                if (pid != group->daemon)
+                if (pid != group->pid)
                         continue;
-                group->daemon = 0;
+                group->pid = 0;
+                group->daemon.folder[0] = '\0'; /* its supervisor removed it */
+                (void) group_ranks_look(&group->ranks, now_usec());
+                tell_seen(group);
                 if (group->daemon_order != 0)
                         answer(group, group->daemon_order,
                                WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status), "");
-                else
-                        (void) sd_event_exit(group->loop.event, group->exit_code);
+                group->daemon_order = 0;
         }
 }
 
-static int open_group(struct group *group, struct err *err)
+/* "0,1,2" of the runtime's variable, or of REMUDA_DEVICES, when it names as many chips as there are. */
+static void find_devices(struct group *group)
 {
-        struct grpc_client_options client = { .address = group->options->address,
-                                              .keepalive_usec = 5000000,
-                                              .keepalive_timeout_usec = 10000000 };
-        char absolute[PATH_MAX];
-        int r = rendezvous_token(group->options->token_file, group->token, err);
+        const char *variable = runtime_devices_variable(group->options->runtime);
+        const char *names[] = { variable == NULL ? "REMUDA_DEVICES" : variable, "REMUDA_DEVICES" };
+        unsigned chips = group->options->chips, count;
 
-        if (r < 0)
-                return r;
+        for (size_t i = 0; i < ARRAY_SIZE(names) && group->devices == NULL; i++) {
+                const char *value = getenv(names[i]);
+                char *rest = value == NULL || value[0] == '\0' ? NULL : strdup(value), *word;
+
+                if (rest == NULL)
+                        continue;
+                group->device_list = rest;
+                group->devices = calloc(chips + 1U, sizeof(*group->devices));
+                for (count = 0; group->devices != NULL && (word = strsep(&rest, ",")) != NULL; count++)
+                        if (count < chips)
+                                group->devices[count] = word;
+                if (count != chips) {
+                        free(TAKE(group->devices));
+                        free(TAKE(group->device_list));
+                }
+        }
+}
+
+static int open_files(struct group *group, struct err *err)
+{
+        char absolute[PATH_MAX];
+
         if (mkdir(group->options->work_dir, 0755) < 0 && errno != EEXIST)
                 return err_set(err, -errno, "--work-dir: '%.200s': %m", group->options->work_dir);
         if (realpath(group->options->work_dir, absolute) == NULL ||
@@ -302,16 +498,40 @@ static int open_group(struct group *group, struct err *err)
                 return err_set(err, -ENOENT, "--programs: '%.200s': %m", group->options->programs);
         (void) text_format(group->rank_file, sizeof(group->rank_file), "%s/ranks-%s.json", group->work,
                            group->options->group);
-        r = tls_open(&group->options->tls, group->options->address, false, &group->tls, err);
-        client.wrap = group->tls == NULL ? NULL : tls_wrap;
-        client.wrap_userdata = group->tls;
+        group->daemon = (struct group_daemon){ .work = group->work,
+                                               .programs = group->programs,
+                                               .rank_file = group->rank_file };
+        group->ranks.folder = group->work;
+        group->ranks.log_lines = group->options->log_lines || group->options->join_file != NULL;
+        return 0;
+}
+
+static int open_group(struct group *group, struct err *err)
+{
+        int r = rendezvous_token(group->options->token_file, group->token, err);
+
+        if (r == 0)
+                r = open_files(group, err);
+        find_devices(group);
+        if (r == 0 && group->options->address != NULL)
+                r = tls_open(&group->options->tls, group->options->address, false, &group->tls, err);
         if (r == 0)
                 r = rendezvous_loop_open(&group->loop, err);
-        if (r == 0)
-                r = grpc_client_new(group->loop.event, &client, &group->client, err);
+        if (r == 0 && group->options->address != NULL)
+                r = open_client(group, group->options->address, err);
         if (r == 0)
                 r = sd_event_add_time_relative(group->loop.event, &group->retry, CLOCK_MONOTONIC, 0, 0,
                                                on_retry, group);
+        if (r == 0)
+                r = sd_event_add_time_relative(group->loop.event, &group->look, CLOCK_MONOTONIC, LOOK_USEC, 0,
+                                               on_look, group);
+        if (r == 0)
+                r = sd_event_add_time_relative(group->loop.event, &group->grace, CLOCK_MONOTONIC, 0, 0,
+                                               on_grace, group);
+        if (r == 0)
+                r = sd_event_source_set_enabled(group->grace, SD_EVENT_OFF);
+        (void) process_tree_adopt();
+        group->due_usec = now_usec() + group->options->wait_seconds * 1000000ULL;
         return r;
 }
 
@@ -330,6 +550,11 @@ int rendezvous_join(const struct rendezvous_options *options)
         if (group.join != NULL)
                 grpc_client_cancel(group.join);
         (void) sd_event_source_disable_unref(group.retry);
+        (void) sd_event_source_disable_unref(group.look);
+        (void) sd_event_source_disable_unref(group.grace);
+        group_ranks_free(&group.ranks);
+        free(group.devices);
+        free(group.device_list);
         grpc_client_free(group.client);
         tls_close(group.tls);
         rendezvous_loop_close(&group.loop);

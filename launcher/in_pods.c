@@ -2,18 +2,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "core/cleanup.h"
 #include "core/text.h"
-
-#define LOOK_NSEC 100000000L
 
 static int copy_bytes(int from, int to, struct err *err)
 {
@@ -47,7 +42,8 @@ int in_pods_copy(const char *path, struct err *err)
         return r;
 }
 
-int in_pods_read(const char *path, char ret_address[IN_PODS_ADDRESS_BYTES], struct err *err)
+int in_pods_read(const char *path, uint64_t *ret_world, char ret_address[IN_PODS_ADDRESS_BYTES],
+                 struct err *err)
 {
         CLEANUP(close_p) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
         char text[IN_PODS_ADDRESS_BYTES + 32] = "", *address;
@@ -59,28 +55,10 @@ int in_pods_read(const char *path, char ret_address[IN_PODS_ADDRESS_BYTES], stru
         if (strcmp(text, "end") == 0)
                 return 1;
         address = strchr(text, ' ');
-        if (address == NULL || strrchr(address, ':') == NULL ||
+        if (address != NULL)
+                *address = '\0';
+        if (address == NULL || strrchr(address + 1, ':') == NULL || text_parse_uint64(text, ret_world) < 0 ||
             !text_copy(ret_address, IN_PODS_ADDRESS_BYTES, address + 1))
-                return err_set(err, -EINVAL, "--join-file: '%.100s' holds '%.100s', not WORLD ADDRESS:PORT",
-                               path, text);
+                return err_set(err, -EINVAL, "--join-file: '%.100s' does not hold WORLD ADDRESS:PORT", path);
         return 0;
-}
-
-int in_pods_address(const char *path, unsigned wait_seconds, char ret_address[IN_PODS_ADDRESS_BYTES],
-                    struct err *err)
-{
-        const struct timespec pause = { .tv_nsec = LOOK_NSEC };
-        struct timespec begin, now;
-        int r;
-
-        (void) clock_gettime(CLOCK_MONOTONIC, &begin);
-        while ((r = in_pods_read(path, ret_address, err)) == -EAGAIN) {
-                (void) clock_gettime(CLOCK_MONOTONIC, &now);
-                if (now.tv_sec - begin.tv_sec >= (time_t) wait_seconds)
-                        return err_set(err, -ETIMEDOUT,
-                                       "--join-file: '%.200s' named no manager within %u seconds", path,
-                                       wait_seconds);
-                (void) nanosleep(&pause, NULL); /* nothing is open or started yet: a signal simply ends us */
-        }
-        return r;
 }

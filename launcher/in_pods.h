@@ -2,6 +2,8 @@
  * never heard of it, and to learn the manager's address, which is not known when the pod is made. */
 #pragma once
 
+#include <stdint.h>
+
 #include "core/err.h"
 
 #define IN_PODS_ADDRESS_BYTES 128
@@ -9,11 +11,8 @@
 /* in_pods_copy() - this very program as an executable file at @path, by rename. 0 or a negative errno. */
 int in_pods_copy(const char *path, struct err *err);
 
-/* in_pods_address() - wait until a file says where the manager is: "WORLD ADDRESS:PORT", or "end" when there
- * is nothing to join any more. The file may change at any time, by rename or in place. Return: 0; 1 = it says
- * "end"; -ETIMEDOUT; -EINVAL (its content is something else). */
-int in_pods_address(const char *path, unsigned wait_seconds, char ret_address[IN_PODS_ADDRESS_BYTES],
-                    struct err *err);
-
-/* in_pods_read() - the same without waiting; -EAGAIN while the file is empty or not there. */
-int in_pods_read(const char *path, char ret_address[IN_PODS_ADDRESS_BYTES], struct err *err);
+/* in_pods_read() - what a file says of the manager: "WORLD ADDRESS:PORT", or "end" when there is nothing to
+ * join any more. It may change at any time, by rename or in place. Return: 0; 1 = "end"; -EAGAIN while it is
+ * empty or not there; -EINVAL (its content is something else). */
+int in_pods_read(const char *path, uint64_t *ret_world, char ret_address[IN_PODS_ADDRESS_BYTES],
+                 struct err *err);

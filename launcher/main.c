@@ -1,5 +1,4 @@
 #include <errno.h>
-#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +17,7 @@
 struct main_options {
         struct launch_options launch;
         struct rendezvous_options rendezvous;
-        const char *manage, *join, *start_on, *join_file, *copy_to;
+        const char *manage, *join, *start_on, *copy_to;
 };
 
 #define AT(member)  offsetof(struct main_options, launch.member)
@@ -35,8 +34,7 @@ static const struct option_spec specs[] = {
         { "dry-run", 0, OPTION_BOOL, AT(dry_run), NULL, NULL, 0, 0, "print the command line and the environment, start nothing" },
         { "manage", 0, OPTION_STRING, offsetof(struct main_options, manage), "ADDR:PORT", NULL, 0, 0, "be the manager of a job over several device groups" },
         { "join", 0, OPTION_STRING, offsetof(struct main_options, join), "ADDR:PORT", NULL, 0, 0, "be a device group of the job that is managed there" },
-        { "join-file", 0, OPTION_STRING, offsetof(struct main_options, join_file), "FILE", NULL, 0, 0, "as --join, of the manager that FILE names as soon as it is there" },
-        { "copy-to", 0, OPTION_STRING, offsetof(struct main_options, copy_to), "FILE", NULL, 0, 0, "copy this program there, and end: for images that do not have it" },
+        { "join-file", 0, OPTION_STRING, AT2(join_file), "FILE", NULL, 0, 0, "be a group of the manager that FILE names, \"WORLD ADDR:PORT\", world after world" },
         { "start-on", 0, OPTION_STRING, offsetof(struct main_options, start_on), "ADDR:PORT", NULL, 0, 0, "be mpirun's remote start agent: -- HOST orted ARGS... (`manager`: REMUDA_MANAGER)" },
         { "token-file", 0, OPTION_STRING, AT2(token_file), "FILE", NULL, 0, 0, "the job's token, 16 characters at least" },
         { "tls-cert", 0, OPTION_STRING, AT2(tls.certificate), "FILE", NULL, 0, 0, "speak TLS: this side's certificate, PEM; with --tls-key and --tls-ca" },
@@ -46,9 +44,15 @@ static const struct option_spec specs[] = {
         { "plan", 0, OPTION_STRING, AT2(plan), "FILE", NULL, 0, 0, "--manage: the groups and their speeds, JSON" },
         { "group", 0, OPTION_STRING, AT2(group), "NAME", NULL, 0, 0, "--join: this group's name in the plan" },
         { "chips", 0, OPTION_UNSIGNED, AT2(chips), "N", "1", 1, RENDEZVOUS_CHIPS_MAX, "--join: how many chips it has" },
+        { "advertise", 0, OPTION_STRING, AT2(advertise), "ADDR", NULL, 0, 0, "--manage, --join: the numeric address that others reach this side at" },
+        { "log-lines", 0, OPTION_BOOL, AT2(log_lines), NULL, NULL, 0, 0, "--join: write what the ranks print, every line after [RANK]" },
+        { "status", 0, OPTION_STRING, AT2(status), "FILE", NULL, 0, 0, "--manage: the state of the job, JSON, written once a second" },
+        { "result", 0, OPTION_STRING, AT2(result), "FILE", NULL, 0, 0, "--manage: how the job ended, JSON of at most 4096 bytes, written at the end" },
         { "work-dir", 0, OPTION_STRING, AT2(work_dir), "DIR", "remuda-jobs", 0, 0, "--join: where logs go" },
         { "wait-seconds", 0, OPTION_UNSIGNED, AT2(wait_seconds), "N", "60", 1, 86400, "--manage, --join: for the others to come" },
+        { "rejoin-seconds", 0, OPTION_UNSIGNED, AT2(rejoin_seconds), "N", "20", 0, 86400, "--join: after the manager was lost, try to come back" },
         { "mpirun", 0, OPTION_STRING, AT2(mpirun), "FILE", "mpirun", 0, 0, "--manage: mpirun of Open MPI" },
+        { "copy-to", 0, OPTION_STRING, offsetof(struct main_options, copy_to), "PATH", NULL, 0, 0, "copy this program there and stop: it runs in any image" },
         { NULL, 0, 0, 0, NULL, NULL, 0, 0, NULL },
 };
 /* clang-format on */
@@ -127,29 +131,6 @@ static int launch_program(const struct launch_options *options, char *const *arg
         return exit_code;
 }
 
-/* SIGTERM ends the first process of a container only if it says so. */
-static void end_on_sigterm(int signal_number)
-{
-        _exit(128 + signal_number);
-}
-
-static int join_by_file(struct main_options *options, char address[IN_PODS_ADDRESS_BYTES])
-{
-        struct err err = { 0 };
-        int r;
-
-        (void) signal(SIGTERM, end_on_sigterm);
-        (void) signal(SIGINT, end_on_sigterm);
-        r = in_pods_address(options->join_file, options->rendezvous.wait_seconds, address, &err);
-        (void) signal(SIGTERM, SIG_DFL);
-        (void) signal(SIGINT, SIG_DFL);
-        if (r == 0)
-                options->join = address;
-        if (r < 0)
-                (void) fprintf(stderr, "remuda-launch: %s\n", err.msg);
-        return r == 0 ? -1 : r == 1 ? EXIT_DONE : r == -ETIMEDOUT ? EXIT_API_UNREACHABLE : EXIT_USAGE;
-}
-
 static int meet(struct main_options *options, char *const *words, size_t count)
 {
         struct rendezvous_options *rendezvous = &options->rendezvous;
@@ -157,10 +138,13 @@ static int meet(struct main_options *options, char *const *words, size_t count)
         rendezvous->programs =
                 options->launch.programs == NULL ? PROGRAM_TABLE_PATH : options->launch.programs;
         rendezvous->runtime = options->launch.runtime;
-        if ((options->manage != NULL) + (options->join != NULL) + (options->start_on != NULL) > 1) {
-                (void) fprintf(
-                        stderr,
-                        "remuda-launch: --manage, --join and --start-on exclude each other; give one\n");
+        rendezvous->grace_seconds = options->launch.grace_seconds;
+        if ((options->manage != NULL) + (options->join != NULL) + (rendezvous->join_file != NULL) +
+                    (options->start_on != NULL) >
+            1) {
+                (void) fprintf(stderr,
+                               "remuda-launch: --manage, --join, --join-file and --start-on exclude each "
+                               "other; give one\n");
                 return EXIT_USAGE;
         }
         if (options->start_on != NULL && strcmp(options->start_on, "manager") == 0)
@@ -168,7 +152,7 @@ static int meet(struct main_options *options, char *const *words, size_t count)
         rendezvous->address = options->manage != NULL ? options->manage
                               : options->join != NULL ? options->join
                                                       : options->start_on;
-        if (rendezvous->address == NULL) {
+        if (rendezvous->address == NULL && rendezvous->join_file == NULL) {
                 (void) fprintf(stderr, "remuda-launch: --start-on manager: REMUDA_MANAGER is not set\n");
                 return EXIT_USAGE;
         }
@@ -177,7 +161,9 @@ static int meet(struct main_options *options, char *const *words, size_t count)
         if (options->start_on != NULL)
                 return rendezvous_start(rendezvous, words, count);
         if (rendezvous->group == NULL || rendezvous->runtime == NULL) {
-                (void) fprintf(stderr, "remuda-launch: --join needs --group NAME and --runtime RUNTIME\n");
+                (void) fprintf(
+                        stderr,
+                        "remuda-launch: --join and --join-file need --group NAME and --runtime RUNTIME\n");
                 return EXIT_USAGE;
         }
         return rendezvous_join(rendezvous);
@@ -186,13 +172,18 @@ static int meet(struct main_options *options, char *const *words, size_t count)
 static int copy_to(const char *path)
 {
         struct err err = { 0 };
+        int r = in_pods_copy(path, &err);
 
-        return in_pods_copy(path, &err) < 0 ? fail(EXIT_FAILED, &err) : EXIT_DONE;
+        if (r < 0)
+                return fail(r == -ENOENT   ? EXIT_NOT_FOUND
+                            : r == -EACCES ? EXIT_NO_PERMISSION
+                                           : EXIT_FAILED,
+                            &err);
+        return EXIT_DONE;
 }
 
 int main(int argc, char **argv)
 {
-        char address[IN_PODS_ADDRESS_BYTES];
         struct main_options options;
         size_t operands = 0;
         int exit_code;
@@ -203,9 +194,8 @@ int main(int argc, char **argv)
                 return exit_code;
         if (options.copy_to != NULL)
                 return copy_to(options.copy_to);
-        if (options.join_file != NULL && (exit_code = join_by_file(&options, address)) >= 0)
-                return exit_code;
-        if (options.manage != NULL || options.join != NULL || options.start_on != NULL)
+        if (options.manage != NULL || options.join != NULL || options.rendezvous.join_file != NULL ||
+            options.start_on != NULL)
                 return meet(&options, argv + 1, operands);
         return launch_program(&options.launch, argv + 1, operands);
 }

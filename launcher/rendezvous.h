@@ -7,7 +7,8 @@
  *
  * Every message carries the job's token and every first one the version. A group runs nothing but Open MPI's
  * daemon (orted), and that runs remuda-launch, so that the group's own program table still decides. If the
- * manager goes, its groups end what they run; if a group goes, the job fails. */
+ * manager goes, its groups end what they run; if a group goes, or a rank, the world is formed anew
+ * (docs/reference/rendezvous.md). */
 #pragma once
 
 #include <sys/types.h>
@@ -26,8 +27,13 @@ struct rendezvous_options {
         const char *plan;            /* of --manage: the subtasks (launcher/subtask.h) */
         const char *work_dir;        /* logs */
         const char *mpirun;
-        unsigned chips;        /* of --join */
-        unsigned wait_seconds; /* until all groups are there; or until a manager is */
+        unsigned chips;                         /* of --join */
+        unsigned wait_seconds;                  /* until all groups are there; or until a manager is */
+        unsigned rejoin_seconds, grace_seconds; /* of --join */
+        const char *advertise;                  /* the numeric address that others reach this side at */
+        const char *join_file;                  /* of --join: where the manager of the next world is told */
+        bool log_lines;                         /* of --join: what the ranks print, too */
+        const char *status, *result;            /* of --manage: files */
 };
 
 /* Each runs until the job is over. Return: an exit code (core/exit_code.h, or mpirun's own). */
@@ -57,6 +63,9 @@ void rendezvous_loop_close(struct rendezvous_loop *loop);
  * @folder: private folder, removed with it. Return: its pid, or a negative errno. */
 pid_t rendezvous_spawn(const char *path, char *const *argv, char *const *environment, const char *log,
                        const char *folder);
+
+/* rendezvous_free_port() - a port that was free a moment ago. */
+unsigned rendezvous_free_port(void);
 
 /* rendezvous_find() - an executable in PATH. 0 or -ENOENT. */
 int rendezvous_find(const char *name, char *ret, size_t ret_bytes);

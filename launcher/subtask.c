@@ -9,16 +9,21 @@
 #include "core/job.h"
 #include "core/shards.h"
 #include "core/text.h"
+#include "launcher/subtask_read.h"
 
 void subtask_plan_free(struct subtask_plan *plan)
 {
+        for (size_t i = 0; i < plan->group_count; i++)
+                free(plan->groups[i].chip_speeds);
         free(plan->groups);
         json_decref(plan->args);
+        json_decref(plan->resume_args);
+        json_decref(plan->environment);
         *plan = (struct subtask_plan){ 0 };
 }
 
-static int read_uint(const json_t *object, const char *name, uint64_t min, uint64_t max, uint64_t *ret,
-                     struct err *err)
+int subtask_read_uint(const json_t *object, const char *name, uint64_t min, uint64_t max, uint64_t *ret,
+                      struct err *err)
 {
         const json_t *value = json_object_get(object, name);
 
@@ -30,53 +35,144 @@ static int read_uint(const json_t *object, const char *name, uint64_t min, uint6
         return 0;
 }
 
-static int read_group(const json_t *value, struct subtask_group *group, struct err *err)
+/* Left out, *ret keeps what it holds. */
+int subtask_read_optional(const json_t *object, const char *name, uint64_t max, uint64_t *ret,
+                          struct err *err)
+{
+        return json_object_get(object, name) == NULL ? 0 : subtask_read_uint(object, name, 0, max, ret, err);
+}
+
+static int read_bool(const json_t *object, const char *name, bool *ret, struct err *err)
+{
+        const json_t *value = json_object_get(object, name);
+
+        if (value != NULL && !json_is_boolean(value))
+                return err_set(err, -EINVAL, "%s: true or false is needed", name);
+        *ret = json_is_true(value);
+        return 0;
+}
+
+static int read_role(const json_t *value, struct subtask_group *group, struct err *err)
+{
+        const json_t *role = json_object_get(value, "role");
+        const char *name = role == NULL ? "worker" : json_string_value(role);
+
+        if (name == NULL || (strcmp(name, "worker") != 0 && strcmp(name, "server") != 0))
+                return err_set(err, -EINVAL, "role: worker or server is needed");
+        group->server = strcmp(name, "server") == 0;
+        return 0;
+}
+
+static int read_group(const json_t *value, struct subtask_group *group, bool *ret_batch, struct err *err)
 {
         const char *name = json_string_value(json_object_get(value, "name"));
         const char *runtime = json_string_value(json_object_get(value, "runtime"));
+        const char *vendor = json_string_value(json_object_get(value, "vendor"));
         const json_t *speed = json_object_get(value, "speed");
+        int r;
 
         if (name == NULL || !job_name_valid(name) || !text_copy(group->name, sizeof(group->name), name))
                 return err_set(err, -EINVAL, "name: 1 to 63 small letters, digits and '-' are needed");
         if (runtime == NULL || runtime[0] == '\0' ||
             !text_copy(group->runtime, sizeof(group->runtime), runtime))
                 return err_set(err, -EINVAL, "runtime: the name of a runtime is needed, such as cpu");
+        if (!text_copy(group->vendor, sizeof(group->vendor), vendor == NULL ? "" : vendor))
+                return err_set(err, -EINVAL, "vendor: the name of a vendor is needed, such as huawei");
         group->speed = speed == NULL ? 1 : json_number_value(speed);
         if (!(group->speed >= 1e-9 && group->speed <= 1e18))
                 return err_set(err, -EINVAL, "speed: a number above 0 is needed");
-        return read_uint(value, "chips", 1, RENDEZVOUS_CHIPS_MAX, &group->chips, err);
+        r = read_role(value, group, err);
+        if (r == 0)
+                r = read_bool(value, "spare", &group->spare, err);
+        if (r == 0)
+                r = subtask_read_optional(value, "batch", 1 << 24, &group->batch, err);
+        *ret_batch = json_object_get(value, "batch") != NULL;
+        return r < 0 ? r : subtask_read_uint(value, "chips", 1, RENDEZVOUS_CHIPS_MAX, &group->chips, err);
 }
 
-static int cut(const double *speeds, size_t count, uint64_t batch, struct shard *shards, struct err *err)
+/* The exact plan gives nothing to one that would only slow the others; here all take part, so that it takes a
+ * sample of the largest share. */
+static void settle_idle(struct shard *shards, size_t count)
+{
+        for (size_t i = 0; i < count; i++) {
+                size_t largest = 0;
+
+                if (shards[i].batch > 0)
+                        continue;
+                for (size_t k = 1; k < count; k++)
+                        if (shards[k].batch > shards[largest].batch)
+                                largest = k;
+                if (shards[largest].batch < 2)
+                        return;
+                shards[largest].batch--;
+                shards[i].batch++;
+        }
+}
+
+int subtask_share(const double *speeds, size_t count, uint64_t batch, struct shard *shards, struct err *err)
 {
         CLEANUP(free_p) struct shard_worker *workers = calloc(count, sizeof(*workers));
         struct shards_plan plan;
+        int r;
 
         if (workers == NULL)
                 return err_set(err, -ENOMEM, "no memory for the plan");
         for (size_t i = 0; i < count; i++)
                 workers[i] = (struct shard_worker){ .model = SHARD_SPEED, .speed = speeds[i] };
-        return shards_plan(workers, count, batch, shards, &plan, err);
+        r = shards_plan(workers, count, batch, shards, &plan, err);
+        if (r == 0)
+                settle_idle(shards, count);
+        return r;
 }
 
-static int cut_groups(struct subtask_plan *plan, struct err *err)
+uint64_t subtask_workers(const struct subtask_plan *plan)
+{
+        uint64_t chips = 0;
+
+        for (size_t i = 0; i < plan->group_count; i++)
+                if (plan->groups[i].used && !plan->groups[i].server)
+                        chips += plan->groups[i].chips;
+        return chips;
+}
+
+static int share_by_speed(struct subtask_plan *plan, struct err *err)
 {
         CLEANUP(free_p) struct shard *shards = calloc(plan->group_count, sizeof(*shards));
         CLEANUP(free_p) double *speeds = calloc(plan->group_count, sizeof(*speeds));
-        uint64_t before = 0;
+        size_t workers = 0;
         int r;
 
         if (shards == NULL || speeds == NULL)
                 return err_set(err, -ENOMEM, "no memory for the plan");
         for (size_t i = 0; i < plan->group_count; i++)
-                speeds[i] = plan->groups[i].speed;
-        r = cut(speeds, plan->group_count, plan->global_batch, shards, err);
+                if (plan->groups[i].used && !plan->groups[i].server)
+                        speeds[workers++] = plan->groups[i].speed;
+        r = subtask_share(speeds, workers, plan->global_batch, shards, err);
+        workers = 0;
+        for (size_t i = 0; r == 0 && i < plan->group_count; i++)
+                if (plan->groups[i].used)
+                        plan->groups[i].batch = plan->groups[i].server ? 0 : shards[workers++].batch;
+        return r;
+}
+
+int subtask_plan_cut(struct subtask_plan *plan, struct err *err)
+{
+        uint64_t before = 0;
+        int r = 0;
+
+        if (subtask_workers(plan) == 0)
+                return err_set(err, -EINVAL, "groups: no worker is left");
+        if (!plan->batches_given)
+                r = share_by_speed(plan, err);
+        plan->batches_given = false; /* who takes part may change */
+        plan->world_size = 0;
         for (size_t i = 0; r == 0 && i < plan->group_count; i++) {
                 struct subtask_group *group = &plan->groups[i];
 
-                group->batch = shards[i].batch;
+                if (!group->used)
+                        continue;
                 group->begin = shards_begin(plan->samples, before, plan->global_batch);
-                before += shards[i].batch;
+                before += group->batch;
                 group->end = shards_begin(plan->samples, before, plan->global_batch);
                 group->first_rank = plan->world_size;
                 plan->world_size += group->chips;
@@ -84,37 +180,138 @@ static int cut_groups(struct subtask_plan *plan, struct err *err)
         return r;
 }
 
-static int read_plan(const json_t *value, struct subtask_plan *plan, struct err *err)
+static int read_groups(const json_t *groups, struct subtask_plan *plan, struct err *err)
 {
-        const char *job = json_string_value(json_object_get(value, "job"));
-        const json_t *groups = json_object_get(value, "groups"), *args = json_object_get(value, "args");
-        size_t count = json_array_size(groups);
+        size_t count = json_array_size(groups), batches = 0, expected = 0;
+        uint64_t sum = 0, chips = 0;
+        bool workers = false;
 
-        if (job == NULL || !job_name_valid(job) || !text_copy(plan->job, sizeof(plan->job), job))
-                return err_set(err, -EINVAL, "job: 1 to 63 small letters, digits and '-' are needed");
         if (count == 0 || count > SUBTASK_GROUPS_MAX)
                 return err_set(err, -EINVAL, "groups: a list of 1 to %d is needed", SUBTASK_GROUPS_MAX);
-        if (args != NULL && !json_is_array(args))
-                return err_set(err, -EINVAL, "args: a list of strings is needed");
-        for (size_t i = 0; i < json_array_size(args); i++)
-                if (!json_is_string(json_array_get(args, i)))
-                        return err_set(err, -EINVAL, "args[%zu]: a string is needed", i);
-        plan->args = args == NULL ? json_array() : json_incref((json_t *) args);
         plan->groups = calloc(count, sizeof(*plan->groups));
         if (plan->groups == NULL)
                 return err_set(err, -ENOMEM, "no memory for the plan");
         for (size_t i = 0; i < count; i++) {
-                int r = read_group(json_array_get(groups, i), &plan->groups[i], err);
+                struct subtask_group *group = &plan->groups[i];
+                bool has_batch = false;
+                int r = read_group(json_array_get(groups, i), group, &has_batch, err);
 
+                plan->group_count = i + 1;
                 if (r < 0)
                         return err_wrap(err, r, "groups[%zu]", i);
                 for (size_t k = 0; k < i; k++)
-                        if (strcmp(plan->groups[k].name, plan->groups[i].name) == 0)
+                        if (strcmp(plan->groups[k].name, group->name) == 0)
                                 return err_set(err, -EINVAL, "groups[%zu].name: '%s' is there twice", i,
-                                               plan->groups[i].name);
-                plan->group_count = i + 1;
+                                               group->name);
+                if (group->server && workers)
+                        return err_set(err, -EINVAL, "groups[%zu].role: servers come before the workers", i);
+                workers = workers || !group->server;
+                group->used = !group->spare;
+                chips += group->chips;
+                if (group->server || group->spare)
+                        continue;
+                expected++;
+                batches += has_batch;
+                sum += group->batch;
         }
+        if (chips > SUBTASK_CHIPS_MAX)
+                return err_set(err, -EINVAL, "groups: %llu chips in all; at most %d are allowed",
+                               (unsigned long long) chips, SUBTASK_CHIPS_MAX);
+        if (batches != 0 && (batches != expected || sum != plan->global_batch))
+                return err_set(err, -EINVAL,
+                               "groups[].batch: given for %zu of %zu workers, %llu in all; give every worker "
+                               "one, so "
+                               "that they add up to global_batch, %llu",
+                               batches, expected, (unsigned long long) sum,
+                               (unsigned long long) plan->global_batch);
+        plan->batches_given = batches != 0;
         return 0;
+}
+
+static int read_strings(const json_t *value, const char *name, json_t **ret, struct err *err)
+{
+        const json_t *list = json_object_get(value, name);
+
+        if (list != NULL && !json_is_array(list))
+                return err_set(err, -EINVAL, "%s: a list of strings is needed", name);
+        for (size_t i = 0; i < json_array_size(list); i++)
+                if (!json_is_string(json_array_get(list, i)))
+                        return err_set(err, -EINVAL, "%s[%zu]: a string is needed", name, i);
+        *ret = list == NULL ? json_array() : json_incref((json_t *) list);
+        return *ret == NULL ? err_set(err, -ENOMEM, "no memory for the plan") : 0;
+}
+
+static int read_environment(const json_t *value, struct subtask_plan *plan, struct err *err)
+{
+        const json_t *object = json_object_get(value, "environment");
+        const char *name;
+        json_t *text;
+
+        if (object != NULL && !json_is_object(object))
+                return err_set(err, -EINVAL, "environment: an object of strings is needed");
+        json_object_foreach((json_t *) object, name, text)
+        {
+                if (!json_is_string(text) || name[0] == '\0' || strchr(name, '=') != NULL)
+                        return err_set(err, -EINVAL,
+                                       "environment.%.60s: a name without '=' and a string are needed", name);
+                if (text_starts_with(name, "LD_") || text_starts_with(name, "GLIBC_"))
+                        return err_set(err, -EINVAL,
+                                       "environment.%.60s: the loader's variables are the table's alone",
+                                       name);
+        }
+        plan->environment = object == NULL ? json_object() : json_incref((json_t *) object);
+        return plan->environment == NULL ? err_set(err, -ENOMEM, "no memory for the plan") : 0;
+}
+
+static int read_restart(const json_t *value, struct subtask_plan *plan, struct err *err)
+{
+        const json_t *restart = json_object_get(value, "restart");
+        int r = 0;
+
+        plan->hang_seconds = JOB_HANG_SECONDS;
+        plan->rejoin_seconds = 30;
+        plan->min_chips = subtask_workers(plan);
+        if (restart != NULL && !json_is_object(restart))
+                return err_set(err, -EINVAL, "restart: an object is needed");
+        r = subtask_read_optional(restart, "max", 1000, &plan->restart_max, err);
+        if (r == 0)
+                r = subtask_read_optional(restart, "hang_seconds", 86400, &plan->hang_seconds, err);
+        if (r == 0)
+                r = subtask_read_optional(restart, "rejoin_seconds", 86400, &plan->rejoin_seconds, err);
+        if (r == 0)
+                r = subtask_read_optional(restart, "min_chips", SUBTASK_CHIPS_MAX, &plan->min_chips, err);
+        if (plan->hang_seconds == 0)
+                plan->hang_seconds = JOB_HANG_SECONDS;
+        return r < 0 ? err_wrap(err, r, "restart") : 0;
+}
+
+static int read_plan(const json_t *value, struct subtask_plan *plan, struct err *err)
+{
+        const char *job = json_string_value(json_object_get(value, "job"));
+        const char *checkpoint = json_string_value(json_object_get(value, "checkpoint"));
+        int r;
+
+        if (job == NULL || !job_name_valid(job) || !text_copy(plan->job, sizeof(plan->job), job))
+                return err_set(err, -EINVAL, "job: 1 to 63 small letters, digits and '-' are needed");
+        if (!text_copy(plan->checkpoint, sizeof(plan->checkpoint), checkpoint == NULL ? "" : checkpoint))
+                return err_set(err, -EINVAL, "checkpoint: a folder's path is needed");
+        plan->epochs = plan->world = 1;
+        r = subtask_read_optional(value, "samples", (uint64_t) 1 << 40, &plan->samples, err);
+        if (r == 0)
+                r = subtask_read_optional(value, "epochs", 1000000, &plan->epochs, err);
+        if (r == 0)
+                r = subtask_read_optional(value, "world", (uint64_t) 1 << 31, &plan->world, err);
+        if (r == 0)
+                r = read_bool(value, "resume", &plan->resume, err);
+        if (r == 0)
+                r = read_strings(value, "args", &plan->args, err);
+        if (r == 0)
+                r = read_strings(value, "resume_args", &plan->resume_args, err);
+        if (r == 0)
+                r = read_environment(value, plan, err);
+        if (r == 0)
+                r = read_groups(json_object_get(value, "groups"), plan, err);
+        return r < 0 ? r : read_restart(value, plan, err);
 }
 
 int subtask_plan_decode(const json_t *value, struct subtask_plan *ret, struct err *err)
@@ -122,153 +319,52 @@ int subtask_plan_decode(const json_t *value, struct subtask_plan *ret, struct er
         int r;
 
         *ret = (struct subtask_plan){ 0 };
-        r = read_uint(value, "global_batch", 1, 1 << 24, &ret->global_batch, err);
-        if (r == 0 && json_object_get(value, "samples") != NULL)
-                r = read_uint(value, "samples", 0, (uint64_t) 1 << 40, &ret->samples, err);
+        r = subtask_read_uint(value, "global_batch", 1, 1 << 24, &ret->global_batch, err);
         if (r == 0)
                 r = read_plan(value, ret, err);
         if (r == 0)
-                r = cut_groups(ret, err);
+                r = subtask_plan_cut(ret, err);
         if (r < 0)
                 subtask_plan_free(ret);
         return r;
 }
 
-char *subtask_encode(const struct subtask_plan *plan, size_t index, const char *master, unsigned port)
+/* Everybody's place: HCCL's rank table and Paddle's endpoints name all of a world. */
+static json_t *hosts_json(const struct subtask_plan *plan)
+{
+        json_t *hosts = json_array();
+
+        for (size_t i = 0; i < plan->group_count; i++) {
+                const struct subtask_group *group = &plan->groups[i];
+
+                if (group->used)
+                        (void) json_array_append_new(
+                                hosts, json_pack("{s:s, s:s, s:s, s:I, s:i, s:b}", "name", group->name,
+                                                 "runtime", group->runtime, "address", group->address,
+                                                 "chips", (json_int_t) group->chips, "port",
+                                                 (int) group->port, "server", group->server));
+        }
+        return hosts;
+}
+
+char *subtask_encode(const struct subtask_plan *plan, size_t index)
 {
         const struct subtask_group *group = &plan->groups[index];
-        json_t *value = json_pack("{s:i, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:[I,I], s:s, s:i}",
-                                  "version", RENDEZVOUS_VERSION, "job", plan->job, "group", group->name,
-                                  "runtime", group->runtime, "chips", (json_int_t) group->chips, "first_rank",
-                                  (json_int_t) group->first_rank, "world_size", (json_int_t) plan->world_size,
-                                  "batch", (json_int_t) group->batch, "global_batch",
-                                  (json_int_t) plan->global_batch, "shard", (json_int_t) group->begin,
-                                  (json_int_t) group->end, "master", master, "port", (int) port);
-        char *text = value == NULL ? NULL : json_dumps(value, JSON_COMPACT);
+        json_t *speeds = json_array(), *value;
+        char *text;
 
+        for (size_t i = 0; group->chip_speeds != NULL && i < group->chips; i++)
+                (void) json_array_append_new(speeds, json_real(group->chip_speeds[i]));
+        value = json_pack(
+                "{s:i, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:[I,I], s:s, s:O, s:o, s:o}",
+                "version", RENDEZVOUS_VERSION, "job", plan->job, "group", group->name, "runtime",
+                group->runtime, "vendor", group->vendor, "world", (json_int_t) plan->world, "restarts",
+                (json_int_t) plan->restarts, "restart_max", (json_int_t) plan->restart_max, "chips",
+                (json_int_t) group->chips, "first_rank", (json_int_t) group->first_rank, "batch",
+                (json_int_t) group->batch, "global_batch", (json_int_t) plan->global_batch, "shard",
+                (json_int_t) group->begin, (json_int_t) group->end, "checkpoint", plan->checkpoint,
+                "environment", plan->environment, "speeds", speeds, "hosts", hosts_json(plan));
+        text = value == NULL ? NULL : json_dumps(value, JSON_COMPACT);
         json_decref(value);
         return text;
-}
-
-/* --- the second level
- * ------------------------------------------------------------------------------------------------- */
-
-struct part {
-        const char *job, *group, *runtime, *master;
-        uint64_t chips, first_rank, world_size, batch, global_batch, begin, end, port;
-};
-
-static int read_part(const json_t *value, struct part *part, struct err *err)
-{
-        const json_t *shard = json_object_get(value, "shard");
-        uint64_t version = 0;
-        int r = read_uint(value, "version", 0, 1000000, &version, err);
-
-        if (r == 0 && version != RENDEZVOUS_VERSION)
-                return err_set(err, -EINVAL,
-                               "version: the manager speaks %llu, this launcher %d; install the same version",
-                               (unsigned long long) version, RENDEZVOUS_VERSION);
-        part->job = json_string_value(json_object_get(value, "job"));
-        part->group = json_string_value(json_object_get(value, "group"));
-        part->runtime = json_string_value(json_object_get(value, "runtime"));
-        part->master = json_string_value(json_object_get(value, "master"));
-        if (r == 0 &&
-            (part->job == NULL || part->group == NULL || part->runtime == NULL || part->master == NULL))
-                r = err_set(err, -EINVAL, "job, group, runtime and master are needed");
-        if (r == 0)
-                r = read_uint(value, "chips", 1, RENDEZVOUS_CHIPS_MAX, &part->chips, err);
-        if (r == 0)
-                r = read_uint(value, "first_rank", 0, 1 << 20, &part->first_rank, err);
-        if (r == 0)
-                r = read_uint(value, "world_size", 1, 1 << 20, &part->world_size, err);
-        if (r == 0)
-                r = read_uint(value, "batch", 0, 1 << 24, &part->batch, err);
-        if (r == 0)
-                r = read_uint(value, "global_batch", 1, 1 << 24, &part->global_batch, err);
-        if (r == 0)
-                r = read_uint(value, "port", 1, 65535, &part->port, err);
-        if (r == 0 &&
-            (!json_is_integer(json_array_get(shard, 0)) || !json_is_integer(json_array_get(shard, 1)) ||
-             json_integer_value(json_array_get(shard, 0)) < 0 ||
-             json_integer_value(json_array_get(shard, 1)) < json_integer_value(json_array_get(shard, 0))))
-                r = err_set(err, -EINVAL, "shard: [begin, end] is needed");
-        if (r < 0)
-                return r;
-        part->begin = (uint64_t) json_integer_value(json_array_get(shard, 0));
-        part->end = (uint64_t) json_integer_value(json_array_get(shard, 1));
-        if (part->first_rank + part->chips > part->world_size || part->batch > part->global_batch)
-                return err_set(err, -EINVAL, "the part is larger than the whole");
-        return 0;
-}
-
-static json_t *entry(const struct part *part, size_t chip, uint64_t batch, uint64_t begin, uint64_t end,
-                     const char *folder)
-{
-        uint64_t rank = part->first_rank + chip;
-        char number[12][64], out[4096], errors[4096], report[4096];
-
-        (void) text_format(out, sizeof(out), "%s/rank-%llu.out", folder, (unsigned long long) rank);
-        (void) text_format(errors, sizeof(errors), "%s/rank-%llu.err", folder, (unsigned long long) rank);
-        (void) text_format(report, sizeof(report), "%s/rank-%llu.report", folder, (unsigned long long) rank);
-        (void) text_format(number[0], 64, "%llu", (unsigned long long) batch);
-        (void) text_format(number[1], 64, "%.17g", (double) batch / (double) part->global_batch);
-        (void) text_format(number[2], 64, "%llu:%llu", (unsigned long long) begin, (unsigned long long) end);
-        (void) text_format(number[3], 64, "%llu", (unsigned long long) rank);
-        (void) text_format(number[4], 64, "%llu", (unsigned long long) part->world_size);
-        (void) text_format(number[5], 64, "%zu", chip);
-        (void) text_format(number[6], 64, "%llu", (unsigned long long) part->chips);
-        (void) text_format(number[7], 64, "%llu", (unsigned long long) part->port);
-        return json_pack(
-                "{s:s, s:{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s}, s:s, s:s, s:s}",
-                "runtime", part->runtime, "environment", "REMUDA_JOB", part->job, "REMUDA_ROLE", "worker",
-                "REMUDA_GROUP", part->group, "REMUDA_BATCH", number[0], "REMUDA_WEIGHT", number[1],
-                "REMUDA_SHARD", number[2], "RANK", number[3], "WORLD_SIZE", number[4], "LOCAL_RANK",
-                number[5], "LOCAL_WORLD_SIZE", number[6], "MASTER_ADDR", part->master, "MASTER_PORT",
-                number[7], "stdout", out, "stderr", errors, "report", report);
-}
-
-static int cut_chips(const struct part *part, const char *folder, json_t *ranks, struct err *err)
-{
-        CLEANUP(free_p) struct shard *shards = calloc(part->chips, sizeof(*shards));
-        CLEANUP(free_p) double *speeds = calloc(part->chips, sizeof(*speeds));
-        uint64_t before = 0, size = part->end - part->begin, begin, end;
-        int r = 0;
-
-        if (shards == NULL || speeds == NULL)
-                return err_set(err, -ENOMEM, "no memory for the subtask");
-        for (size_t i = 0; i < part->chips; i++) /* the chips of a group are of one model */
-                speeds[i] = 1;
-        if (part->batch > 0)
-                r = cut(speeds, part->chips, part->batch, shards, err);
-        for (uint64_t i = 0; r == 0 && i < part->first_rank; i++)
-                (void) json_array_append_new(ranks, json_null());
-        for (size_t i = 0; r == 0 && i < part->chips; i++) {
-                begin = part->begin + (part->batch == 0 ? 0 : shards_begin(size, before, part->batch));
-                before += shards[i].batch;
-                end = part->begin + (part->batch == 0 ? 0 : shards_begin(size, before, part->batch));
-                if (json_array_append_new(ranks, entry(part, i, shards[i].batch, begin, end, folder)) < 0)
-                        r = err_set(err, -ENOMEM, "no memory for the subtask");
-        }
-        return r;
-}
-
-int subtask_cut(const char *text, const char *folder, json_t **ret, struct err *err)
-{
-        json_t *value = json_loads(text, JSON_REJECT_DUPLICATES, NULL), *ranks;
-        struct part part = { 0 };
-        int r;
-
-        if (!json_is_object(value)) {
-                json_decref(value);
-                return err_set(err, -EINVAL, "subtask: not a JSON object");
-        }
-        ranks = json_array();
-        r = read_part(value, &part, err);
-        if (r == 0)
-                r = cut_chips(&part, folder, ranks, err);
-        if (r == 0)
-                *ret = json_pack("{s:O}", "ranks", ranks);
-        json_decref(ranks);
-        json_decref(value);
-        return r < 0 ? err_wrap(err, r, "subtask") : 0;
 }

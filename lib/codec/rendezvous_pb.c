@@ -24,6 +24,8 @@ uint8_t *rendezvous_join_encode(const struct rendezvous_join *join, size_t *ret_
         message.group = (char *) join->group;
         message.runtime = (char *) join->runtime;
         message.chips = join->chips;
+        message.address = (char *) join->address;
+        message.port = join->port;
         return pb_pack(&message, ret_bytes);
 }
 
@@ -36,6 +38,7 @@ uint8_t *rendezvous_order_encode(const struct rendezvous_order *order, size_t *r
         message.subtask = order->subtask == NULL ? (char *) "" : order->subtask;
         message.argv = order->argv;
         message.n_argv = order->argc;
+        message.exit_code = order->exit_code;
         return pb_pack(&message, ret_bytes);
 }
 
@@ -69,6 +72,63 @@ uint8_t *rendezvous_end_encode(const struct rendezvous_end *end, size_t *ret_byt
 
         message.exit_code = end->exit_code;
         message.message = (char *) end->message;
+        return pb_pack(&message, ret_bytes);
+}
+
+uint8_t *rendezvous_seen_encode(const struct rendezvous_seen *seen, size_t *ret_bytes)
+{
+        Remuda__Rendezvous__V1__Seen message = REMUDA__RENDEZVOUS__V1__SEEN__INIT;
+        Remuda__Rendezvous__V1__RankSeen *rows = calloc(seen->rank_count + 1, sizeof(*rows));
+        Remuda__Rendezvous__V1__RankSeen **list = calloc(seen->rank_count + 1, sizeof(*list));
+        uint8_t *bytes = NULL;
+
+        for (size_t i = 0; rows != NULL && list != NULL && i < seen->rank_count; i++) {
+                const struct rendezvous_rank *rank = &seen->ranks[i];
+
+                remuda__rendezvous__v1__rank_seen__init(&rows[i]);
+                rows[i].rank = rank->rank;
+                rows[i].lines = rank->lines;
+                rows[i].epoch = rank->epoch;
+                rows[i].step = rank->step;
+                rows[i].samples = rank->samples;
+                rows[i].loss = rank->loss;
+                rows[i].samples_per_s = rank->samples_per_s;
+                rows[i].accuracy = rank->accuracy;
+                rows[i].has_accuracy = rank->has_accuracy;
+                rows[i].pid = rank->pid;
+                rows[i].stopped = rank->stopped;
+                rows[i].ended = rank->ended;
+                rows[i].exit_code = rank->exit_code;
+                rows[i].ended_usec = rank->ended_usec;
+                list[i] = &rows[i];
+        }
+        message.token = (char *) seen->token;
+        message.group = (char *) seen->group;
+        message.world = seen->world;
+        message.leaving = seen->leaving;
+        message.ranks = list;
+        message.n_ranks = seen->rank_count;
+        if (rows != NULL && list != NULL)
+                bytes = pb_pack(&message, ret_bytes);
+        free(list);
+        free(rows);
+        return bytes;
+}
+
+uint8_t *rendezvous_ask_encode(const struct rendezvous_ask *ask, size_t *ret_bytes)
+{
+        Remuda__Rendezvous__V1__Ask message = REMUDA__RENDEZVOUS__V1__ASK__INIT;
+
+        message.version = ask->version;
+        message.token = (char *) ask->token;
+        return pb_pack(&message, ret_bytes);
+}
+
+uint8_t *rendezvous_state_encode(const char *json, size_t *ret_bytes)
+{
+        Remuda__Rendezvous__V1__State message = REMUDA__RENDEZVOUS__V1__STATE__INIT;
+
+        message.json = (char *) json;
         return pb_pack(&message, ret_bytes);
 }
 
@@ -143,6 +203,11 @@ int rendezvous_join_decode(const uint8_t *bytes, size_t size_bytes, struct rende
                 r = label(ret->group, sizeof(ret->group), message->group, "group", err);
         if (r == 0)
                 r = field(ret->runtime, sizeof(ret->runtime), message->runtime, "runtime", err);
+        if (r == 0)
+                r = field(ret->address, sizeof(ret->address), message->address, "address", err);
+        ret->port = message->port;
+        if (r == 0 && ret->port > 65535)
+                r = err_set(err, -EBADMSG, "port: %u is not in 0..65535", ret->port);
         if (r == 0 && (ret->chips < 1 || ret->chips > RENDEZVOUS_CHIPS_MAX))
                 r = err_set(err, -EBADMSG, "chips: %u is not in 1..%d", ret->chips, RENDEZVOUS_CHIPS_MAX);
         pb_arena_free(&arena);
@@ -161,7 +226,8 @@ int rendezvous_order_decode(const uint8_t *bytes, size_t size_bytes, struct rend
         if (message == NULL)
                 return -EBADMSG;
         ret->id = message->id;
-        if (message->kind < ORDER_SUBTASK || message->kind > ORDER_GO)
+        ret->exit_code = message->exit_code;
+        if (message->kind < ORDER_SUBTASK || message->kind > ORDER_TERMINATE)
                 r = err_set(err, -EBADMSG, "kind: %u is no order that is known here", message->kind);
         ret->kind = (enum rendezvous_order_kind) message->kind;
         if (r == 0 && message->subtask[0] != '\0') {
@@ -234,6 +300,89 @@ int rendezvous_end_decode(const uint8_t *bytes, size_t size_bytes, struct rendez
         (void) text_copy(ret->message, sizeof(ret->message), message->message);
         pb_arena_free(&arena);
         return 0;
+}
+
+int rendezvous_seen_decode(const uint8_t *bytes, size_t size_bytes, struct rendezvous_seen *ret,
+                           struct err *err)
+{
+        struct pb_arena arena;
+        Remuda__Rendezvous__V1__Seen *message;
+        int r;
+
+        *ret = (struct rendezvous_seen){ 0 };
+        message = unpack(&arena, &remuda__rendezvous__v1__seen__descriptor, bytes, size_bytes, err);
+        if (message == NULL)
+                return -EBADMSG;
+        ret->world = message->world;
+        ret->leaving = message->leaving;
+        r = field(ret->token, sizeof(ret->token), message->token, "token", err);
+        if (r == 0)
+                r = label(ret->group, sizeof(ret->group), message->group, "group", err);
+        if (r == 0 && message->n_ranks > RENDEZVOUS_CHIPS_MAX)
+                r = err_set(err, -EBADMSG, "ranks: %zu; at most %d are allowed", message->n_ranks,
+                            RENDEZVOUS_CHIPS_MAX);
+        if (r == 0) {
+                ret->ranks = calloc(message->n_ranks + 1, sizeof(*ret->ranks));
+                r = ret->ranks == NULL ? err_set(err, -ENOMEM, "no memory for the message") : 0;
+        }
+        for (size_t i = 0; r == 0 && i < message->n_ranks; i++) {
+                const Remuda__Rendezvous__V1__RankSeen *row = message->ranks[i];
+
+                ret->ranks[i] = (struct rendezvous_rank){ .rank = row->rank,
+                                                          .lines = row->lines,
+                                                          .epoch = row->epoch,
+                                                          .step = row->step,
+                                                          .samples = row->samples,
+                                                          .loss = row->loss,
+                                                          .samples_per_s = row->samples_per_s,
+                                                          .accuracy = row->accuracy,
+                                                          .has_accuracy = row->has_accuracy,
+                                                          .pid = row->pid,
+                                                          .stopped = row->stopped,
+                                                          .ended = row->ended,
+                                                          .exit_code = row->exit_code,
+                                                          .ended_usec = row->ended_usec };
+                ret->rank_count = i + 1;
+        }
+        pb_arena_free(&arena);
+        return r;
+}
+
+int rendezvous_ask_decode(const uint8_t *bytes, size_t size_bytes, struct rendezvous_ask *ret,
+                          struct err *err)
+{
+        struct pb_arena arena;
+        Remuda__Rendezvous__V1__Ask *message;
+        int r;
+
+        *ret = (struct rendezvous_ask){ 0 };
+        message = unpack(&arena, &remuda__rendezvous__v1__ask__descriptor, bytes, size_bytes, err);
+        if (message == NULL)
+                return -EBADMSG;
+        ret->version = message->version;
+        r = field(ret->token, sizeof(ret->token), message->token, "token", err);
+        pb_arena_free(&arena);
+        return r;
+}
+
+int rendezvous_state_decode(const uint8_t *bytes, size_t size_bytes, char **ret, struct err *err)
+{
+        struct pb_arena arena;
+        Remuda__Rendezvous__V1__State *message;
+
+        *ret = NULL;
+        message = unpack(&arena, &remuda__rendezvous__v1__state__descriptor, bytes, size_bytes, err);
+        if (message == NULL)
+                return -EBADMSG;
+        *ret = strdup(message->json);
+        pb_arena_free(&arena);
+        return *ret == NULL ? err_set(err, -ENOMEM, "no memory for the message") : 0;
+}
+
+void rendezvous_seen_free(struct rendezvous_seen *seen)
+{
+        free(seen->ranks);
+        *seen = (struct rendezvous_seen){ 0 };
 }
 
 static void free_argv(char ***argv, size_t *argc)

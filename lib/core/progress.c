@@ -122,3 +122,11 @@ size_t progress_slow(struct progress_rank *ranks, size_t count, double *ret_medi
         }
         return count;
 }
+
+bool progress_may_reshard(uint64_t reshards, uint64_t last_usec, uint64_t now_usec)
+{
+        if (reshards == 0)
+                return true;
+        return reshards < PROGRESS_RESHARDS_MAX && now_usec - last_usec >= PROGRESS_RESHARD_PAUSE
+                                                                                   << (reshards - 1);
+}

@@ -17,6 +17,10 @@
 #define PROGRESS_HANG_STEPS 5  /* median steps without a word */
 #define PROGRESS_START      5 /* times hang_usec until the first word: data is read, a device is made ready */
 
+/* New shares cost a new world: after the first time there is a pause, twice as long after each. */
+#define PROGRESS_RESHARDS_MAX  8
+#define PROGRESS_RESHARD_PAUSE ((uint64_t) 10000000)
+
 /* One line of REMUDA_PROGRESS. A number that it lacks is -1. */
 struct progress_line {
         int64_t epoch, step, samples;
@@ -60,6 +64,9 @@ void progress_look(struct progress *progress, struct progress_rank *rank, const 
  */
 size_t progress_hung(const struct progress *progress, const struct progress_rank *ranks, size_t count,
                      const struct progress_limits *limits, uint64_t now_usec);
+
+/* progress_may_reshard() - @reshards: how often it was done; @last_usec: when last */
+bool progress_may_reshard(uint64_t reshards, uint64_t last_usec, uint64_t now_usec);
 
 /* progress_slow() - Return: a rank that has needed more than 1.3 times the median for 20 steps and was not
  * named before (it is now), or count. @ret_median_ms: of the ranks' last steps. */

@@ -69,11 +69,14 @@ bool rank_watch_report(const char *path, struct rank_report *ret)
 {
         json_t *report = json_load_file(path, 0, NULL);
         const json_t *pid = json_object_get(report, "pid"), *code = json_object_get(report, "exit_code");
+        const json_t *launcher = json_object_get(report, "launcher");
         bool found = json_is_object(report);
 
         *ret = (struct rank_report){ 0 };
         if (json_is_integer(pid))
                 ret->pid = (pid_t) json_integer_value(pid);
+        if (json_is_integer(launcher))
+                ret->launcher = (pid_t) json_integer_value(launcher);
         if (json_is_integer(code)) {
                 ret->ended = true;
                 ret->exit_code = (int) json_integer_value(code);

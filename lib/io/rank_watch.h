@@ -19,7 +19,7 @@ bool rank_watch_line(const char *line, size_t size_bytes, struct progress_line *
 size_t rank_watch_progress(const char *path, off_t *offset, struct progress_rank *rank, uint64_t now_usec);
 
 struct rank_report {
-        pid_t pid; /* 0 = not known */
+        pid_t pid, launcher; /* the program, its remuda-launch; 0 = not known */
         bool ended;
         int exit_code;
         uint64_t ended_usec; /* of the day's clock */

@@ -30,17 +30,17 @@ static void order(const uint8_t *data, size_t size)
 static void subtask(const uint8_t *data, size_t size)
 {
         char *text = malloc(size + 1);
-        json_t *ranks = NULL;
+        struct subtask_ranks ranks;
         struct err err = { 0 };
 
         if (text == NULL)
                 return;
         memcpy(text, data, size);
         text[size] = '\0';
-        if (subtask_cut(text, "/tmp", &ranks, &err) == 0 &&
-            json_array_size(json_object_get(ranks, "ranks")) == 0)
+        if (subtask_cut(text, "/tmp", NULL, &ranks, &err) == 0 &&
+            (json_array_size(json_object_get(ranks.file, "ranks")) != ranks.first_rank + ranks.chips))
                 __builtin_trap();
-        json_decref(ranks);
+        subtask_ranks_free(&ranks);
         free(text);
 }
 
@@ -68,11 +68,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         struct rendezvous_answer answer;
         struct rendezvous_start start;
         struct rendezvous_end end;
+        struct rendezvous_seen seen;
+        struct rendezvous_ask ask;
         struct err err = { 0 };
+        char *json;
 
         if (size == 0)
                 return 0;
-        switch (data[0] % 7) {
+        switch (data[0] % 10) {
         case 0:
                 (void) rendezvous_join_decode(data + 1, size - 1, &join, &err);
                 break;
@@ -91,6 +94,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 break;
         case 5:
                 subtask(data + 1, size - 1);
+                break;
+        case 6:
+                if (rendezvous_seen_decode(data + 1, size - 1, &seen, &err) == 0 &&
+                    seen.rank_count > RENDEZVOUS_CHIPS_MAX)
+                        __builtin_trap();
+                rendezvous_seen_free(&seen);
+                break;
+        case 7:
+                (void) rendezvous_ask_decode(data + 1, size - 1, &ask, &err);
+                break;
+        case 8:
+                (void) rendezvous_state_decode(data + 1, size - 1, &json, &err);
+                free(json);
                 break;
         default:
                 plan(data + 1, size - 1);
