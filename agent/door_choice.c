@@ -128,8 +128,11 @@ static void append_visible(json_t *environment, const struct door_choice *chosen
 
         for (size_t v = 0; v < ARRAY_SIZE(visible); v++) {
                 struct text value = { 0 };
-                bool by_id = visible[v].by_id && chosen->devices[0]->partition[0] == '\0' &&
-                             text_starts_with(chosen->devices[0]->id, "GPU-");
+                const struct device *first = chosen->devices[0];
+                /* a whole GPU or a MIG slice by its UUID; a compute partition has only a number */
+                bool by_id = visible[v].by_id &&
+                             ((text_starts_with(first->id, "GPU-") && first->partition[0] == '\0') ||
+                              text_starts_with(first->id, "MIG-"));
                 char *taken;
 
                 if (strcmp(visible[v].vendor, vendor) != 0 || (in_pod && !by_id))

@@ -109,27 +109,36 @@ static int on_end(sd_event_source *source, const siginfo_t *info, void *userdata
         return 0;
 }
 
-/* In the child, after fork: become the caller and the program. What goes wrong is written into `report`. */
-static void become(const struct launch_request *q, int report)
+/* A session of its own, without input, that ends with the agent. */
+static bool leave_agent(void)
 {
-        const struct passwd *user = getpwuid(q->caller->uid);
+        int nothing = open("/dev/null", O_RDONLY);
         sigset_t none;
-        int nothing, error;
 
         (void) sigemptyset(&none);
         (void) sigprocmask(SIG_SETMASK, &none, NULL);
         (void) signal(SIGPIPE, SIG_DFL);
-        nothing = open("/dev/null", O_RDONLY);
-        if (setsid() < 0 || nothing < 0 || dup2(nothing, 0) < 0 || prctl(PR_SET_PDEATHSIG, SIGTERM) < 0)
-                goto failed;
-        if (geteuid() == 0 && q->caller->uid != 0 &&
-            ((user != NULL ? initgroups(user->pw_name, q->caller->gid) : setgroups(0, NULL)) < 0 ||
-             setgid(q->caller->gid) < 0 || setuid(q->caller->uid) < 0))
-                goto failed;
-        if (prctl(PR_SET_PDEATHSIG, SIGTERM) < 0 || chdir(q->directory != NULL ? q->directory : "/") < 0)
-                goto failed; /* changing the user has cleared the signal */
-        (void) execve(q->path, q->argv, q->environment);
-failed:
+        return setsid() >= 0 && nothing >= 0 && dup2(nothing, 0) >= 0;
+}
+
+static bool become_user(const struct caller *caller, const struct passwd *user)
+{
+        if (geteuid() != 0 || caller->uid == 0)
+                return true;
+        return (user != NULL ? initgroups(user->pw_name, caller->gid) : setgroups(0, NULL)) == 0 &&
+               setgid(caller->gid) == 0 && setuid(caller->uid) == 0;
+}
+
+/* In the child, after fork: become the caller and the program. What goes wrong is written into `report`. */
+static _Noreturn void become(const struct launch_request *q, int report)
+{
+        const struct passwd *user = getpwuid(q->caller->uid);
+        int error;
+
+        /* changing the user clears the death signal: it is set after that */
+        if (leave_agent() && become_user(q->caller, user) && prctl(PR_SET_PDEATHSIG, SIGTERM) == 0 &&
+            chdir(q->directory != NULL ? q->directory : "/") == 0)
+                (void) execve(q->path, q->argv, q->environment);
         error = errno;
         (void) !write(report, &error, sizeof(error));
         _exit(127);

@@ -343,6 +343,23 @@ static unsigned count_devices(const struct scan *scan, const char *vendor)
         return count;
 }
 
+/* The order within the vendor: parts of one function that share a number (MIG) are one. */
+static unsigned next_index(const struct scan *scan, const char *vendor)
+{
+        const struct device *last = NULL;
+        unsigned count = 0;
+
+        for (size_t i = 0; i < scan->inventory->device_count; i++) {
+                const struct device *d = &scan->inventory->devices[i];
+
+                if (strcmp(d->vendor, vendor) != 0)
+                        continue;
+                count += last == NULL || last->index != d->index || strcmp(last->pci, d->pci) != 0;
+                last = d;
+        }
+        return count;
+}
+
 bool vendor_has_devices(const struct scan *scan, const struct vendor *vendor)
 {
         return count_devices(scan, vendor->name) > 0;
@@ -354,7 +371,7 @@ static int add_by_node(struct scan *scan, const struct vendor *vendor, const cha
         struct sighting sighting;
 
         vendor_sight(vendor, &sighting);
-        sighting.device.index = count_devices(scan, vendor->name);
+        sighting.device.index = next_index(scan, vendor->name);
         sighting.device.numa = 0;
         vendor_set_number(&sighting, number);
         (void) text_format(sighting.device.id, sizeof(sighting.device.id), "%s-%s", vendor->name, name);
@@ -431,7 +448,7 @@ static void sight_function(const struct scan *scan, const struct vendor *vendor,
         ret->function = function;
         ret->placement.pci_ids = (uint32_t) function->vendor << 16 | function->device;
         ret->rank = ret->number = rank;
-        ret->device.index = count_devices(scan, vendor->name);
+        ret->device.index = next_index(scan, vendor->name);
         pci_read_state(scan->tree, &scan->pci, function, &ret->state);
         ret->placement.bound = ret->state.driver[0] != '\0';
         (void) text_copy(ret->device.id, sizeof(ret->device.id), function->address);

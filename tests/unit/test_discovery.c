@@ -237,15 +237,22 @@ static void mig_instances_are_devices_of_one_function(void **state)
                 machine_line(&machine, "/proc/driver/nvidia/capabilities/gpu0/mig/gi%u/ci0/access |", gi);
                 machine_line(&machine, "\tDeviceFileMinor: %u", gi * 9 + 1);
         }
+        machine_function(&machine, &(struct machine_function){ .address = "0000:12:00.0",
+                                                               .vendor = 0x10de,
+                                                               .device = 0x20b2,
+                                                               .class_code = 0x030200,
+                                                               .driver = "nvidia" });
         machine_discover(&machine, NULL, &inventory);
-        assert_int_equal(inventory.device_count, 2);
+        assert_int_equal(inventory.device_count, 3);
+        assert_int_equal(inventory.devices[1].index, 0);
+        assert_int_equal(inventory.devices[2].index, 1); /* of the GPU after the one that is divided */
         assert_string_equal(inventory.devices[0].id, "MIG-GPU-aaaa/7/0");
         assert_string_equal(inventory.devices[0].partition, "1g.10gb");
         assert_string_equal(inventory.devices[0].pci, "0000:11:00.0");
         assert_string_equal(inventory.devices[1].nodes[0], "/dev/nvidia0");
         assert_string_equal(inventory.devices[1].nodes[1], "/dev/nvidia-caps/nvidia-cap72");
         assert_string_equal(inventory.devices[1].nodes[2], "/dev/nvidia-caps/nvidia-cap73");
-        assert_int_equal(inventory.group_count, 1);
+        assert_int_equal(inventory.group_count, 2);
         assert_string_equal(inventory.groups[0].resource, "nvidia.com/mig-1g.10gb");
         assert_int_equal(inventory.groups[0].memory_bytes >> 30, 10);
         inventory_free(&inventory);
