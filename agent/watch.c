@@ -85,9 +85,16 @@ static uint64_t mix_device(uint64_t hash, const struct tree *tree, const char *p
 
 static uint64_t look(const struct watch *w)
 {
-        static const char *const directories[] = { "sys/bus/pci/devices", "sys/class/accel",
-                                                   "sys/class/kfd/kfd/topology/nodes",
-                                                   "sys/devices/system/node", "dev" };
+        static const char *const directories[] = {
+                "sys/bus/pci/devices",
+                "sys/class/accel",
+                "sys/class/kfd/kfd/topology/nodes",
+                "sys/devices/system/node",
+                "dev",
+                "dev/dri",
+                "dev/accel",
+                "dev/nvidia-caps", /* MIG slices come and go without a uevent */
+        };
         uint64_t hash = UINT64_C(0xcbf29ce484222325);
 
         for (size_t i = 0; i < ARRAY_SIZE(directories); i++)
