@@ -7,6 +7,8 @@
 
 #include "core/cleanup.h"
 #include "core/text.h"
+#include "trainer/quantised.h"
+#include "trainer/vector.h"
 
 struct measured {
         double accuracy, loss, samples_per_s;
@@ -101,16 +103,60 @@ static int measure(struct training *t, struct measured *m, struct err *err)
         return 0;
 }
 
-static size_t file_bytes(const char *path)
+static int read_file(const char *path, unsigned char **ret, size_t *ret_bytes, struct err *err)
 {
         CLEANUP(fclose_p) FILE *f = fopen(path, "re");
+        CLEANUP(free_p) unsigned char *bytes = NULL;
+        long size = f != NULL && fseek(f, 0, SEEK_END) == 0 ? ftell(f) : -1;
 
-        return f != NULL && fseek(f, 0, SEEK_END) == 0 ? (size_t) ftell(f) : 0;
+        if (size < 0)
+                return err_set(err, -errno, "--export: file '%s': %m", path);
+        bytes = malloc((size_t) size + 1);
+        rewind(f);
+        if (bytes == NULL || fread(bytes, 1, (size_t) size, f) != (size_t) size)
+                return err_set(err, -EIO, "--export: file '%s' cannot be read back", path);
+        *ret = TAKE(bytes);
+        *ret_bytes = (size_t) size;
+        return 0;
+}
+
+/* The written model itself, in 8-bit products. */
+static int measure_quantised(const struct training *t, const unsigned char *bytes, struct measured *m,
+                             struct err *err)
+{
+        CLEANUP(quantised_free_p) struct quantised *q = NULL;
+        CLEANUP(free_p) float *x = calloc(QUANTISED_BATCH * shape_size(&t->model.input), sizeof(*x));
+        size_t total = dataset_count(t->data, DATASET_TEST), right = 0, classes = t->model.classes;
+        uint64_t begin;
+
+        if (x == NULL)
+                return err_set(err, -ENOMEM, "no memory to evaluate");
+        if (quantised_open(&t->model, bytes, m->bytes, &q, err) < 0)
+                return err_wrap(err, err->code, "--export: file '%s'", t->options->export_file);
+        begin = record_now();
+        for (size_t first = 0; first < total; first += QUANTISED_BATCH) {
+                size_t count = total - first < QUANTISED_BATCH ? total - first : QUANTISED_BATCH;
+                uint32_t ids[QUANTISED_BATCH];
+                int32_t labels[QUANTISED_BATCH];
+                const float *values;
+
+                for (size_t i = 0; i < count; i++)
+                        ids[i] = (uint32_t) (first + i);
+                dataset_load(t->data, DATASET_TEST, 0, ids, count, x, labels);
+                values = quantised_forward(q, x, count);
+                for (size_t i = 0; i < count; i++)
+                        right += vector_largest(classes, values + i * classes) == (size_t) labels[i];
+        }
+        m->samples_per_s = (double) total * 1e6 / (double) (record_now() - begin + 1);
+        m->accuracy = (double) right / (double) total;
+        return 0;
 }
 
 int export_run(struct training *t, struct err *err)
 {
         struct measured before = { 0 }, after = { 0 };
+        CLEANUP(free_p) unsigned char *bytes = NULL;
+        int r;
 
         before.bytes = t->model.parameter_count * sizeof(float);
         if (measure(t, &before, err) < 0)
@@ -119,9 +165,11 @@ int export_run(struct training *t, struct err *err)
         if (write_model(t, err) < 0)
                 return err->code;
         backend_to_device(&t->backend, t->parameters);
-        after.bytes = file_bytes(t->options->export_file);
-        if (measure(t, &after, err) < 0)
+        if (read_file(t->options->export_file, &bytes, &after.bytes, err) < 0)
                 return err->code;
+        r = t->options->quantise != NULL ? measure_quantised(t, bytes, &after, err) : measure(t, &after, err);
+        if (r < 0)
+                return r;
         printf("{\"export\":\"%s\",\"bytes_before\":%zu,\"bytes_after\":%zu,\"accuracy_before\":%.6f,"
                "\"accuracy_after\":%.6f,\"samples_per_s_before\":%.1f,\"samples_per_s_after\":%.1f}\n",
                t->options->quantise != NULL ? "int8" : "float32", before.bytes, after.bytes, before.accuracy,

@@ -280,6 +280,7 @@ static int from_environment(struct options *o, struct err *err)
                 struct row row;
         } variables[] = {
                 { "REMUDA_BATCH", { "REMUDA_BATCH", "B", COUNT, AT(own_batch), 0, 1 << 24, NULL } },
+                { "REMUDA_WEIGHT", { "REMUDA_WEIGHT", "W", RATIO, AT(own_weight), 0, 1, NULL } },
                 { "REMUDA_LAYERS", { "REMUDA_LAYERS", "F:L", PAIRS, AT(own_layers), 0, 1 << 20, NULL } },
                 { "REMUDA_SEGMENTS", { "REMUDA_SEGMENTS", "I,J,...", NUMBERS, AT(segments), 0, 1 << 20, NULL } },
                 { "REMUDA_PROGRESS", { "REMUDA_PROGRESS", "FD|FILE", STRING, AT(progress), 0, 0, NULL } },
@@ -291,7 +292,7 @@ static int from_environment(struct options *o, struct err *err)
                 bool given = variables[i].row.kind >= NUMBERS
                                      ? ((const struct numbers *) field)->count > 0 || o->segments_auto
                              : variables[i].row.kind == STRING ? *(const char *const *) field != NULL
-                                                               : o->batch > 0 || o->shares.count > 0;
+                                                               : o->shares.count > 0;
                 int r;
 
                 if (value == NULL || value[0] == '\0' || given)
@@ -318,6 +319,8 @@ int train_options_parse(int argc, char **argv, struct options *ret, struct err *
 {
         struct options o = { .optimiser = "sgd",
                              .order = "blocks",
+                             .own_batch = SIZE_MAX,
+                             .own_weight = -1,
                              .distribute = "shared",
                              .gradient_weights = "samples",
                              .gemm = "tiles",

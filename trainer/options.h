@@ -28,7 +28,8 @@ struct options {
         struct numbers stages;     /* first, last, first, last... */
         struct numbers own_layers; /* REMUDA_LAYERS: first, last */
         size_t batch;              /* global; 0 = not given */
-        size_t own_batch;          /* REMUDA_BATCH, 0 = not set */
+        size_t own_batch;          /* REMUDA_BATCH, SIZE_MAX = not set */
+        double own_weight;         /* REMUDA_WEIGHT, negative = not set */
         size_t load_segment;       /* 0 = whole chunks */
         size_t evaluate_steps;     /* 0 = not */
         size_t epochs, steps, seed, slave_cores, every, servers, staleness, microbatches;

@@ -1,37 +1,118 @@
 /* Who computes how much of a batch: from --batch and --shares, or from what a launcher told each rank. */
 #include <errno.h>
+#include <math.h>
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/cleanup.h"
 #include "trainer/strategy.h"
 #include "trainer/training.h"
 
 #define DEFAULT_BATCH 128
+#define NOT_TOLD      UINT64_MAX
 
-/* b_i of every worker when none was given by option: what REMUDA_BATCH said to each, or equal parts. */
-static void gather_shares(struct training *t)
+struct told {           /* to one rank by a launcher */
+        uint64_t batch; /* REMUDA_BATCH, NOT_TOLD */
+        double weight;  /* REMUDA_WEIGHT, negative = not told */
+};
+
+/* Workers that were told their batch or weight. Return: all or none of them, or -EINVAL naming one that was
+ * not. */
+static int count_told(const struct training *t, const struct told *workers, bool weights, struct err *err)
+{
+        size_t told = 0, last = 0;
+
+        for (size_t i = 0; i < t->workers; i++) {
+                bool has = weights ? workers[i].weight >= 0 : workers[i].batch != NOT_TOLD;
+
+                told += has;
+                last = has ? last : i;
+        }
+        if (told == 0 || told == t->workers)
+                return (int) told;
+        return err_set(err, -EINVAL, "rank %zu has no %s, others have: set it on every worker",
+                       (size_t) t->first_worker + last, weights ? "REMUDA_WEIGHT" : "REMUDA_BATCH");
+}
+
+/* Cuts the batch in proportion to the weights: rounds the sums of the first i, so that the parts add up and
+ * each is within one of its due. */
+static void use_weights(struct training *t, const struct told *workers, double sum)
+{
+        double before = 0;
+
+        t->batch = t->options->batch > 0 ? t->options->batch : DEFAULT_BATCH;
+        for (size_t i = 0; i < t->workers; i++) {
+                double here = before + workers[i].weight / sum;
+
+                t->shares[i] = (size_t) llround((double) t->batch * here) -
+                               (size_t) llround((double) t->batch * before);
+                before = here;
+        }
+}
+
+/* The batches as they were told, or, where --batch is another sum, in their proportion. */
+static void use_batches(struct training *t, struct told *workers, size_t sum)
+{
+        for (size_t i = 0; i < t->workers; i++) {
+                t->shares[i] = (size_t) workers[i].batch;
+                workers[i].weight = (double) workers[i].batch;
+        }
+        t->batch = sum;
+        if (t->options->batch > 0 && t->options->batch != sum)
+                use_weights(t, workers, (double) sum);
+}
+
+static void use_equal(struct training *t)
+{
+        t->batch = t->options->batch > 0 ? t->options->batch : DEFAULT_BATCH;
+        for (size_t i = 0; i < t->workers; i++)
+                t->shares[i] = t->batch * (i + 1) / t->workers - t->batch * i / t->workers;
+}
+
+/* b_i of every worker when none was given by option: what a launcher said to each, or equal parts. */
+static int cut_batch(struct training *t, struct told *workers, struct err *err)
+{
+        int batches = count_told(t, workers, false, err), weights;
+        size_t sum = 0;
+        double weight = 0;
+
+        use_equal(t);
+        if (batches < 0)
+                return batches;
+        for (size_t i = 0; batches > 0 && i < t->workers; i++)
+                sum += (size_t) workers[i].batch;
+        if (sum > 0) {
+                use_batches(t, workers, sum);
+                return 0;
+        }
+        weights = count_told(t, workers, true, err);
+        if (weights < 0)
+                return weights;
+        for (size_t i = 0; weights > 0 && i < t->workers; i++)
+                weight += workers[i].weight;
+        if (weight > 0)
+                use_weights(t, workers, weight);
+        return 0;
+}
+
+static int gather_shares(struct training *t, struct told *all, struct err *err)
 {
         const struct options *o = t->options;
-        unsigned long long own = o->own_batch;
-        unsigned long long *all = calloc((size_t) t->world.size, sizeof(*all));
-        bool told = all != NULL;
         size_t sum = 0;
 
-        if (all == NULL)
-                return;
+        all[t->world.rank] =
+                (struct told){ o->own_batch == SIZE_MAX ? NOT_TOLD : o->own_batch, o->own_weight };
         if (t->world.parallel)
-                MPI_Allgather(&own, 1, MPI_UNSIGNED_LONG_LONG, all, 1, MPI_UNSIGNED_LONG_LONG,
-                              MPI_COMM_WORLD);
-        else
-                all[0] = own;
-        for (size_t i = 0; i < t->workers; i++)
-                sum += t->shares[i] = (size_t) all[(size_t) t->first_worker + i];
-        free(all);
-        told = sum > 0 && o->batch == 0;
-        t->batch = told ? sum : o->batch > 0 ? o->batch : DEFAULT_BATCH;
-        for (size_t i = 0; !told && i < t->workers; i++)
-                t->shares[i] = t->batch * (i + 1) / t->workers - t->batch * i / t->workers;
+                MPI_Allgather(MPI_IN_PLACE, 0, MPI_BYTE, all, (int) sizeof(*all), MPI_BYTE, MPI_COMM_WORLD);
+        if (!strategy_find(o->strategy)->whole && t->world.parallel)
+                return cut_batch(t, all + t->first_worker, err);
+        use_equal(t); /* the batch is not cut over ranks */
+        for (int i = 0; i < t->world.size; i++)
+                sum += all[i].batch == NOT_TOLD ? 0 : (size_t) all[i].batch;
+        if (o->batch == 0 && sum > 0 && t->workers == 1)
+                t->batch = t->shares[0] = sum;
+        return 0;
 }
 
 static int use_given_shares(struct training *t, struct err *err)
@@ -107,8 +188,15 @@ int shares_resolve(struct training *t, struct err *err)
         r = world_agree(&t->world, r, err);
         if (r < 0)
                 return r;
-        if (t->options->shares.count == 0)
-                gather_shares(t);
+        if (t->options->shares.count == 0) {
+                CLEANUP(free_p) struct told *all = calloc((size_t) t->world.size, sizeof(*all));
+
+                r = world_agree(&t->world, all != NULL ? 0 : err_set(err, -ENOMEM, "no memory"), err);
+                if (r == 0)
+                        r = world_agree(&t->world, gather_shares(t, all, err), err);
+                if (r < 0)
+                        return r;
+        }
         t->own_share = largest_own_chunk(t);
         return 0;
 }

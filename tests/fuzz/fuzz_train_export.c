@@ -1,0 +1,28 @@
+/* Any bytes as an exported model of a small made-up shape: an error, or a model that runs. */
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "core/err.h"
+#include "trainer/quantised.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+        struct model_size shape = { .input = { 4, 4, 1 }, .classes = 2 };
+        struct model m;
+        struct quantised *q = NULL;
+        struct err err = { 0 };
+        float x[16] = { 0.5F, -1, 2 };
+
+        if (model_build("mlp", &shape, &m, &err) < 0)
+                abort();
+        if (quantised_open(&m, data, size, &q, &err) < 0) {
+                if (err.msg[0] == '\0')
+                        abort();
+                return 0;
+        }
+        (void) quantised_forward(q, x, 1);
+        quantised_free(q);
+        return 0;
+}
