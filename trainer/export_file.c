@@ -34,7 +34,8 @@ static int read_line(struct export_reader *r, struct line *ret)
         return strlen(ret->text) <= length && rest == NULL ? 0 : -EINVAL;
 }
 
-int export_reader_open(struct export_reader *r, const unsigned char *bytes, size_t size_bytes, struct err *err)
+int export_reader_open(struct export_reader *r, const unsigned char *bytes, size_t size_bytes,
+                       struct err *err)
 {
         struct line line;
         uint64_t tensors;
@@ -61,8 +62,8 @@ static bool is_kept(const unsigned char *bits, size_t i)
 }
 
 /* Line, bits and room of a tensor. Return: 0, and where its bits and its values are. */
-static int begin_tensor(struct export_reader *r, size_t count, size_t value_bytes, const unsigned char **ret_bits,
-                        double *ret_scale, struct err *err)
+static int begin_tensor(struct export_reader *r, size_t count, size_t value_bytes,
+                        const unsigned char **ret_bits, double *ret_scale, struct err *err)
 {
         struct line line;
         uint64_t number, kept;
@@ -90,8 +91,8 @@ static int begin_tensor(struct export_reader *r, size_t count, size_t value_byte
 
 int export_reader_bytes(struct export_reader *r, size_t count, int8_t *ret, float *ret_scale, struct err *err)
 {
-        const unsigned char *bits;
-        double scale;
+        const unsigned char *bits = NULL;
+        double scale = 1;
 
         if (begin_tensor(r, count, 1, &bits, &scale, err) < 0)
                 return err->code;
@@ -105,8 +106,8 @@ int export_reader_bytes(struct export_reader *r, size_t count, int8_t *ret, floa
 
 int export_reader_floats(struct export_reader *r, size_t count, float *ret, struct err *err)
 {
-        const unsigned char *bits;
-        double scale;
+        const unsigned char *bits = NULL;
+        double scale = 1;
 
         if (begin_tensor(r, count, sizeof(float), &bits, &scale, err) < 0)
                 return err->code;

@@ -36,7 +36,8 @@ struct quantised {
 };
 
 /* --- the product
- * ------------------------------------------------------------------------------------------------------------- */
+ * -------------------------------------------------------------------------------------------------------------
+ */
 
 struct product { /* sums (rows x cols) = a (rows x inner, unsigned) * packed weights */
         size_t rows, inner, cols;
@@ -106,22 +107,42 @@ static void product(const struct product *p)
 #endif
 
 /* --- the layers
- * -------------------------------------------------------------------------------------------------------------- */
+ * --------------------------------------------------------------------------------------------------------------
+ */
 
 struct levels { /* value = scale * (level - zero) */
         float scale;
         int32_t zero;
 };
 
+/* Several extremes side by side, which the compiler turns into vector code. */
+static void find_range(size_t count, const float *x, float *ret_least, float *ret_most)
+{
+        float least[WIDE] = { 0 }, most[WIDE] = { 0 };
+        size_t i = 0;
+
+        for (; i + WIDE <= count; i += WIDE)
+                for (size_t k = 0; k < WIDE; k++) {
+                        least[k] = x[i + k] < least[k] ? x[i + k] : least[k];
+                        most[k] = x[i + k] > most[k] ? x[i + k] : most[k];
+                }
+        for (; i < count; i++) {
+                least[0] = x[i] < least[0] ? x[i] : least[0];
+                most[0] = x[i] > most[0] ? x[i] : most[0];
+        }
+        *ret_least = *ret_most = 0;
+        for (size_t k = 0; k < WIDE; k++) {
+                *ret_least = least[k] < *ret_least ? least[k] : *ret_least;
+                *ret_most = most[k] > *ret_most ? most[k] : *ret_most;
+        }
+}
+
 static struct levels quantise(size_t count, const float *x, uint8_t *ret)
 {
-        float least = 0, most = 0, factor;
+        float least, most, factor;
         struct levels l;
 
-        for (size_t i = 0; i < count; i++) {
-                least = x[i] < least ? x[i] : least;
-                most = x[i] > most ? x[i] : most;
-        }
+        find_range(count, x, &least, &most);
         l.scale = most > least ? (most - least) / 255 : 1;
         l.zero = (int32_t) lrintf(-least / l.scale);
         factor = 1 / l.scale;
@@ -138,11 +159,10 @@ static void finish_row(const struct layer *l, struct levels levels, const int32_
 {
         float scale = levels.scale * l->scale;
 
-        for (size_t c = 0; c < l->cols; c++) {
-                float v = scale * (float) (sums[c] - levels.zero * l->columns[c]) + l->bias[c];
-
-                y[c] = l->ramp ? ramp_of(v) : v;
-        }
+        for (size_t c = 0; c < l->cols; c++)
+                y[c] = scale * (float) (sums[c] - levels.zero * l->columns[c]) + l->bias[c];
+        for (size_t c = 0; l->ramp && c < l->cols; c++)
+                y[c] = ramp_of(y[c]);
 }
 
 static void run_matmul(struct quantised *q, const struct layer *l, const float *x, size_t count, float *y)
@@ -159,7 +179,8 @@ static void run_matmul(struct quantised *q, const struct layer *l, const float *
 /* The windows of all positions of an image, a row each. */
 static void gather(const struct layer *l, const uint8_t *image, uint8_t zero, uint8_t *rows)
 {
-        size_t half = l->kernel / 2, line = l->kernel * l->in.channels, width = l->in.width, height = l->in.height;
+        size_t half = l->kernel / 2, line = l->kernel * l->in.channels, width = l->in.width,
+               height = l->in.height;
 
         for (size_t row = 0; row < height; row++)
                 for (size_t col = 0; col < width; col++, rows += l->inner_room) {
@@ -176,39 +197,43 @@ static void gather(const struct layer *l, const uint8_t *image, uint8_t zero, ui
                 }
 }
 
-/* The largest of each 2 x 2 square, in place. */
-static void pool(const struct layer *l, float *y)
+/* The largest sums of each 2 x 2 square, in place: what follows rises with the sum, so it is done to one of
+ * four. */
+static void pool(const struct layer *l, int32_t *sums)
 {
-        size_t width = l->in.width, cols = l->cols;
-        float *to = y;
+        size_t width = l->in.width, cols = l->cols_room;
+        int32_t *to = sums;
 
         for (size_t row = 0; row < l->in.height / 2; row++)
-                for (size_t col = 0; col < width / 2; col++)
-                        for (size_t c = 0; c < cols; c++) {
-                                const float *upper = y + (2 * row * width + 2 * col) * cols + c;
-                                const float *lower = upper + width * cols;
+                for (size_t col = 0; col < width / 2; col++, to += cols) {
+                        const int32_t *upper = sums + (2 * row * width + 2 * col) * cols,
+                                      *lower = upper + width * cols;
 
-                                *to++ = fmaxf(fmaxf(upper[0], upper[cols]), fmaxf(lower[0], lower[cols]));
+                        for (size_t c = 0; c < cols; c++) {
+                                int32_t a = upper[c] > upper[cols + c] ? upper[c] : upper[cols + c];
+                                int32_t b = lower[c] > lower[cols + c] ? lower[c] : lower[cols + c];
+
+                                to[c] = a > b ? a : b;
                         }
+                }
 }
 
-static void run_convolution(struct quantised *q, const struct layer *l, const float *x, size_t count, float *y)
+static void run_convolution(struct quantised *q, const struct layer *l, const float *x, size_t count,
+                            float *y)
 {
         size_t inputs = shape_size(&l->in), positions = l->in.height * l->in.width;
-        size_t outputs = l->pool ? l->in.height / 2 * (l->in.width / 2) * l->cols : positions * l->cols;
+        size_t places = l->pool ? l->in.height / 2 * (l->in.width / 2) : positions;
 
         for (size_t n = 0; n < count; n++) {
                 struct levels levels = quantise(inputs, x + n * inputs, q->image);
-                float *values = (float *) q->sums; /* a sum becomes a value in its place, row by row */
 
                 gather(l, q->image, (uint8_t) levels.zero, q->rows);
-                product(&(struct product){ positions, l->inner_room, l->cols_room, q->rows, l->weights, q->sums });
-                values += positions * l->cols_room;
-                for (size_t r = 0; r < positions; r++)
-                        finish_row(l, levels, q->sums + r * l->cols_room, values + r * l->cols);
+                product(&(struct product){ positions, l->inner_room, l->cols_room, q->rows, l->weights,
+                                           q->sums });
                 if (l->pool)
-                        pool(l, values);
-                memcpy(y + n * outputs, values, outputs * sizeof(*y));
+                        pool(l, q->sums);
+                for (size_t r = 0; r < places; r++, y += l->cols)
+                        finish_row(l, levels, q->sums + r * l->cols_room, y);
         }
 }
 
@@ -237,7 +262,8 @@ const float *quantised_forward(struct quantised *q, const float *x, size_t count
 }
 
 /* --- opening
- * ----------------------------------------------------------------------------------------------------------------- */
+ * -----------------------------------------------------------------------------------------------------------------
+ */
 
 static bool is_one_of(enum operator_kind kind, const enum operator_kind *kinds)
 {
@@ -268,7 +294,7 @@ static void describe(const struct model *m, size_t layer, struct layer *l)
                 l->in = n->in;
                 l->kernel = n->kernel;
                 l->vocabulary = n->vocabulary;
-                l->kind = n->vocabulary > 0                      ? OP_EMBEDDING
+                l->kind = n->vocabulary > 0                  ? OP_EMBEDDING
                           : is_one_of(n->kind, convolutions) ? OP_CONVOLUTION
                                                              : OP_MATMUL;
                 l->inner = l->kind == OP_EMBEDDING     ? n->vocabulary
@@ -284,7 +310,8 @@ static void pack(struct layer *l, const int8_t *from)
 {
         for (size_t k = 0; k < l->inner; k++)
                 for (size_t c = 0; c < l->cols; c++) {
-                        l->weights[k / FOUR * FOUR * l->cols_room + c * FOUR + k % FOUR] = from[k * l->cols + c];
+                        l->weights[k / FOUR * FOUR * l->cols_room + c * FOUR + k % FOUR] =
+                                from[k * l->cols + c];
                         l->columns[c] += from[k * l->cols + c];
                 }
 }
@@ -329,7 +356,7 @@ static int open_room(struct quantised *q)
                         continue;
                 image = larger(image, shape_size(&l->in));
                 rows = larger(rows, (windows ? positions : QUANTISED_BATCH) * l->inner_room);
-                sums = larger(sums, (windows ? 2 * positions : QUANTISED_BATCH) * l->cols_room);
+                sums = larger(sums, (windows ? positions : QUANTISED_BATCH) * l->cols_room);
         }
         q->values[0] = calloc(values, sizeof(float));
         q->values[1] = calloc(values, sizeof(float));
@@ -342,8 +369,8 @@ static int open_room(struct quantised *q)
                        : -ENOMEM;
 }
 
-int quantised_open(const struct model *m, const unsigned char *bytes, size_t size_bytes, struct quantised **ret,
-                   struct err *err)
+int quantised_open(const struct model *m, const unsigned char *bytes, size_t size_bytes,
+                   struct quantised **ret, struct err *err)
 {
         CLEANUP(quantised_free_p) struct quantised *q = calloc(1, sizeof(*q));
         struct export_reader r;
