@@ -18,6 +18,7 @@
 #include "core/options.h"
 #include "core/version.h"
 #include "io/process_tree.h"
+#include "io/program_file.h"
 
 #define AT(member) offsetof(struct run_options, member)
 
@@ -42,7 +43,9 @@ static const struct option_program description = {
         .operands = "JOB.yaml",
         .operands_min = 1,
         .operands_max = 1,
-        .summary = "Run a TrainingJob on this machine: plan, start, watch, repair, release.",
+        .summary = "Run a TrainingJob on this machine: plan, start, watch, repair, release. Several jobs in "
+                   "one file "
+                   "(--- between them) run one after the other, by priority and dependsOn.",
         .after = "Exit code: 0 succeeded, 1 failed, 2 bad job, 3 a file is missing, 5 not allowed, 130 "
                  "cancelled.\n"
                  "See remuda-run(1).\n",
@@ -106,9 +109,10 @@ static void note_ignored(struct run *run)
 }
 
 /* Everything that may refuse the job before anything is started. */
-static int prepare(struct run *run, const char *job_path, int *exit_code, struct err *err)
+static int prepare(struct run *run, const char *job_path, const json_t *document, int *exit_code,
+                   struct err *err)
 {
-        int r = run_read(run, job_path, exit_code, err);
+        int r = run_read(run, job_path, document, exit_code, err);
 
         if (r == 0)
                 r = run_open_folder(run, exit_code, err);
@@ -154,7 +158,7 @@ static void write_report(struct run *run)
         json_decref(views);
 }
 
-static int finish(struct run *run)
+static int finish(struct run *run, json_t **ret_summary)
 {
         char path[RUN_PATH_BYTES];
         json_t *summary;
@@ -171,37 +175,59 @@ static int finish(struct run *run)
                 (void) run_write_json(path, summary, NULL);
         if (run->options->report != NULL)
                 write_report(run);
-        r = run_print_summary(run, summary);
+        r = ret_summary == NULL || strcmp(run->options->output, "json") != 0 ? run_print_summary(run, summary)
+                                                                             : 0;
+        if (ret_summary != NULL)
+                *ret_summary = json_incref(summary);
         json_decref(summary);
         if (run->phase != NULL && strcmp(run->phase, "Cancelled") == 0)
                 return EXIT_INTERRUPTED;
         return r == 0 && run->phase != NULL && strcmp(run->phase, "Succeeded") == 0 ? EXIT_DONE : EXIT_FAILED;
 }
 
-int command_run(int argc, char **argv)
+int run_one(const struct run_options *options, const char *job_path, const json_t *document,
+            json_t **ret_summary)
 {
         struct run run = { .lock = -1, .checkpoint_lock = -1, .signals = -1, .started_usec = run_now_usec() };
-        struct run_options options;
+        int exit_code = EXIT_FAILED;
         struct err err = { 0 };
-        size_t operands = 0;
-        int exit_code = options_start(&description, REMUDA_VERSION, argc, argv, environ, &options, &operands,
-                                      stdout, stderr);
 
-        if (exit_code >= 0)
-                return exit_code;
-        run.options = &options;
+        run.options = options;
         run.events = json_array();
         job_init(&run.job);
-        exit_code = EXIT_FAILED;
         if (run.events == NULL || open_signals(&run) < 0) {
                 (void) fprintf(stderr, "remuda run: no memory or no descriptors\n");
-        } else if (prepare(&run, argv[1], &exit_code, &err) < 0) {
+        } else if (prepare(&run, job_path, document, &exit_code, &err) < 0) {
                 (void) fprintf(stderr, "remuda run: %s\n", err.msg);
         } else {
                 if (run.phase == NULL && !run.interrupted)
                         train(&run);
-                exit_code = finish(&run);
+                exit_code = finish(&run, ret_summary);
         }
         run_free(&run);
+        return exit_code;
+}
+
+int command_run(int argc, char **argv)
+{
+        struct run_options options;
+        json_t *documents = NULL;
+        struct err err = { 0 };
+        size_t operands = 0;
+        int exit_code = options_start(&description, REMUDA_VERSION, argc, argv, environ, &options, &operands,
+                                      stdout, stderr);
+        int r;
+
+        if (exit_code >= 0)
+                return exit_code;
+        r = run_read_documents(argv[1], &documents, &err);
+        if (r < 0) {
+                (void) fprintf(stderr, "remuda run: %s\n", err.msg);
+                return program_file_exit_code(r);
+        }
+        exit_code = json_array_size(documents) > 1
+                            ? run_queue(&options, argv[1], documents)
+                            : run_one(&options, argv[1], json_array_get(documents, 0), NULL);
+        json_decref(documents);
         return exit_code;
 }

@@ -105,8 +105,9 @@ struct run {
 
 /* The steps, in order. All return 0, or a negative errno with *err and, where it is not EXIT_FAILED, the exit
  * code in *ret_exit_code. */
-int run_read(struct run *run, const char *job_path, int *ret_exit_code, struct err *err); /* run_read.c */
-int run_choose_chips(struct run *run, int *ret_exit_code, struct err *err);               /* run_chips.c */
+int run_read(struct run *run, const char *job_path, const json_t *document, int *ret_exit_code,
+             struct err *err);                                              /* run_read.c */
+int run_choose_chips(struct run *run, int *ret_exit_code, struct err *err); /* run_chips.c */
 int run_place(struct run *run, struct err *err); /* chips alone, whether or not there are programs for them */
 int run_open_folder(struct run *run, int *ret_exit_code, struct err *err); /* run_folder.c */
 void run_close_folder(struct run *run);
@@ -148,6 +149,15 @@ void run_finish(struct run *run, const char *phase, const char *reason, const ch
 json_t *run_summary(struct run *run);
 int run_print_summary(struct run *run, const json_t *summary);
 void run_free(struct run *run);
+
+/* run_one() - one job from its document to its summary, which is printed, but as JSON only if ret_summary is
+ * NULL. Return: an exit code; *ret_summary is set if the job got as far as that. (run.c) run_queue() -
+ * several jobs of one file. (run_queue.c) run_read_documents() - the documents of a job file, at least one.
+ * (run_read.c) */
+int run_one(const struct run_options *options, const char *job_path, const json_t *document,
+            json_t **ret_summary);
+int run_queue(const struct run_options *options, const char *job_path, const json_t *documents);
+int run_read_documents(const char *job_path, json_t **ret, struct err *err);
 
 /* run_path() - folder/NAME, or folder/NAME-INDEX.SUFFIX */
 bool run_path(const struct run *run, char path[RUN_PATH_BYTES], const char *name);

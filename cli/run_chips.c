@@ -360,6 +360,71 @@ static int find_programs(struct run *run, struct err *err)
         return 0;
 }
 
+/* Are two nodes of one configuration: the same groups by vendor, model and number of chips, in any order? */
+static bool equal_nodes(const struct inventory *a, const struct inventory *b)
+{
+        if (a->group_count != b->group_count)
+                return false;
+        for (size_t i = 0; i < a->group_count; i++) {
+                const struct device_group *group = &a->groups[i];
+                size_t in_a = 0, in_b = 0;
+
+                for (size_t k = 0; k < a->group_count; k++) {
+                        in_a += strcmp(a->groups[k].vendor, group->vendor) == 0 &&
+                                strcmp(a->groups[k].model, group->model) == 0 &&
+                                a->groups[k].total == group->total;
+                        in_b += strcmp(b->groups[k].vendor, group->vendor) == 0 &&
+                                strcmp(b->groups[k].model, group->model) == 0 &&
+                                b->groups[k].total == group->total;
+                }
+                if (in_a != in_b)
+                        return false;
+        }
+        return true;
+}
+
+/* The groups of all nodes (like NULL), or of those of one configuration. */
+static size_t list_candidates(const struct inventories *inventories, const struct inventory *like,
+                              struct candidate *candidates)
+{
+        size_t count = 0;
+
+        for (size_t i = 0; i < inventories->count; i++)
+                for (size_t k = 0; (like == NULL || equal_nodes(like, &inventories->items[i])) &&
+                                   k < inventories->items[i].group_count;
+                     k++)
+                        candidates[count++] = (struct candidate){ .inventory = &inventories->items[i],
+                                                                  .group = &inventories->items[i].groups[k] };
+        return count;
+}
+
+/* spec.equalNodes: the first configuration that has room for the whole job; what the others lack is told only
+ * if none has. */
+static int choose_equal(struct run *run, struct candidate *candidates, struct err *err)
+{
+        size_t said = json_array_size(run->events);
+        int r = -EBUSY;
+
+        for (size_t i = 0; r == -EBUSY && i < run->inventories.count; i++) {
+                bool seen = false;
+
+                for (size_t k = 0; k < i; k++)
+                        seen = seen || equal_nodes(&run->inventories.items[k], &run->inventories.items[i]);
+                if (seen)
+                        continue;
+                free(run->ranks);
+                run->ranks = NULL;
+                run->rank_count = run->server_count = 0;
+                r = choose(run, candidates,
+                           list_candidates(&run->inventories, &run->inventories.items[i], candidates), err);
+        }
+        while (r == 0 && json_array_size(run->events) > said &&
+               strcmp(json_string_value(json_object_get(json_array_get(run->events, said), "reason")),
+                      "Unschedulable") == 0)
+                (void) json_array_remove(run->events, said);
+        return r == -EBUSY ? err_wrap(err, r, "spec.equalNodes: on nodes of one configuration") : r;
+}
+
 static int choose_from_inventories(struct run *run, struct err *err)
 {
         CLEANUP(free_p) struct candidate *candidates = NULL;
@@ -370,13 +435,9 @@ static int choose_from_inventories(struct run *run, struct err *err)
         candidates = calloc(count + 1, sizeof(*candidates));
         if (candidates == NULL)
                 return err_set(err, -ENOMEM, "no memory for the chips");
-        count = 0;
-        for (size_t i = 0; i < run->inventories.count; i++)
-                for (size_t k = 0; k < run->inventories.items[i].group_count; k++)
-                        candidates[count++] =
-                                (struct candidate){ .inventory = &run->inventories.items[i],
-                                                    .group = &run->inventories.items[i].groups[k] };
-        return choose(run, candidates, count, err);
+        if (run->job.equal_nodes && run->inventories.count > 1)
+                return choose_equal(run, candidates, err);
+        return choose(run, candidates, list_candidates(&run->inventories, NULL, candidates), err);
 }
 
 int run_place(struct run *run, struct err *err)

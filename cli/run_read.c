@@ -9,6 +9,7 @@
 
 #include "cli/run.h"
 #include "codec/job_yaml.h"
+#include "codec/yaml_json.h"
 #include "core/cleanup.h"
 #include "core/exit_code.h"
 #include "io/program_file.h"
@@ -30,18 +31,35 @@ static int read_file(const char *path, struct text *content, struct err *err)
         return content->failed ? err_set(err, -ENOMEM, "no memory") : 0;
 }
 
-static int read_job(struct run *run, const char *path, struct err *err)
+int run_read_documents(const char *job_path, json_t **ret, struct err *err)
 {
         struct text content = { 0 };
-        int r = read_file(path, &content, err);
+        int r = read_file(job_path, &content, err);
 
+        if (r == 0 && content.size_bytes > JOB_FILE_MAX_BYTES)
+                r = err_set(err, -E2BIG, "job file '%.200s': larger than %zu bytes; jobs are short texts",
+                            job_path, JOB_FILE_MAX_BYTES);
         if (r == 0) {
-                r = job_parse(content.data == NULL ? "" : content.data, content.size_bytes, &run->job, err);
+                r = yaml_parse_all(content.data == NULL ? "" : content.data, content.size_bytes, ret, err);
                 if (r < 0)
-                        err_wrap(err, r, "job file '%.200s'", path);
+                        err_wrap(err, r, "job file '%.200s'", job_path);
         }
+        for (size_t i = 0; r == 0 && i < json_array_size(*ret);) /* nothing stands between two `---` */
+                if (json_array_size(*ret) > 1 && (json_is_null(json_array_get(*ret, i)) ||
+                                                  (json_is_object(json_array_get(*ret, i)) &&
+                                                   json_object_size(json_array_get(*ret, i)) == 0)))
+                        (void) json_array_remove(*ret, i);
+                else
+                        i++;
         text_free(&content);
         return r;
+}
+
+static int read_job(struct run *run, const char *path, const json_t *document, struct err *err)
+{
+        int r = job_decode(document, &run->job, err);
+
+        return r < 0 ? err_wrap(err, r, "job file '%.200s'", path) : 0;
 }
 
 static int find_launcher(struct run *run, struct err *err)
@@ -123,9 +141,10 @@ static int find_data(struct run *run, struct err *err)
         return 0;
 }
 
-int run_read(struct run *run, const char *job_path, int *ret_exit_code, struct err *err)
+int run_read(struct run *run, const char *job_path, const json_t *document, int *ret_exit_code,
+             struct err *err)
 {
-        int r = read_job(run, job_path, err);
+        int r = read_job(run, job_path, document, err);
 
         if (r == 0)
                 r = find_data(run, err);
