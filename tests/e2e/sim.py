@@ -108,7 +108,8 @@ def finish_deletions(namespace="default"):
 
 
 def remove_all(kind="sim", namespaces=("default",)):
-    for namespace in namespaces:
+    known = {n["metadata"]["name"] for n in get("/api/v1/namespaces")["items"]}
+    for namespace in known & set(namespaces):
         api("DELETE", "/api/v1/namespaces/%s/pods?labelSelector=sim%%3D%s" % (namespace, kind), {"gracePeriodSeconds": 0})
     names = [n["metadata"]["name"] for n in get("/api/v1/nodes?labelSelector=sim%%3D%s" % kind)["items"]]
     api("DELETE", "/api/v1/nodes?labelSelector=sim%%3D%s" % kind)
