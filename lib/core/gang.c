@@ -6,7 +6,9 @@
 
 #include "core/cleanup.h"
 #include "core/gang_search.h"
+#include "core/gang_step.h"
 #include "core/score.h"
+#include "core/weighting.h"
 
 /* --- members --- */
 
@@ -15,7 +17,7 @@ struct members {
         size_t count;
 };
 
-static bool same_shape(const struct ask *a, const struct ask *b)
+bool gang_same_shape(const struct ask *a, const struct ask *b)
 {
         return a->item_count == b->item_count &&
                memcmp(a->items, b->items, a->item_count * sizeof(a->items[0])) == 0 &&
@@ -179,7 +181,8 @@ static bool place_greedily(struct ledger *ledger, const struct question *plan, s
         for (size_t i = 0; i < members->count;) {
                 size_t alike = 1;
 
-                while (i + alike < members->count && same_shape(&members->asks[i], &members->asks[i + alike]))
+                while (i + alike < members->count &&
+                       gang_same_shape(&members->asks[i], &members->asks[i + alike]))
                         alike++;
                 if (place_alike(ledger, plan, job, &members->asks[i], alike, heap) < alike)
                         return false;
@@ -194,12 +197,38 @@ static bool place_all(struct ledger *ledger, const struct question *plan, struct
         if (place_greedily(ledger, plan, job, members, heap))
                 return true;
         ledger_drop_lease(ledger, job);
-        if (same_shape(&members->asks[0], &members->asks[members->count - 1]))
+        if (gang_same_shape(&members->asks[0], &members->asks[members->count - 1]))
                 return false; /* alike members fit greedily or not at all */
         if (gang_search(ledger, plan, job, members->asks, members->count) > 0)
                 return true;
         ledger_drop_lease(ledger, job);
         return false;
+}
+
+/* --- a common batch: the shortest step --- */
+
+struct stage {
+        struct ledger *ledger;
+        const struct question *plan;
+        struct ledger_job *job;
+        struct candidate *heap;
+};
+
+static bool place_chosen(void *userdata, const struct ask *asks, size_t count)
+{
+        struct stage *stage = userdata;
+        struct members members = { .asks = (struct ask *) asks, .count = count };
+
+        return place_all(stage->ledger, stage->plan, stage->job, &members, stage->heap);
+}
+
+static bool place_for_step(struct ledger *ledger, const struct question *plan, struct ledger_job *job,
+                           const struct members *members, struct candidate *heap)
+{
+        struct stage stage = { .ledger = ledger, .plan = plan, .job = job, .heap = heap };
+        int r = gang_step_search(plan, job, members->asks, members->count, place_chosen, &stage);
+
+        return r > 0 || (r == 0 && place_all(ledger, plan, job, members, heap));
 }
 
 /* --- equal nodes --- */
@@ -240,17 +269,24 @@ static int plan_members(struct ledger *ledger, struct question *q, struct ledger
 {
         CLEANUP(free_p) struct candidate *heap = calloc(ledger->node_count + 1, sizeof(*heap));
         struct question plan = *q;
+        struct weighting weighting;
         bool fits;
 
         if (heap == NULL)
                 return -ENOMEM;
         plan.planning = true;
+        if (q->weighting != NULL) { /* shares are judged when all members are known */
+                weighting = *q->weighting;
+                for (size_t i = 0; i < weighting.row_count; i++)
+                        weighting.rows[i].verdict = REASON_NONE;
+                plan.weighting = &weighting;
+        }
         qsort(members->asks, members->count, sizeof(*members->asks), compare_asks);
         if (q->ask->equal_nodes && q->equal_to == NULL) {
                 q->equal_to = place_on_equals(ledger, &plan, job, members, heap);
                 fits = q->equal_to != NULL;
         } else {
-                fits = place_all(ledger, &plan, job, members, heap);
+                fits = place_for_step(ledger, &plan, job, members, heap);
         }
         q->gang_blocked = !fits;
         return fits;

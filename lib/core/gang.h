@@ -3,7 +3,8 @@
  *
  * Members that are bound already count; pending ones that the store knows are planned with what they ask for;
  * those not created yet count as copies of the one asked for, unless the job lists its members. Members are
- * placed largest first, each on the best node by the score's tuple; when members differ in size and that does
+ * placed largest first, each on the best node by the score's tuple; with a common batch, on those kinds of
+ * chips that make the shortest modelled step (core/gang_step.h); when members differ in size and that does
  * not succeed, a bounded search over nodes decides (GANG_SEARCH_STEPS; beyond it the gang is said not to
  * fit). Pure but for the heap; time is an argument. Cost: O(nodes + members log nodes) per shape of member.
  */
@@ -26,6 +27,9 @@ struct gang_request {
  * Return: 1 = a lease was made; 0 = none was needed, or the gang does not fit; -ENOMEM. */
 int gang_prepare(struct ledger *ledger, struct question *question, struct ledger_job *job,
                  const struct gang_request *request);
+
+/* gang_same_shape() - do they ask for the same chips of the same models? */
+bool gang_same_shape(const struct ask *a, const struct ask *b);
 
 /* gang_expire() - drop leases whose end has come. Return: how many. */
 size_t gang_expire(struct ledger *ledger, uint64_t now_usec);

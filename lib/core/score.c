@@ -8,6 +8,8 @@
 #include "core/fragmentation.h"
 #include "core/weighting.h"
 
+#define OFF_PLAN (INT64_C(1) << 61)
+
 /* 1. An emergency prefers the reserve; a borrower prefers regular nodes to lent ones. */
 static int64_t pool_key(const struct question *q, const struct ledger_node *node)
 {
@@ -145,6 +147,19 @@ static int64_t step_key(const struct question *q, const struct ledger_node *node
         return row == NULL ? 0 : (int64_t) row->step_nsec;
 }
 
+/* A gang with a common batch was planned for the shortest step: its members go where their slots are. */
+static int64_t off_plan(const struct question *q, const struct ledger_node *node)
+{
+        if (q->planning || q->job == NULL || q->job->slots == NULL || q->weighting == NULL ||
+            q->weighting->batch == 0)
+                return 0;
+        for (const struct lease_slot *slot = node->slots; slot != NULL; slot = slot->next_on_node)
+                if (slot->job == q->job && slot->ask.items[0].resource == q->ask->items[0].resource &&
+                    slot->ask.items[0].chips == q->ask->items[0].chips)
+                        return 0;
+        return OFF_PLAN;
+}
+
 void score_tuple(const struct question *q, const struct ledger_node *node, struct score_tuple *ret)
 {
         bool fastest = placement_of(q) == PLACEMENT_FASTEST || (q->planning && q->weighting != NULL);
@@ -153,7 +168,7 @@ void score_tuple(const struct question *q, const struct ledger_node *node, struc
         *ret = (struct score_tuple){ 0 };
         if (q->ask->item_count == 0)
                 return;
-        ret->key[0] = fastest ? step : 0;
+        ret->key[0] = (fastest ? step : 0) + off_plan(q, node);
         ret->key[1] = pool_key(q, node);
         ret->key[2] = class_key(q, node);
         placement_keys(q, node, &ret->key[3]); /* at most four keys */

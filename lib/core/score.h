@@ -6,6 +6,7 @@
  *   2. class      the matching class, then `any`, then overflow
  *   3. placement  packed, uniform, largest-free or fastest, see placement_key()
  *   4. step       the modelled step time with this member; under `fastest` it comes first
+ * Before all of them, for a member of a gang with a common batch: where its lease is (core/gang_step.h).
  * Pure; a tuple costs O(groups), ranking N nodes O(N + D log D) for D different tuples. */
 #pragma once
 

@@ -327,3 +327,55 @@ int weighting_build(const struct ledger *ledger, const struct ledger_job *job, c
         gather_rows(ledger, ask, &rows);
         return fill_rows(w, &members, &rows, ask);
 }
+
+/* --- gangs --- */
+
+static size_t source_rank(const char *source)
+{
+        return strcmp(source, "measured") == 0 ? 2 : strcmp(source, "table") == 0;
+}
+
+void weighting_note_kind(struct weighting *w, const struct ledger_group *group, bool first)
+{
+        static const char *const sources[] = { "assumed", "table", "measured" };
+        const char *job_model = w->job == NULL ? "" : w->job->model;
+        size_t rank = measured_speed(w->ledger, job_model, group->model) != NULL ? 2 : group->tflops > 0;
+
+        if (!first && source_rank(w->source) < rank)
+                rank = source_rank(w->source);
+        if (rank == 1 && !(group->tflops > 0))
+                rank = 0;
+        w->source = sources[rank];
+}
+
+int weighting_step(const struct weighting *w, const struct ledger_job *job, const struct ledger_pod *self,
+                   const struct weighting_choice *choices, size_t count, double *ret_step_ms)
+{
+        const char *job_model = w->job == NULL ? "" : w->job->model;
+        struct members members = { .chips = 0 };
+        CLEANUP(free_p) struct shard_worker *workers = NULL;
+        CLEANUP(free_p) struct shard *shards = NULL;
+        struct shards_plan plan;
+        size_t n = 0;
+
+        for (const struct ledger_pod *pod = job->pods; pod != NULL; pod = pod->next_in_job)
+                if (pod != self && pod->node != NULL)
+                        add_pod(&members, pod);
+        for (size_t i = 0; i < count; i++)
+                add_member(&members, choices[i].group, choices[i].chips);
+        if (members.chips == 0 || members.chips > WEIGHTING_CHIPS_MAX)
+                return 1;
+        workers = calloc(members.chips, sizeof(*workers));
+        shards = calloc(members.chips, sizeof(*shards));
+        if (workers == NULL || shards == NULL)
+                return -ENOMEM;
+        for (size_t i = 0; i < members.kind_count; i++)
+                for (size_t k = 0; k < members.kinds[i].chips; k++)
+                        workers[n++] = worker_of(w, job_model, &members.kinds[i]);
+        if (w->equal)
+                plan.step_ms = plan_equally(workers, n, w->batch, shards);
+        else if (shards_plan(workers, n, w->batch, shards, &plan, NULL) < 0)
+                return 1;
+        *ret_step_ms = plan.step_ms;
+        return 0;
+}

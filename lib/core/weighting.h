@@ -42,6 +42,19 @@ struct weighting {
 int weighting_build(const struct ledger *ledger, const struct ledger_job *job, const struct ledger_pod *self,
                     const struct ask *ask, struct weighting *ret);
 
+/* weighting_step() - the modelled step of the bound members of the job together with these chips, by the
+ * speeds of `weighting->source`. weighting_note_kind() - that source must be known for this kind, too;
+ * @first: begin anew. Return: 0; 1 = it cannot be planned; -ENOMEM. */
+struct weighting_choice {
+        const struct ledger_group *group; /* of this kind */
+        size_t chips;
+};
+
+int weighting_step(const struct weighting *weighting, const struct ledger_job *job,
+                   const struct ledger_pod *self, const struct weighting_choice *choices, size_t count,
+                   double *ret_step_ms);
+void weighting_note_kind(struct weighting *weighting, const struct ledger_group *group, bool first);
+
 /* weighting_group() - the group that would serve the pod: the tightest one with room (the fastest one if
  * asked), else the first accepted one; NULL = none is accepted. */
 const struct ledger_group *weighting_group(const struct ledger_group *groups, size_t group_count,
