@@ -19,7 +19,8 @@
 #define MODELS    4
 #define CHIPS_MAX 64
 
-/* Every member on every group that has room: the least step there is, independent of how the plan is found. */
+/* Every member on every group that has room: the least step there is, independent of how the plan is found.
+ */
 struct brute {
         uint32_t open[NODES][2], model[NODES][2], resource[NODES][2];
         double speed[MODELS];
@@ -32,7 +33,8 @@ struct brute {
         double best;
 };
 
-/* The least T with sum floor(T speed_i) >= batch, found among the T = b / speed_i; equal shares: the slowest. */
+/* The least T with sum floor(T speed_i) >= batch, found among the T = b / speed_i; equal shares: the slowest.
+ */
 static double step_of(const struct brute *b)
 {
         double best = INFINITY;
@@ -41,9 +43,9 @@ static double step_of(const struct brute *b)
                 double slowest = 0;
 
                 for (size_t i = 0; i < b->chip_count; i++)
-                        slowest = fmax(slowest, (double) (b->batch / b->chip_count +
-                                                          (i < b->batch % b->chip_count)) /
-                                                        b->chips[i]);
+                        slowest = fmax(slowest,
+                                       (double) (b->batch / b->chip_count + (i < b->batch % b->chip_count)) /
+                                               b->chips[i]);
                 return slowest;
         }
         for (size_t i = 0; i < b->chip_count; i++)
