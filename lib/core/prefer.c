@@ -175,7 +175,7 @@ struct search {
         size_t *set; /* what is in so far, must first; room for all */
         size_t set_count, must_count;
         uint16_t *group_free, *group_taken; /* per group: free devices before; in the set */
-        uint32_t *weights; /* candidates' and musts' pair weights, or NULL: too many to keep */
+        struct rank rank;                   /* of the set, but its weight */
         size_t *best;
         bool have_best;
         struct rank best_rank;
@@ -187,30 +187,8 @@ static uint64_t weight_to_set(const struct search *s, size_t device)
 
         for (size_t i = 0; i < s->set_count; i++)
                 if (s->set[i] != device)
-                        sum += s->weights != NULL ? s->weights[device * s->map->count + s->set[i]]
-                                                  : prefer_weight(s->map, device, s->set[i]);
+                        sum += prefer_weight(s->map, device, s->set[i]);
         return sum;
-}
-
-static struct rank rank_of(const struct search *s, uint64_t weight)
-{
-        struct rank rank = { .weight = weight };
-
-        for (size_t g = 0; g < s->map->group_count; g++) {
-                bool was_whole = s->group_free[g] == s->map->group_sizes[g];
-
-                if (s->group_taken[g] == 0)
-                        continue;
-                rank.groups += g > 0 ? 1u : s->group_taken[g]; /* devices of no group are each their own */
-                if (s->shared)
-                        continue;
-                rank.broken += was_whole && s->group_taken[g] < s->group_free[g];
-                rank.whole += was_whole && s->group_taken[g] >= s->group_free[g];
-                rank.left += (uint32_t) (s->group_free[g] - s->group_taken[g]);
-        }
-        for (size_t i = s->must_count; s->shared && i < s->set_count; i++)
-                rank.left += s->map->shares - s->free_ids[s->set[i]];
-        return rank;
 }
 
 /* Return: < 0 when a comes before b. */
@@ -227,15 +205,42 @@ static int compare_ranks(const struct rank *a, const struct rank *b)
         return a->left == b->left ? 0 : a->left < b->left ? -1 : 1;
 }
 
+/* What one more device of its group does to the rank, `taken` of the group being in the set already; `sign`
+ * UINT32_MAX takes it back. */
+static void rank_step(const struct search *s, struct rank *rank, size_t device, uint16_t taken, uint32_t sign)
+{
+        size_t group = s->map->devices[device].group;
+        uint16_t have = s->group_free[group];
+
+        if (group == 0 || taken == 0) /* devices of no group are each their own */
+                rank->groups += sign;
+        if (s->shared) {
+                rank->left += sign * (s->map->shares - s->free_ids[device]);
+                return;
+        }
+        rank->left += sign * (taken == 0 ? have - 1u : UINT32_MAX);
+        if (have != s->map->group_sizes[group])
+                return;
+        if (taken + 1 == have) {
+                rank->whole += sign;
+                rank->broken -= taken > 0 ? sign : 0;
+        } else if (taken == 0)
+                rank->broken += sign;
+}
+
 static void put(struct search *s, size_t device)
 {
+        size_t group = s->map->devices[device].group;
+
+        rank_step(s, &s->rank, device, s->group_taken[group]++, 1);
         s->set[s->set_count++] = device;
-        s->group_taken[s->map->devices[device].group]++;
 }
 
 static void take_back(struct search *s)
 {
-        s->group_taken[s->map->devices[s->set[--s->set_count]].group]--;
+        size_t device = s->set[--s->set_count], group = s->map->devices[device].group;
+
+        rank_step(s, &s->rank, device, --s->group_taken[group], UINT32_MAX);
 }
 
 static int compare_positions(const void *a, const void *b)
@@ -249,9 +254,12 @@ static int compare_positions(const void *a, const void *b)
  * a tie goes to the one that is kept already; the greedy way compares positions. */
 static void consider(struct search *s, uint64_t weight, bool compare_ties)
 {
-        struct rank rank = rank_of(s, weight);
-        int order = s->have_best ? compare_ranks(&rank, &s->best_rank) : -1;
+        struct rank rank = s->rank;
         size_t n = s->set_count - s->must_count;
+        int order;
+
+        rank.weight = weight;
+        order = s->have_best ? compare_ranks(&rank, &s->best_rank) : -1;
 
         if (order == 0 && compare_ties) {
                 qsort(s->set + s->must_count, n, sizeof(*s->set), compare_positions);
@@ -273,19 +281,51 @@ static void consider(struct search *s, uint64_t weight, bool compare_ties)
 /* --- exact
  * ----------------------------------------------------------------------------------------------------- */
 
-static void every_set(struct search *s, size_t from, size_t more, uint64_t weight)
+/* The last of a set: most sets differ from the one before in it alone. */
+static void every_last(struct search *s, size_t from, uint64_t weight, const uint64_t *gains)
 {
-        if (more == 0) {
-                consider(s, weight, false);
+        for (size_t i = from; i < s->count; i++) {
+                size_t device = s->candidates[i];
+                struct rank rank = s->rank;
+
+                rank_step(s, &rank, device, s->group_taken[s->map->devices[device].group], 1);
+                rank.weight = weight + gains[i];
+                if (s->have_best && compare_ranks(&rank, &s->best_rank) >= 0)
+                        continue;
+                put(s, device);
+                consider(s, rank.weight, false);
+                take_back(s);
+        }
+}
+
+/* @gains: per candidate, its weight to what is in; the next ones follow for each one more that is. */
+static void every_set(struct search *s, size_t from, size_t more, uint64_t weight, uint64_t *gains)
+{
+        uint64_t *next = gains + s->count;
+
+        if (more == 1) {
+                every_last(s, from, weight, gains);
                 return;
         }
         for (size_t i = from; i + more <= s->count; i++) {
-                uint64_t gain = weight_to_set(s, s->candidates[i]);
-
+                for (size_t c = i + 1; c < s->count; c++)
+                        next[c] = gains[c] + prefer_weight(s->map, s->candidates[c], s->candidates[i]);
                 put(s, s->candidates[i]);
-                every_set(s, i + 1, more - 1, weight + gain);
+                every_set(s, i + 1, more - 1, weight + gains[i], next);
                 take_back(s);
         }
+}
+
+static int exactly(struct search *s)
+{
+        CLEANUP(free_p) uint64_t *gains = calloc((s->size + 1) * s->count, sizeof(*gains));
+
+        if (gains == NULL)
+                return -ENOMEM;
+        for (size_t i = 0; i < s->count; i++)
+                gains[i] = weight_to_set(s, s->candidates[i]);
+        every_set(s, 0, s->size, 0, gains);
+        return 0;
 }
 
 /* Steps of the search for k of n: a set of d is reached C(n - k + d, d) times and costs d. 194,480 at 9
@@ -469,17 +509,19 @@ static bool improve_once(struct growth *g)
 {
         struct search *s = g->search;
 
-        for (size_t i = 0; i < s->size; i++)
+        for (size_t i = 0; i < s->size; i++) {
+                size_t out = s->best[i], out_at = (size_t) candidate_of(s, out);
+
                 for (size_t j = 0; j < s->count; j++) {
-                        size_t out = s->best[i], in = s->candidates[j];
+                        size_t in = s->candidates[j];
                         uint64_t link;
 
                         if (g->in[j] || s->map->devices[out].group != s->map->devices[in].group)
                                 continue;
                         link = prefer_weight(s->map, in, out);
-                        if (g->gains[j] <= link + g->gains[candidate_of(s, out)])
+                        if (g->gains[j] <= link + g->gains[out_at])
                                 continue;
-                        g->in[candidate_of(s, out)] = false;
+                        g->in[out_at] = false;
                         g->in[j] = true;
                         s->best[i] = in;
                         for (size_t c = 0; c < s->count; c++) {
@@ -492,6 +534,7 @@ static bool improve_once(struct growth *g)
                         }
                         return true;
                 }
+        }
         return false;
 }
 
@@ -566,10 +609,8 @@ static int choose_one_each(struct search *s, bool *exact)
         }
         if (s->size == 0)
                 return 0;
-        if (within_reach(s->count, s->size)) {
-                every_set(s, 0, s->size, 0);
-                return 0;
-        }
+        if (within_reach(s->count, s->size))
+                return exactly(s);
         *exact = false;
         return greedily(s);
 }
@@ -584,19 +625,23 @@ static int add_round(struct search *s, const struct prefer_request *request, str
         s->count = s->set_count = s->must_count = 0;
         memset(s->group_free, 0, s->map->group_count * sizeof(*s->group_free));
         memset(s->group_taken, 0, s->map->group_count * sizeof(*s->group_taken));
-        for (size_t i = 0; i < s->map->count; i++)
-                if (answer->taken[i] < request->available[i] && answer->taken[i] < least)
-                        least = answer->taken[i];
+        s->rank = (struct rank){ 0 };
+        s->free_ids = request->available;
         for (size_t i = 0; i < s->map->count; i++) {
                 s->group_free[s->map->devices[i].group] =
                         (uint16_t) (s->group_free[s->map->devices[i].group] + (request->available[i] > 0));
+                if (answer->taken[i] < request->available[i] && answer->taken[i] < least)
+                        least = answer->taken[i];
+        }
+        for (size_t i = 0; i < s->map->count; i++) {
                 if (answer->taken[i] > 0)
                         put(s, i);
                 if (answer->taken[i] < request->available[i] && answer->taken[i] == least)
                         s->candidates[s->count++] = i;
         }
         s->must_count = s->set_count;
-        s->free_ids = request->available;
+        if (s->shared) /* what must be in is no choice */
+                s->rank.left = 0;
         s->size = more < s->count ? more : s->count;
         s->have_best = false;
         if (s->count == 0)

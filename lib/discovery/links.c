@@ -81,11 +81,15 @@ static void find_switch(const struct scan *scan, size_t i)
 /* Those of the tree: of a recorded machine, or left by the agent of a live one. */
 static void read_tree(const struct scan *scan, const struct vendor *row, struct link_reports *ret)
 {
-        CLEANUP(free_p) char *bytes = malloc(LINKS_FILE_BYTES);
+        CLEANUP(free_p) char *bytes = NULL;
         char path[128];
         ssize_t size;
 
-        if (bytes == NULL || !text_format(path, sizeof(path), DISCOVERY_LINKS "/%s", row->name))
+        if (!text_format(path, sizeof(path), DISCOVERY_LINKS "/%s", row->name) ||
+            tree_kind(scan->tree, path) != TREE_FILE)
+                return;
+        bytes = malloc(LINKS_FILE_BYTES);
+        if (bytes == NULL)
                 return;
         size = tree_read(scan->tree, path, bytes, LINKS_FILE_BYTES);
         if (size > 0 && (size_t) size < LINKS_FILE_BYTES) /* one that is no such file says nothing */
