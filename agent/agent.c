@@ -106,6 +106,8 @@ static void on_look(void *userdata, struct device_record *record, struct finding
         struct agent *a = userdata;
 
         sysfs_probe(a->tree, &a->config, &record->device, &record->counters, finding);
+        sysfs_driver_version(a->tree, &record->device, record->driver_version,
+                             sizeof(record->driver_version));
         deep_look(a->deep, &record->device, finding);
 }
 

@@ -27,7 +27,8 @@ struct device_record {
         uint64_t scan; /* of the last scan that found it */
         uint64_t transitions[HEALTH_COUNT];
         struct device_counters counters;
-        struct finding event; /* from the kernel log: fed once, with the next scan; GOOD = none */
+        char driver_version[64]; /* "" = not told */
+        struct finding event;    /* from the kernel log: fed once, with the next scan; GOOD = none */
         char last_error_space[16];
         uint64_t last_error_code, last_error_usec; /* CLOCK_REALTIME; 0 = none */
         uint64_t kernel_errors;                    /* lines of the kernel log about it */

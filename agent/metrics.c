@@ -41,6 +41,7 @@ static void device_info(struct text *page, const struct row *rows, size_t n)
                                              { "group", rows[i].device.group },
                                              { "pci_address", rows[i].device.pci },
                                              { "numa_node", rows[i].numa },
+                                             { "driver_version", rows[i].record->driver_version },
                                              { "partition", rows[i].device.partition }),
                                1);
 }
@@ -172,6 +173,20 @@ static void last_errors(struct text *page, const struct row *rows, size_t n)
                                        (double) rows[i].record->last_error_usec / 1e6);
 }
 
+static void dcgm_sample(struct text *page, const struct agent *agent, const struct row *row, const char *name,
+                        double value)
+{
+        const char *node = row->device.nodes[0];
+
+        metrics_sample(
+                page, name,
+                METRIC_LABELS({ "gpu", row->index }, { "UUID", row->device.id },
+                              { "device", text_starts_with(node, "/dev/") ? node + strlen("/dev/") : node },
+                              { "modelName", row->device.model }, { "Hostname", agent->node },
+                              { "pci_bus_id", row->device.pci }),
+                value);
+}
+
 /* The names that DCGM's dashboards use, for every vendor. */
 static void dcgm_families(struct text *page, const struct agent *agent, const struct row *rows, size_t n)
 {
@@ -183,25 +198,22 @@ static void dcgm_families(struct text *page, const struct agent *agent, const st
                 metrics_family(page, field->dcgm, METRIC_GAUGE, field->help);
                 for (size_t i = 0; i < n; i++)
                         if (rows[i].sample != NULL && isfinite(rows[i].sample->values[f]))
-                                metrics_sample(page, field->dcgm,
-                                               METRIC_LABELS({ "gpu", rows[i].index },
-                                                             { "UUID", rows[i].device.id },
-                                                             { "device", rows[i].device.nodes[0] },
-                                                             { "modelName", rows[i].device.model },
-                                                             { "Hostname", agent->node },
-                                                             { "pci_bus_id", rows[i].device.pci }),
-                                               rows[i].sample->values[f] * field->dcgm_scale);
+                                dcgm_sample(page, agent, &rows[i], field->dcgm,
+                                            rows[i].sample->values[f] * field->dcgm_scale);
+        }
+        metrics_family(page, "DCGM_FI_DEV_FB_FREE", METRIC_GAUGE, "Memory of the device that is not in use");
+        for (size_t i = 0; i < n; i++) {
+                const double *v = rows[i].sample != NULL ? rows[i].sample->values : NULL;
+
+                if (v != NULL && isfinite(v[PROBE_MEMORY_TOTAL]) && isfinite(v[PROBE_MEMORY_USED]))
+                        dcgm_sample(page, agent, &rows[i], "DCGM_FI_DEV_FB_FREE",
+                                    (v[PROBE_MEMORY_TOTAL] - v[PROBE_MEMORY_USED]) / 1048576);
         }
         metrics_family(page, "DCGM_FI_DEV_XID_ERRORS", METRIC_GAUGE, "Code of the last fault, 0 = none");
         for (size_t i = 0; i < n; i++)
                 if (rows[i].device.pci[0] != '\0')
-                        metrics_sample_uint64(page, "DCGM_FI_DEV_XID_ERRORS",
-                                              METRIC_LABELS({ "gpu", rows[i].index },
-                                                            { "UUID", rows[i].device.id },
-                                                            { "modelName", rows[i].device.model },
-                                                            { "Hostname", agent->node },
-                                                            { "pci_bus_id", rows[i].device.pci }),
-                                              rows[i].record->last_error_code);
+                        dcgm_sample(page, agent, &rows[i], "DCGM_FI_DEV_XID_ERRORS",
+                                    (double) rows[i].record->last_error_code);
 }
 
 static void device_allocated(struct text *page, const struct agent *agent, const struct row *rows, size_t n)

@@ -185,3 +185,13 @@ void sysfs_probe(const struct tree *tree, const struct agent_config *config, con
                     "uncorrectable memory errors were counted before the agent began");
         *counters = now;
 }
+
+void sysfs_driver_version(const struct tree *tree, const struct device *device, char *ret, size_t ret_bytes)
+{
+        char path[128];
+
+        ret[0] = '\0';
+        (void) text_format(path, sizeof(path), "sys/bus/pci/devices/%s/driver/module/version", device->pci);
+        if (device->pci[0] != '\0' && tree_read_text(tree, path, ret, ret_bytes) < 0)
+                ret[0] = '\0';
+}

@@ -22,6 +22,8 @@ enum {
         NVML_ECC_CORRECTED,
         NVML_ECC_UNCORRECTED,
         NVML_VOLATILE = 0,
+        NVML_POWER_LIMITS = 0,
+        NVML_HEAT_LIMITS = 1,
         NVML_CLOCK_SM = 1,
         NVML_CLOCK_MEMORY = 2
 };
@@ -43,6 +45,9 @@ struct nvml_pci {
         char bus_id[32];
         unsigned rest[32];
 };
+struct nvml_violation {
+        unsigned long long reference_usec, nsec;
+};
 struct xpuml_pci {
         unsigned domain, bus, device, function, ids[2];
         char bus_id[32];
@@ -56,6 +61,9 @@ struct nvml {
         int (*pci)(nvml_device, void *);
         int (*memory)(nvml_device, void *);
         int (*utilization)(nvml_device, struct nvml_utilization *);
+        int (*encoder)(nvml_device, unsigned *, unsigned *);
+        int (*decoder)(nvml_device, unsigned *, unsigned *);
+        int (*violation)(nvml_device, int, struct nvml_violation *);
         int (*temperature)(nvml_device, int, unsigned *);
         int (*power)(nvml_device, unsigned *);
         int (*power_limit)(nvml_device, unsigned *);
@@ -119,6 +127,9 @@ int nvml_open(const struct probe_driver *driver, void *library, void **ret_state
         FIND(n->pci, library, p, "DeviceGetPciInfo");
         find_memory(&n->memory, library, p);
         FIND(n->utilization, library, p, "DeviceGetUtilizationRates");
+        FIND(n->encoder, library, p, "DeviceGetEncoderUtilization");
+        FIND(n->decoder, library, p, "DeviceGetDecoderUtilization");
+        FIND(n->violation, library, p, "DeviceGetViolationStatus");
         FIND(n->temperature, library, p, "DeviceGetTemperature");
         FIND(n->power, library, p, "DeviceGetPowerUsage");
         FIND(n->power_limit, library, p, "DeviceGetEnforcedPowerLimit");
@@ -171,6 +182,26 @@ static void ask_memory(const struct nvml *n, nvml_device d, struct probe_sample 
                 return;
         s->values[PROBE_MEMORY_TOTAL] = (double) m.total;
         s->values[PROBE_MEMORY_USED] = (double) m.used;
+}
+
+static void ask_engines(const struct nvml *n, nvml_device d, struct probe_sample *s)
+{
+        unsigned percent = 0, period_usec = 0;
+
+        if (n->encoder != NULL && is_ok(s, n->encoder(d, &percent, &period_usec)))
+                s->values[PROBE_UTILIZATION_ENCODE] = percent / 100.0;
+        if (n->decoder != NULL && is_ok(s, n->decoder(d, &percent, &period_usec)))
+                s->values[PROBE_UTILIZATION_DECODE] = percent / 100.0;
+}
+
+static void ask_throttling(const struct nvml *n, nvml_device d, struct probe_sample *s)
+{
+        struct nvml_violation v = { 0 };
+
+        if (n->violation != NULL && is_ok(s, n->violation(d, NVML_POWER_LIMITS, &v)))
+                s->values[PROBE_THROTTLE_POWER] = (double) v.nsec / 1e9;
+        if (n->violation != NULL && is_ok(s, n->violation(d, NVML_HEAT_LIMITS, &v)))
+                s->values[PROBE_THROTTLE_THERMAL] = (double) v.nsec / 1e9;
 }
 
 static void ask_load(const struct nvml *n, nvml_device d, struct probe_sample *s)
@@ -266,6 +297,8 @@ int nvml_sample(void *state, probe_take take, void *userdata, struct err *err)
                 probe_sample_init(&s, pci);
                 ask_memory(n, d, &s);
                 ask_load(n, d, &s);
+                ask_engines(n, d, &s);
+                ask_throttling(n, d, &s);
                 ask_errors(n, d, &s);
                 ask_own_health(n, d, &s);
                 take(userdata, &s);

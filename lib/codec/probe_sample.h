@@ -19,6 +19,8 @@
 enum probe_value {
         PROBE_UTILIZATION_COMPUTE, /* 0..1 */
         PROBE_UTILIZATION_MEMORY,
+        PROBE_UTILIZATION_ENCODE,
+        PROBE_UTILIZATION_DECODE,
         PROBE_MEMORY_TOTAL, /* bytes */
         PROBE_MEMORY_USED,
         PROBE_TEMPERATURE_CORE, /* Celsius */
@@ -28,6 +30,8 @@ enum probe_value {
         PROBE_ENERGY,     /* joules since the driver was loaded */
         PROBE_CLOCK_CORE, /* hertz */
         PROBE_CLOCK_MEMORY,
+        PROBE_THROTTLE_POWER, /* seconds below its clock since the driver was loaded */
+        PROBE_THROTTLE_THERMAL,
         PROBE_ECC_CORRECTABLE, /* errors since the driver was loaded */
         PROBE_ECC_UNCORRECTABLE,
         PROBE_ROW_REMAP,

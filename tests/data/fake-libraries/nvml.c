@@ -120,6 +120,22 @@ int nvmlDeviceGetTemperature(void *handle, int sensor, unsigned *t)
         return 0;
 }
 
+int nvmlDeviceGetEncoderUtilization(void *handle, unsigned *percent, unsigned *period)
+{
+        (void) handle;
+        *percent = 10;
+        *period = 167000;
+        return 0;
+}
+
+int nvmlDeviceGetViolationStatus(void *handle, int policy, unsigned long long *times)
+{
+        (void) handle;
+        times[0] = 1;
+        times[1] = policy == 0 ? 1500000000ull : 0;
+        return policy > 1 ? 3 : 0;
+}
+
 int nvmlDeviceGetPowerUsage(void *handle, unsigned *milliwatts)
 {
         (void) handle;
