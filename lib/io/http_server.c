@@ -372,6 +372,8 @@ void http_resume(struct http_pending *pending, struct http_reply *reply)
         x->later = *reply;
         x->later_ready = true;
         MHD_resume_connection(x->connection->mhd);
+        x->server->idle_runs = 0; /* the library does not say that it has this to do: it is run anyway */
+        (void) sd_event_source_set_enabled(x->server->more, SD_EVENT_ONESHOT);
 }
 
 /* --- loop

@@ -398,6 +398,26 @@ static void garbage_is_refused(void **state)
         text_free(&body);
 }
 
+/* On a server that is otherwise idle: eight answers, each given 50 ms later, and not when something else (the
+ * sweep, once a second) happens to wake the server. */
+static void a_later_answer_goes_out_at_once(void **state)
+{
+        struct server server = start();
+        int fd = dial(&server);
+        struct text body = { 0 };
+        struct timespec begin, end;
+
+        (void) state;
+        (void) clock_gettime(CLOCK_MONOTONIC, &begin);
+        for (int i = 0; i < 8; i++)
+                assert_int_equal(post(fd, "/later", "hi", 2, &body), 202);
+        (void) clock_gettime(CLOCK_MONOTONIC, &end);
+        assert_true(end.tv_sec - begin.tv_sec < 5);
+        stop(&server);
+        (void) close(fd);
+        text_free(&body);
+}
+
 static void an_answer_may_come_later(void **state)
 {
         struct server server = start();
@@ -614,6 +634,7 @@ int main(void)
                 cmocka_unit_test(a_hundred_megabytes_are_refused_in_bounded_memory),
                 cmocka_unit_test(garbage_is_refused),
                 cmocka_unit_test(an_answer_may_come_later),
+                cmocka_unit_test(a_later_answer_goes_out_at_once),
                 cmocka_unit_test(too_many_connections_close_the_oldest_unused_one),
                 cmocka_unit_test(one_address_cannot_lock_itself_out),
                 cmocka_unit_test(slow_readers_are_closed),
