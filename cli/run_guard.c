@@ -12,6 +12,7 @@
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/cleanup.h"
@@ -150,6 +151,39 @@ static void vigil_keep(struct vigil *vigil, int signals, int parent_fd)
         }
 }
 
+/* Should `remuda run` and the guard be killed in the same instant, the kernel ends mpirun, and each keeper
+ * its program; the folders are left for this one. Whoever of the two survives kills it with all that is
+ * below. */
+static void __attribute__((noreturn)) become_sweeper(const struct guard *guard, int guard_fd)
+{
+        struct pollfd waiting = { .fd = guard_fd, .events = POLLIN };
+        const struct timespec pause = { .tv_nsec = 200000000 };
+
+        (void) setsid();
+        (void) prctl(PR_SET_NAME, "remuda-sweeper", 0, 0, 0);
+        if (guard_fd < 0)
+                _exit(0);
+        while (poll(&waiting, 1, -1) < 0 && errno == EINTR)
+                continue;
+        for (int i = 0; i < 10; i++) { /* what dies may write for a moment */
+                (void) nanosleep(&pause, NULL);
+                guard_remove_folder(guard->session);
+                guard_remove_folder(guard->segments);
+        }
+        _exit(0);
+}
+
+static void start_sweeper(const struct guard *guard)
+{
+        int self = (int) syscall(SYS_pidfd_open, getpid(), 0);
+        pid_t pid = fork();
+
+        if (pid == 0)
+                become_sweeper(guard, self);
+        if (self >= 0)
+                (void) close(self);
+}
+
 static void __attribute__((noreturn))
 become_guard(struct guard *guard, char *const *argv, const char *log, pid_t parent, int parent_fd)
 {
@@ -164,6 +198,7 @@ become_guard(struct guard *guard, char *const *argv, const char *log, pid_t pare
         (void) sigfillset(&all);
         (void) sigprocmask(SIG_BLOCK, &all, NULL);
         signals = signalfd(-1, &all, SFD_NONBLOCK | SFD_CLOEXEC);
+        start_sweeper(guard);
         vigil.mpirun = fork();
         if (vigil.mpirun == 0)
                 become_mpirun(guard, argv, log, self);

@@ -4,7 +4,8 @@
  *
  * The guard has a session of its own, adopts orphans, and ends with mpirun: it kills what is left and removes
  * the world's folders (Open MPI's session and shared memory). If `remuda run` dies, even by SIGKILL, the
- * guard does the same at once; if the guard is killed, `remuda run` does (guard_clean()). */
+ * guard does the same at once; if the guard is killed, `remuda run` does (guard_clean()); if both are, a
+ * sweeper that the guard had started removes the folders, and the rest ends by itself. */
 #pragma once
 
 #include <sys/types.h>
