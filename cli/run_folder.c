@@ -32,7 +32,7 @@ int run_write_json(const char *path, const json_t *value, struct err *err)
         char next[RUN_PATH_BYTES + 8];
 
         (void) text_format(next, sizeof(next), "%s.next", path);
-        if (json_dump_file(value, next, JSON_INDENT(1) | JSON_REAL_PRECISION(12)) < 0)
+        if (json_dump_file(value, next, JSON_INDENT(1) | JSON_REAL_PRECISION(17)) < 0)
                 return err_set(err, -EIO, "'%.200s' cannot be written: %m", next);
         if (rename(next, path) < 0)
                 return err_set(err, -errno, "'%.200s' cannot be written: %m", path);

@@ -1,6 +1,7 @@
 /* Cuts the global batch and the epoch by the workers' speeds, and writes the plan where every rank can read
  * it. */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -99,15 +100,23 @@ static int share(struct run *run, struct shard *shards, struct err *err)
         return 0;
 }
 
+/* In steps of 2^-44, the last one what is left: in whatever order they are added, they are 1 exactly. */
+static double weight_of(uint64_t share, uint64_t batch)
+{
+        return ldexp(nearbyint(ldexp((double) share / (double) batch, 44)), -44);
+}
+
 static void place(struct run *run, const struct shard *shards, size_t workers)
 {
         uint64_t before = 0, batch = run->job.global_batch;
+        double left = 1;
 
         for (size_t i = 0; i < workers; i++) {
                 struct run_rank *rank = &run->ranks[run->server_count + i];
 
                 rank->batch = shards[i].batch;
-                rank->weight = (double) rank->batch / (double) batch;
+                rank->weight = i + 1 == workers ? left : weight_of(rank->batch, batch);
+                left -= rank->weight;
                 rank->begin = shards_begin(run->data_samples, before, batch);
                 before += rank->batch;
                 rank->end = shards_begin(run->data_samples, before, batch);

@@ -177,7 +177,7 @@ static void print_table(const struct run *run, const json_t *summary)
 int run_print_summary(struct run *run, const json_t *summary)
 {
         if (strcmp(run->options->output, "json") == 0) {
-                if (json_dumpf(summary, stdout, JSON_COMPACT | JSON_REAL_PRECISION(12)) < 0)
+                if (json_dumpf(summary, stdout, JSON_COMPACT | JSON_REAL_PRECISION(17)) < 0)
                         return -1;
                 (void) fputc('\n', stdout);
         } else {

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "codec/launch_frameworks.h"
 #include "core/cleanup.h"
 #include "core/runtime.h"
 
@@ -82,18 +83,33 @@ static void set_segments(const struct run *run, json_t *environment)
         text_free(&list);
 }
 
-static void set_framework(const struct run *run, size_t index, size_t first, unsigned port,
-                          json_t *environment)
+/* The ranks from `first` on as other frameworks see them: all on this machine. Frees with free(). */
+static struct launch_rank *launch_ranks(const struct run *run, size_t first)
 {
-        size_t ranks = run->rank_count - first;
-        unsigned threads = ranks > 0 && run->cores / ranks > 1 ? (unsigned) (run->cores / ranks) : 1;
+        struct launch_rank *ranks = calloc(run->rank_count - first + 1, sizeof(*ranks));
+        bool ascend = false;
 
-        set(environment, "RANK", "%zu", index - first);
-        set(environment, "WORLD_SIZE", "%zu", ranks);
-        set(environment, "LOCAL_RANK", "%zu", index - first);
-        set(environment, "LOCAL_WORLD_SIZE", "%zu", ranks);
-        set(environment, "MASTER_ADDR", "127.0.0.1");
-        set(environment, "MASTER_PORT", "%u", port);
+        for (size_t i = first; i < run->rank_count; i++)
+                ascend = ascend || strcmp(run->ranks[i].runtime, "cann") == 0;
+        for (size_t i = first; ranks != NULL && i < run->rank_count; i++)
+                ranks[i - first] = (struct launch_rank){
+                        .node = "",
+                        .address = "127.0.0.1",
+                        .runtime = run->ranks[i].runtime,
+                        .device_index = ascend ? run->ranks[i].device_index : (unsigned) (i - first),
+                        .server = run->ranks[i].server,
+                };
+        return ranks;
+}
+
+static void set_framework(const struct run *run, size_t rank, const struct launch_world *world,
+                          const char *rank_table, json_t *environment)
+{
+        unsigned threads = world->count > 0 && run->cores / world->count > 1
+                                   ? (unsigned) (run->cores / world->count)
+                                   : 1;
+
+        launch_frameworks_add(world, rank, rank_table, environment);
         set(environment, "TORCHELASTIC_RESTART_COUNT", "%llu", (unsigned long long) run->restarts);
         set(environment, "TORCHELASTIC_MAX_RESTARTS", "%llu",
             (unsigned long long) job_restart_max(&run->job));
@@ -102,8 +118,8 @@ static void set_framework(const struct run *run, size_t index, size_t first, uns
         set(environment, "OMP_NUM_THREADS", "%u", threads);
 }
 
-static json_t *rank_environment(const struct run *run, size_t index, size_t first, unsigned port,
-                                const char *progress)
+static json_t *rank_environment(const struct run *run, size_t index, const struct launch_world *world,
+                                const char *rank_table, const char *progress)
 {
         const struct run_rank *rank = &run->ranks[index];
         const char *variable = runtime_devices_variable(rank->runtime);
@@ -126,37 +142,67 @@ static json_t *rank_environment(const struct run *run, size_t index, size_t firs
         if (run->checkpoint[0] != '\0')
                 set(environment, "REMUDA_CHECKPOINT", "%s", run->checkpoint);
         set_segments(run, environment);
-        set_framework(run, index, first, port, environment);
+        set_framework(run, index - (run->rank_count - world->count), world, rank_table, environment);
         if (variable != NULL)
                 set(environment, variable, "%u", rank->device_index);
         return environment;
 }
 
+static int write_rank_table(const struct launch_world *world, const char *path, struct err *err)
+{
+        CLEANUP(fclose_p) FILE *f = NULL;
+        struct text table = { 0 };
+        int r = launch_frameworks_table(world, &table, err);
+
+        if (r == 0)
+                f = fopen(path, "we");
+        if (r == 0 &&
+            (f == NULL || fwrite(table.data, 1, table.size_bytes, f) != table.size_bytes || fflush(f) != 0))
+                r = err_set(err, -EIO, "'%.200s' cannot be written: %m", path);
+        text_free(&table);
+        return r;
+}
+
+static json_t *rank_entry(const struct run *run, size_t index, const struct launch_world *world,
+                          const char *tag, const char *rank_table)
+{
+        char name[64], base[RUN_PATH_BYTES], out[RUN_PATH_BYTES + 16], errors[RUN_PATH_BYTES + 16];
+        char report[RUN_PATH_BYTES + 16], progress[RUN_PATH_BYTES + 16];
+
+        (void) text_format(name, sizeof(name), "%s-%zu", tag, index);
+        (void) run_path(run, base, name);
+        (void) text_format(out, sizeof(out), "%s.out", base);
+        (void) text_format(errors, sizeof(errors), "%s.err", base);
+        (void) text_format(report, sizeof(report), "%s.report", base);
+        (void) text_format(progress, sizeof(progress), "%s.progress", base);
+        (void) unlink(report);
+        (void) unlink(progress);
+        return json_pack("{s:s, s:o, s:s, s:s, s:s}", "runtime", run->ranks[index].runtime, "environment",
+                         rank_environment(run, index, world, rank_table, progress), "stdout", out, "stderr",
+                         errors, "report", report);
+}
+
 static int write_rank_file(const struct run *run, size_t first, const char *tag, char path[RUN_PATH_BYTES],
                            struct err *err)
 {
-        json_t *ranks = json_array(), *file;
-        unsigned port = free_port();
-        char name[64];
+        CLEANUP(free_p) struct launch_rank *places = launch_ranks(run, first);
+        const struct launch_world world = {
+                .job = run->job.name, .ranks = places, .count = run->rank_count - first, .port = free_port()
+        };
+        char name[64], rank_table[RUN_PATH_BYTES];
+        json_t *ranks, *file;
         int r;
 
-        for (size_t i = first; i < run->rank_count; i++) {
-                char base[RUN_PATH_BYTES], out[RUN_PATH_BYTES + 16], errors[RUN_PATH_BYTES + 16];
-                char report[RUN_PATH_BYTES + 16], progress[RUN_PATH_BYTES + 16];
-
-                (void) text_format(name, sizeof(name), "%s-%zu", tag, i);
-                (void) run_path(run, base, name);
-                (void) text_format(out, sizeof(out), "%s.out", base);
-                (void) text_format(errors, sizeof(errors), "%s.err", base);
-                (void) text_format(report, sizeof(report), "%s.report", base);
-                (void) text_format(progress, sizeof(progress), "%s.progress", base);
-                (void) unlink(report);
-                (void) unlink(progress);
-                (void) json_array_append_new(
-                        ranks, json_pack("{s:s, s:o, s:s, s:s, s:s}", "runtime", run->ranks[i].runtime,
-                                         "environment", rank_environment(run, i, first, port, progress),
-                                         "stdout", out, "stderr", errors, "report", report));
-        }
+        if (places == NULL)
+                return err_set(err, -ENOMEM, "no memory for the ranks");
+        (void) text_format(name, sizeof(name), "%stable.json", tag);
+        (void) run_path(run, rank_table, name);
+        r = write_rank_table(&world, rank_table, err);
+        if (r < 0)
+                return r;
+        ranks = json_array();
+        for (size_t i = first; i < run->rank_count; i++)
+                (void) json_array_append_new(ranks, rank_entry(run, i, &world, tag, rank_table));
         file = json_pack("{s:o}", "ranks", ranks);
         (void) text_format(name, sizeof(name), "%ss.json", tag);
         (void) run_path(run, path, name);

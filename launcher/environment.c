@@ -9,20 +9,20 @@
 #include "core/text.h"
 
 /* clang-format off */
+/* What the launcher sets itself, here or by the rank file (codec/launch_frameworks.h). */
 static const char *const framework_names[] = {
         /* torchrun */
         "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "GROUP_RANK",
         "GROUP_WORLD_SIZE", "ROLE_RANK", "ROLE_WORLD_SIZE", "ROLE_NAME", "TORCHELASTIC_RESTART_COUNT",
         "TORCHELASTIC_MAX_RESTARTS", "TORCHELASTIC_RUN_ID",
         /* Ascend */
-        "RANK_TABLE_FILE", "RANK_ID", "RANK_SIZE", "DEVICE_ID", "ASCEND_DEVICE_ID", "HCCL_CONNECT_TIMEOUT",
-        "HCCL_EXEC_TIMEOUT", "HCCL_IF_IP", "HCCL_IF_BASE_PORT", "HCCL_SOCKET_IFNAME", "HCCL_WHITELIST_DISABLE",
+        "RANK_TABLE_FILE", "RANK_ID", "RANK_SIZE", "DEVICE_ID",
         /* MindSpore */
         "MS_WORKER_NUM", "MS_SERVER_NUM", "MS_LOCAL_WORKER", "MS_SCHED_HOST", "MS_SCHED_PORT", "MS_ROLE", "MS_NODE_ID",
         "MS_NODE_RANK",
         /* Paddle */
         "PADDLE_TRAINER_ID", "PADDLE_TRAINERS_NUM", "PADDLE_TRAINER_ENDPOINTS", "PADDLE_CURRENT_ENDPOINT",
-        "PADDLE_MASTER", "PADDLE_LOCAL_SIZE", "PADDLE_GLOBAL_SIZE", "PADDLE_RANK_IN_NODE",
+        "PADDLE_LOCAL_SIZE", "PADDLE_GLOBAL_SIZE", "PADDLE_RANK_IN_NODE", "TRAINING_ROLE",
 };
 static const char *const passing_prefixes[] = { "REMUDA_", "OMPI_", "PMIX_" };
 /* clang-format on */
