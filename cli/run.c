@@ -78,6 +78,10 @@ void run_free(struct run *run)
         job_free(&run->job);
         program_table_free(&run->table);
         inventories_free(&run->inventories);
+        for (size_t i = 0; run->ranks != NULL && i < run->rank_count; i++)
+                free(run->ranks[i].layer_ms);
+        free(run->layer_output_bytes);
+        free(run->segments);
         free(run->ranks);
         json_decref(run->events);
         if (run->signals >= 0)

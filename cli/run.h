@@ -45,6 +45,8 @@ struct run_rank {
         char vendor[24], group[DEVICE_GROUP_BYTES], device[DEVICE_ID_BYTES], device_model[DEVICE_MODEL_BYTES];
         char node[254];    /* "" = this machine, when its name is not known */
         double peak_speed; /* of the chip, measured or from the table; 0 = not known */
+        double *layer_ms;  /* of a split: run.layer_count, owned; NULL = not measured */
+        size_t first_layer, last_layer;
         unsigned device_index;
 
         char speed_device[SPEED_DEVICE_BYTES]; /* its name in the SpeedTable */
@@ -86,6 +88,10 @@ struct run {
         size_t rank_count, server_count;
         uint64_t data_samples; /* of an epoch; 0 = not known */
         uint64_t left_samples; /* used by ranks that were left out later */
+        size_t layer_count;    /* of the model, for a split; 0 = not known */
+        uint64_t *layer_output_bytes;
+        uint64_t *segments; /* that the trainer has chosen for `segments: auto` */
+        size_t segment_count;
         unsigned cores;
         bool trainer; /* the programs take the options of the reference trainer */
         bool sample_log;
@@ -116,6 +122,17 @@ int run_await_parents(struct run *run, int *ret_exit_code, struct err *err); /* 
 int run_measure(struct run *run, struct err *err);                           /* run_measure.c */
 int run_plan(struct run *run, struct err *err);                              /* run_plan.c */
 int run_train(struct run *run, struct err *err);                             /* run_train.c */
+
+/* run_plan_split() - the stages of a split, in rank order, by the measured layers; the ranks may change
+ * places. run_stages() - "F:L,F:L" of the plan, or NULL; caller frees. (run_split.c) */
+int run_plan_split(struct run *run, struct err *err);
+char *run_stages(const struct run *run);
+void run_read_layers(struct run *run, size_t rank, const json_t *layers);
+void run_add_layers(const struct run *run, size_t rank,
+                    json_t *entry); /* "layers": [first, last], of a split */
+
+/* run_read_segments() - what the trainer chose for `segments: auto`, from its words. (run_split.c) */
+void run_read_segments(struct run *run);
 
 /* run_reshard_pays() - is a worker slow, and would new shares, with a world started anew, be worth their
  * cost? run_adopt_speeds() - the workers' speeds as they were seen last become the plan's. (run_reshard.c) */

@@ -39,8 +39,8 @@ static bool fit(const json_t *points, struct speed_fit *ret, double *ret_alpha_m
         return speed_fit_line(ret, ret_alpha_ms, ret_beta_ms);
 }
 
-/* The last whole measurement that a rank printed, or NULL. */
-static json_t *read_points(const struct run *run, size_t index)
+/* The last whole measurement that a rank printed, or NULL. @which: points, or layers */
+static json_t *read_points(const struct run *run, size_t index, const char *which)
 {
         CLEANUP(fclose_p) FILE *f = NULL;
         CLEANUP(free_p) char *line = NULL;
@@ -52,7 +52,7 @@ static json_t *read_points(const struct run *run, size_t index)
         (void) run_path(run, path, name);
         f = fopen(path, "re");
         while (f != NULL && getline(&line, &size, f) > 0) {
-                json_t *answer = json_loads(line, 0, NULL), *points = json_object_get(answer, "points");
+                json_t *answer = json_loads(line, 0, NULL), *points = json_object_get(answer, which);
 
                 if (json_array_size(points) > 0) {
                         json_decref(found);
@@ -66,12 +66,14 @@ static json_t *read_points(const struct run *run, size_t index)
 static bool read_measurement(struct run *run, size_t index)
 {
         struct run_rank *rank = &run->ranks[index];
-        json_t *points = read_points(run, index);
+        json_t *points = read_points(run, index, "points"), *layers = read_points(run, index, "layers");
         struct speed_fit line;
         bool found = fit(points, &line, &rank->alpha_ms, &rank->beta_ms);
 
         if (found)
                 rank->speed_source = RUN_SPEED_MEASURED;
+        run_read_layers(run, index, layers);
+        json_decref(layers);
         json_decref(points);
         return found;
 }
@@ -93,7 +95,7 @@ static void keep_measurements(struct run *run)
         CLEANUP(free_p) struct speed_observation *seen = calloc(workers * POINTS_MAX, sizeof(*seen));
 
         for (size_t i = run->server_count; seen != NULL && i < run->rank_count; i++) {
-                json_t *points = read_points(run, i);
+                json_t *points = read_points(run, i, "points");
                 const json_t *point;
                 size_t k;
 
@@ -130,6 +132,8 @@ static void measure_arguments(const struct run *run, struct arguments *args)
                 arguments_add(args, "allreduce");
         }
         arguments_add(args, "--measure");
+        if (run->job.strategy == JOB_STRATEGY_SPLIT)
+                arguments_add(args, "--measure-layers");
         arguments_add(args, "--measure-seconds");
         arguments_add(args, "%g", run->options->measure_seconds);
 }
@@ -188,7 +192,8 @@ int run_measure(struct run *run, struct err *err)
                 assume(run, "the programs are not the reference trainer and cannot be measured beforehand");
                 return 0;
         }
-        if (run_read_speeds(run) && !run->options->measure_again)
+        /* the speed table knows whole models, a split needs the layers */
+        if (run_read_speeds(run) && !run->options->measure_again && run->job.strategy != JOB_STRATEGY_SPLIT)
                 return 0;
         r = measure_once(run, err);
         if (r < 0 || run->interrupted)

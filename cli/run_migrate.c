@@ -194,6 +194,7 @@ void run_leave_out(struct run *run, size_t rank)
                 if (run_path(run, aside, name))
                         (void) rename(path, aside);
         }
+        free(run->ranks[rank].layer_ms);
         memmove(&run->ranks[rank], &run->ranks[rank + 1], (run->rank_count - rank - 1) * sizeof(*run->ranks));
         run->rank_count--;
 }

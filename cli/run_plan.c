@@ -130,16 +130,17 @@ static json_t *plan_json(const struct run *run)
         for (size_t i = 0; i < run->rank_count; i++) {
                 const struct run_rank *rank = &run->ranks[i];
 
-                (void) json_array_append_new(
-                        ranks,
-                        json_pack("{s:I, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:f, s:[I,I], s:{s:f, s:f, s:s}}",
-                                  "rank", (json_int_t) i, "role", rank->server ? "server" : "worker",
-                                  "runtime", rank->runtime, "device", rank->device, "group", rank->group,
-                                  "program", rank->program->path, "program_sha256", rank->sha256, "batch",
-                                  (json_int_t) rank->batch, "weight", rank->weight, "shard",
-                                  (json_int_t) rank->begin, (json_int_t) rank->end, "speed", "alpha_ms",
-                                  rank->alpha_ms, "beta_ms", rank->beta_ms, "source",
-                                  run_speed_name(rank->speed_source)));
+                json_t *entry = json_pack(
+                        "{s:I, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:f, s:[I,I], s:{s:f, s:f, s:s}}", "rank",
+                        (json_int_t) i, "role", rank->server ? "server" : "worker", "runtime", rank->runtime,
+                        "device", rank->device, "group", rank->group, "program", rank->program->path,
+                        "program_sha256", rank->sha256, "batch", (json_int_t) rank->batch, "weight",
+                        rank->weight, "shard", (json_int_t) rank->begin, (json_int_t) rank->end, "speed",
+                        "alpha_ms", rank->alpha_ms, "beta_ms", rank->beta_ms, "source",
+                        run_speed_name(rank->speed_source));
+
+                run_add_layers(run, i, entry);
+                (void) json_array_append_new(ranks, entry);
         }
         return json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:o}", "job", run->job.name, "model",
                          run->job.model, "strategy", job_strategy_names[run->job.strategy], "shards",
@@ -171,7 +172,10 @@ int run_plan(struct run *run, struct err *err)
 
         if (shards == NULL)
                 return err_set(err, -ENOMEM, "no memory for the plan");
-        r = share(run, shards, err);
+        if (run->job.strategy == JOB_STRATEGY_SPLIT && run->job.shards == JOB_SHARDS_WEIGHTED)
+                r = run_plan_split(run, err);
+        if (r == 0)
+                r = share(run, shards, err);
         if (r < 0)
                 return err_wrap(err, r, "shares");
         place(run, shards, run->rank_count - run->server_count);

@@ -109,6 +109,7 @@ static json_t *ranks_json(const struct run *run)
                         (json_int_t) rank->exit_code, "batch", (json_int_t) rank->batch, "speed_source",
                         run_speed_name(rank->speed_source));
 
+                run_add_layers(run, i, entry);
                 if (rank->speed_source != RUN_SPEED_ASSUMED)
                         (void) json_object_set_new(entry, "speed_samples_per_s", json_real(speed_of(rank)));
                 (void) json_array_append_new(ranks, entry);
@@ -147,6 +148,13 @@ json_t *run_summary(struct run *run)
                 "samples_per_s", run->training_seconds > 0 ? (double) used / run->training_seconds : 0.0,
                 "training_seconds", run->training_seconds, "ranks", ranks_json(run), "events", run->events);
         json_decref(result);
+        if (summary != NULL && run->segment_count > 0) {
+                json_t *segments = json_array();
+
+                for (size_t i = 0; i < run->segment_count; i++)
+                        (void) json_array_append_new(segments, json_integer((json_int_t) run->segments[i]));
+                (void) json_object_set_new(summary, "segments", segments);
+        }
         return summary;
 }
 

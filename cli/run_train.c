@@ -266,6 +266,7 @@ static int run_world(struct run *run, bool resume, struct fault *fault, struct e
                 }
         }
         watch_close(&watch);
+        run_read_segments(run);
         return r;
 }
 

@@ -21,8 +21,12 @@ void trainer_arguments(const struct run *run, bool resume, struct arguments *arg
 {
         size_t workers = run->rank_count - run->server_count;
         CLEANUP(free_p) uint64_t *shares = calloc(workers + 1, sizeof(*shares));
+        CLEANUP(free_p) char *stages = run_stages(run);
         char samples[RUN_PATH_BYTES], timeline[RUN_PATH_BYTES];
         struct job_arguments what = {
+                .stages = stages,
+                .segments = run->segments,
+                .segment_count = run->segment_count,
                 .shares = shares,
                 .share_count = workers,
                 .servers = run->server_count,
@@ -75,9 +79,12 @@ static void set_segments(const struct run *run, json_t *environment)
 {
         struct text list = { 0 };
 
-        for (size_t i = 0; i < run->job.segment_count; i++)
+        bool chosen = run->job.segment_count == 0;
+        size_t count = chosen ? run->segment_count : run->job.segment_count;
+
+        for (size_t i = 0; i < count; i++)
                 text_printf(&list, "%s%llu", i == 0 ? "" : ",",
-                            (unsigned long long) run->job.segment_list[i]);
+                            (unsigned long long) (chosen ? run->segments[i] : run->job.segment_list[i]));
         if (list.data != NULL)
                 (void) json_object_set_new(environment, "REMUDA_SEGMENTS", json_string(list.data));
         text_free(&list);
@@ -131,8 +138,10 @@ static json_t *rank_environment(const struct run *run, size_t index, const struc
         set(environment, "REMUDA_ROLE", "%s", rank->server ? "server" : "worker");
         set(environment, "REMUDA_VENDOR", "%s", rank->vendor);
         set(environment, "REMUDA_DEVICES", "%s", rank->device);
-        set(environment, "REMUDA_WEIGHT", "%.17g", rank->weight);
-        set(environment, "REMUDA_BATCH", "%llu", (unsigned long long) rank->batch);
+        if (rank->server || rank->batch > 0) { /* not before there is a plan */
+                set(environment, "REMUDA_WEIGHT", "%.17g", rank->weight);
+                set(environment, "REMUDA_BATCH", "%llu", (unsigned long long) rank->batch);
+        }
         set(environment, "REMUDA_PLAN", "%s", plan);
         set(environment, "REMUDA_PROGRESS", "%s", progress);
         set(environment, "REMUDA_RESTARTS", "%llu", (unsigned long long) run->restarts);
@@ -142,6 +151,8 @@ static json_t *rank_environment(const struct run *run, size_t index, const struc
         if (run->checkpoint[0] != '\0')
                 set(environment, "REMUDA_CHECKPOINT", "%s", run->checkpoint);
         set_segments(run, environment);
+        if (run->job.strategy == JOB_STRATEGY_SPLIT && run->layer_count > 0)
+                set(environment, "REMUDA_LAYERS", "%zu:%zu", rank->first_layer, rank->last_layer);
         set_framework(run, index - (run->rank_count - world->count), world, rank_table, environment);
         if (variable != NULL)
                 set(environment, variable, "%u", rank->device_index);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "core/cleanup.h"
 #include "trainer/training.h"
 
 #define POINTS 4
@@ -28,6 +29,78 @@ static double time_steps(struct training *t, float *x, int32_t *labels, size_t c
         return (double) (record_now() - begin) / 1e6 / (double) (steps - 2);
 }
 
+/* The operators of a layer follow each other. */
+static void layer_range(const struct model *m, size_t layer, size_t *ret_first, size_t *ret_last)
+{
+        size_t first = 0;
+
+        while (m->nodes[first].layer < layer)
+                first++;
+        *ret_first = first;
+        while (first + 1 < m->node_count && m->nodes[first + 1].layer == layer)
+                first++;
+        *ret_last = first;
+}
+
+/* Forwards and backwards through one layer, on numbers of no meaning. Return: ms, or a negative errno. */
+static double time_layer(struct training *t, float *x, int32_t *labels, size_t layer, size_t count,
+                         uint64_t usec, struct err *err)
+{
+        CLEANUP(runner_free_p) struct runner *runner = NULL;
+        size_t first, last, inputs, outputs;
+        uint64_t begin, times = 0;
+        float *in = x;
+        int r;
+
+        layer_range(&t->model, layer, &first, &last);
+        inputs = count * shape_size(&t->model.nodes[first].in);
+        outputs = count * shape_size(&t->model.nodes[last].out);
+        r = runner_new(&t->backend, &t->model, first, last, count, &runner, err);
+        if (r < 0)
+                return r;
+        if (first > 0) {
+                in = t->backend.allocate(t->backend.state, inputs * sizeof(*in));
+                if (in == NULL)
+                        return err_set(err, -ENOMEM, "no memory for layer %zu", layer);
+                for (size_t i = 0; i < inputs; i++)
+                        in[i] = (float) (i % 7) / 7;
+        }
+        runner_use(runner, in, last + 1 == t->model.node_count ? labels : NULL);
+        for (size_t i = 0; last + 1 < t->model.node_count && i < outputs; i++)
+                runner_output_gradient(runner)[i] = (float) (i % 5) / 1000;
+        for (begin = record_now(); times < 2 || record_now() - begin < usec; times++) {
+                if (times == 1) /* the first one warms the caches */
+                        begin = record_now();
+                (void) runner_forward(runner, t->parameters, count);
+                runner_backward(runner, t->parameters, t->gradients, count, 1.0F / (float) count, NULL, NULL);
+        }
+        if (first > 0)
+                t->backend.release(t->backend.state, in);
+        return (double) (record_now() - begin) / 1e3 / (double) (times - 1);
+}
+
+static int measure_layers(struct training *t, float *x, int32_t *labels, size_t count, struct err *err)
+{
+        uint64_t usec = (uint64_t) (t->options->measure_seconds * 1e6 / 2 / (double) t->model.layer_count);
+
+        printf(",\"layers\":[");
+        for (size_t i = 0; i < t->model.layer_count; i++) {
+                double ms = time_layer(t, x, labels, i, count, usec, err);
+                size_t first, last, parameters = 0;
+
+                if (ms < 0)
+                        return (int) ms;
+                layer_range(&t->model, i, &first, &last);
+                for (size_t k = 0; k < t->model.tensor_count; k++)
+                        parameters += t->model.tensors[k].layer == i ? t->model.tensors[k].count : 0;
+                printf("%s{\"ms\":%.4f,\"parameter_bytes\":%zu,\"output_bytes\":%zu}", i > 0 ? "," : "", ms,
+                       parameters * sizeof(float),
+                       count * shape_size(&t->model.nodes[last].out) * sizeof(float));
+        }
+        printf("]");
+        return 0;
+}
+
 int training_measure(struct training *t, struct err *err)
 {
         static const size_t fractions[POINTS] = { 1, 2, 4, 8 };
@@ -36,6 +109,7 @@ int training_measure(struct training *t, struct err *err)
         float *x = t->backend.allocate(t->backend.state, whole * shape_size(&t->model.input) * sizeof(*x));
         int32_t *labels = t->backend.allocate(t->backend.state, whole * sizeof(*labels));
         double seconds[POINTS];
+        int r;
 
         if (x == NULL || labels == NULL)
                 return err_set(err, -ENOMEM, "no memory for a batch of %zu", whole);
@@ -51,8 +125,12 @@ int training_measure(struct training *t, struct err *err)
                 printf("%s{\"batch\":%zu,\"step_ms\":%.4f,\"samples_per_s\":%.1f}", i > 0 ? "," : "", count,
                        seconds[i] * 1e3, (double) count / seconds[i]);
         }
-        printf("]}\n");
+        printf("]");
+        r = t->options->measure_layers ? measure_layers(t, x, labels, whole, err) : 0;
+        printf("}\n");
         t->backend.release(t->backend.state, x);
         t->backend.release(t->backend.state, labels);
+        if (r < 0)
+                return r;
         return t->backend.trouble != NULL ? t->backend.trouble(t->backend.state, err) : 0;
 }

@@ -59,6 +59,7 @@ static const struct row rows[] = {
         { "--timeline", "FILE", STRING, AT(timeline), 0, 0, "write FILE.RANK: what the rank did when, as JSON lines" },
         { "--progress", "FD|FILE", STRING, AT(progress), 0, 0, "JSON lines after every step (default: REMUDA_PROGRESS)" },
         { "--measure", NULL, FLAG, AT(measure), 0, 0, "measure this rank's speed at --batch samples a step and stop" },
+        { "--measure-layers", NULL, FLAG, AT(measure_layers), 0, 0, "with --measure: of every layer, too, for a split" },
         { "--measure-seconds", "S", RATIO, AT(measure_seconds), 0.01, 3600, "for how long (default 1)" },
         { "--no-fuse", NULL, FLAG, AT(no_fuse), 0, 0, "run every operator by itself" },
         { "--explain-fusion", NULL, FLAG, AT(explain_fusion), 0, 0, "print which operators run as one, and stop" },

@@ -36,6 +36,7 @@ struct options {
         double rate; /* 0 = the model's */
         double sparsity, momentum, exchange, measure_seconds;
         bool evaluate, evaluate_epochs, no_fuse, explain_fusion, no_staging, resume, measure, conformance;
+        bool measure_layers;
         bool tune, no_preset, traffic, segments_auto, load_auto;
         bool help, version;
 };

@@ -105,9 +105,12 @@ static int plan(const struct training *t, const double *ready_ms, const struct s
         (void) fprintf(
                 stderr,
                 "remuda-train: exchange costs %.3f ms + %.3f ms/MB, %zu segments planned, %.3f ms exposed "
-                "(one segment: %.3f ms)\n",
+                "(one segment: %.3f ms); last tensors ",
                 level->alpha_ms, level->beta_ms_per_byte * 1e6, best.segment_count, best.exposed_ms,
                 best.baseline_exposed_ms[SEGMENTS_ONE]);
+        for (size_t i = 0; i < best.segment_count; i++)
+                (void) fprintf(stderr, "%s%zu", i == 0 ? "" : ",", ret_last[i]);
+        (void) fputc('\n', stderr);
         r = (int) best.segment_count;
         segments_plan_free(&best);
         return r;

@@ -106,7 +106,15 @@ void job_arguments_add(const struct job *job, const struct job_arguments *what, 
         add_strategy(job, what, args);
         if (job->strategy != JOB_STRATEGY_SPLIT)
                 add_list(args, "--shares", what->shares, what->share_count);
-        add_list(args, "--segments", job->segment_list, job->segment_count);
+        if (job->strategy == JOB_STRATEGY_SPLIT && what->stages != NULL)
+                add_pair(args, "--stages", what->stages);
+        if (job->segments == JOB_SEGMENTS_AUTO && what->segment_count > 0)
+                add_list(args, "--segments", what->segments, what->segment_count);
+        else if (job->segments == JOB_SEGMENTS_AUTO && job->strategy == JOB_STRATEGY_ALLREDUCE &&
+                 what->share_count > 1)
+                add_pair(args, "--segments", "auto");
+        else
+                add_list(args, "--segments", job->segment_list, job->segment_count);
         arguments_add(args, "--evaluate");
         if (what->checkpoint[0] != '\0') {
                 add_pair(args, "--checkpoint", what->checkpoint);

@@ -26,6 +26,9 @@ struct job_arguments {
         const char *checkpoint; /* folder; "" = none */
         bool resume;
         const char *sample_log, *timeline; /* FILE, or NULL */
+        const char *stages;                /* of a split: "F:L,F:L", or NULL */
+        const uint64_t *segments;          /* found for `segments: auto` before; count 0 = not yet */
+        size_t segment_count;
 };
 
 /* job_arguments_add() - append the options: for a job with data and without `args` of its own. */
