@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/cleanup.h"
@@ -19,7 +20,9 @@
 
 #define DIRECTORIES_MAX   4096
 #define DEPTH_MAX         24
-#define ENTRIES_MAX       65536 /* of all directories: past that, walking them costs more than looking */
+#define ENTRIES_MAX       32768 /* of all directories: past that, walking them costs more than looking */
+#define COSTLY_USEC       UINT64_C(50000)    /* a tree that takes longer to read ... */
+#define COSTLY_WAIT_USEC  UINT64_C(10000000) /* ... and tells no changes is read less often */
 #define LOOKS_WITH_EVENTS 5
 #define SETTLE_USEC       20000 /* a burst of changes is one change */
 #define EVENTS_BYTES      16384
@@ -43,6 +46,7 @@ struct watch {
         size_t pci_count;
         uint64_t fingerprint;
         unsigned looks;
+        uint64_t told_usec, cost_usec; /* when everything was read last, and how long that took */
 };
 
 /* FNV-1a, 64 bit: enough to notice that something is not as it was. */
@@ -174,6 +178,20 @@ static void walk_root(struct watch *w)
 /* --- a change settles, then it is told ---------------------------------------------------------------------
  */
 
+static uint64_t monotonic_usec(void)
+{
+        struct timespec now = { 0 };
+
+        (void) clock_gettime(CLOCK_MONOTONIC, &now);
+        return (uint64_t) now.tv_sec * 1000000 + (uint64_t) now.tv_nsec / 1000;
+}
+
+/* A hostile tree costs tenths of a second to read: not each second, for everybody else waits meanwhile. */
+static bool is_too_soon(const struct watch *w)
+{
+        return w->cost_usec > COSTLY_USEC && monotonic_usec() - w->told_usec < COSTLY_WAIT_USEC;
+}
+
 static void tell(void *userdata)
 {
         struct watch *w = userdata;
@@ -182,7 +200,9 @@ static void tell(void *userdata)
         w->settle_timer = sd_event_source_unref(w->settle_timer);
         if (w->walk && w->inotify_fd >= 0)
                 walk_root(w);
+        w->told_usec = monotonic_usec();
         w->options.changed(w->options.userdata, why);
+        w->cost_usec = monotonic_usec() - w->told_usec;
 }
 
 static void settle(struct watch *w, const char *why)
@@ -200,7 +220,9 @@ static void on_look(void *userdata)
         uint64_t now;
 
         if (w->options.tree == NULL || (!w->inotify_complete && !w->live)) {
-                settle(w, "poll"); /* nothing else would tell, or nothing was read yet: read everything */
+                if (!is_too_soon(w))
+                        settle(w, "poll"); /* nothing else would tell, or nothing was read yet: read
+                                              everything */
                 return;
         }
         if (w->inotify_complete && ++w->looks % LOOKS_WITH_EVENTS != 0)
