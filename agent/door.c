@@ -25,7 +25,7 @@
 #define BODY_MAX_BYTES 262144
 #define WAITING_MAX    64
 #define LOOK_USEC      UINT64_C(50000)
-#define PATIENCE_USEC  UINT64_C(1300000) /* the launcher waits two seconds */
+#define PATIENCE_USEC  UINT64_C(3000000) /* the launcher waits five seconds */
 
 /* A pod that asks for a device which the kubelet has just given it: the kubelet is asked once more. */
 struct waiting {
@@ -198,6 +198,17 @@ static void stop_waiting(struct waiting *w, struct http_reply *reply)
         free(w);
 }
 
+/* Has the kubelet answered since, or will it not? */
+static bool has_heard(const struct waiting *w)
+{
+        const struct agent *a = w->door->agent;
+        const struct device_holder *holders;
+        uint64_t asked_usec = 0;
+
+        (void) pod_resources_holders(a->pods, &holders, &asked_usec);
+        return asked_usec > w->since_usec || loop_now_usec(a->loop) >= w->since_usec + PATIENCE_USEC;
+}
+
 static void on_waited(void *userdata)
 {
         struct waiting *w = userdata;
@@ -207,7 +218,7 @@ static void on_waited(void *userdata)
         int r = answer_or_refuse(w->door, &w->caller, w->runtime, w->list, &answer, &err);
 
         w->timer = sd_event_source_unref(w->timer);
-        if (r == -EACCES && loop_now_usec(w->door->agent->loop) < w->since_usec + PATIENCE_USEC &&
+        if (r == -EACCES && !has_heard(w) &&
             loop_after(w->door->agent->loop, LOOK_USEC, on_waited, w, &w->timer) == 0)
                 return;
         reply_launch(w->door, w->runtime, r, answer, &err, &reply);
@@ -237,7 +248,7 @@ static bool wait_for_kubelet(struct door *d, const struct http_request *request,
         w->next = d->waiting;
         d->waiting = w;
         d->waiting_count++;
-        pod_resources_poke(d->agent->pods);
+        pod_resources_ask(d->agent->pods);
         return true;
 }
 

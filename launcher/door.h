@@ -10,7 +10,7 @@
 
 #include "core/err.h"
 
-#define DOOR_TIMEOUT_SECONDS  2
+#define DOOR_TIMEOUT_SECONDS  5
 #define DOOR_ANSWER_MAX_BYTES ((size_t) 1 << 20)
 #define DOOR_VARIABLES_MAX    256
 

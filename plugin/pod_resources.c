@@ -16,6 +16,7 @@
 #define ANSWER_ARENA_BYTES  ((size_t) 256 << 20)
 #define ASK_TIMEOUT_USEC    ((uint64_t) 10000000)
 #define POKE_USEC           ((uint64_t) 500000) /* a grant is visible there a moment later */
+#define ASK_USEC            ((uint64_t) 100000)
 #define HOLDERS_MAX         ((size_t) 262144)
 #define DEFAULT_PERIOD_USEC ((uint64_t) 10000000)
 
@@ -200,7 +201,7 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
         return 0;
 }
 
-void pod_resources_poke(struct pod_resources *pods)
+static void ask_within(struct pod_resources *pods, uint64_t delay_usec)
 {
         uint64_t due = UINT64_MAX;
 
@@ -209,8 +210,20 @@ void pod_resources_poke(struct pod_resources *pods)
                 return;
         }
         (void) sd_event_source_get_time(pods->timer, &due);
-        if (due > now_usec() + POKE_USEC)
-                arm(pods, POKE_USEC);
+        if (due > now_usec() + delay_usec)
+                arm(pods, delay_usec);
+}
+
+void pod_resources_poke(struct pod_resources *pods)
+{
+        ask_within(pods, POKE_USEC);
+}
+
+void pod_resources_ask(struct pod_resources *pods)
+{
+        uint64_t now = now_usec();
+
+        ask_within(pods, pods->asked_usec + ASK_USEC > now ? pods->asked_usec + ASK_USEC - now : 0);
 }
 
 int pod_resources_new(sd_event *loop, const struct pod_resources_options *options, struct pod_resources **ret,

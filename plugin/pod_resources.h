@@ -37,8 +37,10 @@ int pod_resources_new(sd_event *loop, const struct pod_resources_options *option
                       struct err *err);
 void pod_resources_free(struct pod_resources *pods); /* accepts NULL */
 
-/* pod_resources_poke() - something was granted: ask within a second. */
+/* pod_resources_poke() - something was granted: ask within a second. pod_resources_ask() - somebody waits for
+ * the answer: ask at once, but no more than ten times a second. */
 void pod_resources_poke(struct pod_resources *pods);
+void pod_resources_ask(struct pod_resources *pods);
 
 /* pod_resources_holders() - the last known answer, sorted by device id. Borrowed until the loop turns.
  * @ret_asked_usec: CLOCK_MONOTONIC of that answer; 0 = never had one. May be NULL. */
