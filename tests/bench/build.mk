@@ -1,0 +1,5 @@
+# echo-extender: the peer of bench_scheduler, see echo_extender.c
+$(B)/bench-bin/echo-extender: $(call object,tests/bench/echo_extender.c) $(B)/lib/remuda.a
+	@mkdir -p $(@D)
+	$(LINK) -o $@ $^ $(LIBS)
+bench: $(B)/bench-bin/echo-extender
