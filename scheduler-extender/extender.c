@@ -138,8 +138,10 @@ static void on_trouble(void *userdata, const char *sentence)
         extender_log(userdata, LOG_WARNING, "store", "trouble=\"%s\"", sentence);
 }
 
-/* What the older and the urgent are due: worked out when the ledger has changed, but never for more than a
- * twentieth of the time. */
+#define THOUGHT_QUICK_USEC 500 /* so little may be spent on every change */
+
+/* What the older and the urgent are due: worked out when the ledger has changed, before the requests that
+ * come after the change; but where that takes long, never for more than a twentieth of the time. */
 static int after_change(sd_event_source *source, uint64_t due_usec, void *userdata)
 {
         struct extender *x = userdata;
@@ -154,7 +156,7 @@ static int after_change(sd_event_source *source, uint64_t due_usec, void *userda
                 reserve_update(x, extender_now(x));
         x->thought_generation = ledger->generation;
         took = extender_begin() / 1000 - begin;
-        x->thought_usec = begin + 20 * took;
+        x->thought_usec = took > THOUGHT_QUICK_USEC ? begin + 20 * took : begin;
         return sd_event_source_set_enabled(source, SD_EVENT_OFF);
 }
 

@@ -13,6 +13,7 @@
 #include "core/text.h"
 
 #define WHATIF_PODS_MAX 10000
+#define HOLDS_EACH      64 /* steps */
 
 /* --- one pod --- */
 
@@ -53,6 +54,14 @@ static int choose(const struct question *q, struct choice *ret)
         return 0;
 }
 
+/* Older pods of several chips that wait hold chips, here as in the extender. With many pods, it is looked at
+ * anew only now and then: as the extender itself does when much changes at once. */
+static void keep_holds(struct cluster *c, uint64_t now_usec, size_t step)
+{
+        if (step < HOLDS_EACH || step % HOLDS_EACH == 0)
+                (void) holds_update(cluster_ledger(c), cluster_rules(c), now_usec);
+}
+
 static json_t *count_reasons(const struct question *q)
 {
         json_t *reasons = json_object();
@@ -75,55 +84,10 @@ static int by_end(const void *a, const void *b)
         return (x > y) - (x < y);
 }
 
-/* From when on does it fit, if pods end when they say and nobody else comes? UINT64_MAX = not known. */
-static uint64_t fits_from(struct cluster *c, const struct ledger_pod *pod, uint64_t now_usec)
+static json_t *tell_waiting(struct cluster *c, struct inquiry *inquiry, const struct ledger_pod *pod)
 {
-        struct ledger *ledger = cluster_ledger(c);
-        CLEANUP(free_p)
-        struct ledger_pod **ends = malloc((ledger->pod_count + 1) * sizeof(struct ledger_pod *));
-        CLEANUP(free_p)
-        struct ledger_node **homes = malloc((ledger->pod_count + 1) * sizeof(struct ledger_node *));
-        uint64_t from = UINT64_MAX;
-        size_t count = 0, gone = 0;
-
-        if (ends == NULL || homes == NULL)
-                return UINT64_MAX;
-        for (uint32_t i = 0; i < ledger->pod_slot_count; i++)
-                if (ledger->pod_slots[i] != NULL && ledger->pod_slots[i]->node != NULL &&
-                    pod_ends_usec(ledger->pod_slots[i]) != UINT64_MAX)
-                        ends[count++] = ledger->pod_slots[i];
-        qsort(ends, count, sizeof(ends[0]), by_end);
-        while (gone < count && from == UINT64_MAX) {
-                struct inquiry inquiry;
-                struct choice choice = { 0 };
-                uint64_t at = pod_ends_usec(ends[gone]);
-
-                for (; gone < count && pod_ends_usec(ends[gone]) <= at; gone++) {
-                        homes[gone] = ends[gone]->node;
-                        ledger_detach(ledger, ends[gone]);
-                }
-                if (inquiry_begin_pod(c, pod, now_usec, false, &inquiry, NULL) == 0)
-                        (void) choose(&inquiry.question, &choice);
-                inquiry_end(c, &inquiry);
-                if (choice.node != NULL)
-                        from = at > now_usec ? at : now_usec;
-        }
-        while (gone-- > 0)
-                ledger_attach(ledger, ends[gone], homes[gone]);
-        return from;
-}
-
-static json_t *tell_waiting(struct cluster *c, struct inquiry *inquiry, const struct ledger_pod *pod,
-                            uint64_t now_usec)
-{
-        uint64_t from = fits_from(c, pod, now_usec);
-        char when[TIMESTAMP_BYTES];
-
-        (void) timestamp_format(from == UINT64_MAX ? 0 : from, when);
-        return json_pack("{s:s, s:n, s:i, s:o, s:s, s:o, s:o}", "pod", pod->key, "node", "score", 0, "when",
-                         from == UINT64_MAX ? json_null() : json_string(when), "message",
-                         from == UINT64_MAX ? "no node takes it, and no known end of other pods changes that"
-                                            : "no node takes it now",
+        return json_pack("{s:s, s:n, s:i, s:n, s:s, s:o, s:o}", "pod", pod->key, "node", "score", 0, "when",
+                         "message", "no node takes it, and no known end of other pods changes that",
                          "reasons", count_reasons(&inquiry->question), "missing",
                          explain_remedies(c, inquiry));
 }
@@ -140,7 +104,7 @@ static int place(struct cluster *c, struct ledger_pod *pod, uint64_t now_usec, j
         if (r == 0)
                 r = choose(&inquiry.question, &choice);
         if (r == 0 && choice.node == NULL) {
-                (void) json_array_append_new(placements, tell_waiting(c, &inquiry, pod, now_usec));
+                (void) json_array_append_new(placements, tell_waiting(c, &inquiry, pod));
         } else if (r == 0) {
                 if (inquiry.ask.item_count > 0)
                         part_count = score_parts(&inquiry.question, choice.node, parts);
@@ -152,7 +116,96 @@ static int place(struct cluster *c, struct ledger_pod *pod, uint64_t now_usec, j
                                               "now", "message", "placed", "reasons", "missing"));
         }
         inquiry_end(c, &inquiry);
+        if (r == 0)
+                keep_holds(c, now_usec, json_array_size(placements));
         return r < 0 ? err_set(err, r, "no memory") : 0;
+}
+
+/* --- when the others start --- */
+
+/* What is asked about and waits, with its place in the answer. */
+struct waiting {
+        struct ledger_pod *pod;
+        json_t *answer; /* borrowed */
+};
+
+static void start_at(struct cluster *c, struct waiting *waiting, uint64_t at_usec)
+{
+        struct pod_part parts[POD_PARTS_MAX];
+        struct inquiry inquiry;
+        struct choice choice = { 0 };
+        char when[TIMESTAMP_BYTES];
+
+        if (inquiry_begin_pod(c, waiting->pod, at_usec, true, &inquiry, NULL) == 0 &&
+            choose(&inquiry.question, &choice) == 0 && choice.node != NULL &&
+            ledger_assume(cluster_ledger(c), waiting->pod, choice.node, parts,
+                          score_parts(&inquiry.question, choice.node, parts)) == 0) {
+                (void) timestamp_format(at_usec, when);
+                (void) json_object_set_new(waiting->answer, "when", json_string(when));
+                (void) json_object_set_new(waiting->answer, "message", json_string("no node takes it now"));
+                waiting->pod = NULL; /* it has started */
+        }
+        inquiry_end(c, &inquiry);
+}
+
+/* Pods end when they say, and those that wait start in the order given, as soon as they fit; nobody else
+ * comes. */
+static void let_time_pass(struct cluster *c, uint64_t now_usec, struct waiting *waiting, size_t waiting_count)
+{
+        struct ledger *ledger = cluster_ledger(c);
+        CLEANUP(free_p)
+        struct ledger_pod **ends = malloc((ledger->pod_count + 1) * sizeof(struct ledger_pod *));
+        size_t count = 0, left = waiting_count;
+
+        if (ends == NULL || waiting_count == 0)
+                return;
+        for (uint32_t i = 0; i < ledger->pod_slot_count; i++)
+                if (ledger->pod_slots[i] != NULL && ledger->pod_slots[i]->node != NULL &&
+                    pod_ends_usec(ledger->pod_slots[i]) != UINT64_MAX)
+                        ends[count++] = ledger->pod_slots[i];
+        qsort(ends, count, sizeof(ends[0]), by_end);
+        for (size_t gone = 0; gone < count && left > 0;) {
+                uint64_t end = pod_ends_usec(ends[gone]), at = end > now_usec ? end : now_usec;
+
+                for (; gone < count && pod_ends_usec(ends[gone]) <= end; gone++) {
+                        ledger_detach(ledger, ends[gone]);
+                        ends[gone]->ended = true; /* nor does it wait */
+                }
+                (void) gang_expire(ledger, at);
+                keep_holds(c, at, gone);
+                left = 0;
+                for (size_t i = 0; i < waiting_count; i++) {
+                        if (waiting[i].pod != NULL)
+                                start_at(c, &waiting[i], at);
+                        left += waiting[i].pod != NULL;
+                }
+        }
+}
+
+/* The pods of the answers that have no node. */
+static int tell_when(struct cluster *c, uint64_t now_usec, json_t *placements)
+{
+        CLEANUP(free_p)
+        struct waiting *waiting = calloc(json_array_size(placements) + 1, sizeof(*waiting));
+        size_t count = 0;
+
+        if (waiting == NULL)
+                return -ENOMEM;
+        for (size_t i = 0; i < json_array_size(placements); i++) {
+                json_t *answer = json_array_get(placements, i);
+                const char *key = json_string_value(json_object_get(answer, "pod")),
+                           *slash = key == NULL ? NULL : strchr(key, '/');
+                char namespace_[256];
+
+                if (slash == NULL || !json_is_null(json_object_get(answer, "node")))
+                        continue;
+                (void) text_format(namespace_, sizeof(namespace_), "%.*s", (int) (slash - key), key);
+                waiting[count].pod = ledger_find_pod(cluster_ledger(c), namespace_, slash + 1);
+                waiting[count].answer = answer;
+                count += waiting[count].pod != NULL;
+        }
+        let_time_pass(c, now_usec, waiting, count);
+        return 0;
 }
 
 /* --- the question --- */
@@ -341,8 +394,12 @@ int whatif(struct cluster *cluster, const json_t *question, uint64_t now_usec, j
                 r = err_set(err, -ENOMEM, "no memory for a copy of the ledger");
         if (r == 0)
                 r = change_nodes(fork, question, err);
-        if (r == 0)
+        if (r == 0) {
+                keep_holds(fork, now_usec, 0);
                 r = place_all(fork, items, now_usec, placements, &placed, err);
+        }
+        if (r == 0)
+                r = tell_when(fork, now_usec, placements);
         cluster_close(fork);
         json_decref(owned);
         if (r < 0) {

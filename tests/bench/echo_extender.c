@@ -47,7 +47,8 @@ int main(int argc, char **argv)
                 { .method = "POST", .path = "/scheduler/prioritize", .handler = prioritize },
                 { 0 },
         };
-        struct http_server_options options = { .address = argc > 1 ? argv[1] : "127.0.0.1:0", .routes = routes };
+        struct http_server_options options = { .address = argc > 1 ? argv[1] : "127.0.0.1:0",
+                                               .routes = routes };
         struct http_server *server = NULL;
         sd_event *loop = NULL;
         struct err err = { 0 };
