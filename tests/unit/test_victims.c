@@ -5,6 +5,7 @@
 
 #include <cmocka.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "core/hold.h"
 #include "core/random.h"
@@ -40,34 +41,64 @@ static void make_case(uint64_t *seed, struct small_case *c)
         c->asked = 1 + (uint32_t) random_below(seed, 8);
 }
 
-/* Fewest chips that must go so that `asked` are free on some node; UINT32_MAX = no set helps. By every
- * subset. */
-static uint32_t exhaustive(const struct small_case *c)
+/* A set of victims as the issue orders sets: fewest chips, then the one whose oldest is youngest, and so on.
+ */
+struct choice {
+        uint32_t chips; /* UINT32_MAX = no set helps */
+        size_t count;
+        uint64_t created[PODS]; /* oldest first */
+};
+
+static int by_age(const void *a, const void *b)
 {
-        uint32_t best = UINT32_MAX;
+        uint64_t x = *(const uint64_t *) a, y = *(const uint64_t *) b;
+
+        return (x > y) - (x < y);
+}
+
+static bool is_better(const struct choice *a, const struct choice *b)
+{
+        if (a->chips != b->chips)
+                return a->chips < b->chips;
+        for (size_t i = 0; i < a->count && i < b->count; i++)
+                if (a->created[i] != b->created[i])
+                        return a->created[i] > b->created[i];
+        return a->count < b->count;
+}
+
+/* The best set so that `asked` are free on some node, by every subset. */
+static struct choice exhaustive(const struct small_case *c)
+{
+        struct choice best = { .chips = UINT32_MAX };
 
         for (int n = 0; n < NODES; n++)
                 for (unsigned set = 0; set < 1u << PODS; set++) {
-                        uint32_t held = 0, freed = 0;
+                        struct choice choice = { 0 };
+                        uint32_t held = 0;
 
                         for (int p = 0; p < PODS; p++)
-                                if (c->node[p] == n && (set >> p & 1))
-                                        freed += c->chips[p];
-                                else if (c->node[p] == n)
+                                if (c->node[p] == n && (set >> p & 1)) {
+                                        choice.chips += c->chips[p];
+                                        choice.created[choice.count++] = c->created[p];
+                                } else if (c->node[p] == n) {
                                         held += c->chips[p];
-                        if (c->total[n] - held >= c->asked && c->total[n] >= c->asked && freed < best)
-                                best = freed;
+                                }
+                        qsort(choice.created, choice.count, sizeof(choice.created[0]), by_age);
+                        if (c->total[n] - held >= c->asked && c->total[n] >= c->asked &&
+                            is_better(&choice, &best))
+                                best = choice;
                 }
         return best;
 }
 
-static uint32_t chosen(const struct small_case *c)
+static struct choice chosen(const struct small_case *c)
 {
         struct ledger *l = ledger_new();
         struct pod_facts ask = pod_of(l, "new", c->asked);
         struct victims victims = { .count = 0 };
         struct question q;
-        uint32_t chips = UINT32_MAX, freed = 0;
+        struct choice choice = { .chips = UINT32_MAX };
+        uint32_t freed = 0;
         static const char *const names[NODES] = { "n0", "n1" };
 
         for (int n = 0; n < NODES; n++)
@@ -85,17 +116,19 @@ static uint32_t chosen(const struct small_case *c)
                 }
         q = question_of(l, &ask.ask);
         if (victims_choose_anywhere(l, &q, NULL, &victims) == 0) {
-                chips = victims.chips;
+                choice.chips = victims.chips;
+                choice.count = victims.count;
                 for (size_t i = 0; i < victims.count; i++) {
                         freed += ask_chips(&victims.pods[i]->ask);
+                        choice.created[i] = victims.pods[i]->created_usec;
                         assert_ptr_equal(victims.pods[i]->node, victims.node);
                         ledger_detach(l, victims.pods[i]);
                 }
-                assert_int_equal(freed, chips);
+                assert_int_equal(freed, choice.chips);
                 assert_int_equal(rules_judge(&q, victims.node), REASON_NONE); /* proven */
         }
         ledger_free(l);
-        return chips;
+        return choice;
 }
 
 static void the_smallest_set_is_found_as_by_trying_all(void **state)
@@ -105,13 +138,16 @@ static void the_smallest_set_is_found_as_by_trying_all(void **state)
         (void) state;
         for (int i = 0; i < CASES; i++) {
                 struct small_case c;
-                uint32_t want, got;
+                struct choice want, got;
 
                 make_case(&seed, &c);
                 want = exhaustive(&c);
                 got = chosen(&c);
-                if (want != got)
-                        fail_msg("case %d: want %u chips, got %u", i, want, got);
+                if (want.chips != got.chips || want.count != got.count ||
+                    memcmp(want.created, got.created, sizeof(want.created)) != 0)
+                        fail_msg("case %d: want %u chips of %zu pods, the oldest %llu; got %u of %zu, %llu",
+                                 i, want.chips, want.count, (unsigned long long) want.created[0], got.chips,
+                                 got.count, (unsigned long long) got.created[0]);
         }
 }
 
