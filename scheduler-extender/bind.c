@@ -43,14 +43,14 @@ static void answer_later(struct bind *bind, const char *error)
         free(bind);
 }
 
-bool bind_certainly_failed(int result)
+bool bind_certainly_failed(const struct extender *x, int result)
 {
         static const int certain[] = { ENOENT, ESTALE, EALREADY, EINVAL, EACCES, EEXIST, ENOSPC, EROFS };
 
         for (size_t i = 0; i < ARRAY_SIZE(certain); i++)
                 if (result == -certain[i])
                         return true;
-        return false;
+        return result == -EPERM && extender_is_leader(x); /* else it says that we lead no longer */
 }
 
 /* remuda.dev/groups: "GROUP=CHIPS,..." */
@@ -113,7 +113,7 @@ static void written(void *userdata, int result, const char *sentence)
         }
         x->metrics.bind_failures++;
         if (pod != NULL && strcmp(pod->uid, bind->args.pod_uid) == 0 && pod->assumed) {
-                if (bind_certainly_failed(result))
+                if (bind_certainly_failed(x, result))
                         ledger_forget(ledger, pod);
                 else if (result != -ECANCELED)
                         settle_later(bind, pod);

@@ -74,7 +74,7 @@ static void written(void *userdata, int result, const char *sentence)
                 settling_free(s);
                 return;
         }
-        if (result != 0 && !bind_certainly_failed(result)) {
+        if (result != 0 && !bind_certainly_failed(x, result)) {
                 wait_a_while(s);
                 return;
         }

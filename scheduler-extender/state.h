@@ -92,7 +92,7 @@ void leader_refreshed(struct extender *extender);
 
 /* bind.c: did a bind with this result certainly not happen? If not, its chips stay held until it is settled.
  */
-bool bind_certainly_failed(int result);
+bool bind_certainly_failed(const struct extender *extender, int result);
 
 /* settle.c: repeat a bind of no clear end until the pod itself tells. settle_close() - forget them all. */
 void settle_bind(struct extender *extender, const struct store_binding *binding);
