@@ -60,8 +60,10 @@ static json_t *encode_group(const struct device_group *group)
         (void) json_object_set_new(object, "total", json_integer(group->total));
         (void) json_object_set_new(object, "healthy", json_integer(group->healthy));
         (void) json_object_set_new(object, "free", json_integer(group->free));
-        if (group->shares > 1)
+        if (group->shares > 1) {
                 (void) json_object_set_new(object, "shares", json_integer(group->shares));
+                (void) json_object_set_new(object, "milli", json_integer(1000 / group->shares));
+        }
         set_positive(object, "tflopsBf16", group->tflops_bf16);
         set_positive(object, "tflopsFp16", group->tflops_fp16);
         set_positive(object, "tflopsFp32", group->tflops_fp32);

@@ -127,10 +127,19 @@ static void forget_if_empty(struct ledger *ledger, struct ledger_node *node)
                 node_remove(ledger, node);
 }
 
+static uint32_t shares_of(uint64_t chips, unsigned shares)
+{
+        uint64_t count = chips * shares;
+
+        return count < INT32_MAX ? (uint32_t) count : INT32_MAX;
+}
+
+/* Of a shared group every id is a share of a chip: so many are asked for and held, each so slow and small. */
 static void group_from_inventory(struct ledger *ledger, const struct device_group *from,
                                  struct ledger_group *to)
 {
         struct symbols *symbols = &ledger->symbols;
+        unsigned shares = from->shares > 1 ? from->shares : 1;
 
         *to = (struct ledger_group){
                 .name = symbol_add(symbols, from->name),
@@ -138,11 +147,11 @@ static void group_from_inventory(struct ledger *ledger, const struct device_grou
                 .runtime = symbol_add(symbols, from->runtime),
                 .model = symbol_add(symbols, from->model),
                 .resource = symbol_add(symbols, from->resource),
-                .total = from->total,
-                .usable = from->healthy < from->total ? from->healthy : from->total,
-                .tflops = from->tflops_bf16,
-                .measured_gflops = from->measured_gflops,
-                .memory_bytes = from->memory_bytes,
+                .total = shares_of(from->total, shares),
+                .usable = shares_of(from->healthy < from->total ? from->healthy : from->total, shares),
+                .tflops = from->tflops_bf16 / shares,
+                .measured_gflops = from->measured_gflops / shares,
+                .memory_bytes = from->memory_bytes / shares,
         };
         if (from->resource[0] != '\0')
                 ledger_mark_chips(ledger, from->resource);

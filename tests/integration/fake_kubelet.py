@@ -243,6 +243,11 @@ class Host:
         with open('/proc/%d/statm' % self.process.pid) as f:
             return int(f.read().split()[1]) * 4096
 
+    def sanitized(self):
+        """is it an AddressSanitizer build?"""
+        with open('/proc/%d/maps' % self.process.pid) as f, open('/proc/%d/exe' % self.process.pid, 'rb') as program:
+            return 'libasan' in f.read() or b'__asan_init' in program.read()
+
     def descriptors(self):
         return len(os.listdir('/proc/%d/fd' % self.process.pid))
 
