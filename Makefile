@@ -38,7 +38,13 @@ $(B)/lib/cli.a:      $(call object,$(cli))
 
 programs := $(if $(wildcard agent/main.c),remuda-agent) $(if $(wildcard scheduler-extender/main.c),remuda-extender) \
             $(if $(wildcard launcher/main.c),remuda-launch) $(if $(wildcard cli/main.c),remuda)
-programs: $(addprefix $(B)/bin/,$(programs))
+programs: $(addprefix $(B)/bin/,$(programs)) $(B)/programs.yaml
+
+# The program table of this build: `remuda run JOB.yaml --programs build/programs.yaml` works before any installation.
+$(B)/programs.yaml: Makefile
+	@mkdir -p $(@D)
+	@{ echo '# Made by `make`: the programs of this build. See remuda-launch(1).'; echo 'programs:'; \
+	   for runtime in cpu sunway opencl; do echo "  $$runtime: {path: $(abspath $(B))/bin/remuda-train-$$runtime, args: [--evaluate]}"; done; } >$@
 
 $(B)/bin/remuda-agent: $(call object,agent/main.c) $(B)/lib/agent.a $(B)/lib/extender.a $(B)/lib/remuda.a
 $(B)/bin/remuda-extender: $(call object,scheduler-extender/main.c) $(B)/lib/extender.a $(B)/lib/remuda.a

@@ -28,7 +28,7 @@ static const struct option_spec specs[] = {
         { "follow", 'f', OPTION_BOOL, AT(follow), NULL, NULL, 0, 0, "logs: go on until the job ends" },
         { "rank", 0, OPTION_STRING, AT(rank), "N", NULL, 0, 0, "logs: of this rank alone" },
         { "file", 0, OPTION_STRING, AT(file), "FILE", NULL, 0, 0, "report: where to; - is standard output; default NAME.html" },
-        { "picture", 0, OPTION_CHOICE, AT(picture), "timeline|progress|loss|shares", NULL, 0, 0, "report: this picture alone, SVG" },
+        { "picture", 0, OPTION_CHOICE, AT(picture), "timeline|progress|loss|shares|placement", NULL, 0, 0, "report: this picture alone, SVG" },
         { NULL, 0, 0, 0, NULL, NULL, 0, 0, NULL },
 };
 

@@ -249,13 +249,27 @@ static void set_time(json_t *view, const char *work_dir, const char *name)
                            (double) (now.tv_nsec - lock.st_mtim.tv_nsec) / 1e9);
 }
 
+/* Of a running rank: the process of its program, as its launcher reported it. */
+static void set_pid(const char *work_dir, const char *name, size_t index, json_t *rank)
+{
+        char file[64];
+        json_t *report, *pid;
+
+        (void) text_format(file, sizeof(file), "rank-%zu.report", index);
+        report = load(work_dir, name, file);
+        pid = json_object_get(report, "pid");
+        if (json_is_integer(pid) && json_object_get(report, "exit_code") == NULL)
+                (void) json_object_set(rank, "pid", pid);
+        json_decref(report);
+}
+
 static json_t *view_of(const char *work_dir, const char *name, bool running)
 {
         char folder[PATH_MAX], path[PATH_MAX];
         json_t *plan = load(work_dir, name, "plan.json"),
                *summary = running ? NULL : load(work_dir, name, "summary.json"), *view = json_object();
         struct heard heard = { 0 };
-        const json_t *rank;
+        json_t *rank;
         size_t i;
 
         if (!path_of(path, work_dir, name, "") || realpath(path, folder) == NULL)
@@ -266,6 +280,8 @@ static json_t *view_of(const char *work_dir, const char *name, bool running)
         (void) json_object_set_new(view, "folder", json_string(folder));
         json_array_foreach(json_object_get(plan, "ranks"), i, rank)
         {
+                if (running)
+                        set_pid(work_dir, name, i, rank);
                 hear_rank(work_dir, name, i, jobs_number(rank, "batch"), &heard);
         }
         (void) json_object_set_new(view, "events", read_events(work_dir, name));

@@ -139,6 +139,8 @@ static json_t *plan_json(const struct run *run)
                         "alpha_ms", rank->alpha_ms, "beta_ms", rank->beta_ms, "source",
                         run_speed_name(rank->speed_source));
 
+                (void) json_object_set_new(entry, "node", json_string(rank->node));
+                (void) json_object_set_new(entry, "device_model", json_string(rank->device_model));
                 run_add_layers(run, i, entry);
                 (void) json_array_append_new(ranks, entry);
         }

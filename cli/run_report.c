@@ -110,6 +110,9 @@ static json_t *ranks_json(const struct run *run)
                         run_speed_name(rank->speed_source));
 
                 run_add_layers(run, i, entry);
+                (void) json_object_set_new(entry, "node", json_string(rank->node));
+                (void) json_object_set_new(entry, "group", json_string(rank->group));
+                (void) json_object_set_new(entry, "device_model", json_string(rank->device_model));
                 if (rank->speed_source != RUN_SPEED_ASSUMED)
                         (void) json_object_set_new(entry, "speed_samples_per_s", json_real(speed_of(rank)));
                 (void) json_array_append_new(ranks, entry);

@@ -395,6 +395,77 @@ static int draw_shares(const struct report *report, struct text *out)
 /* --- the page
  * ------------------------------------------------------------------------------------------------------- */
 
+/* --- placement: who is where
+ * ------------------------------------------------------------------------------------------ */
+
+static const char *place_of(const json_t *rank)
+{
+        return text_of(rank, "node")[0] != '\0' ? text_of(rank, "node") : "this machine";
+}
+
+/* The same node and the same group: one row. Return: is it the first of its row? */
+static bool first_of_row(const json_t *ranks, size_t index)
+{
+        const json_t *rank = json_array_get(ranks, index);
+
+        for (size_t i = 0; i < index; i++)
+                if (strcmp(place_of(json_array_get(ranks, i)), place_of(rank)) == 0 &&
+                    strcmp(text_of(json_array_get(ranks, i), "group"), text_of(rank, "group")) == 0)
+                        return false;
+        return true;
+}
+
+static void draw_row(struct text *out, const json_t *ranks, size_t first, double y)
+{
+        const json_t *head = json_array_get(ranks, first);
+        double x = 400;
+        char words[128];
+
+        (void) text_format(words, sizeof(words), "%.28s", place_of(head));
+        label(out, 6, y + 20, "start", words);
+        (void) text_format(words, sizeof(words), "%.24s%s%.24s", text_of(head, "group"),
+                           text_of(head, "device_model")[0] == '\0' ? "" : ", ",
+                           text_of(head, "device_model"));
+        label(out, 190, y + 20, "start", words);
+        for (size_t i = first; i < json_array_size(ranks) && x < WIDTH - 40; i++) {
+                const json_t *rank = json_array_get(ranks, i);
+
+                if (strcmp(place_of(rank), place_of(head)) != 0 ||
+                    strcmp(text_of(rank, "group"), text_of(head, "group")) != 0)
+                        continue;
+                text_printf(
+                        out,
+                        "<rect x=\"%.0f\" y=\"%.0f\" width=\"34\" height=\"24\" rx=\"3\" fill=\"%s\"><title>",
+                        x, y + 4, rank_colours[i % ARRAY_SIZE(rank_colours)]);
+                append_escaped(out, text_of(rank, "device"));
+                text_append(out, "</title></rect><g fill=\"#ffffff\">");
+                (void) text_format(words, sizeof(words), "%s%zu",
+                                   strcmp(text_of(rank, "role"), "server") == 0 ? "s" : "", i);
+                label(out, x + 17, y + 20, "middle", words);
+                text_append(out, "</g>");
+                x += 38;
+        }
+}
+
+static int draw_placement(const struct report *report, struct text *out)
+{
+        const json_t *ranks = json_object_get(report->view, "ranks");
+        size_t rows = 0, count = json_array_size(ranks) < 1024 ? json_array_size(ranks) : 1024;
+
+        for (size_t i = 0; i < count; i++)
+                rows += first_of_row(ranks, i);
+        if (rows == 0)
+                return -ENOENT;
+        begin_picture(out, 34.0 * (double) (rows < RANKS ? rows : RANKS) + 8,
+                      "the chips of every rank, by node and group");
+        rows = 0;
+        for (size_t i = 0; i < count && rows < RANKS; i++)
+                if (first_of_row(ranks, i))
+                        draw_row(out, ranks, i, 4 + 34.0 * (double) rows++);
+        end_picture(out);
+        return 0;
+}
+
 int report_picture(const struct report *report, const char *name, struct text *out)
 {
         if (strcmp(name, "timeline") == 0)
@@ -403,6 +474,8 @@ int report_picture(const struct report *report, const char *name, struct text *o
                 return draw_progress(report, out);
         if (strcmp(name, "loss") == 0)
                 return draw_loss(report, out);
+        if (strcmp(name, "placement") == 0)
+                return draw_placement(report, out);
         return strcmp(name, "shares") == 0 ? draw_shares(report, out) : -ENOENT;
 }
 
@@ -562,6 +635,8 @@ void report_html(const struct report *report, struct text *out)
 {
         write_head(report->view, out);
         write_figures(report->view, out);
+        section(out, "placement", "Placement", "The chips that the ranks are on, by node and device group.");
+        picture_or(out, draw_placement(report, out), "No rank has been given a chip.");
         section(out, "shares", "Shares", "Each batch is cut so that all ranks are done at the same time.");
         (void) draw_shares(report, out);
         write_ranks(report, out);

@@ -69,6 +69,7 @@ uint64_t report_overlap(const struct report_interval *inner, size_t inner_count,
 /* report_html() - the page. */
 void report_html(const struct report *report, struct text *out);
 
-/* report_picture() - one picture as an SVG file: "timeline", "progress", "loss" or "shares".
+/* report_picture() - one picture as an SVG file: "timeline", "progress", "loss", "shares" or
+ * "placement".
  * Return: 0; -ENOENT: there is nothing to draw, or no such picture. */
 int report_picture(const struct report *report, const char *name, struct text *out);
