@@ -89,11 +89,24 @@ static int find_launcher(struct run *run, struct err *err)
 static int read_programs(struct run *run, struct err *err)
 {
         const char *path = run->options->programs == NULL ? PROGRAM_TABLE_PATH : run->options->programs;
-        char absolute[PATH_MAX];
+        char absolute[PATH_MAX], built[RUN_PATH_BYTES + 32];
+        const char *slash;
 
-        if (realpath(path, absolute) == NULL)
-                return err_set(err, -errno, "program table '%.200s': %m; name another with --programs FILE",
-                               path);
+        if (realpath(path, absolute) == NULL) {
+                int missing = -errno;
+
+                /* in a build that was not installed there is one beside bin/ */
+                (void) text_format(built, sizeof(built), "%s", run->launcher);
+                slash = strstr(built, "/bin/remuda-launch");
+                if (slash != NULL)
+                        (void) text_copy(built + (slash - built), sizeof(built) - (size_t) (slash - built),
+                                         "/programs.yaml");
+                if (slash == NULL || access(built, R_OK) < 0)
+                        (void) text_copy(built, sizeof(built), "FILE");
+                return err_set(err, missing,
+                               "program table '%.200s': %s; name another with --programs %.400s", path,
+                               strerror(-missing), built);
+        }
         if (!text_copy(run->programs_path, sizeof(run->programs_path), absolute))
                 return err_set(err, -ENAMETOOLONG, "program table '%.200s': the path is too long", path);
         return program_file_load(path, &run->table, err);
@@ -149,9 +162,9 @@ int run_read(struct run *run, const char *job_path, const json_t *document, int 
         if (r == 0)
                 r = find_data(run, err);
         if (r == 0)
-                r = read_programs(run, err);
-        if (r == 0)
                 r = find_launcher(run, err);
+        if (r == 0)
+                r = read_programs(run, err);
         if (r < 0)
                 *ret_exit_code = program_file_exit_code(r);
         return r;

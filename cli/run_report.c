@@ -165,22 +165,26 @@ static void print_table(const struct run *run, const json_t *summary)
 {
         const json_t *accuracy = json_object_get(summary, "accuracy"),
                      *loss = json_object_get(summary, "loss");
+        int width = (int) strlen("DEVICE");
 
+        for (size_t i = 0; i < run->rank_count; i++)
+                if ((int) strlen(run->ranks[i].device) > width)
+                        width = (int) strlen(run->ranks[i].device);
         (void) printf("%s: %s after %.1f s (%s)\n", run->job.name, run->phase == NULL ? "Failed" : run->phase,
                       json_number_value(json_object_get(summary, "seconds")), run->message);
         if (json_is_number(accuracy))
                 (void) printf("accuracy %.4f, loss %.4f, %.0f samples/s\n", json_number_value(accuracy),
                               json_number_value(loss),
                               json_number_value(json_object_get(summary, "samples_per_s")));
-        (void) printf("%-5s %-7s %-10s %-24s %8s %12s %8s %5s\n", "RANK", "ROLE", "RUNTIME", "DEVICE",
+        (void) printf("%-5s %-7s %-10s %-*s %8s %12s %8s %5s\n", "RANK", "ROLE", "RUNTIME", width, "DEVICE",
                       "WEIGHT", "SAMPLES", "RESTARTS", "EXIT");
         for (size_t i = 0; i < run->rank_count; i++) {
                 const struct run_rank *rank = &run->ranks[i];
 
-                (void) printf("%-5zu %-7s %-10s %-24.24s %8.4f %12llu %8llu %5d\n", i,
-                              rank->server ? "server" : "worker", rank->runtime, rank->device, rank->weight,
-                              (unsigned long long) rank->used_samples, (unsigned long long) rank->restarts,
-                              rank->exit_code);
+                (void) printf("%-5zu %-7s %-10s %-*s %8.4f %12llu %8llu %5d\n", i,
+                              rank->server ? "server" : "worker", rank->runtime, width, rank->device,
+                              rank->weight, (unsigned long long) rank->used_samples,
+                              (unsigned long long) rank->restarts, rank->exit_code);
         }
         (void) printf("logs and plan: %s\n", run->folder);
 }

@@ -216,8 +216,9 @@ static void show(struct run *run, struct watch *watch, uint64_t now)
                 return;
         speed = seconds > 0 ? (double) samples / seconds : 0;
         text_printf(&line, "%s: epoch %llu of %llu, step %llu, %.0f samples/s, loss %.4f", run->job.name,
-                    (unsigned long long) epoch, (unsigned long long) run->job.epochs,
-                    (unsigned long long) step, speed, loss);
+                    (unsigned long long) (epoch < run->job.epochs ? epoch + 1
+                                                                  : epoch), /* counted from 1 for people */
+                    (unsigned long long) run->job.epochs, (unsigned long long) step, speed, loss);
         if (total > samples && speed > 0)
                 text_printf(&line, ", %.0f s left", (double) (total - samples) / speed);
         (void) fprintf(stderr, terminal ? "\r%s\033[K" : "%s\n", line.data == NULL ? "" : line.data);

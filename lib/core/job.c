@@ -203,8 +203,10 @@ static int check_dependencies(const struct job *job, struct err *err)
                 const char *parent = job->depends_on[i];
 
                 if (!job_name_valid(parent))
-                        return err_set(err, -EINVAL, "spec.dependsOn[%zu]: '%s' is not the name of a job", i,
-                                       parent);
+                        return err_set(err, -EINVAL,
+                                       "spec.dependsOn[%zu]: '%s' is not the name of a job; 1 to 63 small "
+                                       "letters, digits and '-'",
+                                       i, parent);
                 if (strcmp(parent, job->name) == 0)
                         return err_set(err, -EINVAL,
                                        "spec.dependsOn[%zu]: '%s' is this job itself; remove it", i, parent);
@@ -273,7 +275,9 @@ static int check_names(const struct job *job, struct err *err)
                                "ending with a letter or digit",
                                job->name);
         if (job->namespace_[0] != '\0' && !job_name_valid(job->namespace_))
-                return err_set(err, -EINVAL, "metadata.namespace: '%s' is not a name of a namespace",
+                return err_set(err, -EINVAL,
+                               "metadata.namespace: '%s' is not the name of a namespace; 1 to 63 small "
+                               "letters, digits and '-'",
                                job->namespace_);
         return 0;
 }

@@ -296,5 +296,10 @@ int kubeconfig_load(const char *path, struct kubeconfig *ret, struct err *err)
                                "this is no pod, and there is no kubeconfig: give one, or set KUBECONFIG");
         r = load_files(list.data, ret, err);
         text_free(&list);
+        if (r == -ENOENT && path == NULL && (environment == NULL || environment[0] == '\0'))
+                return err_set(err, r,
+                               "this is no pod, and there is no ~/.kube/config: give --kubeconfig FILE, set "
+                               "KUBECONFIG, or "
+                               "name another store with --store dir:PATH");
         return r;
 }
