@@ -286,7 +286,8 @@ static int take_speed_table(struct cluster *c, const char *key, const json_t *ob
         struct speed_table table;
         int r = speed_table_decode(object, &table, err);
 
-        (void) key;
+        if (r == 0 && strcmp(key, SPEED_TABLE_NAME) == 0) /* the one table: what is not in it is not known */
+                c->ledger->speed_count = 0;
         for (size_t i = 0; r == 0 && i < table.count; i++) {
                 const struct speed_row *row = &table.rows[i];
                 struct ledger_speed speed = { .alpha_ms = row->alpha_ms,

@@ -6,6 +6,7 @@
 
 #include "core/cleanup.h"
 #include "core/text.h"
+#include "core/weighting.h"
 
 const char *explain_verdict(enum reason reason)
 {
@@ -153,6 +154,30 @@ static json_t *explain_nodes(const struct question *q, const char **ret_best)
         return nodes;
 }
 
+/* What a chip of each kind that could serve the pod would take of every batch, and where its speed is from.
+ */
+static json_t *explain_shares(const struct question *q)
+{
+        const struct weighting *w = q->weighting;
+        json_t *rows;
+
+        if (w == NULL || w->batch == 0 || w->row_count == 0)
+                return NULL;
+        rows = json_array();
+        for (size_t i = 0; i < w->row_count; i++) {
+                const struct weighting_row *row = &w->rows[i];
+
+                (void) json_array_append_new(rows,
+                                             json_pack("{s:s, s:s, s:I, s:f, s:f}", "runtime",
+                                                       symbol_name(&q->ledger->symbols, row->runtime),
+                                                       "model", symbol_name(&q->ledger->symbols, row->model),
+                                                       "batch", (json_int_t) row->batch, "weight",
+                                                       row->weight, "stepMs", (double) row->step_nsec / 1e6));
+        }
+        return json_pack("{s:I, s:s, s:s, s:o}", "batch", (json_int_t) w->batch, "shards",
+                         w->equal ? "equal" : "weighted", "source", w->source, "chips", rows);
+}
+
 static void tell_binding(json_t *reply, const struct ledger_pod *pod, const char **verdict)
 {
         if (pod->node == NULL)
@@ -165,7 +190,7 @@ json_t *explain_pod(struct cluster *cluster, const struct ledger_pod *pod, uint6
 {
         struct inquiry inquiry;
         const char *verdict;
-        json_t *reply = json_object(), *nodes = NULL, *remedies;
+        json_t *reply = json_object(), *nodes = NULL, *remedies, *shares;
 
         if (inquiry_begin_pod(cluster, pod, now_usec, false, &inquiry, err) < 0) {
                 inquiry_end(cluster, &inquiry);
@@ -183,6 +208,9 @@ json_t *explain_pod(struct cluster *cluster, const struct ledger_pod *pod, uint6
                         reply, "note",
                         json_string("the label remuda.dev/urgency is ignored: its namespace is not "
                                     "among --emergency-namespaces"));
+        shares = explain_shares(&inquiry.question);
+        if (shares != NULL)
+                (void) json_object_set_new(reply, "shares", shares);
         (void) json_object_set_new(reply, "nodes", nodes);
         (void) json_object_set_new(reply, "remedies", remedies);
         inquiry_end(cluster, &inquiry);

@@ -4,9 +4,11 @@
 
 #include "cluster/cluster.h"
 
-/* explain_pod() - {"pod","chips","verdict","nodes":[...],"remedies":[...]} of DESIGN; a new reference.
- * The ledger is changed while remedies are tried, and as before when the call returns.
- * Return: NULL with *err when out of memory. */
+/* explain_pod() - {"pod","chips","verdict","nodes":[...],"remedies":[...]} of DESIGN; a new reference. A pod
+ * of a training job also has "shares":
+ * {"batch","shards","source","chips":[{"runtime","model","batch","weight","stepMs"}]}: source is measured
+ * (the SpeedTable), table (of device models) or assumed. The ledger is changed while remedies are tried, and
+ * as before when the call returns. Return: NULL with *err when out of memory. */
 json_t *explain_pod(struct cluster *cluster, const struct ledger_pod *pod, uint64_t now_usec,
                     struct err *err);
 
