@@ -78,6 +78,7 @@ int cluster_exit_code(int error)
 {
         switch (error) {
         case -ENOENT:
+        case -ENODATA:
                 return EXIT_NOT_FOUND;
         case -EINVAL:
         case -EBADMSG:

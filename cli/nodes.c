@@ -3,9 +3,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "cli/cluster_options.h"
 #include "cli/commands.h"
+#include "cli/suggest_classes.h"
 #include "cli/table.h"
 #include "codec/yaml_json.h"
 #include "core/cleanup.h"
@@ -14,12 +16,22 @@
 
 struct nodes_options {
         struct cluster_arguments cluster;
-        const char *output;
+        const char *output, *trace_nodes, *trace_pods;
+        double load;
+        bool suggest_classes;
 };
 
 /* clang-format off */
 static const struct option_spec specs[] = {
         CLUSTER_OPTION_ROWS(struct nodes_options),
+        { .name = "suggest-classes", .type = OPTION_BOOL, .offset = offsetof(struct nodes_options, suggest_classes),
+          .help = "the split into single and multi that waits least (simulated)" },
+        { .name = "nodes", .type = OPTION_STRING, .offset = offsetof(struct nodes_options, trace_nodes), .value = "CSV",
+          .help = "... of a trace instead of the store: its nodes" },
+        { .name = "pods", .type = OPTION_STRING, .offset = offsetof(struct nodes_options, trace_pods), .value = "CSV",
+          .help = "... and its pods" },
+        { .name = "load", .type = OPTION_DOUBLE, .offset = offsetof(struct nodes_options, load), .value = "F",
+          .default_ = "0", .help = "... arrivals so close that F of all chips is asked for; 0 = as they were" },
         { .name = "output", .letter = 'o', .type = OPTION_CHOICE, .offset = offsetof(struct nodes_options, output),
           .value = "table|json|yaml", .default_ = "table", .help = "how to print" },
         { 0 },
@@ -150,6 +162,85 @@ static int print_nodes(const struct nodes_options *options, const struct ledger 
         return print_json(ledger, nodes, strcmp(options->output, "yaml") == 0);
 }
 
+/* --- classes --- */
+
+static void print_names(const char *what, const json_t *names)
+{
+        size_t count = json_array_size(names);
+
+        printf("  %s: %zu nodes", what, count);
+        for (size_t i = 0; i < count && i < 8; i++)
+                printf("%s%s", i == 0 ? " (" : ", ", json_string_value(json_array_get(names, i)));
+        printf("%s\n", count == 0 ? "" : count > 8 ? ", ...)" : ")");
+}
+
+static void print_suggestion(const json_t *resource)
+{
+        const json_t *present = json_object_get(resource, "presentWaitSeconds"),
+                     *best = json_object_get(resource, "waitSeconds");
+
+        printf("%s, %lld jobs on %lld nodes\n", json_string_value(json_object_get(resource, "resource")),
+               json_integer_value(json_object_get(resource, "jobs")),
+               json_integer_value(json_object_get(resource, "nodes")));
+        if (json_is_null(best)) {
+                printf("  no split serves every job\n");
+                return;
+        }
+        print_names("single", json_object_get(resource, "single"));
+        print_names("multi", json_object_get(resource, "multi"));
+        if (json_is_null(present))
+                printf("  mean wait %.1f s (simulated); with the classes as they are some jobs wait for "
+                       "ever\n",
+                       json_number_value(best));
+        else if (json_number_value(json_object_get(resource, "gainPercent")) <= 0)
+                printf("  mean wait %.1f s, and %.1f s with the classes as they are: leave them "
+                       "(simulated)\n",
+                       json_number_value(best), json_number_value(present));
+        else
+                printf("  mean wait %.1f s instead of %.1f s with the classes as they are: %.1f %% less "
+                       "(simulated)\n",
+                       json_number_value(best), json_number_value(present),
+                       json_number_value(json_object_get(resource, "gainPercent")));
+}
+
+static int print_suggestions(const struct nodes_options *options, json_t *suggestions)
+{
+        bool yaml = strcmp(options->output, "yaml") == 0;
+        CLEANUP(free_p) char *text = NULL;
+        const json_t *resource;
+        size_t i;
+
+        if (strcmp(options->output, "table") == 0) {
+                json_array_foreach(json_object_get(suggestions, "resources"), i, resource)
+                        print_suggestion(resource);
+                return 0;
+        }
+        text = yaml ? yaml_dump(suggestions) : json_dumps(suggestions, JSON_INDENT(2));
+        if (text == NULL)
+                return -ENOMEM;
+        printf("%s%s", text, yaml ? "" : "\n");
+        return 0;
+}
+
+static int suggest(const struct nodes_options *options, struct cluster *cluster, struct err *err)
+{
+        json_t *suggestions = NULL;
+        struct timespec now;
+        int r;
+
+        (void) clock_gettime(CLOCK_REALTIME, &now);
+        if (options->trace_nodes != NULL)
+                r = suggest_classes_of_trace(options->trace_nodes, options->trace_pods, options->load,
+                                             &suggestions, err);
+        else
+                r = suggest_classes_of_ledger(cluster_ledger(cluster), (uint64_t) now.tv_sec * 1000000,
+                                              options->load, &suggestions, err);
+        if (r == 0)
+                r = print_suggestions(options, suggestions);
+        json_decref(suggestions);
+        return r;
+}
+
 int command_nodes(int argc, char **argv)
 {
         struct nodes_options options;
@@ -161,8 +252,16 @@ int command_nodes(int argc, char **argv)
 
         if (r >= 0)
                 return r;
-        r = cluster_arguments_open(&options.cluster, &opened, &err);
-        if (r == 0)
+        if ((options.trace_nodes != NULL) != (options.trace_pods != NULL) ||
+            (options.trace_nodes != NULL && !options.suggest_classes)) {
+                fprintf(stderr,
+                        "remuda nodes: --nodes CSV and --pods CSV go together, with --suggest-classes\n");
+                return EXIT_USAGE;
+        }
+        r = options.trace_nodes != NULL ? 0 : cluster_arguments_open(&options.cluster, &opened, &err);
+        if (r == 0 && options.suggest_classes)
+                r = suggest(&options, opened.cluster, &err);
+        else if (r == 0)
                 r = print_nodes(&options, cluster_ledger(opened.cluster));
         opened_cluster_close(&opened);
         if (r < 0) {

@@ -6,14 +6,13 @@
 #include <time.h>
 
 #include "cli/commands.h"
+#include "cli/read_file.h"
 #include "codec/trace_csv.h"
 #include "core/cleanup.h"
 #include "core/exit_code.h"
 #include "core/options.h"
 #include "core/replay.h"
 #include "core/version.h"
-
-#define TRACE_MAX_BYTES ((size_t) 1 << 30)
 
 struct simulate_options {
         const char *nodes, *pods, *policy, *placements, *output;
@@ -61,34 +60,6 @@ struct simulation {
         FILE *placements;
 };
 
-static int read_file(const char *path, char **ret, size_t *ret_bytes, struct err *err)
-{
-        CLEANUP(fclose_p) FILE *file = fopen(path, "re");
-        CLEANUP(free_p) char *bytes = NULL;
-        size_t size = 0, capacity = 0;
-
-        if (file == NULL)
-                return err_set(err, -errno, "open '%s': %m", path);
-        do {
-                if (size + 1 >= capacity) {
-                        char *grown = realloc(bytes, capacity = capacity * 2 + 65536);
-
-                        if (grown == NULL)
-                                return err_set(err, -ENOMEM, "no memory for '%s'", path);
-                        bytes = grown;
-                }
-                size += fread(bytes + size, 1, capacity - size - 1, file);
-        } while (!feof(file) && !ferror(file) && size < TRACE_MAX_BYTES);
-        if (ferror(file))
-                return err_set(err, -EIO, "'%s' cannot be read", path);
-        if (size >= TRACE_MAX_BYTES)
-                return err_set(err, -E2BIG, "'%s' is larger than 1 GiB", path);
-        bytes[size] = '\0';
-        *ret = TAKE(bytes);
-        *ret_bytes = size;
-        return 0;
-}
-
 /* Published half-precision peaks of the models that traces name; a model that is not here is of unknown
  * speed. */
 static double speed_of(const char *model)
@@ -112,10 +83,10 @@ static int load(const struct simulate_options *o, struct simulation *s, struct e
 {
         CLEANUP(free_p) char *nodes = NULL, *pods = NULL;
         size_t node_bytes = 0, pod_bytes = 0;
-        int r = read_file(o->nodes, &nodes, &node_bytes, err);
+        int r = cli_read_file(o->nodes, &nodes, &node_bytes, err);
 
         if (r == 0)
-                r = read_file(o->pods, &pods, &pod_bytes, err);
+                r = cli_read_file(o->pods, &pods, &pod_bytes, err);
         if (r < 0)
                 return r;
         r = trace_nodes_decode(nodes, node_bytes, &s->models, &s->nodes, err);

@@ -465,6 +465,9 @@ static int decode_annotations(const struct json_field *annotations, struct symbo
                 r = decode_kinds(annotations, symbols, add, facts, err);
         if (r == 0)
                 r = label_number(annotations, POD_ANNOTATION_BATCH, UINT32_MAX, &facts->ask.batch, err);
+        if (r == 0) /* read as a label before; people write it either way */
+                r = label_number(annotations, POD_LABEL_MIN_NETWORK, UINT32_MAX, &facts->ask.network_mbps,
+                                 err);
         decode_groups(annotations, symbols, add, facts);
         if (r == 0)
                 r = label_bytes(annotations, POD_ANNOTATION_FIXED, &facts->ask.fixed_bytes, err);
@@ -529,6 +532,26 @@ static int decode_spec(const struct json_field *spec, struct pod_facts *facts, s
         return 0;
 }
 
+/* When the last of its containers ended; 0 = not told. Told for people's statistics: what cannot be read is
+ * left out. */
+static uint64_t last_end(const struct json_field *status)
+{
+        const json_t *containers = json_object_get(status->value, "containerStatuses"), *container;
+        uint64_t last = 0, end;
+        size_t i;
+
+        json_array_foreach((json_t *) containers, i, container)
+        {
+                const json_t *state = json_object_get(container, "state");
+                const char *text = json_string_value(
+                        json_object_get(json_object_get(state, "terminated"), "finishedAt"));
+
+                if (text != NULL && timestamp_parse(text, &end) == 0 && end > last)
+                        last = end;
+        }
+        return last;
+}
+
 static int decode_status(const struct json_field *status, struct pod_facts *facts, struct err *err)
 {
         const char *phase = "";
@@ -537,6 +560,8 @@ static int decode_status(const struct json_field *status, struct pod_facts *fact
         if (r < 0)
                 return r;
         facts->ended = strcmp(phase, "Succeeded") == 0 || strcmp(phase, "Failed") == 0;
+        if (facts->ended)
+                facts->ended_usec = last_end(status);
         return decode_time(status, "startTime", &facts->started_usec, err);
 }
 

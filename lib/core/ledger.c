@@ -523,6 +523,7 @@ static void copy_facts(struct ledger_pod *pod, const struct pod_facts *facts)
         pod->ended = facts->ended;
         pod->created_usec = facts->created_usec;
         pod->started_usec = facts->started_usec;
+        pod->ended_usec = facts->ended_usec;
         pod->weight = facts->weight;
         pod->batch_share = facts->batch_share;
 }

@@ -96,8 +96,8 @@ struct ledger_pod {
         bool waited;           /* could not start once: keeps a hold until it is bound (core/hold.h) */
         uint64_t evicted_usec; /* when borrowers were last evicted for it; 0 = never */
         char *evicted_node;    /* ... and where; owned */
-        uint64_t created_usec, started_usec; /* CLOCK_REALTIME; 0 = not known */
-        double weight;                       /* recorded share; 0 = none */
+        uint64_t created_usec, started_usec, ended_usec; /* CLOCK_REALTIME; 0 = not known */
+        double weight;                                   /* recorded share; 0 = none */
         uint32_t batch_share;
         struct gang_member *kinds; /* the members its gang lists; owned */
         uint8_t kind_count;
@@ -173,7 +173,7 @@ struct pod_facts {
         struct pod_part parts[POD_PARTS_MAX];
         uint8_t part_count;
         bool ended, deleting;
-        uint64_t created_usec, started_usec;
+        uint64_t created_usec, started_usec, ended_usec;
         double weight;
         uint32_t batch_share;
         struct gang_member kinds[ASK_KINDS_MAX];

@@ -80,6 +80,7 @@ static int copy_pod(const struct ledger_pod *from, struct ledger *to)
                 .deleting = from->deleting,
                 .created_usec = from->created_usec,
                 .started_usec = from->started_usec,
+                .ended_usec = from->ended_usec,
                 .weight = from->weight,
                 .batch_share = from->batch_share,
                 .kind_count = from->kind_count,
