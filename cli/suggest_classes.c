@@ -17,7 +17,7 @@ struct history {
         struct named_node {
                 struct class_split_node node;
                 const char *name;
-        } *nodes;
+        } * nodes;
         size_t node_count;
         struct class_job *jobs;
         size_t job_count;
@@ -69,8 +69,8 @@ static void set_load(struct history *h, double load)
         span = (double) (h->jobs[h->job_count - 1].arrival_sec - h->jobs[0].arrival_sec);
         for (size_t i = h->job_count; span > 0 && i-- > 0;)
                 h->jobs[i].arrival_sec =
-                        (uint64_t) ((double) (h->jobs[i].arrival_sec - h->jobs[0].arrival_sec) / span *
-                                    work / chips / load);
+                        (uint64_t) ((double) (h->jobs[i].arrival_sec - h->jobs[0].arrival_sec) / span * work /
+                                    chips / load);
 }
 
 static json_t *names(const struct history *h, size_t begin, size_t end)
@@ -108,20 +108,21 @@ static int split(struct history *h, double load, json_t *resources, struct err *
                        ? 100 * (1 - result.wait_sec / result.present_wait_sec)
                        : 0;
         return json_array_append_new(
-                resources, json_pack("{s:s, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "resource", h->resource,
-                                     "nodes", (json_int_t) h->node_count, "jobs", (json_int_t) result.jobs,
-                                     "impossible", (json_int_t) result.impossible, "single",
-                                     names(h, 0, result.single), "multi",
-                                     names(h, result.single, h->node_count), "waitSeconds",
-                                     seconds(result.wait_sec), "presentWaitSeconds",
-                                     seconds(result.present_wait_sec), "gainPercent", seconds(gain)));
+                resources,
+                json_pack("{s:s, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "resource", h->resource, "nodes",
+                          (json_int_t) h->node_count, "jobs", (json_int_t) result.jobs, "impossible",
+                          (json_int_t) result.impossible, "single", names(h, 0, result.single), "multi",
+                          names(h, result.single, h->node_count), "waitSeconds", seconds(result.wait_sec),
+                          "presentWaitSeconds", seconds(result.present_wait_sec), "gainPercent",
+                          seconds(gain)));
 }
 
 static int finish(const char *source, json_t *resources, int r, json_t **ret, struct err *err)
 {
         if (r == 0 && json_array_size(resources) == 0)
-                r = err_set(err, -ENODATA,
-                            "no job of which a beginning and an end are known: there is nothing to learn from");
+                r = err_set(
+                        err, -ENODATA,
+                        "no job of which a beginning and an end are known: there is nothing to learn from");
         if (r < 0) {
                 json_decref(resources);
                 return r;
@@ -206,7 +207,8 @@ static uint64_t chips_asked(const struct ledger_pod *pod, uint32_t resource)
         return chips;
 }
 
-/* Emergencies and the reserve are no matter of classes. A pod that still runs has run for as long as it has. */
+/* Emergencies and the reserve are no matter of classes. A pod that still runs has run for as long as it has.
+ */
 static void take_ledger(struct history *h, const struct ledger *ledger, uint32_t resource, uint64_t now_usec)
 {
         h->resource = symbol_name(&ledger->symbols, resource);

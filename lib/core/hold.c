@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/cleanup.h"
+#include "core/gang.h"
 
 uint64_t pod_ends_usec(const struct ledger_pod *pod)
 {
@@ -47,7 +48,13 @@ static int by_age(const void *a, const void *b)
         return strcmp(x->key, y->key);
 }
 
-/* Pods that wait for several chips, oldest first. Gangs have their leases. */
+/* One chip is always found soonest by waiting; several, or a gang's, are not. */
+static bool needs_hold(const struct ledger_pod *pod)
+{
+        return pod->ask.item_count == 1 && (pod->ask.items[0].chips > 1 || pod->ask.gang_size > 1);
+}
+
+/* Pods that wait for several chips, oldest first. A gang that has its lease needs no hold. */
 static size_t gather_waiting(const struct ledger *ledger, struct ledger_pod **waiting)
 {
         size_t count = 0;
@@ -56,7 +63,7 @@ static size_t gather_waiting(const struct ledger *ledger, struct ledger_pod **wa
                 struct ledger_pod *pod = ledger->pod_slots[i];
 
                 if (pod != NULL && pod->node == NULL && !pod->ended && !pod->deleting && !pod->ask.gated &&
-                    pod->ask.item_count == 1 && pod->ask.items[0].chips > 1 && pod->ask.gang_size <= 1)
+                    needs_hold(pod) && (pod->job == NULL || pod->job->slots == NULL))
                         waiting[count++] = pod;
         }
         qsort(waiting, count, sizeof(waiting[0]), by_age);
@@ -88,14 +95,31 @@ static uint32_t open_chips(const struct question *q, const struct ledger_node *n
         return room.open;
 }
 
+/* Chips that other members of its gang are to get there. */
+static uint32_t promised(const struct question *q, const struct ledger_node *node)
+{
+        uint32_t chips = 0;
+
+        for (const struct hold *hold = node->holds; hold != NULL && q->job != NULL; hold = hold->next)
+                if (hold->pod != q->self && hold->pod->job == q->job)
+                        chips += hold->pod->ask.items[0].chips;
+        return chips;
+}
+
+static bool fits(const struct question *q, const struct ledger_node *node, uint32_t taken)
+{
+        return rules_judge(q, node) == REASON_NONE &&
+               (taken == 0 || open_chips(q, node) >= q->ask->items[0].chips + taken);
+}
+
 /* Takes pods off the node in the order of their known ends until the waiting one fits; puts them back. */
 static void find_start(struct ledger *ledger, const struct question *q, struct start *start)
 {
         struct ledger_pod *gone[64];
         size_t count = 0;
-        uint32_t chips = q->ask->items[0].chips;
+        uint32_t chips = q->ask->items[0].chips, taken = promised(q, start->node);
 
-        while (rules_judge(q, start->node) != REASON_NONE && count < ARRAY_SIZE(gone)) {
+        while (!fits(q, start->node, taken) && count < ARRAY_SIZE(gone)) {
                 struct ledger_pod *next = NULL;
 
                 for (struct ledger_pod *pod = start->node->pods; pod != NULL; pod = pod->next_on_node)
@@ -108,14 +132,33 @@ static void find_start(struct ledger *ledger, const struct question *q, struct s
                 ledger_detach(ledger, next);
                 gone[count++] = next;
         }
-        if (rules_judge(q, start->node) == REASON_NONE) {
-                start->spare = open_chips(q, start->node) - chips;
+        if (fits(q, start->node, taken)) {
+                start->spare = open_chips(q, start->node) - chips - taken;
                 start->usec = count == 0 ? q->now_usec : start->usec;
         } else {
                 start->usec = UINT64_MAX;
         }
         while (count > 0)
                 ledger_attach(ledger, gone[--count], start->node);
+}
+
+/* All usable chips that it may have there, whoever holds them. */
+static uint32_t room_of(const struct question *q, const struct ledger_node *node)
+{
+        struct room room;
+
+        rules_room(q, node, 0, &room);
+        return room.usable;
+}
+
+/* Does the whole gang fit now? Then it will get its lease, and nobody need wait for its members. */
+static bool gang_fits(struct ledger *ledger, const struct ledger_pod *pod, const struct question *q)
+{
+        struct question whole = *q;
+        struct gang_request request = { .kinds = pod->kinds, .kind_count = pod->kind_count };
+
+        return pod->job == NULL || gang_prepare(ledger, &whole, pod->job, &request) < 0 ||
+               !whole.gang_blocked;
 }
 
 static bool may_start_later(enum reason reason)
@@ -128,7 +171,7 @@ static int hold_for(struct ledger *ledger, struct ledger_pod *pod, struct questi
 {
         struct start best = { .node = NULL };
 
-        if (!pod->waited)
+        if (!pod->waited && pod->ask.gang_size <= 1)
                 for (uint32_t i = 0; i < ledger->node_count; i++)
                         if (rules_judge(q, ledger->nodes[i]) == REASON_NONE)
                                 return 0; /* it can start now: nobody need wait for it */
@@ -139,7 +182,10 @@ static int hold_for(struct ledger *ledger, struct ledger_pod *pod, struct questi
                 if (!may_start_later(rules_judge(q, ledger->nodes[i])))
                         continue;
                 open = open_chips(q, ledger->nodes[i]);
-                start.missing = q->ask->items[0].chips > open ? q->ask->items[0].chips - open : 0;
+                start.missing = q->ask->items[0].chips + promised(q, ledger->nodes[i]);
+                if (start.missing > room_of(q, ledger->nodes[i]))
+                        continue; /* the other members take all that there is */
+                start.missing = start.missing > open ? start.missing - open : 0;
                 find_start(ledger, q, &start);
                 if (is_sooner(&start, &best))
                         best = start;
@@ -174,6 +220,8 @@ int holds_update(struct ledger *ledger, const struct rules *rules, uint64_t now_
                 int r;
 
                 question_prepare(&q);
+                if (ask.gang_size > 1 && !waiting[i]->waited && gang_fits(ledger, waiting[i], &q))
+                        continue;
                 r = hold_for(ledger, waiting[i], &q);
                 if (r < 0)
                         return r;

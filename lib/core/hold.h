@@ -3,9 +3,9 @@
  *
  * Younger pods may use the node's free chips only if they end before the older one could start, or leave it
  * enough. Once a pod has a hold it keeps one until it is bound, so that chips that become free are not
- * snatched away between two tries. Holds come from pods of the store alone, oldest first, at most HOLDS_MAX;
- * they are worked out anew from the ledger each time, so nothing drifts. Pure: time is an argument. Cost:
- * O(HOLDS_MAX x nodes). */
+ * snatched away between two tries. The members of a gang that does not fit get a hold each, side by side.
+ * Holds come from pods of the store alone, oldest first, at most HOLDS_MAX; they are worked out anew from the
+ * ledger each time, so nothing drifts. Pure: time is an argument. Cost: O(HOLDS_MAX x nodes). */
 #pragma once
 
 #include "core/rules.h"

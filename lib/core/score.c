@@ -42,17 +42,42 @@ static int64_t fragmentation_growth(const struct ledger_node *node, uint32_t ope
         return packing_choose(typical, &free_chips, fragmentation_of(typical, &free_chips), &pod, &partial);
 }
 
-/* 3. packed: a pod inside one group before one that straddles; then the least growth of fragmentation; then
- * the smallest server; then the fewest chips left. */
+/* Would the pod take a part of a whole group where no broken group, and none that it just fills, has room? */
+static bool breaks_whole_group(const struct ask *ask, size_t item, const struct ledger_group *groups,
+                               uint32_t group_count)
+{
+        uint32_t chips = ask->items[item].chips;
+        bool breaks = false;
+
+        for (uint32_t i = 0; i < group_count; i++) {
+                const struct ledger_group *g = &groups[i];
+                uint32_t open = group_open(g);
+
+                if (g->resource != ask->items[item].resource || !ask_accepts(ask, g->model) || open < chips)
+                        continue;
+                if (open < g->total || open == chips)
+                        return false;
+                breaks = true;
+        }
+        return breaks;
+}
+
+/* 3. packed: a pod inside one group before one that straddles, and one that leaves whole groups whole before
+ * one that breaks one; if one has to be broken, that of the smallest server, else the least growth of
+ * fragmentation; then the smallest server; then the fewest chips left. */
 static void packed_keys(const struct question *q, const struct ledger_node *node, int64_t *key)
 {
+        struct ledger_group scratch[GROUPS_MAX];
+        const struct ledger_group *groups = rules_groups(q, node, scratch);
+
         for (size_t i = 0; i < q->ask->item_count; i++) {
                 uint32_t chips = q->ask->items[i].chips;
+                bool breaks = breaks_whole_group(q->ask, i, groups, node->group_count);
                 struct room room;
 
                 rules_room(q, node, i, &room);
-                key[0] += room.group_open < chips;
-                key[1] += fragmentation_growth(node, room.open, chips);
+                key[0] += 2 * (room.group_open < chips) + breaks;
+                key[1] += breaks ? room.total : fragmentation_growth(node, room.open, chips);
                 key[2] += room.total;
                 key[3] += room.open - chips;
         }

@@ -14,13 +14,14 @@ static const struct class_split_node four_nodes[] = {
         { 1, NODE_CLASS_ANY }, { 1, NODE_CLASS_ANY }, { 8, NODE_CLASS_ANY }, { 8, NODE_CLASS_ANY }
 };
 
-/* By hand: one node of 2, jobs of 1 (10 s), 2 (10 s), 1 (10 s), all at 0: the second waits 10 s, the third 20 s. */
+/* By hand: one node of 2, jobs of 1 (10 s), 2 (10 s), 1 (10 s), all at 0: the second waits 10 s, the third 20
+ * s. */
 static void waits_are_those_of_one_queue(void **state)
 {
         static const struct class_split_node node[] = { { 2, NODE_CLASS_ANY } };
-        static const struct class_job jobs[] = {
-                { 0, 10, 1000, false }, { 0, 10, 2000, true }, { 0, 10, 1000, false }
-        };
+        static const struct class_job jobs[] = { { 0, 10, 1000, false },
+                                                 { 0, 10, 2000, true },
+                                                 { 0, 10, 1000, false } };
         uint8_t any = NODE_CLASS_ANY, multi = NODE_CLASS_MULTI;
         size_t impossible = 0;
         double wait = 0;
@@ -43,8 +44,8 @@ static void what_no_node_takes_is_counted_and_left_out(void **state)
         assert_in_range(split.single, 0, 3);
 }
 
-/* Eleven long single-chip jobs: when every node takes all, one of them sits on the second large node, and twenty
- * large jobs wait for it. */
+/* Eleven long single-chip jobs: when every node takes all, one of them sits on the second large node, and
+ * twenty large jobs wait for it. */
 static void a_split_saves_large_jobs_from_small_ones(void **state)
 {
         struct class_job jobs[31];
@@ -76,7 +77,8 @@ static void the_best_of_all_numbers_is_found_on_small_clusters(void **state)
                         nodes[i] = (struct class_split_node){ i < 4 ? 1 : i < 8 ? 4 : 8, NODE_CLASS_ANY };
                 for (size_t i = 0; i < 60; i++) {
                         seed = seed * 6364136223846793005u + 1442695040888963407u;
-                        jobs[i] = (struct class_job){ i * 3, seed >> 58, ((seed >> 50) & 3) == 0 ? 4000 : 1000, false };
+                        jobs[i] = (struct class_job){ i * 3, seed >> 58,
+                                                      ((seed >> 50) & 3) == 0 ? 4000 : 1000, false };
                         jobs[i].multi = jobs[i].milli > 1000;
                 }
                 for (size_t single = 0; single <= 12; single++) {
@@ -86,7 +88,8 @@ static void the_best_of_all_numbers_is_found_on_small_clusters(void **state)
 
                         for (size_t i = 0; i < 12; i++)
                                 classes[i] = i < single ? NODE_CLASS_SINGLE : NODE_CLASS_MULTI;
-                        if (class_split_wait(nodes, classes, 12, jobs, 60, &wait, &impossible) == 0 && wait < best)
+                        if (class_split_wait(nodes, classes, 12, jobs, 60, &wait, &impossible) == 0 &&
+                            wait < best)
                                 best = wait;
                 }
                 assert_int_equal(class_split_find(nodes, 12, jobs, 60, &split), 0);

@@ -1,0 +1,195 @@
+"""The filter table and the score tuple once more, from the objects of a store alone; knows nothing of the C code.
+
+Cluster(inventories, bound pods, options).reason(pod, node) and .key(pod, node): what filter and prioritize should say. Covered:
+classes (without overflow), pools and urgency, resources, models, health, busy chips, groups, equal nodes, networks, weighted shares
+(exact fractions), placements uniform, largest-free and fastest. Not here: gangs and leases (tests/unit/test_gang_step), holds and
+overflow (tests/integration/test_extender_waiting, test_extender_fairness), packed (its order is checked by properties)."""
+from fractions import Fraction
+
+LABEL = "remuda.dev/"
+UNRESOLVABLE = ["SingleChipNode", "MultiChipNode", "ReservedPool", "NoSuchResource", "WrongModel", "TooFewChips", "NoProgram", "NoSuchGroup",
+                "UnequalNode", "NetworkTooSlow", "ShareTooLarge"]
+FAILED = ["ChipsUnhealthy", "ChipsBusy", "NoWholeGroup", "ShareTooSmall"]
+
+
+def chips_of(pod):
+    """resource -> chips, as Kubernetes counts: the sum of containers and sidecars, or the largest init container's moment"""
+    asked = {}
+    for c in pod["spec"]["containers"]:
+        for r, n in c["resources"].get("limits", {}).items():
+            asked[r] = asked.get(r, 0) + int(n)
+    sidecars = {}
+    for c in pod["spec"].get("initContainers", []):
+        limits = {r: int(n) for r, n in c["resources"].get("limits", {}).items()}
+        if c.get("restartPolicy") == "Always":
+            for r, n in limits.items():
+                sidecars[r] = sidecars.get(r, 0) + n
+                asked[r] = asked.get(r, 0) + n
+                asked["peak " + r] = max(asked.get("peak " + r, 0), sidecars[r])
+        else:
+            for r, n in limits.items():
+                asked["peak " + r] = max(asked.get("peak " + r, 0), sidecars.get(r, 0) + n)
+    return {r: max(n, asked.get("peak " + r, 0)) for r, n in
+            {**{k[5:]: 0 for k in asked if k.startswith("peak ")}, **{k: v for k, v in asked.items() if not k.startswith("peak ")}}.items()
+            if max(n, asked.get("peak " + r, 0)) > 0}
+
+
+def label(pod, name):
+    return pod["metadata"].get("labels", {}).get(LABEL + name)
+
+
+def annotation(pod, name):
+    return pod["metadata"].get("annotations", {}).get(LABEL + name)
+
+
+def shares(speeds, batch):
+    """The plan with the least slowest worker; of those with the fewest workers; of those with the larger shares first."""
+    best = None
+    for s in set(speeds):
+        low, high = 1, batch  # the least b for which everybody, at b / s, does the whole batch
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (low, middle) if sum(Fraction(middle) / s * x // 1 for x in speeds) >= batch else (middle + 1, high)
+        best = Fraction(low) / s if best is None or Fraction(low) / s < best else best
+    caps = [int(best * x // 1) for x in speeds]
+    used, total = 0, 0
+    for c in sorted(caps, reverse=True):
+        if total >= batch:
+            break
+        used, total = used + 1, total + c
+    plan, left = [], batch
+    for i, cap in enumerate(caps):
+        later = sorted(caps[i + 1:], reverse=True)
+        give = 0
+        if used > 0:
+            for b in range(min(cap, left), 0, -1):
+                rest = left - b
+                if rest <= sum(later[:used - 1]) and (rest >= used - 1):
+                    give = b
+                    break
+        plan.append(give)
+        if give:
+            left, used = left - give, used - 1
+    assert left == 0 and sum(plan) == batch, (speeds, batch, plan)
+    return best, plan
+
+
+class Cluster:
+    def __init__(self, inventories, bound, lend_reserve=False, emergency_namespaces=()):
+        self.status = {i["metadata"]["name"]: i["status"] for i in inventories}
+        self.lend, self.namespaces = lend_reserve, emergency_namespaces
+        self.bound = bound
+        self.held = {}  # (node, group) -> chips
+        for p in bound:
+            for part in annotation(p, "groups").split(","):
+                g, n = part.split("=")
+                key = (p["spec"]["nodeName"], g)
+                self.held[key] = self.held.get(key, 0) + int(n)
+
+    def emergency(self, pod):
+        return label(pod, "urgency") == "emergency" and ("*" in self.namespaces or pod["metadata"]["namespace"] in self.namespaces)
+
+    def groups(self, pod, node, resource):
+        accepted = (annotation(pod, "models") or "").split("|") if annotation(pod, "models") else None
+        return [g for g in self.status[node]["groups"] if g["resource"] == resource and (accepted is None or g["model"] in accepted)]
+
+    def free(self, node, g):
+        return max(0, g["healthy"] - self.held.get((node, g["name"]), 0))
+
+    def configuration(self, node):
+        s = self.status[node]
+        fastest = max(((i["mbps"], i["kind"]) for i in s.get("hardware", {}).get("network", [])), default=None)
+        return sorted((g["vendor"], g["model"], g["total"]) for g in s["groups"]), fastest
+
+    def network(self, node):
+        return max([i["mbps"] for i in self.status[node].get("hardware", {}).get("network", [])] or [0])
+
+    def members(self, pod):
+        return [p for p in self.bound if label(pod, "job") and label(p, "job") == label(pod, "job") and
+                p["metadata"]["namespace"] == pod["metadata"]["namespace"]]
+
+    def serving(self, pod, node, resource, chips, fastest=False):
+        """the group that would serve it: the tightest with room (the fastest, if asked), else the first that is accepted"""
+        groups = self.groups(pod, node, resource)
+        room = [g for g in groups if self.free(node, g) >= chips]
+        if not room:
+            return groups[0] if groups else None
+        return max(room, key=lambda g: (g["tflopsBf16"], -self.free(node, g))) if fastest else min(room, key=lambda g: self.free(node, g))
+
+    def share(self, pod, node, resource, chips, fastest=False):
+        """(step, shares of the pod's own chips), or None where nothing is weighted"""
+        if not annotation(pod, "batch"):
+            return None
+        speeds = []
+        for p in self.members(pod):
+            for part in annotation(p, "groups").split(","):
+                g, n = part.split("=")
+                speeds += [Fraction(next(x["tflopsBf16"] for x in self.status[p["spec"]["nodeName"]]["groups"] if x["name"] == g))] * int(n)
+        g = self.serving(pod, node, resource, chips, fastest)
+        step, plan = shares(speeds + [Fraction(g["tflopsBf16"])] * chips, int(annotation(pod, "batch")))
+        return step, plan[len(speeds):], g["memoryBytes"]
+
+    def reason(self, pod, node):
+        if node not in self.status:
+            return "NodeUnknown"
+        asked = chips_of(pod)
+        if not asked:
+            return ""
+        s, n = self.status[node], sum(asked.values())
+        broken = set()
+        if s["nodeClass"] == "single" and n > 1:
+            broken.add("SingleChipNode")
+        if s["nodeClass"] == "multi" and n == 1:
+            broken.add("MultiChipNode")
+        if s["pool"] == "reserved" and not self.emergency(pod) and not (self.lend and label(pod, "preemptible") == "true"):
+            broken.add("ReservedPool")
+        for resource, chips in asked.items():
+            groups = self.groups(pod, node, resource)
+            whole = label(pod, "same-group") == "true"
+            if not any(g["resource"] == resource for g in s["groups"]):
+                broken.add("NoSuchResource")
+            elif not groups:
+                broken.add("WrongModel")
+            elif sum(g["total"] for g in groups) < chips:
+                broken.add("TooFewChips")
+            elif whole and max(g["total"] for g in groups) < chips:
+                broken.add("NoSuchGroup")
+            if groups and sum(g["healthy"] for g in groups) < chips:
+                broken.add("ChipsUnhealthy")
+            elif groups and sum(self.free(node, g) for g in groups) < chips:
+                broken.add("ChipsBusy")
+            elif groups and whole and max(self.free(node, g) for g in groups) < chips:
+                broken.add("NoWholeGroup")
+            if groups and len(asked) == 1:
+                share = self.share(pod, node, resource, chips)
+                if share and 0 in share[1]:
+                    broken.add("ShareTooSmall")
+                elif share and annotation(pod, "memory-sample-bytes") and \
+                        max(share[1]) * int(annotation(pod, "memory-sample-bytes")) > share[2]:
+                    broken.add("ShareTooLarge")
+        if label(pod, "equal-nodes") == "true" and self.members(pod):
+            first = min(self.members(pod), key=lambda p: p["metadata"]["name"])["spec"]["nodeName"]
+            if first != node and self.configuration(first) != self.configuration(node):
+                broken.add("UnequalNode")
+        if label(pod, "min-network-mbps") and self.network(node) < int(label(pod, "min-network-mbps")):
+            broken.add("NetworkTooSlow")
+        return next((w for w in UNRESOLVABLE + FAILED if w in broken), "")
+
+    def key(self, pod, node, placement):
+        """smaller is better: pool, class, placement, step (first under fastest)"""
+        asked = chips_of(pod)
+        s, n = self.status[node], sum(asked.values())
+        pool = (s["pool"] != "reserved") if self.emergency(pod) else (s["pool"] == "reserved")
+        cls = {"any": 1, "multi" if n > 1 else "single": 0}.get(s["nodeClass"], 2)
+        (resource, chips), = asked.items()
+        groups = self.groups(pod, node, resource)
+        share = self.share(pod, node, resource, chips, placement == "fastest")
+        step = share[0] if share else 0
+        if placement == "uniform":
+            place = sum(self.held.get((node, g["name"]), 0) for g in groups)
+        elif placement == "largest-free":
+            place = -sum(self.free(node, g) for g in groups)
+        else:
+            room = [g["tflopsBf16"] for g in groups if self.free(node, g) >= chips]
+            place = -(max(room) if room else min(g["tflopsBf16"] for g in groups if self.free(node, g) > 0))
+        return (step, pool, cls, place) if placement == "fastest" else (pool, cls, place, step)
