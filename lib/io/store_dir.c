@@ -158,9 +158,16 @@ static int on_work(sd_event_source *source, void *userdata)
 
         (void) source;
         while ((file = next_to_read(d)) != NULL) {
+                bool whole = true;
+
                 d->store.rechecking = file->recheck;
-                store_dir_read_file(d, file); /* which may free it */
+                if (file->recheck)
+                        whole = store_dir_recheck_file(d, file, monotonic_usec, end);
+                else
+                        store_dir_read_file(d, file); /* which may free it */
                 d->store.rechecking = false;
+                if (!whole && store_dir_queue(d, file->name, true) != NULL)
+                        file->recheck = true;
                 if (monotonic_usec() >= end)
                         return 0;
         }
@@ -346,8 +353,7 @@ static void refresh(struct store *store)
              e = name_map_next(&d->files, e)) {
                 struct dir_file *file = (struct dir_file *) e;
 
-                for (struct dir_object *o = file->objects; o != NULL; o = o->next_in_file)
-                        o->hash = 0;
+                file->recheck_at = NULL;
                 if (!file->queued && store_dir_queue(d, file->name, false) != NULL)
                         file->recheck = true;
         }

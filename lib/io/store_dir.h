@@ -20,8 +20,9 @@ struct dir_file {
         struct dir_object *objects; /* in the order of the file */
         uint64_t mtime_usec;        /* CLOCK_REALTIME */
         uint64_t size_bytes, inode;
-        bool queued, bad; /* bad: its present content cannot be used */
-        bool recheck;     /* nothing says that it changed */
+        bool queued, bad;              /* bad: its present content cannot be used */
+        bool recheck;                  /* nothing says that it changed */
+        struct dir_object *recheck_at; /* the next object of it to be looked at; NULL = the first */
         char name[];
 };
 
@@ -85,6 +86,10 @@ struct dir_commitment *store_dir_commitment(const struct store_dir *d, const str
 
 /* store_dir_read.c */
 void store_dir_read_file(struct store_dir *d, struct dir_file *file); /* or forget it, if it is gone */
+/* store_dir_recheck_file() - deliver its objects once more, each as it stands in the file now; a file that is
+ * not what it was is queued. Return: false when there is more to do, but `end_usec` (monotonic) has come. */
+bool store_dir_recheck_file(struct store_dir *d, struct dir_file *file, uint64_t (*clock_usec)(void),
+                            uint64_t end_usec);
 void store_dir_deliver_again(struct store_dir *d, struct dir_object *object);
 struct dir_object *store_dir_find(const struct store_dir *d, enum store_kind kind, const char *key);
 bool store_dir_key(char key[DIR_KEY_BYTES], enum store_kind kind, const char *namespace_, const char *name);

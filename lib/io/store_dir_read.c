@@ -608,6 +608,7 @@ static void read_objects(struct store_dir *d, struct dir_file *file)
         if (e == 0 && size == 0)
                 e = err_set(&err, -ENODATA, "is empty (half-written?)");
         r.tail = &file->objects;
+        file->recheck_at = NULL;
         if (e == 0)
                 e = text_ends_with(file->name, ".json") ? take_json_file(&r, bytes, size, &err)
                                                         : take_yaml_file(&r, bytes, size, &err);
@@ -696,6 +697,46 @@ static void read_overlay(struct store_dir *d, struct dir_file *file)
                 return;
         }
         deliver_key(d, overlay->key);
+}
+
+/* --- looking again
+ * ----------------------------------------------------------------------------------------------- */
+
+/* A JSON object is read alone, at its place; the documents of a YAML file together. */
+bool store_dir_recheck_file(struct store_dir *d, struct dir_file *file, uint64_t (*clock_usec)(void),
+                            uint64_t end_usec)
+{
+        struct dir_object *object = file->recheck_at != NULL ? file->recheck_at : file->objects;
+
+        if (!text_ends_with(file->name, ".json")) {
+                for (; object != NULL; object = object->next_in_file)
+                        object->hash = 0;
+                store_dir_read_file(d, file);
+                return true;
+        }
+        for (; object != NULL; object = object->next_in_file) {
+                char key[DIR_KEY_BYTES];
+                enum store_kind kind;
+                json_t *json;
+
+                if (clock_usec() >= end_usec) {
+                        file->recheck_at = object;
+                        return false;
+                }
+                if (!counts(d, object))
+                        continue;
+                json = load_json(d, object);
+                if (json == NULL) { /* it has changed, and nobody has said so */
+                        file->recheck_at = NULL;
+                        store_dir_read_file(d, file);
+                        return true;
+                }
+                if (identify(json, store_kind_name((enum store_kind) object->kind), &kind, key, NULL) == 0)
+                        deliver(d, object, json);
+                json_decref(json);
+        }
+        file->recheck_at = NULL;
+        return true;
 }
 
 /* --- entry points

@@ -10,8 +10,8 @@
 #include "core/random.h"
 #include "tests/unit/cluster_fixture.h"
 
-/* A simulation with departures: single-chip pods keep four nodes of eight full for ever, tried before anybody else; a
- * large pod or a gang comes now and then. Time is in seconds. */
+/* A simulation with departures: single-chip pods keep four nodes of eight full for ever, tried before anybody
+ * else; a large pod or a gang comes now and then. Time is in seconds. */
 #define NODES        4
 #define SECONDS      2000
 #define SINGLE_STAYS 20
