@@ -14,6 +14,7 @@
 #include "core/text.h"
 #include "io/loop.h"
 
+#define CALM_USEC   2000    /* of reading what is known already, and as long for others in between */
 #define SLICE_USEC  20000   /* of reading, before others on the loop get their turn */
 #define REVIVE_USEC 1000000 /* between two looks for a directory that is gone */
 #define WATCHED                                                                                              \
@@ -150,10 +151,28 @@ static struct dir_file *next_to_read(struct store_dir *d)
         return file;
 }
 
+static void on_pause_over(void *userdata)
+{
+        struct store_dir *d = userdata;
+
+        d->pausing = sd_event_source_disable_unref(d->pausing);
+        (void) sd_event_source_set_enabled(d->working, SD_EVENT_ON);
+}
+
+/* Who looks again is in no hurry: between two slices the loop is left to itself, also to its least urgent
+ * work. */
+static int pause_work(struct store_dir *d)
+{
+        if (d->pausing == NULL && loop_after(d->store.loop, CALM_USEC, on_pause_over, d, &d->pausing) < 0)
+                return 0; /* no memory: on without a pause */
+        return sd_event_source_set_enabled(d->working, SD_EVENT_OFF);
+}
+
 static int on_work(sd_event_source *source, void *userdata)
 {
         struct store_dir *d = userdata;
-        uint64_t end = monotonic_usec() + SLICE_USEC;
+        bool calm = d->synced && d->refreshing;
+        uint64_t end = monotonic_usec() + (calm ? CALM_USEC : SLICE_USEC);
         struct dir_file *file;
 
         (void) source;
@@ -169,7 +188,7 @@ static int on_work(sd_event_source *source, void *userdata)
                 if (!whole && store_dir_queue(d, file->name, true) != NULL)
                         file->recheck = true;
                 if (monotonic_usec() >= end)
-                        return 0;
+                        return calm ? pause_work(d) : 0;
         }
         (void) sd_event_source_set_enabled(d->working, SD_EVENT_OFF);
         if (!d->synced || d->refreshing)
@@ -324,6 +343,7 @@ static void close_(struct store *store)
         store_done(store);
         sd_event_source_disable_unref(d->inotify);
         sd_event_source_disable_unref(d->working);
+        sd_event_source_disable_unref(d->pausing);
         sd_event_source_disable_unref(d->binding);
         sd_event_source_disable_unref(d->reviving);
         journal_free(&d->bindings);

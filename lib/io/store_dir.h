@@ -73,7 +73,7 @@ struct store_dir {
         struct dir_file *gone;               /* no longer there; forgotten once the queue is empty */
         struct journal bindings, evictions;
         struct bind_request *binds, **binds_end;
-        sd_event_source *inotify, *working, *binding, *reviving;
+        sd_event_source *inotify, *working, *pausing, *binding, *reviving;
         uint64_t lost_since_usec; /* the directory is gone since; 0 = it is there */
         uint64_t opened_usec;
         bool synced, wrote_overlay, refreshing;
