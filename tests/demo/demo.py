@@ -334,7 +334,7 @@ spec:
 """ % (BIN, args, BIN, args))
     log = open(os.path.join(DEMO, "log", "train-" + shards), "w+")
     done = subprocess.run([os.path.join(BIN, "remuda"), "run", job, "--programs", programs, "--work-dir", os.path.join(folder, "work"),
-                           "-o", "json"], stdout=subprocess.PIPE, stderr=log, text=True)
+                           "--report", os.path.join(DEMO, "job-%s.html" % shards), "-o", "json"], stdout=subprocess.PIPE, stderr=log, text=True)
     try:
         summary = json.loads(done.stdout)
     except ValueError:

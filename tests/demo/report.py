@@ -210,7 +210,8 @@ OpenBLAS and <code>remuda-train-sunway</code>, the many-core build in its portab
 <p>The PCI function of <code>%s</code> (%s) was taken out of the tree of %s. The inventory said <b>%s</b>, the metric
 <code>remuda_device_health</code> followed, and the next filter answer for eight chips said of the node: <i>%s</i>. After the function returned, the device
 had to answer well three times over three seconds (a minute by default) before the node took eight chips again.</p>
-<h2>One job on two unlike workers</h2><div class=figures>%s%s%s%s%s</div>
+<h2>One job on two unlike workers</h2><p>The jobs' own pages, as <code>remuda run --report</code> writes them:
+<a href="job-equal.html">equal</a>, <a href="job-weighted.html">weighted</a>.</p><div class=figures>%s%s%s%s%s</div>
 <p>%d epochs of %s (%d samples), batches of %d, synchronous data parallel; gradients weighted by each worker's share. The gain that equal shares leave on
 the table is the mean speed over the smallest speed.</p>
 <table><tr><th>rank</th><th>runtime</th><th>program</th><th>samples/s (measured)</th><th>weight</th><th>samples used</th></tr>%s</table>
