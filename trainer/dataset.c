@@ -21,7 +21,8 @@ void dataset_free(struct dataset *d)
         }
         free(d->classes);
         free(d->places);
-        free(d->joined);
+        seen_free(&d->seen);
+        vocabulary_free(d->vocabulary);
         free(d);
 }
 
@@ -124,6 +125,8 @@ int dataset_read_idx(struct dataset *d, const char *directory, struct err *err)
         struct shape shapes[DATASET_SPLITS] = { 0 };
 
         d->form = "idx";
+        if (seen_add(&d->seen, "train") < 0 || seen_add(&d->seen, "t10k") < 0)
+                return err_set(err, -ENOMEM, "no memory for the files' names");
         for (int split = 0; split < DATASET_SPLITS; split++) {
                 int r = read_idx_split(d, directory, (enum dataset_split) split, &shapes[split], err);
 

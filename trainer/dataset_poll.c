@@ -1,4 +1,4 @@
-/* New IDX files in the directory of a run that goes on. */
+/* New files in the directory of a run that goes on. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -6,14 +6,16 @@
 #include <string.h>
 
 #include "core/cleanup.h"
-#include "core/text.h"
 #include "trainer/dataset.h"
 #include "trainer/idx.h"
 
-#define FILES_MAX 1024
-#define IMAGES    "-images-idx3-ubyte"
+#define IMAGES     "-images-idx3-ubyte"
+#define NAME_BYTES 1024
 
-/* The name before -images-idx3-ubyte[.gz]. Return: false if it is another file. */
+/* --- IDX: a name is what comes before -images-idx3-ubyte
+ * ---------------------------------------------------------------------- */
+
+/* Return: false if it is another file. */
 static bool stem_of(const char *file, char *stem, size_t stem_bytes)
 {
         const char *end = strstr(file, IMAGES);
@@ -21,16 +23,6 @@ static bool stem_of(const char *file, char *stem, size_t stem_bytes)
         if (end == NULL || end == file || (strcmp(end, IMAGES) != 0 && strcmp(end, IMAGES ".gz") != 0))
                 return false;
         return text_format(stem, stem_bytes, "%.*s", (int) (end - file), file);
-}
-
-static bool known(const struct dataset *d, const char *stem)
-{
-        if (strcmp(stem, "train") == 0 || strcmp(stem, "t10k") == 0)
-                return true;
-        for (size_t i = 0; i < d->joined_count; i++)
-                if (strcmp(d->joined[i], stem) == 0)
-                        return true;
-        return false;
 }
 
 static int check(const struct dataset *d, const struct idx *images, const struct idx *labels, struct err *err)
@@ -68,36 +60,68 @@ static int append(struct dataset *d, const struct idx *images, const struct idx 
                                   1, s->pixels + (s->count + i) * bytes, shape->height, shape->width);
                 s->labels[s->count + i] = labels->values[i];
         }
+        s->count = total;
         return 0;
 }
 
-/* Return: samples added; 0 when the file is not whole yet, or never will fit (said once). */
-static size_t join(struct dataset *d, const char *directory, const char *stem)
+int dataset_join_idx(struct dataset *d, const char *directory, const char *name, struct err *err)
 {
         struct idx images = { 0 }, labels = { 0 };
-        struct err err = { 0 };
         char path[4096];
-        size_t added = 0;
-        int r = text_format(path, sizeof(path), "%s/%s" IMAGES, directory, stem)
-                        ? idx_read(path, 3, &images, &err)
-                        : -EINVAL;
+        int r = -EINVAL;
 
-        if (r == 0 && text_format(path, sizeof(path), "%s/%s-labels-idx1-ubyte", directory, stem))
-                r = idx_read(path, 1, &labels, &err);
-        if (r == 0) { /* both are whole: this is the one time that they are looked at */
-                (void) text_copy(d->joined[d->joined_count++], sizeof(d->joined[0]), stem);
-                r = check(d, &images, &labels, &err);
+        if (text_format(path, sizeof(path), "%s/%s" IMAGES, directory, name))
+                r = idx_read(path, 3, &images, err);
+        if (r == 0 && text_format(path, sizeof(path), "%s/%s-labels-idx1-ubyte", directory, name))
+                r = idx_read(path, 1, &labels, err);
+        if (r < 0) {
+                r = -EAGAIN;
+        } else {
+                r = check(d, &images, &labels, err);
                 if (r == 0)
-                        r = append(d, &images, &labels, &err);
-                if (r < 0)
-                        (void) fprintf(stderr, "remuda-train: new file '%s/%s" IMAGES "' left out: %s\n",
-                                       directory, stem, err.msg);
-                added = r == 0 ? images.sizes[0] : 0;
-                d->splits[DATASET_TRAIN].count += added;
+                        r = append(d, &images, &labels, err);
         }
         idx_free(&images);
         idx_free(&labels);
-        return added;
+        return r;
+}
+
+/* --- all forms
+ * --------------------------------------------------------------------------------------------------------------
+ */
+
+static int join(struct dataset *d, const char *directory, const char *name, struct err *err)
+{
+        if (strcmp(d->form, "idx") == 0)
+                return dataset_join_idx(d, directory, name, err);
+        return strcmp(d->form, "raw") == 0 ? dataset_join_raw(d, directory, name, err)
+                                           : dataset_join_text(d, directory, name, err);
+}
+
+int dataset_join(struct dataset *d, const char *directory, const char *name, struct err *err)
+{
+        int r = join(d, directory, name, err);
+
+        return r < 0 ? err_wrap(err, r == -EAGAIN ? -EINVAL : r,
+                                "--poll: rank 0 has joined '%s', here it cannot be", name)
+                     : 0;
+}
+
+static void try_name(struct dataset *d, const char *directory, const char *name, struct text *joined)
+{
+        struct err err = { 0 };
+        int r;
+
+        if (seen_has(&d->seen, name))
+                return;
+        r = join(d, directory, name, &err);
+        if (r == -EAGAIN || seen_add(&d->seen, name) < 0)
+                return; /* another time */
+        if (r < 0)
+                (void) fprintf(stderr, "remuda-train: new file '%s/%s' left out: %s\n", directory, name,
+                               err.msg);
+        else if (joined != NULL)
+                text_printf(joined, "%s\n", name);
 }
 
 static int is_visible(const struct dirent *entry)
@@ -105,21 +129,40 @@ static int is_visible(const struct dirent *entry)
         return entry->d_name[0] != '.';
 }
 
-size_t dataset_poll(struct dataset *d, const char *directory)
+/* Tries the files of DIRECTORY/PART. */
+static void try_files(struct dataset *d, const char *directory, const char *part, struct text *joined)
 {
+        bool idx = strcmp(d->form, "idx") == 0, raw = strcmp(d->form, "raw") == 0;
         struct dirent **entries = NULL;
-        int count = strcmp(d->form, "idx") == 0 ? scandir(directory, &entries, is_visible, alphasort) : 0;
-        size_t added = 0;
-        char stem[64];
+        char path[4096], name[NAME_BYTES];
+        int count = text_format(path, sizeof(path), "%s/%s", directory, part)
+                            ? scandir(path, &entries, is_visible, alphasort)
+                            : 0;
 
-        if (d->joined == NULL)
-                d->joined = calloc(FILES_MAX, sizeof(*d->joined));
         for (int i = 0; i < count; i++) {
-                if (d->joined != NULL && d->joined_count < FILES_MAX &&
-                    stem_of(entries[i]->d_name, stem, sizeof(stem)) && !known(d, stem))
-                        added += join(d, directory, stem);
+                const char *file = entries[i]->d_name;
+                bool fits = idx   ? stem_of(file, name, sizeof(name))
+                            : raw ? (text_ends_with(file, ".pgm") || text_ends_with(file, ".ppm")) &&
+                                            text_format(name, sizeof(name), "%s/%s", part, file)
+                                  : text_copy(name, sizeof(name), file);
+
+                if (fits && strchr(name, '\n') == NULL)
+                        try_name(d, directory, name, joined);
                 free(entries[i]);
         }
         free(entries);
-        return added;
+}
+
+size_t dataset_poll(struct dataset *d, const char *directory, struct text *joined)
+{
+        size_t before = dataset_count(d, DATASET_TRAIN);
+        char part[128];
+
+        if (strcmp(d->form, "raw") != 0)
+                try_files(d, directory, ".", joined);
+        else
+                for (size_t i = 0; i < d->size.classes; i++)
+                        if (text_format(part, sizeof(part), "train/%s", d->classes[i]))
+                                try_files(d, directory, part, joined);
+        return dataset_count(d, DATASET_TRAIN) - before;
 }

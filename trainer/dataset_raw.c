@@ -63,6 +63,7 @@ static int check_shape(struct dataset *d, const struct pnm *image, struct err *e
         return 0;
 }
 
+/* Return: 0; -EINVAL: it does not fit the others; -EAGAIN: it is no whole image. */
 static int read_image(struct reader *r, const char *path, size_t label, struct err *err)
 {
         CLEANUP(fclose_p) FILE *f = fopen(path, "re");
@@ -70,13 +71,26 @@ static int read_image(struct reader *r, const char *path, size_t label, struct e
         struct pnm image;
 
         if (f == NULL)
-                return err_set(err, -errno, "%m");
-        if (pnm_header(f, &image, err) < 0 || check_shape(r->d, &image, err) < 0 || make_room(r, err) < 0)
+                return err_set(err, -EAGAIN, "%m");
+        if (pnm_header(f, &image, err) < 0)
+                return -EAGAIN;
+        if (check_shape(r->d, &image, err) < 0 || make_room(r, err) < 0)
                 return err->code;
         if (pnm_shrink(f, &image, s->height, s->width, r->split->pixels + r->split->count * shape_size(s),
                        err) < 0)
-                return err->code;
+                return -EAGAIN;
         r->split->labels[r->split->count++] = (int32_t) label;
+        return 0;
+}
+
+/* Remembers train/CLASS/NAME as used. */
+static int note_name(struct dataset *d, size_t label, const char *file, struct err *err)
+{
+        char name[512];
+
+        if (!text_format(name, sizeof(name), "train/%s/%s", d->classes[label], file) ||
+            seen_add(&d->seen, name) < 0)
+                return err_set(err, -ENOMEM, "no memory for the files' names");
         return 0;
 }
 
@@ -94,7 +108,9 @@ static int read_class(struct reader *r, const char *directory, size_t label, str
                                 result = err_set(err, -EINVAL, "directory '%s': a name in it is too long",
                                                  directory);
                         else if (read_image(r, path, label, err) < 0)
-                                result = err_wrap(err, err->code, "file '%s'", path);
+                                result = err_wrap(err, -EINVAL, "file '%s'", path);
+                        else if (r->split == &r->d->splits[DATASET_TRAIN])
+                                result = note_name(r->d, label, name, err);
                 }
                 free(entries[i]);
         }
@@ -162,4 +178,23 @@ int dataset_read_raw(struct dataset *d, const char *directory, struct err *err)
                         return r;
         }
         return 0;
+}
+
+int dataset_join_raw(struct dataset *d, const char *directory, const char *name, struct err *err)
+{
+        struct reader r = { .d = d,
+                            .split = &d->splits[DATASET_TRAIN],
+                            .room = d->splits[DATASET_TRAIN].count };
+        const char *rest = text_starts_with(name, "train/") ? name + strlen("train/") : name;
+        char path[4096], class[64];
+        size_t length = strcspn(rest, "/"), label;
+
+        if (length >= sizeof(class) || !text_format(path, sizeof(path), "%s/%s", directory, name))
+                return err_set(err, -EINVAL, "its name is too long");
+        memcpy(class, rest, length);
+        class[length] = '\0';
+        label = find_class(d, class);
+        if (label == SIZE_MAX)
+                return err_set(err, -EINVAL, "no class '%s' was there at the beginning", class);
+        return read_image(&r, path, label, err);
 }

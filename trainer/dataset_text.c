@@ -11,9 +11,19 @@
 #include "core/text.h"
 #include "trainer/dataset.h"
 
+#define WORD_BYTES 64 /* longer ones are cut */
+
 struct word { /* in the text, not terminated */
         const char *at;
         uint32_t size, count, number;
+};
+
+struct vocabulary { /* the words that have numbers, by spelling without case */
+        size_t count;
+        struct known_word {
+                char text[WORD_BYTES];
+                uint32_t size, number;
+        } words[];
 };
 
 struct words {
@@ -36,7 +46,7 @@ static size_t next_word(const char **at, const char *end)
         *at = p;
         if (p < end && !is_letter(*p))
                 return 1;
-        while (p < end && is_letter(*p) && p - *at < 64)
+        while (p < end && is_letter(*p) && p - *at < WORD_BYTES)
                 p++;
         return (size_t) (p - *at);
 }
@@ -102,31 +112,108 @@ static size_t count_words(struct words *words, const char *text, const char *end
         return total;
 }
 
-int dataset_tokens(const char *text, size_t size_bytes, bool bytes, uint32_t **ret, size_t *ret_count,
-                   size_t *ret_known, struct err *err)
+static int compare_spelling(const char *a, size_t a_size, const char *b, size_t b_size)
+{
+        int order = strncasecmp(a, b, a_size < b_size ? a_size : b_size);
+
+        return order != 0 ? order : (a_size > b_size) - (a_size < b_size);
+}
+
+static int compare_known(const void *a, const void *b)
+{
+        const struct known_word *x = a, *y = b;
+
+        return compare_spelling(x->text, x->size, y->text, y->size);
+}
+
+static struct vocabulary *keep_vocabulary(const struct words *words, size_t known)
+{
+        struct vocabulary *v = calloc(1, sizeof(*v) + known * sizeof(v->words[0]));
+
+        for (size_t i = 0; v != NULL && i < words->room; i++) {
+                const struct word *w = &words->slots[i];
+                struct known_word *k = &v->words[v->count];
+
+                if (w->at == NULL || w->number == 0)
+                        continue;
+                memcpy(k->text, w->at, w->size);
+                k->size = w->size;
+                k->number = w->number;
+                v->count++;
+        }
+        if (v != NULL)
+                qsort(v->words, v->count, sizeof(v->words[0]), compare_known);
+        return v;
+}
+
+void vocabulary_free(struct vocabulary *v)
+{
+        free(v);
+}
+
+static uint32_t number_of(const struct vocabulary *v, const char *word, size_t size)
+{
+        size_t low = 0, high = v->count;
+
+        while (low < high) {
+                size_t middle = (low + high) / 2;
+                int order = compare_spelling(word, size, v->words[middle].text, v->words[middle].size);
+
+                if (order == 0)
+                        return v->words[middle].number;
+                if (order < 0)
+                        high = middle;
+                else
+                        low = middle + 1;
+        }
+        return 0;
+}
+
+/* Numbers of the tokens, @v: NULL = bytes. Return: how many. */
+static size_t tell_tokens(const struct vocabulary *v, const char *text, size_t size_bytes, uint32_t *tokens)
+{
+        size_t count = 0, size;
+
+        for (; v == NULL && count < size_bytes; count++)
+                tokens[count] = (uint32_t) (unsigned char) text[count] + 1;
+        for (const char *at = text; v != NULL && (size = next_word(&at, text + size_bytes)) > 0; at += size)
+                tokens[count++] = number_of(v, at, size);
+        return count;
+}
+
+static int learn_words(const char *text, size_t size_bytes, struct vocabulary **ret, size_t *ret_known)
 {
         struct words words = { .room = size_bytes + 3 }; /* never full: a word has a byte or more */
-        CLEANUP(free_p) uint32_t *tokens = calloc(size_bytes + 1, sizeof(*tokens));
-        size_t count = 0, size;
-        int64_t known = 257;
+        int64_t known = -ENOMEM;
 
-        words.slots = bytes ? NULL : calloc(words.room, sizeof(*words.slots));
-        if (tokens == NULL || (!bytes && words.slots == NULL))
-                return err_set(err, -ENOMEM, "no memory for %zu bytes of text", size_bytes);
-        for (; bytes && count < size_bytes; count++)
-                tokens[count] = (uint32_t) (unsigned char) text[count] + 1;
-        if (!bytes) {
+        words.slots = calloc(words.room, sizeof(*words.slots));
+        if (words.slots != NULL) {
                 (void) count_words(&words, text, text + size_bytes);
                 known = number_words(&words);
-                for (const char *at = text; (size = next_word(&at, text + size_bytes)) > 0; at += size)
-                        tokens[count++] = find_word(&words, at, size)->number;
         }
+        *ret = known >= 0 ? keep_vocabulary(&words, (size_t) known) : NULL;
         free(words.slots);
-        if (known < 0)
-                return err_set(err, -ENOMEM, "no memory for the words");
-        *ret = TAKE(tokens);
-        *ret_count = count;
         *ret_known = (size_t) known;
+        return *ret != NULL ? 0 : -ENOMEM;
+}
+
+int dataset_tokens(const char *text, size_t size_bytes, bool bytes, uint32_t **ret, size_t *ret_count,
+                   size_t *ret_known, struct vocabulary **ret_vocabulary, struct err *err)
+{
+        struct vocabulary *v = NULL;
+        uint32_t *tokens = calloc(size_bytes + 1, sizeof(*tokens));
+
+        *ret_known = 257;
+        if (tokens == NULL || (!bytes && learn_words(text, size_bytes, &v, ret_known) < 0)) {
+                free(tokens);
+                return err_set(err, -ENOMEM, "no memory for %zu bytes of text", size_bytes);
+        }
+        *ret_count = tell_tokens(v, text, size_bytes, tokens);
+        *ret = tokens;
+        if (ret_vocabulary != NULL)
+                *ret_vocabulary = v;
+        else
+                vocabulary_free(v);
         return 0;
 }
 
@@ -154,7 +241,7 @@ static int is_plain_name(const struct dirent *entry)
 }
 
 /* Links are passed over: what they point to has its turn under its own name. */
-static int read_files(const char *directory, struct text *all, struct err *err)
+static int read_files(struct dataset *d, const char *directory, struct text *all, struct err *err)
 {
         struct dirent **entries = NULL;
         int count = scandir(directory, &entries, is_plain_name, alphasort), r = 0;
@@ -168,6 +255,8 @@ static int read_files(const char *directory, struct text *all, struct err *err)
                 if (r == 0 && text_format(path, sizeof(path), "%s/%s", directory, entries[i]->d_name) &&
                     lstat(path, &facts) == 0 && S_ISREG(facts.st_mode))
                         r = append_file(all, path, err);
+                if (r == 0 && seen_add(&d->seen, entries[i]->d_name) < 0)
+                        r = err_set(err, -ENOMEM, "no memory for the files' names");
                 free(entries[i]);
         }
         free(entries);
@@ -179,11 +268,11 @@ int dataset_read_text(struct dataset *d, const char *directory, struct err *err)
         CLEANUP(text_free) struct text all = { .max_bytes = TEXT_BYTES_MAX };
         CLEANUP(free_p) uint32_t *tokens = NULL;
         size_t count = 0, known = 0, first = 0;
-        int r = read_files(directory, &all, err);
+        int r = read_files(d, directory, &all, err);
 
         if (r == 0)
                 r = dataset_tokens(all.data != NULL ? all.data : "", all.size_bytes, d->preprocess.bytes,
-                                   &tokens, &count, &known, err);
+                                   &tokens, &count, &known, &d->vocabulary, err);
         if (r < 0)
                 return r;
         if (count < 20 * (TEXT_CONTEXT + 1))
@@ -203,5 +292,27 @@ int dataset_read_text(struct dataset *d, const char *directory, struct err *err)
                 s->count = tokens_here - TEXT_CONTEXT;
                 first += tokens_here;
         }
+        return 0;
+}
+
+int dataset_join_text(struct dataset *d, const char *directory, const char *name, struct err *err)
+{
+        CLEANUP(text_free) struct text all = { .max_bytes = TEXT_BYTES_MAX };
+        struct split *s = &d->splits[DATASET_TRAIN];
+        size_t before = s->count + TEXT_CONTEXT;
+        struct stat facts;
+        uint32_t *tokens;
+        char path[4096];
+
+        if (!text_format(path, sizeof(path), "%s/%s", directory, name) || lstat(path, &facts) < 0 ||
+            !S_ISREG(facts.st_mode))
+                return err_set(err, -EINVAL, "no plain file");
+        if (append_file(&all, path, err) < 0)
+                return err->code == -E2BIG ? -EINVAL : -EAGAIN;
+        tokens = reallocarray(s->tokens, before + all.size_bytes, sizeof(*tokens));
+        if (tokens == NULL)
+                return err_set(err, -ENOMEM, "no memory for %zu bytes of text", all.size_bytes);
+        s->tokens = tokens;
+        s->count += tell_tokens(d->vocabulary, all.data, all.size_bytes, tokens + before);
         return 0;
 }

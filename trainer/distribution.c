@@ -109,6 +109,25 @@ static size_t sample_bytes(const struct training *t)
         return shape_size(&t->data->size.input) + sizeof(int32_t);
 }
 
+/* Asks a worker whether it needs data, and sends them. Return: the bytes that went. */
+static uint64_t hand_over(uint64_t epoch, int rank, uint64_t samples, const void *data, uint64_t bytes)
+{
+        struct header h = { samples, bytes, crc32_z(0, data, bytes) };
+        int need = 0;
+
+        MPI_Send(&epoch, 1, MPI_UINT64_T, rank, TAG_QUESTION, MPI_COMM_WORLD);
+        MPI_Recv(&need, 1, MPI_INT, rank, TAG_NEED, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        if (!need)
+                return 0;
+        MPI_Send(&h, (int) sizeof(h), MPI_BYTE, rank, TAG_HEADER, MPI_COMM_WORLD);
+        for (uint64_t done = 0; done < bytes; done += 1 << 30) {
+                uint64_t some = bytes - done < 1 << 30 ? bytes - done : 1 << 30;
+
+                MPI_Send((const char *) data + done, (int) some, MPI_BYTE, rank, TAG_DATA, MPI_COMM_WORLD);
+        }
+        return bytes;
+}
+
 static int send_shard(struct training *t, uint64_t epoch, size_t worker, int rank, struct err *err)
 {
         CLEANUP(free_p) uint32_t *ids = NULL;
@@ -116,8 +135,6 @@ static int send_shard(struct training *t, uint64_t epoch, size_t worker, int ran
         size_t each = sample_bytes(t), pixels = shape_size(&t->data->size.input);
         CLEANUP(free_p) uint8_t *bytes = count >= 0 ? malloc((size_t) count * each + 1) : NULL;
         const struct split *s = &t->data->splits[DATASET_TRAIN];
-        struct header h = { .samples = dataset_count(t->data, DATASET_TRAIN) };
-        int need = 0;
 
         if (bytes == NULL)
                 return err_set(err, -ENOMEM, "no memory for the shard of rank %d", rank);
@@ -125,19 +142,8 @@ static int send_shard(struct training *t, uint64_t epoch, size_t worker, int ran
                 memcpy(bytes + (size_t) i * each, s->pixels + ids[i] * pixels, pixels);
                 memcpy(bytes + (size_t) i * each + pixels, &s->labels[ids[i]], sizeof(int32_t));
         }
-        h.bytes = (uint64_t) count * each;
-        h.crc = crc32_z(0, bytes, h.bytes);
-        MPI_Send(&epoch, 1, MPI_UINT64_T, rank, TAG_QUESTION, MPI_COMM_WORLD);
-        MPI_Recv(&need, 1, MPI_INT, rank, TAG_NEED, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        if (!need)
-                return 0;
-        MPI_Send(&h, (int) sizeof(h), MPI_BYTE, rank, TAG_HEADER, MPI_COMM_WORLD);
-        for (uint64_t done = 0; done < h.bytes; done += 1 << 30) {
-                uint64_t some = h.bytes - done < 1 << 30 ? h.bytes - done : 1 << 30;
-
-                MPI_Send(bytes + done, (int) some, MPI_BYTE, rank, TAG_DATA, MPI_COMM_WORLD);
-        }
-        t->sent_bytes += h.bytes;
+        t->sent_bytes +=
+                hand_over(epoch, rank, dataset_count(t->data, DATASET_TRAIN), bytes, (uint64_t) count * each);
         return 0;
 }
 
@@ -168,9 +174,11 @@ static int keep_shard(struct training *t, uint8_t *bytes, const uint32_t *ids, s
         return 0;
 }
 
-static void note_growth(struct training *t, uint64_t epoch, uint64_t samples, struct err *err)
+/* The training data have `samples` from this epoch on; before, they had `before`. */
+static void note_growth(struct training *t, uint64_t epoch, uint64_t before, uint64_t samples,
+                        struct err *err)
 {
-        if (samples == dataset_count(t->data, DATASET_TRAIN) && t->world.rank != 0)
+        if (samples == before)
                 return;
         t->data->splits[DATASET_TRAIN].count = samples;
         if (sampler_grow(t->sampler, epoch, samples, err) < 0 || t->options->steps > 0)
@@ -180,46 +188,86 @@ static void note_growth(struct training *t, uint64_t epoch, uint64_t samples, st
                 t->last_step += sampler_steps(t->sampler, e);
 }
 
-static int receive_shard(struct training *t, uint64_t epoch, size_t worker, struct err *err)
+/* What the manager sends this worker. @ret_bytes: allocated, with a 0 behind them */
+static int take_over(uint64_t epoch, struct header *ret, uint8_t **ret_bytes, struct err *err)
 {
-        CLEANUP(free_p) uint32_t *ids = NULL;
         CLEANUP(free_p) uint8_t *bytes = NULL;
         struct header h;
         uint64_t asked;
         int need = 1;
-        int64_t count;
 
         MPI_Recv(&asked, 1, MPI_UINT64_T, 0, TAG_QUESTION, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         MPI_Send(&need, 1, MPI_INT, 0, TAG_NEED, MPI_COMM_WORLD);
         MPI_Recv(&h, (int) sizeof(h), MPI_BYTE, 0, TAG_HEADER, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        note_growth(t, epoch, h.samples, err);
-        count = epoch_ids(t, epoch, worker, &ids);
         bytes = malloc(h.bytes + 1);
-        if (count < 0 || bytes == NULL)
+        if (bytes == NULL)
                 return err_set(err, -ENOMEM, "no memory for a shard of %llu bytes",
                                (unsigned long long) h.bytes);
-        if (asked != epoch || h.bytes != (uint64_t) count * sample_bytes(t))
-                return err_set(
-                        err, -EIO,
-                        "the manager sends %llu bytes for epoch %llu, %lld samples of epoch %llu are due",
-                        (unsigned long long) h.bytes, (unsigned long long) asked, (long long) count,
-                        (unsigned long long) epoch);
+        if (asked != epoch)
+                return err_set(err, -EIO,
+                               "the manager sends the data of epoch %llu, those of epoch %llu are due",
+                               (unsigned long long) asked, (unsigned long long) epoch);
         for (uint64_t done = 0; done < h.bytes; done += 1 << 30) {
                 uint64_t some = h.bytes - done < 1 << 30 ? h.bytes - done : 1 << 30;
 
                 MPI_Recv(bytes + done, (int) some, MPI_BYTE, 0, TAG_DATA, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         }
         if (crc32_z(0, bytes, h.bytes) != h.crc)
-                return err_set(err, -EIO, "the samples of epoch %llu came damaged",
+                return err_set(err, -EIO, "the data of epoch %llu came damaged", (unsigned long long) epoch);
+        bytes[h.bytes] = '\0';
+        *ret = h;
+        *ret_bytes = TAKE(bytes);
+        return 0;
+}
+
+static int receive_shard(struct training *t, uint64_t epoch, size_t worker, struct err *err)
+{
+        CLEANUP(free_p) uint32_t *ids = NULL;
+        CLEANUP(free_p) uint8_t *bytes = NULL;
+        struct header h;
+        int64_t count;
+
+        if (take_over(epoch, &h, &bytes, err) < 0)
+                return err->code;
+        note_growth(t, epoch, dataset_count(t->data, DATASET_TRAIN), h.samples, err);
+        count = epoch_ids(t, epoch, worker, &ids);
+        if (count < 0)
+                return err_set(err, -ENOMEM, "no memory for the samples of epoch %llu",
                                (unsigned long long) epoch);
+        if (h.bytes != (uint64_t) count * sample_bytes(t))
+                return err_set(err, -EIO, "the manager sends %llu bytes for epoch %llu, %lld samples are due",
+                               (unsigned long long) h.bytes, (unsigned long long) epoch, (long long) count);
         t->received_bytes += h.bytes;
         return keep_shard(t, bytes, ids, (size_t) count, err);
+}
+
+/* Where every rank reads the data itself: the names of the files that join. */
+static int receive_names(struct training *t, uint64_t epoch, struct err *err)
+{
+        CLEANUP(free_p) uint8_t *names = NULL;
+        uint64_t before = dataset_count(t->data, DATASET_TRAIN);
+        struct header h;
+        char *rest, *name;
+
+        if (take_over(epoch, &h, &names, err) < 0)
+                return err->code;
+        rest = (char *) names;
+        while ((name = strsep(&rest, "\n")) != NULL)
+                if (name[0] != '\0' && dataset_join(t->data, t->options->data, name, err) < 0)
+                        return err->code;
+        if (dataset_count(t->data, DATASET_TRAIN) != h.samples)
+                return err_set(err, -EINVAL,
+                               "--poll: %zu samples here, %llu on rank 0: is it the same directory?",
+                               dataset_count(t->data, DATASET_TRAIN), (unsigned long long) h.samples);
+        note_growth(t, epoch, before, h.samples, err);
+        return 0;
 }
 
 /* --- epochs
  * ------------------------------------------------------------------------------------------------------ */
 
-static void look_for_files(struct training *t, uint64_t epoch, struct err *err)
+/* @joined: gets the new files' names */
+static void look_for_files(struct training *t, uint64_t epoch, struct text *joined, struct err *err)
 {
         uint64_t now = record_now();
         size_t before = dataset_count(t->data, DATASET_TRAIN), added;
@@ -228,10 +276,10 @@ static void look_for_files(struct training *t, uint64_t epoch, struct err *err)
             now - t->polled_usec < (uint64_t) t->options->poll * 1000000)
                 return;
         t->polled_usec = now;
-        added = dataset_poll(t->data, t->options->data);
+        added = dataset_poll(t->data, t->options->data, joined);
         if (added == 0)
                 return;
-        note_growth(t, epoch, before + added, err);
+        note_growth(t, epoch, before, before + added, err);
         (void) fprintf(stderr, "remuda-train: %zu samples of new files join at epoch %llu\n", added,
                        (unsigned long long) epoch);
 }
@@ -247,14 +295,22 @@ bool distribution_begun(const struct training *t, uint64_t step)
         return t->epochs_begun > epoch;
 }
 
-static int serve(struct training *t, uint64_t epoch, struct err *err)
+static int serve(struct training *t, uint64_t epoch, const struct text *joined, struct err *err)
 {
         bool whole = strategy_find(t->options->strategy)->whole;
         int first = whole ? t->world.size - 1 : t->first_worker > 0 ? t->first_worker : 1;
+        const char *names = joined->data != NULL ? joined->data : "";
 
+        if (joined->failed)
+                return err_set(err, -ENOMEM, "no memory for the new files' names");
         for (int rank = first; rank > 0 && rank < t->world.size; rank++) {
-                int r = send_shard(t, epoch, whole ? 0 : (size_t) (rank - t->first_worker), rank, err);
+                int r = 0;
 
+                if (manages(t))
+                        r = send_shard(t, epoch, whole ? 0 : (size_t) (rank - t->first_worker), rank, err);
+                else
+                        (void) hand_over(epoch, rank, dataset_count(t->data, DATASET_TRAIN), names,
+                                         strlen(names));
                 if (r < 0)
                         return r;
         }
@@ -263,6 +319,7 @@ static int serve(struct training *t, uint64_t epoch, struct err *err)
 
 int distribution_epoch(struct training *t, uint64_t step, struct err *err)
 {
+        CLEANUP(text_free) struct text joined = { 0 };
         uint64_t epoch, begin = record_now();
         size_t epoch_step;
         int r = 0;
@@ -271,15 +328,17 @@ int distribution_epoch(struct training *t, uint64_t step, struct err *err)
                 return 0;
         sampler_locate(t->sampler, step, &epoch, &epoch_step);
         if (t->world.rank == 0)
-                look_for_files(t, epoch, err);
-        if (manages(t) && t->world.rank == 0)
-                r = serve(t, epoch, err);
+                look_for_files(t, epoch, &joined, err);
+        if (t->world.rank == 0)
+                r = serve(t, epoch, &joined, err);
         else if (manages(t))
                 r = receive_shard(t, epoch,
                                   strategy_find(t->options->strategy)->whole
                                           ? 0
                                           : (size_t) (t->world.rank - t->first_worker),
                                   err);
+        else
+                r = receive_names(t, epoch, err);
         t->epochs_begun = epoch + 1;
         if (manages(t))
                 (void) record_done(&t->record, DOING_LOAD, step, begin);

@@ -152,11 +152,8 @@ static int resolve(struct training *t, struct err *err)
         t->workers = s->whole ? 1 : (size_t) (t->world.size - t->first_worker);
         if (strcmp(o->strategy, "serial") == 0 && o->shares.count > 0)
                 t->workers = o->shares.count;
-        if (o->poll > 0 && t->world.size > 1 &&
-            (strcmp(o->distribute, "manager") != 0 || s->whole || o->servers > 1))
-                return err_set(
-                        err, -EINVAL,
-                        "--poll in a world wants --distribute manager, one server at the most, and no split");
+        if (o->poll > 0 && t->world.size > 1 && (s->whole || (s->served && o->servers > 1)))
+                return err_set(err, -EINVAL, "--poll in a world wants one server at the most, and no split");
         if (s->whole && t->world.size > 1 && o->export_file != NULL)
                 return err_set(err, -EINVAL,
                                "--export wants the whole model in one process: train with --checkpoint, then "

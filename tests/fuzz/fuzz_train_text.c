@@ -13,7 +13,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 uint32_t *tokens = NULL;
                 size_t count = 0, known = 0;
 
-                if (dataset_tokens((const char *) data, size, bytes == 1, &tokens, &count, &known, &err) < 0)
+                if (dataset_tokens((const char *) data, size, bytes == 1, &tokens, &count, &known, NULL,
+                                   &err) < 0)
                         abort();
                 if (count > size)
                         abort();
