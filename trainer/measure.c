@@ -101,6 +101,18 @@ static int measure_layers(struct training *t, float *x, int32_t *labels, size_t 
         return 0;
 }
 
+static void print_preset(const struct preset *p)
+{
+        printf("\"preset\":{\"tiles\":[%zu,%zu,%zu],\"segments\":[", p->tiles.rows, p->tiles.cols,
+               p->tiles.inner);
+        for (size_t i = 0; i < p->segment_count; i++)
+                printf("%s%zu", i > 0 ? "," : "", p->segments[i]);
+        if (p->load_segment == PRESET_LOAD_AUTO)
+                printf("],\"load_segment\":\"auto\",\"fuse\":%s}", p->fuse ? "true" : "false");
+        else
+                printf("],\"load_segment\":%zu,\"fuse\":%s}", p->load_segment, p->fuse ? "true" : "false");
+}
+
 int training_measure(struct training *t, struct err *err)
 {
         static const size_t fractions[POINTS] = { 1, 2, 4, 8 };
@@ -125,7 +137,8 @@ int training_measure(struct training *t, struct err *err)
                 printf("%s{\"batch\":%zu,\"step_ms\":%.4f,\"samples_per_s\":%.1f}", i > 0 ? "," : "", count,
                        seconds[i] * 1e3, (double) count / seconds[i]);
         }
-        printf("]");
+        printf("],");
+        print_preset(&t->preset);
         r = t->options->measure_layers ? measure_layers(t, x, labels, whole, err) : 0;
         printf("}\n");
         t->backend.release(t->backend.state, x);

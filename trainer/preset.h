@@ -5,10 +5,12 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "core/err.h"
 
 #define PRESET_SEGMENTS_MAX 16
+#define PRESET_LOAD_AUTO    SIZE_MAX
 
 struct tiles {
         size_t rows, cols, inner; /* 0 = the backend's own choice */
@@ -18,7 +20,7 @@ struct preset {
         struct tiles tiles;
         size_t segments[PRESET_SEGMENTS_MAX]; /* last tensors in backward order */
         size_t segment_count;                 /* 0 = one segment */
-        size_t load_segment;                  /* 0 = whole chunks */
+        size_t load_segment;                  /* 0 = whole chunks, PRESET_LOAD_AUTO as --load-segment auto */
         bool fuse;
 };
 

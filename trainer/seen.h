@@ -1,5 +1,6 @@
-/* Seen: a set of names, for files that must be used once. Keeps 64 bits of each name: two names in a million are taken
- * for one with a chance of 1 in 30 million. Owns its memory; zero-initialised it is empty. Not thread-safe. */
+/* Seen: a set of names, for files that must be used once. Keeps 64 bits of each name: two names in a million
+ * are taken for one with a chance of 1 in 30 million. Owns its memory; zero-initialised it is empty. Not
+ * thread-safe. */
 #pragma once
 
 #include <stdbool.h>

@@ -17,6 +17,7 @@
 #include "trainer/vector.h"
 
 #define EVALUATION_BATCH 100
+#define LEAST_SEGMENT    16  /* samples that --load-segment auto waits for at the least */
 #define RATE_BATCH       128 /* the default rates are for batches of that size */
 #define RATE_FLOOR       0.05F
 #define STREAM_FLOATS    65536
@@ -63,6 +64,9 @@ static int open_backend(struct training *t, struct err *err)
         t->preset = (struct preset){ .fuse = true };
         if (r == 0 && !t->options->no_preset)
                 r = reopen_tuned(t, &b, err);
+        t->load_segment = t->options->load_auto          ? PRESET_LOAD_AUTO
+                          : t->options->load_segment > 0 ? t->options->load_segment
+                                                         : t->preset.load_segment;
         if (r == 0 && t->options->operator_library != NULL)
                 r = operator_library_load(t->options->operator_library, &t->backend, err);
         return r;
@@ -151,7 +155,8 @@ static int open_parts(struct training *t, struct err *err)
                 return r;
         if (r == 0)
                 r = loader_new(t->data, &t->backend, &t->record, runner_capacity(t),
-                               t->options->load_auto ? 16 : t->options->load_segment, &t->loader, err);
+                               t->load_segment == PRESET_LOAD_AUTO ? LEAST_SEGMENT : t->load_segment,
+                               &t->loader, err);
         return r;
 }
 
@@ -306,10 +311,10 @@ static void be_slow(const struct training *t, uint64_t busy_usec)
 /* Samples that are computed on at once. auto: the first step in eight parts, as nothing is loaded yet. */
 static size_t load_segment(const struct training *t, uint64_t step, size_t count)
 {
-        size_t segment = t->options->load_segment;
+        size_t segment = t->load_segment;
 
-        if (t->options->load_auto && step == 0)
-                segment = count / 8 > 16 ? count / 8 : 16;
+        if (segment == PRESET_LOAD_AUTO)
+                segment = step > 0 ? 0 : count / 8 > LEAST_SEGMENT ? count / 8 : LEAST_SEGMENT;
         return segment > 0 && segment < count ? segment : count;
 }
 

@@ -34,6 +34,7 @@ struct training {
         struct world world;
         struct backend backend;
         struct preset preset;
+        size_t load_segment; /* as in the preset */
         struct dataset *data;
         struct model model;
         struct part part;

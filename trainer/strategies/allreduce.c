@@ -86,6 +86,18 @@ static int check_segments(const size_t *last, size_t count, size_t tensors, stru
         return 0;
 }
 
+/* Rank 0's decide: other builds may have other presets, other ranks another environment. Return: their
+ * number, or what was given if that is an error, which all ranks have in common. */
+static int same_segments(struct exchange *x, int count)
+{
+        int from_first = count;
+
+        MPI_Bcast(&from_first, 1, MPI_INT, 0, MPI_COMM_WORLD);
+        if (from_first > 0 && from_first <= NUMBERS_MAX)
+                MPI_Bcast(x->ends, from_first * (int) sizeof(*x->ends), MPI_BYTE, 0, MPI_COMM_WORLD);
+        return from_first;
+}
+
 static int plan_segments(struct exchange *x, struct err *err)
 {
         size_t tensors = x->t->model.tensor_count;
@@ -96,6 +108,7 @@ static int plan_segments(struct exchange *x, struct err *err)
         count = world_agree(&x->t->world, x->ends != NULL && x->requests != NULL ? 0 : -ENOMEM, err);
         if (count == 0)
                 count = wanted_segments(x, x->ends, err);
+        count = same_segments(x, count);
         if (count < 0 || check_segments(x->ends, (size_t) count, tensors, err) < 0)
                 return count < 0 ? count : err->code;
         x->segment_count = (size_t) count;
