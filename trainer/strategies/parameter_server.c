@@ -222,6 +222,13 @@ static int save(struct server *s, uint64_t step, struct err *err)
         return s->t->world.rank == 0 ? checkpoint_write(s->t, step, err) : 0;
 }
 
+/* What was answered up to a checkpoint is in the log when a run goes on from it. */
+static void flush_clocks(struct server *s, uint64_t step)
+{
+        if (s->clock_log != NULL && checkpoint_due(s->t, step))
+                (void) fflush(s->clock_log);
+}
+
 static int sync_step(struct server *s, struct err *err)
 {
         struct training *t = s->t;
@@ -242,6 +249,7 @@ static int sync_step(struct server *s, struct err *err)
                 return err->code;
         for (size_t i = 0; i < s->sender_count; i++)
                 answer(s, i);
+        flush_clocks(s, t->step + 1);
         return t->options->servers == 1 ? training_finish_step(t, t->step, err) : 0;
 }
 
@@ -273,6 +281,7 @@ static int answer_waiting(struct server *s, uint64_t bound, struct err *err)
                 if (s->waiting[i] && s->clocks[i] - least <= bound && !meets)
                         answer(s, i);
         }
+        flush_clocks(s, least);
         return t->world.rank == 0 ? distribution_epoch(t, least, err) : 0;
 }
 
@@ -307,6 +316,26 @@ static int run_on_arrival(struct server *s, uint64_t bound, struct err *err)
         return r;
 }
 
+/* Leaves the log at the end of its last line up to `step`: `usec rank clock slowest`. */
+static int cut_clocks(FILE *f, uint64_t step)
+{
+        char line[128];
+        long end = 0;
+
+        while (fgets(line, sizeof(line), f) != NULL) {
+                char *rest;
+                unsigned long long clock;
+
+                (void) strtoull(line, &rest, 10);
+                (void) strtoull(rest, &rest, 10);
+                clock = strtoull(rest, &rest, 10);
+                if (strchr(line, '\n') == NULL || clock == 0 || clock > step)
+                        break;
+                end = ftell(f);
+        }
+        return fseek(f, end, SEEK_SET) < 0 || ftruncate(fileno(f), end) < 0 ? -errno : 0;
+}
+
 static int open_server(struct server *s, struct err *err)
 {
         const char *log = s->t->options->clock_log;
@@ -332,7 +361,11 @@ static int open_server(struct server *s, struct err *err)
         if (!(s->t->options->servers == 1 ? text_copy(path, sizeof(path), log)
                                           : text_format(path, sizeof(path), "%s.%d", log, s->t->world.rank)))
                 return err_set(err, -EINVAL, "--clock-log: the file's name is too long");
-        s->clock_log = fopen(path, s->t->step > 0 ? "ae" : "we");
+        s->clock_log = s->t->step > 0 ? fopen(path, "r+e") : NULL;
+        if (s->clock_log != NULL && cut_clocks(s->clock_log, s->t->step) < 0)
+                return err_set(err, -EIO, "--clock-log: file '%s' cannot be cut back: %m", path);
+        if (s->clock_log == NULL)
+                s->clock_log = fopen(path, "we");
         return s->clock_log != NULL ? 0 : err_set(err, -errno, "--clock-log: file '%s': %m", path);
 }
 
