@@ -10,6 +10,7 @@
 #include "core/victims.h"
 #include "scheduler-extender/job/record.h"
 
+#define MAKING_MAX 24 /* jobs whose pods are being made at one time: the first ones need not wait for the last */
 #define SAY_USEC 10000000u /* the same reason in other words is said this often */
 
 /* Jobs of higher priority that found no room: those after them must not take what they wait for. */
@@ -114,6 +115,7 @@ static void planned(struct job_record *record)
         record_event(record, false, "Planned", "%u ranks in %zu device groups", job_state_world_size(state),
                      state->group_count);
         record->dirty = true;
+        record->accepted_usec = controller_monotonic(c);
         record_sync_lease(record);
         controller_queue(record);
 }
@@ -290,13 +292,25 @@ static bool could_ever_run(struct job_record *record)
         return usable >= job_worker_chips(&record->job);
 }
 
-static void serve_ready(struct job_record **records, const struct job_order_entry *entries,
-                        const size_t *order, size_t ready)
+static size_t count_making(const struct controller *c)
+{
+        size_t count = 0;
+
+        for (const struct name_entry *e = name_map_first(&c->records); e != NULL; e = name_map_next(&c->records, e)) {
+                const struct job_record *record = (const struct job_record *) e;
+
+                count += record->state.group_count > 0 && !record->pods_counted && !record->gone &&
+                         !record->deleting && record->state.phase == JOB_STARTING;
+        }
+        return count;
+}
+
+static void serve_ready(struct job_record **records, const size_t *order, size_t ready)
 {
         struct blocked blocked = { .count = 0 };
+        size_t making = ready > 0 ? count_making(records[order[0]]->controller) : 0;
 
-        (void) entries;
-        for (size_t i = 0; i < ready; i++) {
+        for (size_t i = 0; i < ready && making < MAKING_MAX; i++) {
                 struct job_record *record = records[order[i]];
                 const struct job_record *blocker = blocker_of(&blocked, record);
                 char sentence[200];
@@ -305,7 +319,9 @@ static void serve_ready(struct job_record **records, const struct job_order_entr
                         (void) text_format(sentence, sizeof(sentence),
                                            "waits behind job '%s', which comes first", blocker->name);
                         say_waiting(record, JOB_PENDING, "WaitsForPriority", sentence);
-                } else if (!plan_job(record) && blocked.count < ARRAY_SIZE(blocked.jobs) &&
+                } else if (plan_job(record)) {
+                        making += record->state.group_count > 0;
+                } else if (blocked.count < ARRAY_SIZE(blocked.jobs) &&
                            could_ever_run(record)) {
                         blocked.jobs[blocked.count++] = record;
                 }
@@ -346,5 +362,5 @@ void plan_waiting(struct controller *c)
                 return;
         for (size_t i = (size_t) ready; i < count; i++)
                 say_verdict(records[order[i]], entries, count, order[i]);
-        serve_ready(records, entries, order, (size_t) ready);
+        serve_ready(records, order, (size_t) ready);
 }

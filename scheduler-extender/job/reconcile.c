@@ -237,10 +237,12 @@ static void make_pods(struct job_record *record)
         }
         all = placed && make_manager(record) && all;
         tell_groups(record);
-        if (all && !record->pods_counted && record->accepted_usec > 0) {
+        if (all && !record->pods_counted) {
                 record->pods_counted = true;
-                histogram_observe(&c->metrics.accepted_to_pods,
-                                  (double) (controller_monotonic(c) - record->accepted_usec) / 1e6);
+                controller_want_plan(c);
+                if (record->accepted_usec > 0) /* accepted by this process */
+                        histogram_observe(&c->metrics.accepted_to_pods,
+                                          (double) (controller_monotonic(c) - record->accepted_usec) / 1e6);
         }
 }
 
@@ -296,8 +298,6 @@ void reconcile(struct job_record *record)
 {
         struct controller *c = record->controller;
 
-        if (record->accepted_usec == 0)
-                record->accepted_usec = controller_monotonic(c);
         if (record->gone || record->deleting) {
                 remove_all(record);
                 return;
