@@ -15,6 +15,7 @@
 #include "trainer/conformance.h"
 #include "trainer/export.h"
 #include "trainer/operator_library.h"
+#include "trainer/stop.h"
 #include "trainer/strategy.h"
 #include "trainer/training.h"
 #include "trainer/tune.h"
@@ -146,6 +147,8 @@ static int train(struct training *t, const char *program, struct err *err)
         t->record.start_usec = record_now();
         r = strategy->run(t, err);
         t->seconds = (double) (record_now() - t->record.start_usec) / 1e6;
+        if (r == 0 && t->stopped)
+                return record_close(&t->record, err);
         if (r == 0)
                 r = finish(t, &accuracy, &loss, err);
         if (r < 0 && t->agreed_error) {
@@ -218,7 +221,7 @@ static int run(struct options *o, const struct world *w, const char *program)
         else if (r == 0)
                 r = train(&t, program, &err);
         training_close(&t);
-        return r < 0 ? exit_code_of(r) : EXIT_DONE;
+        return r < 0 ? exit_code_of(r) : t.stopped ? STOP_EXIT_CODE : EXIT_DONE;
 }
 
 /* Ranks that want different things would wait for each other for ever. */

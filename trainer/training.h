@@ -60,6 +60,7 @@ struct training {
         uint64_t epochs_begun;               /* with --distribute manager or --poll */
         uint64_t polled_usec;                /* when new files were looked for */
         uint64_t sent_bytes, received_bytes; /* of samples */
+        bool stopped;                        /* by SIGTERM, with a checkpoint, on every rank */
         bool agreed_error;                   /* the strategy failed on every rank, with the same message */
 };
 

@@ -7,6 +7,7 @@
 #include "core/cleanup.h"
 #include "trainer/group.h"
 #include "trainer/segment_choice.h"
+#include "trainer/stop.h"
 #include "trainer/strategy.h"
 
 struct exchange {
@@ -167,6 +168,7 @@ static int one_step(struct exchange *x, struct err *err)
 int strategy_allreduce(struct training *t, struct err *err)
 {
         struct exchange x = { .t = t };
+        struct stop stop;
         int r;
 
         if (!t->world.parallel)
@@ -176,8 +178,15 @@ int strategy_allreduce(struct training *t, struct err *err)
         if (r == 0)
                 r = world_agree(&t->world, plan_segments(&x, err), err);
         t->agreed_error = r < 0;
-        for (; r == 0 && t->step < t->last_step; t->step++)
+        stop_open(&stop, t);
+        while (r == 0 && t->step < t->last_step && !t->stopped) {
                 r = x.group.grouped ? grouped_step(&x, err) : one_step(&x, err);
+                t->step += r == 0;
+                if (r == 0 && t->step < t->last_step && stop_now(&stop, t))
+                        r = stop_with_checkpoint(t, err);
+        }
+        if (r == 0)
+                stop_close(&stop, t);
         group_close(&x.group);
         free(x.ends);
         free(x.requests);

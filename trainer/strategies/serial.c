@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "trainer/stop.h"
 #include "trainer/strategy.h"
 #include "trainer/vector.h"
 
@@ -24,13 +25,19 @@ static int step_of_chunks(struct training *t, float *sum, struct err *err)
 int strategy_serial(struct training *t, struct err *err)
 {
         float *sum = t->gradients;
+        struct stop stop;
         int r = 0;
 
         if (t->workers > 1)
                 sum = t->backend.allocate(t->backend.state, t->model.parameter_count * sizeof(*sum));
         if (sum == NULL)
                 return err_set(err, -ENOMEM, "no memory for %zu gradients", t->model.parameter_count);
-        for (; r == 0 && t->step < t->last_step; t->step++) {
+        stop_open(&stop, t);
+        for (; r == 0 && t->step < t->last_step && !t->stopped; t->step++) {
+                if (stop_now(&stop, t)) {
+                        r = stop_with_checkpoint(t, err);
+                        break;
+                }
                 uint64_t at;
 
                 r = t->workers > 1 ? step_of_chunks(t, sum, err)
@@ -45,6 +52,7 @@ int strategy_serial(struct training *t, struct err *err)
                 if (r == 0)
                         r = training_checkpoint(t, t->step, err);
         }
+        stop_close(&stop, t);
         if (sum != t->gradients)
                 t->backend.release(t->backend.state, sum);
         return r;
