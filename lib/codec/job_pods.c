@@ -15,6 +15,8 @@
 #define JOB_FOLDER     "/etc/remuda-job"
 #define GROUP_WAIT_SEC "86400" /* for a manager: chips may be waited for, and a fault be repaired */
 #define WORLD_WAIT_SEC "900"   /* for the groups: images are pulled meanwhile */
+#define REJOIN_SEC     60      /* for a lost group to come back, before the job goes on with fewer */
+#define REJOIN_ALL_SEC 86400   /* the same where it cannot */
 
 static void put(json_t *object, const char *name, json_t *value)
 {
@@ -302,7 +304,7 @@ static json_t *world_arguments(const struct job *job, const struct job_state *st
 {
         struct arguments args = { 0 };
         struct job_arguments what = { .checkpoint = checkpoint_path(job),
-                                      .resume = state->world > 0 && job->checkpoint.given };
+                                      .resume = false /* resume_args say it */ };
         uint64_t *shares = calloc(job_state_world_size(state) + 1, sizeof(*shares));
         json_t *list;
 
@@ -327,21 +329,52 @@ static json_t *world_arguments(const struct job *job, const struct job_state *st
         return list;
 }
 
-json_t *job_manager_plan(const struct job *job, const struct job_state *state)
+/* What the manager may do by itself: start the world anew, as often as is left. */
+static json_t *restart_of(const struct job *job, const struct job_state *state)
 {
-        json_t *groups = json_array(), *args = world_arguments(job, state);
+        uint64_t max = job_restart_max(job), least = 0;
+
+        for (size_t i = 0; i < job->worker_count; i++)
+                least += job->workers[i].min_chips;
+        return json_pack("{s:I, s:I, s:I, s:I}", "max",
+                         (json_int_t) (max > state->restarts ? max - state->restarts : 0), "hang_seconds",
+                         (json_int_t) job->restart.hang_seconds, "rejoin_seconds",
+                         (json_int_t) (least < job_worker_chips(job) ? REJOIN_SEC : REJOIN_ALL_SEC),
+                         "min_chips", (json_int_t) least);
+}
+
+static json_t *plan_groups(const struct job_state *state)
+{
+        json_t *groups = json_array();
 
         for (size_t i = 0; i < state->group_count; i++) {
                 const struct job_group *group = &state->groups[i];
+                json_t *entry = json_pack("{s:s, s:s, s:s, s:I, s:s, s:f}", "name", group->name, "role",
+                                          group->server ? "server" : "worker", "runtime", group->runtime,
+                                          "chips", (json_int_t) group->ranks, "vendor", group->vendor,
+                                          "speed", group->batch > 0 ? (double) group->batch : 1.0);
 
-                add(groups, json_pack("{s:s, s:s, s:s, s:I, s:I}", "name", group->name, "role",
-                                      group->server ? "server" : "worker", "runtime", group->runtime, "chips",
-                                      (json_int_t) group->ranks, "batch", (json_int_t) group->batch));
+                if (!group->server)
+                        put(entry, "batch", json_integer((json_int_t) group->batch));
+                add(groups, entry);
         }
-        return json_pack("{s:s, s:I, s:I, s:I, s:s, s:o, s:o}", "job", job->name, "global_batch",
-                         (json_int_t) job->global_batch, "samples", (json_int_t) state->samples, "world",
-                         (json_int_t) state->world, "checkpoint", checkpoint_path(job), "args", args,
-                         "groups", groups);
+        return groups;
+}
+
+json_t *job_manager_plan(const struct job *job, const struct job_state *state)
+{
+        json_t *args = world_arguments(job, state), *plan;
+
+        plan = json_pack("{s:s, s:I, s:I, s:I, s:o, s:b, s:o, s:o}", "job", job->name, "global_batch",
+                         (json_int_t) job->global_batch, "samples", (json_int_t) state->samples, "epochs",
+                         (json_int_t) job->epochs, "args", args, "resume",
+                         state->world > 0 && job->checkpoint.given, "restart", restart_of(job, state),
+                         "groups", plan_groups(state));
+        if (plan != NULL && job->checkpoint.given && job->data.given && !job->has_args)
+                put(plan, "resume_args", json_pack("[s]", "--resume"));
+        if (plan != NULL && job->checkpoint.given)
+                put(plan, "environment", json_pack("{s:s}", "REMUDA_CHECKPOINT", checkpoint_path(job)));
+        return plan;
 }
 
 json_t *job_manager_pod(const struct job *job, const struct job_state *state, const struct job_owner *owner,
@@ -359,13 +392,13 @@ json_t *job_manager_pod(const struct job *job, const struct job_state *state, co
         metadata = metadata_of(name, owner, "manager");
         put(json_object_get(metadata, "annotations"), JOB_ANNOTATION_PLAN, json_string(text));
         (void) text_format(address, sizeof(address), "$(POD_IP):%d", JOB_MANAGER_PORT);
-        container =
-                json_pack("{s:s, s:s, s:s, s:o, s:[{s:s, s:{s:{s:s}}}], s:o}", "name", "main", "image",
-                          image_of(job, state->groups[0].runtime, options), "imagePullPolicy", "IfNotPresent",
-                          "command",
-                          words(LAUNCHER, "--manage", address, "--plan", POD_FOLDER "/plan", "--token-file",
-                                JOB_FOLDER "/token", "--wait-seconds", WORLD_WAIT_SEC, NULL),
-                          "env", "name", "POD_IP", "valueFrom", "fieldRef", "fieldPath", "status.podIP",
-                          "volumeMounts", mounts);
+        container = json_pack("{s:s, s:s, s:s, s:o, s:[{s:s, s:{s:{s:s}}}], s:o}", "name", "main", "image",
+                              image_of(job, state->groups[0].runtime, options), "imagePullPolicy",
+                              "IfNotPresent", "command",
+                              words(LAUNCHER, "--manage", address, "--plan", POD_FOLDER "/plan",
+                                    "--token-file", JOB_FOLDER "/token", "--result", "/dev/termination-log",
+                                    "--wait-seconds", WORLD_WAIT_SEC, NULL),
+                              "env", "name", "POD_IP", "valueFrom", "fieldRef", "fieldPath", "status.podIP",
+                              "volumeMounts", mounts);
         return pod_of(metadata, options, owner, "manager", JOB_ANNOTATION_PLAN, "plan", container, volumes);
 }

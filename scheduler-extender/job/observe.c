@@ -150,6 +150,7 @@ void observe_job(struct controller *c, const char *key, const json_t *object)
         if (is_new || !c->leading) { /* a leader's own decisions are newer than what the store shows */
                 job_state_free(&record->state);
                 (void) job_status_decode(json_object_get(object, "status"), &record->state);
+                record->yielding = false;
         }
         controller_queue(record);
 }
@@ -212,6 +213,16 @@ static enum pod_phase phase_of(const char *phase)
                                                  : POD_PENDING;
 }
 
+static void take_plan(struct job_pod *pod, const char *text)
+{
+        json_t *plan = pod->manager ? json_loads(text, 0, NULL) : NULL;
+        const json_t *max = json_object_get(json_object_get(plan, "restart"), "max");
+
+        pod->restart_max = json_is_integer(max) ? json_integer_value(max) : -1;
+        (void) text_copy(pod->status_token, sizeof(pod->status_token), text_of(plan, "status_token"));
+        json_decref(plan);
+}
+
 static void take_pod(struct job_pod *pod, const json_t *object)
 {
         const json_t *metadata = json_object_get(object, "metadata"),
@@ -224,6 +235,7 @@ static void take_pod(struct job_pod *pod, const json_t *object)
         pod->manager = strcmp(text_of(labels, JOB_LABEL_ROLE), "manager") == 0;
         (void) text_copy(pod->told, sizeof(pod->told),
                          text_of(json_object_get(metadata, "annotations"), JOB_ANNOTATION_MANAGER));
+        take_plan(pod, text_of(json_object_get(metadata, "annotations"), JOB_ANNOTATION_PLAN));
         pod->deleting = json_is_string(json_object_get(metadata, "deletionTimestamp"));
         (void) text_copy(pod->node, sizeof(pod->node), text_of(json_object_get(object, "spec"), "nodeName"));
         (void) text_copy(pod->ip, sizeof(pod->ip), text_of(status, "podIP"));

@@ -10,7 +10,8 @@
 #include "core/victims.h"
 #include "scheduler-extender/job/record.h"
 
-#define MAKING_MAX 8 /* jobs whose pods are being made at one time: the first ones need not wait for the last */
+#define MAKING_MAX                                                                                           \
+        8 /* jobs whose pods are being made at one time: the first ones need not wait for the last */
 #define SAY_USEC 10000000u /* the same reason in other words is said this often */
 
 /* Jobs of higher priority that found no room: those after them must not take what they wait for. */
@@ -296,7 +297,8 @@ static size_t count_making(const struct controller *c)
 {
         size_t count = 0;
 
-        for (const struct name_entry *e = name_map_first(&c->records); e != NULL; e = name_map_next(&c->records, e)) {
+        for (const struct name_entry *e = name_map_first(&c->records); e != NULL;
+             e = name_map_next(&c->records, e)) {
                 const struct job_record *record = (const struct job_record *) e;
 
                 count += record->state.group_count > 0 && !record->pods_counted && !record->gone &&
@@ -321,8 +323,7 @@ static void serve_ready(struct job_record **records, const size_t *order, size_t
                         say_waiting(record, JOB_PENDING, "WaitsForPriority", sentence);
                 } else if (plan_job(record)) {
                         making += record->state.group_count > 0;
-                } else if (blocked.count < ARRAY_SIZE(blocked.jobs) &&
-                           could_ever_run(record)) {
+                } else if (blocked.count < ARRAY_SIZE(blocked.jobs) && could_ever_run(record)) {
                         blocked.jobs[blocked.count++] = record;
                 }
         }

@@ -138,9 +138,7 @@ static bool is_expected(const struct job_record *record, const struct job_pod *p
 /* The kubelet of a lost node answers nobody: its pods are deleted without it. */
 static unsigned grace_for(const struct job_record *record, const struct job_pod *pod)
 {
-        const struct ledger_node *node = ledger_find_node(ledger_of(record), pod->node, strlen(pod->node));
-
-        if (pod->node[0] != '\0' && (node == NULL || !ledger_node_known(node)))
+        if (pod->node[0] != '\0' && record_node_lost(record, pod->node))
                 return 0;
         return pod->started ? record->controller->options.pods.grace_sec : 1;
 }

@@ -15,8 +15,10 @@ struct job_pod {
         bool asked;     /* we made it, and the store has not shown it yet */
         bool manager, deleting, delete_asked, telling, sick;
         enum pod_phase phase;
-        bool started;  /* its main container runs, or has */
-        int exit_code; /* of the main container; -1 = it has not ended */
+        bool started;           /* its main container runs, or has */
+        int exit_code;          /* of the main container; -1 = it has not ended */
+        json_int_t restart_max; /* of a manager: what its plan allows; -1 = not known */
+        char status_token[64];  /* of a manager: with it it tells how the job is */
         char reason[64];
         char message[4097];  /* the main container's termination message, or why it waits */
         uint64_t asked_usec; /* CLOCK_MONOTONIC */
@@ -36,8 +38,10 @@ struct job_record {
         bool valid;
         char why[512]; /* not valid: the sentence */
         struct job_state state;
-        bool dirty;   /* the state is to be written */
-        bool writing; /* a write of the status is under way */
+        bool dirty;                            /* the state is to be written */
+        bool writing;                          /* a write of the status is under way */
+        bool yielding;                         /* a pod of it was evicted, and has its grace time */
+        uint64_t base_restarts, base_reshards; /* before the present manager, which counts its own */
         bool finalizing, secret_asked, secret_made, queued, pods_counted;
         uint64_t said_usec;  /* CLOCK_REALTIME: when it was last said why it waits */
         uint64_t retry_usec; /* CLOCK_MONOTONIC: not before, after a failed write */
@@ -87,6 +91,7 @@ void record_sync_lease(struct job_record *record);
 
 /* watch.c: groups and the manager as they are now; faults are found and repaired here */
 void watch_job(struct job_record *record);
+bool record_node_lost(const struct job_record *record, const char *node);
 
 /* plan_queue.c */
 void plan_waiting(struct controller *c);

@@ -7,22 +7,22 @@
 #include "core/text.h"
 #include "scheduler-extender/job/record.h"
 
-/* What is wrong with a job, all of it that was seen at one look. */
+/* What is wrong with a job, all of it that was seen at one look. A world that breaks within its manager's
+ * reach is started anew by the manager; what is found here are pods, chips and nodes. */
 struct fault {
         char reason[JOB_REASON_BYTES], message[400];
-        bool final;   /* would happen again: the program refuses its options, is not there ... */
+        bool final;   /* the job ends: the manager has tried what there was to try */
+        bool world;   /* the manager is gone: the next world has another one */
         bool evicted; /* its chips were taken back: it waits for others, and that is no fault of its own */
-        bool counts;  /* uses up one of spec.restart.max */
         bool lost[JOB_GROUPS_MAX]; /* groups that need other chips, or a new pod */
 };
 
-static void blame(struct fault *fault, const char *reason, bool counts, const char *fmt, ...)
-        __attribute__((format(printf, 4, 5)));
-static void blame(struct fault *fault, const char *reason, bool counts, const char *fmt, ...)
+static void blame(struct fault *fault, const char *reason, const char *fmt, ...)
+        __attribute__((format(printf, 3, 4)));
+static void blame(struct fault *fault, const char *reason, const char *fmt, ...)
 {
         va_list values;
 
-        fault->counts = fault->counts || counts;
         if (fault->reason[0] != '\0')
                 return; /* the first one speaks for all */
         (void) text_copy(fault->reason, sizeof(fault->reason), reason);
@@ -34,11 +34,10 @@ static void blame(struct fault *fault, const char *reason, bool counts, const ch
 /* --- groups
  * ----------------------------------------------------------------------------------------------------- */
 
-static bool node_is_lost(const struct job_record *record, const struct job_group *group)
+bool record_node_lost(const struct job_record *record, const char *name)
 {
         struct cluster *cluster = record->controller->options.cluster;
-        const struct ledger_node *node =
-                ledger_find_node(cluster_ledger(cluster), group->node, strlen(group->node));
+        const struct ledger_node *node = ledger_find_node(cluster_ledger(cluster), name, strlen(name));
         const struct question question = { .rules = cluster_rules(cluster),
                                            .now_usec = controller_now(record->controller) };
 
@@ -46,42 +45,75 @@ static bool node_is_lost(const struct job_record *record, const struct job_group
                rules_too_old(&question, ledger_seen_usec(cluster_ledger(cluster), node));
 }
 
+static bool has_ended(const struct job_pod *pod)
+{
+        return pod->phase == POD_SUCCEEDED || pod->phase == POD_FAILED;
+}
+
+/* A pod that is deleted from outside is given its grace time: a checkpoint may be written in it. */
+static bool is_leaving(const struct job_pod *pod)
+{
+        return pod != NULL && pod->deleting && !pod->delete_asked && !has_ended(pod);
+}
+
+/* Return: why the group needs other chips or a new pod; NULL = it does not. */
+static const char *trouble_of(const struct job_record *record, const struct job_group *group,
+                              const struct job_pod *pod, char message[400])
+{
+        bool ran = group->state == JOB_GROUP_RUNNING;
+
+        if (record_node_lost(record, group->node)) {
+                (void) text_format(message, 400, "node %s of %s is lost", group->node, group->name);
+                return "NodeLost";
+        }
+        if (pod == NULL) {
+                (void) text_format(message, 400, "the pod of %s is gone", group->name);
+                return ran ? "PodGone" : NULL;
+        }
+        if (pod->sick) {
+                (void) text_format(message, 400, "a chip of %s on %s cannot be used any more", group->name,
+                                   group->node);
+                return "DeviceUnhealthy";
+        }
+        if (pod->phase == POD_FAILED) {
+                (void) text_format(message, 400, "pod %.100s ended with exit code %d (%.60s) %.100s",
+                                   pod->name, pod->exit_code, pod->reason, pod->message);
+                return "GroupFailed";
+        }
+        if (pod->phase == POD_SUCCEEDED && record->state.phase != JOB_RUNNING) {
+                (void) text_format(message, 400, "pod %.100s has ended, and the job has not", pod->name);
+                return "GroupEnded";
+        }
+        return NULL;
+}
+
+static enum job_group_state state_of(const struct job_pod *pod)
+{
+        if (pod != NULL && pod->phase == POD_SUCCEEDED)
+                return JOB_GROUP_SUCCEEDED;
+        return pod != NULL && pod->started ? JOB_GROUP_RUNNING : JOB_GROUP_WAITING;
+}
+
 static void judge_group(struct job_record *record, size_t index, const struct job_pod *pod,
                         struct fault *fault)
 {
         struct job_group *group = &record->state.groups[index];
-        bool ran = group->state == JOB_GROUP_RUNNING;
-        enum job_group_state now = JOB_GROUP_WAITING;
+        const char *reason;
+        char message[400];
 
-        if (node_is_lost(record, group)) {
-                blame(fault, "NodeLost", ran, "node %s of %s is lost", group->node, group->name);
-                fault->lost[index] = true;
-                now = JOB_GROUP_LOST;
-        } else if (pod == NULL && ran) {
-                blame(fault, "PodGone", true, "the pod of %s is gone", group->name);
-                fault->lost[index] = true;
-        } else if (pod != NULL && pod->deleting && !pod->delete_asked) {
-                fault->evicted = fault->evicted || record->job.preemptible;
-                blame(fault, record->job.preemptible ? "Evicted" : "PodDeleted", ran,
-                      "pod %s is being deleted from outside", pod->name);
-                fault->lost[index] = true;
-        } else if (pod != NULL && pod->phase == POD_FAILED) {
-                blame(fault, "GroupFailed", true, "pod %s ended with exit code %d (%.60s) %.200s", pod->name,
-                      pod->exit_code, pod->reason, pod->message);
-                fault->lost[index] = true;
-                now = JOB_GROUP_FAILED;
-        } else if (pod != NULL && pod->sick) {
-                blame(fault, "DeviceUnhealthy", true, "a chip of %s on %s cannot be used any more",
-                      group->name, group->node);
-                fault->lost[index] = true;
-        } else if (pod != NULL && pod->phase == POD_SUCCEEDED) {
-                now = JOB_GROUP_SUCCEEDED;
-        } else if (pod != NULL && pod->started) {
-                now = JOB_GROUP_RUNNING;
+        if (is_leaving(pod)) {
+                record->yielding = record->yielding || record->job.preemptible;
+                return;
         }
-        if (now != group->state)
-                record->dirty = true;
-        group->state = now;
+        reason = trouble_of(record, group, pod, message);
+        if (reason != NULL) {
+                fault->evicted = record->yielding && pod == NULL;
+                blame(fault, fault->evicted ? "Evicted" : reason, "%s", message);
+                fault->lost[index] = true;
+                return;
+        }
+        record->dirty = record->dirty || state_of(pod) != group->state;
+        group->state = state_of(pod);
 }
 
 static void judge_groups(struct job_record *record, struct fault *fault)
@@ -117,6 +149,12 @@ static void take_result(struct job_record *record, const json_t *result)
                 progress->samples = progress->samples_total = (uint64_t) samples;
         if (json_is_number(json_object_get(result, "samples_per_s")))
                 progress->samples_per_s = json_number_value(json_object_get(result, "samples_per_s"));
+        if (json_is_integer(json_object_get(result, "restarts")))
+                record->state.restarts = record->base_restarts +
+                                         (uint64_t) json_integer_value(json_object_get(result, "restarts"));
+        if (json_is_integer(json_object_get(result, "reshards")))
+                record->state.reshards = record->base_reshards +
+                                         (uint64_t) json_integer_value(json_object_get(result, "reshards"));
         if (json_is_number(loss)) {
                 progress->has_loss = true;
                 progress->loss = json_number_value(loss);
@@ -125,7 +163,6 @@ static void take_result(struct job_record *record, const json_t *result)
                 progress->has_accuracy = true;
                 progress->accuracy = json_number_value(accuracy);
         }
-        progress->epoch = record->job.epochs;
         progress->seconds_left = 0;
 }
 
@@ -135,6 +172,9 @@ static void succeed(struct job_record *record, const struct job_pod *manager)
         json_t *result = last_words(manager);
 
         take_result(record, result);
+        record->state.progress.epoch = record->job.epochs;
+        for (size_t i = 0; i < record->state.group_count; i++)
+                record->state.groups[i].state = JOB_GROUP_SUCCEEDED;
         json_decref(result);
         job_state_set(&record->state, JOB_SUCCEEDED, controller_now(c), "Completed", "every rank ended well");
         record->dirty = true;
@@ -149,29 +189,27 @@ static bool is_final(int exit_code)
                exit_code == 126 || exit_code == 127;
 }
 
+/* It tells how the job ended; if it could not, the next world has another manager. */
 static void blame_manager(struct job_record *record, const struct job_pod *pod, struct fault *fault)
 {
         json_t *result = last_words(pod);
         const char *reason = json_string_value(json_object_get(result, "reason"));
         const char *message = json_string_value(json_object_get(result, "message"));
-        const char *group = json_string_value(json_object_get(result, "group"));
-        int exit_code = pod->exit_code;
+        const char *state = json_string_value(json_object_get(result, "state"));
 
-        if (json_is_integer(json_object_get(result, "exit_code")))
-                exit_code = (int) json_integer_value(json_object_get(result, "exit_code"));
-        for (size_t i = 0; group != NULL && i < record->state.group_count; i++)
-                if (strcmp(record->state.groups[i].name, group) == 0)
-                        record->state.groups[i].exit_code = exit_code & 255;
-        if (fault->reason[0] == '\0')
-                fault->final = is_final(exit_code);
-        blame(fault,
-              reason != NULL && reason[0] != '\0' ? reason
-              : exit_code > 128                   ? "RankKilled"
-                                                  : "RankFailed",
-              true, "%.300s",
-              message != NULL && message[0] != '\0' ? message
-              : pod->message[0] != '\0'             ? pod->message
-                                                    : "the manager ended; its log says why");
+        take_result(record, result);
+        fault->reason[0] = '\0'; /* what the manager says comes before what is seen of its groups */
+        if (state != NULL && strcmp(state, "Failed") == 0) {
+                fault->final = true;
+                blame(fault, reason != NULL && reason[0] != '\0' ? reason : "Failed", "%.390s",
+                      message != NULL && message[0] != '\0' ? message : "its log says why");
+        } else {
+                fault->final = is_final(pod->exit_code);
+                fault->world = !fault->final;
+                blame(fault, fault->final ? "RankFailed" : "ManagerFailed",
+                      "the manager's pod %.100s ended with exit code %d (%.60s) %.100s", pod->name,
+                      pod->exit_code, pod->reason, pod->message);
+        }
         json_decref(result);
 }
 
@@ -213,16 +251,24 @@ static void watch_manager(struct job_record *record, struct fault *fault)
         job_manager_pod_name(record->name, state->world, name);
         pod = record_find_pod(record, name);
         if (pod == NULL || pod->asked) {
-                if (pod == NULL && state->address[0] != '\0')
-                        blame(fault, "ManagerGone", true, "the manager's pod %s is gone", name);
+                if (pod == NULL && state->address[0] != '\0') {
+                        fault->world = true;
+                        blame(fault, "ManagerGone", "the manager's pod %s is gone", name);
+                }
                 return;
+        }
+        if (pod->restart_max >= 0) {
+                uint64_t max = job_restart_max(&record->job), left = (uint64_t) pod->restart_max;
+
+                record->base_restarts = max > left ? max - left : 0;
         }
         if (pod->phase == POD_SUCCEEDED) {
                 succeed(record, pod);
+        } else if (!has_ended(pod) && pod->node[0] != '\0' && record_node_lost(record, pod->node)) {
+                fault->world = true;
+                blame(fault, "NodeLost", "node %s of the manager is lost", pod->node);
         } else if (pod->phase == POD_FAILED) {
                 blame_manager(record, pod, fault);
-        } else if (pod->deleting && !pod->delete_asked) {
-                blame(fault, "ManagerGone", true, "the manager's pod %s is being deleted from outside", name);
         } else if (pod->started && pod->ip[0] != '\0' && state->address[0] == '\0') {
                 (void) text_format(state->address, sizeof(state->address),
                                    strchr(pod->ip, ':') != NULL ? "[%s]:%d" : "%s:%d", pod->ip,
@@ -256,24 +302,30 @@ static void give_way(struct job_record *record, const struct fault *fault)
                       "%s; the job goes on from its last checkpoint when there are chips", fault->message);
 }
 
+/* Lost groups get another place (plan_waiting() finds it); the manager holds the job together meanwhile, and
+ * starts the next world when they have joined. Without a manager there is a new one, too. */
 static void start_anew(struct job_record *record, const struct fault *fault)
 {
         struct job_state *state = &record->state;
         struct controller *c = record->controller;
 
-        if (fault->counts) {
+        if (fault->world || state->phase == JOB_RUNNING) {
                 state->restarts++;
                 c->metrics.restarts++;
         }
-        state->world++;
-        state->address[0] = '\0';
+        if (fault->world) {
+                state->world++;
+                state->address[0] = '\0';
+                record->base_restarts = state->restarts;
+                record->base_reshards = state->reshards;
+        }
         for (size_t i = 0; i < state->group_count; i++) {
                 struct job_group *group = &state->groups[i];
 
                 group->restarts++;
                 if (!fault->lost[i])
                         continue;
-                group->node[0] = '\0'; /* plan_waiting() finds another place */
+                group->node[0] = '\0';
                 group->incarnation++;
                 group->state = JOB_GROUP_LOST;
         }
@@ -288,22 +340,22 @@ static void repair(struct job_record *record, const struct fault *fault)
 {
         struct controller *c = record->controller;
         uint64_t max = job_restart_max(&record->job);
+        bool runs = fault->world || record->state.phase == JOB_RUNNING;
 
         c->metrics.faults++;
         record_event(record, true, fault->reason, "%s", fault->message);
         record->dirty = true;
         controller_want_plan(c);
         if (fault->evicted) {
+                record->yielding = false;
                 give_way(record, fault);
-                return;
-        }
-        if (fault->final || (fault->counts && record->state.restarts >= max)) {
+        } else if (fault->final || (runs && record->state.restarts >= max)) {
                 job_state_set(&record->state, JOB_FAILED, controller_now(c), fault->reason, "%s%s",
                               fault->message, fault->final || max == 0 ? "" : "; no restart is left");
                 c->metrics.ended[JOB_FAILED]++;
-                return;
+        } else {
+                start_anew(record, fault);
         }
-        start_anew(record, fault);
 }
 
 void watch_job(struct job_record *record)
