@@ -76,6 +76,18 @@ static struct ask ask_for(const struct job_plan_question *q, const struct ledger
         return ask;
 }
 
+/* Chips of a group that a pod holds; of one that others bound only the resource is known. */
+static uint32_t chips_in(const struct ledger_pod *pod, const struct ledger_group *group)
+{
+        uint32_t chips = 0;
+
+        for (size_t i = 0; i < pod->part_count; i++)
+                chips += pod->parts[i].group == group->name ? pod->parts[i].chips : 0;
+        for (size_t i = 0; pod->part_count == 0 && i < pod->ask.item_count; i++)
+                chips += pod->ask.items[i].resource == group->resource ? pod->ask.items[i].chips : 0;
+        return chips;
+}
+
 /* Chips of a group that borrowers of the reserve would give back. */
 static uint32_t lent_chips(const struct ledger_node *node, const struct ledger_group *group)
 {
@@ -83,9 +95,7 @@ static uint32_t lent_chips(const struct ledger_node *node, const struct ledger_g
 
         for (const struct ledger_pod *pod = node->pods; pod != NULL && node->reserved;
              pod = pod->next_on_node)
-                for (size_t i = 0; i < pod->part_count; i++)
-                        if (pod->parts[i].group == group->name && pod->ask.preemptible && !pod->ask.emergency)
-                                chips += pod->parts[i].chips;
+                chips += pod->ask.preemptible && !pod->ask.emergency ? chips_in(pod, group) : 0;
         return chips;
 }
 

@@ -1,8 +1,16 @@
-"""TrainingJobs carried out by the controller: planned, started as pods, watched, repaired, released."""
+"""TrainingJobs carried out by the controller: planned, started as pods, watched, repaired, released.
+
+The recorded node's H100 are stand-ins: a job that asks for them (runtime cuda) is given the CPU build of the trainer."""
+import glob
 import json
 import os
+import re
+import shutil
+import signal
+import subprocess
+import time
 
-from kube import KUBE, NotFound, api, get, get_pod, kubectl, log, scenario, wait
+from kube import KUBE, NotFound, api, create, delete_pod, events_of, get, get_pod, gone as pod_gone, kubectl, log, phase, pod, scenario, wait
 import case_20_training as training
 
 JOBS = "/apis/remuda.dev/v1alpha1/namespaces/default/trainingjobs"
@@ -10,17 +18,19 @@ PODS = "/api/v1/namespaces/default/pods"
 IMAGE = "localhost/remuda-training:1"
 DATA = "/usr/share/datasets/fashion-mnist"
 TERMINAL = ("Succeeded", "Failed", "Cancelled")
+GPU = "nvidia.com/gpu"
 
 
 def program(runtime, *args):
-    return {"image": IMAGE, "command": ["/usr/bin/remuda-train-" + runtime, *args]}
+    return {"image": IMAGE, "command": ["/usr/bin/remuda-train-" + ("sunway" if runtime == "sunway" else "cpu"), *args]}
 
 
-def make(name, workers, **spec):
+def make(name, workers, steps=None, **spec):
     runtimes = {w["runtime"] for w in workers} | {"cpu"}
+    options = ["--steps", str(steps)] if steps else []
     body = {"apiVersion": "remuda.dev/v1alpha1", "kind": "TrainingJob", "metadata": {"name": name, "namespace": "default"},
             "spec": {"workers": workers, "data": {"path": DATA}, "globalBatch": 512,
-                     "programs": {r: program(r) for r in runtimes}, **spec}}
+                     "programs": {r: program(r, *options) for r in runtimes}, **spec}}
     return api("POST", JOBS, body)
 
 
@@ -36,28 +46,40 @@ def pods_of(name):
     return get(PODS + "?labelSelector=remuda.dev/job=" + name)["items"]
 
 
-def wait_end(name, seconds=90):
-    s = wait("the end of job " + name, seconds, lambda: (lambda v: v if v.get("phase") in TERMINAL else None)(status(name)), 0.2)
-    return s
-
-
 def explain(name):
     """What there is to know of a job that did not do as it should."""
     lines = [json.dumps(status(name))]
     for p in pods_of(name):
         n = p["metadata"]["name"]
-        lines.append("--- %s %s %s" % (n, p["status"].get("phase"), json.dumps(p["status"].get("containerStatuses"))[:600]))
-        lines.append(kubectl("logs", n, "--all-containers", "--tail=15", check=False))
+        lines.append("--- %s %s %s" % (n, p["status"].get("phase"), json.dumps(p["status"].get("containerStatuses"))[:500]))
+        lines.append(kubectl("logs", n, "--all-containers", "--tail=12", check=False))
+    with open(os.path.join(KUBE, "log", "job-" + name), "w") as f:
+        f.write("\n".join(lines) + kubectl("logs", "-n", "remuda-system", "-l", "app.kubernetes.io/name=remuda-scheduler", "-c", "extender", "--tail=60", check=False))
     return "\n".join(lines)
 
 
-def delete(name):
+def wait_for(name, what, seconds, condition):
     try:
-        api("DELETE", JOBS + "/" + name)
-    except NotFound:
-        return
-    wait("job %s gone" % name, 60, lambda: gone(name), 0.1)
-    wait("the pods of job %s gone" % name, 30, lambda: not pods_of(name), 0.1)
+        return wait("%s of job %s" % (what, name), seconds, lambda: (lambda s: s if condition(s) else None)(status(name)), 0.1)
+    except AssertionError as e:
+        raise AssertionError("%s\n%s" % (e, explain(name))) from None
+
+
+def wait_end(name, seconds=120, want="Succeeded"):
+    s = wait_for(name, "the end", seconds, lambda s: s.get("phase") in TERMINAL)
+    assert s["phase"] == want, explain(name)
+    return s
+
+
+def delete(*names):
+    for name in names:
+        try:
+            api("DELETE", JOBS + "/" + name)
+        except NotFound:
+            pass
+    for name in names:
+        wait("job %s gone" % name, 60, lambda n=name: gone(n), 0.1)
+        wait("the pods of job %s gone" % name, 30, lambda n=name: not pods_of(n), 0.1)
 
 
 def gone(name):
@@ -73,14 +95,109 @@ def needs_image():
         training.make_image()
 
 
-def job_of_two_cpus():
-    """a job of two CPU workers is planned, started through remuda-launch, trains and succeeds"""
+def processes(name):
+    """pid -> words of the training processes of a job."""
+    found = {}
+    for path in glob.glob("/proc/[0-9]*/environ"):
+        try:
+            environ = open(path, "rb").read().split(b"\0")
+            words = open(os.path.dirname(path) + "/cmdline", "rb").read().split(b"\0")
+        except OSError:
+            continue
+        if ("REMUDA_JOB=" + name).encode() in environ and b"remuda-train" in words[0]:
+            found[int(path.split("/")[2])] = dict(e.split(b"=", 1) for e in environ if b"=" in e)
+    return found
+
+
+def jobs_train():
+    """two runtimes with weighted shares, parameter server and split train as jobs; a child waits for its parent, a circle is refused"""
     needs_image()
-    make("two", [{"runtime": "cpu", "chips": 2}], epochs=1)
+    models = {g["runtime"]: g["model"] for g in get("/apis/remuda.dev/v1alpha1/nodeaccelerators/n1")["status"]["groups"]}
+    api("PATCH", "/apis/remuda.dev/v1alpha1/speedtables/speeds?fieldManager=e2e&force=true",
+        {"apiVersion": "remuda.dev/v1alpha1", "kind": "SpeedTable", "metadata": {"name": "speeds"},
+         "speeds": {"-/mlp/" + models["cuda"]: {"alpha_ms": 0, "beta_ms": 0.01}, "-/mlp/" + models["cpu"]: {"alpha_ms": 0, "beta_ms": 0.03}}},
+        content_type="application/apply-patch+yaml")
+    time.sleep(1)
+    make("two", [{"runtime": "cuda", "chips": 1}, {"runtime": "sunway", "chips": 1}], steps=60)
+    make("after", [{"runtime": "cuda", "chips": 1}], steps=5, dependsOn=["two"])
+    make("round-a", [{"runtime": "cuda", "chips": 1}], dependsOn=["round-b"])
+    make("round-b", [{"runtime": "cuda", "chips": 1}], dependsOn=["round-a"])
+    make("served", [{"runtime": "cuda", "chips": 2}], steps=40, strategy="ps-sync", servers={"runtime": "cpu", "chips": 1})
+    make("halves", [{"runtime": "cuda", "chips": 2}], steps=40, strategy="split")
+    s = wait_for("after", "the wait", 30, lambda s: s.get("reason") == "WaitsForDependency")
+    assert "two" in s["message"], s
+    for name in ("round-a", "round-b"):
+        assert "round-a -> round-b -> round-a" in wait_end(name, 30, "Failed")["message"] or "round-b -> round-a -> round-b" in status(name)["message"], status(name)
     s = wait_end("two")
-    assert s["phase"] == "Succeeded", explain("two")
+    assert [(g["runtime"], g["batch"], g["speedSource"]) for g in s["subtasks"]] == [("cuda", 384, "measured"), ("sunway", 128, "measured")], s["subtasks"]
+    assert [(r["rank"], r["batch"], r["exitCode"]) for r in s["ranks"]] == [(0, 384, 0), (1, 128, 0)], s["ranks"]
     kubectl("wait", "--for=condition=Succeeded", "--timeout=5s", "trainingjob/two")
-    delete("two")
+    text = "".join(log(g["pod"]) for g in s["subtasks"])
+    assert re.search(r"^\[0\] ", text, re.M), "no line of rank 0 in the logs: " + text[-500:]
+    assert s["progress"]["loss"] > 0, s
+    s = wait_end("served")
+    assert [g["role"] for g in s["subtasks"]] == ["server", "worker"], s["subtasks"]
+    wait_end("halves")
+    wait_end("after", 60)
+    delete("two", "after", "round-a", "round-b", "served", "halves")
+    kubectl("delete", "speedtable", "speeds")
 
 
-scenario(job_of_two_cpus)
+def jobs_are_deleted():
+    """a job that is deleted in the middle leaves no pod, no process and no lease; one that is cancelled keeps its object"""
+    needs_image()
+    make("long", [{"runtime": "cuda", "chips": 2}], epochs=500)
+    make("dropped", [{"runtime": "cuda", "chips": 1}], epochs=500)
+    wait("training processes", 60, lambda: len(processes("long")) == 2 and processes("dropped"), 0.1)
+    kubectl("annotate", "trainingjob", "dropped", "remuda.dev/cancel=true")
+    delete("long")
+    wait("no process of job long", 10, lambda: not processes("long"))
+    s = wait_end("dropped", 30, "Cancelled")
+    assert s["conditions"], s
+    wait("no process of job dropped", 40, lambda: not processes("dropped"))
+    delete("dropped")
+
+
+def jobs_are_refused():
+    """a job with a field wrong is refused by kubectl apply, or by the controller, with field and remedy"""
+    def refused(spec, says, metadata="{name: bad}"):
+        text = "apiVersion: remuda.dev/v1alpha1\nkind: TrainingJob\nmetadata: %s\nspec: %s\n" % (metadata, spec)
+        done = subprocess.run(["kubectl", "apply", "-f", "-"], input=text, text=True, capture_output=True)
+        assert done.returncode != 0 and says in done.stderr, (spec, done.stdout, done.stderr)
+    least = "workers: [{runtime: cpu, chips: 2}]"
+    refused("{}", "spec.workers")
+    refused("{workers: []}", "spec.workers")
+    refused("{workers: [{chips: 1}]}", "says nothing of the chips; give vendor, runtime, model or group")
+    refused("{workers: [{runtime: cpu, chips: 0}]}", "spec.workers[0].chips")
+    refused("{workers: [{runtime: cpu, chips: 1, minChips: 2}]}", "minChips is more than chips")
+    refused("{workers: [{runtime: ../cpu, chips: 1}]}", "spec.workers[0].runtime")
+    refused("{%s, urgency: urgent}" % least, "spec.urgency")
+    refused("{%s, placement: best}" % least, "spec.placement")
+    refused("{%s, strategy: gossip}" % least, "spec.strategy")
+    refused("{%s, epochs: 0}" % least, "spec.epochs")
+    refused("{%s, globalBatch: 1}" % least, "fewer than one sample for each chip; raise it or ask for fewer chips")
+    refused("{%s, model: transformer}" % least, "spec.model")
+    refused("{%s, learningRate: 0}" % least, "spec.learningRate")
+    refused("{%s, neighbourExchange: 1.5}" % least, "spec.neighbourExchange")
+    refused("{%s, dependsOn: [bad]}" % least, "a job cannot depend on itself; remove its own name")
+    refused("{%s, dependsOn: [../x]}" % least, "spec.dependsOn[0]")
+    refused("{%s, data: {path: -rf}}" % least, "spec.data.path")
+    refused("{%s, data: {format: csv, path: /d}}" % least, "spec.data.format")
+    refused("{%s, checkpoint: {everySteps: 0}}" % least, "spec.checkpoint.everySteps")
+    refused("{%s, restart: {max: -1}}" % least, "spec.restart.max")
+    refused("{%s, epoch: 3}" % least, "unknown field")
+    refused("{%s}" % least, "metadata.name", "{name: a.b}")
+    make("odd", [{"runtime": "cpu", "chips": 1}], segments=[3, 3])  # what a schema cannot say, the controller does
+    assert "spec.segments[1]: 3 does not come after 3" in wait_end("odd", 20, "Failed")["message"]
+    make("bare", [{"runtime": "cann", "chips": 1}], programs={})
+    s = wait_for("bare", "the reason", 20, lambda s: s.get("reason") == "Unschedulable")
+    assert "cann" in s["message"], s
+    make("empty", [{"runtime": "cuda", "chips": 1}], programs={"cuda": {"command": ["/x"]}})
+    assert "spec.programs.cuda.image: missing; name the container image" in wait_end("empty", 20, "Failed")["message"]
+    assert "FIELDS" in kubectl("explain", "trainingjob.status.subtasks")
+    delete("odd", "bare", "empty")
+
+
+scenario(jobs_train)
+scenario(jobs_are_deleted)
+scenario(jobs_are_refused)
