@@ -289,7 +289,9 @@ static void on_status(void *userdata, struct grpc_call *call, const uint8_t *byt
 
         if (rendezvous_ask_decode(bytes, size_bytes, &ask, &err) < 0) {
                 grpc_call_finish(call, GRPC_INVALID_ARGUMENT, err.msg);
-        } else if (!rendezvous_token_matches(ask.token, manager->token)) {
+        } else if (!rendezvous_token_matches(ask.token, manager->token) &&
+                   (manager->plan.status_token[0] == '\0' ||
+                    !rendezvous_token_matches(ask.token, manager->plan.status_token))) {
                 grpc_call_finish(call, GRPC_UNAUTHENTICATED, "the token is wrong");
         } else if (ask.version != RENDEZVOUS_VERSION) {
                 grpc_call_finish(call, GRPC_FAILED_PRECONDITION, "this manager speaks another version");

@@ -288,13 +288,18 @@ static int read_restart(const json_t *value, struct subtask_plan *plan, struct e
 static int read_plan(const json_t *value, struct subtask_plan *plan, struct err *err)
 {
         const char *job = json_string_value(json_object_get(value, "job"));
-        const char *checkpoint = json_string_value(json_object_get(value, "checkpoint"));
+        const char *checkpoint = json_string_value(json_object_get(value, "checkpoint")), *status_token;
         int r;
 
         if (job == NULL || !job_name_valid(job) || !text_copy(plan->job, sizeof(plan->job), job))
                 return err_set(err, -EINVAL, "job: 1 to 63 small letters, digits and '-' are needed");
         if (!text_copy(plan->checkpoint, sizeof(plan->checkpoint), checkpoint == NULL ? "" : checkpoint))
                 return err_set(err, -EINVAL, "checkpoint: a folder's path is needed");
+        status_token = json_string_value(json_object_get(value, "status_token"));
+        if (status_token != NULL &&
+            (strlen(status_token) < 16 ||
+             !text_copy(plan->status_token, sizeof(plan->status_token), status_token)))
+                return err_set(err, -EINVAL, "status_token: 16 to 63 characters are needed");
         plan->epochs = plan->world = 1;
         r = subtask_read_optional(value, "samples", (uint64_t) 1 << 40, &plan->samples, err);
         if (r == 0)

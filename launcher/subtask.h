@@ -30,6 +30,7 @@ struct subtask_group {
 
 struct subtask_plan {
         char job[64], checkpoint[1024];
+        char status_token[64]; /* who has it may ask for the state and nothing else; "" = there is none */
         uint64_t global_batch, samples; /* samples of an epoch; 0 = not known */
         uint64_t epochs, world;         /* world: number of the one at hand */
         uint64_t world_size, restarts;

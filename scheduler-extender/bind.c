@@ -168,7 +168,8 @@ static const char *check_again(struct extender *x, const struct ledger_pod *pod,
         reason = rules_judge(&inquiry.question, node);
         if (reason == REASON_NONE && inquiry.ask.item_count > 0)
                 *part_count = score_parts(&inquiry.question, node, parts);
-        if (*part_count > 0)
+        /* members that the job controller made have their share from the job's plan */
+        if (*part_count > 0 && (x->jobs == NULL || inquiry.job == NULL || inquiry.job->training == NULL))
                 find_share(&inquiry, node, parts, share);
         inquiry_end(x->cluster, &inquiry);
         return reason_text(reason)->message;

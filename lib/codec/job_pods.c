@@ -378,13 +378,16 @@ json_t *job_manager_plan(const struct job *job, const struct job_state *state)
 }
 
 json_t *job_manager_pod(const struct job *job, const struct job_state *state, const struct job_owner *owner,
-                        const struct job_pods_options *options)
+                        const struct job_pods_options *options, const char *status_token)
 {
         json_t *volumes = json_array(), *mounts = json_array(), *metadata, *container;
         json_t *plan = job_manager_plan(job, state);
-        CLEANUP(free_p) char *text = plan == NULL ? NULL : json_dumps(plan, JSON_COMPACT);
+        CLEANUP(free_p) char *text = NULL;
         char name[JOB_POD_NAME_BYTES], address[32];
 
+        if (plan != NULL)
+                put(plan, "status_token", json_string(status_token));
+        text = plan == NULL ? NULL : json_dumps(plan, JSON_COMPACT);
         json_decref(plan);
         if (text == NULL)
                 return NULL;

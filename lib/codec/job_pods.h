@@ -16,14 +16,15 @@
 #include "core/err.h"
 #include "core/job_state.h"
 
-#define JOB_FINALIZER          "remuda.dev/job-controller"
-#define JOB_ANNOTATION_CANCEL  "remuda.dev/cancel"
-#define JOB_ANNOTATION_MANAGER "remuda.dev/manager" /* of a group's pod: "WORLD ADDRESS:PORT" */
-#define JOB_ANNOTATION_PLAN    "remuda.dev/plan"    /* of a manager's pod: what remuda-launch --plan reads */
-#define JOB_LABEL_ROLE         "remuda.dev/role"
-#define JOB_LABEL_SUBTASK      "remuda.dev/subtask"
-#define JOB_MANAGER_PORT       7000
-#define JOB_CHECKPOINT_PATH    "/var/lib/remuda/checkpoint" /* where spec.checkpoint names none */
+#define JOB_FINALIZER         "remuda.dev/job-controller"
+#define JOB_ANNOTATION_CANCEL "remuda.dev/cancel"
+#define JOB_ANNOTATION_MANAGER                                                                               \
+        "remuda.dev/manager"                  /* of a group's pod: "N ADDRESS:PORT", N from 1; or "end" */
+#define JOB_ANNOTATION_PLAN "remuda.dev/plan" /* of a manager's pod: what remuda-launch --plan reads */
+#define JOB_LABEL_ROLE      "remuda.dev/role"
+#define JOB_LABEL_SUBTASK   "remuda.dev/subtask"
+#define JOB_MANAGER_PORT    7000
+#define JOB_CHECKPOINT_PATH "/var/lib/remuda/checkpoint" /* where spec.checkpoint names none */
 
 /* What all of a cluster's job pods have in common. Borrowed. */
 struct job_pods_options {
@@ -44,13 +45,14 @@ struct job_owner {
 int job_pods_check(const struct job *job, const struct job_state *state,
                    const struct job_pods_options *options, struct err *err);
 
-/* All return a new reference; NULL = out of memory. @token: of the job's rendezvous. */
+/* All return a new reference; NULL = out of memory. @token: of the job's rendezvous. @status_token: whoever
+ * has it may ask the manager how the job is, and nothing else; the controller finds it in the pod again. */
 json_t *job_secret(const struct job *job, const struct job_owner *owner,
                    const struct job_pods_options *options, const char *token);
 json_t *job_group_pod(const struct job *job, const struct job_state *state, const struct job_group *group,
                       const struct job_owner *owner, const struct job_pods_options *options);
 json_t *job_manager_pod(const struct job *job, const struct job_state *state, const struct job_owner *owner,
-                        const struct job_pods_options *options);
+                        const struct job_pods_options *options, const char *status_token);
 
 /* job_manager_plan() - the plan that the manager of this world reads, as JSON. */
 json_t *job_manager_plan(const struct job *job, const struct job_state *state);

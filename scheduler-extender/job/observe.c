@@ -39,6 +39,7 @@ void record_drop_pod(struct job_record *record, struct job_pod *pod)
 
 void record_free(struct job_record *record)
 {
+        progress_close(record);
         while (record->pods != NULL)
                 record_drop_pod(record, record->pods);
         json_decref(record->finalizers);
@@ -74,6 +75,7 @@ static struct job_record *record_new(struct controller *c, const char *key)
 static void start_again(struct job_record *record, const char *uid)
 {
         record_release_lease(record);
+        progress_close(record);
         job_state_free(&record->state);
         for (struct job_pod *pod = record->pods, *next; pod != NULL; pod = next) {
                 next = pod->next;

@@ -186,15 +186,18 @@ static bool make_manager(struct job_record *record)
 {
         const struct job_pod *pod;
         struct job_owner owner;
-        char name[JOB_POD_NAME_BYTES];
+        char name[JOB_POD_NAME_BYTES], token[49];
 
         job_manager_pod_name(record->name, record->state.world, name);
         pod = record_find_pod(record, name);
         if (pod != NULL)
                 return !pod->asked || pod->asked_usec != UINT64_MAX;
+        if (!record_make_token(token))
+                return false;
         record_owner(record, &owner);
         write_pod(record, name, "",
-                  job_manager_pod(&record->job, &record->state, &owner, &record->controller->options.pods));
+                  job_manager_pod(&record->job, &record->state, &owner, &record->controller->options.pods,
+                                  token));
         return false;
 }
 
@@ -205,7 +208,7 @@ static void tell_groups(struct job_record *record)
 
         if (record->state.address[0] == '\0')
                 return;
-        (void) text_format(value, sizeof(value), "%llu %s", (unsigned long long) record->state.world,
+        (void) text_format(value, sizeof(value), "%llu %s", (unsigned long long) record->state.world + 1,
                            record->state.address);
         for (size_t i = 0; i < record->state.group_count; i++) {
                 struct job_pod *pod;
@@ -310,6 +313,7 @@ void reconcile(struct job_record *record)
                           "cancelled by its annotation " JOB_ANNOTATION_CANCEL);
         if (job_phase_ended(record->state.phase)) {
                 record_release_lease(record);
+                progress_close(record);
                 write_status(record);
                 release_pods(record);
                 return;
@@ -320,6 +324,7 @@ void reconcile(struct job_record *record)
         if (record->state.group_count > 0) {
                 record_sync_lease(record);
                 watch_job(record);
+                progress_ask(record);
         } else {
                 remove_unexpected(record);
                 controller_want_plan(c);

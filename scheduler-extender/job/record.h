@@ -24,6 +24,15 @@ struct job_pod {
         uint64_t asked_usec; /* CLOCK_MONOTONIC */
 };
 
+/* The questions to the manager of a running world. */
+struct job_asking {
+        struct grpc_client *client;
+        char address[96], last_event[32];
+        bool under_way;
+        uint64_t asked_usec, written_usec; /* CLOCK_MONOTONIC */
+        uint64_t last_epoch, epoch_samples;
+};
+
 struct job_record {
         struct name_entry entry; /* the key is `key` */
         struct controller *controller;
@@ -46,6 +55,7 @@ struct job_record {
         uint64_t said_usec;  /* CLOCK_REALTIME: when it was last said why it waits */
         uint64_t retry_usec; /* CLOCK_MONOTONIC: not before, after a failed write */
         unsigned calls;      /* writes under way: the record is not freed before they end */
+        struct job_asking asking;
         struct job_pod *pods;
         struct job_record *next_queued;
 };
@@ -84,6 +94,8 @@ struct job_pod *record_find_pod(struct job_record *record, const char *name);
 void record_drop_pod(struct job_record *record, struct job_pod *pod);
 void record_free(struct job_record *record);
 
+bool record_make_token(char token[49]); /* 48 random hexadecimal digits */
+
 /* reconcile.c */
 void reconcile(struct job_record *record);
 void record_release_lease(struct job_record *record);
@@ -92,6 +104,10 @@ void record_sync_lease(struct job_record *record);
 /* watch.c: groups and the manager as they are now; faults are found and repaired here */
 void watch_job(struct job_record *record);
 bool record_node_lost(const struct job_record *record, const char *node);
+
+/* progress.c: the manager is asked how far it is, now and then; its restarts and events are passed on */
+void progress_ask(struct job_record *record);
+void progress_close(struct job_record *record);
 
 /* plan_queue.c */
 void plan_waiting(struct controller *c);

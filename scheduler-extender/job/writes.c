@@ -19,7 +19,7 @@ struct write {
         struct job_record *record;
         char uid[64]; /* of the record when it was asked: the object may have been replaced meanwhile */
         char name[256];
-        uint64_t begin_usec;
+        bool present; /* of the finalizer */
 };
 
 static struct store *store_of(const struct job_record *record)
@@ -106,9 +106,13 @@ void write_status(struct job_record *record)
 static void on_finalizer(void *userdata, int result, const char *sentence)
 {
         struct write *write = userdata;
+        bool present = write->present;
+        struct job_record *record;
 
         write->record->finalizing = false;
-        (void) end(write, "finalizer", result, sentence);
+        record = end(write, "finalizer", result, sentence);
+        if (record != NULL && result == 0)
+                record->has_finalizer = present; /* the watch shows it in a moment */
 }
 
 /* The whole list is written: the resourceVersion makes sure that it is still the one that was read. */
@@ -133,6 +137,7 @@ void write_finalizer(struct job_record *record, bool present)
                           record->version, "finalizers", list);
         if (record->version[0] == '\0')
                 (void) json_object_del(json_object_get(patch, "metadata"), "resourceVersion");
+        write->present = present;
         record->finalizing = true;
         store_patch(store_of(record), STORE_TRAINING_JOB, record->namespace_, record->name, patch,
                     on_finalizer, write);
@@ -154,7 +159,7 @@ static void on_secret(void *userdata, int result, const char *sentence)
                 record->retry_usec = controller_monotonic(record->controller) + RETRY_USEC;
 }
 
-static bool make_token(char token[49])
+bool record_make_token(char token[49])
 {
         static const char digits[] = "0123456789abcdef";
         unsigned char bytes[24];
@@ -177,7 +182,7 @@ void write_secret(struct job_record *record)
         char token[49];
 
         if (record->secret_asked || record->secret_made ||
-            controller_monotonic(record->controller) < record->retry_usec || !make_token(token) ||
+            controller_monotonic(record->controller) < record->retry_usec || !record_make_token(token) ||
             (write = begin(record, record->name)) == NULL)
                 return;
         record_owner(record, &owner);

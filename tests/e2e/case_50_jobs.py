@@ -198,6 +198,79 @@ def jobs_are_refused():
     delete("odd", "bare", "empty")
 
 
+def keep(name, claim):
+    """A volume that outlives pods: a folder of the node and a claim on it."""
+    folder = os.path.join(KUBE, "volume-" + claim)
+    os.makedirs(folder, exist_ok=True)
+    os.chmod(folder, 0o777)
+    api("POST", "/api/v1/persistentvolumes", {"metadata": {"name": claim}, "spec": {
+        "capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteMany"], "hostPath": {"path": folder}, "storageClassName": "",
+        "claimRef": {"namespace": "default", "name": claim}}})
+    api("POST", "/api/v1/namespaces/default/persistentvolumeclaims", {"metadata": {"name": claim}, "spec": {
+        "accessModes": ["ReadWriteMany"], "resources": {"requests": {"storage": "1Gi"}}, "storageClassName": "", "volumeName": claim}})
+    return folder
+
+
+def drop(claim):
+    for path in ("/api/v1/namespaces/default/persistentvolumeclaims/", "/api/v1/persistentvolumes/"):
+        try:
+            api("DELETE", path + claim)
+        except NotFound:
+            pass
+
+
+def steps_kept(folder):
+    return sorted(int(re.search(r"step-(\d+)", f).group(1)) for f in glob.glob(folder + "/step-*.checkpoint"))
+
+
+def jobs_are_repaired():
+    """a rank that is killed is replaced; a device that breaks under a running job moves that group alone; both from the checkpoint"""
+    needs_image()
+    folder = keep("mended", "kept")
+    make("mended", [{"runtime": "cuda", "chips": 1}, {"runtime": "cuda", "chips": 1, "model": "H100-SXM5-80GB"}], steps=900, placement="packed",
+         checkpoint={"path": "/ckpt", "claim": "kept", "everySteps": 20}, restart={"max": 5})
+    wait_for("mended", "the run", 60, lambda s: s.get("phase") == "Running")
+    wait("a checkpoint", 60, lambda: steps_kept(folder), 0.1)
+    before = {p["metadata"]["name"]: p["metadata"]["uid"] for p in pods_of("mended")}
+    victim = wait("two ranks", 20, lambda: (lambda f: f if len(f) == 2 else None)(processes("mended")))
+    os.kill(sorted(victim)[1], signal.SIGKILL)
+    wait_for("mended", "the restart", 40, lambda s: s.get("restarts", 0) >= 1)
+    again = wait("two new ranks", 60, lambda: (lambda f: f if len(f) == 2 and not set(f) & set(victim) else None)(processes("mended")), 0.1)
+    after = {p["metadata"]["name"]: p["metadata"]["uid"] for p in pods_of("mended")}
+    assert before == after, "pods changed for a dead rank: %s %s" % (before, after)
+
+    pid, environ = sorted(again.items())[1]
+    device_id = environ[b"REMUDA_DEVICES"].decode()
+    device = next(d for d in get("/apis/remuda.dev/v1alpha1/nodeaccelerators/n1")["status"]["devices"] if d["id"] == device_id)
+    link = os.path.join(KUBE, "machine/sys/bus/pci/devices", device["pci"])
+    real, target = os.path.realpath(link), os.readlink(link)
+    began = time.monotonic()
+    os.rename(real, os.path.join(KUBE, "aside"))
+    os.unlink(link)
+    try:
+        moved = wait("the group's new pod", 60, lambda: [n for n in (p["metadata"]["name"] for p in pods_of("mended")) if n.endswith("-r1")], 0.1)
+        took = time.monotonic() - began
+        wait_for("mended", "the run after the move", 60, lambda s: s.get("phase") == "Running")
+        now = {p["metadata"]["name"]: p["metadata"]["uid"] for p in pods_of("mended")}
+        same = [n for n in before if now.get(n) == before[n] and not n.endswith("-m0")]
+        assert len(same) == 1 and now["mended-m0"] == before["mended-m0"], (before, now)
+        other = wait("ranks on other chips", 60, lambda: (lambda f: f if len(f) == 2 else None)(processes("mended")), 0.1)
+        assert device_id.encode() not in [e[b"REMUDA_DEVICES"] for e in other.values()], other
+        reasons = {e["reason"] for e in events_of("mended")}
+        assert {"DeviceUnhealthy", "Migrated"} <= reasons, reasons
+        s = wait_end("mended", 120)
+        assert s["restarts"] >= 2, s
+    except AssertionError as e:
+        raise AssertionError("%s\n%s" % (e, explain("mended"))) from None
+    finally:
+        os.rename(os.path.join(KUBE, "aside"), real)
+        os.symlink(target, link)
+    delete("mended")
+    drop("kept")
+    return "a new pod %.1f s after the fault" % took
+
+
 scenario(jobs_train)
 scenario(jobs_are_deleted)
+scenario(jobs_are_repaired)
 scenario(jobs_are_refused)

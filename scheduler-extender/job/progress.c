@@ -1,0 +1,192 @@
+/* How far training is: the manager of a running world is asked every few seconds, over its gRPC port, with a token
+ * that lets one look and nothing else. Where the pods' network does not reach here, the status shows phases
+ * alone. */
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "codec/rendezvous_pb.h"
+#include "core/text.h"
+#include "io/grpc_client.h"
+#include "scheduler-extender/job/record.h"
+
+#define ASK_USEC    2000000u
+#define ANSWER_USEC 5000000u
+#define WRITE_USEC  5000000u /* figures that grow all the time are written this often */
+
+void progress_close(struct job_record *record)
+{
+        grpc_client_free(record->asking.client);
+        record->asking = (struct job_asking){ 0 };
+}
+
+/* --- what it says
+ * ------------------------------------------------------------------------------------------------ */
+
+static uint64_t number_of(const json_t *state, const char *name)
+{
+        json_int_t number = json_integer_value(json_object_get(state, name));
+
+        return number > 0 ? (uint64_t) number : 0;
+}
+
+/* Events that are newer than the last one that was passed on. */
+static void pass_events(struct job_record *record, const json_t *events)
+{
+        for (size_t i = 0; i < json_array_size(events); i++) {
+                const json_t *event = json_array_get(events, i);
+                const char *time = json_string_value(json_object_get(event, "time"));
+                const char *reason = json_string_value(json_object_get(event, "reason"));
+                const char *message = json_string_value(json_object_get(event, "message"));
+
+                if (time == NULL || reason == NULL || message == NULL || strlen(reason) >= 48 ||
+                    strcmp(time, record->asking.last_event) <= 0)
+                        continue;
+                (void) text_copy(record->asking.last_event, sizeof(record->asking.last_event), time);
+                if (strcmp(reason, "Joined") != 0)
+                        record_event(record,
+                                     strcmp(reason, "Started") != 0 && strcmp(reason, "Resumed") != 0 &&
+                                             strcmp(reason, "Completed") != 0,
+                                     reason, "%.500s", message);
+        }
+}
+
+static bool take_counts(struct job_record *record, const json_t *answer)
+{
+        struct job_state *state = &record->state;
+        uint64_t restarts = record->base_restarts + number_of(answer, "restarts");
+        uint64_t reshards = record->base_reshards + number_of(answer, "reshards");
+        bool changed = restarts > state->restarts || reshards > state->reshards;
+
+        if (restarts > state->restarts) {
+                record->controller->metrics.restarts += restarts - state->restarts;
+                record->controller->metrics.faults += restarts - state->restarts;
+                state->restarts = restarts;
+        }
+        if (reshards > state->reshards)
+                state->reshards = reshards;
+        return changed;
+}
+
+static void take_figures(struct job_record *record, const json_t *answer)
+{
+        struct job_progress *progress = &record->state.progress;
+        const json_t *loss = json_object_get(answer, "loss"), *accuracy = json_object_get(answer, "accuracy");
+
+        progress->time_usec = controller_now(record->controller);
+        progress->epoch = number_of(answer, "epoch");
+        progress->step = number_of(answer, "step");
+        progress->samples = number_of(answer, "samples");
+        progress->samples_per_s = json_number_value(json_object_get(answer, "samples_per_s"));
+        if (json_number_value(loss) > 0 && isfinite(json_number_value(loss))) {
+                progress->has_loss = true;
+                progress->loss = json_number_value(loss);
+        }
+        if (json_is_number(accuracy)) {
+                progress->has_accuracy = true;
+                progress->accuracy = json_number_value(accuracy);
+        }
+        /* the size of an epoch is known once one has passed */
+        if (progress->epoch > 0 && record->state.samples == 0 && progress->epoch > record->asking.last_epoch &&
+            record->asking.last_epoch + 1 == progress->epoch)
+                record->asking.epoch_samples = progress->samples / progress->epoch;
+        record->asking.last_epoch = progress->epoch;
+        if (record->asking.epoch_samples > 0)
+                progress->samples_total = record->asking.epoch_samples * record->job.epochs;
+        progress->seconds_left = progress->samples_total > progress->samples && progress->samples_per_s > 0
+                                         ? (double) (progress->samples_total - progress->samples) /
+                                                   progress->samples_per_s
+                                         : 0;
+}
+
+static void take_answer(struct job_record *record, const json_t *answer)
+{
+        uint64_t now = controller_monotonic(record->controller);
+        bool changed = take_counts(record, answer);
+
+        pass_events(record, json_object_get(answer, "events"));
+        if (number_of(answer, "samples") > 0 || number_of(answer, "step") > 0)
+                take_figures(record, answer);
+        if (!changed && now - record->asking.written_usec < WRITE_USEC)
+                return;
+        record->asking.written_usec = now;
+        record->dirty = true;
+        controller_queue(record);
+}
+
+/* --- the call
+ * ---------------------------------------------------------------------------------------------------- */
+
+static void on_message(void *userdata, const uint8_t *message, size_t size_bytes)
+{
+        struct job_record *record = userdata;
+        struct err err = { 0 };
+        char *text = NULL;
+        json_t *answer;
+
+        if (rendezvous_state_decode(message, size_bytes, &text, &err) < 0)
+                return;
+        answer = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+        if (json_is_object(answer) && !job_phase_ended(record->state.phase) && !record->deleting)
+                take_answer(record, answer);
+        json_decref(answer);
+        free(text);
+}
+
+static void on_done(void *userdata, enum grpc_status status, const char *sentence)
+{
+        struct job_record *record = userdata;
+
+        (void) status;
+        (void) sentence;
+        record->asking.under_way = false;
+}
+
+static struct job_pod *running_manager(struct job_record *record)
+{
+        char name[JOB_POD_NAME_BYTES];
+        struct job_pod *pod;
+
+        job_manager_pod_name(record->name, record->state.world, name);
+        pod = record_find_pod(record, name);
+        return pod != NULL && pod->started && pod->phase == POD_RUNNING && pod->status_token[0] != '\0' ? pod
+                                                                                                         : NULL;
+}
+
+static bool open_client(struct job_record *record)
+{
+        struct grpc_client_options options = { .address = record->state.address };
+
+        if (record->asking.client != NULL && strcmp(record->asking.address, record->state.address) == 0)
+                return true;
+        progress_close(record);
+        (void) text_copy(record->asking.address, sizeof(record->asking.address), record->state.address);
+        return grpc_client_new(record->controller->loop, &options, &record->asking.client, NULL) == 0;
+}
+
+void progress_ask(struct job_record *record)
+{
+        const struct grpc_client_handlers handlers = { .on_message = on_message,
+                                                       .on_done = on_done,
+                                                       .userdata = record };
+        struct rendezvous_ask ask = { .version = RENDEZVOUS_VERSION };
+        const struct job_pod *manager = running_manager(record);
+        uint64_t now = controller_monotonic(record->controller);
+        uint8_t *bytes;
+        size_t size;
+
+        if (manager == NULL || record->state.address[0] == '\0') {
+                progress_close(record);
+                return;
+        }
+        if (record->asking.under_way || now - record->asking.asked_usec < ASK_USEC || !open_client(record))
+                return;
+        record->asking.asked_usec = now;
+        (void) text_copy(ask.token, sizeof(ask.token), manager->status_token);
+        bytes = rendezvous_ask_encode(&ask, &size);
+        record->asking.under_way = bytes != NULL &&
+                                   grpc_client_call(record->asking.client, RENDEZVOUS_STATUS, bytes, size,
+                                                    ANSWER_USEC, &handlers, NULL) == 0;
+        free(bytes);
+}
