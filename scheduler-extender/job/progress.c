@@ -1,6 +1,6 @@
-/* How far training is: the manager of a running world is asked every few seconds, over its gRPC port, with a token
- * that lets one look and nothing else. Where the pods' network does not reach here, the status shows phases
- * alone. */
+/* How far training is: the manager of a running world is asked every few seconds, over its gRPC port, with a
+ * token that lets one look and nothing else. Where the pods' network does not reach here, the status shows
+ * phases alone. */
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
@@ -88,16 +88,16 @@ static void take_figures(struct job_record *record, const json_t *answer)
                 progress->accuracy = json_number_value(accuracy);
         }
         /* the size of an epoch is known once one has passed */
-        if (progress->epoch > 0 && record->state.samples == 0 && progress->epoch > record->asking.last_epoch &&
-            record->asking.last_epoch + 1 == progress->epoch)
+        if (progress->epoch > 0 && record->state.samples == 0 &&
+            progress->epoch > record->asking.last_epoch && record->asking.last_epoch + 1 == progress->epoch)
                 record->asking.epoch_samples = progress->samples / progress->epoch;
         record->asking.last_epoch = progress->epoch;
         if (record->asking.epoch_samples > 0)
                 progress->samples_total = record->asking.epoch_samples * record->job.epochs;
-        progress->seconds_left = progress->samples_total > progress->samples && progress->samples_per_s > 0
-                                         ? (double) (progress->samples_total - progress->samples) /
-                                                   progress->samples_per_s
-                                         : 0;
+        progress->seconds_left =
+                progress->samples_total > progress->samples && progress->samples_per_s > 0
+                        ? (double) (progress->samples_total - progress->samples) / progress->samples_per_s
+                        : 0;
 }
 
 static void take_answer(struct job_record *record, const json_t *answer)
@@ -150,8 +150,9 @@ static struct job_pod *running_manager(struct job_record *record)
 
         job_manager_pod_name(record->name, record->state.world, name);
         pod = record_find_pod(record, name);
-        return pod != NULL && pod->started && pod->phase == POD_RUNNING && pod->status_token[0] != '\0' ? pod
-                                                                                                         : NULL;
+        return pod != NULL && pod->started && pod->phase == POD_RUNNING && pod->status_token[0] != '\0'
+                       ? pod
+                       : NULL;
 }
 
 static bool open_client(struct job_record *record)
@@ -185,8 +186,8 @@ void progress_ask(struct job_record *record)
         record->asking.asked_usec = now;
         (void) text_copy(ask.token, sizeof(ask.token), manager->status_token);
         bytes = rendezvous_ask_encode(&ask, &size);
-        record->asking.under_way = bytes != NULL &&
-                                   grpc_client_call(record->asking.client, RENDEZVOUS_STATUS, bytes, size,
-                                                    ANSWER_USEC, &handlers, NULL) == 0;
+        record->asking.under_way =
+                bytes != NULL && grpc_client_call(record->asking.client, RENDEZVOUS_STATUS, bytes, size,
+                                                  ANSWER_USEC, &handlers, NULL) == 0;
         free(bytes);
 }
