@@ -49,6 +49,7 @@ struct job_record {
         struct job_state state;
         bool dirty;                            /* the state is to be written */
         bool writing;                          /* a write of the status is under way */
+        uint64_t restarts_before;              /* it was asked to yield */
         bool yielding;                         /* a pod of it was evicted, and has its grace time */
         uint64_t base_restarts, base_reshards; /* before the present manager, which counts its own */
         bool finalizing, secret_asked, secret_made, queued, pods_counted;

@@ -102,7 +102,10 @@ static void judge_group(struct job_record *record, size_t index, const struct jo
         char message[400];
 
         if (is_leaving(pod)) {
-                record->yielding = record->yielding || record->job.preemptible;
+                if (record->job.preemptible && !record->yielding) {
+                        record->yielding = true;
+                        record->restarts_before = record->state.restarts;
+                }
                 return;
         }
         reason = trouble_of(record, group, pod, message);
@@ -296,6 +299,7 @@ static void give_way(struct job_record *record, const struct fault *fault)
         struct job_state *state = &record->state;
 
         job_state_clear_plan(state);
+        state->restarts = record->restarts_before; /* the manager took the end of its ranks for a fault */
         state->world++;
         state->address[0] = '\0';
         job_state_set(state, JOB_PENDING, controller_now(record->controller), "Evicted",

@@ -270,7 +270,40 @@ def jobs_are_repaired():
     return "a new pod %.1f s after the fault" % took
 
 
+def jobs_give_way():
+    """a job that borrows the reserve is evicted for an emergency, writes a checkpoint in its grace time, and goes on from it"""
+    needs_image()
+    folder = keep("lent", "lent")
+    pool = "/apis/remuda.dev/v1alpha1/nodeaccelerators/n1/status"
+    api("PATCH", pool, {"status": {"pool": "reserved"}}, content_type="application/merge-patch+json")
+    try:
+        make("lent", [{"runtime": "cuda", "chips": 2}], steps=600, preemptible=True, checkpoint={"path": "/ckpt", "claim": "lent", "everySteps": 1000000})
+        wait_for("lent", "progress", 90, lambda s: s.get("progress", {}).get("step", 0) > 0)
+        assert not steps_kept(folder)
+        kubectl("create", "namespace", "ops", check=False)
+        wait("the service account", 30, lambda: get("/api/v1/namespaces/ops/serviceaccounts/default"))
+        fire = pod("fire-8", GPU, 8, labels={"remuda.dev/urgency": "emergency"})
+        fire["metadata"]["namespace"] = "ops"
+        create(fire, "/api/v1/namespaces/ops/pods")
+        kept = wait("a checkpoint of the evicted job", 60, lambda: steps_kept(folder), 0.1)
+        s = wait_for("lent", "the wait for chips", 60, lambda s: s.get("phase") == "Pending")
+        assert s["restarts"] == 0 and kept[0] < 600, (s, kept)
+        wait("the emergency to run", 60, lambda: get_pod("fire-8", "ops")["status"].get("phase") == "Running", 0.1)
+        api("DELETE", "/api/v1/namespaces/ops/pods/fire-8", {"gracePeriodSeconds": 0})
+        wait_end("lent", 180)
+        assert max(steps_kept(folder)) >= 600, steps_kept(folder)
+        assert "Evicted" in {e["reason"] for e in events_of("lent")}
+    except AssertionError as e:
+        raise AssertionError("%s\n%s" % (e, explain("lent"))) from None
+    finally:
+        api("PATCH", pool, {"status": {"pool": "regular"}}, content_type="application/merge-patch+json")
+    delete("lent")
+    drop("lent")
+    return "checkpoint after %d steps" % kept[0]
+
+
 scenario(jobs_train)
 scenario(jobs_are_deleted)
 scenario(jobs_are_repaired)
+scenario(jobs_give_way)
 scenario(jobs_are_refused)
