@@ -271,12 +271,21 @@ def jobs_are_repaired():
     return "a new pod %.1f s after the fault" % took
 
 
+def set_pool(pool):
+    """Through the agent's configuration, which it reads again when it changes."""
+    path = "/api/v1/namespaces/remuda-system/configmaps/remuda-agent"
+    lines = [line for line in get(path)["data"]["agent.yaml"].splitlines() if not line.startswith("pool:")]
+    api("PATCH", path, {"data": {"agent.yaml": "\n".join(lines + ["pool: " + pool, ""])}}, content_type="application/merge-patch+json")
+    # a pod that changes has its volumes looked at now, not within a minute
+    kubectl("annotate", "pods", "-n", "remuda-system", "-l", "app.kubernetes.io/name=remuda-agent", "--overwrite", "e2e/looked=%d" % time.time_ns())
+    wait("the pool in the inventory", 100, lambda: get("/apis/remuda.dev/v1alpha1/nodeaccelerators/n1")["status"]["pool"] == pool, 0.1)
+
+
 def jobs_give_way():
     """a job that borrows the reserve is evicted for an emergency, writes a checkpoint in its grace time, and goes on from it"""
     needs_image()
     folder = keep("lent", "lent")
-    pool = "/apis/remuda.dev/v1alpha1/nodeaccelerators/n1/status"
-    api("PATCH", pool, {"status": {"pool": "reserved"}}, content_type="application/merge-patch+json")
+    set_pool("reserved")
     try:
         make("lent", [{"runtime": "cuda", "chips": 2}], epochs=10000, preemptible=True, checkpoint={"path": "/ckpt", "claim": "lent", "everySteps": 1000000})
         wait_for("lent", "progress", 90, lambda s: s.get("progress", {}).get("step", 0) > 0)
@@ -296,7 +305,7 @@ def jobs_give_way():
     except AssertionError as e:
         raise AssertionError("%s\n%s" % (e, explain("lent"))) from None
     finally:
-        api("PATCH", pool, {"status": {"pool": "regular"}}, content_type="application/merge-patch+json")
+        set_pool("regular")
     delete("lent")
     drop("lent")
     return "checkpoint after %d steps" % kept[0]
