@@ -110,7 +110,7 @@ static void judge_group(struct job_record *record, size_t index, const struct jo
         }
         reason = trouble_of(record, group, pod, message);
         if (reason != NULL) {
-                fault->evicted = record->yielding && pod == NULL;
+                fault->evicted = record->yielding && (pod == NULL || has_ended(pod));
                 blame(fault, fault->evicted ? "Evicted" : reason, "%s", message);
                 fault->lost[index] = true;
                 return;
