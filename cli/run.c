@@ -32,6 +32,7 @@ static const struct option_spec specs[] = {
         { "measure-again", 0, OPTION_BOOL, AT(measure_again), NULL, NULL, 0, 0, "measure speeds even if the speed table has them" },
         { "measure-seconds", 0, OPTION_DOUBLE, AT(measure_seconds), "S", "1", 0, 600, "how long the speed of the workers is measured" },
         { "report", 0, OPTION_STRING, AT(report), "FILE", NULL, 0, 0, "at the end, write a page of the ranks' timeline, overlap and loss" },
+        { "grace-seconds", 0, OPTION_UNSIGNED, AT(grace_seconds), "N", "3", 0, 3600, "after SIGINT or SIGTERM, for the ranks to write a checkpoint and end" },
         { "launcher", 0, OPTION_STRING, AT(launcher), "FILE", NULL, 0, 0, "remuda-launch, if it is not beside this program" },
         { "mpirun", 0, OPTION_STRING, AT(mpirun), "FILE", "mpirun", 0, 0, "mpirun of Open MPI" },
         { NULL, 0, 0, 0, NULL, NULL, 0, 0, NULL },

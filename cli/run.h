@@ -26,6 +26,7 @@
 struct run_options {
         const char *programs, *store, *work_dir, *output, *launcher, *mpirun, *report;
         bool resume, measure_again;
+        unsigned grace_seconds;
         double measure_seconds;
 };
 
@@ -61,7 +62,7 @@ struct run_rank {
         off_t progress_offset;
         double kept_busy_ms;   /* of what it was busy, what the SpeedTable knows already */
         uint64_t kept_samples; /* and of its samples */
-        pid_t pid;
+        pid_t pid, launcher;
         bool ended;
         uint64_t ended_usec;
         int exit_code;

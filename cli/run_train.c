@@ -2,6 +2,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -211,19 +212,57 @@ static bool judge(struct run *run, struct watch *watch, struct fault *fault)
         return true;
 }
 
+/* SIGTERM to each rank's launcher, which passes it on: mpirun would give the ranks no time for a checkpoint.
+ * Return: to how many. */
+static size_t ask_ranks_to_end(const struct run *run)
+{
+        size_t asked = 0;
+
+        for (size_t i = 0; i < run->rank_count; i++)
+                if (run->ranks[i].launcher > 0 && !run->ranks[i].ended)
+                        asked += kill(run->ranks[i].launcher, SIGTERM) == 0;
+        return asked;
+}
+
+static bool all_have_ended(const struct run *run)
+{
+        for (size_t i = 0; i < run->rank_count; i++)
+                if (!run->ranks[i].ended)
+                        return false;
+        return true;
+}
+
+/* Cancelled: the ranks first, mpirun and whatever is left when they are done or their time is over. */
+static void leave(const struct run *run, const struct world *world, uint64_t *leaving_usec, bool *told)
+{
+        uint64_t now = run_now_usec();
+
+        if (*told)
+                return;
+        if (*leaving_usec == 0 && ask_ranks_to_end(run) > 0) {
+                *leaving_usec = now;
+        } else if (*leaving_usec == 0 || now - *leaving_usec >= run->options->grace_seconds * 1000000ULL) {
+                guard_terminate(&world->guard);
+                *told = true;
+        } else if (all_have_ended(run)) {
+                guard_kill(&world->guard);
+                *told = true;
+        }
+}
+
 static void follow(struct run *run, struct world *world, struct watch *watch, struct fault *fault)
 {
-        bool terminating = false;
+        uint64_t leaving_usec = 0;
+        bool told = false;
 
         while (!world->ended) {
                 run_pause(run, watch->changes, 100);
                 watch_read(run, watch);
                 if (run_now_usec() - run->kept_usec >= KEEP_SPEEDS_USEC)
                         run_refine_speeds(run);
-                if (run->interrupted && !terminating) {
-                        terminating = true;
-                        guard_terminate(&world->guard);
-                } else if (!terminating && fault->reason[0] == '\0' && judge(run, watch, fault)) {
+                if (run->interrupted) {
+                        leave(run, world, &leaving_usec, &told);
+                } else if (fault->reason[0] == '\0' && judge(run, watch, fault)) {
                         run->fault_usec = run_now_usec();
                         guard_kill(&world->guard);
                 }

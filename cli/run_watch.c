@@ -29,7 +29,7 @@ int watch_open(struct run *run, struct watch *watch, struct err *err)
                 rank->ended_usec = 0;
                 rank->kept_busy_ms = 0;
                 rank->kept_samples = 0;
-                rank->pid = 0;
+                rank->pid = rank->launcher = 0;
                 rank->exit_code = 0;
         }
         return 0;
@@ -118,6 +118,7 @@ static void read_report(struct run *run, size_t index)
         if (!rank_watch_report(path, &report))
                 return;
         rank->pid = report.pid;
+        rank->launcher = report.launcher;
         rank->ended = report.ended;
         rank->exit_code = report.exit_code;
         rank->ended_usec = report.ended_usec;

@@ -275,7 +275,8 @@ static void add_contexts(const struct run *run, size_t first, const char *rank_f
                 add_pair(line, "--programs", run->programs_path);
                 add_pair(line, "--runtime", run->ranks[i].runtime);
                 add_pair(line, "--rank-file", rank_file);
-                add_pair(line, "--grace-seconds", "3");
+                arguments_add(line, "--grace-seconds");
+                arguments_add(line, "%u", run->options->grace_seconds);
                 arguments_add(line, "--die-with-parent");
                 arguments_add(line, "--");
                 for (size_t k = 0; k < args->count; k++)

@@ -389,8 +389,11 @@ void manager_judge(struct manager *manager)
                 settle(manager, false);
                 return;
         }
-        if (manager->evicting)
+        if (manager->evicting) { /* mpirun itself would wait its whole time */
+                if (all_have_ended(manager))
+                        settle(manager, true);
                 return;
+        }
         rank = first_failed(manager);
         if (rank < manager->rank_count) {
                 fail_rank(manager, rank);

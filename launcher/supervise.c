@@ -150,6 +150,16 @@ static void set_timer(const struct keeper *keeper, unsigned after_usec)
         (void) timerfd_settime(keeper->timer, 0, &when, NULL);
 }
 
+/* Until the end of everything; for ever before SIGTERM. */
+static uint64_t left_usec(const struct keeper *keeper)
+{
+        struct itimerspec when = { 0 };
+
+        if (!keeper->terminating || timerfd_gettime(keeper->timer, &when) < 0)
+                return UINT64_MAX;
+        return (uint64_t) when.it_value.tv_sec * 1000000 + (uint64_t) when.it_value.tv_nsec / 1000;
+}
+
 static void on_program_end(struct keeper *keeper, int status)
 {
         keeper->exit_code = exit_code_of(status);
@@ -164,7 +174,7 @@ static void bid_farewell(struct keeper *keeper)
         keeper->farewell = true;
         (void) process_tree_signal(SIGTERM, 0);
         (void) process_tree_signal(SIGCONT, 0);
-        if (!keeper->terminating)
+        if (left_usec(keeper) > keeper->what->farewell_usec)
                 set_timer(keeper, keeper->what->farewell_usec);
 }
 
