@@ -128,10 +128,22 @@ static void mca(struct line *line, const char *name, const char *value)
         word(line, "%s", value);
 }
 
-static void add_args(const json_t *args, struct line *line)
+/* The shares of the first world are not those of the next one, whose ranks have REMUDA_BATCH. */
+static bool is_outdated(const struct manager *manager, const char *option)
 {
-        for (size_t k = 0; k < json_array_size(args); k++)
-                word(line, "%s", json_string_value(json_array_get(args, k)));
+        return manager->worlds > 1 && strcmp(option, "--shares") == 0;
+}
+
+static void add_args(const struct manager *manager, const json_t *args, struct line *line)
+{
+        for (size_t k = 0; k < json_array_size(args); k++) {
+                const char *arg = json_string_value(json_array_get(args, k));
+
+                if (is_outdated(manager, arg))
+                        k++;
+                else
+                        word(line, "%s", arg);
+        }
 }
 
 static void build_line(const struct manager *manager, struct line *line)
@@ -175,9 +187,9 @@ static void build_line(const struct manager *manager, struct line *line)
                 word(line, "%u", manager->options->grace_seconds);
                 word(line, "--die-with-parent");
                 word(line, "--");
-                add_args(manager->plan.args, line);
+                add_args(manager, manager->plan.args, line);
                 if (manager->plan.resume || manager->worlds > 1)
-                        add_args(manager->plan.resume_args, line);
+                        add_args(manager, manager->plan.resume_args, line);
         }
 }
 
