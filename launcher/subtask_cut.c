@@ -15,6 +15,8 @@
 #include "core/text.h"
 #include "launcher/subtask_read.h"
 
+#define PLACES_MAX ((uint64_t) 1 << 22) /* every rank is told all places: minutes and gigabytes beyond it */
+
 struct part {
         const char *job, *group, *runtime, *vendor, *checkpoint;
         uint64_t chips, first_rank, batch, global_batch, begin, end, world, restarts, restart_max;
@@ -123,6 +125,9 @@ static int read_part(const json_t *value, struct part *part, struct err *err)
         if (r == 0 &&
             (part->first_rank + part->chips > part->place.count || part->batch > part->global_batch))
                 r = err_set(err, -EINVAL, "the part is larger than the whole");
+        if (r == 0 && part->chips * part->place.count > PLACES_MAX)
+                r = err_set(err, -EINVAL, "chips: %llu of a world of %zu; a group that large has to be cut",
+                            (unsigned long long) part->chips, part->place.count);
         if (r == 0 && strcmp(part->ranks[part->first_rank].node, part->group) != 0)
                 r = err_set(err, -EINVAL, "first_rank: it is of another group");
         if (r == 0)
