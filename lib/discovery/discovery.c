@@ -63,8 +63,8 @@ int discover_linked(const struct tree *tree, const struct discovery_options *opt
                 r = scan_sort(&scan, err);
         if (r == 0) {
                 scan_identities(&scan);
-                scan_links(&scan);
                 scan_adopt(&scan);
+                scan_links(&scan);
                 scan_fabrics(&scan);
                 r = scan_groups(&scan, err);
         }

@@ -71,7 +71,7 @@ void scan_adopt(struct scan *scan);
 void scan_fabrics(struct scan *scan);
 
 /* scan_links() - direct links and PCIe switches, for neighbours' sake; where a vendor's library told of
- * links, the fabric that follows from them. Before scan_fabrics(). */
+ * links, the fabric that follows from them. After scan_adopt(), before scan_fabrics(). */
 void scan_links(struct scan *scan);
 
 /* scan_sort() - the devices of each vendor in order of their index. */

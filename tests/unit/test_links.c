@@ -194,6 +194,40 @@ static void links_draw_the_groups(void **state)
         }
 }
 
+/* Boards that no table knows have their name from the driver: one without it must not leave the domain. */
+static void a_board_without_its_driver_stays_in_the_domain(void **state)
+{
+        struct inventory inventory;
+        struct text machine;
+
+        (void) state;
+        machine_begin(&machine);
+        machine_function(&machine, &(struct machine_function){ .address = "0000:05:00.0",
+                                                               .vendor = 0x10de,
+                                                               .device = 0x22a3,
+                                                               .class_code = 0x068000 });
+        for (unsigned i = 1; i <= 4; i++) {
+                char address[20];
+
+                (void) text_format(address, sizeof(address), "0000:%x1:00.0", i);
+                machine_function(&machine, &(struct machine_function){ .address = address,
+                                                                       .vendor = 0x10de,
+                                                                       .device = 0x9999,
+                                                                       .class_code = 0x030200,
+                                                                       .driver = i < 4 ? "nvidia" : NULL });
+                if (i < 4)
+                        machine_line(&machine,
+                                     "/proc/driver/nvidia/gpus/%s/information = Model: NVIDIA New One",
+                                     address);
+        }
+        machine_line(&machine, "/run/remuda/links/nvidia |\n%s",
+                     SWITCHED("11", "18") SWITCHED("21", "18") SWITCHED("31", "18"));
+        machine_discover(&machine, NULL, &inventory);
+        expect_groups(&inventory, "new-0 nvlink nvml 4");
+        inventory_free(&inventory);
+        text_free(&machine);
+}
+
 static void a_given_word_goes_before_the_trees(void **state)
 {
         CLEANUP(link_reports_free) struct link_reports given = { 0 };
@@ -298,6 +332,7 @@ int main(void)
                 cmocka_unit_test(lines_come_back_or_are_refused),
                 cmocka_unit_test(a_file_is_taken_whole_or_not_at_all),
                 cmocka_unit_test(links_draw_the_groups),
+                cmocka_unit_test(a_board_without_its_driver_stays_in_the_domain),
                 cmocka_unit_test(a_given_word_goes_before_the_trees),
                 cmocka_unit_test(the_nearest_switch_is_found),
                 cmocka_unit_test(wiring_is_compared),
