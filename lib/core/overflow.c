@@ -30,6 +30,15 @@ static bool is_single(const struct ask *ask)
         return ask->class_chips <= 1;
 }
 
+/* A member counts as its whole job does. */
+static bool pod_is_single(const struct ledger_pod *pod)
+{
+        const struct job *training = pod->job != NULL ? pod->job->training : NULL;
+
+        return training != NULL ? job_worker_chips(training) + job_server_chips(training) <= 1
+                                : is_single(&pod->ask);
+}
+
 static bool goes_first(const struct ask *ask)
 {
         return ask->preemptible || (ask->deadline_sec > 0 && ask->deadline_sec <= OVERFLOW_SHORT_SEC);
@@ -52,7 +61,7 @@ static void add_node(const struct question *q, const struct ledger_node *node, u
                 *whole += g->total > 1 && group_open(g) == g->total;
         }
         for (const struct ledger_pod *pod = node->pods; pod != NULL; pod = pod->next_on_node)
-                if (pod != q->self && is_single(&pod->ask) == is_single(q->ask))
+                if (pod != q->self && pod_is_single(pod) == is_single(q->ask))
                         *used += ask_chips(&pod->ask);
 }
 
@@ -64,7 +73,7 @@ static bool one_goes_first(const struct question *q)
                 const struct ledger_pod *pod = ledger->pod_slots[i];
 
                 if (pod != NULL && pod != q->self && pod->node == NULL && !pod->ended && !pod->deleting &&
-                    !pod->ask.gated && is_single(&pod->ask) && goes_first(&pod->ask) &&
+                    !pod->ask.gated && pod_is_single(pod) && goes_first(&pod->ask) &&
                     pod->ask.item_count > 0 && pod->ask.items[0].resource == q->ask->items[0].resource)
                         return true;
         }
@@ -110,7 +119,7 @@ bool overflow_takes(const struct question *q, const struct ledger_node *node)
         if (!is_single(q->ask))
                 return true;
         for (const struct ledger_pod *pod = node->pods; pod != NULL; pod = pod->next_on_node)
-                if (!is_single(&pod->ask) && pod != q->self)
+                if (!pod_is_single(pod) && pod != q->self)
                         return false;
         if (node->slots != NULL)
                 return false;

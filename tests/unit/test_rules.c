@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <stdlib.h>
 
 #include "core/cleanup.h"
 #include "tests/unit/cluster_fixture.h"
@@ -168,6 +169,33 @@ static void overflow_never_takes_the_last_whole_group(void **state)
         ledger_free(l);
 }
 
+/* One chip of a job of eight: the node runs a multi-chip job, and is not idle. */
+static void a_member_of_a_large_job_counts_as_its_job(void **state)
+{
+        struct ledger *l = ledger_new();
+        struct pod_facts facts = pod_of(l, "p", 1), member = pod_of(l, "member", 1);
+        struct job *job = calloc(1, sizeof(*job));
+
+        (void) state;
+        add_node(l, "m1", NODE_CLASS_MULTI, "regular", "H100", 8, 8);
+        add_node(l, "m2", NODE_CLASS_MULTI, "regular", "H100", 8, 8);
+        member.job = "eight";
+        member.node = "m1";
+        assert_int_equal(ledger_set_pod(l, &member), 0);
+        assert_int_equal(overflow_parse("single-to-multi:100", &fixture_rules.overflow,
+                                        &fixture_rules.overflow_percent),
+                         0);
+        assert_string_equal(word_for(l, &facts.ask, "m1"), "");
+        job_init(job);
+        job->workers = calloc(1, sizeof(*job->workers));
+        job->worker_count = 1;
+        job->workers[0].chips = job->workers[0].min_chips = 8;
+        assert_int_equal(ledger_set_training(l, "default", "eight", job), 0);
+        assert_string_equal(word_for(l, &facts.ask, "m1"), "MultiChipNode");
+        fixture_rules.overflow = OVERFLOW_NONE;
+        ledger_free(l);
+}
+
 static void chips_lost_under_a_pod_never_count_below_zero(void **state)
 {
         struct ledger *l = cluster();
@@ -188,6 +216,7 @@ int main(void)
                 cmocka_unit_test(an_old_inventory_is_stale_only_with_a_limit),
                 cmocka_unit_test(the_idle_reserve_may_be_lent),
                 cmocka_unit_test(overflow_never_takes_the_last_whole_group),
+                cmocka_unit_test(a_member_of_a_large_job_counts_as_its_job),
                 cmocka_unit_test(chips_lost_under_a_pod_never_count_below_zero),
         };
 
