@@ -129,11 +129,9 @@ void reserve_update(struct extender *x, uint64_t now_usec)
         struct ledger_pod *emergencies[EMERGENCIES_MAX];
         size_t count = 0;
 
-        for (uint32_t i = 0; i < ledger->pod_slot_count && count < EMERGENCIES_MAX; i++) {
-                struct ledger_pod *pod = ledger->pod_slots[i];
-
-                if (pod != NULL && pod->node == NULL && pod->ask.emergency && !pod->ended && !pod->deleting &&
-                    !pod->ask.gated)
+        for (struct ledger_pod *pod = ledger->pending; pod != NULL && count < EMERGENCIES_MAX;
+             pod = pod->next_pending) {
+                if (pod->ask.emergency && !pod->ended && !pod->deleting && !pod->ask.gated)
                         emergencies[count++] = pod;
         }
         for (size_t i = 0; i < count; i++)

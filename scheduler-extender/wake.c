@@ -11,9 +11,8 @@
 
 static bool somebody_waits(const struct ledger *ledger)
 {
-        for (uint32_t i = 0; i < ledger->pod_slot_count; i++)
-                if (ledger->pod_slots[i] != NULL && ledger->pod_slots[i]->node == NULL &&
-                    !ledger->pod_slots[i]->ended && ledger->pod_slots[i]->ask.item_count > 0)
+        for (const struct ledger_pod *pod = ledger->pending; pod != NULL; pod = pod->next_pending)
+                if (!pod->ended && pod->ask.item_count > 0)
                         return true;
         return false;
 }

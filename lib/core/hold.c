@@ -17,11 +17,12 @@ uint64_t pod_ends_usec(const struct ledger_pod *pod)
 
 void holds_clear(struct ledger *ledger)
 {
-        for (uint32_t i = 0; i < ledger->node_count; i++)
+        for (uint32_t i = 0; i < ledger->node_count && ledger->hold_total > 0; i++)
                 while (ledger->nodes[i]->holds != NULL) {
                         struct hold *hold = ledger->nodes[i]->holds;
 
                         ledger->nodes[i]->holds = hold->next;
+                        ledger->hold_total--;
                         free(hold);
                 }
 }
@@ -35,6 +36,7 @@ int hold_add(struct ledger *ledger, struct ledger_node *node, const struct ledge
                 return -ENOMEM;
         *hold = (struct hold){ .pod = pod, .next = node->holds, .start_usec = start_usec, .spare = spare };
         node->holds = hold;
+        ledger->hold_total++;
         ledger_touch(ledger, node);
         return 0;
 }
@@ -59,11 +61,9 @@ static size_t gather_waiting(const struct ledger *ledger, struct ledger_pod **wa
 {
         size_t count = 0;
 
-        for (uint32_t i = 0; i < ledger->pod_slot_count; i++) {
-                struct ledger_pod *pod = ledger->pod_slots[i];
-
-                if (pod != NULL && pod->node == NULL && !pod->ended && !pod->deleting && !pod->ask.gated &&
-                    needs_hold(pod) && (pod->job == NULL || pod->job->slots == NULL))
+        for (struct ledger_pod *pod = ledger->pending; pod != NULL; pod = pod->next_pending) {
+                if (!pod->ended && !pod->deleting && !pod->ask.gated && needs_hold(pod) &&
+                    (pod->job == NULL || pod->job->slots == NULL))
                         waiting[count++] = pod;
         }
         qsort(waiting, count, sizeof(waiting[0]), by_age);
@@ -199,7 +199,7 @@ static int hold_for(struct ledger *ledger, struct ledger_pod *pod, struct questi
 int holds_update(struct ledger *ledger, const struct rules *rules, uint64_t now_usec)
 {
         CLEANUP(free_p)
-        struct ledger_pod **waiting = malloc((ledger->pod_count + 1) * sizeof(struct ledger_pod *));
+        struct ledger_pod **waiting = malloc((ledger->pending_count + 1) * sizeof(struct ledger_pod *));
         uint64_t generation = ledger->generation;
         int holds = 0;
         size_t count;

@@ -341,6 +341,27 @@ static bool comes_before(const struct ledger_pod *a, const struct ledger_pod *b)
         return strcmp(a->key, b->key) < 0;
 }
 
+static void add_pending(struct ledger *ledger, struct ledger_pod *pod)
+{
+        pod->previous_pending = NULL;
+        pod->next_pending = ledger->pending;
+        if (ledger->pending != NULL)
+                ledger->pending->previous_pending = pod;
+        ledger->pending = pod;
+        ledger->pending_count++;
+}
+
+static void remove_pending(struct ledger *ledger, struct ledger_pod *pod)
+{
+        if (pod->previous_pending != NULL)
+                pod->previous_pending->next_pending = pod->next_pending;
+        else
+                ledger->pending = pod->next_pending;
+        if (pod->next_pending != NULL)
+                pod->next_pending->previous_pending = pod->previous_pending;
+        ledger->pending_count--;
+}
+
 static void attach(struct ledger *ledger, struct ledger_pod *pod, struct ledger_node *node)
 {
         struct ledger_pod **place = &node->pods;
@@ -349,6 +370,7 @@ static void attach(struct ledger *ledger, struct ledger_pod *pod, struct ledger_
                 place = &(*place)->next_on_node;
         pod->next_on_node = *place;
         *place = pod;
+        remove_pending(ledger, pod);
         pod->node = node;
         recompute(ledger, node);
 }
@@ -366,6 +388,7 @@ static void detach(struct ledger *ledger, struct ledger_pod *pod)
                 *place = pod->next_on_node;
         pod->node = NULL;
         pod->next_on_node = NULL;
+        add_pending(ledger, pod);
         recompute(ledger, node);
         forget_if_empty(ledger, node);
 }
@@ -379,6 +402,7 @@ void ledger_detach(struct ledger *ledger, struct ledger_pod *pod)
                 place = &(*place)->next_on_node;
         *place = pod->next_on_node;
         pod->node = NULL;
+        add_pending(ledger, pod);
         recompute(ledger, node);
 }
 
@@ -406,7 +430,7 @@ static void leave_job(struct ledger *ledger, struct ledger_pod *pod)
 /* Holds point to their pod: they go with it. */
 static void drop_holds(struct ledger *ledger, const struct ledger_pod *pod)
 {
-        for (uint32_t i = 0; i < ledger->node_count && pod->waited; i++)
+        for (uint32_t i = 0; i < ledger->node_count && pod->waited && ledger->hold_total > 0; i++)
                 for (struct hold **place = &ledger->nodes[i]->holds; *place != NULL;) {
                         struct hold *hold = *place;
 
@@ -415,6 +439,7 @@ static void drop_holds(struct ledger *ledger, const struct ledger_pod *pod)
                                 continue;
                         }
                         *place = hold->next;
+                        ledger->hold_total--;
                         free(hold);
                 }
 }
@@ -424,6 +449,7 @@ static void remove_pod(struct ledger *ledger, struct ledger_pod *pod)
         drop_holds(ledger, pod);
         detach(ledger, pod);
         leave_job(ledger, pod);
+        remove_pending(ledger, pod);
         pod_remove(ledger, pod);
         free_pod(pod);
         ledger->generation++;
@@ -448,6 +474,7 @@ static struct ledger_pod *make_pod(struct ledger *ledger, const struct pod_facts
                 free(pod);
                 return NULL;
         }
+        add_pending(ledger, pod);
         return pod;
 }
 

@@ -84,7 +84,8 @@ struct pod_part {
 struct ledger_pod {
         struct ledger_node *node; /* NULL = pending */
         struct ledger_pod *next_on_node;
-        struct ledger_job *job; /* NULL = of no job */
+        struct ledger_pod *next_pending, *previous_pending; /* while node == NULL */
+        struct ledger_job *job;                             /* NULL = of no job */
         struct ledger_pod *next_in_job;
         struct ask ask;
         struct pod_part parts[POD_PARTS_MAX]; /* recorded by our own bind; part_count 0 = bound by others */
@@ -147,6 +148,9 @@ struct ledger {
         bool kinds_stale;        /* some node's kind is to be found out */
         struct ledger_pod **pod_slots;
         uint32_t pod_count, pod_slot_count;
+        struct ledger_pod *pending; /* the pods on no node, ended ones included, in no order */
+        uint32_t pending_count;
+        uint32_t hold_total; /* holds in force */
         struct ledger_job *jobs[LEDGER_JOB_BUCKETS];
         uint8_t *chip_resource; /* by symbol: 1 = chips (the rest of the extended resources is not ours) */
         uint32_t chip_resource_count;

@@ -69,12 +69,10 @@ static bool one_goes_first(const struct question *q)
 {
         const struct ledger *ledger = q->ledger;
 
-        for (uint32_t i = 0; i < ledger->pod_slot_count; i++) {
-                const struct ledger_pod *pod = ledger->pod_slots[i];
-
-                if (pod != NULL && pod != q->self && pod->node == NULL && !pod->ended && !pod->deleting &&
-                    !pod->ask.gated && pod_is_single(pod) && goes_first(&pod->ask) &&
-                    pod->ask.item_count > 0 && pod->ask.items[0].resource == q->ask->items[0].resource)
+        for (const struct ledger_pod *pod = ledger->pending; pod != NULL; pod = pod->next_pending) {
+                if (pod != q->self && !pod->ended && !pod->deleting && !pod->ask.gated &&
+                    pod_is_single(pod) && goes_first(&pod->ask) && pod->ask.item_count > 0 &&
+                    pod->ask.items[0].resource == q->ask->items[0].resource)
                         return true;
         }
         return false;

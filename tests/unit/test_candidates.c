@@ -156,6 +156,26 @@ static void compare(const struct question *q, struct ledger *l, uint64_t round)
                                  want_verdicts[i], want_scores[i], verdicts[i], scores[i]);
 }
 
+/* The list of pods on no node, and the count of holds, are what a look at everything says. */
+static void compare_lists(const struct ledger *l)
+{
+        uint32_t pending = 0, listed = 0, holds = 0;
+
+        for (uint32_t i = 0; i < l->pod_slot_count; i++)
+                pending += l->pod_slots[i] != NULL && l->pod_slots[i]->node == NULL;
+        for (const struct ledger_pod *pod = l->pending; pod != NULL; pod = pod->next_pending) {
+                assert_null(pod->node);
+                assert_true(pod->next_pending == NULL || pod->next_pending->previous_pending == pod);
+                listed++;
+        }
+        for (uint32_t i = 0; i < l->node_count; i++)
+                for (const struct hold *hold = l->nodes[i]->holds; hold != NULL; hold = hold->next)
+                        holds++;
+        assert_int_equal(listed, pending);
+        assert_int_equal(l->pending_count, pending);
+        assert_int_equal(l->hold_total, holds);
+}
+
 static void ask_once(struct ledger *l, uint64_t *seed, uint64_t round)
 {
         struct rules rules = random_rules(seed);
@@ -200,6 +220,7 @@ static void same_answers_as_node_by_node(void **state)
                                 change_pod(l, &seed);
                         }
                 ask_once(l, &seed, round);
+                compare_lists(l);
         }
         ledger_free(l);
 }
