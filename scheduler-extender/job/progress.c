@@ -6,14 +6,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "codec/job_speeds.h"
 #include "codec/rendezvous_pb.h"
 #include "core/text.h"
 #include "io/grpc_client.h"
+#include "io/speed_store.h"
 #include "scheduler-extender/job/record.h"
 
 #define ASK_USEC    2000000u
 #define ANSWER_USEC 5000000u
-#define WRITE_USEC  5000000u /* figures that grow all the time are written this often */
+#define LEARN_USEC  30000000u /* how often the SpeedTable is refined by a job */
+#define LEARN_MAX   256       /* ranks of a job that are learnt from */
+#define WRITE_USEC  5000000u  /* figures that grow all the time are written this often */
 
 void progress_close(struct job_record *record)
 {
@@ -100,12 +104,35 @@ static void take_figures(struct job_record *record, const json_t *answer)
                         : 0;
 }
 
+/* Its steps refine the SpeedTable, by which the next job is planned. */
+static void learn_speeds(struct job_record *record, const json_t *answer, uint64_t now)
+{
+        struct job_speed speeds[LEARN_MAX];
+        struct speed_observation seen[LEARN_MAX];
+        size_t count;
+
+        if (now - record->asking.learnt_usec < LEARN_USEC || !controller_leads(record->controller))
+                return;
+        record->asking.learnt_usec = now;
+        count = job_speeds_read(&record->job, &record->state, answer, speeds, LEARN_MAX);
+        for (size_t i = 0; i < count; i++)
+                seen[i] = (struct speed_observation){ .model = record->job.model,
+                                                      .device = speeds[i].device,
+                                                      .batch = speeds[i].batch,
+                                                      .step_ms = speeds[i].step_ms,
+                                                      .weight = speeds[i].weight };
+        if (count > 0)
+                speed_store_refine(cluster_store(record->controller->options.cluster), seen, count, NULL,
+                                   NULL);
+}
+
 static void take_answer(struct job_record *record, const json_t *answer)
 {
         uint64_t now = controller_monotonic(record->controller);
         bool changed = take_counts(record, answer);
 
         pass_events(record, json_object_get(answer, "events"));
+        learn_speeds(record, answer, now);
         if (number_of(answer, "samples") > 0 || number_of(answer, "step") > 0)
                 take_figures(record, answer);
         if (!changed && now - record->asking.written_usec < WRITE_USEC)

@@ -29,7 +29,7 @@ struct job_asking {
         struct grpc_client *client;
         char address[96], last_event[32];
         bool under_way;
-        uint64_t asked_usec, written_usec; /* CLOCK_MONOTONIC */
+        uint64_t asked_usec, written_usec, learnt_usec; /* CLOCK_MONOTONIC */
         uint64_t last_epoch, epoch_samples;
 };
 

@@ -1,0 +1,20 @@
+/* Job speeds: what a manager says of its ranks, as observations for the SpeedTable. In memory only. */
+#pragma once
+
+#include "codec/speed_table.h"
+#include "core/job_state.h"
+
+/* One rank's observation owns its device's name. */
+struct job_speed {
+        char device[SPEED_DEVICE_BYTES];
+        double batch, step_ms, weight;
+};
+
+/* job_speeds_read() - one observation for each worker that has done ten of its batches and says how fast it
+ * is (samples_per_s: while it was busy, so its own speed and not that of the slowest). None for programs that
+ * are not the reference trainer, whose figures may mean anything, and none for the stages of a split, which
+ * do not compute whole samples.
+ * @answer: the manager's state: {"ranks":[{"group","batch","samples","samples_per_s"}]}
+ * Return: how many of @ret (max) were filled in. */
+size_t job_speeds_read(const struct job *job, const struct job_state *state, const json_t *answer,
+                       struct job_speed *ret, size_t max);
