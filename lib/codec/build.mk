@@ -13,5 +13,5 @@ $(proto_object): $(B)/obj/generated/%.pb-c.o: $(B)/generated/proto/%.pb-c.c
 	$(CC) -std=gnu11 -D_GNU_SOURCE -I$(B)/generated $(HARDEN) $(CFLAGS) -w -c -o $@ $<
 
 $(B)/lib/remuda.a: $(proto_object)
-proto_users := $(shell grep -l '"proto/' lib/codec/*.c plugin/*.c tests/unit/*.c tests/fuzz/*.c tests/bench/*.c tests/plugin/*.c 2>/dev/null)
+proto_users := $(shell grep -lE '"(proto/|codec/onnx_graph)' lib/codec/*.c plugin/*.c tests/unit/*.c tests/fuzz/*.c tests/bench/*.c tests/plugin/*.c 2>/dev/null)
 $(call object,$(proto_users)): $(proto_header)
