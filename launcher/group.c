@@ -154,12 +154,13 @@ static int on_look(sd_event_source *source, uint64_t usec, void *userdata)
  * -------------------------------------------------------------------------------------------------------------
  */
 
+/* The group's name is in the file's: several groups of one host may share a folder. */
 static int write_file(const struct group *group, const char *name, const char *content, struct err *err)
 {
-        char path[GROUP_BYTES + 64], next[GROUP_BYTES + 80];
+        char path[2 * GROUP_BYTES], next[2 * GROUP_BYTES + 16];
         CLEANUP(close_p) int fd = -1;
 
-        (void) text_format(path, sizeof(path), "%s/%s", group->work, name);
+        (void) text_format(path, sizeof(path), "%s/%s-%s.json", group->work, name, group->options->group);
         (void) text_format(next, sizeof(next), "%s.next", path);
         fd = open(next, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
         if (fd < 0 || write(fd, content, strlen(content)) != (ssize_t) strlen(content) ||
@@ -179,9 +180,9 @@ static int begin_world(struct group *group, const char *subtask, struct err *err
         if (r == 0 && json_dump_file(cut.file, group->rank_file, JSON_INDENT(1)) < 0)
                 r = err_set(err, -EIO, "'%.200s' cannot be written", group->rank_file);
         if (r == 0)
-                r = write_file(group, "subtask.json", subtask, err);
+                r = write_file(group, "subtask", subtask, err);
         if (r == 0 && cut.table != NULL)
-                r = write_file(group, "ranktable.json", cut.table, err);
+                r = write_file(group, "ranktable", cut.table, err);
         if (r == 0)
                 r = group_ranks_begin(&group->ranks, &cut, err);
         subtask_ranks_free(&cut);

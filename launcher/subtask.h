@@ -60,7 +60,7 @@ char *subtask_encode(const struct subtask_plan *plan, size_t group);
 /* subtask_cut() - the second cut, as a rank file (launcher/rank_file.h).
  * @folder: where the ranks' logs go
  * @devices: of each chip, what its runtime's visible-devices variable shall hold; NULL = their indices
- * @ret_table: HCCL's rank table of the world, to be written to folder/ranktable.json; caller frees
+ * @ret_table: HCCL's rank table of the world, to be written to folder/ranktable-GROUP.json; caller frees
  * Return: 0 and a new reference; -EINVAL (no subtask), -ENOMEM. */
 struct subtask_ranks {
         json_t *file; /* new reference */

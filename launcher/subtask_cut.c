@@ -167,7 +167,7 @@ static json_t *rank_environment(const struct part *part, size_t chip, const stru
         json_t *environment = json_object();
         char table[4096];
 
-        (void) text_format(table, sizeof(table), "%s/ranktable.json", folder);
+        (void) text_format(table, sizeof(table), "%s/ranktable-%s.json", folder, part->group);
         launch_frameworks_add(&part->place, rank, table, environment);
         set(environment, "TORCHELASTIC_RESTART_COUNT", "%llu", (unsigned long long) part->restarts);
         set(environment, "TORCHELASTIC_MAX_RESTARTS", "%llu", (unsigned long long) part->restart_max);
@@ -181,7 +181,7 @@ static json_t *rank_environment(const struct part *part, size_t chip, const stru
         set(environment, "REMUDA_WORLD", "%llu", (unsigned long long) part->world);
         set(environment, "REMUDA_RESTARTS", "%llu", (unsigned long long) part->restarts);
         set(environment, "REMUDA_PROGRESS", "%s/rank-%llu.progress", folder, (unsigned long long) rank);
-        set(environment, "REMUDA_PLAN", "%s/subtask.json", folder);
+        set(environment, "REMUDA_PLAN", "%s/subtask-%s.json", folder, part->group);
         if (end > begin)
                 set(environment, "REMUDA_SHARD", "%llu:%llu", (unsigned long long) begin,
                     (unsigned long long) end);
