@@ -49,7 +49,8 @@ struct extender {
         bool was_ready;
         uint64_t thought_usec; /* when holds and evictions were last worked out (monotonic) */
         uint64_t thought_generation;
-        uint64_t woken_usec;  /* when waiting pods were last woken */
+        uint64_t woken_usec; /* when waiting pods were last woken */
+        uint64_t departures_seen;
         const char *wake_why; /* they are to be woken again; or NULL */
         int holds;
 

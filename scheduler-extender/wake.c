@@ -1,5 +1,6 @@
 /* Waking: kube-scheduler tries pods again that an extender turned down when something in the cluster changes.
- * What changes here (a device healed, a lease ended) is nothing it watches, so a node is given an annotation.
+ * What changes here (a device healed, a lease ended) is nothing it watches, and what it
+ * watches it may hear before us, so a node is given an annotation.
  */
 #include <string.h>
 #include <syslog.h>
@@ -58,8 +59,20 @@ void wake_waiting(struct extender *x, const char *node, const char *why)
         json_decref(patch);
 }
 
+/* kube-scheduler retries at once when a pod goes, and may ask before our own watch has told us of it: then it
+ * has been turned down for chips that are free now, and nothing else would make it ask again for minutes. */
+static void notice_departures(struct extender *x)
+{
+        uint64_t departures = cluster_ledger(x->cluster)->departure_count;
+
+        if (departures != x->departures_seen && x->wake_why == NULL)
+                x->wake_why = "chips were given back";
+        x->departures_seen = departures;
+}
+
 void wake_late(struct extender *x)
 {
+        notice_departures(x);
         if (x->wake_why != NULL)
                 wake_waiting(x, NULL, x->wake_why);
 }

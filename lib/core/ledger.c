@@ -391,6 +391,8 @@ static void detach(struct ledger *ledger, struct ledger_pod *pod)
         add_pending(ledger, pod);
         recompute(ledger, node);
         forget_if_empty(ledger, node);
+        if (pod->ask.item_count > 0)
+                ledger->departure_count++;
 }
 
 void ledger_detach(struct ledger *ledger, struct ledger_pod *pod)

@@ -156,8 +156,9 @@ struct ledger {
         uint32_t chip_resource_count;
         struct ledger_speed *speeds; /* of all SpeedTables; owned */
         size_t speed_count;
-        uint64_t generation; /* grows with every change of a node, pod or lease */
-        uint32_t slot_total; /* lease slots in force */
+        uint64_t departure_count; /* pods that gave chips back since the start */
+        uint64_t generation;      /* grows with every change of a node, pod or lease */
+        uint32_t slot_total;      /* lease slots in force */
 };
 
 /* What a Node object says of itself. Borrowed. */
