@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "agent/probe/driver.h"
+#include "agent/state_file.h"
 #include "codec/link_report_line.h"
 #include "core/cleanup.h"
 
@@ -83,19 +84,6 @@ static int write_file(const char *path, const struct text *text)
         return 0;
 }
 
-static void make_directories(const char *path)
-{
-        char part[1024];
-
-        if (!text_copy(part, sizeof(part), path))
-                return;
-        for (char *s = strchr(part + 1, '/'); s != NULL; s = strchr(s + 1, '/')) {
-                *s = '\0';
-                (void) mkdir(part, 0755);
-                *s = '/';
-        }
-}
-
 static void save(struct link_memory *m, const char *vendor)
 {
         struct text text = { 0 };
@@ -108,7 +96,7 @@ static void save(struct link_memory *m, const char *vendor)
         for (size_t i = 0; i < m->believed.count; i++)
                 if (strcmp(m->believed.reports[i].vendor, vendor) == 0)
                         link_report_encode(&m->believed.reports[i], &text);
-        make_directories(path);
+        state_file_make_directories(path);
         r = write_file(path, &text);
         text_free(&text);
         if (r < 0)

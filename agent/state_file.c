@@ -53,7 +53,7 @@ static json_t *encode(const struct judge *judge, const char *boot_id, uint64_t g
                          (json_int_t) kernel_sequence, "devices", devices);
 }
 
-static void make_directories(const char *path)
+void state_file_make_directories(const char *path)
 {
         char part[1024];
 
@@ -106,7 +106,7 @@ int state_save(const char *path, const struct judge *judge, const char *boot_id,
                 return err_set(err, -ENOMEM, "no memory for the state");
         if (empty && access(path, F_OK) < 0)
                 return 0; /* nothing to remember */
-        make_directories(path);
+        state_file_make_directories(path);
         return write_file(path, text, err);
 }
 

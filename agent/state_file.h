@@ -39,3 +39,6 @@ int state_save(const char *path, const struct judge *judge, const char *boot_id,
 
 /* state_hash() - changes exactly when the file should be written again (times apart). */
 uint64_t state_hash(const struct judge *judge);
+
+/* state_file_make_directories() - the folders above `path`, as far as they can be made. */
+void state_file_make_directories(const char *path);

@@ -125,25 +125,12 @@ int inventories_read(const struct run *run, struct inventories *ret, struct err 
 /* --- which chips
  * ------------------------------------------------------------------------------------------------- */
 
-/* "A|B" against a model. */
-static bool model_matches(const char *wanted, const char *model)
-{
-        size_t length = strlen(model);
-
-        for (const char *word = wanted; word != NULL; word = strchr(word, '|')) {
-                word += *word == '|';
-                if (strncmp(word, model, length) == 0 && (word[length] == '\0' || word[length] == '|'))
-                        return true;
-        }
-        return false;
-}
-
 bool chips_match(const struct job_role *role, const struct device_group *group)
 {
         return (role->runtime[0] == '\0' || runtime_served_by(role->runtime, group->runtime)) &&
                (role->vendor[0] == '\0' || strcmp(role->vendor, group->vendor) == 0) &&
                (role->group[0] == '\0' || strcmp(role->group, group->name) == 0) &&
-               (role->model[0] == '\0' || model_matches(role->model, group->model));
+               (role->model[0] == '\0' || job_model_matches(role->model, group->model));
 }
 
 static double speed_of(const struct device_group *group)

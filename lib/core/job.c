@@ -315,3 +315,15 @@ int job_check(const struct job *job, struct err *err)
                                "absolute; write path: /data");
         return r;
 }
+
+bool job_model_matches(const char *wanted, const char *model)
+{
+        size_t length = strlen(model);
+
+        for (const char *word = wanted; word != NULL; word = strchr(word, '|')) {
+                word += *word == '|';
+                if (strncmp(word, model, length) == 0 && (word[length] == '\0' || word[length] == '|'))
+                        return true;
+        }
+        return false;
+}

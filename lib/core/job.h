@@ -147,3 +147,6 @@ extern const char *const job_shards_names[JOB_SHARDS_COUNT];
 extern const char *const job_format_names[JOB_FORMAT_COUNT];
 extern const char *const job_distribute_names[JOB_DISTRIBUTE_COUNT];
 extern const char *const job_order_names[JOB_ORDER_COUNT];
+
+/* job_model_matches() - is `model` one of those that `wanted` ("A|B") names? */
+bool job_model_matches(const char *wanted, const char *model);

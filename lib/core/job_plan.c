@@ -31,19 +31,6 @@ struct planner {
 /* --- who may be used
  * --------------------------------------------------------------------------------------------- */
 
-/* "A|B" against a model. */
-static bool model_matches(const char *wanted, const char *model)
-{
-        size_t length = strlen(model);
-
-        for (const char *word = wanted; word != NULL; word = strchr(word, '|')) {
-                word += *word == '|';
-                if (strncmp(word, model, length) == 0 && (word[length] == '\0' || word[length] == '|'))
-                        return true;
-        }
-        return false;
-}
-
 bool job_role_takes(const struct job_role *role, const struct symbols *symbols,
                     const struct ledger_group *group)
 {
@@ -51,7 +38,7 @@ bool job_role_takes(const struct job_role *role, const struct symbols *symbols,
                 runtime_served_by(role->runtime, symbol_name(symbols, group->runtime))) &&
                (role->vendor[0] == '\0' || strcmp(role->vendor, symbol_name(symbols, group->vendor)) == 0) &&
                (role->group[0] == '\0' || strcmp(role->group, symbol_name(symbols, group->name)) == 0) &&
-               (role->model[0] == '\0' || model_matches(role->model, symbol_name(symbols, group->model)));
+               (role->model[0] == '\0' || job_model_matches(role->model, symbol_name(symbols, group->model)));
 }
 
 static bool is_cpu(const struct symbols *symbols, const struct ledger_group *group)
