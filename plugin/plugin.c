@@ -192,12 +192,40 @@ static struct resource *resource_of(struct plugin *plugin, const struct inventor
         return resource;
 }
 
-/* Was it offered under another name until now? Then it waits until that list has gone out. */
-static bool moves(const struct plugin *plugin, const char *id, const struct resource *resource)
+/* Is this device of the last snapshot offered no more? */
+static bool leaves(const struct inventory *next, const size_t *sorted, const struct device *device)
 {
-        ssize_t before = plugin_find(plugin, id, strlen(id));
+        size_t at = find_by_id(next, sorted, device->id, strlen(device->id));
 
-        return before >= 0 && plugin->owners[before].resource != resource && !plugin->owners[before].held;
+        return at == next->device_count || next->devices[sorted[at]].group[0] == '\0';
+}
+
+/* Was the same chip cut in another way, and is a piece that goes still in the kubelet's list? */
+static bool recut(const struct plugin *plugin, const struct inventory *next, const size_t *sorted,
+                  const struct device *device)
+{
+        for (size_t i = 0; i < plugin->inventory.device_count; i++) {
+                const struct device *before = &plugin->inventory.devices[i];
+
+                if (plugin->owners[i].resource == NULL || plugin->owners[i].held || device->pci[0] == '\0' ||
+                    strcmp(before->pci, device->pci) != 0 || strcmp(before->vendor, device->vendor) != 0)
+                        continue;
+                if (strcmp(before->partition, device->partition) != 0 && leaves(next, sorted, before))
+                        return true;
+        }
+        return false;
+}
+
+/* Was the chip offered under another name until now, under another id or as a whole where it is now in parts?
+ * Then it waits until that list has gone out: a kubelet reads each resource's list in a stream of its own. */
+static bool moves(const struct plugin *plugin, const struct inventory *next, const size_t *sorted,
+                  const struct device *device, const struct resource *resource)
+{
+        ssize_t before = plugin_find(plugin, device->id, strlen(device->id));
+
+        if (before >= 0 && !plugin->owners[before].held)
+                return plugin->owners[before].resource != resource;
+        return recut(plugin, next, sorted, device);
 }
 
 /* A device of the same id that comes before this one and is offered? */
@@ -250,7 +278,7 @@ static int collect(struct plugin *plugin, const struct inventory *inventory, con
                 owners[i].resource = resource;
                 if (resource == NULL)
                         continue;
-                owners[i].held = hold && moves(plugin, inventory->devices[i].id, resource);
+                owners[i].held = hold && moves(plugin, inventory, sorted, &inventory->devices[i], resource);
                 if (!owners[i].held && add_member(&resource->incoming, i) < 0)
                         return err_set(err, -ENOMEM, "no memory for the devices of %s", resource->name);
         }

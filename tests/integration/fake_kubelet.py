@@ -1,5 +1,6 @@
 """A scripted kubelet over grpcio: registration server, device plugin client, pod-resources server; and a protobuf codec
 of its own, so that ours is checked by something that is not ours. Needs python3-grpcio."""
+import contextlib
 import json, os, queue, subprocess, sys, tempfile, threading, time
 import grpc
 from concurrent import futures
@@ -159,7 +160,8 @@ class Kubelet:
             for name in os.listdir(directory):
                 path = os.path.join(directory, name)
                 if not os.path.isdir(path) and 'checkpoint' not in name:
-                    os.unlink(path)
+                    with contextlib.suppress(FileNotFoundError):  # a plugin may take its own away meanwhile
+                        os.unlink(path)
         self.server = grpc.server(futures.ThreadPoolExecutor(8), options=[('grpc.so_reuseport', 0)])
         handler = grpc.method_handlers_generic_handler('v1beta1.Registration', {
             'Register': grpc.unary_unary_rpc_method_handler(self._register, raw, raw)})
