@@ -21,6 +21,24 @@ static bool manages(const struct training *t)
         return strcmp(t->options->distribute, "manager") == 0;
 }
 
+/* Does this rank get samples? Otherwise it is another server or a stage between the first and the last, which
+ * must hear how many there are. */
+static bool takes_samples(const struct training *t, int rank)
+{
+        return strategy_find(t->options->strategy)->whole ? rank + 1 == t->world.size
+                                                          : rank >= t->first_worker;
+}
+
+static size_t worker_of(const struct training *t, int rank)
+{
+        return strategy_find(t->options->strategy)->whole ? 0 : (size_t) (rank - t->first_worker);
+}
+
+static bool hears_of_epochs(const struct training *t, int rank)
+{
+        return rank == 0 || t->options->poll > 0 || takes_samples(t, rank);
+}
+
 /* --- facts
  * ----------------------------------------------------------------------------------------------------- */
 
@@ -263,6 +281,18 @@ static int receive_names(struct training *t, uint64_t epoch, struct err *err)
         return 0;
 }
 
+/* A rank without samples. */
+static int receive_count(struct training *t, uint64_t epoch, struct err *err)
+{
+        CLEANUP(free_p) uint8_t *nothing = NULL;
+        struct header h;
+
+        if (take_over(epoch, &h, &nothing, err) < 0)
+                return err->code;
+        note_growth(t, epoch, dataset_count(t->data, DATASET_TRAIN), h.samples, err);
+        return 0;
+}
+
 /* --- epochs
  * ------------------------------------------------------------------------------------------------------ */
 
@@ -297,24 +327,27 @@ bool distribution_begun(const struct training *t, uint64_t step)
 
 static int serve(struct training *t, uint64_t epoch, const struct text *joined, struct err *err)
 {
-        bool whole = strategy_find(t->options->strategy)->whole;
-        int first = whole ? t->world.size - 1 : t->first_worker > 0 ? t->first_worker : 1;
         const char *names = joined->data != NULL ? joined->data : "";
+        int r = joined->failed ? err_set(err, -ENOMEM, "no memory for the new files' names") : 0;
 
-        if (joined->failed)
-                return err_set(err, -ENOMEM, "no memory for the new files' names");
-        for (int rank = first; rank > 0 && rank < t->world.size; rank++) {
-                int r = 0;
+        for (int rank = 1; r == 0 && rank < t->world.size; rank++) {
+                bool takes = takes_samples(t, rank);
 
-                if (manages(t))
-                        r = send_shard(t, epoch, whole ? 0 : (size_t) (rank - t->first_worker), rank, err);
-                else
+                if (takes && manages(t))
+                        r = send_shard(t, epoch, worker_of(t, rank), rank, err);
+                else if (hears_of_epochs(t, rank))
                         (void) hand_over(epoch, rank, dataset_count(t->data, DATASET_TRAIN), names,
-                                         strlen(names));
-                if (r < 0)
-                        return r;
+                                         takes ? strlen(names) : 0);
         }
-        return 0;
+        return r;
+}
+
+static int receive(struct training *t, uint64_t epoch, struct err *err)
+{
+        if (!takes_samples(t, t->world.rank))
+                return receive_count(t, epoch, err);
+        return manages(t) ? receive_shard(t, epoch, worker_of(t, t->world.rank), err)
+                          : receive_names(t, epoch, err);
 }
 
 int distribution_epoch(struct training *t, uint64_t step, struct err *err)
@@ -327,20 +360,14 @@ int distribution_epoch(struct training *t, uint64_t step, struct err *err)
         if (distribution_begun(t, step) || step >= t->last_step)
                 return 0;
         sampler_locate(t->sampler, step, &epoch, &epoch_step);
-        if (t->world.rank == 0)
+        if (t->world.rank == 0) {
                 look_for_files(t, epoch, &joined, err);
-        if (t->world.rank == 0)
                 r = serve(t, epoch, &joined, err);
-        else if (manages(t))
-                r = receive_shard(t, epoch,
-                                  strategy_find(t->options->strategy)->whole
-                                          ? 0
-                                          : (size_t) (t->world.rank - t->first_worker),
-                                  err);
-        else
-                r = receive_names(t, epoch, err);
+        } else if (hears_of_epochs(t, t->world.rank)) {
+                r = receive(t, epoch, err);
+        }
         t->epochs_begun = epoch + 1;
-        if (manages(t))
+        if (manages(t) && (t->world.rank == 0 || takes_samples(t, t->world.rank)))
                 (void) record_done(&t->record, DOING_LOAD, step, begin);
         return r;
 }

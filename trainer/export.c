@@ -152,7 +152,7 @@ static int measure_quantised(const struct training *t, const unsigned char *byte
         return 0;
 }
 
-int export_run(struct training *t, struct err *err)
+static int export_whole(struct training *t, struct err *err)
 {
         struct measured before = { 0 }, after = { 0 };
         CLEANUP(free_p) unsigned char *bytes = NULL;
@@ -175,4 +175,53 @@ int export_run(struct training *t, struct err *err)
                t->options->quantise != NULL ? "int8" : "float32", before.bytes, after.bytes, before.accuracy,
                after.accuracy, before.samples_per_s, after.samples_per_s);
         return 0;
+}
+
+struct collected {
+        float *at;
+};
+
+static void collect(void *context, const float *values, size_t count)
+{
+        struct collected *c = context;
+
+        memcpy(c->at, values, count * sizeof(*values));
+        c->at += count;
+}
+
+/* A split model comes together on rank 0 for this alone. */
+static int export_stages(struct training *t, struct err *err)
+{
+        struct training whole = *t;
+        struct collected c;
+        int r;
+
+        if (t->world.rank > 0) {
+                training_stream(t, t->parameters, collect, NULL);
+                return 0;
+        }
+        whole.stages = NULL;
+        whole.staged = (struct staged){ 0 };
+        whole.part = (struct part){ 0, t->model.node_count - 1, 0, t->model.parameter_count };
+        whole.parameters =
+                t->backend.allocate(t->backend.state, t->model.parameter_count * sizeof(*whole.parameters));
+        if (whole.parameters == NULL)
+                return err_set(err, -ENOMEM, "--export: no memory for %zu parameters on rank 0",
+                               t->model.parameter_count);
+        c.at = whole.parameters;
+        training_stream(t, t->parameters, collect, &c);
+        backend_to_device(&t->backend, whole.parameters);
+        r = training_open_runner(&whole, err);
+        if (r == 0)
+                r = export_whole(&whole, err);
+        runner_free(whole.runner);
+        t->backend.release(t->backend.state, whole.parameters);
+        return r;
+}
+
+int export_run(struct training *t, struct err *err)
+{
+        if (t->stages != NULL)
+                return export_stages(t, err);
+        return t->world.rank == 0 ? export_whole(t, err) : 0;
 }

@@ -10,5 +10,6 @@
 
 /* export_run() - write t's model compressed as the options say, put the compressed values in place of its
  * parameters, measure both, and print one JSON line: bytes, samples_per_s and accuracy before and after.
+ * Rank 0's work; where the model is split, all ranks call it and rank 0 needs memory for the whole model.
  * After is the file read back; an 8-bit model runs in 8-bit products on the CPU (trainer/quantised.h). */
 int export_run(struct training *t, struct err *err);

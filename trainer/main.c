@@ -121,17 +121,18 @@ static void report(const struct training *t, double accuracy, double loss)
 /* After the last step: what rank 0 owes. */
 static int finish(struct training *t, double *accuracy, double *loss, struct err *err)
 {
-        int wanted[2] = { t->options->evaluate, t->options->weights_out != NULL };
+        int wanted[3] = { t->options->evaluate, t->options->weights_out != NULL,
+                          t->options->export_file != NULL };
         bool takes_part = t->world.rank == 0 || t->stages != NULL;
         int r = 0;
 
         if (t->stages != NULL) /* all stages work for what rank 0 owes */
-                MPI_Bcast(wanted, 2, MPI_INT, 0, MPI_COMM_WORLD);
+                MPI_Bcast(wanted, 3, MPI_INT, 0, MPI_COMM_WORLD);
         if (takes_part && wanted[0])
                 r = training_evaluate(t, accuracy, loss, err);
         if (r == 0 && takes_part && wanted[1])
                 r = training_write_weights(t, t->options->weights_out, err);
-        if (r == 0 && t->world.rank == 0 && t->options->export_file != NULL)
+        if (r == 0 && takes_part && wanted[2])
                 r = export_run(t, err);
         return r < 0 ? r : record_close(&t->record, err);
 }

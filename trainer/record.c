@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/cleanup.h"
 #include "core/text.h"
 
 static const char *const names[ACTIVITIES] = { "load", "forward", "backward", "exchange", "update", "wait" };
@@ -52,7 +53,7 @@ static int open_file(const char *option, const char *name, int rank, uint64_t fi
                 return err_set(err, -EIO, "%s: file '%s' cannot be cut back: %m", option, path);
         if (*ret == NULL)
                 *ret = fopen(path, "we");
-        return *ret != NULL ? 0 : err_set(err, -errno, "%s: file '%s': %m", option, path);
+        return *ret != NULL ? 0 : err_set(err, -EINVAL, "%s: file '%s': %m", option, path);
 }
 
 static int open_progress(struct record *r, const char *where, struct err *err)
@@ -61,13 +62,29 @@ static int open_progress(struct record *r, const char *where, struct err *err)
 
         if (text_parse_uint64(where, &fd) == 0) {
                 if (fd > 1 << 20 || fcntl((int) fd, F_GETFD) < 0)
-                        return err_set(err, -EBADF, "--progress: descriptor %s is not open", where);
+                        return err_set(err, -EINVAL, "--progress: descriptor %s is not open", where);
                 r->progress = (int) fd;
                 return 0;
         }
         r->progress = open(where, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
         r->progress_owned = true;
-        return r->progress >= 0 ? 0 : err_set(err, -errno, "--progress: file '%s': %m", where);
+        return r->progress >= 0 ? 0 : err_set(err, -EINVAL, "--progress: file '%s': %m", where);
+}
+
+int record_cut_others(const struct options *o, int size, uint64_t first_step, struct err *err)
+{
+        char path[4096];
+
+        for (int rank = size; o->sample_log != NULL; rank++) {
+                if (!text_format(path, sizeof(path), "%s.%d", o->sample_log, rank))
+                        return err_set(err, -EINVAL, "--sample-log: the file's name is too long");
+                CLEANUP(fclose_p) FILE *f = fopen(path, "r+e");
+                if (f == NULL)
+                        break;
+                if (cut_back(f, first_step) < 0)
+                        return err_set(err, -EINVAL, "--sample-log: file '%s' cannot be cut back: %m", path);
+        }
+        return 0;
 }
 
 int record_open(struct record *r, const struct options *o, int rank, uint64_t first_step, struct err *err)

@@ -37,6 +37,9 @@ uint64_t record_now(void); /* microseconds, CLOCK_MONOTONIC */
 
 /* record_open() - @first_step: where the run begins; lines of a sample log from that step on are cut off. */
 int record_open(struct record *r, const struct options *o, int rank, uint64_t first_step, struct err *err);
+/* record_cut_others() - where a run goes on in a smaller world, cut back the sample logs of the ranks that
+ * are no more (`size` and on). By rank 0. */
+int record_cut_others(const struct options *o, int size, uint64_t first_step, struct err *err);
 void record_flush(struct record *r); /* before a checkpoint: what is logged so far belongs to it */
 int record_close(struct record *r, struct err *err); /* -EIO when a file could not be written whole */
 

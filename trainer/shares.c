@@ -152,12 +152,6 @@ static int resolve(struct training *t, struct err *err)
         t->workers = s->whole ? 1 : (size_t) (t->world.size - t->first_worker);
         if (strcmp(o->strategy, "serial") == 0 && o->shares.count > 0)
                 t->workers = o->shares.count;
-        if (o->poll > 0 && t->world.size > 1 && (s->whole || (s->served && o->servers > 1)))
-                return err_set(err, -EINVAL, "--poll in a world wants one server at the most, and no split");
-        if (s->whole && t->world.size > 1 && o->export_file != NULL)
-                return err_set(err, -EINVAL,
-                               "--export wants the whole model in one process: train with --checkpoint, then "
-                               "--strategy serial --resume --export");
         t->shares = calloc(t->workers, sizeof(*t->shares));
         return t->shares != NULL ? 0 : err_set(err, -ENOMEM, "no memory for %zu shares", t->workers);
 }

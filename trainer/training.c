@@ -5,6 +5,7 @@
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "core/cleanup.h"
@@ -12,6 +13,7 @@
 #include "trainer/checkpoint.h"
 #include "trainer/distribution.h"
 #include "trainer/operator_library.h"
+#include "trainer/outputs.h"
 #include "trainer/stages.h"
 #include "trainer/strategy.h"
 #include "trainer/vector.h"
@@ -91,6 +93,12 @@ static size_t runner_capacity(const struct training *t)
         return t->own_share > EVALUATION_BATCH ? t->own_share : EVALUATION_BATCH;
 }
 
+int training_open_runner(struct training *t, struct err *err)
+{
+        return runner_new(&t->backend, &t->model, 0, t->model.node_count - 1, runner_capacity(t), &t->runner,
+                          err);
+}
+
 static int open_values(struct training *t, struct err *err)
 {
         t->parameters = floats(t, t->part.count);
@@ -104,8 +112,7 @@ static int open_values(struct training *t, struct err *err)
         model_initialise(&t->model, t->options->seed, t->part.first_node, t->part.last_node, t->parameters);
         if (t->stages != NULL) /* its pipeline has runners of its own */
                 return 0;
-        return runner_new(&t->backend, &t->model, 0, t->model.node_count - 1, runner_capacity(t), &t->runner,
-                          err);
+        return training_open_runner(t, err);
 }
 
 static int open_sampler(struct training *t, struct err *err)
@@ -182,6 +189,8 @@ static int open_together(struct training *t, struct err *err)
         int r = shares_resolve(t, err);
 
         if (r == 0)
+                r = world_agree(&t->world, outputs_check(t, err), err);
+        if (r == 0)
                 r = world_agree(&t->world, preprocess_parse(t->options->preprocess, &p, err), err);
         if (r == 0)
                 r = world_agree(&t->world, open_data(t, &p, err), err);
@@ -208,7 +217,10 @@ int training_open(struct training *t, const struct options *o, const struct worl
                 return r;
         t->first_step = t->step;
         backend_to_device(&t->backend, t->parameters);
-        return world_agree(w, record_open(&t->record, o, w->rank, t->step, err), err);
+        r = record_open(&t->record, o, w->rank, t->step, err);
+        if (r == 0 && o->resume && w->rank == 0)
+                r = record_cut_others(o, w->size, t->step, err);
+        return world_agree(w, r, err);
 }
 
 void training_close(struct training *t)
@@ -293,8 +305,7 @@ static void prefetch_next(struct training *t, uint64_t step, size_t worker)
                                           (worker + ahead) % t->workers);
 }
 
-/* Simulated: a rank that is to be slow sleeps for what it lacks. */
-static void be_slow(const struct training *t, uint64_t busy_usec)
+void training_be_slow(const struct training *t, uint64_t busy_usec)
 {
         const struct numbers *slow = &t->options->slow;
         size_t rank = (size_t) t->world.rank;
@@ -337,7 +348,7 @@ static double compute(struct training *t, uint64_t step, const struct loaded *ch
                 at = record_done(&t->record, DOING_FORWARD, step, at);
                 runner_backward(t->runner, t->parameters, t->gradients, count, 1.0F / (float) chunk->count,
                                 last && !t->backend.to_host ? weigh_node : NULL, weighted);
-                be_slow(t, record_now() - begin);
+                training_be_slow(t, record_now() - begin);
                 (void) record_done(&t->record, DOING_BACKWARD, step, at);
         }
         if (t->backend.to_host != NULL &&
@@ -526,12 +537,14 @@ int training_write_weights(const struct training *t, const char *path, struct er
 {
         struct weights_file w = { .whole = true };
         char temporary[4096];
+        struct stat facts;
+        bool by_rename = stat(path, &facts) < 0 || S_ISREG(facts.st_mode); /* not over /dev/null */
 
         if (t->world.rank > 0) {
                 training_stream(t, t->parameters, put_weights, NULL);
                 return 0;
         }
-        if (!text_format(temporary, sizeof(temporary), "%s.part", path))
+        if (!text_format(temporary, sizeof(temporary), "%s%s", path, by_rename ? ".part" : ""))
                 return err_set(err, -EINVAL, "--weights-out: the file's name is too long");
         w.f = fopen(temporary, "we");
         if (w.f == NULL)
@@ -539,7 +552,7 @@ int training_write_weights(const struct training *t, const char *path, struct er
         training_stream(t, t->parameters, put_weights, &w);
         if (fclose(w.f) != 0 || !w.whole)
                 return err_set(err, -EIO, "--weights-out: file '%s' not written whole: %m", temporary);
-        if (rename(temporary, path) < 0)
+        if (by_rename && rename(temporary, path) < 0)
                 return err_set(err, -errno, "--weights-out: file '%s': %m", path);
         return 0;
 }

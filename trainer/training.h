@@ -74,6 +74,9 @@ struct backend_options training_backend_options(const struct options *o, size_t 
 int training_open(struct training *t, const struct options *o, const struct world *w, struct err *err);
 void training_close(struct training *t);
 
+/* training_open_runner() - of the whole model, for t->part to be all of it. */
+int training_open_runner(struct training *t, struct err *err);
+
 /* training_gradient() - the gradient of the chunk of `worker` in this step, weighted by its share of the
  * batch, into t->gradients (overwritten). Records samples and loss.
  * @ready: as in runner_backward(), called after the weight has been applied to the node's gradients; may be
@@ -87,6 +90,10 @@ void training_prefetch(struct training *t, uint64_t step, size_t worker);
 
 /* training_take() - the chunk of `worker` in this step, loading or loaded; what follows it starts loading. */
 int training_take(struct training *t, uint64_t step, size_t worker, struct loaded *ret, struct err *err);
+
+/* training_be_slow() - simulated (--simulate-slow): a rank that is to be slow sleeps for what it lacks after
+ * computing for so long. */
+void training_be_slow(const struct training *t, uint64_t busy_usec);
 
 /* training_rate() - of a step: --learning-rate as it is; otherwise the model's own, in proportion to the
  * batch (an eighth to twice that of 128 samples), falling from epoch to epoch. A function of the step alone,

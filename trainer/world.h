@@ -11,7 +11,7 @@
 #include "core/err.h"
 
 /* Raised whenever what travels between ranks changes; ranks of different protocols refuse each other. */
-#define WORLD_PROTOCOL 2
+#define WORLD_PROTOCOL 3
 
 struct world {
         int rank, size;

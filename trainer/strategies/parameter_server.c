@@ -18,6 +18,7 @@
 #include "trainer/checkpoint.h"
 #include "trainer/distribution.h"
 #include "trainer/group.h"
+#include "trainer/outputs.h"
 #include "trainer/strategy.h"
 #include "trainer/vector.h"
 
@@ -145,13 +146,12 @@ static void send_parameters(struct server *s, size_t worker)
  */
 static int start_workers(struct server *s, struct err *err)
 {
-        int r = 0;
+        int r;
 
         for (size_t i = 0; i < s->sender_count; i++)
                 MPI_Isend(s->t->parameters + s->from, s->count, MPI_FLOAT, s->senders[i], TAG_PARAMETERS,
                           MPI_COMM_WORLD, &s->starts[i]);
-        if (s->t->world.rank == 0)
-                r = distribution_epoch(s->t, s->t->step, err);
+        r = distribution_epoch(s->t, s->t->step, err);
         if (r == 0) /* before a gradient changes them */
                 MPI_Waitall((int) s->sender_count, s->starts, MPI_STATUSES_IGNORE);
         return r;
@@ -235,7 +235,7 @@ static int sync_step(struct server *s, struct err *err)
         float *sum = s->inbox;
         uint64_t at = record_now();
 
-        if (t->world.rank == 0 && distribution_epoch(t, t->step, err) < 0)
+        if (distribution_epoch(t, t->step, err) < 0)
                 return err->code;
         MPI_Waitall((int) s->sender_count, s->requests, MPI_STATUSES_IGNORE);
         at = record_done(&t->record, DOING_WAIT, t->step, at);
@@ -282,7 +282,7 @@ static int answer_waiting(struct server *s, uint64_t bound, struct err *err)
                         answer(s, i);
         }
         flush_clocks(s, least);
-        return t->world.rank == 0 ? distribution_epoch(t, least, err) : 0;
+        return distribution_epoch(t, least, err);
 }
 
 /* Gradients of a whole batch's worth have come, of whomever: as far as one step of a synchronous run. */
@@ -357,9 +357,7 @@ static int open_server(struct server *s, struct err *err)
         }
         if (log == NULL)
                 return 0;
-        /* one server: the file itself; several: one file each */
-        if (!(s->t->options->servers == 1 ? text_copy(path, sizeof(path), log)
-                                          : text_format(path, sizeof(path), "%s.%d", log, s->t->world.rank)))
+        if (!outputs_clock_log(s->t, path, sizeof(path)))
                 return err_set(err, -EINVAL, "--clock-log: the file's name is too long");
         s->clock_log = s->t->step > 0 ? fopen(path, "r+e") : NULL;
         if (s->clock_log != NULL && cut_clocks(s->clock_log, s->t->step) < 0)

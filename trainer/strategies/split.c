@@ -9,6 +9,7 @@
 
 #include "core/cleanup.h"
 #include "trainer/checkpoint.h"
+#include "trainer/distribution.h"
 #include "trainer/strategy.h"
 #include "trainer/vector.h"
 
@@ -73,6 +74,7 @@ static void forward(struct pipeline *p, size_t m)
         at = record_done(&t->record, DOING_EXCHANGE, t->step, at);
         runner_use(s->runner, x, is_last(p) ? p->chunk.labels + first_of(p, m) : NULL);
         t->epoch_loss += runner_forward(s->runner, t->parameters, count);
+        training_be_slow(t, record_now() - at);
         (void) record_done(&t->record, DOING_FORWARD, t->step, at);
         if (!is_last(p))
                 MPI_Isend(runner_output(s->runner), (int) (count * p->out_size), MPI_FLOAT,
@@ -93,6 +95,7 @@ static void backward(struct pipeline *p, size_t m)
         MPI_Wait(&s->gradient_sent, MPI_STATUS_IGNORE);
         at = record_done(&t->record, DOING_EXCHANGE, t->step, at);
         runner_backward(s->runner, t->parameters, t->gradients, count, 1.0F / (float) p->batch, NULL, NULL);
+        training_be_slow(t, record_now() - at);
         (void) record_done(&t->record, DOING_BACKWARD, t->step, at);
         if (p->stage > 0)
                 MPI_Isend(runner_input_gradient(s->runner), (int) (count * p->in_size), MPI_FLOAT,
@@ -106,6 +109,8 @@ static int open_step(struct pipeline *p, struct err *err)
         uint64_t epoch;
         size_t epoch_step;
 
+        if (distribution_epoch(t, t->step, err) < 0)
+                return err->code;
         sampler_locate(t->sampler, t->step, &epoch, &epoch_step);
         p->batch = sampler_batch(t->sampler, epoch, epoch_step);
         p->microbatches = t->options->microbatches < p->batch ? t->options->microbatches : p->batch;
