@@ -75,6 +75,7 @@ void run_pause(struct run *run, int changes, int msec)
 
 void run_free(struct run *run)
 {
+        sweeper_end(&run->sweeper);
         run_close_folder(run);
         job_free(&run->job);
         program_table_free(&run->table);

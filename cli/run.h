@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "cli/run_sweeper.h"
 #include "codec/program_table.h"
 #include "codec/speed_table.h"
 #include "core/device.h"
@@ -83,7 +84,8 @@ struct run {
         char programs_path[RUN_PATH_BYTES];
         int lock;            /* descriptor that holds the job's name */
         int checkpoint_lock; /* and one that holds its checkpoints */
-        int signals;         /* SIGINT, SIGTERM, SIGHUP, SIGCHLD */
+        struct sweeper sweeper;
+        int signals; /* SIGINT, SIGTERM, SIGHUP, SIGCHLD */
 
         struct run_rank *ranks;
         size_t rank_count, server_count;

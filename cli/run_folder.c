@@ -16,6 +16,7 @@
 #include "cli/run_guard.h"
 #include "core/cleanup.h"
 #include "core/exit_code.h"
+#include "io/process_tree.h"
 
 bool run_path(const struct run *run, char path[RUN_PATH_BYTES], const char *name)
 {
@@ -95,7 +96,7 @@ static int lock(struct run *run, struct err *err)
         return 0;
 }
 
-/* The folders of a world whose run and guard were both killed. */
+/* A world whose run, guard and sweeper were all killed. */
 static void remove_stale_worlds(const struct run *run)
 {
         CLEANUP(fclose_p) FILE *f = NULL;
@@ -104,7 +105,11 @@ static void remove_stale_worlds(const struct run *run)
         (void) run_path(run, path, "world");
         f = fopen(path, "re");
         while (f != NULL && fgets(line, sizeof(line), f) != NULL) {
+                char mark[sizeof(line) + sizeof(GUARD_MARK)];
+
                 line[strcspn(line, "\n")] = '\0';
+                if (line[0] == '/' && text_format(mark, sizeof(mark), GUARD_MARK "=%s", line))
+                        (void) process_marked_kill(mark);
                 guard_remove_folder(line);
         }
         (void) unlink(path);

@@ -9,7 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -24,29 +26,29 @@
 #define KILL_TIMEOUT_USEC 4000000U
 #define PREFIX            "remuda-world-"
 
-static int make_folder(char path[GUARD_PATH_BYTES], const char *parent)
+int guard_name(struct guard *guard, struct err *err)
 {
-        if (!text_format(path, GUARD_PATH_BYTES, "%s/" PREFIX "XXXXXX", parent))
-                return -ENAMETOOLONG;
-        if (mkdtemp(path) == NULL) {
-                path[0] = '\0';
-                return -errno;
-        }
+        const char *tmp = getenv("TMPDIR");
+        unsigned long long random = 0;
+
+        *guard = (struct guard){ 0 };
+        if (getrandom(&random, 5, 0) != 5)
+                return err_set(err, -EIO, "no random number: %m");
+        /* a socket's path has room for 108 bytes: a long TMPDIR is of no use */
+        if (tmp == NULL || tmp[0] != '/' || strlen(tmp) > 40)
+                tmp = "/tmp";
+        (void) text_format(guard->session, GUARD_PATH_BYTES, "%s/" PREFIX "%010llx", tmp, random);
+        (void) text_format(guard->segments, GUARD_PATH_BYTES, "/dev/shm/" PREFIX "%010llx", random);
         return 0;
 }
 
 int guard_prepare(struct guard *guard, struct err *err)
 {
-        const char *tmp = getenv("TMPDIR");
-        int r;
-
-        *guard = (struct guard){ 0 };
-        /* a socket's path has room for 108 bytes: a long TMPDIR is of no use */
-        r = make_folder(guard->session, tmp == NULL || tmp[0] != '/' || strlen(tmp) > 40 ? "/tmp" : tmp);
-        if (r < 0)
-                return err_set(err, r, "no folder for the session of Open MPI below /tmp: %s", strerror(-r));
-        if (make_folder(guard->segments, "/dev/shm") < 0)
-                (void) text_copy(guard->segments, sizeof(guard->segments), "");
+        if (mkdir(guard->session, 0700) < 0)
+                return err_set(err, -errno, "no folder '%.60s' for the session of Open MPI: %m",
+                               guard->session);
+        if (mkdir(guard->segments, 0700) < 0)
+                guard->segments[0] = '\0';
         return 0;
 }
 
@@ -57,7 +59,7 @@ void guard_remove_folder(const char *path)
 
 void guard_clean(struct guard *guard)
 {
-        (void) process_tree_kill(KILL_TIMEOUT_USEC);
+        (void) process_tree_kill(KILL_TIMEOUT_USEC, guard->spared);
         guard_remove_folder(guard->session);
         guard_remove_folder(guard->segments);
         *guard = (struct guard){ 0 };
@@ -90,6 +92,7 @@ become_mpirun(const struct guard *guard, char *const *argv, const char *log, pid
             dup2(out, 2) < 0)
                 _exit(127);
         (void) setenv("TMPDIR", guard->session, 1);
+        (void) setenv(GUARD_MARK, guard->session, 1);
         (void) setenv("PMIX_MCA_gds", "hash", 1); /* no shared memory of PMIx itself */
         sigemptyset(&none);
         (void) sigprocmask(SIG_SETMASK, &none, NULL);
@@ -151,39 +154,6 @@ static void vigil_keep(struct vigil *vigil, int signals, int parent_fd)
         }
 }
 
-/* Should `remuda run` and the guard be killed in the same instant, the kernel ends mpirun, and each keeper
- * its program; the folders are left for this one. Whoever of the two survives kills it with all that is
- * below. */
-static void __attribute__((noreturn)) become_sweeper(const struct guard *guard, int guard_fd)
-{
-        struct pollfd waiting = { .fd = guard_fd, .events = POLLIN };
-        const struct timespec pause = { .tv_nsec = 200000000 };
-
-        (void) setsid();
-        (void) prctl(PR_SET_NAME, "remuda-sweeper", 0, 0, 0);
-        if (guard_fd < 0)
-                _exit(0);
-        while (poll(&waiting, 1, -1) < 0 && errno == EINTR)
-                continue;
-        for (int i = 0; i < 10; i++) { /* what dies may write for a moment */
-                (void) nanosleep(&pause, NULL);
-                guard_remove_folder(guard->session);
-                guard_remove_folder(guard->segments);
-        }
-        _exit(0);
-}
-
-static void start_sweeper(const struct guard *guard)
-{
-        int self = (int) syscall(SYS_pidfd_open, getpid(), 0);
-        pid_t pid = fork();
-
-        if (pid == 0)
-                become_sweeper(guard, self);
-        if (self >= 0)
-                (void) close(self);
-}
-
 static void __attribute__((noreturn))
 become_guard(struct guard *guard, char *const *argv, const char *log, pid_t parent, int parent_fd)
 {
@@ -192,13 +162,13 @@ become_guard(struct guard *guard, char *const *argv, const char *log, pid_t pare
         sigset_t all;
         int signals;
 
+        guard->spared = 0;
         (void) setsid();
         (void) prctl(PR_SET_NAME, "remuda-guard", 0, 0, 0);
         (void) process_tree_adopt();
         (void) sigfillset(&all);
         (void) sigprocmask(SIG_BLOCK, &all, NULL);
         signals = signalfd(-1, &all, SFD_NONBLOCK | SFD_CLOEXEC);
-        start_sweeper(guard);
         vigil.mpirun = fork();
         if (vigil.mpirun == 0)
                 become_mpirun(guard, argv, log, self);
@@ -210,7 +180,7 @@ become_guard(struct guard *guard, char *const *argv, const char *log, pid_t pare
         _exit(WIFSIGNALED(vigil.status) ? 128 + WTERMSIG(vigil.status) : WEXITSTATUS(vigil.status));
 }
 
-int guard_start(struct guard *guard, char *const *argv, const char *log, struct err *err)
+int guard_start(struct guard *guard, char *const *argv, const char *log, int not_its_own, struct err *err)
 {
         CLEANUP(close_p) int self = (int) syscall(SYS_pidfd_open, getpid(), 0);
         pid_t parent = getpid();
@@ -218,6 +188,8 @@ int guard_start(struct guard *guard, char *const *argv, const char *log, struct 
         guard->pid = fork();
         if (guard->pid < 0)
                 return err_set(err, -errno, "no process: %m");
+        if (guard->pid == 0 && not_its_own >= 0)
+                (void) close(not_its_own);
         if (guard->pid == 0)
                 become_guard(guard, argv, log, parent, self);
         return 0;

@@ -4,8 +4,8 @@
  *
  * The guard has a session of its own, adopts orphans, and ends with mpirun: it kills what is left and removes
  * the world's folders (Open MPI's session and shared memory). If `remuda run` dies, even by SIGKILL, the
- * guard does the same at once; if the guard is killed, `remuda run` does (guard_clean()); if both are, a
- * sweeper that the guard had started removes the folders, and the rest ends by itself. */
+ * guard does the same at once; if the guard is killed, `remuda run` does (guard_clean()); if both are, the
+ * sweeper does (run_sweeper.h). */
 #pragma once
 
 #include <sys/types.h>
@@ -13,17 +13,22 @@
 #include "core/err.h"
 
 #define GUARD_PATH_BYTES 128
+#define GUARD_MARK       "REMUDA_SESSION" /* variable of every process of a world: its session folder */
 
 struct guard {
         pid_t pid;                       /* 0 = none */
+        pid_t spared;                    /* child of `remuda run` that guard_clean() leaves alone; 0 = none */
         char session[GUARD_PATH_BYTES];  /* private folder for TMPDIR */
-        char segments[GUARD_PATH_BYTES]; /* private folder for shared memory */
+        char segments[GUARD_PATH_BYTES]; /* private folder for shared memory; "" = none */
 };
 
-/* guard_prepare() - make the private folders. guard_start() - start mpirun with them.
- * @argv: ends with NULL; @log: where mpirun's own words go */
+/* guard_name() - choose names for the private folders, so that the sweeper knows them before they are there.
+ * guard_prepare() - make them. guard_start() - start mpirun with them.
+ * @argv: ends with NULL; @log: where mpirun's own words go; @not_its_own: a descriptor that the guard closes,
+ * -1 = none */
+int guard_name(struct guard *guard, struct err *err);
 int guard_prepare(struct guard *guard, struct err *err);
-int guard_start(struct guard *guard, char *const *argv, const char *log, struct err *err);
+int guard_start(struct guard *guard, char *const *argv, const char *log, int not_its_own, struct err *err);
 
 void guard_terminate(const struct guard *guard); /* SIGTERM for the ranks, SIGKILL four seconds later */
 void guard_kill(const struct guard *guard);      /* SIGKILL for all, now */

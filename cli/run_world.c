@@ -1,18 +1,17 @@
 #include "cli/run_world.h"
 
 #include <errno.h>
-#include <netinet/in.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "codec/launch_frameworks.h"
 #include "core/cleanup.h"
 #include "core/runtime.h"
+#include "io/free_port.h"
 
 /* --- the trainer's options
  * ----------------------------------------------------------------------------------------- */
@@ -45,19 +44,6 @@ void trainer_arguments(const struct run *run, bool resume, struct arguments *arg
 
 /* --- the rank file
  * --------------------------------------------------------------------------------------------------- */
-
-/* A port that was free a moment ago: frameworks other than MPI meet there. */
-static unsigned free_port(void)
-{
-        struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-        CLEANUP(close_p) int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        socklen_t size = sizeof(address);
-
-        if (fd < 0 || bind(fd, (const struct sockaddr *) &address, size) < 0 ||
-            getsockname(fd, (struct sockaddr *) &address, &size) < 0)
-                return 29500;
-        return ntohs(address.sin_port);
-}
 
 static void set(json_t *environment, const char *name, const char *fmt, ...)
         __attribute__((format(printf, 3, 4)));
@@ -197,9 +183,10 @@ static int write_rank_file(const struct run *run, size_t first, const char *tag,
                            struct err *err)
 {
         CLEANUP(free_p) struct launch_rank *places = launch_ranks(run, first);
-        const struct launch_world world = {
-                .job = run->job.name, .ranks = places, .count = run->rank_count - first, .port = free_port()
-        };
+        const struct launch_world world = { .job = run->job.name,
+                                            .ranks = places,
+                                            .count = run->rank_count - first,
+                                            .port = free_ports(1 + (unsigned) (run->rank_count - first)) };
         char name[64], rank_table[RUN_PATH_BYTES];
         json_t *ranks, *file;
         int r;
@@ -306,15 +293,21 @@ int world_start(struct run *run, size_t first, const char *tag, const struct arg
         *ret = (struct world){ 0 };
         r = write_rank_file(run, first, tag, rank_file, err);
         if (r == 0)
-                r = guard_prepare(&ret->guard, err);
+                r = guard_name(&ret->guard, err);
         if (r < 0)
                 return r;
         remember(run, &ret->guard);
+        sweeper_watch(&run->sweeper, &ret->guard);
+        r = guard_prepare(&ret->guard, err);
+        if (r < 0)
+                return r;
+        ret->guard.spared = run->sweeper.pid;
         add_mpirun(run, run->rank_count - first, &ret->guard, &line);
         add_contexts(run, first, rank_file, args, &line);
         (void) run_path(run, log, "mpirun.log");
         r = line.failed || args->failed ? err_set(err, -ENOMEM, "no memory for the command line")
-                                        : guard_start(&ret->guard, line.list, log, err);
+                                        : guard_start(&ret->guard, line.list, log,
+                                                      run->sweeper.pid > 0 ? run->sweeper.fd : -1, err);
         arguments_free(&line);
         if (r < 0)
                 guard_clean(&ret->guard);

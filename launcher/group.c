@@ -19,6 +19,7 @@
 #include "core/exit_code.h"
 #include "core/runtime.h"
 #include "core/text.h"
+#include "io/free_port.h"
 #include "io/grpc_client.h"
 #include "io/process_tree.h"
 #include "io/remove_folder.h"
@@ -52,6 +53,7 @@ struct group {
         struct group_ranks ranks;
         uint64_t due_usec;   /* CLOCK_MONOTONIC: no manager until then, and it is over */
         uint64_t last_world; /* of --join-file: the one that was joined */
+        char last_try[160];  /* why the manager could not be joined; "" = not tried */
         bool joined, was_joined, leaving, unsaid;
         unsigned tries;
         struct group_daemon daemon;
@@ -214,7 +216,7 @@ static int start_daemon(struct group *group, struct rendezvous_order *order, str
 /* Everything below this process, whoever its parent was: it is a subreaper. */
 static void kill_all(struct group *group)
 {
-        (void) process_tree_kill(KILL_TIMEOUT_USEC);
+        (void) process_tree_kill(KILL_TIMEOUT_USEC, 0);
         if (group->daemon.folder[0] != '\0')
                 remove_folder(group->daemon.folder, SUPERVISE_FOLDER);
         group->daemon.folder[0] = '\0';
@@ -347,7 +349,20 @@ static bool read_join_file(struct group *group)
 
 static void give_up(struct group *group)
 {
-        say(group, "there is no manager");
+        char sentence[400];
+
+        if (group->was_joined)
+                (void) text_format(sentence, sizeof(sentence),
+                                   "the manager did not come back within %u s (--rejoin-seconds)",
+                                   group->options->rejoin_seconds);
+        else
+                (void) text_format(
+                        sentence, sizeof(sentence),
+                        "no manager answered at %s for %u s (--wait-seconds): %s; start it with --manage",
+                        group->address[0] == '\0' ? "any address" : group->address,
+                        group->options->wait_seconds,
+                        group->last_try[0] == '\0' ? "nothing was heard" : group->last_try);
+        say(group, sentence);
         leave(group, group->was_joined ? EXIT_FAILED : EXIT_API_UNREACHABLE);
 }
 
@@ -392,6 +407,17 @@ static void lose_manager(struct group *group, const char *why)
         repeat(group->retry, RETRY_USEC);
 }
 
+/* A person who has mistyped the address reads it now, not when the time is over. */
+static void say_waiting(const struct group *group, const char *why)
+{
+        char sentence[400];
+
+        (void) text_format(sentence, sizeof(sentence), "waits up to %u s for the manager at %s (%s)",
+                           group->was_joined ? group->options->rejoin_seconds : group->options->wait_seconds,
+                           group->address, why);
+        say(group, sentence);
+}
+
 static void on_left(void *userdata, enum grpc_status status, const char *sentence)
 {
         struct group *group = userdata;
@@ -403,6 +429,9 @@ static void on_left(void *userdata, enum grpc_status status, const char *sentenc
         if (group->joined) {
                 lose_manager(group, why);
         } else if (status == GRPC_UNAVAILABLE || status == GRPC_ALREADY_EXISTS) {
+                if (status == GRPC_UNAVAILABLE && group->last_try[0] == '\0')
+                        say_waiting(group, why);
+                (void) text_copy(group->last_try, sizeof(group->last_try), why);
                 if (status == GRPC_ALREADY_EXISTS && group->tries++ == 0)
                         say(group, why); /* an earlier one of this name may be dead and not yet missed */
                 repeat(group->retry, RETRY_USEC);
@@ -419,7 +448,7 @@ static void join_manager(struct group *group)
                                                        .userdata = group };
         struct rendezvous_join join = { .version = RENDEZVOUS_VERSION,
                                         .chips = group->options->chips,
-                                        .port = rendezvous_free_port() };
+                                        .port = free_ports(1 + group->options->chips) };
         uint8_t *bytes;
         size_t size;
 

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <ifaddrs.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -18,7 +19,9 @@
 #include "core/text.h"
 #include "launcher/manager.h"
 
-#define TICK_USEC 250000
+#define TICK_USEC         250000
+#define LISTEN_TRIES      50
+#define LISTEN_PAUSE_MSEC 100
 
 uint64_t manager_now_usec(void)
 {
@@ -233,6 +236,26 @@ static int open_files(struct manager *manager, struct err *err)
         return r;
 }
 
+/* An outgoing connection of this host may have the port for a moment. A signal ends the waiting. */
+static int listen_in_time(struct manager *manager, const struct grpc_server_options *server, struct err *err)
+{
+        struct pollfd signals = { .fd = manager->loop.signal_fd, .events = POLLIN };
+        int r = grpc_server_new(manager->loop.event, server, &manager->server, err);
+
+        if (r == -EADDRINUSE)
+                manager_say("%s; trying again for %u s", err->msg, LISTEN_TRIES * LISTEN_PAUSE_MSEC / 1000);
+        for (unsigned i = 0; r == -EADDRINUSE && i < LISTEN_TRIES; i++) {
+                if (poll(&signals, 1, LISTEN_PAUSE_MSEC) > 0)
+                        break;
+                r = grpc_server_new(manager->loop.event, server, &manager->server, err);
+        }
+        return r == -EADDRINUSE
+                       ? err_set(err, r,
+                                 "listen on '%.100s': another program has this port; choose another one",
+                                 manager->options->address)
+                       : r;
+}
+
 static int open_server(struct manager *manager, struct err *err)
 {
         const char *advertised = manager->options->advertise;
@@ -257,7 +280,7 @@ static int open_server(struct manager *manager, struct err *err)
         if (r == 0)
                 r = sd_event_add_time_relative(manager->loop.event, &manager->tick, CLOCK_MONOTONIC,
                                                TICK_USEC, 0, on_tick, manager);
-        return r < 0 ? r : grpc_server_new(manager->loop.event, &server, &manager->server, err);
+        return r < 0 ? r : listen_in_time(manager, &server, err);
 }
 
 static void close_manager(struct manager *manager)

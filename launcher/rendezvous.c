@@ -2,13 +2,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "core/cleanup.h"
@@ -116,18 +114,6 @@ pid_t rendezvous_spawn(const char *path, char *const *argv, char *const *environ
         if (supervise(&what, &exit_code, NULL) < 0)
                 exit_code = 127;
         _exit(exit_code);
-}
-
-unsigned rendezvous_free_port(void)
-{
-        struct sockaddr_in address = { .sin_family = AF_INET };
-        CLEANUP(close_p) int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        socklen_t size = sizeof(address);
-
-        if (fd < 0 || bind(fd, (const struct sockaddr *) &address, size) < 0 ||
-            getsockname(fd, (struct sockaddr *) &address, &size) < 0)
-                return 29500;
-        return ntohs(address.sin_port);
 }
 
 int rendezvous_find(const char *name, char *ret, size_t ret_bytes)

@@ -64,8 +64,5 @@ void rendezvous_loop_close(struct rendezvous_loop *loop);
 pid_t rendezvous_spawn(const char *path, char *const *argv, char *const *environment, const char *log,
                        const char *folder);
 
-/* rendezvous_free_port() - a port that was free a moment ago. */
-unsigned rendezvous_free_port(void);
-
 /* rendezvous_find() - an executable in PATH. 0 or -ENOENT. */
 int rendezvous_find(const char *name, char *ret, size_t ret_bytes);

@@ -214,7 +214,7 @@ static void keeper_end(struct keeper *keeper)
 {
         pid_t program = keeper->program;
 
-        (void) process_tree_kill(KILL_TIMEOUT_USEC);
+        (void) process_tree_kill(KILL_TIMEOUT_USEC, 0);
         if (program != 0) {
                 keeper->exit_code = SIGNAL_EXIT + SIGKILL;
                 write_report(keeper, true);
@@ -342,7 +342,7 @@ become_keeper(const struct supervision *what, int launcher, int notice, const si
 /* The keeper was killed: what it kept is now below us. */
 static int on_keeper_killed(int status)
 {
-        (void) process_tree_kill(KILL_TIMEOUT_USEC);
+        (void) process_tree_kill(KILL_TIMEOUT_USEC, 0);
         return exit_code_of(status);
 }
 

@@ -148,6 +148,22 @@ static bool read_some(struct grpc_connection *c)
         return true;
 }
 
+/* Where nobody listens, a port of outgoing connections may meet itself: TCP calls that a connection, and it
+ * would keep a server from that port. Reset, so that the port is free at once. */
+static bool is_connected_to_itself(int fd)
+{
+        const struct linger reset = { .l_onoff = 1, .l_linger = 0 };
+        struct sockaddr_storage own = { 0 }, peer = { 0 };
+        socklen_t own_size = sizeof(own), peer_size = sizeof(peer);
+
+        if (getsockname(fd, (struct sockaddr *) &own, &own_size) < 0 ||
+            getpeername(fd, (struct sockaddr *) &peer, &peer_size) < 0 || own.ss_family == AF_UNIX ||
+            own_size != peer_size || memcmp(&own, &peer, own_size) != 0)
+                return false;
+        (void) setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+        return true;
+}
+
 static void finish_connect(struct grpc_connection *c)
 {
         int error = 0;
@@ -160,6 +176,10 @@ static void finish_connect(struct grpc_connection *c)
 
                 (void) text_format(why, sizeof(why), "connect: %s", strerror(error));
                 close_soon(c, why);
+                return;
+        }
+        if (is_connected_to_itself(c->fd)) {
+                close_soon(c, "connect: nobody listens there");
                 return;
         }
         c->connecting = false;

@@ -168,18 +168,77 @@ static bool reap_all(void)
         return pid < 0;
 }
 
-int process_tree_kill(unsigned timeout_usec)
+int process_tree_kill(unsigned timeout_usec, pid_t except)
 {
         const struct timespec pause = { .tv_nsec = 2000000 };
         uint64_t end = now_usec() + timeout_usec;
 
         while (!reap_all()) {
+                int left;
+
                 /* stopped first, so that no process forks away from under the second pass */
-                (void) signal_all(SIGSTOP, 0);
-                (void) signal_all(SIGKILL, 0);
+                (void) signal_all(SIGSTOP, except);
+                left = signal_all(SIGKILL, except);
+                if (except != 0 && left == 0 && !reap_all())
+                        return 0;
                 if (now_usec() > end)
                         return -ETIMEDOUT;
                 (void) nanosleep(&pause, NULL);
         }
         return 0;
+}
+
+/* --- by a variable
+ * ---------------------------------------------------------------------------------------------------- */
+
+/* "A=1\0B=2\0" */
+static bool holds(const char *variables, size_t size, const char *variable)
+{
+        size_t length = strlen(variable);
+
+        for (const char *at = variables; at < variables + size;
+             at += strnlen(at, (size_t) (variables + size - at)) + 1)
+                if ((size_t) (variables + size - at) > length && memcmp(at, variable, length + 1) == 0)
+                        return true;
+        return false;
+}
+
+static bool is_marked(int proc, const char *name, const char *variable, char *buffer, size_t buffer_bytes)
+{
+        char path[32];
+        size_t size = 0;
+        ssize_t n;
+        int fd;
+
+        if (!text_format(path, sizeof(path), "%s/environ", name))
+                return false;
+        fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
+        if (fd < 0)
+                return false;
+        while (size < buffer_bytes && (n = read(fd, buffer + size, buffer_bytes - size)) > 0)
+                size += (size_t) n;
+        (void) close(fd);
+        return holds(buffer, size, variable);
+}
+
+int process_marked_kill(const char *variable)
+{
+        const size_t buffer_bytes = (size_t) 1 << 20;
+        CLEANUP(free_p) char *buffer = malloc(buffer_bytes);
+        DIR *proc = buffer == NULL ? NULL : opendir("/proc");
+        const struct dirent *file;
+        int count = 0;
+
+        if (proc == NULL)
+                return -errno;
+        while ((file = readdir(proc)) != NULL) {
+                uint64_t pid;
+
+                if (text_parse_uint64(file->d_name, &pid) == 0 && (pid_t) pid != getpid() &&
+                    is_marked(dirfd(proc), file->d_name, variable, buffer, buffer_bytes) &&
+                    kill((pid_t) pid, SIGKILL) == 0)
+                        count++;
+        }
+        (void) closedir(proc);
+        return count;
 }
