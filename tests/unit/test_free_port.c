@@ -1,10 +1,10 @@
 /* Ports that no outgoing connection takes. */
-#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include <cmocka.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <sys/socket.h>
