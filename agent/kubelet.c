@@ -81,8 +81,10 @@ void kubelet_name_resources(struct agent *a, struct inventory *inventory)
 
         if (resource_map_apply(&a->plugin_config->resources, inventory, &err) < 0)
                 report_event(a->report, "Warning", "ResourceNamesRefused", NULL, "%s", err.msg);
-        if (a->pods != NULL)
+        if (a->pods != NULL) {
                 pod_resources_count_free(a->pods, inventory);
+                pod_resources_tell_losses(a->pods, inventory);
+        }
 }
 
 void kubelet_told(struct agent *a)

@@ -82,6 +82,13 @@ static bool is_stale(const struct cluster *c, uint64_t seen_usec, uint64_t now_u
                now_usec > seen_usec + c->options.rules.stale_after_usec;
 }
 
+/* Where there are Node objects, a node without one was taken out of the cluster, whatever is left of it. */
+static bool is_removed(const struct cluster *c, const struct ledger_node *node)
+{
+        return c->store != NULL && !c->is_directory && (c->synced & (1u << STORE_NODE)) != 0 &&
+               !node->has_object;
+}
+
 /* A node that is heard of again takes pods that waited for it. */
 static void set_seen(struct cluster *c, const char *name, uint64_t seen_usec)
 {
@@ -91,6 +98,8 @@ static void set_seen(struct cluster *c, const char *name, uint64_t seen_usec)
         if (node == NULL)
                 return;
         before = ledger_seen_usec(c->ledger, node);
+        if (is_removed(c, node))
+                seen_usec = LEDGER_NODE_REMOVED;
         ledger_set_seen(c->ledger, node, seen_usec);
         if (is_stale(c, before, now) && !is_stale(c, seen_usec, now) && c->options.node_changed != NULL)
                 c->options.node_changed(c->options.userdata, name, true);
@@ -106,6 +115,7 @@ static int take_node(struct cluster *c, const char *key, const json_t *object, s
 
         if (object == NULL) {
                 ledger_drop_node(c->ledger, key);
+                set_seen(c, key, 0);
                 if (c->options.node_labels != NULL)
                         c->options.node_labels(c->options.userdata, key, NULL);
                 return 0;
@@ -113,7 +123,7 @@ static int take_node(struct cluster *c, const char *key, const json_t *object, s
         r = node_decode(object, &c->ledger->symbols, &facts, err);
         if (r == 0)
                 r = ledger_set_node(c->ledger, &facts);
-        if (r == 0 && heard_usec(&c->heard, facts.name) != 0)
+        if (r == 0 && !c->is_directory && c->store != NULL)
                 set_seen(c, facts.name, heard_usec(&c->heard, facts.name));
         labels = json_object_get(json_object_get(object, "metadata"), "labels");
         if (labels == NULL)
@@ -200,8 +210,10 @@ static int take_inventory(struct cluster *c, const char *key, const json_t *obje
         if (r == 0 && c->options.node_changed != NULL)
                 c->options.node_changed(c->options.userdata, inventory.node,
                                         usable_chips(c, inventory.node) > before);
-        if (c->is_directory && c->store != NULL)
-                set_seen(c, inventory.node, store_inventory_mtime_usec(c->store, inventory.node));
+        if (c->store != NULL)
+                set_seen(c, inventory.node,
+                         c->is_directory ? store_inventory_mtime_usec(c->store, inventory.node)
+                                         : heard_usec(&c->heard, inventory.node));
         inventory_free(&inventory);
         return r;
 }
@@ -343,6 +355,8 @@ static void synced(void *userdata, enum store_kind kind)
         struct cluster *c = userdata;
 
         c->synced |= 1u << kind;
+        for (uint32_t i = 0; kind == STORE_NODE && !c->is_directory && i < c->ledger->node_count; i++)
+                set_seen(c, c->ledger->nodes[i]->name, heard_usec(&c->heard, c->ledger->nodes[i]->name));
         if (c->options.kind_synced != NULL)
                 c->options.kind_synced(c->options.userdata, kind);
         if (c->options.changed != NULL)

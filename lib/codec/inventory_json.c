@@ -79,9 +79,10 @@ static bool usable_by_health(enum device_health health)
         return health == HEALTH_HEALTHY || health == HEALTH_DEGRADED;
 }
 
-static json_t *encode_device(const struct device *device)
+/* @loss: of which the devices before this one have been passed; an inventory tells them in that order */
+static json_t *encode_device(const struct inventory *inventory, const struct device *device, size_t *loss)
 {
-        json_t *object = json_object(), *nodes = json_array();
+        json_t *object = json_object(), *nodes = json_array(), *holders = NULL;
 
         for (size_t i = 0; i < device->node_count; i++)
                 (void) json_array_append_new(nodes, encode_text(device->nodes[i]));
@@ -107,6 +108,14 @@ static json_t *encode_device(const struct device *device)
         if (device->usable != usable_by_health(device->health))
                 (void) json_object_set_new(object, "usable", json_boolean(device->usable));
         (void) json_object_set_new(object, "since", encode_time(device->since_usec));
+        for (; *loss < inventory->loss_count && strcmp(inventory->losses[*loss].device_id, device->id) == 0;
+             (*loss)++) {
+                if (holders == NULL)
+                        holders = json_array();
+                (void) json_array_append_new(holders, encode_text(inventory->losses[*loss].pod));
+        }
+        if (holders != NULL)
+                (void) json_object_set_new(object, "heldBy", holders);
         return object;
 }
 
@@ -150,11 +159,13 @@ json_t *inventory_encode(const struct inventory *inventory)
 {
         json_t *object = json_object(), *metadata = json_object(), *status = json_object();
         json_t *groups = json_array(), *devices = json_array();
+        size_t loss = 0;
 
         for (size_t i = 0; i < inventory->group_count; i++)
                 (void) json_array_append_new(groups, encode_group(&inventory->groups[i]));
         for (size_t i = 0; i < inventory->device_count; i++)
-                (void) json_array_append_new(devices, encode_device(&inventory->devices[i]));
+                (void) json_array_append_new(devices,
+                                             encode_device(inventory, &inventory->devices[i], &loss));
 
         (void) json_object_set_new(metadata, "name", encode_text(inventory->node));
         (void) json_object_set_new(status, "generation", json_integer((json_int_t) inventory->generation));
@@ -336,6 +347,28 @@ static int decode_health(const struct reading *reading, const json_t *object, st
         return 0;
 }
 
+static int decode_holders(const struct reading *reading, const json_t *holders, const char *device_id,
+                          struct inventory *inventory)
+{
+        const json_t *holder;
+        size_t i;
+
+        if (holders == NULL)
+                return 0;
+        if (!json_is_array(holders))
+                return wrong(reading, "heldBy", "an array of pods");
+        json_array_foreach((json_t *) holders, i, holder)
+        {
+                const char *pod = json_string_value(holder);
+
+                if (pod == NULL || strlen(pod) >= sizeof(inventory->losses->pod))
+                        return wrong(reading, "heldBy", "an array of pods, each NAMESPACE/NAME");
+                if (inventory_add_loss(inventory, device_id, pod) < 0)
+                        return wrong(reading, "heldBy", "shorter");
+        }
+        return 0;
+}
+
 static int decode_device(const struct reading *reading, const json_t *object, struct device *device)
 {
         int64_t numa = -1;
@@ -460,6 +493,8 @@ static int decode_devices(const json_t *devices, struct inventory *inventory, st
                         return err_set(err, -ENOMEM, "no memory for the inventory");
                 r = json_is_object(object) ? decode_device(&reading, object, device)
                                            : wrong(&reading, "devices", "objects");
+                if (r == 0)
+                        r = decode_holders(&reading, member(object, "heldBy"), device->id, inventory);
                 if (r < 0)
                         return r;
         }

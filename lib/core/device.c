@@ -70,6 +70,7 @@ void inventory_free(struct inventory *inventory)
                 return;
         free(inventory->groups);
         free(inventory->devices);
+        free(inventory->losses);
         inventory_init(inventory);
 }
 
@@ -79,15 +80,19 @@ int inventory_copy(const struct inventory *inventory, struct inventory *ret)
 
         copy.groups = calloc(inventory->group_count + 1, sizeof(*copy.groups));
         copy.devices = calloc(inventory->device_count + 1, sizeof(*copy.devices));
-        if (copy.groups == NULL || copy.devices == NULL) {
+        copy.losses = calloc(inventory->loss_count + 1, sizeof(*copy.losses));
+        if (copy.groups == NULL || copy.devices == NULL || copy.losses == NULL) {
                 free(copy.groups);
                 free(copy.devices);
+                free(copy.losses);
                 return -ENOMEM;
         }
         if (inventory->group_count > 0)
                 memcpy(copy.groups, inventory->groups, inventory->group_count * sizeof(*copy.groups));
         if (inventory->device_count > 0)
                 memcpy(copy.devices, inventory->devices, inventory->device_count * sizeof(*copy.devices));
+        if (inventory->loss_count > 0)
+                memcpy(copy.losses, inventory->losses, inventory->loss_count * sizeof(*copy.losses));
         *ret = copy;
         return 0;
 }
@@ -121,6 +126,22 @@ struct device_group *inventory_add_group(struct inventory *inventory)
         groups += inventory->group_count++;
         memset(groups, 0, sizeof(*groups));
         return groups;
+}
+
+int inventory_add_loss(struct inventory *inventory, const char *device_id, const char *pod)
+{
+        struct device_loss *losses;
+
+        if (inventory->loss_count >= LOSSES_MAX)
+                return -E2BIG;
+        losses = realloc(inventory->losses, (inventory->loss_count + 1) * sizeof(*losses));
+        if (losses == NULL)
+                return -ENOMEM;
+        inventory->losses = losses;
+        losses += inventory->loss_count++;
+        (void) text_copy(losses->device_id, sizeof(losses->device_id), device_id);
+        (void) text_copy(losses->pod, sizeof(losses->pod), pod);
+        return 0;
 }
 
 struct device *inventory_find_device(const struct inventory *inventory, const char *id)
@@ -214,8 +235,12 @@ bool inventory_same(const struct inventory *a, const struct inventory *b)
         if (!same(a->node, b->node) || !same(a->boot_id, b->boot_id) || a->node_class != b->node_class ||
             !same(a->pool, b->pool) || !hardware_same(&a->hardware, &b->hardware) ||
             a->program_count != b->program_count || a->group_count != b->group_count ||
-            a->device_count != b->device_count)
+            a->device_count != b->device_count || a->loss_count != b->loss_count)
                 return false;
+        for (size_t i = 0; i < a->loss_count; i++)
+                if (!same(a->losses[i].device_id, b->losses[i].device_id) ||
+                    !same(a->losses[i].pod, b->losses[i].pod))
+                        return false;
         for (size_t i = 0; i < a->program_count; i++)
                 if (!same(a->programs[i].runtime, b->programs[i].runtime) ||
                     !same(a->programs[i].sha256, b->programs[i].sha256))

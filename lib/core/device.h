@@ -109,6 +109,14 @@ struct program_reference {
         char sha256[65]; /* lower case hex; "" = not given */
 };
 
+/* A pod that holds a device which may not be used any more: whoever runs it has to move it. */
+struct device_loss {
+        char device_id[DEVICE_ID_BYTES];
+        char pod[320]; /* "namespace/name" */
+};
+
+#define LOSSES_MAX 4096 /* shared devices have several holders */
+
 struct inventory {
         char node[254];
         uint64_t generation; /* grows with every change that is reported */
@@ -122,6 +130,9 @@ struct inventory {
         size_t group_count;
         struct device *devices;
         size_t device_count;
+        struct device_loss
+                *losses; /* in the order of the devices; as far as the agent knows who holds what */
+        size_t loss_count;
 };
 
 const char *device_health_name(enum device_health health);          /* "healthy" ... */
@@ -140,6 +151,9 @@ int inventory_copy(const struct inventory *inventory, struct inventory *ret);
  * Return: the entry, valid until the next add; NULL when out of memory or past DEVICES_MAX / GROUPS_MAX. */
 struct device *inventory_add_device(struct inventory *inventory);
 struct device_group *inventory_add_group(struct inventory *inventory);
+
+/* inventory_add_loss() - @pod: "namespace/name". 0; -ENOMEM; -E2BIG past LOSSES_MAX. */
+int inventory_add_loss(struct inventory *inventory, const char *device_id, const char *pod);
 
 struct device *inventory_find_device(const struct inventory *inventory, const char *id);        /* or NULL */
 struct device_group *inventory_find_group(const struct inventory *inventory, const char *name); /* or NULL */

@@ -195,33 +195,6 @@ static int programs_from_inventory(struct ledger *ledger, const struct inventory
         return 0;
 }
 
-static int sick_from_inventory(const struct inventory *inventory, struct ledger *ledger,
-                               struct ledger_node *node)
-{
-        struct ledger_sick *sick = NULL;
-        size_t count = 0;
-
-        for (size_t i = 0; i < inventory->device_count; i++)
-                count += !inventory->devices[i].usable && inventory->devices[i].group[0] != '\0';
-        if (count > 0 && (sick = calloc(count, sizeof(*sick))) == NULL)
-                return -ENOMEM;
-        free(node->sick);
-        node->sick = sick;
-        node->sick_count = 0;
-        for (size_t i = 0; i < inventory->device_count; i++) {
-                const struct device *device = &inventory->devices[i];
-                struct ledger_sick *entry = &sick[node->sick_count];
-
-                if (device->usable || device->group[0] == '\0')
-                        continue;
-                memcpy(entry->id, device->id, sizeof(entry->id));
-                entry->group = symbol_add(&ledger->symbols, device->group);
-                entry->health = (uint8_t) device->health;
-                node->sick_count++;
-        }
-        return 0;
-}
-
 int ledger_set_inventory(struct ledger *ledger, const struct inventory *inventory)
 {
         struct ledger_node *node = node_find_or_add(ledger, inventory->node);
@@ -288,7 +261,7 @@ void ledger_drop_inventory(struct ledger *ledger, const char *name)
         node->pool = 0;
         node->reserved = false;
         node->group_count = 0;
-        node->program_count = node->sick_count = 0;
+        node->program_count = node->sick_count = node->loss_count = 0;
         node->hardware = (struct ledger_hardware){ 0 };
         ledger_set_seen(ledger, node, 0);
         (void) use_allocatable(ledger, node); /* out of memory: no chips there, which is safe */

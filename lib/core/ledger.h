@@ -69,7 +69,8 @@ struct ledger_node {
         struct ledger_hardware hardware;
         struct ledger_program *programs;
         struct ledger_sick *sick;
-        uint32_t program_count, sick_count;
+        struct device_loss *losses; /* of the inventory: who holds devices that may not be used */
+        uint32_t program_count, sick_count, loss_count;
 
         uint32_t index; /* in ledger.nodes and the roster; changes when nodes go */
         uint32_t name_bytes;
@@ -197,7 +198,14 @@ struct ledger_node *ledger_find_node(const struct ledger *ledger, const char *na
 struct ledger_pod *ledger_find_pod(const struct ledger *ledger, const char *namespace_, const char *name);
 struct ledger_job *ledger_find_job(const struct ledger *ledger, const char *namespace_, const char *job);
 
-/* ledger_set_seen() - when the node was last heard of (CLOCK_REALTIME; 0 = its age is not judged). */
+/* ledger_pod_lost() - has this pod a chip that may not be used any more? Its node's agent says who holds
+ * which device; without that it is certain where the pod has more chips of a group than are usable there.
+ * @device: the device's id, "" where it is not known. May be NULL. */
+bool ledger_pod_lost(const struct ledger_pod *pod, char device[DEVICE_ID_BYTES]);
+
+/* ledger_set_seen() - when the node was last heard of (CLOCK_REALTIME; 0 = its age is not judged;
+ * LEDGER_NODE_REMOVED = it is no node of the cluster any more). */
+#define LEDGER_NODE_REMOVED UINT64_MAX
 void ledger_set_seen(struct ledger *ledger, const struct ledger_node *node, uint64_t seen_usec);
 uint64_t ledger_seen_usec(const struct ledger *ledger, const struct ledger_node *node);
 

@@ -48,12 +48,15 @@ static int copy_node(const struct ledger_node *from, uint64_t seen_usec, struct 
                 copy_array(from->allocatable, from->allocatable_count, sizeof(*from->allocatable));
         node->programs = copy_array(from->programs, from->program_count, sizeof(*from->programs));
         node->sick = copy_array(from->sick, from->sick_count, sizeof(*from->sick));
-        if (node->groups == NULL || node->allocatable == NULL || node->programs == NULL || node->sick == NULL)
+        node->losses = copy_array(from->losses, from->loss_count, sizeof(*from->losses));
+        if (node->groups == NULL || node->allocatable == NULL || node->programs == NULL ||
+            node->sick == NULL || node->losses == NULL)
                 return -ENOMEM;
         node->group_count = from->group_count;
         node->allocatable_count = from->allocatable_count;
         node->program_count = from->program_count;
         node->sick_count = from->sick_count;
+        node->loss_count = from->loss_count;
         return 0;
 }
 

@@ -61,6 +61,7 @@ void node_free(struct ledger_node *node)
         free(node->allocatable);
         free(node->programs);
         free(node->sick);
+        free(node->losses);
         free(node);
 }
 

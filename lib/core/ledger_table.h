@@ -12,4 +12,7 @@ struct ledger_pod *pod_find(const struct ledger *ledger, const char *namespace_,
 int pod_insert(struct ledger *ledger, struct ledger_pod *pod);  /* 0 or -ENOMEM */
 void pod_remove(struct ledger *ledger, struct ledger_pod *pod); /* does not free it */
 
+/* ledger_sick.c: which devices of the node may not be used, and who holds them. 0 or -ENOMEM. */
+int sick_from_inventory(const struct inventory *inventory, struct ledger *ledger, struct ledger_node *node);
+
 void job_drop_training(struct ledger_job *job); /* frees it */

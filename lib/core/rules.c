@@ -72,6 +72,8 @@ static enum reason pool_rule(const struct question *q, const struct ledger_node 
 
 bool rules_too_old(const struct question *q, uint64_t seen_usec)
 {
+        if (seen_usec == LEDGER_NODE_REMOVED)
+                return true;
         return q->rules->stale_after_usec > 0 && seen_usec > 0 && q->now_usec > seen_usec &&
                q->now_usec - seen_usec > q->rules->stale_after_usec;
 }

@@ -178,6 +178,8 @@ void controller_observe(struct controller *controller, enum store_kind kind, con
                 observe_job(controller, key, object);
         else if (kind == STORE_POD)
                 observe_pod(controller, key, object);
+        else if (kind == STORE_INVENTORY || kind == STORE_NODE)
+                observe_node(controller, key);
 }
 
 void controller_synced(struct controller *controller, enum store_kind kind)

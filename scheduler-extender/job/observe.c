@@ -312,3 +312,21 @@ void observe_pod(struct controller *c, const char *key, const json_t *object)
         (void) text_copy(pod->owner, sizeof(pod->owner), owner_of(metadata));
         controller_queue(record);
 }
+
+/* --- nodes
+ * ------------------------------------------------------------------------------------------------------ */
+
+/* A chip may be sick, or the node lost: jobs that are there look at it. */
+void observe_node(struct controller *c, const char *node)
+{
+        for (struct name_entry *e = name_map_first(&c->records); e != NULL;
+             e = name_map_next(&c->records, e)) {
+                struct job_record *record = (struct job_record *) e;
+
+                for (const struct job_pod *pod = record->pods; pod != NULL; pod = pod->next)
+                        if (strcmp(pod->node, node) == 0) {
+                                controller_queue(record);
+                                break;
+                        }
+        }
+}

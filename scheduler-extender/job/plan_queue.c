@@ -101,6 +101,18 @@ static void take_back(struct job_record *record)
         }
 }
 
+/* What the plan has to say of itself, "Word: sentence", is an event each. */
+static void tell_notes(struct job_record *record)
+{
+        for (size_t i = 0; i < record->state.note_count; i++) {
+                const char *note = record->state.notes[i], *colon = strstr(note, ": ");
+                char word[JOB_REASON_BYTES];
+
+                if (colon != NULL && text_format(word, sizeof(word), "%.*s", (int) (colon - note), note))
+                        record_event(record, false, word, "%s", colon + 2);
+        }
+}
+
 static void planned(struct job_record *record)
 {
         struct controller *c = record->controller;
@@ -115,6 +127,7 @@ static void planned(struct job_record *record)
                       "%u ranks in %zu device groups", job_state_world_size(state), state->group_count);
         record_event(record, false, "Planned", "%u ranks in %zu device groups", job_state_world_size(state),
                      state->group_count);
+        tell_notes(record);
         record->dirty = true;
         record->accepted_usec = controller_monotonic(c);
         record_sync_lease(record);

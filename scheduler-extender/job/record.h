@@ -91,6 +91,7 @@ struct job_record *controller_find(struct controller *c, const char *key);
 /* observe.c */
 void observe_job(struct controller *c, const char *key, const json_t *object);
 void observe_pod(struct controller *c, const char *key, const json_t *object);
+void observe_node(struct controller *c, const char *node);
 struct job_pod *record_find_pod(struct job_record *record, const char *name);
 void record_drop_pod(struct job_record *record, struct job_pod *pod);
 void record_free(struct job_record *record);

@@ -56,11 +56,24 @@ static bool is_leaving(const struct job_pod *pod)
         return pod != NULL && pod->deleting && !pod->delete_asked && !has_ended(pod);
 }
 
+/* Two say so: the node's inventory, on any cluster, and the kubelet, where it has ResourceHealthStatus. */
+static bool has_lost_chip(const struct job_record *record, const struct job_pod *pod,
+                          char device[DEVICE_ID_BYTES])
+{
+        const struct ledger_pod *known = ledger_find_pod(cluster_ledger(record->controller->options.cluster),
+                                                         record->namespace_, pod->name);
+
+        device[0] = '\0';
+        return (known != NULL && strcmp(known->uid, pod->uid) == 0 && ledger_pod_lost(known, device)) ||
+               pod->sick;
+}
+
 /* Return: why the group needs other chips or a new pod; NULL = it does not. */
 static const char *trouble_of(const struct job_record *record, const struct job_group *group,
                               const struct job_pod *pod, char message[400])
 {
         bool ran = group->state == JOB_GROUP_RUNNING;
+        char device[DEVICE_ID_BYTES];
 
         if (record_node_lost(record, group->node)) {
                 (void) text_format(message, 400, "node %s of %s is lost", group->node, group->name);
@@ -70,9 +83,9 @@ static const char *trouble_of(const struct job_record *record, const struct job_
                 (void) text_format(message, 400, "the pod of %s is gone", group->name);
                 return ran ? "PodGone" : NULL;
         }
-        if (pod->sick) {
-                (void) text_format(message, 400, "a chip of %s on %s cannot be used any more", group->name,
-                                   group->node);
+        if (!has_ended(pod) && has_lost_chip(record, pod, device)) {
+                (void) text_format(message, 400, "%s%s of %s on %s cannot be used any more",
+                                   device[0] == '\0' ? "a chip" : "chip ", device, group->name, group->node);
                 return "DeviceUnhealthy";
         }
         if (pod->phase == POD_FAILED) {

@@ -250,6 +250,8 @@ def jobs_are_repaired():
     try:
         moved = wait("the group's new pod", 60, lambda: [n for n in (p["metadata"]["name"] for p in pods_of("mended")) if n.endswith("-r1")], 0.1)
         took = time.monotonic() - began
+        held = [d.get("heldBy") for d in get("/apis/remuda.dev/v1alpha1/nodeaccelerators/n1")["status"]["devices"] if d["id"] == device_id]
+        assert held in ([None], [["default/" + moved[0][:-3]]]), held  # without a holder again once the old pod has gone
         wait_for("mended", "the run after the move", 60, lambda s: s.get("phase") == "Running")
         now = {p["metadata"]["name"]: p["metadata"]["uid"] for p in pods_of("mended")}
         same = [n for n in before if now.get(n) == before[n] and not n.endswith("-m0")]

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 #include <stdlib.h>
 
+#include "codec/inventory_json.h"
 #include "core/cleanup.h"
 #include "tests/unit/cluster_fixture.h"
 
@@ -207,6 +208,51 @@ static void chips_lost_under_a_pod_never_count_below_zero(void **state)
         ledger_free(l);
 }
 
+static void a_pod_on_a_chip_that_may_not_be_used_is_known(void **state)
+{
+        struct ledger *l = cluster();
+        struct inventory told, read;
+        char device[DEVICE_ID_BYTES];
+        json_t *object;
+
+        (void) state;
+        bind_pod(l, "big", "sick", 8);
+        assert_true(ledger_pod_lost(ledger_find_pod(l, "default", "big"), device)); /* more than are usable */
+        assert_string_equal(device, "");
+        bind_pod(l, "small", "sick", 1);
+        assert_false(ledger_pod_lost(ledger_find_pod(l, "default", "small"), device));
+
+        inventory_init(&told); /* the agent says who has it, and the word survives its way */
+        (void) text_copy(told.node, sizeof(told.node), "sick");
+        (void) text_copy(inventory_add_device(&told)->id, DEVICE_ID_BYTES, "GPU-0");
+        (void) text_copy(inventory_add_device(&told)->id, DEVICE_ID_BYTES, "GPU-1");
+        assert_int_equal(inventory_add_loss(&told, "GPU-1", "default/other"), 0);
+        assert_int_equal(inventory_add_loss(&told, "GPU-1", "default/small"), 0);
+        object = inventory_encode(&told);
+        assert_int_equal(inventory_decode(object, &read, NULL), 0);
+        assert_true(inventory_same(&told, &read));
+        assert_int_equal(ledger_set_inventory(l, &read), 0);
+        assert_true(ledger_pod_lost(ledger_find_pod(l, "default", "small"), device));
+        assert_string_equal(device, "GPU-1");
+        read.losses[1].pod[0] = 'x';
+        assert_false(inventory_same(&told, &read));
+        json_decref(object);
+        inventory_free(&read);
+        inventory_free(&told);
+        ledger_free(l);
+}
+
+static void a_node_that_was_removed_takes_nothing(void **state)
+{
+        struct ledger *l = cluster();
+        struct pod_facts facts = pod_of(l, "p", 1);
+
+        (void) state;
+        ledger_set_seen(l, ledger_find_node(l, "any", 3), LEDGER_NODE_REMOVED);
+        assert_string_equal(word_for(l, &facts.ask, "any"), "InventoryStale"); /* also without a limit */
+        ledger_free(l);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -218,6 +264,8 @@ int main(void)
                 cmocka_unit_test(overflow_never_takes_the_last_whole_group),
                 cmocka_unit_test(a_member_of_a_large_job_counts_as_its_job),
                 cmocka_unit_test(chips_lost_under_a_pod_never_count_below_zero),
+                cmocka_unit_test(a_pod_on_a_chip_that_may_not_be_used_is_known),
+                cmocka_unit_test(a_node_that_was_removed_takes_nothing),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
