@@ -133,6 +133,12 @@ bool chips_match(const struct job_role *role, const struct device_group *group)
                (role->model[0] == '\0' || job_model_matches(role->model, group->model));
 }
 
+static unsigned left_in(const struct candidate *candidate)
+{
+        return candidate->group->free > candidate->taken ? candidate->group->free - candidate->taken : 0;
+}
+
+/* In GFLOPS; the planner takes one for a sample a second (core/job_plan_shares.c), ratios matter. */
 static double speed_of(const struct device_group *group)
 {
         if (group->measured_gflops > 0)
@@ -140,17 +146,26 @@ static double speed_of(const struct device_group *group)
         return 1000 * (group->tflops_bf16 > 0 ? group->tflops_bf16 : group->tflops_fp32);
 }
 
-static unsigned left_in(const struct candidate *candidate)
+/* What its program was seen to do counts before what the chip might do. Ranks that share a processor share
+ * its speed. */
+static double speed_for(struct run *run, const struct job_role *role, const struct candidate *candidate)
 {
-        return candidate->group->free > candidate->taken ? candidate->group->free - candidate->taken : 0;
+        const struct device_group *group = candidate->group;
+        unsigned chips = group->free > 0 ? group->free : 1;
+
+        double seen = run_chip_speed(run, role->runtime[0] == '\0' ? group->runtime : role->runtime, group,
+                                     candidate->taken / chips + 1);
+
+        return seen > 0 ? seen : speed_of(group);
 }
 
 /* Is `a` the better group for the next chip? Equal ones keep their order. */
-static bool better(int placement, const struct candidate *a, const struct candidate *b)
+static bool better(struct run *run, const struct job_role *role, const struct candidate *a,
+                   const struct candidate *b)
 {
         if ((left_in(a) > 0) != (left_in(b) > 0))
                 return left_in(a) > 0;
-        switch (placement) {
+        switch (run->job.placement) {
         case JOB_PLACEMENT_UNIFORM:
                 return a->taken < b->taken;
         case JOB_PLACEMENT_LARGEST_FREE:
@@ -159,11 +174,11 @@ static bool better(int placement, const struct candidate *a, const struct candid
                 return (a->taken > 0 && b->taken == 0) ||
                        ((a->taken > 0) == (b->taken > 0) && left_in(a) < left_in(b));
         default:
-                return speed_of(a->group) > speed_of(b->group);
+                return speed_for(run, role, a) > speed_for(run, role, b);
         }
 }
 
-static struct candidate *pick(int placement, const struct job_role *role, struct candidate *candidates,
+static struct candidate *pick(struct run *run, const struct job_role *role, struct candidate *candidates,
                               size_t count)
 {
         struct candidate *best = NULL;
@@ -175,7 +190,7 @@ static struct candidate *pick(int placement, const struct job_role *role, struct
                 if (!chips_match(role, candidate->group) ||
                     (left_in(candidate) == 0 && strcmp(candidate->group->runtime, "cpu") != 0))
                         continue;
-                if (best == NULL || better(placement, candidate, best))
+                if (best == NULL || better(run, role, candidate, best))
                         best = candidate;
         }
         return best;
@@ -240,7 +255,7 @@ static int fill_role(struct run *run, const char *field, const struct job_role *
                      struct candidate *candidates, size_t count, struct err *err)
 {
         for (uint64_t i = 0; i < role->chips; i++) {
-                struct candidate *candidate = pick(run->job.placement, role, candidates, count);
+                struct candidate *candidate = pick(run, role, candidates, count);
                 struct run_rank *rank = &run->ranks[run->rank_count];
 
                 /* more than the fewest that will do only where they are free */

@@ -189,7 +189,9 @@ int run_measure(struct run *run, struct err *err)
         if (run->job.shards != JOB_SHARDS_WEIGHTED || run->rank_count - run->server_count < 2)
                 return 0;
         if (!run->trainer) {
-                assume(run, "the programs are not the reference trainer and cannot be measured beforehand");
+                if (!run_read_speeds(run))
+                        assume(run, "the programs are not the reference trainer and cannot be measured "
+                                    "beforehand, and the SpeedTable does not have them all");
                 return 0;
         }
         /* the speed table knows whole models, a split needs the layers */

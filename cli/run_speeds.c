@@ -9,6 +9,7 @@
 
 #include "cli/run.h"
 #include "core/cleanup.h"
+#include "io/program_file.h"
 #include "io/speed_store.h"
 
 #define SAMPLES_MIN     10 /* batches of a worker: fewer are mostly the first ones, which are slow */
@@ -74,6 +75,56 @@ bool run_read_speeds(struct run *run)
         }
         speed_table_free(&table);
         return all;
+}
+
+/* --- before there are ranks
+ * --------------------------------------------------------------------------------------------- */
+
+/* Once; a table that cannot be read is an empty one, and run_read_speeds() will say so. */
+static const struct speed_table *placing_speeds(struct run *run)
+{
+        char spec[RUN_PATH_BYTES + STORE_SPEC_MORE];
+
+        if (run->speeds != NULL)
+                return run->speeds;
+        run->speeds = calloc(1, sizeof(*run->speeds));
+        if (run->speeds == NULL || (run->options->store == NULL && run->work[0] == '\0'))
+                return run->speeds;
+        store_spec(run, spec);
+        if (speed_store_read_now(spec, NULL, run->speeds, NULL) < 0)
+                *run->speeds = (struct speed_table){ 0 };
+        return run->speeds;
+}
+
+/* Without a program any one counts. */
+static const char *placing_hash(struct run *run, const char *runtime)
+{
+        const struct program *program = program_table_find(&run->table, runtime);
+        size_t i;
+
+        if (program == NULL)
+                return NULL;
+        if (run->hashes == NULL)
+                run->hashes = calloc(run->table.count, sizeof(*run->hashes));
+        if (run->hashes == NULL)
+                return NULL;
+        i = (size_t) (program - run->table.programs);
+        if (run->hashes[i][0] == '\0')
+                (void) program_file_check(program, run->hashes[i], NULL);
+        return run->hashes[i];
+}
+
+double run_chip_speed(struct run *run, const char *runtime, const struct device_group *group, size_t sharing)
+{
+        const struct speed_table *table = placing_speeds(run);
+        const struct speed_row *row = NULL;
+        char device[SPEED_DEVICE_BYTES];
+
+        if (table != NULL && table->count > 0) {
+                speed_device(device, group->model[0] == '\0' ? group->vendor : group->model, sharing);
+                row = speed_table_find(table, placing_hash(run, runtime), run->job.model, device);
+        }
+        return row == NULL ? 0 : 1000 / row->beta_ms;
 }
 
 void run_keep_speeds(struct run *run, const struct speed_observation *observations, size_t count)
