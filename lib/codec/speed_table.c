@@ -206,27 +206,47 @@ static int refine_row(json_t *speeds, const struct speed_observation *seen, uint
         return encode_row(speeds, key, &row);
 }
 
+struct age {
+        const char *key; /* of the object's own */
+        uint64_t updated_usec;
+        size_t place;
+};
+
+static int by_age(const void *a, const void *b)
+{
+        const struct age *x = a, *y = b;
+
+        if (x->updated_usec != y->updated_usec)
+                return x->updated_usec < y->updated_usec ? -1 : 1;
+        return x->place < y->place ? -1 : x->place > y->place; /* qsort keeps no order by itself */
+}
+
 static int drop_oldest(json_t *speeds)
 {
-        while (json_object_size(speeds) > SPEED_TABLE_ROWS_MAX) {
-                const char *key, *oldest = NULL;
-                uint64_t oldest_usec = UINT64_MAX;
-                json_t *value;
+        size_t size = json_object_size(speeds), count = 0;
+        CLEANUP(free_p) struct age *ages = NULL;
+        const char *key;
+        json_t *value;
+        int r = 0;
 
-                json_object_foreach(speeds, key, value)
-                {
-                        struct speed_row row;
-                        uint64_t usec = decode_row(key, value, &row) ? row.updated_usec : 0;
+        if (size <= SPEED_TABLE_ROWS_MAX)
+                return 0;
+        ages = calloc(size, sizeof(*ages));
+        if (ages == NULL)
+                return -1;
+        json_object_foreach(speeds, key, value)
+        {
+                struct speed_row row;
 
-                        if (usec < oldest_usec) {
-                                oldest_usec = usec;
-                                oldest = key;
-                        }
-                }
-                if (oldest == NULL || json_object_del(speeds, oldest) < 0)
-                        return -1;
+                ages[count] = (struct age){ .key = key, .place = count };
+                if (decode_row(key, value, &row))
+                        ages[count].updated_usec = row.updated_usec;
+                count++;
         }
-        return 0;
+        qsort(ages, count, sizeof(*ages), by_age);
+        for (size_t i = 0; i < count - SPEED_TABLE_ROWS_MAX; i++)
+                r |= json_object_del(speeds, ages[i].key);
+        return r;
 }
 
 static json_t *new_table(void)
