@@ -73,11 +73,9 @@ int group_daemon_start(struct group_daemon *daemon, char **argv, size_t argc, pi
                 return err_set(err, -EPERM, "'%.80s' is not orted, and nothing else is started here", name);
         if (rendezvous_find("orted", path, sizeof(path)) < 0)
                 return err_set(err, -ENOENT, "orted is not in PATH; install Open MPI on this host");
-        (void) text_copy(daemon->folder, sizeof(daemon->folder), "/tmp/" SUPERVISE_FOLDER "XXXXXX");
-        if (mkdtemp(daemon->folder) == NULL) {
-                daemon->folder[0] = '\0';
-                return err_set(err, -errno, "no folder below /tmp: %m");
-        }
+        r = private_folder(daemon->folder, sizeof(daemon->folder), SUPERVISE_FOLDER);
+        if (r < 0)
+                return err_set(err, r, "no folder of its own below TMPDIR or /tmp: %s", strerror(-r));
         r = set_environment(daemon, &environment);
         (void) text_format(log, sizeof(log), "%s/orted.log", daemon->work);
         if (r == 0) {

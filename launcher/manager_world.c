@@ -12,6 +12,7 @@
 #include "core/exit_code.h"
 #include "core/shards.h"
 #include "core/text.h"
+#include "io/remove_folder.h"
 #include "launcher/environment.h"
 #include "launcher/manager.h"
 #include "launcher/subtask_read.h"
@@ -242,10 +243,10 @@ static pid_t spawn(struct manager *manager)
 {
         struct environment environment = { 0 };
         struct line *line = calloc(1, sizeof(*line));
-        pid_t pid = -ENOMEM;
+        int r = private_folder(manager->folder, sizeof(manager->folder), SUPERVISE_FOLDER);
+        pid_t pid = r < 0 ? r : -ENOMEM;
 
-        (void) text_copy(manager->folder, sizeof(manager->folder), "/tmp/" SUPERVISE_FOLDER "XXXXXX");
-        if (line != NULL && mkdtemp(manager->folder) != NULL && run_environment(manager, &environment) == 0) {
+        if (line != NULL && r == 0 && run_environment(manager, &environment) == 0) {
                 build_line(manager, line);
                 pid = line->failed ? -E2BIG
                                    : rendezvous_spawn(manager->mpirun_path, line->words,

@@ -1,5 +1,12 @@
-/* Remove folder: a private temporary folder and everything in it, links not followed. */
+/* Private temporary folders: made, and removed with everything in them, links not followed. */
 #pragma once
+
+#include <stddef.h>
+
+/* private_folder() - `path` becomes $TMPDIR/prefixXXXXXX, or /tmp/... where TMPDIR is not given, relative, or
+ * longer than 40 bytes: sockets will lie in it, and their paths have room for 108. Returns 0 or a negative
+ * errno; then `path` is empty. */
+int private_folder(char *path, size_t size, const char *prefix);
 
 /* remove_folder() - only a folder whose own name begins with `prefix`; anything else is left alone. */
 void remove_folder(const char *path, const char *prefix);

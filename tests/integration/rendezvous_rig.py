@@ -113,7 +113,7 @@ def strays():
                 continue
             if state != "Z" and (comm in ("orted", "mpirun") or comm.startswith("remuda")):
                 found.append((pid, comm))
-    return found + glob.glob("/tmp/remuda-group-*")
+    return found + glob.glob(path("t/remuda-group-*"))
 
 
 def gone_within(seconds):
@@ -129,6 +129,8 @@ def plan(args, **more):
                                                      {"name": "g2", "runtime": "sunway", "chips": 2, "speed": 1}], **more}))
 
 
+os.environ["TMPDIR"] = path("t")  # private folders and Open MPI's, told apart from those of other tests
+os.mkdir(path("t"))
 os.mkdir(path("bin"))
 for tool in ("mpirun", "orted", "python3", "sleep", "sh"):
     os.symlink(shutil.which(tool), path("bin/" + tool))
