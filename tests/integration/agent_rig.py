@@ -23,7 +23,7 @@ class Tap:
 
 class UnixConnection(http.client.HTTPConnection):
     def __init__(self, path):
-        super().__init__("localhost", timeout=10)
+        super().__init__("localhost", timeout=30)
         self.path = path
 
     def connect(self):
@@ -89,7 +89,7 @@ class Agent:
         shutil.rmtree(self.dir, ignore_errors=True)
 
     def get(self, path, unix=False, method="GET", body=None):
-        c = UnixConnection(self.socket) if unix else http.client.HTTPConnection(self.address, timeout=10)
+        c = UnixConnection(self.socket) if unix else http.client.HTTPConnection(self.address, timeout=30)
         try:
             c.request(method, path, body=body)
             r = c.getresponse()
@@ -124,7 +124,7 @@ class Agent:
         return None
 
     @staticmethod
-    def wait(condition, seconds=10, step=0.02):
+    def wait(condition, seconds=30, step=0.02):
         """How long it took until the condition held; None when it never did."""
         begin = time.time()
         while time.time() - begin < seconds:

@@ -104,7 +104,7 @@ class Endpoint:
         self.lists, self.ended, self.stream = [], threading.Event(), None
         self.times, self.changed = [], threading.Condition()
 
-    def call(self, method, request=b'', timeout=5, service='v1beta1.DevicePlugin'):
+    def call(self, method, request=b'', timeout=30, service='v1beta1.DevicePlugin'):
         return self.channel.unary_unary('/%s/%s' % (service, method), raw, raw)(request, timeout=timeout)
 
     def watch(self):
@@ -124,7 +124,7 @@ class Endpoint:
         with self.changed:
             self.changed.notify_all()
 
-    def wait_list(self, good, timeout=5):
+    def wait_list(self, good, timeout=30):
         """the newest list for which good(list) holds, or None"""
         end = time.monotonic() + timeout
         with self.changed:
@@ -135,7 +135,7 @@ class Endpoint:
                 self.changed.wait(left)
             return self.lists[-1]
 
-    def allocate(self, ids, timeout=5):
+    def allocate(self, ids, timeout=30):
         request = pack((1, pack(*[(1, i) for i in ids])))
         return allocate_answer(self.call('Allocate', request, timeout))
 
@@ -191,7 +191,7 @@ class Kubelet:
         self.registered.put(endpoint)
         return b''
 
-    def wait(self, resource=None, timeout=5):
+    def wait(self, resource=None, timeout=30):
         """the next registration (of a resource), or None"""
         end = time.monotonic() + timeout
         while True:
@@ -231,7 +231,7 @@ class Host:
         self.process.stdin.flush()
         return json.loads(self.process.stdout.readline())
 
-    def wait(self, good, timeout=5):
+    def wait(self, good, timeout=30):
         end = time.monotonic() + timeout
         while True:
             status = self.do('status')
