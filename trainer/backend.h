@@ -28,6 +28,8 @@ struct image_shape { /* of the larger side: a convolution's (stride 1, same size
         size_t kernel; /* convolution: edge of the window, odd */
 };
 
+struct convolution;
+
 /* Every kernel takes the backend's state first. rows x cols matrices unless said otherwise. */
 struct kernels {
         void (*matmul)(void *state, const struct matmul *m);
@@ -70,6 +72,14 @@ struct kernels {
         /* velocity = momentum * velocity + g; w -= rate * velocity; without velocity (NULL) w -= rate * g */
         void (*update)(void *state, size_t count, float rate, float momentum, const float *g, float *velocity,
                        float *w);
+
+        /* What a backend may do in one pass; NULL, and the kernels above do it one after the other. */
+
+        /* c = op(a) op(b) + bias in every row, and the ramp of it if asked for; not with accumulate */
+        void (*matmul_bias)(void *state, const struct matmul *m, const float *bias, bool ramp);
+        /* trainer/convolution.h */
+        void (*convolution_pool)(void *state, const struct convolution *c);
+        void (*convolution_pool_gradient)(void *state, const struct convolution *c);
 };
 
 struct backend_options {

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "trainer/convolution.h"
+
 /* Convolutions gather the patches of a few samples at a time, so that they stay in the cache. */
 #define PATCH_FLOATS 131072
 
@@ -28,14 +30,21 @@ static size_t outputs(const struct operator_call *c)
 /* --- matrix product, alone and fused
  * ------------------------------------------------------------------------- */
 
+static struct matmul forward_product(const struct operator_call *c)
+{
+        return (struct matmul){ .rows = c->count,
+                                .cols = outputs(c),
+                                .inner = inputs(c),
+                                .a = c->x,
+                                .b = c->weight,
+                                .c = c->y };
+}
+
 static void matmul_forward(struct operator_call *c)
 {
-        kernels(c)->matmul(state(c), &(struct matmul){ .rows = c->count,
-                                                       .cols = outputs(c),
-                                                       .inner = inputs(c),
-                                                       .a = c->x,
-                                                       .b = c->weight,
-                                                       .c = c->y });
+        struct matmul m = forward_product(c);
+
+        kernels(c)->matmul(state(c), &m);
 }
 
 static void matmul_backward(struct operator_call *c)
@@ -61,6 +70,12 @@ static void matmul_backward(struct operator_call *c)
 
 static void matmul_bias_forward(struct operator_call *c)
 {
+        struct matmul m = forward_product(c);
+
+        if (kernels(c)->matmul_bias != NULL) {
+                kernels(c)->matmul_bias(state(c), &m, c->bias, false);
+                return;
+        }
         matmul_forward(c);
         kernels(c)->bias(state(c), c->count, outputs(c), c->y, c->bias, c->y);
 }
@@ -73,6 +88,12 @@ static void matmul_bias_backward(struct operator_call *c)
 
 static void matmul_bias_ramp_forward(struct operator_call *c)
 {
+        struct matmul m = forward_product(c);
+
+        if (kernels(c)->matmul_bias != NULL) {
+                kernels(c)->matmul_bias(state(c), &m, c->bias, true);
+                return;
+        }
         matmul_forward(c);
         kernels(c)->bias_ramp(state(c), c->count, outputs(c), c->bias, c->y);
 }
@@ -142,17 +163,23 @@ static size_t unpooled_floats(const struct node *n)
         return n->in.height * n->in.width * n->bias_count;
 }
 
-size_t operator_scratch(const struct node *n, size_t count)
-{
-        if (!convolves(n))
-                return 1;
-        return samples_at_once(n, count) *
-               (patch_floats(n) + (n->kind == OP_CONVOLUTION_BIAS_RAMP_POOL ? unpooled_floats(n) : 0));
-}
-
 static struct image_shape input_images(const struct node *n, size_t samples)
 {
         return (struct image_shape){ samples, n->in.height, n->in.width, n->in.channels, n->kernel };
+}
+
+size_t operator_scratch(const struct node *n, size_t count)
+{
+        struct image_shape s = input_images(n, count);
+        size_t parts, whole;
+
+        if (!convolves(n))
+                return 1;
+        if (n->kind != OP_CONVOLUTION_BIAS_RAMP_POOL)
+                return samples_at_once(n, count) * patch_floats(n);
+        parts = samples_at_once(n, count) * (patch_floats(n) + unpooled_floats(n));
+        whole = convolution_scratch(&s, n->out.channels);
+        return parts > whole ? parts : whole;
 }
 
 static size_t out_channels(const struct node *n)
@@ -238,11 +265,32 @@ static struct image_shape unpooled_images(const struct node *n, size_t samples)
         return (struct image_shape){ samples, n->in.height, n->in.width, n->out.channels, 0 };
 }
 
+static struct convolution whole_convolution(const struct operator_call *c)
+{
+        return (struct convolution){ .shape = input_images(c->node, c->count),
+                                     .outputs = out_channels(c->node),
+                                     .x = c->x,
+                                     .weight = c->weight,
+                                     .bias = c->bias,
+                                     .y = c->y,
+                                     .which = c->which,
+                                     .dy = c->dy,
+                                     .dx = c->dx,
+                                     .dweight = c->dweight,
+                                     .dbias = c->dbias,
+                                     .scratch = c->scratch };
+}
+
 static void convolution_pool_forward(struct operator_call *c)
 {
         size_t step = samples_at_once(c->node, c->count);
         float *unpooled = c->scratch + step * patch_floats(c->node);
+        struct convolution whole = whole_convolution(c);
 
+        if (kernels(c)->convolution_pool != NULL) {
+                kernels(c)->convolution_pool(state(c), &whole);
+                return;
+        }
         for (size_t first = 0; first < c->count; first += step) {
                 size_t samples = c->count - first < step ? c->count - first : step;
                 struct image_shape s = unpooled_images(c->node, samples);
@@ -257,7 +305,12 @@ static void convolution_pool_backward(struct operator_call *c)
 {
         size_t step = samples_at_once(c->node, c->count);
         float *unpooled = c->scratch + step * patch_floats(c->node);
+        struct convolution whole = whole_convolution(c);
 
+        if (kernels(c)->convolution_pool_gradient != NULL) {
+                kernels(c)->convolution_pool_gradient(state(c), &whole);
+                return;
+        }
         for (size_t first = 0; first < c->count; first += step) {
                 size_t samples = c->count - first < step ? c->count - first : step, at = first * outputs(c);
                 struct image_shape s = unpooled_images(c->node, samples);

@@ -2,18 +2,13 @@
  * store. */
 #include <string.h>
 
+#include "trainer/best_unit.h"
 #include "trainer/slave_work.h"
 
 static size_t smaller(size_t a, size_t b)
 {
         return a < b ? a : b;
 }
-
-#if defined(__x86_64__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
-#define ON_BEST_UNIT __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define ON_BEST_UNIT
-#endif
 
 /* c (rows x cols) += a (rows x inner) * b (inner x cols), rows of `cols` floats: all in the local store. Four
  * rows at a time, so that a row of b is used four times once it is in a register. */

@@ -10,6 +10,7 @@
 
 #include "core/text.h"
 #include "trainer/backend.h"
+#include "trainer/convolution.h"
 #include "trainer/ramp.h"
 
 /* From OpenBLAS's own cblas.h; declared there under names that differ between packages. */
@@ -24,6 +25,32 @@ static void cpu_matmul(void *state, const struct matmul *m)
                     1.0F, m->a, (int) (m->transpose_a ? m->rows : m->inner), m->b,
                     (int) (m->transpose_b ? m->inner : m->cols), m->accumulate ? 1.0F : 0.0F, m->c,
                     (int) m->cols);
+}
+
+static void cpu_matmul_bias(void *state, const struct matmul *m, const float *restrict bias, bool ramp)
+{
+        struct matmul added = *m;
+        float *restrict c = m->c;
+
+        /* the library adds to what is there, so the bias costs no pass of its own */
+        for (size_t r = 0; r < m->rows; r++)
+                memcpy(c + r * m->cols, bias, m->cols * sizeof(*c));
+        added.accumulate = true;
+        cpu_matmul(state, &added);
+        for (size_t i = 0; ramp && i < m->rows * m->cols; i++)
+                c[i] = ramp_of(c[i]);
+}
+
+static void cpu_convolution_pool(void *state, const struct convolution *c)
+{
+        (void) state;
+        convolution_pool(c);
+}
+
+static void cpu_convolution_pool_gradient(void *state, const struct convolution *c)
+{
+        (void) state;
+        convolution_pool_gradient(c);
 }
 
 static void cpu_bias(void *state, size_t rows, size_t cols, const float *x, const float *b, float *y)
@@ -435,6 +462,9 @@ int backend_open(const struct backend_options *o, struct backend *ret, struct er
                         .embed = cpu_embed,
                         .embed_gradient = cpu_embed_gradient,
                         .update = cpu_update,
+                        .matmul_bias = cpu_matmul_bias,
+                        .convolution_pool = cpu_convolution_pool,
+                        .convolution_pool_gradient = cpu_convolution_pool_gradient,
                 },
                 .allocate = cpu_allocate,
                 .release = cpu_release,

@@ -1,0 +1,19 @@
+/* Best unit: a function is compiled for several vector units, and the loader picks the best that the machine
+ * has. For loops that are most of a step; their sums may be rounded otherwise from machine to machine, so
+ * nothing that ranks keep equal by computing it each for itself (the update) may use it. */
+#pragma once
+
+#if defined(__x86_64__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
+#define ON_BEST_UNIT __attribute__((target_clones("avx512f", "arch=haswell", "default")))
+#else
+#define ON_BEST_UNIT
+#endif
+
+/* Eight floats wherever they lie; the compiler cuts them up where the unit is narrower. */
+typedef float vector8 __attribute__((vector_size(32), aligned(4), may_alias));
+
+#define VECTOR8_OF(f)                                                                                        \
+        (vector8)                                                                                            \
+        {                                                                                                    \
+                f, f, f, f, f, f, f, f                                                                       \
+        }
