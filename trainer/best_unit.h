@@ -1,6 +1,7 @@
 /* Best unit: a function is compiled for several vector units, and the loader picks the best that the machine
- * has. For loops that are most of a step; their sums may be rounded otherwise from machine to machine, so
- * nothing that ranks keep equal by computing it each for itself (the update) may use it. */
+ * has. For loops that are most of a step. In a file that is compiled with -ffp-contract=fast
+ * (trainer/build.mk) the result is rounded otherwise from machine to machine: nothing that ranks keep equal
+ * by computing it each for itself, as the update, may be there. */
 #pragma once
 
 #if defined(__x86_64__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)

@@ -87,8 +87,7 @@ static void pad(const struct image_shape *s, const struct layout *l, const float
         size_t half = s->kernel / 2, row = s->width * s->channels;
 
         for (size_t r = 0; r < s->height; r++)
-                memcpy(l->image + (r + half) * l->pitch + half * s->channels, x + r * row,
-                       row * sizeof(*x));
+                memcpy(l->image + (r + half) * l->pitch + half * s->channels, x + r * row, row * sizeof(*x));
 }
 
 static void unpad(const struct image_shape *s, const struct layout *l, float *x)
@@ -96,8 +95,7 @@ static void unpad(const struct image_shape *s, const struct layout *l, float *x)
         size_t half = s->kernel / 2, row = s->width * s->channels;
 
         for (size_t r = 0; r < s->height; r++)
-                memcpy(x + r * row, l->dimage + (r + half) * l->pitch + half * s->channels,
-                       row * sizeof(*x));
+                memcpy(x + r * row, l->dimage + (r + half) * l->pitch + half * s->channels, row * sizeof(*x));
 }
 
 /* --- forward
@@ -115,9 +113,9 @@ static void lay_weights_forward(const struct convolution *c, const struct layout
 }
 
 /* The largest of a square's four sums, its place, and the ramp of it with the bias. */
-static inline __attribute__((always_inline)) void
-pool_square(const vector8 *upper, const vector8 *lower, size_t outputs, const float *bias, float *y,
-            uint8_t *which)
+static inline __attribute__((always_inline)) void pool_square(const vector8 *upper, const vector8 *lower,
+                                                              size_t outputs, const float *bias, float *y,
+                                                              uint8_t *which)
 {
         for (size_t i = 0; i < outputs; i++) {
                 float a0 = upper[0][i], a1 = upper[1][i], b0 = lower[0][i], b1 = lower[1][i];
@@ -232,8 +230,8 @@ static size_t find_places(const struct convolution *c, const struct layout *l, c
                 for (size_t col = 0; col < cols; col++, p += c->outputs) {
                         size_t r = 2 * row + (which[p] >> 1), q = 2 * col + (which[p] & 1);
 
-                        l->places[count] =
-                                (struct place){ (uint32_t) (r * l->pitch + q * c->shape.channels), l->delta[p] };
+                        l->places[count] = (struct place){ (uint32_t) (r * l->pitch + q * c->shape.channels),
+                                                           l->delta[p] };
                         count += l->delta[p] != 0;
                 }
         return count;
@@ -262,8 +260,8 @@ static inline __attribute__((always_inline)) void sum_windows(const struct layou
 }
 
 /* The image's gradient += the window of weights at each place. */
-static inline __attribute__((always_inline)) void add_windows(const struct convolution *c, const struct layout *l,
-                                                              size_t count, const float *weight)
+static inline __attribute__((always_inline)) void
+add_windows(const struct convolution *c, const struct layout *l, size_t count, const float *weight)
 {
         for (size_t p = 0; p < count; p++) {
                 vector8 d = VECTOR8_OF(l->places[p].d);
@@ -276,7 +274,8 @@ static inline __attribute__((always_inline)) void add_windows(const struct convo
         }
 }
 
-ON_BEST_UNIT static void unpool_image(const struct convolution *c, const struct layout *l, const uint8_t *which)
+ON_BEST_UNIT static void unpool_image(const struct convolution *c, const struct layout *l,
+                                      const uint8_t *which)
 {
         size_t used = c->shape.kernel * l->row_slots, at[BLOCK];
 
@@ -285,7 +284,8 @@ ON_BEST_UNIT static void unpool_image(const struct convolution *c, const struct 
 
                 for (size_t slot = 0; slot < l->slots; slot += BLOCK) {
                         for (size_t i = 0; i < BLOCK; i++) {
-                                size_t k = slot + i < used ? slot + i : 0; /* what fills up is not looked at */
+                                size_t k =
+                                        slot + i < used ? slot + i : 0; /* what fills up is not looked at */
 
                                 at[i] = k / l->row_slots * l->pitch + k % l->row_slots * LANES;
                         }

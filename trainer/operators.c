@@ -32,12 +32,9 @@ static size_t outputs(const struct operator_call *c)
 
 static struct matmul forward_product(const struct operator_call *c)
 {
-        return (struct matmul){ .rows = c->count,
-                                .cols = outputs(c),
-                                .inner = inputs(c),
-                                .a = c->x,
-                                .b = c->weight,
-                                .c = c->y };
+        return (struct matmul){
+                .rows = c->count, .cols = outputs(c), .inner = inputs(c), .a = c->x, .b = c->weight, .c = c->y
+        };
 }
 
 static void matmul_forward(struct operator_call *c)

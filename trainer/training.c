@@ -242,23 +242,10 @@ void training_close(struct training *t)
         free(t->ids);
 }
 
-struct weighted_ready { /* scales a node's gradients by the chunk's share before anyone sees them */
-        struct training *t;
-        float weight;
+struct hearer { /* of nodes whose gradient is whole */
         void (*ready)(void *context, const struct node *node);
         void *context;
 };
-
-static void weigh_node(void *context, const struct node *node)
-{
-        struct weighted_ready *w = context;
-        float *g = w->t->gradients;
-
-        vector_scale(node->weight_count, w->weight, g + node->weight);
-        vector_scale(node->bias_count, w->weight, g + node->bias);
-        if (w->ready != NULL)
-                w->ready(w->context, node);
-}
 
 static float weight_of(const struct training *t, size_t count, size_t batch)
 {
@@ -329,9 +316,10 @@ static size_t load_segment(const struct training *t, uint64_t step, size_t count
         return segment > 0 && segment < count ? segment : count;
 }
 
-/* Forward and backward, segment by segment as the loader brings them. Return: the sum of losses. */
-static double compute(struct training *t, uint64_t step, const struct loaded *chunk,
-                      struct weighted_ready *weighted)
+/* Forward and backward, segment by segment as the loader brings them. The chunk's weight goes into the loss's
+ * gradient, of which all the others are made. Return: the sum of losses. */
+static double compute(struct training *t, uint64_t step, const struct loaded *chunk, float weight,
+                      const struct hearer *hearer)
 {
         size_t features = shape_size(&t->model.input), segment = load_segment(t, step, chunk->count);
         double loss = 0;
@@ -346,19 +334,19 @@ static double compute(struct training *t, uint64_t step, const struct loaded *ch
                 runner_use(t->runner, chunk->x + first * features, chunk->labels + first);
                 loss += runner_forward(t->runner, t->parameters, count);
                 at = record_done(&t->record, DOING_FORWARD, step, at);
-                runner_backward(t->runner, t->parameters, t->gradients, count, 1.0F / (float) chunk->count,
-                                last && !t->backend.to_host ? weigh_node : NULL, weighted);
+                runner_backward(t->runner, t->parameters, t->gradients, count, weight / (float) chunk->count,
+                                last && !t->backend.to_host ? hearer->ready : NULL, hearer->context);
                 training_be_slow(t, record_now() - begin);
                 (void) record_done(&t->record, DOING_BACKWARD, step, at);
         }
         if (t->backend.to_host != NULL &&
             chunk->count > 0) { /* memory that the device holds until it is done */
                 backend_to_host(&t->backend, t->gradients);
-                for (size_t i = t->model.node_count; i-- > 0;)
-                        weigh_node(weighted, &t->model.nodes[i]);
+                for (size_t i = t->model.node_count; hearer->ready != NULL && i-- > 0;)
+                        hearer->ready(hearer->context, &t->model.nodes[i]);
         }
         if (chunk->count == 0) /* nothing to add, but whoever sends gradients must hear of every node */
-                runner_backward(t->runner, t->parameters, t->gradients, 0, 0, weigh_node, weighted);
+                runner_backward(t->runner, t->parameters, t->gradients, 0, 0, hearer->ready, hearer->context);
         return loss;
 }
 
@@ -382,13 +370,14 @@ int training_gradient(struct training *t, uint64_t step, size_t worker,
 {
         uint64_t epoch;
         size_t epoch_step;
-        struct weighted_ready weighted = { .t = t, .ready = ready, .context = context };
+        const struct hearer hearer = { .ready = ready, .context = context };
         struct loaded chunk;
+        float weight;
 
         if (training_take(t, step, worker, &chunk, err) < 0)
                 return err->code;
         sampler_locate(t->sampler, step, &epoch, &epoch_step);
-        weighted.weight = weight_of(t, chunk.count, sampler_batch(t->sampler, epoch, epoch_step));
+        weight = weight_of(t, chunk.count, sampler_batch(t->sampler, epoch, epoch_step));
         record_samples(&t->record, epoch, step, chunk.ids, chunk.count);
         if (checkpoint_due(t, step + 1))
                 record_flush(&t->record);
@@ -399,7 +388,7 @@ int training_gradient(struct training *t, uint64_t step, size_t worker,
         backend_to_host(&t->backend, t->gradients);
         memset(t->gradients, 0, t->part.count * sizeof(*t->gradients));
         backend_to_device(&t->backend, t->gradients);
-        t->epoch_loss += compute(t, step, &chunk, &weighted);
+        t->epoch_loss += compute(t, step, &chunk, weight, &hearer);
         t->epoch_loss_samples += chunk.count;
         return t->backend.trouble != NULL ? t->backend.trouble(t->backend.state, err) : 0;
 }

@@ -79,8 +79,8 @@ int training_open_runner(struct training *t, struct err *err);
 
 /* training_gradient() - the gradient of the chunk of `worker` in this step, weighted by its share of the
  * batch, into t->gradients (overwritten). Records samples and loss.
- * @ready: as in runner_backward(), called after the weight has been applied to the node's gradients; may be
- * NULL Return: 0 or a negative errno with the message. */
+ * @ready: as in runner_backward(), may be NULL
+ * Return: 0 or a negative errno with the message. */
 int training_gradient(struct training *t, uint64_t step, size_t worker,
                       void (*ready)(void *context, const struct node *node), void *context, struct err *err);
 

@@ -1,11 +1,5 @@
 #include "trainer/vector.h"
 
-void vector_scale(size_t count, float factor, float *x)
-{
-        for (size_t i = 0; i < count; i++)
-                x[i] *= factor;
-}
-
 void vector_add(size_t count, const float *x, float *sum)
 {
         for (size_t i = 0; i < count; i++)

@@ -5,7 +5,6 @@
 
 #include <stddef.h>
 
-void vector_scale(size_t count, float factor, float *x);
 void vector_add(size_t count, const float *x, float *sum);
 /* w -= rate * g; with velocity (not NULL) velocity = momentum * velocity + g; w -= rate * velocity. */
 void vector_update(size_t count, float rate, float momentum, const float *g, float *velocity, float *w);

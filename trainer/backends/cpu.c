@@ -1,5 +1,6 @@
 /* The cpu backend: matrix products by OpenBLAS on one thread a rank, everything else in plain loops that the
- * compiler turns into vector code. */
+ * compiler turns into vector code for the best unit here. They do not join a product and a sum in one
+ * instruction, so the update has the same bits on every machine. */
 #include <cblas.h>
 #include <errno.h>
 #include <math.h>
@@ -10,6 +11,7 @@
 
 #include "core/text.h"
 #include "trainer/backend.h"
+#include "trainer/best_unit.h"
 #include "trainer/convolution.h"
 #include "trainer/ramp.h"
 
@@ -27,6 +29,12 @@ static void cpu_matmul(void *state, const struct matmul *m)
                     (int) m->cols);
 }
 
+ON_BEST_UNIT static void ramp_in_place(size_t count, float *y)
+{
+        for (size_t i = 0; i < count; i++)
+                y[i] = ramp_of(y[i]);
+}
+
 static void cpu_matmul_bias(void *state, const struct matmul *m, const float *restrict bias, bool ramp)
 {
         struct matmul added = *m;
@@ -37,8 +45,8 @@ static void cpu_matmul_bias(void *state, const struct matmul *m, const float *re
                 memcpy(c + r * m->cols, bias, m->cols * sizeof(*c));
         added.accumulate = true;
         cpu_matmul(state, &added);
-        for (size_t i = 0; ramp && i < m->rows * m->cols; i++)
-                c[i] = ramp_of(c[i]);
+        if (ramp)
+                ramp_in_place(m->rows * m->cols, c);
 }
 
 static void cpu_convolution_pool(void *state, const struct convolution *c)
@@ -53,7 +61,8 @@ static void cpu_convolution_pool_gradient(void *state, const struct convolution 
         convolution_pool_gradient(c);
 }
 
-static void cpu_bias(void *state, size_t rows, size_t cols, const float *x, const float *b, float *y)
+ON_BEST_UNIT static void cpu_bias(void *state, size_t rows, size_t cols, const float *x, const float *b,
+                                  float *y)
 {
         (void) state;
         for (size_t r = 0; r < rows; r++)
@@ -61,7 +70,8 @@ static void cpu_bias(void *state, size_t rows, size_t cols, const float *x, cons
                         y[r * cols + c] = x[r * cols + c] + b[c];
 }
 
-static void cpu_bias_gradient(void *state, size_t rows, size_t cols, const float *dy, float *restrict db)
+ON_BEST_UNIT static void cpu_bias_gradient(void *state, size_t rows, size_t cols, const float *dy,
+                                           float *restrict db)
 {
         (void) state;
         for (size_t r = 0; r < rows; r++)
@@ -69,28 +79,30 @@ static void cpu_bias_gradient(void *state, size_t rows, size_t cols, const float
                         db[c] += dy[r * cols + c];
 }
 
-static void cpu_scale(void *state, size_t count, float factor, const float *x, float *y)
+ON_BEST_UNIT static void cpu_scale(void *state, size_t count, float factor, const float *x, float *y)
 {
         (void) state;
         for (size_t i = 0; i < count; i++)
                 y[i] = factor * x[i];
 }
 
-static void cpu_ramp(void *state, size_t count, const float *x, float *y)
+ON_BEST_UNIT static void cpu_ramp(void *state, size_t count, const float *x, float *y)
 {
         (void) state;
         for (size_t i = 0; i < count; i++)
                 y[i] = ramp_of(x[i]);
 }
 
-static void cpu_ramp_gradient(void *state, size_t count, const float *y, const float *dy, float *dx)
+ON_BEST_UNIT static void cpu_ramp_gradient(void *state, size_t count, const float *y, const float *dy,
+                                           float *dx)
 {
         (void) state;
         for (size_t i = 0; i < count; i++)
                 dx[i] = dy[i] * ramp_slope(y[i]);
 }
 
-static void cpu_bias_ramp(void *state, size_t rows, size_t cols, const float *restrict b, float *restrict y)
+ON_BEST_UNIT static void cpu_bias_ramp(void *state, size_t rows, size_t cols, const float *restrict b,
+                                       float *restrict y)
 {
         (void) state;
         for (size_t r = 0; r < rows; r++)
@@ -101,8 +113,9 @@ static void cpu_bias_ramp(void *state, size_t rows, size_t cols, const float *re
                 }
 }
 
-static void cpu_bias_ramp_gradient(void *state, size_t rows, size_t cols, const float *restrict y,
-                                   float *restrict dy, float *restrict db)
+ON_BEST_UNIT static void cpu_bias_ramp_gradient(void *state, size_t rows, size_t cols,
+                                                const float *restrict y, float *restrict dy,
+                                                float *restrict db)
 {
         (void) state;
         for (size_t r = 0; r < rows; r++)
@@ -271,25 +284,75 @@ static void cpu_bias_ramp_pool_gradient(void *state, const struct image_shape *s
         }
 }
 
-static void cpu_softmax(void *state, size_t rows, size_t cols, const float *x, float *p)
+/* e^x of x <= 0 to the last bit or two, without a call, so that a row is one vector loop: 2^n e^r, n whole, r
+ * at most ln 2 / 2, by six terms of the series. */
+static inline float power_of_e(float x)
+{
+        const float round = 12582912.0F; /* 1.5 * 2^23: adding it leaves the nearest whole number below */
+        union {
+                float f;
+                uint32_t bits;
+        } n, scale;
+        float low = x > -87.0F ? x : -87.0F, whole, r;
+
+        n.f = low * 1.44269504F + round;
+        whole = n.f - round;
+        r = low - whole * 0.693359375F - whole * -2.12194440e-4F; /* ln 2 in two parts */
+        scale.bits = (n.bits + 127) << 23;
+        return scale.f *
+               (1 + r * (1 + r * (0.5F + r * (1.0F / 6 + r * (1.0F / 24 + r * (1.0F / 120 + r / 720))))));
+}
+
+/* Eight in a row side by side: the order is the same everywhere, and the loop is a vector's. */
+static float largest_of(size_t count, const float *x)
+{
+        float most[8], best = x[0];
+        size_t i = 0;
+
+        for (size_t k = 0; k < 8; k++)
+                most[k] = x[0];
+        for (; i + 8 <= count; i += 8)
+                for (size_t k = 0; k < 8; k++)
+                        most[k] = x[i + k] > most[k] ? x[i + k] : most[k];
+        for (; i < count; i++)
+                best = x[i] > best ? x[i] : best;
+        for (size_t k = 0; k < 8; k++)
+                best = most[k] > best ? most[k] : best;
+        return best;
+}
+
+static float sum_of(size_t count, const float *x)
+{
+        float part[8] = { 0 }, sum = 0;
+        size_t i = 0;
+
+        for (; i + 8 <= count; i += 8)
+                for (size_t k = 0; k < 8; k++)
+                        part[k] += x[i + k];
+        for (; i < count; i++)
+                sum += x[i];
+        for (size_t k = 0; k < 8; k++)
+                sum += part[k];
+        return sum;
+}
+
+ON_BEST_UNIT static void cpu_softmax(void *state, size_t rows, size_t cols, const float *x, float *p)
 {
         (void) state;
         for (size_t r = 0; r < rows; r++, x += cols, p += cols) {
-                float most = x[0], sum = 0;
+                float most = largest_of(cols, x), sum, share;
 
-                for (size_t c = 1; c < cols; c++)
-                        most = x[c] > most ? x[c] : most;
                 for (size_t c = 0; c < cols; c++)
-                        p[c] = expf(x[c] - most);
+                        p[c] = power_of_e(x[c] - most);
+                sum = sum_of(cols, p);
+                share = 1 / sum;
                 for (size_t c = 0; c < cols; c++)
-                        sum += p[c];
-                for (size_t c = 0; c < cols; c++)
-                        p[c] /= sum;
+                        p[c] *= share;
         }
 }
 
-static void cpu_softmax_gradient(void *state, size_t rows, size_t cols, const float *p, const float *dp,
-                                 float *dx)
+ON_BEST_UNIT static void cpu_softmax_gradient(void *state, size_t rows, size_t cols, const float *p,
+                                              const float *dp, float *dx)
 {
         (void) state;
         for (size_t r = 0; r < rows; r++, p += cols, dp += cols, dx += cols) {
@@ -324,8 +387,9 @@ static void cpu_cross_entropy_gradient(void *state, size_t rows, size_t cols, co
         }
 }
 
-static void cpu_softmax_cross_entropy_gradient(void *state, size_t rows, size_t cols, const float *p,
-                                               const int32_t *labels, float scale, float *dx)
+ON_BEST_UNIT static void cpu_softmax_cross_entropy_gradient(void *state, size_t rows, size_t cols,
+                                                            const float *p, const int32_t *labels,
+                                                            float scale, float *dx)
 {
         (void) state;
         for (size_t r = 0; r < rows; r++) {
@@ -352,8 +416,8 @@ static void cpu_embed_gradient(void *state, size_t rows, size_t tokens, size_t w
                         dtable[(size_t) ids[i] * width + k] += dy[i * width + k];
 }
 
-static void cpu_update(void *state, size_t count, float rate, float momentum, const float *g, float *velocity,
-                       float *w)
+ON_BEST_UNIT static void cpu_update(void *state, size_t count, float rate, float momentum, const float *g,
+                                    float *velocity, float *w)
 {
         (void) state;
         if (velocity == NULL) {
