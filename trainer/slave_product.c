@@ -10,34 +10,73 @@ static size_t smaller(size_t a, size_t b)
         return a < b ? a : b;
 }
 
-/* c (rows x cols) += a (rows x inner) * b (inner x cols), rows of `cols` floats: all in the local store. Four
- * rows at a time, so that a row of b is used four times once it is in a register. */
-ON_BEST_UNIT static void multiply_tile(size_t rows, size_t cols, size_t inner, const float *restrict a,
+#define ROWS 4 /* of sums in registers */
+
+typedef float vector16 __attribute__((vector_size(64), aligned(4), may_alias));
+
+/* A tile of a in the local store: element (row, k) is at row * by_row + k * by_inner. */
+struct tile_lines {
+        const float *at;
+        size_t by_row, by_inner;
+};
+
+/* c (ROWS x the vector's lanes, rows of `cols` floats) += the rows of a * b: the sums stay in registers from
+ * the first k to the last. */
+#define MULTIPLY_BLOCK(name, vector)                                                                         \
+        static inline __attribute__((always_inline)) void name(                                              \
+                struct tile_lines a, size_t cols, size_t inner, const float *restrict b, float *restrict c)  \
+        {                                                                                                    \
+                const float *a0 = a.at, *a1 = a0 + a.by_row, *a2 = a1 + a.by_row, *a3 = a2 + a.by_row;       \
+                vector s0 = { 0 }, s1 = { 0 }, s2 = { 0 }, s3 = { 0 };                                       \
+                                                                                                             \
+                for (size_t k = 0, at = 0; k < inner; k++, at += a.by_inner, b += cols) {                    \
+                        vector line = *(const vector *) b;                                                   \
+                                                                                                             \
+                        s0 += a0[at] * line;                                                                 \
+                        s1 += a1[at] * line;                                                                 \
+                        s2 += a2[at] * line;                                                                 \
+                        s3 += a3[at] * line;                                                                 \
+                }                                                                                            \
+                *(vector *) c += s0;                                                                         \
+                *(vector *) (c + cols) += s1;                                                                \
+                *(vector *) (c + 2 * cols) += s2;                                                            \
+                *(vector *) (c + 3 * cols) += s3;                                                            \
+        }
+
+MULTIPLY_BLOCK(multiply_wide, vector16)
+MULTIPLY_BLOCK(multiply_narrow, vector8)
+
+/* What is left at the edges, by rows and columns. */
+static inline __attribute__((always_inline)) void multiply_edge(struct tile_lines a, size_t rows, size_t some,
+                                                                size_t cols, size_t inner,
+                                                                const float *restrict b, float *restrict c)
+{
+        for (size_t i = 0; i < rows; i++)
+                for (size_t k = 0; k < inner; k++) {
+                        float factor = a.at[i * a.by_row + k * a.by_inner];
+
+                        for (size_t j = 0; j < some; j++)
+                                c[i * cols + j] += factor * b[k * cols + j];
+                }
+}
+
+/* c (rows x cols) += a (rows x inner) * b (inner x cols), rows of `cols` floats: all in the local store. */
+ON_BEST_UNIT static void multiply_tile(size_t rows, size_t cols, size_t inner, struct tile_lines a,
                                        const float *restrict b, float *restrict c)
 {
         size_t i = 0;
 
-        for (; i + 4 <= rows; i += 4) {
-                const float *a0 = a + i * inner, *a1 = a0 + inner, *a2 = a1 + inner, *a3 = a2 + inner;
-                float *restrict c0 = c + i * cols, *restrict c1 = c0 + cols, *restrict c2 = c1 + cols,
-                                *restrict c3 = c2 + cols;
+        for (; i + ROWS <= rows; i += ROWS, a.at += ROWS * a.by_row) {
+                float *row = c + i * cols;
+                size_t j = 0;
 
-                for (size_t k = 0; k < inner; k++) {
-                        const float *restrict line = b + k * cols;
-                        float f0 = a0[k], f1 = a1[k], f2 = a2[k], f3 = a3[k];
-
-                        for (size_t j = 0; j < cols; j++) {
-                                c0[j] += f0 * line[j];
-                                c1[j] += f1 * line[j];
-                                c2[j] += f2 * line[j];
-                                c3[j] += f3 * line[j];
-                        }
-                }
+                for (; j + 16 <= cols; j += 16)
+                        multiply_wide(a, cols, inner, b + j, row + j);
+                for (; j + 8 <= cols; j += 8)
+                        multiply_narrow(a, cols, inner, b + j, row + j);
+                multiply_edge(a, ROWS, cols - j, cols, inner, b + j, row + j);
         }
-        for (; i < rows; i++)
-                for (size_t k = 0; k < inner; k++)
-                        for (size_t j = 0; j < cols; j++)
-                                c[i * cols + j] += a[i * inner + k] * b[k * cols + j];
+        multiply_edge(a, rows - i, cols, cols, inner, b, c + i * cols);
 }
 
 /* Brings rows x cols of a matrix with lines of `stride` floats to the local store, turned if it lies turned.
@@ -74,14 +113,18 @@ static void staged_tile(struct slave_core *core, const struct product_job *job, 
                 memset(t->c, 0, rows * cols * sizeof(float));
         for (size_t k = 0; k < m->inner; k += job->tile_inner) {
                 size_t inner = smaller(job->tile_inner, m->inner - k);
+                struct tile_lines a;
 
-                get_tile(core, t->a, rows, inner,
-                         m->transpose_a ? m->a + k * stride_a + row : m->a + row * stride_a + k, stride_a,
-                         m->transpose_a, t->line);
+                if (m->transpose_a) /* is used as it lies */
+                        get_tile(core, t->a, inner, rows, m->a + k * stride_a + row, stride_a, false, NULL);
+                else
+                        get_tile(core, t->a, rows, inner, m->a + row * stride_a + k, stride_a, false, NULL);
                 get_tile(core, t->b, inner, cols,
                          m->transpose_b ? m->b + col * stride_b + k : m->b + k * stride_b + col, stride_b,
                          m->transpose_b, t->line);
-                multiply_tile(rows, cols, inner, t->a, t->b, t->c);
+                a = m->transpose_a ? (struct tile_lines){ t->a, 1, rows }
+                                   : (struct tile_lines){ t->a, inner, 1 };
+                multiply_tile(rows, cols, inner, a, t->b, t->c);
         }
         for (size_t r = 0; r < rows; r++)
                 local_put(core, m->c + (row + r) * m->cols + col, t->c + r * cols, cols * sizeof(float));
