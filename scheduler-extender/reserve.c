@@ -115,6 +115,7 @@ static void serve_emergency(struct extender *x, struct ledger_pod *pod, uint64_t
 
         if (inquiry_begin_pod(x->cluster, pod, now_usec, false, &inquiry, NULL) == 0 &&
             inquiry.ask.item_count > 0) {
+                inquiry.question.unfiltered = true;
                 node = fits_after_departures(ledger, &inquiry.question);
                 if (node == NULL && !x->options->no_evict)
                         take_back(x, pod, &inquiry.question);

@@ -8,6 +8,7 @@
 #include "codec/inventory_json.h"
 #include "codec/job_yaml.h"
 #include "codec/json_field.h"
+#include "codec/pod_node_match.h"
 #include "codec/speed_table.h"
 #include "codec/timestamp.h"
 #include "core/cleanup.h"
@@ -109,6 +110,7 @@ static void set_seen(struct cluster *c, const char *name, uint64_t seen_usec)
 
 static int take_node(struct cluster *c, const char *key, const json_t *object, struct err *err)
 {
+        CLEANUP(text_free) struct text traits = { 0 };
         struct node_facts facts;
         const json_t *labels;
         int r;
@@ -121,6 +123,8 @@ static int take_node(struct cluster *c, const char *key, const json_t *object, s
                 return 0;
         }
         r = node_decode(object, &c->ledger->symbols, &facts, err);
+        node_trait_lines(object, &traits);
+        facts.traits = traits.failed ? NULL : traits.data;
         if (r == 0)
                 r = ledger_set_node(c->ledger, &facts);
         if (r == 0 && !c->is_directory && c->store != NULL)
@@ -136,6 +140,7 @@ static int take_node(struct cluster *c, const char *key, const json_t *object, s
 
 static int take_pod(struct cluster *c, const char *key, const json_t *object, struct err *err)
 {
+        CLEANUP(text_free) struct text match = { 0 };
         struct pod_facts facts;
         char namespace_[256];
         const char *name = split_key(key, namespace_, sizeof(namespace_));
@@ -149,6 +154,10 @@ static int take_pod(struct cluster *c, const char *key, const json_t *object, st
         if (r < 0) {
                 ledger_drop_pod(c->ledger, namespace_, name);
                 return r;
+        }
+        if (facts.ask.item_count > 0 && (facts.node == NULL || facts.node[0] == '\0')) {
+                pod_node_match(object, &match);
+                facts.node_match = match.failed ? NULL : match.data == NULL ? "" : match.data;
         }
         return ledger_set_pod(c->ledger, &facts);
 }

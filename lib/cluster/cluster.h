@@ -83,7 +83,8 @@ struct inquiry {
         struct question question;
         struct ledger_job *job; /* referred to; released by inquiry_end() */
         char namespace_[256];
-        bool leased;                /* a lease was made for it */
+        uint32_t match; /* held for it, where the store does not know the pod; released likewise */
+        bool leased;    /* a lease was made for it */
         struct weighting weighting; /* last: its rows are not cleared */
 };
 

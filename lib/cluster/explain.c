@@ -106,6 +106,11 @@ void explain_node_message(const struct question *q, const struct ledger_node *no
                                    "the fastest network of the node does %llu Mbit/s; %u asked for",
                                    (unsigned long long) node->hardware.network_mbps, q->ask->network_mbps);
                 break;
+        case REASON_NODE_NOT_ALLOWED:
+                (void) text_copy(text, text_bytes, "");
+                (void) node_match_judge(node_match_text(&q->ledger->matches, q->ask->match), node->name,
+                                        &node->traits, text, text_bytes);
+                break;
         default:
                 room_message(q, node, text, text_bytes);
         }
@@ -197,6 +202,7 @@ json_t *explain_pod(struct cluster *cluster, const struct ledger_pod *pod, uint6
                 json_decref(reply);
                 return NULL;
         }
+        inquiry.question.unfiltered = true;
         nodes = explain_nodes(&inquiry.question, &verdict);
         tell_binding(reply, pod, &verdict);
         remedies = strcmp(verdict, "fits") == 0 ? json_array() : explain_remedies(cluster, &inquiry);

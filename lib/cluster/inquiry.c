@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "cluster/cluster_internal.h"
+#include "codec/pod_node_match.h"
+#include "core/cleanup.h"
 #include "core/text.h"
 
 static int find_job(struct cluster *c, struct inquiry *in)
@@ -76,6 +78,23 @@ static int prepare(struct cluster *c, uint64_t now_usec, bool keep_lease, struct
         return 0;
 }
 
+/* Where a gang's member may go that the store does not know (yet): the others are planned like it. */
+static void find_match(struct cluster *c, const json_t *pod, struct inquiry *in)
+{
+        CLEANUP(text_free) struct text match = { 0 };
+        const struct ledger_pod *self = ledger_find_pod(c->ledger, in->facts.namespace_, in->facts.name);
+
+        if (self != NULL && strcmp(self->uid, in->facts.uid) == 0) {
+                in->facts.ask.match = self->ask.match;
+        } else if (in->job != NULL && in->facts.ask.gang_size > 1) {
+                pod_node_match(pod, &match);
+                in->match = match.failed ? NODE_MATCH_ANY
+                                         : node_match_hold(&c->ledger->matches,
+                                                           match.data == NULL ? "" : match.data);
+                in->facts.ask.match = in->match;
+        }
+}
+
 int inquiry_begin(struct cluster *cluster, const json_t *pod, uint64_t now_usec, bool keep_lease,
                   struct inquiry *ret, struct err *err)
 {
@@ -87,6 +106,7 @@ int inquiry_begin(struct cluster *cluster, const json_t *pod, uint64_t now_usec,
                 return r;
         if (find_job(cluster, ret) < 0)
                 return err_set(err, -ENOMEM, "no memory");
+        find_match(cluster, pod, ret);
         return prepare(cluster, now_usec, keep_lease, ret, err);
 }
 
@@ -117,6 +137,8 @@ void inquiry_end(struct cluster *cluster, struct inquiry *inquiry)
         if (inquiry->job != NULL)
                 ledger_release_job(cluster->ledger, inquiry->job);
         inquiry->job = NULL;
+        node_match_release(&cluster->ledger->matches, inquiry->match);
+        inquiry->match = NODE_MATCH_ANY;
 }
 
 bool inquiry_is_gang(const struct inquiry *inquiry)

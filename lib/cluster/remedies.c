@@ -280,12 +280,29 @@ static void try_waiting(struct remedies *r, struct ledger_node *node)
         offer(r, 0, "wait", json_pack("{s:s, s:s}", "node", node->name, "until", time), message);
 }
 
+/* It would fit there, but for the node's labels or taints. */
+static void try_allowing(struct remedies *r, struct ledger_node *node)
+{
+        struct question q = r->inquiry->question;
+        char why[256] = "", message[512];
+
+        q.unfiltered = false;
+        if (rules_judge(&q, node) != REASON_NONE ||
+            node_match_judge(node_match_text(&r->ledger->matches, q.ask->match), node->name, &node->traits,
+                             why, sizeof(why)))
+                return;
+        (void) text_format(message, sizeof(message), "let the pod onto node %s: %s", node->name, why);
+        offer(r, 2, "allow-node", json_pack("{s:s, s:s}", "node", node->name, "because", why), message);
+}
+
 static void try_nodes(struct remedies *r)
 {
         for (uint32_t i = 0; i < r->ledger->node_count; i++) {
                 struct ledger_node *node = r->ledger->nodes[i];
                 enum reason reason = rules_judge(&r->inquiry->question, node);
 
+                if (reason == REASON_NODE_NOT_ALLOWED)
+                        try_allowing(r, node);
                 if (reason == REASON_NONE || reason_text(reason)->unresolvable ||
                     reason < REASON_CHIPS_UNHEALTHY)
                         continue;

@@ -101,6 +101,7 @@ static int place(struct cluster *c, struct ledger_pod *pod, uint64_t now_usec, j
         size_t part_count = 0;
         int r = inquiry_begin_pod(c, pod, now_usec, true, &inquiry, err);
 
+        inquiry.question.unfiltered = true;
         if (r == 0)
                 r = choose(&inquiry.question, &choice);
         if (r == 0 && choice.node == NULL) {
@@ -136,8 +137,10 @@ static void start_at(struct cluster *c, struct waiting *waiting, uint64_t at_use
         struct choice choice = { 0 };
         char when[TIMESTAMP_BYTES];
 
-        if (inquiry_begin_pod(c, waiting->pod, at_usec, true, &inquiry, NULL) == 0 &&
-            choose(&inquiry.question, &choice) == 0 && choice.node != NULL &&
+        int r = inquiry_begin_pod(c, waiting->pod, at_usec, true, &inquiry, NULL);
+
+        inquiry.question.unfiltered = true;
+        if (r == 0 && choose(&inquiry.question, &choice) == 0 && choice.node != NULL &&
             ledger_assume(cluster_ledger(c), waiting->pod, choice.node, parts,
                           score_parts(&inquiry.question, choice.node, parts)) == 0) {
                 (void) timestamp_format(at_usec, when);

@@ -37,6 +37,7 @@ struct gang_member {
 struct ask {
         struct ask_item items[ASK_ITEMS_MAX]; /* extended resources, chips or not: see ask_chips_only() */
         uint32_t models[ASK_MODELS_MAX];      /* accepted models; 0 = a model nobody has */
+        uint32_t match;                       /* number in ledger.matches: nodes it may go onto; 0 = any */
         uint8_t item_count;
         uint8_t model_count; /* 0 = any model */
         uint8_t placement;   /* enum placement */

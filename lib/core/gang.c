@@ -22,7 +22,8 @@ bool gang_same_shape(const struct ask *a, const struct ask *b)
         return a->item_count == b->item_count &&
                memcmp(a->items, b->items, a->item_count * sizeof(a->items[0])) == 0 &&
                a->model_count == b->model_count &&
-               memcmp(a->models, b->models, a->model_count * sizeof(a->models[0])) == 0;
+               memcmp(a->models, b->models, a->model_count * sizeof(a->models[0])) == 0 &&
+               a->match == b->match;
 }
 
 static size_t count_bound(const struct ledger_job *job, const struct ledger_pod *self)
@@ -32,6 +33,20 @@ static size_t count_bound(const struct ledger_job *job, const struct ledger_pod 
         for (const struct ledger_pod *pod = job->pods; pod != NULL; pod = pod->next_in_job)
                 bound += pod != self && pod->node != NULL;
         return bound;
+}
+
+/* Where members of a kind may go, by the pending one that is known; of others only the asking pod's kind is
+ * taken to be like the asking pod. */
+static uint32_t match_of_kind(const struct question *q, const struct ledger_job *job,
+                              const struct gang_member *kind)
+{
+        if (kind->resource == q->ask->items[0].resource && kind->chips == q->ask->items[0].chips)
+                return q->ask->match;
+        for (const struct ledger_pod *pod = job->pods; pod != NULL; pod = pod->next_in_job)
+                if (pod->node == NULL && pod->ask.item_count > 0 &&
+                    pod->ask.items[0].resource == kind->resource && pod->ask.items[0].chips == kind->chips)
+                        return pod->ask.match;
+        return kind->resource == q->ask->items[0].resource ? q->ask->match : NODE_MATCH_ANY;
 }
 
 /* The members that the job lists, less those that are bound. The asking pod is one of them. */
@@ -59,6 +74,7 @@ static int list_kinds(const struct question *q, const struct ledger_job *job,
                         *ask = *q->ask;
                         ask->item_count = 1;
                         ask->items[0] = (struct ask_item){ .resource = kind->resource, .chips = kind->chips };
+                        ask->match = match_of_kind(q, job, kind);
                         if (kind->resource != q->ask->items[0].resource)
                                 ask->model_count = 0; /* the pod's models are of its own resource */
                 }
@@ -274,7 +290,7 @@ static int plan_members(struct ledger *ledger, struct question *q, struct ledger
 
         if (heap == NULL)
                 return -ENOMEM;
-        plan.planning = true;
+        plan.planning = plan.unfiltered = true;
         if (q->weighting != NULL) { /* shares are judged when all members are known */
                 weighting = *q->weighting;
                 for (size_t i = 0; i < weighting.row_count; i++)

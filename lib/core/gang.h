@@ -28,7 +28,7 @@ struct gang_request {
 int gang_prepare(struct ledger *ledger, struct question *question, struct ledger_job *job,
                  const struct gang_request *request);
 
-/* gang_same_shape() - do they ask for the same chips of the same models? */
+/* gang_same_shape() - do they ask for the same chips of the same models, on the same nodes? */
 bool gang_same_shape(const struct ask *a, const struct ask *b);
 
 /* gang_expire() - drop leases whose end has come. Return: how many. */

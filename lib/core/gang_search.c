@@ -15,6 +15,7 @@ struct search {
         const struct ask *members;
         size_t count;
         size_t steps;
+        bool one_match; /* all members may go onto the same nodes: only then are nodes alike */
 };
 
 static uint32_t open_chips(const struct question *q, const struct ledger_node *node)
@@ -26,9 +27,9 @@ static uint32_t open_chips(const struct question *q, const struct ledger_node *n
 }
 
 /* Nodes with equal signatures are alike for the rest of the search; 0 = like no other. */
-static uint32_t signature(const struct ledger_node *node, uint32_t open)
+static uint32_t signature(const struct search *s, const struct ledger_node *node, uint32_t open)
 {
-        if (node->group_count != 1 || node->holds != NULL)
+        if (node->group_count != 1 || node->holds != NULL || !s->one_match)
                 return 0;
         return (open << 8 | (uint32_t) node->node_class << 1 | node->reserved) + 1;
 }
@@ -62,10 +63,10 @@ static int place(struct search *s, size_t member)
                                 continue;
                         open = open_chips(&q, node);
                         if ((pass == 0) != (open == ask_chips(q.ask)) ||
-                            tried_alike(tried, tried_count, signature(node, open)))
+                            tried_alike(tried, tried_count, signature(s, node, open)))
                                 continue;
                         if (tried_count < ARRAY_SIZE(tried))
-                                tried[tried_count++] = signature(node, open);
+                                tried[tried_count++] = signature(s, node, open);
                         if (ledger_add_slot(s->ledger, s->job, node, q.ask) < 0)
                                 return 0;
                         r = place(s, member + 1);
@@ -79,13 +80,18 @@ static int place(struct search *s, size_t member)
 int gang_search(struct ledger *ledger, const struct question *plan, struct ledger_job *job,
                 const struct ask *members, size_t count)
 {
-        struct search search = {
-                .ledger = ledger, .plan = plan, .job = job, .members = members, .count = count
-        };
+        struct search search = { .ledger = ledger,
+                                 .plan = plan,
+                                 .job = job,
+                                 .members = members,
+                                 .count = count,
+                                 .one_match = true };
         int r;
 
         if (count > GANG_SEARCH_MEMBERS)
                 return 0;
+        for (size_t i = 1; i < count; i++)
+                search.one_match = search.one_match && members[i].match == members[0].match;
         job->references++; /* the job stays while its last slot comes and goes */
         r = place(&search, 0);
         job->references--;

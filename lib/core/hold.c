@@ -216,7 +216,8 @@ int holds_update(struct ledger *ledger, const struct rules *rules, uint64_t now_
                                       .job = waiting[i]->job,
                                       .self = waiting[i],
                                       .created_usec = waiting[i]->created_usec,
-                                      .now_usec = now_usec };
+                                      .now_usec = now_usec,
+                                      .unfiltered = true };
                 int r;
 
                 question_prepare(&q);

@@ -54,6 +54,7 @@ static struct ask ask_for(const struct job_plan_question *q, const struct ledger
                 .emergency = q->emergency,
                 .preemptible = q->job->preemptible,
                 .class_chips = job_worker_chips(q->job) + job_server_chips(q->job),
+                .match = NODE_MATCH_NOTHING, /* our pods tolerate no taint */
         };
 
         if (group->model != 0) {
@@ -96,7 +97,8 @@ static uint32_t open_chips(const struct planner *p, const struct ledger_node *no
                                      .rules = q->rules,
                                      .ask = &ask,
                                      .job = q->ledger_job,
-                                     .now_usec = q->now_usec };
+                                     .now_usec = q->now_usec,
+                                     .unfiltered = true };
         uint32_t lent = q->take_back ? lent_chips(node, group) : 0, open;
         enum reason reason;
 

@@ -9,7 +9,14 @@
 
 struct ledger *ledger_new(void)
 {
-        return calloc(1, sizeof(struct ledger));
+        struct ledger *ledger = calloc(1, sizeof(struct ledger));
+
+        if (ledger != NULL && node_match_hold(&ledger->matches, "") != NODE_MATCH_NOTHING) {
+                node_matches_free(&ledger->matches);
+                free(ledger);
+                return NULL;
+        }
+        return ledger;
 }
 
 static void free_jobs(struct ledger *ledger)
@@ -45,7 +52,8 @@ void ledger_free(struct ledger *ledger)
         for (uint32_t i = 0; i < ledger->pod_slot_count; i++)
                 free_pod(ledger->pod_slots[i]);
         for (uint32_t i = 0; i < ledger->node_count; i++)
-                node_free(ledger->nodes[i]);
+                node_free(ledger, ledger->nodes[i]);
+        node_matches_free(&ledger->matches);
         free(ledger->nodes);
         roster_free(&ledger->roster);
         node_kinds_free(&ledger->kinds);
@@ -273,7 +281,8 @@ int ledger_set_node(struct ledger *ledger, const struct node_facts *facts)
         struct ledger_node *node = node_find_or_add(ledger, facts->name);
         struct ask_item *allocatable = malloc((facts->allocatable_count + 1) * sizeof(*allocatable));
 
-        if (node == NULL || allocatable == NULL) {
+        if (node == NULL || allocatable == NULL ||
+            node_traits_set(&ledger->matches, &node->traits, facts->traits) < 0) {
                 free(allocatable);
                 return -ENOMEM;
         }
@@ -296,6 +305,7 @@ void ledger_drop_node(struct ledger *ledger, const char *name)
         if (node == NULL || !node->has_object)
                 return;
         node->has_object = false;
+        node_traits_free(&ledger->matches, &node->traits);
         forget_allocatable(node);
         if (!node->has_inventory)
                 (void) use_allocatable(ledger, node);
@@ -426,6 +436,7 @@ static void remove_pod(struct ledger *ledger, struct ledger_pod *pod)
         leave_job(ledger, pod);
         remove_pending(ledger, pod);
         pod_remove(ledger, pod);
+        node_match_release(&ledger->matches, pod->ask.match);
         free_pod(pod);
         ledger->generation++;
 }
@@ -518,9 +529,14 @@ static int copy_kinds(struct ledger_pod *pod, const struct pod_facts *facts)
         return 0;
 }
 
-static void copy_facts(struct ledger_pod *pod, const struct pod_facts *facts)
+static void copy_facts(struct ledger *ledger, struct ledger_pod *pod, const struct pod_facts *facts)
 {
+        uint32_t before = pod->ask.match;
+
         pod->ask = facts->ask;
+        pod->ask.match = facts->node_match == NULL ? NODE_MATCH_ANY
+                                                   : node_match_hold(&ledger->matches, facts->node_match);
+        node_match_release(&ledger->matches, before);
         pod->deleting = facts->deleting;
         pod->ended = facts->ended;
         pod->created_usec = facts->created_usec;
@@ -564,7 +580,7 @@ int ledger_set_pod(struct ledger *ledger, const struct pod_facts *facts)
                 pod = make_pod(ledger, facts);
         if (pod == NULL || join_job(ledger, pod, facts) < 0 || copy_kinds(pod, facts) < 0)
                 return -ENOMEM;
-        copy_facts(pod, facts);
+        copy_facts(ledger, pod, facts);
         ledger->generation++;
         return apply_node(ledger, pod, facts);
 }

@@ -14,6 +14,7 @@
 #include "core/device.h"
 #include "core/job.h"
 #include "core/node_kinds.h"
+#include "core/node_match.h"
 #include "core/roster.h"
 #include "core/symbol.h"
 
@@ -67,6 +68,7 @@ struct ledger_node {
         uint32_t allocatable_count;
         uint32_t switch_domain; /* symbol of the operator's label; 0 = none */
         struct ledger_hardware hardware;
+        struct node_traits traits; /* labels and taints of the Node object */
         struct ledger_program *programs;
         struct ledger_sick *sick;
         struct device_loss *losses; /* of the inventory: who holds devices that may not be used */
@@ -144,9 +146,10 @@ struct ledger {
         struct symbols symbols;
         struct ledger_node **nodes;
         uint32_t node_count, node_capacity;
-        struct roster roster;    /* names, ages and kinds of the nodes, by index */
-        struct node_kinds kinds; /* the different ones among them; brought up to date when asked for */
-        bool kinds_stale;        /* some node's kind is to be found out */
+        struct roster roster;        /* names, ages and kinds of the nodes, by index */
+        struct node_kinds kinds;     /* the different ones among them; brought up to date when asked for */
+        bool kinds_stale;            /* some node's kind is to be found out */
+        struct node_matches matches; /* what pending pods demand of a node's labels and taints */
         struct ledger_pod **pod_slots;
         uint32_t pod_count, pod_slot_count;
         struct ledger_pod *pending; /* the pods on no node, ended ones included, in no order */
@@ -168,13 +171,15 @@ struct node_facts {
         struct ask_item allocatable[GROUPS_MAX]; /* extended resources */
         size_t allocatable_count;
         const char *switch_domain; /* label remuda.dev/switch-domain; NULL = none */
+        const char *traits;        /* lines of core/node_match.h; NULL = none */
 };
 
 /* What a pod object says. Borrowed. */
 struct pod_facts {
         const char *namespace_, *name, *uid;
-        const char *node; /* NULL or "" = not bound */
-        const char *job;  /* label remuda.dev/job; NULL = none */
+        const char *node;       /* NULL or "" = not bound */
+        const char *job;        /* label remuda.dev/job; NULL = none */
+        const char *node_match; /* lines of core/node_match.h; NULL = not known, or of no interest any more */
         struct ask ask;
         struct pod_part parts[POD_PARTS_MAX];
         uint8_t part_count;

@@ -41,6 +41,8 @@ static int copy_node(const struct ledger_node *from, uint64_t seen_usec, struct 
         node->node_class = from->node_class;
         node->pool = from->pool;
         node->switch_domain = from->switch_domain;
+        if (node_traits_copy(&to->matches, &node->traits, &from->traits) < 0)
+                return -ENOMEM;
         ledger_set_seen(to, node, seen_usec);
         node->hardware = from->hardware;
         node->groups = copy_array(from->groups, from->group_count, sizeof(*from->groups));
@@ -68,7 +70,7 @@ static void split_key(const char *key, size_t name_at, char *namespace_, size_t 
         namespace_[length] = '\0';
 }
 
-static int copy_pod(const struct ledger_pod *from, struct ledger *to)
+static int copy_pod(const struct ledger *ledger, const struct ledger_pod *from, struct ledger *to)
 {
         char namespace_[256];
         struct pod_facts facts = {
@@ -78,6 +80,7 @@ static int copy_pod(const struct ledger_pod *from, struct ledger *to)
                 .node = from->node == NULL ? NULL : from->node->name,
                 .job = from->job == NULL ? NULL : strchr(from->job->key, '/') + 1,
                 .ask = from->ask,
+                .node_match = node_match_text(&ledger->matches, from->ask.match),
                 .part_count = from->part_count,
                 .ended = from->ended,
                 .deleting = from->deleting,
@@ -135,7 +138,7 @@ static int copy_all(const struct ledger *from, struct ledger *to)
                 r = copy_node(from->nodes[i], ledger_seen_usec(from, from->nodes[i]), to);
         for (uint32_t i = 0; r == 0 && i < from->pod_slot_count; i++)
                 if (from->pod_slots[i] != NULL)
-                        r = copy_pod(from->pod_slots[i], to);
+                        r = copy_pod(from, from->pod_slots[i], to);
         for (size_t i = 0; i < LEDGER_JOB_BUCKETS; i++)
                 for (const struct ledger_job *job = from->jobs[i]; r == 0 && job != NULL; job = job->next)
                         r = copy_job(job, to);

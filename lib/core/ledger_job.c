@@ -114,6 +114,7 @@ int ledger_add_slot(struct ledger *ledger, struct ledger_job *job, struct ledger
                 .next_in_job = job->slots,
                 .ask = *ask,
         };
+        slot->ask.match = NODE_MATCH_ANY; /* it outlives the pod's; the node is chosen */
         node->slots = slot;
         job->slots = slot;
         ledger->slot_total++;

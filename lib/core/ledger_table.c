@@ -49,7 +49,7 @@ struct ledger_node *node_find_or_add(struct ledger *ledger, const char *name)
         return node;
 }
 
-void node_free(struct ledger_node *node)
+void node_free(struct ledger *ledger, struct ledger_node *node)
 {
         while (node->holds != NULL) {
                 struct hold *hold = node->holds;
@@ -57,6 +57,7 @@ void node_free(struct ledger_node *node)
                 node->holds = hold->next;
                 free(hold);
         }
+        node_traits_free(&ledger->matches, &node->traits);
         free(node->groups);
         free(node->allocatable);
         free(node->programs);
@@ -73,7 +74,8 @@ void node_remove(struct ledger *ledger, struct ledger_node *node)
         last->index = node->index;
         ledger->nodes[node->index] = last;
         ledger->node_count--;
-        node_free(node);
+        node_matches_forget(&ledger->matches);
+        node_free(ledger, node);
 }
 
 /* --- pods --- */

@@ -5,8 +5,8 @@
 #include "core/ledger.h"
 
 struct ledger_node *node_find_or_add(struct ledger *ledger, const char *name); /* NULL when out of memory */
-void node_free(struct ledger_node *node);                                      /* takes it from no table */
-void node_remove(struct ledger *ledger, struct ledger_node *node);             /* also frees it */
+void node_free(struct ledger *ledger, struct ledger_node *node);   /* takes it from no table of nodes */
+void node_remove(struct ledger *ledger, struct ledger_node *node); /* also frees it */
 
 struct ledger_pod *pod_find(const struct ledger *ledger, const char *namespace_, const char *name);
 int pod_insert(struct ledger *ledger, struct ledger_pod *pod);  /* 0 or -ENOMEM */

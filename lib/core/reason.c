@@ -75,6 +75,9 @@ static const struct reason_text reasons[] = {
         [REASON_SHARE_TOO_LARGE] = ROW("ShareTooLarge", true,
                 "the chip's exact share of the batch needs more memory than the chip has",
                 "lower the batch, or add workers to the job"),
+        [REASON_NODE_NOT_ALLOWED] = ROW("NodeNotAllowed", true,
+                "the pod's node selector, affinity or tolerations keep it off the node",
+                "change them, or the labels and taints of the node"),
 };
 /* clang-format on */
 static_assert(ARRAY_SIZE(reasons) == REASON_COUNT, "a reason without a text");

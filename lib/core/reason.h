@@ -30,6 +30,7 @@ enum reason {
         REASON_GANG_DOES_NOT_FIT,
         REASON_SHARE_TOO_SMALL,
         REASON_SHARE_TOO_LARGE,
+        REASON_NODE_NOT_ALLOWED,
         REASON_COUNT
 };
 

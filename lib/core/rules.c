@@ -187,6 +187,16 @@ static enum reason judge_fresh(const struct question *q, const struct ledger_nod
         return earlier(later, share);
 }
 
+/* What a scheduler has judged before it asks, where it is we who look for a node: the last of the rules that
+ * time cannot mend. Of a node without a Node object nothing is known. */
+static enum reason with_match(const struct question *q, const struct ledger_node *node, enum reason reason)
+{
+        if (!q->unfiltered || !node->has_object || reason_text(reason)->unresolvable ||
+            node_match_takes(&q->ledger->matches, q->ask->match, node->name, node->index, &node->traits))
+                return reason;
+        return REASON_NODE_NOT_ALLOWED;
+}
+
 enum reason rules_judge(const struct question *q, const struct ledger_node *node)
 {
         if (q->ask->item_count == 0)
@@ -195,7 +205,7 @@ enum reason rules_judge(const struct question *q, const struct ledger_node *node
                 return REASON_NODE_UNKNOWN;
         if (rules_too_old(q, ledger_seen_usec(q->ledger, node)))
                 return REASON_INVENTORY_STALE;
-        return judge_fresh(q, node);
+        return with_match(q, node, judge_fresh(q, node));
 }
 
 enum reason rules_judge_known(const struct question *q, const struct ledger_node *node)

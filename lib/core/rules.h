@@ -31,6 +31,8 @@ struct question {
         uint64_t created_usec;         /* of the pod; 0 = not known (as young as can be) */
         uint64_t now_usec;             /* CLOCK_REALTIME */
         bool planning;                 /* a gang is being planned: its own slots count as taken */
+        bool unfiltered; /* no scheduler has chosen the nodes: the pod's selector, affinity and tolerations
+                            are judged, too */
 
         /* worked out by question_prepare() and gang_prepare() */
         bool gang_blocked;                  /* its gang does not fit */

@@ -6,7 +6,10 @@
 
 #include "codec/inventory_json.h"
 #include "codec/pod_json.h"
+#include "codec/pod_node_match.h"
+#include "core/cleanup.h"
 #include "core/gang.h"
+#include "core/hold.h"
 #include "core/ledger.h"
 #include "core/rules.h"
 #include "core/score.h"
@@ -66,6 +69,7 @@ static void take(struct ledger *ledger, const json_t *object)
         const char *kind = json_string_value(json_object_get(object, "kind"));
         struct pod_policy policy = { 0 };
         struct inventory inventory;
+        CLEANUP(text_free) struct text lines = { 0 };
         struct node_facts node;
         struct pod_facts pod;
 
@@ -77,9 +81,14 @@ static void take(struct ledger *ledger, const json_t *object)
                         inventory_free(&inventory);
                 }
         } else if (strcmp(kind, "Node") == 0) {
-                if (node_decode(object, &ledger->symbols, &node, NULL) == 0)
+                if (node_decode(object, &ledger->symbols, &node, NULL) == 0) {
+                        node_trait_lines(object, &lines);
+                        node.traits = lines.data;
                         (void) ledger_set_node(ledger, &node);
+                }
         } else if (pod_decode(object, &policy, &ledger->symbols, true, &pod, NULL) == 0) {
+                pod_node_match(object, &lines);
+                pod.node_match = lines.data;
                 (void) ledger_set_pod(ledger, &pod);
                 ask_ledger(ledger, &pod);
         }
@@ -93,6 +102,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
         json_array_foreach(list, i, item) take(ledger, item);
         check_accounts(ledger);
+        (void) holds_update(ledger, &(struct rules){ .placement = PLACEMENT_PACKED }, 1);
         (void) gang_expire(ledger, UINT64_MAX);
         ledger_free(ledger);
         json_decref(list);

@@ -1,4 +1,5 @@
-"""A real kube-apiserver and etcd of its own on free ports, without root: what several tests and benches stand on."""
+"""A real kube-apiserver and etcd of its own on free ports, without root: what several tests and benches stand on. Nodes get no
+taint when they are made (TaintNodesByCondition): there is no controller that would take it away."""
 import base64, glob, json, os, socket, ssl, subprocess, time, urllib.error, urllib.request
 
 
@@ -46,7 +47,7 @@ class Cluster:
                    "--tls-private-key-file=server.key", "--cert-dir=certs", "--client-ca-file=ca.crt",
                    "--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file=sa.key",
                    "--service-account-signing-key-file=sa.key", "--service-cluster-ip-range=10.0.0.0/24", "--authorization-mode=RBAC",
-                   "--token-auth-file=tokens.csv", "--disable-admission-plugins=ServiceAccount", "--endpoint-reconciler-type=none", *more)
+                   "--token-auth-file=tokens.csv", "--disable-admission-plugins=ServiceAccount,TaintNodesByCondition", "--endpoint-reconciler-type=none", *more)
         for _ in range(600):
             try:
                 if self.api("GET", "/readyz", raw=True) == b"ok":

@@ -74,6 +74,38 @@ def shares(speeds, batch):
     return best, plan
 
 
+def label_holds(expression, value):
+    """one matchExpression, of a label's value or None where the node has no such label"""
+    operator, values = expression["operator"], expression.get("values", [])
+    if operator in ("NotIn", "DoesNotExist"):
+        return value is None or (operator == "NotIn" and value not in values)
+    if value is None:
+        return False
+    if operator in ("Gt", "Lt"):
+        return value.lstrip("-").isdigit() and (int(value) > int(values[0]) if operator == "Gt" else int(value) < int(values[0]))
+    return operator == "Exists" or value in values
+
+
+def allowed(pod, node):
+    """what NodeAffinity, NodeUnschedulable and TaintToleration of kube-scheduler say of a Node object"""
+    spec, labels = pod["spec"], node["metadata"].get("labels", {})
+    if any(labels.get(k) != v for k, v in spec.get("nodeSelector", {}).items()):
+        return False
+    terms = spec.get("affinity", {}).get("nodeAffinity", {}).get("requiredDuringSchedulingIgnoredDuringExecution", {}).get("nodeSelectorTerms")
+    if terms is not None and not any(
+            (t.get("matchExpressions") or t.get("matchFields")) and
+            all(label_holds(e, labels.get(e["key"])) for e in t.get("matchExpressions", [])) and
+            all(label_holds(e, node["metadata"]["name"]) for e in t.get("matchFields", [])) for t in terms):
+        return False
+    taints = list(node.get("spec", {}).get("taints", []))
+    if node.get("spec", {}).get("unschedulable"):
+        taints.append({"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"})
+    return all(t["effect"] == "PreferNoSchedule" or any(
+        x.get("effect", "") in ("", t["effect"]) and (x.get("key", "") in ("", t["key"])) and
+        (x.get("operator") == "Exists" or (x.get("key") == t["key"] and x.get("value", "") == t.get("value", "")))
+        for x in spec.get("tolerations", [])) for t in taints)
+
+
 class Cluster:
     def __init__(self, inventories, bound, lend_reserve=False, emergency_namespaces=()):
         self.status = {i["metadata"]["name"]: i["status"] for i in inventories}
