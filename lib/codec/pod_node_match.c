@@ -37,8 +37,9 @@ static char operator_of(const json_t *expression, bool field)
                 const char *name;
                 char label, field;
         } operators[] = {
-                { "In", 'i', 'I' },           { "NotIn", 'n', 'N' }, { "Exists", 'e', '\0' },
-                { "DoesNotExist", 'a', '\0' }, { "Gt", 'g', '\0' },   { "Lt", 'l', '\0' },
+                { "In", 'i', 'I' },      { "NotIn", 'n', 'N' },
+                { "Exists", 'e', '\0' }, { "DoesNotExist", 'a', '\0' },
+                { "Gt", 'g', '\0' },     { "Lt", 'l', '\0' },
         };
         const char *name = json_string_value(json_object_get(expression, "operator"));
 

@@ -1,9 +1,9 @@
 /* Pod node match: what Pod and Node objects say of each other's choice -> the lines of core/node_match.h.
  *
  * Read are spec.nodeSelector, the required terms of spec.affinity.nodeAffinity and spec.tolerations of a pod;
- * metadata.labels, spec.taints (NoSchedule and NoExecute) and spec.unschedulable of a node. kube-scheduler has
- * the last word on all of it, so nothing is refused here: what cannot be read, or has an operator that is not
- * known, is no demand. In memory only. */
+ * metadata.labels, spec.taints (NoSchedule and NoExecute) and spec.unschedulable of a node. kube-scheduler
+ * has the last word on all of it, so nothing is refused here: what cannot be read, or has an operator that is
+ * not known, is no demand. In memory only. */
 #pragma once
 
 #include <jansson.h>

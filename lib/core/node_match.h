@@ -70,7 +70,7 @@ void node_matches_forget(struct node_matches *matches);
 bool node_match_takes(const struct node_matches *matches, uint32_t match, const char *node, uint32_t index,
                       const struct node_traits *traits);
 
-/* node_match_judge() - the same, worked out; if not, `why` says which demand is not met ("the taint a=b:NoSchedule
- * is not tolerated"). */
+/* node_match_judge() - the same, worked out; if not, `why` says which demand is not met ("the taint
+ * a=b:NoSchedule is not tolerated"). */
 bool node_match_judge(const char *text, const char *node, const struct node_traits *traits, char *why,
                       size_t why_bytes);

@@ -14,10 +14,9 @@
 #define AFFINITY(terms)                                                                                      \
         "{'affinity':{'nodeAffinity':{'requiredDuringSchedulingIgnoredDuringExecution':"                     \
         "{'nodeSelectorTerms':" terms "}}}}"
-#define TERM(expressions)  "{'matchExpressions':[" expressions "]}"
-#define FIELDS(expression) "{'matchFields':[" expression "]}"
-#define IS(key, operator, values)                                                                            \
-        "{'key':'" key "','operator':'" operator"','values':[" values "]}"
+#define TERM(expressions)         "{'matchExpressions':[" expressions "]}"
+#define FIELDS(expression)        "{'matchFields':[" expression "]}"
+#define IS(key, operator, values) "{'key':'" key "','operator':'" operator"','values':[" values "]}"
 #define TAINT(key, value, effect) "{'key':'" key "','value':'" value "','effect':'" effect "'}"
 
 /* The node is "n1", with the labels zone=a, cores=64 and empty= and what the row adds. */
@@ -56,8 +55,10 @@ static const struct {
         { "{'tolerations':[{'operator':'Exists'}]}", "{'taints':[" TAINT("k", "v", "NoExecute") "]}", true },
         { "{'tolerations':[{'key':'k','operator':'Exists','effect':'NoSchedule'}]}",
           "{'taints':[" TAINT("k", "v", "NoExecute") "]}", false },
-        { "{'tolerations':[{'key':'k','value':'v'}]}", "{'taints':[" TAINT("k", "v", "NoSchedule") "]}", true },
-        { "{'tolerations':[{'key':'k','value':'w'}]}", "{'taints':[" TAINT("k", "v", "NoSchedule") "]}", false },
+        { "{'tolerations':[{'key':'k','value':'v'}]}", "{'taints':[" TAINT("k", "v", "NoSchedule") "]}",
+          true },
+        { "{'tolerations':[{'key':'k','value':'w'}]}", "{'taints':[" TAINT("k", "v", "NoSchedule") "]}",
+          false },
         { "{'tolerations':[{'key':'k','value':'v'}]}",
           "{'taints':[" TAINT("k", "v", "NoSchedule") "," TAINT("l", "", "NoSchedule") "]}", false },
 };
@@ -100,7 +101,9 @@ static void objects_say_what_kubernetes_reads_in_them(void **state)
 {
         (void) state;
         for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-                CLEANUP(free_p) char *match = match_of(rows[i].pod_spec), *lines = traits_of(rows[i].node_spec);
+                CLEANUP(free_p)
+                char *match = match_of(rows[i].pod_spec),
+                     *lines = traits_of(rows[i].node_spec);
                 struct node_matches matches = { 0 };
                 struct node_traits traits = { 0 };
                 char why[256] = "";
@@ -176,7 +179,8 @@ static void a_hold_is_on_a_node_that_the_pod_may_have(void **state)
 
         (void) state;
         for (int i = 0; i < 3; i++)
-                bind_pod(l, (const char *const[]){ "x", "y", "z" }[i], (const char *const[]){ "a", "b", "c" }[i],
+                bind_pod(l, (const char *const[]){ "x", "y", "z" }[i],
+                         (const char *const[]){ "a", "b", "c" }[i],
                          i == 0 ? 8 : 1); /* a is full: the others could be free sooner */
         old.node_match = "=\tzone\ta\n";
         assert_int_equal(ledger_set_pod(l, &old), 0);
@@ -249,8 +253,8 @@ static void nobody_is_evicted_from_a_node_that_the_pod_may_not_have(void **state
 
         (void) state;
         for (int i = 0; i < 3; i++)
-                bind_pod(l, (const char *const[]){ "x", "y", "z" }[i], (const char *const[]){ "a", "b", "c" }[i],
-                         i == 0 ? 8 : 1);
+                bind_pod(l, (const char *const[]){ "x", "y", "z" }[i],
+                         (const char *const[]){ "a", "b", "c" }[i], i == 0 ? 8 : 1);
         urgent.node_match = "=\tzone\ta\n";
         assert_int_equal(ledger_set_pod(l, &urgent), 0);
         q.self = ledger_find_pod(l, "default", "urgent");
