@@ -102,8 +102,7 @@ static void objects_say_what_kubernetes_reads_in_them(void **state)
         (void) state;
         for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
                 CLEANUP(free_p)
-                char *match = match_of(rows[i].pod_spec),
-                     *lines = traits_of(rows[i].node_spec);
+                char *match = match_of(rows[i].pod_spec), *lines = traits_of(rows[i].node_spec);
                 struct node_matches matches = { 0 };
                 struct node_traits traits = { 0 };
                 char why[256] = "";
