@@ -32,6 +32,18 @@ void stop_open(struct stop *stop, const struct training *t)
                 (void) signal(SIGTERM, note_sigterm);
 }
 
+void stop_listen(struct stop *stop, const struct training *t)
+{
+        *stop = (struct stop){ .listens = t->options->checkpoint != NULL };
+        if (stop->listens)
+                (void) signal(SIGTERM, note_sigterm);
+}
+
+bool stop_told(const struct stop *stop)
+{
+        return stop->listens && sigterm_came != 0;
+}
+
 static void begin(struct stop *stop)
 {
         stop->told = sigterm_came;
@@ -72,7 +84,7 @@ void stop_close(struct stop *stop, const struct training *t)
 int stop_with_checkpoint(struct training *t, struct err *err)
 {
         t->stopped = true;
-        if (t->world.rank != 0 || t->step == 0 ||
+        if ((t->world.rank != 0 && t->stages == NULL) || t->step == 0 ||
             checkpoint_due(t, t->step)) /* due: it was written with the step */
                 return 0;
         return checkpoint_write(t, t->step, err);

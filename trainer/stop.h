@@ -1,9 +1,10 @@
 /* Stop: a rank that is told to end by SIGTERM does not leave the others in the middle of a step. All ranks
- * stop after the same step, rank 0 writes a checkpoint of it, and every program ends with 128 + SIGTERM.
+ * stop after the same step, a checkpoint of it is written, and every program ends with 128 + SIGTERM. Only
+ * with --checkpoint; elsewhere SIGTERM ends a program at once.
  *
- * Every step the ranks exchange one number, beside the work of the next one. Only with --checkpoint, and for
- * the strategies whose ranks all hold the parameters (serial, allreduce); elsewhere SIGTERM ends a program at
- * once. */
+ * Where all go in step (serial, allreduce, split, ps-sync), the ranks exchange one number every step, beside
+ * the work of the next one. Where they do not (ps-async, ps-ssp), server 0 names the step after which all
+ * stop, see strategies/parameter_server.c. */
 #pragma once
 
 #include <stdbool.h>
@@ -24,6 +25,11 @@ void stop_close(struct stop *stop, const struct training *t); /* collective */
 
 /* stop_now() - collective, after a step is done: has any rank been told, a step ago? The same on all. */
 bool stop_now(struct stop *stop, const struct training *t);
+
+/* stop_listen() - the same as stop_open() for ranks that do not go in step; SIGTERM is noted, nothing is
+ * exchanged. stop_told() - has this rank been told? */
+void stop_listen(struct stop *stop, const struct training *t);
+bool stop_told(const struct stop *stop);
 
 /* stop_with_checkpoint() - t->step steps are done: write what there is to write. 0 or checkpoint_write()'s.
  */

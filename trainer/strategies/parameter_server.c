@@ -6,7 +6,10 @@
  * once, to its sender only; ps-ssp:   the same, but the answer waits while the sender is more than
  * `staleness` gradients ahead of the slowest worker (Ho et al. 2013); staleness 0 keeps all within one step.
  * With checkpoints, async and ssp also gather all workers before each one, so that it is a state of the run.
- */
+ *
+ * SIGTERM (trainer/stop.h): in ps-sync all ranks go in step. In async and ssp whoever is told tells server 0,
+ * which names a step to end after, one more than it has from anybody: no worker can have sent more before it
+ * hears of it, with the next answer. All do that step and no other, and the servers save it. */
 #include <errno.h>
 #include <mpi.h>
 #include <stdlib.h>
@@ -19,10 +22,11 @@
 #include "trainer/distribution.h"
 #include "trainer/group.h"
 #include "trainer/outputs.h"
+#include "trainer/stop.h"
 #include "trainer/strategy.h"
 #include "trainer/vector.h"
 
-enum { TAG_GRADIENT = 1, TAG_PARAMETERS, TAG_GATHER };
+enum { TAG_GRADIENT = 1, TAG_PARAMETERS, TAG_GATHER, TAG_TOLD, TAG_LAST, TAG_LAST_OF_SERVERS };
 
 static size_t slice_begin(const struct training *t, size_t server)
 {
@@ -37,9 +41,17 @@ static int slice_count(const struct training *t, size_t server)
 /* --- worker
  * ------------------------------------------------------------------------------------------------------ */
 
-static int exchange_with_servers(struct training *t, MPI_Request *requests)
+struct ending { /* of a worker */
+        struct stop stop;
+        bool in_step;  /* all ranks are */
+        bool said;     /* to server 0, that this rank was told */
+        uint64_t last; /* step to end after, as server 0 said with its answer; 0 = not said */
+};
+
+/* Return: how many requests. */
+static int exchange_with_servers(struct training *t, struct ending *ending, MPI_Request *requests)
 {
-        size_t servers = t->options->servers;
+        size_t servers = t->options->servers, count = 2 * servers;
 
         backend_to_host(&t->backend, t->parameters);
         for (size_t s = 0; s < servers; s++) {
@@ -48,7 +60,9 @@ static int exchange_with_servers(struct training *t, MPI_Request *requests)
                 MPI_Isend(t->gradients + slice_begin(t, s), slice_count(t, s), MPI_FLOAT, (int) s,
                           TAG_GRADIENT, MPI_COMM_WORLD, &requests[servers + s]);
         }
-        return (int) (2 * servers);
+        if (ending->stop.listens && !ending->in_step)
+                MPI_Irecv(&ending->last, 1, MPI_UINT64_T, 0, TAG_LAST, MPI_COMM_WORLD, &requests[count++]);
+        return (int) count;
 }
 
 static int fetch_parameters(struct training *t, MPI_Request *requests, struct err *err)
@@ -70,7 +84,8 @@ static int fetch_parameters(struct training *t, MPI_Request *requests, struct er
 
 /* A worker's step: in a group the members add up their gradients and the leader alone speaks to the servers.
  */
-static int worker_step(struct training *t, const struct group *g, MPI_Request *requests, struct err *err)
+static int worker_step(struct training *t, const struct group *g, struct ending *ending,
+                       MPI_Request *requests, struct err *err)
 {
         size_t count = t->model.parameter_count;
         uint64_t at;
@@ -81,16 +96,35 @@ static int worker_step(struct training *t, const struct group *g, MPI_Request *r
         at = record_now();
         group_add(g, t->gradients, count);
         if (g->leader)
-                MPI_Waitall(exchange_with_servers(t, requests), requests, MPI_STATUSES_IGNORE);
+                MPI_Waitall(exchange_with_servers(t, ending, requests), requests, MPI_STATUSES_IGNORE);
         group_spread(g, t->parameters, count);
         backend_to_device(&t->backend, t->parameters);
         (void) record_done(&t->record, DOING_EXCHANGE, t->step, at);
         return training_finish_step(t, t->step, err);
 }
 
-static int run_worker(struct training *t, const struct group *g, struct err *err)
+/* After a step: is it the last one for all ranks? The same on all. */
+static bool worker_ends(const struct training *t, const struct group *g, struct ending *ending)
 {
-        CLEANUP(free_p) MPI_Request *requests = calloc(2 * t->options->servers, sizeof(MPI_Request));
+        int told = 1;
+
+        if (ending->in_step)
+                return t->step < t->last_step && stop_now(&ending->stop, t);
+        if (!ending->stop.listens)
+                return false;
+        if (g->grouped)
+                MPI_Bcast(&ending->last, 1, MPI_UINT64_T, 0, g->members);
+        if (ending->last == 0 && !ending->said && t->step < t->last_step && stop_told(&ending->stop)) {
+                MPI_Send(&told, 1, MPI_INT, 0, TAG_TOLD, MPI_COMM_WORLD);
+                ending->said = true;
+        }
+        return ending->last > 0 && t->step >= ending->last;
+}
+
+static int run_worker(struct training *t, const struct group *g, bool sync, struct err *err)
+{
+        CLEANUP(free_p) MPI_Request *requests = calloc(2 * t->options->servers + 1, sizeof(MPI_Request));
+        struct ending ending = { .in_step = sync };
         int r = requests != NULL ? 0
                                  : err_set(err, -ENOMEM, "no memory for %zu servers", t->options->servers);
 
@@ -100,8 +134,17 @@ static int run_worker(struct training *t, const struct group *g, struct err *err
                 group_spread(g, t->parameters, t->model.parameter_count);
                 backend_to_device(&t->backend, t->parameters);
         }
-        for (; r == 0 && t->step < t->last_step; t->step++)
-                r = worker_step(t, g, requests, err);
+        if (sync)
+                stop_open(&ending.stop, t);
+        else
+                stop_listen(&ending.stop, t);
+        while (r == 0 && t->step < t->last_step && !t->stopped) {
+                r = worker_step(t, g, &ending, requests, err);
+                t->step += r == 0;
+                t->stopped = r == 0 && worker_ends(t, g, &ending);
+        }
+        if (r == 0)
+                stop_close(&ending.stop, t);
         return r;
 }
 
@@ -119,6 +162,11 @@ struct server {
         uint64_t *clocks; /* gradients of each worker in the parameters */
         bool *waiting;    /* for an answer */
         FILE *clock_log;
+        struct stop stop;
+        bool names_last; /* server 0 may say when all end */
+        uint64_t end;    /* steps to do: all, or as many as server 0 said */
+        uint64_t last;   /* what it said; 0 = nothing */
+        int told;        /* by a rank, to server 0 */
 };
 
 static void expect(struct server *s, size_t worker)
@@ -165,9 +213,11 @@ static void answer(struct server *s, size_t worker)
                                s->senders[worker], (unsigned long long) s->clocks[worker],
                                (unsigned long long) slowest(s));
         s->waiting[worker] = false;
-        if (s->clocks[worker] < s->t->last_step)
+        if (s->clocks[worker] < s->end)
                 expect(s, worker);
         send_parameters(s, worker);
+        if (s->names_last && s->t->world.rank == 0)
+                MPI_Send(&s->last, 1, MPI_UINT64_T, s->senders[worker], TAG_LAST, MPI_COMM_WORLD);
 }
 
 static void apply(struct server *s, const float *gradient, uint64_t step)
@@ -201,18 +251,21 @@ static void gather_slices(struct server *s, float *whole)
                          TAG_GATHER, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
-static bool is_meeting(const struct server *s, uint64_t clock)
+/* When the manager sends the next epoch's samples or looks for new files. */
+static bool is_between_epochs(const struct server *s, uint64_t clock)
 {
         uint64_t epoch;
         size_t epoch_step;
 
-        /* between epochs, when the manager sends the next one's samples or looks for new files */
-        if (strcmp(s->t->options->distribute, "manager") == 0 || s->t->options->poll > 0) {
-                sampler_locate(s->t->sampler, clock, &epoch, &epoch_step);
-                if (epoch_step == 0)
-                        return true;
-        }
-        return checkpoint_due(s->t, clock);
+        if (strcmp(s->t->options->distribute, "manager") != 0 && s->t->options->poll <= 0)
+                return false;
+        sampler_locate(s->t->sampler, clock, &epoch, &epoch_step);
+        return epoch_step == 0;
+}
+
+static bool is_meeting(const struct server *s, uint64_t clock)
+{
+        return is_between_epochs(s, clock) || checkpoint_due(s->t, clock);
 }
 
 static int save(struct server *s, uint64_t step, struct err *err)
@@ -253,14 +306,42 @@ static int sync_step(struct server *s, struct err *err)
         return t->options->servers == 1 ? training_finish_step(t, t->step, err) : 0;
 }
 
+/* What is expected and will not come: all have stopped. */
+static void forget_expected(struct server *s)
+{
+        for (size_t i = 0; i <= s->sender_count; i++)
+                if (s->requests[i] != MPI_REQUEST_NULL) {
+                        MPI_Cancel(&s->requests[i]);
+                        MPI_Wait(&s->requests[i], MPI_STATUS_IGNORE);
+                }
+}
+
+/* All ranks have done `step` steps and end. */
+static int end_early(struct server *s, uint64_t step, struct err *err)
+{
+        s->t->step = step;
+        s->t->stopped = true;
+        return step == 0 || checkpoint_due(s->t, step) ? 0 : save(s, step, err);
+}
+
 static int run_sync(struct server *s, struct err *err)
 {
+        struct training *t = s->t;
         int r = 0;
 
         for (size_t i = 0; i < s->sender_count; i++)
                 expect(s, i);
-        for (; r == 0 && s->t->step < s->t->last_step; s->t->step++)
+        stop_open(&s->stop, t);
+        while (r == 0 && t->step < t->last_step && !t->stopped) {
                 r = sync_step(s, err);
+                t->step += r == 0;
+                if (r == 0 && t->step < t->last_step && stop_now(&s->stop, t))
+                        r = end_early(s, t->step, err);
+        }
+        if (r == 0) {
+                forget_expected(s);
+                stop_close(&s->stop, t);
+        }
         return r;
 }
 
@@ -293,18 +374,74 @@ static int note_progress(struct server *s, uint64_t arrived, struct err *err)
         return training_finish_step(s->t, s->t->first_step + arrived / s->sender_count - 1, err);
 }
 
+/* Beside the gradients: server 0 hears who was told, the others which step is the last. */
+static void expect_word(struct server *s)
+{
+        MPI_Request *word = &s->requests[s->sender_count];
+
+        if (!s->names_last)
+                return;
+        if (s->t->world.rank == 0)
+                MPI_Irecv(&s->told, 1, MPI_INT, MPI_ANY_SOURCE, TAG_TOLD, MPI_COMM_WORLD, word);
+        else
+                MPI_Irecv(&s->last, 1, MPI_UINT64_T, 0, TAG_LAST_OF_SERVERS, MPI_COMM_WORLD, word);
+}
+
+static void name_last(struct server *s)
+{
+        uint64_t most = 0;
+
+        for (size_t i = 0; i < s->sender_count; i++)
+                most = s->clocks[i] > most ? s->clocks[i] : most;
+        most++;
+        if (is_between_epochs(s, most)) /* all meet there, and those who stop would be waited for */
+                most++;
+        if (most >= s->t->last_step) /* it ends there anyway */
+                return;
+        s->end = s->last = most;
+        for (size_t other = 1; other < s->t->options->servers; other++)
+                MPI_Send(&s->last, 1, MPI_UINT64_T, (int) other, TAG_LAST_OF_SERVERS, MPI_COMM_WORLD);
+}
+
+/* A word came, or this server may have been told itself. */
+static void heed_word(struct server *s, bool came)
+{
+        int told = 1;
+
+        if (came)
+                s->requests[s->sender_count] = MPI_REQUEST_NULL;
+        if (s->t->world.rank == 0) {
+                if (s->last == 0 && (s->told != 0 || stop_told(&s->stop)))
+                        name_last(s);
+                if (came)
+                        expect_word(s);
+        } else if (came) {
+                s->end = s->last;
+        } else if (s->told == 0 && stop_told(&s->stop)) {
+                MPI_Send(&told, 1, MPI_INT, 0, TAG_TOLD, MPI_COMM_WORLD);
+                s->told = 1;
+        }
+}
+
 static int run_on_arrival(struct server *s, uint64_t bound, struct err *err)
 {
         struct training *t = s->t;
         uint64_t arrived = 0;
         int r = 0;
 
+        stop_listen(&s->stop, t);
+        s->names_last = s->stop.listens;
         for (size_t i = 0; i < s->sender_count; i++)
                 expect(s, i);
-        while (r == 0 && slowest(s) < t->last_step) {
+        expect_word(s);
+        while (r == 0 && slowest(s) < s->end) {
                 int worker;
 
-                MPI_Waitany((int) s->sender_count, s->requests, &worker, MPI_STATUS_IGNORE);
+                MPI_Waitany((int) s->sender_count + s->names_last, s->requests, &worker, MPI_STATUS_IGNORE);
+                if (s->names_last)
+                        heed_word(s, (size_t) worker == s->sender_count);
+                if ((size_t) worker == s->sender_count)
+                        continue;
                 apply(s, s->inbox + (size_t) worker * (size_t) s->count, s->clocks[worker]);
                 s->clocks[worker]++;
                 s->waiting[worker] = true;
@@ -312,8 +449,12 @@ static int run_on_arrival(struct server *s, uint64_t bound, struct err *err)
                 if (r == 0)
                         r = note_progress(s, ++arrived, err);
         }
+        if (r < 0)
+                return r;
+        forget_expected(s);
+        stop_close(&s->stop, t);
         t->step = t->last_step;
-        return r;
+        return s->end < t->last_step ? end_early(s, s->end, err) : 0;
 }
 
 /* Leaves the log at the end of its last line up to `step`: `usec rank clock slowest`. */
@@ -344,13 +485,15 @@ static int open_server(struct server *s, struct err *err)
 
         s->inbox =
                 s->t->backend.allocate(s->t->backend.state, workers * (size_t) s->count * sizeof(float) + 1);
-        s->requests = calloc(workers, sizeof(MPI_Request));
+        s->requests = calloc(workers + 1, sizeof(MPI_Request));
         s->starts = calloc(workers, sizeof(MPI_Request));
         s->clocks = calloc(workers, sizeof(*s->clocks));
         s->waiting = calloc(workers, sizeof(*s->waiting));
         if (s->inbox == NULL || s->requests == NULL || s->starts == NULL || s->clocks == NULL ||
             s->waiting == NULL)
                 return err_set(err, -ENOMEM, "no memory for the gradients of %zu workers", workers);
+        s->end = s->t->last_step;
+        s->requests[workers] = MPI_REQUEST_NULL;
         for (size_t i = 0; i < workers; i++) {
                 s->requests[i] = s->starts[i] = MPI_REQUEST_NULL;
                 s->clocks[i] = s->t->step;
@@ -415,7 +558,7 @@ static int run(struct training *t, bool sync, uint64_t bound, struct err *err)
         t->agreed_error = r < 0;
         if (r == 0)
                 r = t->world.rank < t->first_worker ? run_server(t, &g, sync, bound, err)
-                                                    : run_worker(t, &g, err);
+                                                    : run_worker(t, &g, sync, err);
         group_close(&g);
         return r;
 }

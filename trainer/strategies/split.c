@@ -10,6 +10,7 @@
 #include "core/cleanup.h"
 #include "trainer/checkpoint.h"
 #include "trainer/distribution.h"
+#include "trainer/stop.h"
 #include "trainer/strategy.h"
 #include "trainer/vector.h"
 
@@ -335,14 +336,24 @@ static int open_pipeline(struct training *t, struct pipeline **ret, struct err *
 int strategy_split(struct training *t, struct err *err)
 {
         struct pipeline *p = NULL;
+        struct stop stop;
         int r;
 
         if (t->stages == NULL)
                 return strategy_serial(t, err); /* one stage */
         r = world_agree(&t->world, open_pipeline(t, &p, err), err);
         t->agreed_error = r < 0;
-        for (; r == 0 && t->step < t->last_step; t->step++)
+        stop_open(&stop, t);
+        while (r == 0 && t->step < t->last_step && !t->stopped) {
                 r = one_step(p, err);
+                t->step += r == 0;
+                if (r == 0 && t->step < t->last_step && stop_now(&stop, t)) {
+                        record_flush(&t->record);
+                        r = stop_with_checkpoint(t, err);
+                }
+        }
+        if (r == 0)
+                stop_close(&stop, t);
         if (p != NULL)
                 p->finished = r == 0;
         return r;
