@@ -18,14 +18,14 @@ def varint(n):
 
 
 def pack(*fields):
-    out = b''
+    out = bytearray()  # which grows in place: some messages are megabytes
     for number, value in fields:
         if isinstance(value, (bool, int)):
             out += varint(number << 3) + varint(int(value))
         else:
             value = value.encode() if isinstance(value, str) else value
             out += varint(number << 3 | 2) + varint(len(value)) + value
-    return out
+    return bytes(out)
 
 
 def unpack(data):
