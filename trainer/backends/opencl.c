@@ -11,8 +11,10 @@
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "core/cleanup.h"
 #include "core/text.h"
@@ -86,7 +88,28 @@ struct opencl {
         float *partial; /* RANGES rows of sums */
         size_t partial_floats;
         struct err first_error;
+        bool said_compiling;
 };
+
+static double now_s(void)
+{
+        struct timespec now;
+
+        (void) clock_gettime(CLOCK_MONOTONIC, &now);
+        return (double) now.tv_sec + (double) now.tv_nsec / 1e9;
+}
+
+/* A call that should only enqueue and took a second was the device's compiler. */
+static void note_compiling(struct opencl *o, double begin_s)
+{
+        if (o->said_compiling || now_s() - begin_s < 1)
+                return;
+        o->said_compiling = true;
+        (void) fprintf(stderr,
+                       "remuda-train-opencl: the device's kernels are being compiled, which may take a "
+                       "minute or two; its driver keeps them (PoCL: in ~/.cache/pocl), the next run begins "
+                       "at once\n");
+}
 
 static void keep_error(struct opencl *o, cl_int code, const char *what)
 {
@@ -247,6 +270,7 @@ static void opencl_matmul(void *state, const struct matmul *m)
         cl_mem a = device_buffer(o, m->a, &a_offset), b = device_buffer(o, m->b, &b_offset);
         cl_mem c = device_buffer(o, m->c, &c_offset);
         CLBlastStatusCode code;
+        double begin_s = now_s();
 
         if (a == NULL || b == NULL || c == NULL || o->first_error.code != 0)
                 return;
@@ -256,6 +280,7 @@ static void opencl_matmul(void *state, const struct matmul *m)
                             m->transpose_b ? m->inner : m->cols, m->accumulate ? 1.0F : 0.0F, c, c_offset,
                             m->cols, &o->queue, NULL);
         keep_error(o, (cl_int) code, "CLBlastSgemm");
+        note_compiling(o, begin_s);
 }
 
 static void opencl_bias(void *state, size_t rows, size_t cols, const float *x, const float *b, float *y)
@@ -481,6 +506,7 @@ static int build_program(struct opencl *o, struct err *err)
         const char *source = opencl_kernels;
         char log[200] = "";
         cl_int code;
+        double begin_s = now_s();
 
         o->program = clCreateProgramWithSource(o->context, 1, &source, NULL, &code);
         if (code != CL_SUCCESS || clBuildProgram(o->program, 1, &o->device, "", NULL, NULL) != CL_SUCCESS) {
@@ -495,6 +521,7 @@ static int build_program(struct opencl *o, struct err *err)
                         return err_set(err, -EIO, "OpenCL error %d in kernel %s", (int) code,
                                        kernel_names[i]);
         }
+        note_compiling(o, begin_s);
         return 0;
 }
 
