@@ -9,9 +9,8 @@
 
 #include <stdbool.h>
 
+#include "trainer/checkpoint_file.h"
 #include "trainer/training.h"
-
-#define CHECKPOINT_VERSION 1
 
 /* checkpoint_due() - is one to be written when `step` steps are done? */
 bool checkpoint_due(const struct training *t, uint64_t step);
@@ -24,13 +23,3 @@ int checkpoint_write(const struct training *t, uint64_t step, struct err *err);
  * parameters and velocity. Broken ones are passed over (said on stderr) as long as an older one is whole.
  * Return: 0 (also when there is none yet), -EINVAL (of another model, version, seed or batch; none whole). */
 int checkpoint_resume(struct training *t, struct err *err);
-
-/* checkpoint_parse() - one file's bytes against what is wanted.
- * @ret_step, @ret_values: where the float arrays begin; borrowed from `bytes` */
-struct checkpoint_facts {
-        uint64_t step, seed, model;
-        size_t batch, parameters;
-        bool velocity;
-};
-int checkpoint_parse(const unsigned char *bytes, size_t size_bytes, struct checkpoint_facts *ret_facts,
-                     const unsigned char **ret_values, struct err *err);

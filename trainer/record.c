@@ -11,6 +11,8 @@
 #include "core/cleanup.h"
 #include "core/text.h"
 
+#define STEP_FIELD 1 /* of `epoch step rank sample` */
+
 static const char *const names[ACTIVITIES] = { "load", "forward", "backward", "exchange", "update", "wait" };
 
 uint64_t record_now(void)
@@ -21,24 +23,24 @@ uint64_t record_now(void)
         return (uint64_t) now.tv_sec * 1000000 + (uint64_t) now.tv_nsec / 1000;
 }
 
-/* Leaves the file at the end of its last line before first_step; lines are `epoch step rank sample`. */
-static int cut_back(FILE *f, uint64_t first_step)
+int record_cut_log(FILE *f, size_t field, uint64_t end)
 {
-        unsigned long long epoch, step;
         char line[128];
-        long end = 0;
+        long kept = 0;
 
-        while (fgets(line, sizeof(line), f) != NULL) {
-                char *rest, *number;
+        while (fgets(line, sizeof(line), f) != NULL && strchr(line, '\n') != NULL) {
+                char *at = line, *before = NULL;
+                unsigned long long number = 0;
 
-                epoch = strtoull(line, &rest, 10);
-                step = strtoull(rest, &number, 10);
-                (void) epoch;
-                if (number == rest || strchr(line, '\n') == NULL || step >= first_step)
+                for (size_t i = 0; i <= field && at != before; i++) {
+                        before = at;
+                        number = strtoull(before, &at, 10);
+                }
+                if (at == before || number >= end)
                         break;
-                end = ftell(f);
+                kept = ftell(f);
         }
-        return fseek(f, end, SEEK_SET) < 0 || ftruncate(fileno(f), end) < 0 ? -errno : 0;
+        return fseek(f, kept, SEEK_SET) < 0 || ftruncate(fileno(f), kept) < 0 ? -errno : 0;
 }
 
 static int open_file(const char *option, const char *name, int rank, uint64_t first_step, FILE **ret,
@@ -49,7 +51,7 @@ static int open_file(const char *option, const char *name, int rank, uint64_t fi
         if (!text_format(path, sizeof(path), "%s.%d", name, rank))
                 return err_set(err, -EINVAL, "%s: the file's name is too long", option);
         *ret = first_step > 0 ? fopen(path, "r+e") : NULL;
-        if (*ret != NULL && cut_back(*ret, first_step) < 0)
+        if (*ret != NULL && record_cut_log(*ret, STEP_FIELD, first_step) < 0)
                 return err_set(err, -EIO, "%s: file '%s' cannot be cut back: %m", option, path);
         if (*ret == NULL)
                 *ret = fopen(path, "we");
@@ -81,7 +83,7 @@ int record_cut_others(const struct options *o, int size, uint64_t first_step, st
                 CLEANUP(fclose_p) FILE *f = fopen(path, "r+e");
                 if (f == NULL)
                         break;
-                if (cut_back(f, first_step) < 0)
+                if (record_cut_log(f, STEP_FIELD, first_step) < 0)
                         return err_set(err, -EINVAL, "--sample-log: file '%s' cannot be cut back: %m", path);
         }
         return 0;

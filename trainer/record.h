@@ -37,6 +37,10 @@ uint64_t record_now(void); /* microseconds, CLOCK_MONOTONIC */
 
 /* record_open() - @first_step: where the run begins; lines of a sample log from that step on are cut off. */
 int record_open(struct record *r, const struct options *o, int rank, uint64_t first_step, struct err *err);
+/* record_cut_log() - leave a log of numbers before the first line that is not whole or whose number `field`
+ * (from 0) is `end` or more, ready for more lines. Return: 0 or a negative errno. */
+int record_cut_log(FILE *f, size_t field, uint64_t end);
+
 /* record_cut_others() - where a run goes on in a smaller world, cut back the sample logs of the ranks that
  * are no more (`size` and on). By rank 0. */
 int record_cut_others(const struct options *o, int size, uint64_t first_step, struct err *err);

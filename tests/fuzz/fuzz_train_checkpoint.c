@@ -2,7 +2,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "trainer/checkpoint.h"
+#include "trainer/checkpoint_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -14,7 +14,6 @@
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "core/cleanup.h"
 #include "core/text.h"
@@ -25,6 +24,8 @@
 #include "trainer/stop.h"
 #include "trainer/strategy.h"
 #include "trainer/vector.h"
+
+#define CLOCK_FIELD 2 /* of a clock log's line */
 
 enum { TAG_GRADIENT = 1, TAG_PARAMETERS, TAG_GATHER, TAG_TOLD, TAG_LAST, TAG_LAST_OF_SERVERS };
 
@@ -457,26 +458,6 @@ static int run_on_arrival(struct server *s, uint64_t bound, struct err *err)
         return s->end < t->last_step ? end_early(s, s->end, err) : 0;
 }
 
-/* Leaves the log at the end of its last line up to `step`: `usec rank clock slowest`. */
-static int cut_clocks(FILE *f, uint64_t step)
-{
-        char line[128];
-        long end = 0;
-
-        while (fgets(line, sizeof(line), f) != NULL) {
-                char *rest;
-                unsigned long long clock;
-
-                (void) strtoull(line, &rest, 10);
-                (void) strtoull(rest, &rest, 10);
-                clock = strtoull(rest, &rest, 10);
-                if (strchr(line, '\n') == NULL || clock == 0 || clock > step)
-                        break;
-                end = ftell(f);
-        }
-        return fseek(f, end, SEEK_SET) < 0 || ftruncate(fileno(f), end) < 0 ? -errno : 0;
-}
-
 static int open_server(struct server *s, struct err *err)
 {
         const char *log = s->t->options->clock_log;
@@ -503,7 +484,7 @@ static int open_server(struct server *s, struct err *err)
         if (!outputs_clock_log(s->t, path, sizeof(path)))
                 return err_set(err, -EINVAL, "--clock-log: the file's name is too long");
         s->clock_log = s->t->step > 0 ? fopen(path, "r+e") : NULL;
-        if (s->clock_log != NULL && cut_clocks(s->clock_log, s->t->step) < 0)
+        if (s->clock_log != NULL && record_cut_log(s->clock_log, CLOCK_FIELD, s->t->step + 1) < 0)
                 return err_set(err, -EIO, "--clock-log: file '%s' cannot be cut back: %m", path);
         if (s->clock_log == NULL)
                 s->clock_log = fopen(path, "we");

@@ -1,0 +1,24 @@
+/* Checkpoint file: the form of one, apart from the run that it belongs to (trainer/checkpoint.h says what is
+ * in it). Pure. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/err.h"
+
+#define CHECKPOINT_VERSION    1
+#define CHECKPOINT_HEADER_MAX 256
+
+struct checkpoint_facts {
+        uint64_t step, seed, model;
+        size_t batch, parameters;
+        bool velocity;
+};
+
+/* checkpoint_parse() - one file's bytes.
+ * @ret_values: where the float arrays begin; borrowed from `bytes`
+ * Return: 0; -EPROTO: of another version; -EINVAL: damaged. */
+int checkpoint_parse(const unsigned char *bytes, size_t size_bytes, struct checkpoint_facts *ret_facts,
+                     const unsigned char **ret_values, struct err *err);
