@@ -50,8 +50,8 @@ static int parse_header(const char *line, struct checkpoint_facts *f, struct err
 int checkpoint_parse(const unsigned char *bytes, size_t size_bytes, struct checkpoint_facts *ret_facts,
                      const unsigned char **ret_values, struct err *err)
 {
-        const unsigned char *newline =
-                memchr(bytes, '\n', size_bytes < CHECKPOINT_HEADER_MAX ? size_bytes : CHECKPOINT_HEADER_MAX - 2);
+        const unsigned char *newline = memchr(
+                bytes, '\n', size_bytes < CHECKPOINT_HEADER_MAX ? size_bytes : CHECKPOINT_HEADER_MAX - 2);
         struct checkpoint_facts f = { 0 };
         char line[CHECKPOINT_HEADER_MAX] = { 0 };
         struct sha256 hash;

@@ -1,5 +1,5 @@
-/* Any words as a trainer's command line (shares, stages, segments, groups, an operator's library...): an error
- * that says something, or options that every rank can compare. */
+/* Any words as a trainer's command line (shares, stages, segments, groups, an operator's library...): an
+ * error that says something, or options that every rank can compare. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -364,7 +364,11 @@ static int answer_waiting(struct server *s, uint64_t bound, struct err *err)
                         answer(s, i);
         }
         flush_clocks(s, least);
-        return distribution_epoch(t, least, err);
+        if (distribution_epoch(t, least, err) < 0)
+                return err->code;
+        if (s->last == 0) /* new files may have joined */
+                s->end = t->last_step;
+        return 0;
 }
 
 /* Gradients of a whole batch's worth have come, of whomever: as far as one step of a synchronous run. */
