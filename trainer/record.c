@@ -12,6 +12,7 @@
 #include "core/text.h"
 
 #define STEP_FIELD 1 /* of `epoch step rank sample` */
+#define ALIVE_USEC 5000000
 
 static const char *const names[ACTIVITIES] = { "load", "forward", "backward", "exchange", "update", "wait" };
 
@@ -159,7 +160,21 @@ static void write_line(struct record *r, struct text *line)
         if (!line->failed && r->progress >= 0 && write(r->progress, line->data, line->size_bytes) < 0 &&
             errno == EPIPE)
                 r->progress = -1;
+        r->said_usec = record_now();
         text_free(line);
+}
+
+void record_alive(struct record *r)
+{
+        struct text line = { 0 };
+
+        if (r->progress < 0 || record_now() - r->said_usec < ALIVE_USEC)
+                return;
+        text_printf(&line,
+                    "{\"rank\":%d,\"step\":%llu,\"epoch\":%llu,\"samples\":%llu,\"evaluating\":true}\n",
+                    r->rank, (unsigned long long) r->step, (unsigned long long) r->epoch,
+                    (unsigned long long) r->sample_count);
+        write_line(r, &line);
 }
 
 void record_progress(struct record *r, uint64_t epoch, uint64_t step, double loss)
@@ -168,6 +183,8 @@ void record_progress(struct record *r, uint64_t epoch, uint64_t step, double los
         uint64_t busy =
                 r->total_usec[DOING_FORWARD] + r->total_usec[DOING_BACKWARD] + r->total_usec[DOING_UPDATE];
 
+        r->epoch = epoch;
+        r->step = step;
         if (r->progress < 0)
                 return;
         text_printf(&line, "{\"rank\":%d,\"step\":%llu,\"epoch\":%llu,\"samples\":%llu,\"loss\":", r->rank,

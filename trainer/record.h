@@ -27,6 +27,8 @@ struct record {
         bool progress_owned;
         FILE *samples, *timeline;
         uint64_t start_usec;
+        uint64_t said_usec;   /* when the last progress line was written */
+        uint64_t epoch, step; /* of the last step */
         uint64_t total_usec[ACTIVITIES];
         uint64_t hidden_usec;      /* of exchange, while the rank computed */
         uint64_t load_waited_usec; /* of loading, while the rank waited for it */
@@ -51,6 +53,9 @@ int record_close(struct record *r, struct err *err); /* -EIO when a file could n
 uint64_t record_done(struct record *r, enum activity what, uint64_t step, uint64_t begin_usec);
 void record_samples(struct record *r, uint64_t epoch, size_t step, const uint32_t *ids, size_t count);
 void record_progress(struct record *r, uint64_t epoch, uint64_t step, double loss);
+/* record_alive() - a line of no news, if none was written for five seconds: in evaluations, which may take
+ * longer than a rank may be silent. */
+void record_alive(struct record *r);
 /* @at_usec: when the parameters were what they are, record_now(); the time since the beginning is told */
 void record_accuracy(struct record *r, uint64_t epoch, uint64_t step, uint64_t at_usec, double accuracy,
                      double loss);

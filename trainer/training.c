@@ -468,6 +468,7 @@ int training_evaluate(struct training *t, double *ret_accuracy, double *ret_loss
                 dataset_load(t->data, DATASET_TEST, 0, ids, count, x, labels);
                 runner_use(t->runner, x, labels);
                 loss += runner_forward(t->runner, t->parameters, count);
+                record_alive(&t->record);
                 for (size_t i = 0; i < count; i++)
                         right += vector_largest(classes, p + i * classes) == (size_t) labels[i];
         }

@@ -22,6 +22,8 @@ static double median(double *values, size_t count)
 
 void progress_say(struct progress_rank *rank, const struct progress_line *line, uint64_t now_usec)
 {
+        if (!rank->heard || (line->step >= 0 && (uint64_t) line->step != rank->step))
+                rank->moved_usec = now_usec;
         rank->heard = true;
         rank->heard_usec = now_usec;
         if (line->step >= 0)
@@ -49,6 +51,7 @@ void progress_look(struct progress *progress, struct progress_rank *rank, const 
         rank->usual_busy_ms = rank->usual_busy_ms > 0 ? 0.8 * rank->usual_busy_ms + 0.2 * rank->step_busy_ms
                                                       : rank->step_busy_ms;
         rank->slow_steps += (unsigned) steps;
+        rank->slow_looks++;
         progress->step_ms[progress->step_count++ % PROGRESS_STEPS] =
                 (double) (now_usec - before->heard_usec) / 1000 / (double) steps;
 }
@@ -75,6 +78,18 @@ static bool is_silent(const struct progress *progress, const struct progress_ran
         return (double) (now_usec - rank->heard_usec) > limit_usec;
 }
 
+/* Does a rank that is not ahead of this one speak, and make no step? */
+static bool is_kept_waiting(const struct progress_rank *ranks, size_t count, const struct progress_rank *rank,
+                            double limit_usec, uint64_t now_usec)
+{
+        for (size_t i = 0; rank->heard && i < count; i++)
+                if (!ranks[i].idle && ranks[i].heard && ranks[i].step <= rank->step &&
+                    (double) (now_usec - ranks[i].heard_usec) <= limit_usec &&
+                    (double) (now_usec - ranks[i].moved_usec) > limit_usec)
+                        return true;
+        return false;
+}
+
 size_t progress_hung(const struct progress *progress, const struct progress_rank *ranks, size_t count,
                      const struct progress_limits *limits, uint64_t now_usec)
 {
@@ -89,7 +104,8 @@ size_t progress_hung(const struct progress *progress, const struct progress_rank
                 limit = PROGRESS_START * limit;
         limit = usual > limit ? usual : limit;
         for (size_t i = 0; i < count; i++) {
-                if (!is_silent(progress, &ranks[i], limits, limit, now_usec))
+                if (!is_silent(progress, &ranks[i], limits, limit, now_usec) ||
+                    is_kept_waiting(ranks, count, &ranks[i], limit, now_usec))
                         continue;
                 if (hung == count || (!ranks[i].heard && ranks[hung].heard) ||
                     (ranks[i].heard == ranks[hung].heard && ranks[i].step < ranks[hung].step))
@@ -114,8 +130,9 @@ size_t progress_slow(struct progress_rank *ranks, size_t count, double *ret_medi
         *ret_median_ms = median(steps, known);
         for (size_t i = 0; i < count; i++) {
                 if (ranks[i].step_busy_ms <= PROGRESS_SLOW_RATIO * *ret_median_ms)
-                        ranks[i].slow_steps = 0;
-                if (ranks[i].idle || ranks[i].slow_steps < PROGRESS_SLOW_STEPS || ranks[i].named_slow)
+                        ranks[i].slow_steps = ranks[i].slow_looks = 0;
+                if (ranks[i].idle || ranks[i].slow_steps < PROGRESS_SLOW_STEPS ||
+                    ranks[i].slow_looks < PROGRESS_SLOW_LOOKS || ranks[i].named_slow)
                         continue;
                 ranks[i].named_slow = true;
                 return i;

@@ -3,8 +3,10 @@
  *
  * A rank says "step, epoch, samples, loss, samples_per_s" as often as it likes, in whole steps; several steps
  * between two looks are taken as alike. Ranks that wait for each other all stall with the one that hangs: it
- * is the one furthest behind. A rank that has never said anything is judged only where its program is known
- * to speak (progress_limits.speaks): a program that reports nothing cannot be told from one that hangs. */
+ * is the one furthest behind. One that speaks without making a step (it evaluates, or writes a checkpoint) is
+ * waited for: those that are as far or further do not hang meanwhile. A rank that has never said anything is
+ * judged only where its program is known to speak (progress_limits.speaks): a program that reports nothing
+ * cannot be told from one that hangs. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,6 +15,7 @@
 
 #define PROGRESS_SLOW_RATIO 1.3 /* times the median step */
 #define PROGRESS_SLOW_STEPS 20
+#define PROGRESS_SLOW_LOOKS 5  /* short steps: not one moment, in which something else had the processor */
 #define PROGRESS_STEPS      32 /* whose median is the usual step */
 #define PROGRESS_HANG_STEPS 5  /* median steps without a word */
 #define PROGRESS_START      5 /* times hang_usec until the first word: data is read, a device is made ready */
@@ -33,10 +36,12 @@ struct progress_rank {
         bool heard; /* has said anything */
         uint64_t epoch, step, samples;
         uint64_t heard_usec; /* of its last line */
+        uint64_t moved_usec; /* of its last step */
         double loss, samples_per_s;
         double busy_ms, step_busy_ms; /* busy in all; in the last step */
         double usual_busy_ms;         /* of a step, smoothed; 0 = not known */
         unsigned slow_steps;          /* in a row */
+        unsigned slow_looks;          /* that have seen them */
         bool named_slow;
 };
 
@@ -68,6 +73,6 @@ size_t progress_hung(const struct progress *progress, const struct progress_rank
 /* progress_may_reshard() - @reshards: how often it was done; @last_usec: when last */
 bool progress_may_reshard(uint64_t reshards, uint64_t last_usec, uint64_t now_usec);
 
-/* progress_slow() - Return: a rank that has needed more than 1.3 times the median for 20 steps and was not
- * named before (it is now), or count. @ret_median_ms: of the ranks' last steps. */
+/* progress_slow() - Return: a rank that has needed more than 1.3 times the median for 20 steps, in five looks
+ * or more, and was not named before (it is now), or count. @ret_median_ms: of the ranks' last steps. */
 size_t progress_slow(struct progress_rank *ranks, size_t count, double *ret_median_ms);

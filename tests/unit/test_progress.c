@@ -99,6 +99,145 @@ static void a_straggler_is_named_once_after_twenty_steps(void **state)
         assert_int_equal(progress_slow(ranks, 3, &median), 3);
 }
 
+/* A moment in which something else had the processor: many short steps, one look. */
+static void short_steps_are_not_judged_by_one_look(void **state)
+{
+        struct progress progress = { 0 };
+        struct progress_rank ranks[3] = { { 0 } };
+        double busy[3] = { 0 }, median;
+        uint64_t now = 0;
+
+        (void) state;
+        for (int64_t i = 0; i < 100; i++) {
+                now += 100000;
+                for (size_t k = 0; k < 3; k++) { /* 30 steps of 3 ms between two looks; each 5th is of 9 ms */
+                        struct progress_rank before = ranks[k];
+                        struct progress_line line = { .step = 30 * (i + 1),
+                                                      .epoch = -1,
+                                                      .samples = 300 * (i + 1) };
+
+                        busy[k] += 30 * (k == 1 && i % 5 == 4 ? 9.0 : 3.0);
+                        line.samples_per_s = (double) line.samples * 1000 / busy[k];
+                        progress_say(&ranks[k], &line, now);
+                        progress_look(&progress, &ranks[k], &before, now);
+                }
+                assert_int_equal(progress_slow(ranks, 3, &median), 3);
+        }
+}
+
+/* --- a simulated hour
+ * -------------------------------------------------------------------------------------------------------------
+ */
+
+struct hour {
+        struct progress progress;
+        struct progress_rank ranks[4];
+        struct progress_limits limits;
+        double busy_ms[4];
+        uint64_t now, looked;
+        int64_t steps;
+        unsigned alarms, stragglers;
+        size_t named;
+};
+
+/* Time passes; somebody looks ten times a second, as cli/run_train.c does. */
+static void pass(struct hour *h, uint64_t usec)
+{
+        double median;
+
+        for (uint64_t end = h->now + usec; h->now < end;) {
+                h->now = h->looked + 100000 < end ? h->looked + 100000 : end;
+                if (h->now - h->looked < 100000)
+                        return;
+                h->looked = h->now;
+                h->named = progress_hung(&h->progress, h->ranks, 4, &h->limits, h->now);
+                h->alarms += h->named < 4;
+                h->stragglers += progress_slow(h->ranks, 4, &median) < 4;
+        }
+}
+
+static void say_step(struct hour *h, double ms)
+{
+        pass(h, (uint64_t) (ms * 1000));
+        h->steps++;
+        for (size_t i = 0; i < 4; i++) {
+                struct progress_rank before = h->ranks[i];
+                struct progress_line line = { .step = h->steps, .epoch = -1, .samples = 64 * h->steps };
+
+                h->busy_ms[i] += ms * (0.9 + 0.05 * (double) ((h->steps + (int64_t) i) % 4));
+                line.samples_per_s = (double) line.samples * 1000 / h->busy_ms[i];
+                progress_say(&h->ranks[i], &line, h->now);
+                progress_look(&h->progress, &h->ranks[i], &before, h->now);
+        }
+}
+
+/* Rank 0 evaluates and says that it lives; the others wait for it and say nothing. */
+static void evaluate(struct hour *h, unsigned seconds, bool speaks)
+{
+        const struct progress_line alive = { .epoch = -1, .step = h->steps, .samples = -1 };
+
+        for (unsigned i = 0; i < seconds; i += 5) {
+                pass(h, 5 * SECOND);
+                if (speaks)
+                        progress_say(&h->ranks[0], &alive, h->now);
+        }
+}
+
+/* Simulated: steps of 250 ms, a checkpoint of 2 s every 100 steps and one of 50 s every 2000, an evaluation
+ * of 100 s every ten minutes, which is longer than a rank may be silent. */
+static void a_simulated_hour_with_checkpoints_and_evaluations_has_no_alarm(void **state)
+{
+        struct hour h = { .limits = { .hang_usec = 60 * SECOND, .speaks = true }, .named = 4 };
+        uint64_t evaluated = 0, silent;
+
+        (void) state;
+        while (h.now < 3600 * SECOND) {
+                say_step(&h, 250);
+                if (h.steps % 100 == 0)
+                        pass(&h, h.steps % 2000 == 0 ? 50 * SECOND : 2 * SECOND);
+                if (h.now - evaluated >= 600 * SECOND) {
+                        evaluate(&h, 100, true);
+                        evaluated = h.now;
+                }
+        }
+        assert_true(h.steps > 9000);
+        assert_int_equal(h.alarms, 0);
+        assert_int_equal(h.stragglers, 0);
+        /* then rank 2 is stopped: the others do one step more, and wait */
+        silent = h.ranks[2].heard_usec;
+        h.steps++;
+        for (size_t i = 0; i < 4; i++) {
+                const struct progress_line line = { .step = h.steps, .epoch = -1, .samples = -1 };
+
+                if (i != 2)
+                        progress_say(&h.ranks[i], &line, h.now);
+        }
+        while (h.named == 4 && h.now < silent + 120 * SECOND)
+                pass(&h, 100000);
+        assert_int_equal(h.named, 2);
+        assert_in_range(h.now - silent, 60 * SECOND, 60 * SECOND + 500000);
+}
+
+/* One that speaks for ever and makes no step does not hide another that is silent and behind it, nor itself
+ * when it falls silent. */
+static void waiting_has_an_end(void **state)
+{
+        struct hour h = { .limits = { .hang_usec = 60 * SECOND, .speaks = true }, .named = 4 };
+
+        (void) state;
+        for (int i = 0; i < 50; i++)
+                say_step(&h, 250);
+        h.ranks[3].step--;
+        evaluate(&h, 100, true);
+        assert_int_equal(h.named, 3);
+        h.ranks[3].step++;
+        h.alarms = 0;
+        evaluate(&h, 30, true);
+        evaluate(&h, 65, false);
+        assert_true(h.alarms > 0);
+        assert_int_equal(h.named, 0);
+}
+
 /* clang-format off */
 static const struct { const char *line; bool good; int64_t step; double loss; } lines[] = {
         { "{\"step\":3,\"loss\":0.5}",          true,  3,  0.5 },
@@ -136,6 +275,9 @@ int main(void)
                 cmocka_unit_test(a_program_that_never_begins_hangs_where_it_is_known_to_speak),
                 cmocka_unit_test(evaluation_after_the_last_step_is_no_hang),
                 cmocka_unit_test(a_straggler_is_named_once_after_twenty_steps),
+                cmocka_unit_test(short_steps_are_not_judged_by_one_look),
+                cmocka_unit_test(a_simulated_hour_with_checkpoints_and_evaluations_has_no_alarm),
+                cmocka_unit_test(waiting_has_an_end),
                 cmocka_unit_test(any_line_is_survived),
         };
 

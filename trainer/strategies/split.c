@@ -237,8 +237,10 @@ static int evaluate(void *pipeline, double *ret_accuracy, double *ret_loss, stru
                 return err_set(err, -ENOMEM, "no memory for %zu labels", total);
         for (size_t i = 0; i < p->slot_count; i++) /* what the last step sent is still in these buffers */
                 MPI_Wait(&p->slots[i].output_sent, MPI_STATUS_IGNORE);
-        for (size_t first = 0; first < total; first += step)
+        for (size_t first = 0; first < total; first += step) {
                 score_some(p, first, total - first < step ? total - first : step, labels, &score);
+                record_alive(&p->t->record);
+        }
         if (is_last(p) && p->stage > 0)
                 MPI_Send(&score, (int) sizeof(score), MPI_BYTE, 0, TAG_SCORE, MPI_COMM_WORLD);
         else if (p->stage == 0 && p->stages > 1)
