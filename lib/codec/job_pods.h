@@ -21,7 +21,7 @@
 #define JOB_ANNOTATION_MANAGER                                                                               \
         "remuda.dev/manager"                  /* of a group's pod: "N ADDRESS:PORT", N from 1; or "end" */
 #define JOB_ANNOTATION_PLAN "remuda.dev/plan" /* of a manager's pod: what remuda-launch --plan reads */
-#define JOB_LABEL_ROLE      "remuda.dev/role"
+#define JOB_LABEL_ROLE      POD_LABEL_ROLE
 #define JOB_LABEL_SUBTASK   "remuda.dev/subtask"
 #define JOB_MANAGER_PORT    7000
 #define JOB_CHECKPOINT_PATH "/var/lib/remuda/checkpoint" /* where spec.checkpoint names none */

@@ -350,6 +350,7 @@ static int decode_urgency(const struct json_field *spec, const struct json_field
 static int decode_labels(const struct json_field *labels, struct pod_facts *facts, struct err *err)
 {
         struct ask *ask = &facts->ask;
+        const char *role = NULL;
         int r = json_field_string(labels, POD_LABEL_JOB, &facts->job, err);
 
         if (r >= 0)
@@ -364,7 +365,10 @@ static int decode_labels(const struct json_field *labels, struct pod_facts *fact
                 r = label_number(labels, POD_LABEL_MAX_SECONDS, UINT32_MAX, &ask->deadline_sec, err);
         if (r == 0)
                 r = label_number(labels, POD_LABEL_MIN_NETWORK, UINT32_MAX, &ask->network_mbps, err);
-        return r;
+        if (r == 0)
+                r = json_field_string(labels, POD_LABEL_ROLE, &role, err);
+        ask->serves = role != NULL && (strcmp(role, "server") == 0 || strcmp(role, "manager") == 0);
+        return r < 0 ? r : 0;
 }
 
 /* remuda.dev/groups: "GROUP=CHIPS,...": what our own bind recorded. Something else there is passed over: the
@@ -478,6 +482,7 @@ static int decode_annotations(const struct json_field *annotations, struct symbo
         if (json_is_string(share) && text_parse_uint64(json_string_value(share), &number) == 0 &&
             number <= UINT32_MAX)
                 facts->batch_share = (uint32_t) number;
+        facts->ask.share_given = facts->batch_share > 0;
         return r;
 }
 

@@ -17,6 +17,7 @@
 #define POD_LABEL_SAME_GROUP       "remuda.dev/same-group"
 #define POD_LABEL_EQUAL_NODES      "remuda.dev/equal-nodes"
 #define POD_LABEL_MAX_SECONDS      "remuda.dev/max-seconds"
+#define POD_LABEL_ROLE             "remuda.dev/role" /* worker, server or manager of its job */
 #define POD_LABEL_MIN_NETWORK      "remuda.dev/min-network-mbps"
 #define POD_ANNOTATION_MODELS      "remuda.dev/models"
 #define POD_ANNOTATION_PLACEMENT   "remuda.dev/placement"

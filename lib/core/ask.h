@@ -46,11 +46,13 @@ struct ask {
         bool preemptible;
         bool same_group;
         bool equal_nodes;
-        bool gated;                         /* has scheduling gates: does not wait for us yet */
-        uint32_t gang_size;                 /* 0 or 1 = no gang */
-        uint32_t network_mbps;              /* 0 = any */
-        uint32_t batch;                     /* remuda.dev/batch: weighted shards of this batch; 0 = none */
-        uint32_t deadline_sec;              /* it ends so long after its start; 0 = not known */
+        bool serves;           /* a server or the manager of its job: no share of the batch is its own */
+        bool share_given;      /* its share is decided already: whoever made it planned the job */
+        bool gated;            /* has scheduling gates: does not wait for us yet */
+        uint32_t gang_size;    /* 0 or 1 = no gang */
+        uint32_t network_mbps; /* 0 = any */
+        uint32_t batch;        /* remuda.dev/batch: weighted shards of this batch; 0 = none */
+        uint32_t deadline_sec; /* it ends so long after its start; 0 = not known */
         uint64_t fixed_bytes, sample_bytes; /* memory of a chip: fixed + sample x its share; 0 = unknown */
         uint64_t class_chips;               /* the whole job's chips, which the class rule counts */
 };

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/cleanup.h"
+#include "core/gang_members.h"
 #include "core/gang_search.h"
 #include "core/gang_step.h"
 #include "core/score.h"
@@ -12,101 +13,13 @@
 
 /* --- members --- */
 
-struct members {
-        struct ask *asks; /* what is left to place, the asking pod first */
-        size_t count;
-};
-
 bool gang_same_shape(const struct ask *a, const struct ask *b)
 {
         return a->item_count == b->item_count &&
                memcmp(a->items, b->items, a->item_count * sizeof(a->items[0])) == 0 &&
                a->model_count == b->model_count &&
                memcmp(a->models, b->models, a->model_count * sizeof(a->models[0])) == 0 &&
-               a->match == b->match;
-}
-
-static size_t count_bound(const struct ledger_job *job, const struct ledger_pod *self)
-{
-        size_t bound = 0;
-
-        for (const struct ledger_pod *pod = job->pods; pod != NULL; pod = pod->next_in_job)
-                bound += pod != self && pod->node != NULL;
-        return bound;
-}
-
-/* Where members of a kind may go, by the pending one that is known; of others only the asking pod's kind is
- * taken to be like the asking pod. */
-static uint32_t match_of_kind(const struct question *q, const struct ledger_job *job,
-                              const struct gang_member *kind)
-{
-        if (kind->resource == q->ask->items[0].resource && kind->chips == q->ask->items[0].chips)
-                return q->ask->match;
-        for (const struct ledger_pod *pod = job->pods; pod != NULL; pod = pod->next_in_job)
-                if (pod->node == NULL && pod->ask.item_count > 0 &&
-                    pod->ask.items[0].resource == kind->resource && pod->ask.items[0].chips == kind->chips)
-                        return pod->ask.match;
-        return kind->resource == q->ask->items[0].resource ? q->ask->match : NODE_MATCH_ANY;
-}
-
-/* The members that the job lists, less those that are bound. The asking pod is one of them. */
-static int list_kinds(const struct question *q, const struct ledger_job *job,
-                      const struct gang_request *request, struct members *ret)
-{
-        size_t total = 0;
-
-        for (size_t i = 0; i < request->kind_count; i++)
-                total += request->kinds[i].members;
-        ret->asks = calloc(total + 1, sizeof(*ret->asks));
-        if (ret->asks == NULL)
-                return -ENOMEM;
-        for (size_t i = 0; i < request->kind_count; i++) {
-                const struct gang_member *kind = &request->kinds[i];
-                uint32_t left = kind->members;
-
-                for (const struct ledger_pod *pod = job->pods; pod != NULL; pod = pod->next_in_job)
-                        left -= left > 0 && pod != q->self && pod->node != NULL && pod->ask.item_count > 0 &&
-                                pod->ask.items[0].resource == kind->resource &&
-                                pod->ask.items[0].chips == kind->chips;
-                for (; left > 0; left--) {
-                        struct ask *ask = &ret->asks[ret->count++];
-
-                        *ask = *q->ask;
-                        ask->item_count = 1;
-                        ask->items[0] = (struct ask_item){ .resource = kind->resource, .chips = kind->chips };
-                        ask->match = match_of_kind(q, job, kind);
-                        if (kind->resource != q->ask->items[0].resource)
-                                ask->model_count = 0; /* the pod's models are of its own resource */
-                }
-        }
-        return 0;
-}
-
-/* The asking pod, the pending ones that are known, and copies for the rest. */
-static int list_copies(const struct question *q, const struct ledger_job *job, struct members *ret)
-{
-        size_t bound = count_bound(job, q->self), left;
-
-        left = q->ask->gang_size > bound ? q->ask->gang_size - bound : 0;
-        ret->asks = calloc(left + 1, sizeof(*ret->asks));
-        if (ret->asks == NULL)
-                return -ENOMEM;
-        if (left == 0)
-                return 0;
-        ret->asks[ret->count++] = *q->ask;
-        for (const struct ledger_pod *pod = job->pods; pod != NULL && ret->count < left;
-             pod = pod->next_in_job)
-                if (pod != q->self && pod->node == NULL && !pod->ended && !pod->deleting &&
-                    pod->ask.item_count > 0) {
-                        struct ask *ask = &ret->asks[ret->count++];
-
-                        *ask = pod->ask;
-                        ledger_chips_only(q->ledger, ask);
-                        ask->class_chips = q->ask->class_chips;
-                }
-        while (ret->count < left)
-                ret->asks[ret->count++] = *q->ask;
-        return 0;
+               a->match == b->match && a->serves == b->serves;
 }
 
 static int compare_asks(const void *a, const void *b)
@@ -192,7 +105,7 @@ static size_t place_alike(struct ledger *ledger, const struct question *plan, st
 }
 
 static bool place_greedily(struct ledger *ledger, const struct question *plan, struct ledger_job *job,
-                           const struct members *members, struct candidate *heap)
+                           const struct gang_members *members, struct candidate *heap)
 {
         for (size_t i = 0; i < members->count;) {
                 size_t alike = 1;
@@ -208,7 +121,7 @@ static bool place_greedily(struct ledger *ledger, const struct question *plan, s
 }
 
 static bool place_all(struct ledger *ledger, const struct question *plan, struct ledger_job *job,
-                      const struct members *members, struct candidate *heap)
+                      const struct gang_members *members, struct candidate *heap)
 {
         if (place_greedily(ledger, plan, job, members, heap))
                 return true;
@@ -233,13 +146,13 @@ struct stage {
 static bool place_chosen(void *userdata, const struct ask *asks, size_t count)
 {
         struct stage *stage = userdata;
-        struct members members = { .asks = (struct ask *) asks, .count = count };
+        struct gang_members members = { .asks = (struct ask *) asks, .count = count };
 
         return place_all(stage->ledger, stage->plan, stage->job, &members, stage->heap);
 }
 
 static bool place_for_step(struct ledger *ledger, const struct question *plan, struct ledger_job *job,
-                           const struct members *members, struct candidate *heap)
+                           const struct gang_members *members, struct candidate *heap)
 {
         struct stage stage = { .ledger = ledger, .plan = plan, .job = job, .heap = heap };
         int r = gang_step_search(plan, job, members->asks, members->count, place_chosen, &stage);
@@ -251,7 +164,7 @@ static bool place_for_step(struct ledger *ledger, const struct question *plan, s
 
 /* Tries every configuration that some node has, the one with the best node first. */
 static const struct ledger_node *place_on_equals(struct ledger *ledger, struct question *plan,
-                                                 struct ledger_job *job, const struct members *members,
+                                                 struct ledger_job *job, const struct gang_members *members,
                                                  struct candidate *heap)
 {
         CLEANUP(free_p) const struct ledger_node **tried = calloc(ledger->node_count + 1, sizeof(*tried));
@@ -281,7 +194,7 @@ static const struct ledger_node *place_on_equals(struct ledger *ledger, struct q
 /* --- the verdict --- */
 
 static int plan_members(struct ledger *ledger, struct question *q, struct ledger_job *job,
-                        struct members *members)
+                        struct gang_members *members)
 {
         CLEANUP(free_p) struct candidate *heap = calloc(ledger->node_count + 1, sizeof(*heap));
         struct question plan = *q;
@@ -291,6 +204,7 @@ static int plan_members(struct ledger *ledger, struct question *q, struct ledger
         if (heap == NULL)
                 return -ENOMEM;
         plan.planning = plan.unfiltered = true;
+        plan.gang_blocked = false;
         if (q->weighting != NULL) { /* shares are judged when all members are known */
                 weighting = *q->weighting;
                 for (size_t i = 0; i < weighting.row_count; i++)
@@ -311,16 +225,20 @@ static int plan_members(struct ledger *ledger, struct question *q, struct ledger
 int gang_prepare(struct ledger *ledger, struct question *q, struct ledger_job *job,
                  const struct gang_request *request)
 {
-        struct members members = { 0 };
-        int r;
+        struct gang_members members = { 0 };
+        int r = 0;
 
         if (q->ask->item_count == 0 || job == NULL || (q->ask->gang_size <= 1 && request->kind_count == 0) ||
             job->slots != NULL || (q->self != NULL && q->self->node != NULL))
                 return 0;
-        r = request->kind_count > 0 ? list_kinds(q, job, request, &members) : list_copies(q, job, &members);
-        if (r == 0 && members.count > 0)
-                r = plan_members(ledger, q, job, &members);
-        free(members.asks);
+        for (int least = 0; least < 2 && r == 0; least++) {
+                r = gang_members_list(q, job, request, least > 0, &members);
+                if (r == 0 && members.count > 0)
+                        r = plan_members(ledger, q, job, &members);
+                free(members.asks);
+                if (!members.fewer)
+                        break;
+        }
         if (r <= 0)
                 return r;
         job->lease_ends_usec = q->now_usec + q->rules->lease_usec;

@@ -2,7 +2,8 @@
  * end, or none does.
  *
  * Members that are bound already count; pending ones that the store knows are planned with what they ask for;
- * those not created yet count as copies of the one asked for, unless the job lists its members. Members are
+ * those not created yet count as copies of the one asked for, unless the pod or its TrainingJob
+ * lists the members (core/gang_members.h). Members are
  * placed largest first, each on the best node by the score's tuple; with a common batch, on those kinds of
  * chips that make the shortest modelled step (core/gang_step.h); when members differ in size and that does
  * not succeed, a bounded search over nodes decides (GANG_SEARCH_STEPS; beyond it the gang is said not to

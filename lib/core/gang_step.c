@@ -112,7 +112,7 @@ static int weigh_way(struct search *s)
         int r;
 
         for (size_t i = 0; i < s->choice_count; i++)
-                if (s->counts[i] > 0)
+                if (s->counts[i] > 0 && !s->members[s->choices[i].shape].serves)
                         chosen[count++] = (struct weighting_choice){
                                 .group = s->choices[i].group,
                                 .chips = (size_t) s->counts[i] *

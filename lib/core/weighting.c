@@ -89,7 +89,7 @@ enum reason weighting_judge(const struct weighting *weighting, const struct ask 
         const struct weighting_row *row =
                 weighting_row(weighting, weighting_group(groups, node->group_count, ask, false));
 
-        return row == NULL ? REASON_NONE : row->verdict;
+        return row == NULL || ask->share_given ? REASON_NONE : row->verdict;
 }
 
 /* --- building the rows --- */
@@ -152,9 +152,11 @@ static void gather_members(const struct ledger_job *job, const struct ledger_pod
         bool own = true;
 
         for (const struct ledger_pod *pod = job->pods; pod != NULL; pod = pod->next_in_job)
-                if (pod != self && pod->node != NULL)
+                if (pod != self && pod->node != NULL && !pod->ask.serves)
                         add_pod(ret, pod);
         for (const struct lease_slot *slot = job->slots; slot != NULL; slot = slot->next_in_job) {
+                if (slot->ask.serves)
+                        continue;
                 if (own && slot->ask.items[0].resource == ask->items[0].resource &&
                     slot->ask.items[0].chips == ask->items[0].chips) {
                         own = false;
@@ -317,6 +319,8 @@ int weighting_build(const struct ledger *ledger, const struct ledger_job *job, c
         w->job = training;
         w->of_training_job = training != NULL;
         w->batch = ask->batch > 0 ? ask->batch : training->global_batch;
+        if (ask->serves || (training != NULL && training->strategy == JOB_STRATEGY_SPLIT))
+                w->batch = 0; /* it has none of the samples, or all of them */
         w->equal = ask->batch == 0 && training->shards == JOB_SHARDS_EQUAL;
         w->source = "assumed";
         w->fixed_bytes = ask->fixed_bytes;
@@ -359,7 +363,7 @@ int weighting_step(const struct weighting *w, const struct ledger_job *job, cons
         size_t n = 0;
 
         for (const struct ledger_pod *pod = job->pods; pod != NULL; pod = pod->next_in_job)
-                if (pod != self && pod->node != NULL)
+                if (pod != self && pod->node != NULL && !pod->ask.serves)
                         add_pod(&members, pod);
         for (size_t i = 0; i < count; i++)
                 add_member(&members, choices[i].group, choices[i].chips);

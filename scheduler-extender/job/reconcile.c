@@ -48,6 +48,7 @@ static struct ledger_node *open_place(const struct job_record *record, const str
                              .emergency = record->emergency,
                              .preemptible = record->job.preemptible,
                              .gang_size = (uint32_t) record->state.group_count,
+                             .serves = group->server,
                              .class_chips = job_worker_chips(&record->job) + job_server_chips(&record->job) };
         if (group->model[0] != '\0') {
                 ask->models[0] = symbol_find(&ledger->symbols, group->model, strlen(group->model));

@@ -142,6 +142,92 @@ static void equal_nodes_stay_with_one_configuration(void **state)
         ledger_free(l);
 }
 
+/* --- members that a TrainingJob lists --- */
+
+static void add_npu(struct ledger *l, const char *name)
+{
+        struct inventory inventory;
+        struct device_group *group;
+
+        inventory_init(&inventory);
+        (void) text_copy(inventory.node, sizeof(inventory.node), name);
+        group = inventory_add_group(&inventory);
+        (void) text_copy(group->name, sizeof(group->name), "npu");
+        (void) text_copy(group->vendor, sizeof(group->vendor), "huawei");
+        (void) text_copy(group->runtime, sizeof(group->runtime), "cann");
+        (void) text_copy(group->model, sizeof(group->model), "910B");
+        (void) text_copy(group->resource, sizeof(group->resource), "huawei.com/Ascend910");
+        group->total = group->healthy = 8;
+        assert_int_equal(ledger_set_inventory(l, &inventory), 0);
+        inventory_free(&inventory);
+}
+
+/* Workers: so many GPUs (at least `least`), and eight NPUs if `mixed`. */
+static void set_training(struct ledger *l, uint64_t gpus, uint64_t least, bool mixed)
+{
+        struct job *job = malloc(sizeof(*job));
+
+        assert_non_null(job);
+        job_init(job);
+        job->worker_count = mixed ? 2 : 1;
+        job->workers = calloc(2, sizeof(*job->workers));
+        job->workers[0] = (struct job_role){ .runtime = "cuda", .chips = gpus, .min_chips = least };
+        job->workers[1] = (struct job_role){ .runtime = "cann", .chips = 8, .min_chips = 8 };
+        assert_int_equal(ledger_set_training(l, "default", "train", job), 0);
+}
+
+static size_t slots_on(struct ledger *l, const char *node)
+{
+        size_t count = 0;
+
+        for (const struct lease_slot *slot = node_of(l, node)->slots; slot != NULL; slot = slot->next_on_node)
+                count++;
+        return count;
+}
+
+static void members_that_a_training_job_lists_are_planned_with_the_first(void **state)
+{
+        struct ledger *l = three_nodes();
+        struct pod_facts m = member(l, "m-0", 8, 2);
+
+        (void) state;
+        set_training(l, 8, 8, true);
+        assert_string_equal(gang_word(l, &m, "a", true), "GangDoesNotFit"); /* nobody has NPUs */
+        add_npu(l, "npu");
+        assert_string_equal(gang_word(l, &m, "a", true), "");
+        assert_int_equal(l->slot_total, 2);
+        assert_int_equal(slots_on(l, "npu"), 1);
+        ledger_free(l);
+}
+
+static void min_chips_are_enough_where_all_do_not_fit(void **state)
+{
+        struct ledger *l = three_nodes();
+        struct pod_facts m = member(l, "m-0", 8, 3);
+
+        (void) state;
+        set_training(l, 24, 16, false);
+        bind_pod(l, "x", "c", 8);
+        assert_string_equal(gang_word(l, &m, "a", true), "");
+        assert_int_equal(l->slot_total, 2);
+        ledger_drop_lease(l, ledger_find_job(l, "default", "train"));
+        bind_pod(l, "y", "b", 8);
+        assert_string_equal(gang_word(l, &m, "a", true), "GangDoesNotFit");
+        ledger_free(l);
+}
+
+static void a_training_job_of_another_number_of_members_lists_nobody(void **state)
+{
+        struct ledger *l = three_nodes();
+        struct pod_facts m = member(l, "m-0", 4, 5); /* five copies, whatever the TrainingJob says */
+
+        (void) state;
+        set_training(l, 8, 8, false);
+        assert_string_equal(gang_word(l, &m, "a", true), "");
+        assert_int_equal(l->slot_total, 5);
+        ledger_free(l);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -151,6 +237,9 @@ int main(void)
                 cmocka_unit_test(prioritize_makes_no_lease),
                 cmocka_unit_test(members_of_different_size_are_searched_for),
                 cmocka_unit_test(equal_nodes_stay_with_one_configuration),
+                cmocka_unit_test(members_that_a_training_job_lists_are_planned_with_the_first),
+                cmocka_unit_test(min_chips_are_enough_where_all_do_not_fit),
+                cmocka_unit_test(a_training_job_of_another_number_of_members_lists_nobody),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
