@@ -154,7 +154,8 @@ static uint32_t resource_of(const struct ledger *ledger, const struct job_role *
         return best;
 }
 
-/* Could the member be one of the entry's? Of a bound one its chips say so, of another those that it accepts. */
+/* Could the member be one of the entry's? Of a bound one its chips say so, of another those that it accepts.
+ */
 static bool is_of(const struct ledger *ledger, const struct entry *entry, const struct ask *ask,
                   const struct ledger_node *bound)
 {
