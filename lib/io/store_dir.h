@@ -1,5 +1,6 @@
 /* Store in a directory, inside: shared by store_dir.c (life, inotify, journals), store_dir_read.c (files to
- * objects) and store_dir_write.c (put, patch, create, delete). Nobody else includes this.
+ * objects), store_dir_deliver.c (objects to who wants them) and store_dir_write.c (put, patch, create,
+ * delete). Nobody else includes this.
  *
  * What is kept per object is where it stands in its file and a hash, never its JSON: 50,000 pods are 10 MB
  * here. When an object has to be delivered again (it was bound), its bytes are read again from the same
@@ -90,13 +91,27 @@ void store_dir_read_file(struct store_dir *d, struct dir_file *file); /* or forg
  * not what it was is queued. Return: false when there is more to do, but `end_usec` (monotonic) has come. */
 bool store_dir_recheck_file(struct store_dir *d, struct dir_file *file, uint64_t (*clock_usec)(void),
                             uint64_t end_usec);
-void store_dir_deliver_again(struct store_dir *d, struct dir_object *object);
-struct dir_object *store_dir_find(const struct store_dir *d, enum store_kind kind, const char *key);
-bool store_dir_key(char key[DIR_KEY_BYTES], enum store_kind kind, const char *namespace_, const char *name);
 void store_dir_free_objects(struct store_dir *d);
 void store_dir_free_overlay(struct dir_overlay *overlay);
+
+/* store_dir_deliver.c */
 char *store_dir_slurp(int directory_fd, const char *name, uint64_t max_bytes, size_t *ret_size_bytes,
                       struct dir_file *file, struct err *err);
+bool store_dir_key(char key[DIR_KEY_BYTES], enum store_kind kind, const char *namespace_, const char *name);
+struct dir_object *store_dir_find(const struct store_dir *d, enum store_kind kind, const char *key);
+
+/* store_dir_identify() - what an object is, and its key. A namespace that is left out is filled in.
+ * Return: 0; 1 a kind that nobody here reads; -EBADMSG. */
+int store_dir_identify(json_t *object, const char *list_kind, enum store_kind *kind, char key[DIR_KEY_BYTES],
+                       struct err *err);
+
+/* store_dir_deliver() - as what it is by now: bound, evicted, patched, deleted. */
+void store_dir_deliver(struct store_dir *d, struct dir_object *object, json_t *json);
+void store_dir_deliver_gone(struct store_dir *d, struct dir_object *object);
+
+/* store_dir_deliver_again() - its bytes are read again; a file that has changed is queued. */
+void store_dir_deliver_again(struct store_dir *d, struct dir_object *object);
+json_t *store_dir_load_json(const struct store_dir *d, const struct dir_object *object);
 
 /* store_dir_write.c */
 void store_dir_put(struct store *store, enum store_kind kind, const char *namespace_, const char *name,

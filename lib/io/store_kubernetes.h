@@ -1,5 +1,6 @@
 /* Store in Kubernetes, inside: store_kubernetes.c (life, one reflector a kind), store_kubernetes_watch.c
- * (list and watch) and store_kubernetes_write.c (bind, put ...). Nobody else includes this.
+ * (list and watch) and store_kubernetes_write.c (bind, put ...) with _change.c and _events.c, whose writes
+ * are operations (store_kubernetes_operation.c). Nobody else includes this.
  *
  * Objects are delivered and dropped; what is kept per object is its key, and hashes of its uid and
  * resourceVersion, so that a re-list tells what is gone and what is new. */
@@ -65,7 +66,7 @@ uint64_t reflector_age_usec(const struct reflector *r, uint64_t now_usec);
 int reflector_take_list(struct reflector *r, const char *bytes, size_t size_bytes, struct err *err);
 int reflector_take_line(struct reflector *r, const char *bytes, size_t size_bytes, struct err *err);
 
-/* store_kubernetes_write.c */
+/* store_kubernetes_write.c, store_kubernetes_change.c, store_kubernetes_events.c */
 void store_kubernetes_bind(struct store *store, const struct store_binding *binding, store_answer answer,
                            void *userdata);
 void store_kubernetes_put(struct store *store, enum store_kind kind, const char *namespace_, const char *name,
@@ -82,5 +83,7 @@ void store_kubernetes_delete(struct store *store, enum store_kind kind, const ch
 void store_kubernetes_evict(struct store *store, const char *namespace_, const char *name, const char *uid,
                             unsigned grace_sec, store_answer answer, void *userdata);
 void store_kubernetes_event(struct store *store, const struct store_event *event);
-void store_kubernetes_cancel_writes(struct store_kubernetes *k); /* those that wait between two tries */
 void store_kubernetes_forget_events(struct store_kubernetes *k);
+
+/* store_kubernetes_operation.c */
+void store_kubernetes_cancel_writes(struct store_kubernetes *k); /* those that wait between two tries */
