@@ -137,37 +137,89 @@ static double number_in(const json_t *line, const char *name)
         return json_is_number(value) ? json_number_value(value) : NAN;
 }
 
+struct reading {
+        struct report_rank *rank;
+        size_t every, seen; /* lines, of which one in so many is taken */
+        double begins;      /* of this world, seconds after the first one's */
+        double before;      /* samples of its rank that were in the weights then; NAN = not known yet */
+        unsigned world;
+};
+
 /* At most POINTS_MAX of them: when there are too many, every second one goes and only every second is taken
  * on. */
-static void read_points(const char *path, struct report_rank *rank)
+static void add_point(struct reading *reading, const struct report_point *point)
+{
+        struct report_rank *rank = reading->rank;
+
+        if (rank->point_count == POINTS_MAX) {
+                for (size_t i = 0; i < POINTS_MAX / 2; i++)
+                        rank->points[i] = rank->points[2 * i];
+                rank->point_count = POINTS_MAX / 2;
+                reading->every *= 2;
+        }
+        rank->points[rank->point_count++] = *point;
+}
+
+/* A process counts its own samples from 0: those of the checkpoint that it went on from come before. */
+static double samples_before(const struct report_rank *rank, double step)
+{
+        for (size_t i = rank->point_count; i > 0; i--)
+                if (rank->points[i - 1].step < step && isfinite(rank->points[i - 1].samples))
+                        return rank->points[i - 1].samples;
+        return 0;
+}
+
+static void read_line(struct reading *reading, const json_t *value)
+{
+        struct report_point point = { .step = number_in(value, "step"),
+                                      .seconds = number_in(value, "seconds") + reading->begins,
+                                      .samples = number_in(value, "samples"),
+                                      .loss = number_in(value, "loss"),
+                                      .accuracy = number_in(value, "accuracy"),
+                                      .world = reading->world };
+
+        if (isfinite(number_in(value, "begins_seconds"))) {
+                reading->begins = number_in(value, "begins_seconds");
+                reading->before = NAN;
+                reading->world++;
+                return;
+        }
+        if (!isfinite(reading->before) && isfinite(point.step))
+                reading->before = samples_before(reading->rank, point.step);
+        point.samples += reading->before;
+        if (isfinite(point.accuracy)) /* its loss is of the test data */
+                point.loss = NAN;
+        else if (reading->seen++ % reading->every != 0)
+                return;
+        if (isfinite(point.step))
+                add_point(reading, &point);
+}
+
+static void read_points(const char *path, struct reading *reading)
 {
         CLEANUP(fclose_p) FILE *f = fopen(path, "re");
         CLEANUP(free_p) char *line = NULL;
-        size_t size = 0, every = 1, seen = 0;
+        size_t size = 0;
+
+        while (f != NULL && getline(&line, &size, f) > 0) {
+                json_t *value = json_loads(line, 0, NULL);
+
+                read_line(reading, value);
+                json_decref(value);
+        }
+}
+
+/* The worlds before the last restart (cli/run_world.c), and the last one. */
+static void read_worlds(const char *folder, size_t index, struct report_rank *rank)
+{
+        static const char *const suffixes[] = { "history", "progress" };
+        struct reading reading = { .rank = rank, .every = 1 };
+        char path[PATH_MAX];
 
         rank->points = calloc(POINTS_MAX + 1, sizeof(*rank->points));
-        while (f != NULL && rank->points != NULL && getline(&line, &size, f) > 0) {
-                json_t *value = json_loads(line, 0, NULL);
-                struct report_point point = { .step = number_in(value, "step"),
-                                              .seconds = number_in(value, "seconds"),
-                                              .samples = number_in(value, "samples"),
-                                              .loss = number_in(value, "loss"),
-                                              .accuracy = number_in(value, "accuracy") };
-
-                if (isfinite(point.accuracy)) /* its loss is of the test data */
-                        point.loss = NAN;
-                else if (seen++ % every != 0)
-                        point.step = NAN;
-                json_decref(value);
-                if (!isfinite(point.step))
-                        continue;
-                if (rank->point_count == POINTS_MAX) {
-                        for (size_t i = 0; i < POINTS_MAX / 2; i++)
-                                rank->points[i] = rank->points[2 * i];
-                        rank->point_count = POINTS_MAX / 2;
-                        every *= 2;
-                }
-                rank->points[rank->point_count++] = point;
+        for (size_t i = 0; rank->points != NULL && i < ARRAY_SIZE(suffixes); i++) {
+                (void) text_format(path, sizeof(path), "%s/rank-%zu.%s", folder, index, suffixes[i]);
+                read_points(path, &reading);
         }
 }
 
@@ -199,8 +251,7 @@ static int gather(const json_t *view, struct report *report, struct err *err)
                 (void) text_format(path, sizeof(path), "%s/timeline.%zu", folder, i);
                 if (read_timeline(path, (uint32_t) i, &report->ranks[i].totals, &excerpt))
                         report->cut = true;
-                (void) text_format(path, sizeof(path), "%s/rank-%zu.progress", folder, i);
-                read_points(path, &report->ranks[i]);
+                read_worlds(folder, i, &report->ranks[i]);
         }
         report->activity_count = excerpt.count;
         return 0;

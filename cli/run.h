@@ -104,6 +104,7 @@ struct run {
 
         json_t *events;
         uint64_t started_usec; /* CLOCK_MONOTONIC */
+        uint64_t first_world_usec;
         uint64_t restarts, reshards, reshard_usec;
         uint64_t fault_usec; /* CLOCK_MONOTONIC of the last fault until training goes on; 0 = none */
         uint64_t chips_usec; /* CLOCK_MONOTONIC of the last look at their health */

@@ -42,7 +42,7 @@ static void remove_logs(const struct run *run)
 
 static void remove_output(const struct run *run)
 {
-        static const char *const kinds[] = { "out", "err", "report", "progress" };
+        static const char *const kinds[] = { "out", "err", "report", "progress", "history" };
         char path[RUN_PATH_BYTES];
 
         for (size_t i = 0; i < run->rank_count; i++)
@@ -378,7 +378,7 @@ int run_train(struct run *run, struct err *err)
         run_set_checkpoints_aside(run);
         /* 12 bytes a sample: beyond this the ranks' own counts have to do */
         run->sample_log = run->data_samples * run->job.epochs <= 100000000;
-        run->kept_usec = run_now_usec();
+        run->kept_usec = run->first_world_usec = run_now_usec();
         run_event(run, "Started", "%zu ranks", run->rank_count);
         while (run->phase == NULL) {
                 struct fault fault = { .reason = "" };

@@ -160,6 +160,23 @@ static int write_rank_table(const struct launch_world *world, const char *path, 
         return r;
 }
 
+/* What the worlds before this one said stays, for the report: their lines, and when the next one began. */
+static void keep_history(const struct run *run, size_t index, const char *progress)
+{
+        CLEANUP(fclose_p) FILE *from = fopen(progress, "re"), *to = NULL;
+        char path[RUN_PATH_BYTES], bytes[65536];
+        size_t size;
+
+        if (from == NULL || !run_rank_path(run, path, index, "history"))
+                return;
+        to = fopen(path, "ae");
+        while (to != NULL && (size = fread(bytes, 1, sizeof(bytes), from)) > 0)
+                (void) fwrite(bytes, 1, size, to);
+        if (to != NULL)
+                (void) fprintf(to, "\n{\"begins_seconds\":%.6f}\n",
+                               (double) (run_now_usec() - run->first_world_usec) / 1e6);
+}
+
 static json_t *rank_entry(const struct run *run, size_t index, const struct launch_world *world,
                           const char *tag, const char *rank_table)
 {
@@ -173,6 +190,8 @@ static json_t *rank_entry(const struct run *run, size_t index, const struct laun
         (void) text_format(report, sizeof(report), "%s.report", base);
         (void) text_format(progress, sizeof(progress), "%s.progress", base);
         (void) unlink(report);
+        if (strcmp(tag, "rank") == 0)
+                keep_history(run, index, progress);
         (void) unlink(progress);
         return json_pack("{s:s, s:o, s:s, s:s, s:s}", "runtime", run->ranks[index].runtime, "environment",
                          rank_environment(run, index, world, rank_table, progress), "stdout", out, "stderr",

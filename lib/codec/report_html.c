@@ -287,12 +287,36 @@ static void draw_axes(struct text *out, const struct axes *axes, const char *x_n
 static void draw_line(struct text *out, const struct axes *axes, const struct report_rank *rank,
                       const char *colour)
 {
-        text_printf(out, "<polyline fill=\"none\" stroke=\"%s\" stroke-width=\"1.6\" points=\"", colour);
-        for (size_t k = 0; k < rank->point_count; k++)
+        static const char begin[] = "<polyline fill=\"none\" stroke=\"%s\" stroke-width=\"1.6\" points=\"";
+        unsigned world = rank->points[0].world;
+
+        text_printf(out, begin, colour);
+        for (size_t k = 0; k < rank->point_count; k++) {
+                if (rank->points[k].world != world) { /* a restart: what was done in vain is shown, too */
+                        text_append(out, "\"/>");
+                        text_printf(out, begin, colour);
+                }
+                world = rank->points[k].world;
                 if (point_known(axes, &rank->points[k]))
                         text_printf(out, "%.1f,%.1f ", x_at(axes, axes->x(&rank->points[k])),
                                     y_at(axes, axes->y(&rank->points[k])));
+        }
         text_append(out, "\"/>");
+}
+
+/* Where a world began after a restart. */
+static void draw_restarts(struct text *out, const struct axes *axes, const struct report_rank *rank)
+{
+        for (size_t k = 1; k < rank->point_count; k++) {
+                double x = x_at(axes, axes->x(&rank->points[k]));
+
+                if (rank->points[k].world != rank->points[k - 1].world && isfinite(x))
+                        text_printf(
+                                out,
+                                "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"#8a94a0\" "
+                                "stroke-dasharray=\"3 3\"><title>restart %u</title></line>",
+                                x, axes->top, x, axes->bottom, rank->points[k].world);
+        }
 }
 
 static void draw_lines(const struct report *report, const struct axes *axes, struct text *out)
@@ -321,6 +345,8 @@ static int draw_progress(const struct report *report, struct text *out)
                 return -ENOENT;
         begin_picture(out, 214, "samples of every rank over time");
         draw_axes(out, &axes, "s", 0);
+        if (report->rank_count > 0)
+                draw_restarts(out, &axes, &report->ranks[report->rank_count - 1]);
         draw_lines(report, &axes, out);
         end_picture(out);
         return 0;

@@ -41,6 +41,7 @@ struct report_totals {
 
 struct report_point {
         double step, seconds, samples, loss, accuracy; /* NAN = not said */
+        unsigned world;                                /* 0, and one more after every restart */
 };
 
 struct report_rank {
