@@ -17,19 +17,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/err.h"
+#include "core/preprocess_steps.h"
 
-#define PREPROCESS_EDGE_MAX 65536
-
-struct preprocess {
-        size_t height, width; /* resize; 0 = as they are */
-        bool scale;
-        double flip; /* probability */
-        size_t crop; /* pixels */
-        bool bytes;  /* tokenise:byte */
-};
-
-/* preprocess_parse() - @spec: NULL or "" = the defaults. Return: 0, or -EINVAL naming the step. */
+/* preprocess_parse() - of --preprocess; as preprocess_steps_parse(). */
 int preprocess_parse(const char *spec, struct preprocess *ret, struct err *err);
 
 /* preprocess_resize() - one image of unsigned bytes, height x width x channels, into another size. */

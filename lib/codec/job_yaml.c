@@ -407,7 +407,7 @@ static int decode_data(const json_t *value, const char *path, void *into, struct
                 { "path",        FIELD_TEXT,   TEXT_AT(struct job, data.path), .min = 1, .help = "the folder that holds the data" },
                 { "claim",       FIELD_TEXT,   TEXT_AT(struct job, data.claim), .min = 1, .help = "a PersistentVolumeClaim that pods mount at the path" },
                 { "format",      FIELD_CHOICE, offsetof(struct job, data.format), CHOICES(job_format_names), .help = "how the data is written" },
-                { "preprocess",  FIELD_TEXT,   TEXT_AT(struct job, data.preprocess), .help = "steps of the trainer, such as resize=14x14,normalise" },
+                { "preprocess",  FIELD_TEXT,   TEXT_AT(struct job, data.preprocess), .help = "steps of the trainer, such as resize:14x14,normalise" },
                 { "distribute",  FIELD_CHOICE, offsetof(struct job, data.distribute), CHOICES(job_distribute_names), .help = "read by every worker, or sent by the manager" },
                 { "order",       FIELD_CHOICE, offsetof(struct job, data.order), CHOICES(job_order_names), .help = "how shards are cut" },
                 { "pollSeconds", FIELD_UINT,   offsetof(struct job, data.poll_seconds), .max = 86400, .help = "how often new files are looked for; 0 = never" },

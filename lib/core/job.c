@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/cleanup.h"
+#include "core/preprocess_steps.h"
 #include "core/text.h"
 
 /* clang-format off */
@@ -197,6 +198,15 @@ static int check_model(const struct job *job, struct err *err)
                 job->model);
 }
 
+/* So it is with the steps of its own data. */
+static int check_preprocess(const struct job *job, struct err *err)
+{
+        struct preprocess steps;
+        int r = job->has_args ? 0 : preprocess_steps_parse(job->data.preprocess, &steps, err);
+
+        return r < 0 ? err_wrap(err, r, "spec.data.preprocess") : 0;
+}
+
 static int check_dependencies(const struct job *job, struct err *err)
 {
         for (size_t i = 0; i < job->dependency_count; i++) {
@@ -288,6 +298,8 @@ int job_check(const struct job *job, struct err *err)
 
         if (r == 0)
                 r = check_model(job, err);
+        if (r == 0)
+                r = check_preprocess(job, err);
         if (r == 0)
                 r = check_roles(job, err);
         if (r == 0)

@@ -138,6 +138,7 @@ static const struct {
         { LEAST "  placement: best\n",                          "spec.placement: \"best\" is none of" },
         { LEAST "  strategy: gossip\n",                         "spec.strategy: \"gossip\" is none of allreduce, ps-sync" },
         { LEAST "  staleness: -1\n",                            "spec.staleness: -1 is not a whole number" },
+        { LEAST "  data: {path: /d, preprocess: 'scale,blur'}\n", "spec.data.preprocess: step 'blur'" },
         { LEAST "  model: transformer\n",                       "spec.model: 'transformer' is not mlp, cnn or text" },
         { LEAST "  seed: 1.5\n",                                "spec.seed: 1.5 is not a whole number" },
         { LEAST "  learningRate: 0\n",                          "spec.learningRate: 0 is not a number in" },

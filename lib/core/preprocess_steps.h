@@ -1,0 +1,22 @@
+/* Preprocess steps: what is done to samples before they are trained on, as a specification says it:
+ * "resize:28x28,normalise,flip:0.5,crop:2" or "tokenise:byte". What each step is, is said where it is done
+ * (trainer/preprocess.h); here is its form alone, which jobs and the trainer judge alike. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/err.h"
+
+#define PREPROCESS_EDGE_MAX 65536
+
+struct preprocess {
+        size_t height, width; /* resize; 0 = as they are */
+        bool scale;
+        double flip; /* probability */
+        size_t crop; /* pixels */
+        bool bytes;  /* tokenise:byte */
+};
+
+/* preprocess_steps_parse() - @spec: NULL or "" = the defaults. Return: 0, or -EINVAL naming the step. */
+int preprocess_steps_parse(const char *spec, struct preprocess *ret, struct err *err);
