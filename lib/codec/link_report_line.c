@@ -2,29 +2,20 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <jansson.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "codec/json_field.h"
+#include "codec/json_line.h"
 
 void link_report_encode(const struct link_report *report, struct text *out)
 {
-        json_t *links = json_array(), *object;
-        char *line;
+        json_t *links = json_array();
 
         for (size_t i = 0; i < report->link_count; i++)
                 (void) json_array_append_new(links, json_pack("{s:s, s:i}", "peer", report->links[i].peer,
                                                               "width", (int) report->links[i].width));
-        object = json_pack("{s:s, s:o, s:i}", "pci", report->pci, "links", links, "switched",
-                           (int) report->switched);
-        line = object != NULL ? json_dumps(object, JSON_COMPACT) : NULL;
-        json_decref(object);
-        if (line != NULL) {
-                text_append(out, line);
-                text_append_char(out, '\n');
-        }
-        free(line);
+        json_line_append(out, json_pack("{s:s, s:o, s:i}", "pci", report->pci, "links", links, "switched",
+                                        (int) report->switched));
 }
 
 /* "0000:06:00.0": hexadecimal digits where they belong, made lower case; a domain of more than four digits
@@ -100,14 +91,12 @@ static int read_report(const json_t *object, struct link_report *ret, struct err
 int link_report_decode(const char *vendor, const char *line, size_t size_bytes, struct link_report *ret,
                        struct err *err)
 {
-        json_t *object = size_bytes <= LINK_REPORT_LINE_BYTES
-                                 ? json_loadb(line, size_bytes, JSON_REJECT_DUPLICATES, NULL)
-                                 : NULL;
+        json_t *object = json_line_load(line, size_bytes, LINK_REPORT_LINE_BYTES, err);
         int r;
 
         *ret = (struct link_report){ .link_count = 0 };
         if (object == NULL)
-                return err_set(err, -EBADMSG, "a line that is not JSON");
+                return -EBADMSG;
         (void) text_copy(ret->vendor, sizeof(ret->vendor), vendor);
         r = read_report(object, ret, err);
         json_decref(object);

@@ -2,12 +2,11 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <jansson.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "codec/json_field.h"
+#include "codec/json_line.h"
 #include "core/cleanup.h"
 
 #define PETABYTE 1125899906842624.0
@@ -77,7 +76,6 @@ void probe_sample_encode(const struct probe_sample *sample, struct text *out)
 {
         const struct finding *f = &sample->finding;
         json_t *object = json_pack("{s:s}", "pci", sample->pci);
-        char *line;
 
         for (size_t i = 0; object != NULL && i < PROBE_VALUE_COUNT; i++)
                 if (isfinite(sample->values[i]))
@@ -86,13 +84,7 @@ void probe_sample_encode(const struct probe_sample *sample, struct text *out)
                 (void) json_object_update_new(object, json_pack("{s:s, s:s, s:s, s:s}", "level",
                                                                 level_names[f->level], "rule", f->rule,
                                                                 "reason", f->reason, "message", f->message));
-        line = object != NULL ? json_dumps(object, JSON_COMPACT) : NULL;
-        json_decref(object);
-        if (line != NULL) {
-                text_append(out, line);
-                text_append_char(out, '\n');
-        }
-        free(line);
+        json_line_append(out, object);
 }
 
 /* A reason is shown to people and machines: letters and digits, or it is none. */
@@ -135,11 +127,9 @@ int probe_sample_decode(const char *line, size_t size_bytes, struct probe_sample
         int r;
 
         probe_sample_init(ret, "");
-        object = size_bytes <= PROBE_LINE_MAX_BYTES
-                         ? json_loadb(line, size_bytes, JSON_REJECT_DUPLICATES, NULL)
-                         : NULL;
+        object = json_line_load(line, size_bytes, PROBE_LINE_MAX_BYTES, err);
         if (object == NULL)
-                return err_set(err, -EBADMSG, "a line that is not JSON");
+                return -EBADMSG;
         root = json_field_root(object);
         r = json_field_is_object(&root, err);
         if (r == 0)

@@ -19,7 +19,7 @@ class NotFound(Exception):
 
 def api(method, path, body=None, content_type="application/json"):
     request = urllib.request.Request("https://127.0.0.1:443" + path, method=method,
-                                     data=None if body is None else json.dumps(body).encode(),
+                                     data=body if body is None or isinstance(body, bytes) else json.dumps(body).encode(),
                                      headers={"Authorization": "Bearer admin-token", "Content-Type": content_type})
     try:
         with urllib.request.urlopen(request, context=_context, timeout=20) as answer:
@@ -28,7 +28,7 @@ def api(method, path, body=None, content_type="application/json"):
         text = e.read().decode(errors="replace")
         if e.code == 404:
             raise NotFound(path) from None
-        raise RuntimeError("%s %s: %d %s" % (method, path, e.code, text[:300])) from None
+        raise RuntimeError("%s %s: %d %s" % (method, path, e.code, text[:1500])) from None
 
 
 def get(path):

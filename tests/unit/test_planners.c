@@ -1,4 +1,4 @@
-/* The planners' C side under the sanitizers; that they are right is tests/oracle/planners.py's to say. */
+/* The planners' C side under the sanitizers; that they are right is tests/oracles/planners.py's to say. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
