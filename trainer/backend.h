@@ -83,13 +83,13 @@ struct kernels {
 };
 
 struct backend_options {
-        size_t slave_cores;                      /* sunway: 1..4096 */
-        const char *variant;                     /* sunway: threads, openacc or athread; NULL = threads */
-        bool gemm_blas;                          /* sunway: --gemm blas */
-        bool no_staging;                         /* sunway: operands straight from main memory */
-        size_t tile_rows, tile_cols, tile_inner; /* 0 = the backend's own choice */
-        size_t cpus;                             /* CPUs this process may use */
-        const char *device;                      /* opencl: PLATFORM:DEVICE numbers, NULL = the first */
+        size_t slave_cores;  /* sunway: 1..4096 */
+        const char *variant; /* sunway: threads, openacc or athread; NULL = threads */
+        bool gemm_blas;      /* sunway: --gemm blas */
+        bool no_staging;     /* sunway: operands straight from main memory */
+        size_t tile_rows, tile_cols, tile_inner, tile_lanes; /* 0 = the backend's own choice */
+        size_t cpus;                                         /* CPUs this process may use */
+        const char *device; /* opencl: PLATFORM:DEVICE numbers, NULL = the first */
 };
 
 struct backend_traffic { /* main-memory bytes moved by kernels, 0 where not counted */

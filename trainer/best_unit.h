@@ -5,9 +5,21 @@
 #pragma once
 
 #if defined(__x86_64__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
-#define ON_BEST_UNIT __attribute__((target_clones("avx512f", "arch=haswell", "default")))
+#define ON_BEST_UNIT __attribute__((target_clones("avx512f", "avx2", "default")))
+#define ON_FUSING_UNIT                                                                                       \
+        __attribute__((target_clones("fma", "default"))) /* product and sum in one: vector8                  \
+                                                          */
 #else
 #define ON_BEST_UNIT
+#define ON_FUSING_UNIT
+#endif
+
+/* Where the unit has 32 registers of sixteen floats, a loop may keep more in them; asked for at run time. */
+#if defined(__x86_64__)
+#define ON_WIDE_UNIT  __attribute__((target("avx512f,avx512vl,fma")))
+#define HAS_WIDE_UNIT (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl"))
+#else
+#define HAS_WIDE_UNIT false
 #endif
 
 /* Eight floats wherever they lie; the compiler cuts them up where the unit is narrower. */

@@ -127,8 +127,8 @@ static inline __attribute__((always_inline)) void pool_square(const vector8 *upp
         }
 }
 
-ON_BEST_UNIT static void pool_image(const struct convolution *c, const struct layout *l, float *y,
-                                    uint8_t *which)
+ON_FUSING_UNIT static void pool_image(const struct convolution *c, const struct layout *l, float *y,
+                                      uint8_t *which)
 {
         const struct image_shape *s = &c->shape;
         const size_t channels = s->channels, line = l->line, pitch = l->pitch, cols = s->width / 2;
@@ -274,8 +274,8 @@ add_windows(const struct convolution *c, const struct layout *l, size_t count, c
         }
 }
 
-ON_BEST_UNIT static void unpool_image(const struct convolution *c, const struct layout *l,
-                                      const uint8_t *which)
+ON_FUSING_UNIT static void unpool_image(const struct convolution *c, const struct layout *l,
+                                        const uint8_t *which)
 {
         size_t used = c->shape.kernel * l->row_slots, at[BLOCK];
 

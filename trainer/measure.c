@@ -2,31 +2,66 @@
  * of it. */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "core/cleanup.h"
 #include "trainer/training.h"
 
-#define POINTS 4
+#define POINTS    4
+#define TIMES_MAX 1024 /* steps of a size that are remembered */
 
-/* Runs steps of `count` samples for `usec`. Return: seconds a step. */
-static double time_steps(struct training *t, float *x, int32_t *labels, size_t count, uint64_t usec)
+static void one_step(struct training *t, float *x, int32_t *labels, size_t count)
 {
-        uint64_t begin, steps = 0;
+        dataset_load(t->data, DATASET_TRAIN, 0, t->ids, count, x, labels);
+        (void) runner_forward(t->runner, t->parameters, count);
+        backend_to_host(&t->backend, t->gradients);
+        memset(t->gradients, 0, t->part.count * sizeof(*t->gradients));
+        backend_to_device(&t->backend, t->gradients);
+        runner_backward(t->runner, t->parameters, t->gradients, count, 1.0F / (float) count, NULL, NULL);
+        t->backend.kernels.update(t->backend.state, t->part.count, 1e-6F, 0, t->gradients, NULL,
+                                  t->parameters);
+        backend_to_host(&t->backend, t->gradients);
+}
 
-        for (size_t i = 0; i < count; i++)
+static int by_size(const void *a, const void *b)
+{
+        double left = *(const double *) a, right = *(const double *) b;
+
+        return (left > right) - (left < right);
+}
+
+/* Seconds a step of each of the sizes. The sizes take turns, so that all meet the same neighbours, and the
+ * median step counts, so that a neighbour who comes and goes changes nothing. */
+static int time_sizes(struct training *t, float *x, int32_t *labels, const size_t *sizes, uint64_t usec,
+                      double *ret_seconds, struct err *err)
+{
+        CLEANUP(free_p) double *times = calloc(POINTS * TIMES_MAX, sizeof(*times));
+        uint64_t begin = 0;
+        size_t rounds = 0;
+
+        if (times == NULL)
+                return err_set(err, -ENOMEM, "no memory to measure");
+        for (size_t i = 0; i < t->batch; i++)
                 t->ids[i] = (uint32_t) (i % dataset_count(t->data, DATASET_TRAIN));
         runner_use(t->runner, x, labels);
-        for (begin = 0; steps < 3 || record_now() - begin < usec; steps++) {
-                if (steps == 2) /* the first two warm the caches */
+        for (int warm = 2; rounds < TIMES_MAX && (rounds < 3 || record_now() - begin < usec);) {
+                if (warm > 0)
                         begin = record_now();
-                dataset_load(t->data, DATASET_TRAIN, 0, t->ids, count, x, labels);
-                (void) runner_forward(t->runner, t->parameters, count);
-                runner_backward(t->runner, t->parameters, t->gradients, count, 1.0F / (float) count, NULL,
-                                NULL);
-                t->backend.kernels.update(t->backend.state, t->model.parameter_count, 1e-6F, 0, t->gradients,
-                                          NULL, t->parameters);
+                for (size_t i = 0; i < POINTS; i++) {
+                        uint64_t at = record_now();
+
+                        one_step(t, x, labels, sizes[i]);
+                        times[i * TIMES_MAX + rounds] = (double) (record_now() - at) / 1e6;
+                }
+                rounds += warm > 0 ? 0 : 1;
+                warm -= warm > 0;
         }
-        return (double) (record_now() - begin) / 1e6 / (double) (steps - 2);
+        for (size_t i = 0; i < POINTS; i++) {
+                qsort(times + i * TIMES_MAX, rounds, sizeof(*times), by_size);
+                ret_seconds[i] = times[i * TIMES_MAX + rounds / 2];
+        }
+        return 0;
 }
 
 /* The operators of a layer follow each other. */
@@ -103,8 +138,8 @@ static int measure_layers(struct training *t, float *x, int32_t *labels, size_t 
 
 static void print_preset(const struct preset *p)
 {
-        printf("\"preset\":{\"tiles\":[%zu,%zu,%zu],\"segments\":[", p->tiles.rows, p->tiles.cols,
-               p->tiles.inner);
+        printf("\"preset\":{\"tiles\":[%zu,%zu,%zu,%zu],\"segments\":[", p->tiles.rows, p->tiles.cols,
+               p->tiles.inner, p->tiles.lanes);
         for (size_t i = 0; i < p->segment_count; i++)
                 printf("%s%zu", i > 0 ? "," : "", p->segments[i]);
         if (p->load_segment == PRESET_LOAD_AUTO)
@@ -116,27 +151,26 @@ static void print_preset(const struct preset *p)
 int training_measure(struct training *t, struct err *err)
 {
         static const size_t fractions[POINTS] = { 1, 2, 4, 8 };
-        uint64_t usec = (uint64_t) (t->options->measure_seconds * 1e6 / POINTS);
         size_t whole = t->own_share > 0 ? t->own_share : 1;
         float *x = t->backend.allocate(t->backend.state, whole * shape_size(&t->model.input) * sizeof(*x));
         int32_t *labels = t->backend.allocate(t->backend.state, whole * sizeof(*labels));
         double seconds[POINTS];
+        size_t sizes[POINTS];
         int r;
 
         if (x == NULL || labels == NULL)
                 return err_set(err, -ENOMEM, "no memory for a batch of %zu", whole);
         for (size_t i = 0; i < POINTS; i++)
-                seconds[i] =
-                        time_steps(t, x, labels, whole / fractions[i] > 0 ? whole / fractions[i] : 1, usec);
+                sizes[i] = whole / fractions[i] > 0 ? whole / fractions[i] : 1;
+        r = time_sizes(t, x, labels, sizes, (uint64_t) (t->options->measure_seconds * 1e6), seconds, err);
+        if (r < 0)
+                return r;
         printf("{\"runtime\":\"%s\",\"rank\":%d,\"model\":\"%s\",\"batch\":%zu,\"samples_per_s\":%.1f,"
                "\"points\":[",
                t->backend.runtime, t->world.rank, t->model.name, whole, (double) whole / seconds[0]);
-        for (size_t i = 0; i < POINTS; i++) {
-                size_t count = whole / fractions[i] > 0 ? whole / fractions[i] : 1;
-
-                printf("%s{\"batch\":%zu,\"step_ms\":%.4f,\"samples_per_s\":%.1f}", i > 0 ? "," : "", count,
-                       seconds[i] * 1e3, (double) count / seconds[i]);
-        }
+        for (size_t i = 0; i < POINTS; i++)
+                printf("%s{\"batch\":%zu,\"step_ms\":%.4f,\"samples_per_s\":%.1f}", i > 0 ? "," : "",
+                       sizes[i], seconds[i] * 1e3, (double) sizes[i] / seconds[i]);
         printf("],");
         print_preset(&t->preset);
         r = t->options->measure_layers ? measure_layers(t, x, labels, whole, err) : 0;

@@ -17,15 +17,15 @@ static const struct {
         const char *model, *device;
         struct preset preset;
 } shipped[] = {
-        { "mlp",  "portable core group", { { 128, 64, 32 }, { 3, 5 },    2, AUTO, true } },
-        { "cnn",  "portable core group", { { 128, 64, 32 }, { 1, 3, 7 }, 3, AUTO, true } },
-        { "text", "portable core group", { { 64, 128, 32 }, { 1, 4 },    2, AUTO, true } },
-        { "mlp",  "Sunway core group",   { { 128, 64, 32 }, { 3, 5 },    2, AUTO, true } },
-        { "cnn",  "Sunway core group",   { { 128, 64, 32 }, { 1, 3, 7 }, 3, AUTO, true } },
-        { "text", "Sunway core group",   { { 64, 128, 32 }, { 1, 4 },    2, AUTO, true } },
-        { "mlp",  "",                    { { 0, 0, 0 },     { 3, 5 },    2, AUTO, true } },
-        { "cnn",  "",                    { { 0, 0, 0 },     { 1, 3, 7 }, 3, AUTO, true } },
-        { "text", "",                    { { 0, 0, 0 },     { 1, 4 },    2, AUTO, true } },
+        { "mlp",  "portable core group", { { 128, 64, 32, 32 }, { 3, 5 },    2, AUTO, true } },
+        { "cnn",  "portable core group", { { 128, 64, 32, 32 }, { 1, 3, 7 }, 3, AUTO, true } },
+        { "text", "portable core group", { { 64, 128, 32, 32 }, { 1, 4 },    2, AUTO, true } },
+        { "mlp",  "Sunway core group",   { { 128, 64, 32, 32 }, { 3, 5 },    2, AUTO, true } },
+        { "cnn",  "Sunway core group",   { { 128, 64, 32, 32 }, { 1, 3, 7 }, 3, AUTO, true } },
+        { "text", "Sunway core group",   { { 64, 128, 32, 32 }, { 1, 4 },    2, AUTO, true } },
+        { "mlp",  "",                    { { 0, 0, 0, 0 },      { 3, 5 },    2, AUTO, true } },
+        { "cnn",  "",                    { { 0, 0, 0, 0 },      { 1, 3, 7 }, 3, AUTO, true } },
+        { "text", "",                    { { 0, 0, 0, 0 },      { 1, 4 },    2, AUTO, true } },
 };
 /* clang-format on */
 
@@ -60,7 +60,8 @@ static bool parse_line(const char *line, const char *device, struct tiles *ret)
         t.rows = strtoul(line + length + 1, &end, 10);
         t.cols = strtoul(end, &end, 10);
         t.inner = strtoul(end, &end, 10);
-        if (*end != '\n' || t.rows - 1 > 4095 || t.cols - 1 > 4095 || t.inner - 1 > 4095)
+        t.lanes = *end == '\n' ? 0 : strtoul(end, &end, 10);
+        if (*end != '\n' || t.lanes > 4096 || t.rows - 1 > 4095 || t.cols - 1 > 4095 || t.inner - 1 > 4095)
                 return false; /* not ours: as if it were not there */
         *ret = t;
         return true;
@@ -108,7 +109,8 @@ int preset_remember(const char *path, const char *device, const struct tiles *ti
         if (f == NULL)
                 return err_set(err, -errno, "file '%s': %m", part);
         keep_others(name, device, f);
-        whole = fprintf(f, "%s\t%zu %zu %zu\n", device, tiles->rows, tiles->cols, tiles->inner) > 0;
+        whole = fprintf(f, "%s\t%zu %zu %zu %zu\n", device, tiles->rows, tiles->cols, tiles->inner,
+                        tiles->lanes) > 0;
         if (fclose(f) != 0 || !whole || rename(part, name) < 0)
                 return err_set(err, -errno, "file '%s': %m", name);
         return 0;

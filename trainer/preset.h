@@ -13,7 +13,8 @@
 #define PRESET_LOAD_AUTO    SIZE_MAX
 
 struct tiles {
-        size_t rows, cols, inner; /* 0 = the backend's own choice */
+        size_t rows, cols, inner; /* in the local store; 0 = the backend's own choice */
+        size_t lanes;             /* columns of them that are in registers at a time; 0 = its own choice */
 };
 
 struct preset {
@@ -27,7 +28,7 @@ struct preset {
 /* preset_find() - the shipped row for (model, device), the one for any device, or nothing special. */
 struct preset preset_find(const char *model, const char *device);
 
-/* The cache: one line a device, its model's name, a tab, rows cols inner.
+/* The cache: one line a device, its model's name, a tab, rows cols inner, and lanes where they were tuned.
  * @path: NULL = $XDG_CACHE_HOME/remuda/tiles or ~/.cache/remuda/tiles
  * preset_remembered() returns false when there is no line; preset_remember() replaces it by rename. */
 bool preset_remembered(const char *path, const char *device, struct tiles *ret);

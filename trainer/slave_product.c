@@ -20,31 +20,29 @@ struct tile_lines {
         size_t by_row, by_inner;
 };
 
-/* c (ROWS x the vector's lanes, rows of `cols` floats) += the rows of a * b: the sums stay in registers from
- * the first k to the last. */
-#define MULTIPLY_BLOCK(name, vector)                                                                         \
+/* c (ROWS x `side` vectors, rows of `cols` floats) += the rows of a * b: the sums stay in registers from the
+ * first k to the last. */
+#define MULTIPLY_BLOCK(name, vector, lanes, side)                                                            \
         static inline __attribute__((always_inline)) void name(                                              \
                 struct tile_lines a, size_t cols, size_t inner, const float *restrict b, float *restrict c)  \
         {                                                                                                    \
-                const float *a0 = a.at, *a1 = a0 + a.by_row, *a2 = a1 + a.by_row, *a3 = a2 + a.by_row;       \
-                vector s0 = { 0 }, s1 = { 0 }, s2 = { 0 }, s3 = { 0 };                                       \
+                const float *row[ROWS] = { a.at, a.at + a.by_row, a.at + 2 * a.by_row,                       \
+                                           a.at + 3 * a.by_row };                                            \
+                vector sum[ROWS][side] = { 0 };                                                              \
                                                                                                              \
-                for (size_t k = 0, at = 0; k < inner; k++, at += a.by_inner, b += cols) {                    \
-                        vector line = *(const vector *) b;                                                   \
-                                                                                                             \
-                        s0 += a0[at] * line;                                                                 \
-                        s1 += a1[at] * line;                                                                 \
-                        s2 += a2[at] * line;                                                                 \
-                        s3 += a3[at] * line;                                                                 \
-                }                                                                                            \
-                *(vector *) c += s0;                                                                         \
-                *(vector *) (c + cols) += s1;                                                                \
-                *(vector *) (c + 2 * cols) += s2;                                                            \
-                *(vector *) (c + 3 * cols) += s3;                                                            \
+                for (size_t k = 0, at = 0; k < inner; k++, at += a.by_inner, b += cols)                      \
+                        for (size_t i = 0; i < ROWS; i++)                                                    \
+                                for (size_t v = 0; v < (side); v++)                                          \
+                                        sum[i][v] += row[i][at] * *(const vector *) (b + v * (lanes));       \
+                for (size_t i = 0; i < ROWS; i++)                                                            \
+                        for (size_t v = 0; v < (side); v++)                                                  \
+                                *(vector *) (c + i * cols + v * (lanes)) += sum[i][v];                       \
         }
 
-MULTIPLY_BLOCK(multiply_wide, vector16)
-MULTIPLY_BLOCK(multiply_narrow, vector8)
+MULTIPLY_BLOCK(multiply_8, vector8, 8, 1)
+MULTIPLY_BLOCK(multiply_16, vector8, 8, 2)
+MULTIPLY_BLOCK(multiply_24, vector8, 8, 3)
+MULTIPLY_BLOCK(multiply_32, vector16, 16, 2)
 
 /* What is left at the edges, by rows and columns. */
 static inline __attribute__((always_inline)) void multiply_edge(struct tile_lines a, size_t rows, size_t some,
@@ -61,8 +59,9 @@ static inline __attribute__((always_inline)) void multiply_edge(struct tile_line
 }
 
 /* c (rows x cols) += a (rows x inner) * b (inner x cols), rows of `cols` floats: all in the local store. */
-ON_BEST_UNIT static void multiply_tile(size_t rows, size_t cols, size_t inner, struct tile_lines a,
-                                       const float *restrict b, float *restrict c)
+static inline __attribute__((always_inline)) void multiply_rows(bool wide, size_t rows, size_t cols,
+                                                                size_t inner, struct tile_lines a,
+                                                                const float *restrict b, float *restrict c)
 {
         size_t i = 0;
 
@@ -70,20 +69,44 @@ ON_BEST_UNIT static void multiply_tile(size_t rows, size_t cols, size_t inner, s
                 float *row = c + i * cols;
                 size_t j = 0;
 
+                for (; wide && j + 32 <= cols; j += 32)
+                        multiply_32(a, cols, inner, b + j, row + j);
+                for (; wide && j + 24 <= cols; j += 24)
+                        multiply_24(a, cols, inner, b + j, row + j);
                 for (; j + 16 <= cols; j += 16)
-                        multiply_wide(a, cols, inner, b + j, row + j);
+                        multiply_16(a, cols, inner, b + j, row + j);
                 for (; j + 8 <= cols; j += 8)
-                        multiply_narrow(a, cols, inner, b + j, row + j);
+                        multiply_8(a, cols, inner, b + j, row + j);
                 multiply_edge(a, ROWS, cols - j, cols, inner, b + j, row + j);
         }
         multiply_edge(a, rows - i, cols, cols, inner, b, c + i * cols);
 }
+
+ON_FUSING_UNIT static void multiply_tile(size_t rows, size_t cols, size_t inner, struct tile_lines a,
+                                         const float *restrict b, float *restrict c)
+{
+        multiply_rows(false, rows, cols, inner, a, b, c);
+}
+
+#if defined(ON_WIDE_UNIT)
+ON_WIDE_UNIT static void multiply_tile_wide(size_t rows, size_t cols, size_t inner, struct tile_lines a,
+                                            const float *restrict b, float *restrict c)
+{
+        multiply_rows(true, rows, cols, inner, a, b, c);
+}
+#else
+#define multiply_tile_wide multiply_tile
+#endif
 
 /* Brings rows x cols of a matrix with lines of `stride` floats to the local store, turned if it lies turned.
  */
 static void get_tile(struct slave_core *core, float *tile, size_t rows, size_t cols, const float *from,
                      size_t stride, bool turned, float *line)
 {
+        if (!turned && cols == stride) {
+                local_get(core, tile, from, rows * cols * sizeof(*tile));
+                return;
+        }
         if (!turned) {
                 for (size_t r = 0; r < rows; r++)
                         local_get(core, tile + r * cols, from + r * stride, cols * sizeof(*tile));
@@ -124,7 +147,14 @@ static void staged_tile(struct slave_core *core, const struct product_job *job, 
                          m->transpose_b, t->line);
                 a = m->transpose_a ? (struct tile_lines){ t->a, 1, rows }
                                    : (struct tile_lines){ t->a, inner, 1 };
-                multiply_tile(rows, cols, inner, a, t->b, t->c);
+                if (job->lanes > 16 && HAS_WIDE_UNIT)
+                        multiply_tile_wide(rows, cols, inner, a, t->b, t->c);
+                else
+                        multiply_tile(rows, cols, inner, a, t->b, t->c);
+        }
+        if (cols == m->cols) {
+                local_put(core, m->c + row * cols, t->c, rows * cols * sizeof(float));
+                return;
         }
         for (size_t r = 0; r < rows; r++)
                 local_put(core, m->c + (row + r) * m->cols + col, t->c + r * cols, cols * sizeof(float));

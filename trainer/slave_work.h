@@ -8,6 +8,7 @@
 struct product_job {
         struct matmul m;
         size_t tile_rows, tile_cols, tile_inner;
+        size_t lanes; /* columns whose sums are in registers at a time, 16 or 32 */
         bool staging;
 };
 

@@ -54,6 +54,7 @@ static int reopen_tuned(struct training *t, struct backend_options *b, struct er
         b->tile_rows = t->preset.tiles.rows;
         b->tile_cols = t->preset.tiles.cols;
         b->tile_inner = t->preset.tiles.inner;
+        b->tile_lanes = t->preset.tiles.lanes;
         backend_close(&t->backend);
         return backend_open(b, &t->backend, err);
 }

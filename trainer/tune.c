@@ -28,7 +28,8 @@ static const struct matmul shapes[] = {
         { .rows = 200, .cols = 24, .inner = 588, .transpose_a = true, .accumulate = true },
         { .rows = 128, .cols = 128, .inner = 1176 },
 };
-static const size_t edges[] = { 8, 16, 32, 48, 64, 96, 128, 192, 256 };
+static const size_t edges[] = { 16, 32, 48, 64, 96, 128, 256 };
+static const size_t lanes[] = { 16, 32 };
 /* clang-format on */
 
 struct bench {
@@ -95,6 +96,7 @@ static int time_tiles(const struct options *o, struct candidate *t, int repeats,
         options.tile_rows = t->tiles.rows;
         options.tile_cols = t->tiles.cols;
         options.tile_inner = t->tiles.inner;
+        options.tile_lanes = t->tiles.lanes;
         r = backend_open(&options, &b, err);
         if (r < 0)
                 return r;
@@ -160,9 +162,9 @@ static int search(const struct options *o, const struct candidate *untuned, stru
 {
         size_t n = ARRAY_SIZE(edges);
 
-        for (size_t i = 0; i < n * n * n; i++) {
-                struct candidate one =
-                        candidate_of((struct tiles){ edges[i / (n * n)], edges[i / n % n], edges[i % n] });
+        for (size_t i = 0; i < n * n * n * ARRAY_SIZE(lanes); i++) {
+                struct candidate one = candidate_of((struct tiles){ edges[i / (n * n) % n], edges[i / n % n],
+                                                                    edges[i % n], lanes[i / (n * n * n)] });
                 int r;
 
                 if (!fits(&one.tiles))
@@ -211,8 +213,9 @@ int tune_run(const struct options *o, struct err *err)
                 r = preset_remember(o->cache, device, &best[0].tiles, err);
         if (r < 0)
                 return r;
-        printf("{\"device\":\"%s\",\"tiles\":[%zu,%zu,%zu],\"gain\":%.3f,\"shapes\":[", device,
-               best[0].tiles.rows, best[0].tiles.cols, best[0].tiles.inner, best[0].gain);
+        printf("{\"device\":\"%s\",\"tiles\":[%zu,%zu,%zu,%zu],\"gain\":%.3f,\"shapes\":[", device,
+               best[0].tiles.rows, best[0].tiles.cols, best[0].tiles.inner, best[0].tiles.lanes,
+               best[0].gain);
         for (size_t i = 0; i < ARRAY_SIZE(shapes); i++)
                 printf("%s{\"rows\":%zu,\"cols\":%zu,\"inner\":%zu,\"untuned_usec\":%.0f,\"tuned_usec\":%."
                        "0f}",

@@ -14,11 +14,13 @@
 #include "trainer/slave_cores.h"
 #include "trainer/slave_work.h"
 
-#define TILE_EDGE 32 /* untuned */
+/* untuned */
+#define TILE_EDGE  32
+#define TILE_LANES 16 /* what sixteen registers hold */
 
 struct sunway {
         struct slave_cores *group;
-        size_t tile_rows, tile_cols, tile_inner;
+        size_t tile_rows, tile_cols, tile_inner, tile_lanes;
         bool blas, staging;
         float *partial; /* one row of sums a slave core */
         size_t partial_cols;
@@ -41,6 +43,7 @@ static void sunway_matmul(void *state, const struct matmul *m)
                                    .tile_rows = smaller(s->tile_rows, m->rows),
                                    .tile_cols = smaller(s->tile_cols, m->cols),
                                    .tile_inner = smaller(s->tile_inner, m->inner),
+                                   .lanes = s->tile_lanes,
                                    .staging = s->staging };
 
         s->unstaged_bytes += (2 * m->inner + (m->accumulate ? 2 : 1)) * m->rows * m->cols * sizeof(float);
@@ -384,6 +387,7 @@ int backend_open(const struct backend_options *o, struct backend *ret, struct er
         s->tile_rows = o->tile_rows > 0 ? o->tile_rows : TILE_EDGE;
         s->tile_cols = o->tile_cols > 0 ? o->tile_cols : TILE_EDGE;
         s->tile_inner = o->tile_inner > 0 ? o->tile_inner : TILE_EDGE;
+        s->tile_lanes = o->tile_lanes > 0 ? o->tile_lanes : TILE_LANES;
         s->blas = o->gemm_blas;
         s->staging = !o->no_staging;
         r = slave_cores_open(o->variant, o->slave_cores, o->cpus, &s->group, err);

@@ -1,4 +1,6 @@
-/* Host threads stand in for the slave cores, each for several of them in turn. */
+/* Host threads stand in for the slave cores, each for several of them in turn. What a task leaves in a local
+ * store means nothing to the next one, so the cores of a thread have one store after the other: it stays in
+ * the host's cache. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -9,6 +11,7 @@ struct threads {
         struct slave_core *cores;
         size_t count, thread_count; /* the caller is thread 0 */
         pthread_t *threads;
+        unsigned char *stores; /* one a thread */
         pthread_mutex_t lock;
         pthread_cond_t wake, finished;
         uint64_t run;      /* number of the run that is on */
@@ -80,8 +83,7 @@ static void threads_close(void *state)
         (void) pthread_mutex_unlock(&g->lock);
         for (size_t i = 1; g->threads != NULL && i < g->thread_count; i++)
                 (void) pthread_join(g->threads[i], NULL);
-        for (size_t i = 0; i < g->count; i++)
-                free(g->cores[i].store);
+        free(g->stores);
         free(g->threads);
         (void) pthread_mutex_destroy(&g->lock);
         (void) pthread_cond_destroy(&g->wake);
@@ -103,13 +105,12 @@ static int threads_open(struct slave_core *cores, size_t count, size_t cpus, voi
         (void) pthread_cond_init(&g->wake, NULL);
         (void) pthread_cond_init(&g->finished, NULL);
         g->threads = calloc(g->thread_count, sizeof(*g->threads));
-        for (size_t i = 0; i < count; i++) {
+        g->stores = aligned_alloc(4096, g->thread_count * LOCAL_STORE_BYTES);
+        for (size_t i = 0; g->stores != NULL && i < count; i++) {
                 cores[i].store_bytes = LOCAL_STORE_BYTES;
-                cores[i].store = aligned_alloc(4096, LOCAL_STORE_BYTES);
-                if (cores[i].store == NULL)
-                        break;
+                cores[i].store = g->stores + i % g->thread_count * LOCAL_STORE_BYTES;
         }
-        if (g->threads == NULL || cores[count - 1].store == NULL || start_threads(g) < 0) {
+        if (g->threads == NULL || g->stores == NULL || start_threads(g) < 0) {
                 threads_close(g);
                 return err_set(err, -ENOMEM, "%zu slave cores could not be set up", count);
         }
