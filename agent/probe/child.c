@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "agent/probe/driver.h"
@@ -112,6 +113,15 @@ static int open_one(const struct probe_driver **driver, const char *path, void *
         return code;
 }
 
+/* A library that crashes again and again must not fill the node with cores, nor keep a core handler busy: one
+ * byte is too little for a file, and the word for "no handler" (core(5), RLIMIT_CORE with a pipe). */
+static void no_core(void)
+{
+        const struct rlimit limit = { .rlim_cur = 1, .rlim_max = 1 };
+
+        (void) setrlimit(RLIMIT_CORE, &limit);
+}
+
 int probe_child(int argc, char **argv)
 {
         const struct probe_driver *driver = argc == 4 ? probe_driver_find(argv[2]) : NULL;
@@ -121,6 +131,7 @@ int probe_child(int argc, char **argv)
 
         (void) prctl(PR_SET_PDEATHSIG, SIGKILL); /* never without the agent */
         (void) prctl(PR_SET_NAME, "remuda-probe");
+        no_core();
         if (driver == NULL)
                 return EXIT_USAGE;
         r = open_one(&driver, argv[3], &state);
