@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "cli/run.h"
-#include "codec/timestamp.h"
+#include "codec/event_json.h"
 #include "core/cleanup.h"
 
 #define EVENTS_MAX 10000
@@ -28,8 +28,8 @@ static void keep_event(const struct run *run, const json_t *event)
 
 void run_event(struct run *run, const char *reason, const char *fmt, ...)
 {
-        json_t *event;
-        char message[512], when[TIMESTAMP_BYTES];
+        const json_t *event;
+        char message[512];
         struct timespec now;
         va_list values;
 
@@ -37,13 +37,12 @@ void run_event(struct run *run, const char *reason, const char *fmt, ...)
         (void) vsnprintf(message, sizeof(message), fmt, values); /* NOLINT: cut to its field */
         va_end(values);
         (void) clock_gettime(CLOCK_REALTIME, &now);
-        (void) timestamp_format((uint64_t) now.tv_sec * 1000000 + (uint64_t) now.tv_nsec / 1000, when);
         (void) fprintf(stderr, "%s: %s: %s\n", run->job.name, reason, message);
-        if (json_array_size(run->events) >= EVENTS_MAX)
-                return;
-        event = json_pack("{s:s, s:s, s:s}", "time", when, "reason", reason, "message", message);
-        keep_event(run, event);
-        (void) json_array_append_new(run->events, event);
+        event = event_list_add(run->events, EVENTS_MAX,
+                               (uint64_t) now.tv_sec * 1000000 + (uint64_t) now.tv_nsec / 1000, reason,
+                               message);
+        if (event != NULL)
+                keep_event(run, event);
 }
 
 void run_finish(struct run *run, const char *phase, const char *reason, const char *fmt, ...)

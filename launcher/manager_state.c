@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "codec/timestamp.h"
+#include "codec/event_json.h"
 #include "core/cleanup.h"
 #include "core/text.h"
 #include "launcher/manager.h"
@@ -23,7 +23,7 @@ static const char *const state_names[] = {
 
 void manager_event(struct manager *manager, const char *reason, const char *fmt, ...)
 {
-        char message[512], when[TIMESTAMP_BYTES];
+        char message[512];
         struct timespec now;
         va_list values;
 
@@ -31,12 +31,10 @@ void manager_event(struct manager *manager, const char *reason, const char *fmt,
         (void) vsnprintf(message, sizeof(message), fmt, values); /* NOLINT: cut to its field */
         va_end(values);
         (void) clock_gettime(CLOCK_REALTIME, &now);
-        (void) timestamp_format((uint64_t) now.tv_sec * 1000000 + (uint64_t) now.tv_nsec / 1000, when);
         manager_say("%s: %s", reason, message);
-        if (json_array_size(manager->events) >= MEMBER_EVENTS)
-                (void) json_array_remove(manager->events, 0);
-        (void) json_array_append_new(manager->events, json_pack("{s:s, s:s, s:s}", "time", when, "reason",
-                                                                reason, "message", message));
+        (void) event_list_add(manager->events, MEMBER_EVENTS,
+                              (uint64_t) now.tv_sec * 1000000 + (uint64_t) now.tv_nsec / 1000, reason,
+                              message);
 }
 
 static const char *group_state(const struct manager *manager, const struct member *member)
