@@ -196,7 +196,7 @@ void loader_wait(struct loader *l, size_t count)
                 begin = record_now();
                 while (s->ready < count)
                         (void) pthread_cond_wait(&l->progress, &l->lock);
-                l->record->load_waited_usec += record_now() - begin;
+                l->record->load_waited_usec += record_done(l->record, DOING_WAIT, s->step, begin) - begin;
         }
         (void) pthread_mutex_unlock(&l->lock);
 }

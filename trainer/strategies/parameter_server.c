@@ -440,6 +440,7 @@ static int run_on_arrival(struct server *s, uint64_t bound, struct err *err)
                 expect(s, i);
         expect_word(s);
         while (r == 0 && slowest(s) < s->end) {
+                uint64_t at = record_now(), clock;
                 int worker;
 
                 MPI_Waitany((int) s->sender_count + s->names_last, s->requests, &worker, MPI_STATUS_IGNORE);
@@ -447,8 +448,10 @@ static int run_on_arrival(struct server *s, uint64_t bound, struct err *err)
                         heed_word(s, (size_t) worker == s->sender_count);
                 if ((size_t) worker == s->sender_count)
                         continue;
-                apply(s, s->inbox + (size_t) worker * (size_t) s->count, s->clocks[worker]);
-                s->clocks[worker]++;
+                clock = s->clocks[worker]++;
+                at = record_done(&t->record, DOING_WAIT, clock, at);
+                apply(s, s->inbox + (size_t) worker * (size_t) s->count, clock);
+                (void) record_done(&t->record, DOING_UPDATE, clock, at);
                 s->waiting[worker] = true;
                 r = answer_waiting(s, bound, err);
                 if (r == 0)
