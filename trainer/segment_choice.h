@@ -1,5 +1,7 @@
-/* Segment choice: --segments auto. The exchange's cost is fitted and the gradients' ready times are measured
- * on this world before the first step; the exact planner (core/segments.h) then cuts the gradients.
+/* Segment choice: --segments auto. Before the first step, this world makes a second of steps on made-up
+ * samples with the gradients cut at one place after the other: what the last segment then costs is measured
+ * where it will be paid, with the caches, the backward pass and the earlier segment's leftovers as they will
+ * be. The exact planner (core/segments.h) cuts the gradients by that table and by when they are ready.
  * Collective. */
 #pragma once
 

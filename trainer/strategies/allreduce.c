@@ -7,54 +7,16 @@
 #include "core/cleanup.h"
 #include "trainer/group.h"
 #include "trainer/segment_choice.h"
+#include "trainer/segmented.h"
 #include "trainer/stop.h"
 #include "trainer/strategy.h"
 
 struct exchange {
         struct training *t;
         struct group group;
-        size_t segment_count;
-        size_t *ends; /* forward tensor index where segment i begins; it ends before ends of segment i-1 */
-        size_t next;  /* segment to start next */
-        size_t open_tensor; /* first forward tensor whose gradient is final */
-        MPI_Request *requests;
-        uint64_t begin_usec;
+        struct segmented segmented;
+        size_t *ends;
 };
-
-static void start_segment(struct exchange *x)
-{
-        struct training *t = x->t;
-        size_t first = x->ends[x->next], end = x->next > 0 ? x->ends[x->next - 1] : t->model.tensor_count;
-        size_t from = t->model.tensors[first].offset;
-        size_t to = end < t->model.tensor_count ? t->model.tensors[end].offset : t->model.parameter_count;
-
-        if (x->next == 0)
-                x->begin_usec = record_now();
-        MPI_Iallreduce(MPI_IN_PLACE, t->gradients + from, (int) (to - from), MPI_FLOAT, MPI_SUM,
-                       MPI_COMM_WORLD, &x->requests[x->next]);
-        x->next++;
-}
-
-/* Is the forward tensor one whose gradient this node has just finished? */
-static bool tensor_of(const struct exchange *x, size_t tensor, const struct node *node)
-{
-        const struct tensor *s = &x->t->model.tensors[tensor];
-
-        return s->layer == node->layer && (s->bias ? node->bias_count > 0 : node->weight_count > 0);
-}
-
-static void node_ready(void *context, const struct node *node)
-{
-        struct exchange *x = context;
-        int done;
-
-        while (x->open_tensor > 0 && tensor_of(x, x->open_tensor - 1, node))
-                x->open_tensor--;
-        while (x->next < x->segment_count && x->ends[x->next] >= x->open_tensor)
-                start_segment(x);
-        if (x->next > 0) /* the library moves data only when it is called */
-                MPI_Testall((int) x->next, x->requests, &done, MPI_STATUSES_IGNORE);
-}
 
 /* Where the segments end: what was asked for, measured, known from the preset, or everything at once. */
 static int wanted_segments(struct exchange *x, size_t *last, struct err *err)
@@ -105,15 +67,18 @@ static int plan_segments(struct exchange *x, struct err *err)
         int count;
 
         x->ends = calloc(NUMBERS_MAX, sizeof(*x->ends));
-        x->requests = calloc(NUMBERS_MAX, sizeof(MPI_Request));
-        count = world_agree(&x->t->world, x->ends != NULL && x->requests != NULL ? 0 : -ENOMEM, err);
+        x->segmented = (struct segmented){ .t = x->t,
+                                           .ends = x->ends,
+                                           .requests = calloc(NUMBERS_MAX, sizeof(MPI_Request)) };
+        count = world_agree(&x->t->world, x->ends != NULL && x->segmented.requests != NULL ? 0 : -ENOMEM,
+                            err);
         if (count == 0)
                 count = wanted_segments(x, x->ends, err);
         count = same_segments(x, count);
         if (count < 0 || check_segments(x->ends, (size_t) count, tensors, err) < 0)
                 return count < 0 ? count : err->code;
-        x->segment_count = (size_t) count;
-        for (size_t i = 0; i < x->segment_count; i++)
+        x->segmented.count = (size_t) count;
+        for (size_t i = 0; i < x->segmented.count; i++)
                 x->ends[i] = tensors - 1 - x->ends[i];
         return 0;
 }
@@ -148,15 +113,14 @@ static int one_step(struct exchange *x, struct err *err)
         uint64_t at;
         int r;
 
-        x->next = 0;
-        x->open_tensor = t->model.tensor_count;
-        r = training_gradient(t, t->step, (size_t) t->world.rank, node_ready, x, err);
+        segmented_begin(&x->segmented);
+        r = training_gradient(t, t->step, (size_t) t->world.rank, segmented_ready, &x->segmented, err);
         if (r < 0)
                 return r;
         at = record_now();
-        t->record.hidden_usec += at - x->begin_usec;
-        MPI_Waitall((int) x->segment_count, x->requests, MPI_STATUSES_IGNORE);
-        (void) record_done(&t->record, DOING_EXCHANGE, t->step, x->begin_usec);
+        t->record.hidden_usec += at - x->segmented.begin_usec;
+        segmented_wait(&x->segmented);
+        (void) record_done(&t->record, DOING_EXCHANGE, t->step, x->segmented.begin_usec);
         at = record_done(&t->record, DOING_WAIT, t->step, at);
         backend_to_device(&t->backend, t->gradients);
         training_update(t, t->gradients);
@@ -189,6 +153,6 @@ int strategy_allreduce(struct training *t, struct err *err)
                 stop_close(&stop, t);
         group_close(&x.group);
         free(x.ends);
-        free(x.requests);
+        free(x.segmented.requests);
         return r;
 }

@@ -1,0 +1,47 @@
+#include "trainer/segmented.h"
+
+static void start_segment(struct segmented *x)
+{
+        const struct training *t = x->t;
+        size_t first = x->ends[x->next], end = x->next > 0 ? x->ends[x->next - 1] : t->model.tensor_count;
+        size_t from = t->model.tensors[first].offset;
+        size_t to = end < t->model.tensor_count ? t->model.tensors[end].offset : t->model.parameter_count;
+
+        if (x->next == 0)
+                x->begin_usec = record_now();
+        MPI_Iallreduce(MPI_IN_PLACE, t->gradients + from, (int) (to - from), MPI_FLOAT, MPI_SUM,
+                       MPI_COMM_WORLD, &x->requests[x->next]);
+        x->next++;
+}
+
+/* Is the forward tensor one whose gradient this node has just finished? */
+static bool tensor_of(const struct segmented *x, size_t tensor, const struct node *node)
+{
+        const struct tensor *s = &x->t->model.tensors[tensor];
+
+        return s->layer == node->layer && (s->bias ? node->bias_count > 0 : node->weight_count > 0);
+}
+
+void segmented_begin(struct segmented *x)
+{
+        x->next = 0;
+        x->open_tensor = x->t->model.tensor_count;
+}
+
+void segmented_ready(void *context, const struct node *node)
+{
+        struct segmented *x = context;
+        int done;
+
+        while (x->open_tensor > 0 && tensor_of(x, x->open_tensor - 1, node))
+                x->open_tensor--;
+        while (x->next < x->count && x->ends[x->next] >= x->open_tensor)
+                start_segment(x);
+        if (x->next > 0)
+                MPI_Testall((int) x->next, x->requests, &done, MPI_STATUSES_IGNORE);
+}
+
+void segmented_wait(struct segmented *x)
+{
+        MPI_Waitall((int) x->count, x->requests, MPI_STATUSES_IGNORE);
+}

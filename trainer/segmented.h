@@ -1,0 +1,29 @@
+/* Segmented: the sum over the world of a step's gradients, segment by segment, each as soon as backward has
+ * finished its tensors, while earlier layers are still being computed.
+ *
+ * One thread; the library moves data only while it is called, so every node that is ready is an occasion. The
+ * gradients and the list of segments are borrowed. */
+#pragma once
+
+#include <mpi.h>
+
+#include "trainer/training.h"
+
+struct segmented {
+        struct training *t;
+        size_t count;
+        const size_t *ends;    /* forward tensor where segment i begins; it ends where segment i-1 begins */
+        MPI_Request *requests; /* one a segment */
+        size_t next;           /* segment to start next */
+        size_t open_tensor;    /* first forward tensor whose gradient is final */
+        uint64_t begin_usec;   /* when the first one was started */
+};
+
+/* segmented_begin() - before the backward pass of a step. */
+void segmented_begin(struct segmented *x);
+
+/* segmented_ready() - as `ready` of runner_backward(), the context a struct segmented. */
+void segmented_ready(void *context, const struct node *node);
+
+/* segmented_wait() - until every segment has been summed up. */
+void segmented_wait(struct segmented *x);
