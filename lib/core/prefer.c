@@ -191,15 +191,22 @@ static uint64_t weight_to_set(const struct search *s, size_t device)
         return sum;
 }
 
-/* Return: < 0 when a comes before b. */
-static int compare_ranks(const struct rank *a, const struct rank *b)
+/* What counts before the weight. Return: < 0 when a comes before b. */
+static int compare_groups(const struct rank *a, const struct rank *b)
 {
         if (a->groups != b->groups)
                 return a->groups < b->groups ? -1 : 1;
         if (a->broken != b->broken)
                 return a->broken < b->broken ? -1 : 1;
-        if (a->whole != b->whole)
-                return a->whole > b->whole ? -1 : 1;
+        return a->whole == b->whole ? 0 : a->whole > b->whole ? -1 : 1;
+}
+
+static int compare_ranks(const struct rank *a, const struct rank *b)
+{
+        int order = compare_groups(a, b);
+
+        if (order != 0)
+                return order;
         if (a->weight != b->weight)
                 return a->weight > b->weight ? -1 : 1;
         return a->left == b->left ? 0 : a->left < b->left ? -1 : 1;
@@ -281,20 +288,32 @@ static void consider(struct search *s, uint64_t weight, bool compare_ties)
 /* --- exact
  * ----------------------------------------------------------------------------------------------------- */
 
-/* The last of a set: most sets differ from the one before in it alone. */
+/* The last of a set: most sets differ from the one before in it alone, and all of one group stand alike in
+ * the order up to the weight. */
 static void every_last(struct search *s, size_t from, uint64_t weight, const uint64_t *gains)
 {
-        for (size_t i = from; i < s->count; i++) {
-                size_t device = s->candidates[i];
-                struct rank rank = s->rank;
+        size_t known = SIZE_MAX; /* the group that `order` is of */
+        int order = 0;
 
-                rank_step(s, &rank, device, s->group_taken[s->map->devices[device].group], 1);
-                rank.weight = weight + gains[i];
-                if (s->have_best && compare_ranks(&rank, &s->best_rank) >= 0)
+        for (size_t i = from; i < s->count; i++) {
+                size_t device = s->candidates[i], group = s->map->devices[device].group;
+
+                if (s->have_best && s->rank.groups == s->best_rank.groups &&
+                    (group == 0 || s->group_taken[group] == 0))
+                        continue; /* it would be one group more */
+                if (s->have_best && group != known) {
+                        struct rank rank = s->rank;
+
+                        rank_step(s, &rank, device, s->group_taken[group], 1);
+                        order = compare_groups(&rank, &s->best_rank);
+                        known = group;
+                }
+                if (s->have_best && (order > 0 || (order == 0 && weight + gains[i] < s->best_rank.weight)))
                         continue;
                 put(s, device);
-                consider(s, rank.weight, false);
+                consider(s, weight + gains[i], false);
                 take_back(s);
+                known = SIZE_MAX; /* the best may be another one */
         }
 }
 
@@ -311,7 +330,8 @@ static void every_set(struct search *s, size_t from, size_t more, uint64_t weigh
                 for (size_t c = i + 1; c < s->count; c++)
                         next[c] = gains[c] + prefer_weight(s->map, s->candidates[c], s->candidates[i]);
                 put(s, s->candidates[i]);
-                every_set(s, i + 1, more - 1, weight + gains[i], next);
+                if (!s->have_best || s->rank.groups <= s->best_rank.groups) /* they never become fewer */
+                        every_set(s, i + 1, more - 1, weight + gains[i], next);
                 take_back(s);
         }
 }
@@ -385,36 +405,29 @@ struct growth {
         struct search *search;
         const bool *allowed; /* per group */
         uint64_t *gains;     /* per candidate: weight to the set */
-        bool *in;            /* per candidate */
+        bool *in, *open;     /* per candidate: it is; its group is allowed */
         uint64_t weight;
         uint64_t *work;
 };
 
-static void grow_by(struct growth *g, size_t candidate)
+/* Takes one more in. Return: the one that gains most next, -1 = there is none. */
+static ssize_t grow_by(struct growth *g, size_t candidate)
 {
         struct search *s = g->search;
         size_t device = s->candidates[candidate];
+        ssize_t best = -1;
 
         g->in[candidate] = true;
         g->weight += g->gains[candidate];
         put(s, device);
-        for (size_t i = 0; i < s->count; i++)
-                if (!g->in[i])
-                        g->gains[i] += prefer_weight(s->map, s->candidates[i], device);
-        *g->work += s->count * 2;
-}
-
-static ssize_t best_gain(const struct growth *g)
-{
-        const struct search *s = g->search;
-        ssize_t best = -1;
-
         for (size_t i = 0; i < s->count; i++) {
-                if (g->in[i] || !g->allowed[s->map->devices[s->candidates[i]].group])
+                if (g->in[i])
                         continue;
-                if (best < 0 || g->gains[i] > g->gains[best])
+                g->gains[i] += prefer_weight(s->map, device, s->candidates[i]);
+                if (g->open[i] && (best < 0 || g->gains[i] > g->gains[best]))
                         best = (ssize_t) i;
         }
+        *g->work += s->count * 2;
         return best;
 }
 
@@ -422,6 +435,7 @@ static ssize_t best_gain(const struct growth *g)
 static void grow(struct growth *g, size_t seed)
 {
         struct search *s = g->search;
+        ssize_t next = -1;
 
         g->weight = 0;
         memset(g->in, 0, s->count * sizeof(*g->in));
@@ -429,14 +443,9 @@ static void grow(struct growth *g, size_t seed)
                 g->gains[i] = weight_to_set(s, s->candidates[i]);
         *g->work += s->count * (s->must_count + 1);
         if (s->size > 0)
-                grow_by(g, seed);
-        while (s->set_count < s->must_count + s->size) {
-                ssize_t next = best_gain(g);
-
-                if (next < 0)
-                        break;
-                grow_by(g, (size_t) next);
-        }
+                next = grow_by(g, seed);
+        while (s->set_count < s->must_count + s->size && next >= 0)
+                next = grow_by(g, (size_t) next);
         if (s->set_count == s->must_count + s->size)
                 consider(s, g->weight, true);
         while (s->set_count > s->must_count)
@@ -463,6 +472,8 @@ static void grow_from_seeds(struct growth *g)
 {
         struct search *s = g->search;
 
+        for (size_t i = 0; i < s->count; i++)
+                g->open[i] = g->allowed[s->map->devices[s->candidates[i]].group];
         for (size_t i = 0; i < s->count; i++) {
                 if (!g->allowed[s->map->devices[s->candidates[i]].group] || is_represented(g, i))
                         continue;
@@ -561,12 +572,13 @@ static int greedily(struct search *s)
         CLEANUP(free_p) struct bin *bins = calloc(s->map->group_count + 1, sizeof(*bins));
         CLEANUP(free_p) bool *allowed = calloc(s->map->group_count + 1, sizeof(*allowed));
         CLEANUP(free_p) uint64_t *gains = calloc(s->count + 1, sizeof(*gains));
-        CLEANUP(free_p) bool *in = calloc(s->count + 1, sizeof(*in));
+        CLEANUP(free_p) bool *in = calloc(2 * s->count + 1, sizeof(*in));
         uint64_t work = 0;
         struct growth growth = { .search = s, .allowed = allowed, .gains = gains, .in = in, .work = &work };
 
         if (bins == NULL || allowed == NULL || gains == NULL || in == NULL)
                 return -ENOMEM;
+        growth.open = in + s->count;
         try_bins(&growth, bins, sort_bins(s, bins), allowed);
         if (s->have_best)
                 improve(&growth);
