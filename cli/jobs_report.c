@@ -223,6 +223,60 @@ static void read_worlds(const char *folder, size_t index, struct report_rank *ra
         }
 }
 
+/* --- the status' history
+ * --------------------------------------------------------------------------------------------- */
+
+/* What of a moment one rank computed, then what it did not. */
+static void add_moment(struct report *report, size_t rank, double from, double to, double busy)
+{
+        struct report_totals *totals = &report->ranks[rank].totals;
+        uint64_t begin = (uint64_t) (from * 1e6), end = (uint64_t) (to * 1e6),
+                 turn = begin + (uint64_t) ((double) (end - begin) * fmin(fmax(busy, 0), 100) / 100);
+
+        if (report->activity_count + 2 > EXCERPT_MAX)
+                return;
+        report->activities[report->activity_count++] = (struct report_activity){
+                .rank = (uint32_t) rank, .what = REPORT_COMPUTE, .begin_usec = begin, .end_usec = turn
+        };
+        report->activities[report->activity_count++] = (struct report_activity){
+                .rank = (uint32_t) rank, .what = REPORT_WAIT, .begin_usec = turn, .end_usec = end
+        };
+        add_to_totals(totals, &report->activities[report->activity_count - 2]);
+        add_to_totals(totals, &report->activities[report->activity_count - 1]);
+}
+
+static void read_history(const json_t *history, struct report *report)
+{
+        double last = NAN, last_world = NAN;
+        const json_t *moment;
+        size_t i;
+
+        if (json_array_size(history) == 0 || report->rank_count == 0)
+                return;
+        report->coarse = true;
+        report->ranks[0].points = calloc(json_array_size(history) + 1, sizeof(*report->ranks[0].points));
+        json_array_foreach((json_t *) history, i, moment)
+        {
+                const json_t *busy = json_object_get(moment, "busy");
+                double seconds = number_in(moment, "seconds"), world = number_in(moment, "world");
+
+                if (report->ranks[0].points != NULL)
+                        report->ranks[0].points[report->ranks[0].point_count++] =
+                                (struct report_point){ .step = number_in(moment, "step"),
+                                                       .seconds = seconds,
+                                                       .samples = number_in(moment, "samples"),
+                                                       .loss = number_in(moment, "loss"),
+                                                       .accuracy = NAN };
+                for (size_t k = 0; k < json_array_size(busy) && k < report->rank_count && seconds > last &&
+                                   !(world > last_world);
+                     k++)
+                        add_moment(report, k, last, seconds,
+                                   (double) json_integer_value(json_array_get(busy, k)));
+                last = seconds;
+                last_world = world;
+        }
+}
+
 /* --- the whole
  * -------------------------------------------------------------------------------------------------------- */
 
@@ -254,6 +308,8 @@ static int gather(const json_t *view, struct report *report, struct err *err)
                 read_worlds(folder, i, &report->ranks[i]);
         }
         report->activity_count = excerpt.count;
+        if (folder[0] == '\0')
+                read_history(json_object_get(view, "history"), report);
         return 0;
 }
 

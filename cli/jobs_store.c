@@ -52,8 +52,8 @@ static json_t *rank_view(const json_t *status, const json_t *rank)
                                                 { "runtime", "runtime" },   { "device", "device" },
                                                 { "node", "node" },         { "pod", "pod" },
                                                 { "batch", "batch" },       { "weight", "weight" },
-                                                { "samples", "samples" },   { "restarts", "restarts" },
-                                                { "exit_code", "exitCode" } };
+                                                { "shard", "shard" },       { "samples", "samples" },
+                                                { "restarts", "restarts" }, { "exit_code", "exitCode" } };
         json_t *view = json_object(), *subtask;
         size_t i;
 
@@ -148,6 +148,7 @@ static json_t *view_of(const json_t *object, bool kubernetes)
         (void) json_object_set_new(view, "ranks", ranks);
         (void) json_object_set_new(view, "notes",
                                    or_null(json_object_get(json_object_get(status, "plan"), "notes")));
+        (void) json_object_set_new(view, "history", or_null(json_object_get(status, "history")));
         (void) json_object_set_new(view, "events", events_of(status));
         return view;
 }

@@ -152,6 +152,7 @@ static void look_at(struct group_ranks *ranks, size_t index, uint64_t now_usec)
         said->epoch = (int64_t) rank->seen.epoch;
         said->step = (int64_t) rank->seen.step;
         said->samples = (int64_t) rank->seen.samples;
+        said->epoch_samples = (int64_t) rank->seen.epoch_samples;
         if (!ended)
                 said->loss = rank->seen.loss;
         said->samples_per_s = rank->seen.samples_per_s;

@@ -231,7 +231,8 @@ static void take_rank(struct manager *manager, struct manager_rank *rank, const 
                                             .samples = said->samples,
                                             .loss = said->loss,
                                             .has_loss = true,
-                                            .samples_per_s = said->samples_per_s };
+                                            .samples_per_s = said->samples_per_s,
+                                            .epoch_samples = said->epoch_samples };
 
         if (said->lines > rank->lines) {
                 progress_say(&rank->seen, &line, now);

@@ -88,7 +88,7 @@ static json_t *ranks_json(const struct manager *manager)
 
 static json_t *state_json(const struct manager *manager)
 {
-        uint64_t samples = 0, step = 0, epoch = 0, batch = 0;
+        uint64_t samples = 0, step = 0, epoch = 0, batch = 0, epoch_samples = manager->plan.samples;
         double loss = 0, seconds = (double) (manager_now_usec() - manager->world_began_usec) / 1e6;
         json_t *state;
 
@@ -98,6 +98,8 @@ static json_t *state_json(const struct manager *manager)
                 samples += rank->seen.samples;
                 step = rank->seen.step > step ? rank->seen.step : step;
                 epoch = rank->seen.epoch > epoch ? rank->seen.epoch : epoch;
+                if (rank->seen.epoch_samples > 0)
+                        epoch_samples = rank->seen.epoch_samples;
                 loss += rank->seen.loss * (double) rank->batch;
                 batch += rank->batch;
         }
@@ -113,6 +115,8 @@ static json_t *state_json(const struct manager *manager)
                 (double) (manager_now_usec() - manager->began_usec) / 1e6, "exit_code", manager->exit_code);
         if (manager->has_accuracy)
                 (void) json_object_set_new(state, "accuracy", json_real(manager->accuracy));
+        if (epoch_samples > 0)
+                (void) json_object_set_new(state, "epoch_samples", json_integer((json_int_t) epoch_samples));
         (void) json_object_set_new(state, "groups", groups_json(manager));
         (void) json_object_set_new(state, "ranks", ranks_json(manager));
         (void) json_object_set(state, "events", manager->events);

@@ -33,6 +33,7 @@ struct record {
         uint64_t hidden_usec;      /* of exchange, while the rank computed */
         uint64_t load_waited_usec; /* of loading, while the rank waited for it */
         uint64_t sample_count;
+        uint64_t epoch_samples; /* of all ranks together; 0 = not told in the progress lines */
 };
 
 uint64_t record_now(void); /* microseconds, CLOCK_MONOTONIC */

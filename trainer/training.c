@@ -219,6 +219,7 @@ int training_open(struct training *t, const struct options *o, const struct worl
         t->first_step = t->step;
         backend_to_device(&t->backend, t->parameters);
         r = record_open(&t->record, o, w->rank, t->step, err);
+        t->record.epoch_samples = dataset_count(t->data, DATASET_TRAIN);
         if (r == 0 && o->resume && w->rank == 0)
                 r = record_cut_others(o, w->size, t->step, err);
         return world_agree(w, r, err);

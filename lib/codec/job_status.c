@@ -1,6 +1,7 @@
 #include "codec/job_status.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -94,7 +95,22 @@ static json_t *encode_plan(const struct job *job, const char *name, const struct
         return plan;
 }
 
-static json_t *encode_group(const char *name, const struct job_group *group)
+static void put_shard(json_t *entry, const struct job *job, const struct job_state *state,
+                      const struct job_group *group, uint32_t n, uint32_t ranks)
+{
+        uint64_t begin, end;
+
+        if (job_state_shard(job, state, group, n, ranks, &begin, &end)) {
+                char text[48];
+
+                (void) text_format(text, sizeof(text), "%llu:%llu", (unsigned long long) begin,
+                                   (unsigned long long) end);
+                put(entry, "shard", json_string(text));
+        }
+}
+
+static json_t *encode_group(const struct job *job, const struct job_state *state, const char *name,
+                            const struct job_group *group)
 {
         json_t *entry = json_object();
         char pod[JOB_POD_NAME_BYTES];
@@ -117,6 +133,7 @@ static json_t *encode_group(const char *name, const struct job_group *group)
         put_number(entry, "firstRank", group->first_rank);
         put_number(entry, "batch", group->batch);
         put(entry, "weight", json_real(group->weight));
+        put_shard(entry, job, state, group, 0, group->ranks);
         put(entry, "speedSource", json_string(job_speed_source_names[group->source]));
         put(entry, "samplesPerSecond", json_real(group->samples_per_s));
         put(entry, "state", json_string(job_group_state_names[group->state]));
@@ -126,8 +143,20 @@ static json_t *encode_group(const char *name, const struct job_group *group)
         return entry;
 }
 
-static void add_ranks(const struct job *job, const char *name, const struct job_group *group,
-                      enum job_phase phase, json_t *ranks)
+static void put_rank_life(json_t *entry, const struct job_group *group, const struct job_rank *rank,
+                          enum job_phase phase)
+{
+        if (rank != NULL && !group->server)
+                put_number(entry, "samples", rank->samples);
+        put_number(entry, "restarts", rank != NULL ? rank->restarts : group->restarts);
+        if (phase == JOB_SUCCEEDED)
+                put_number(entry, "exitCode", 0);
+        else if (rank != NULL && rank->exit_code >= 0)
+                put_number(entry, "exitCode", (uint64_t) rank->exit_code);
+}
+
+static void add_ranks(const struct job *job, const char *name, const struct job_state *state,
+                      const struct job_group *group, json_t *ranks)
 {
         char pod[JOB_POD_NAME_BYTES];
 
@@ -145,9 +174,8 @@ static void add_ranks(const struct job *job, const char *name, const struct job_
                 put_text(entry, "device", group->model);
                 put_number(entry, "batch", batch);
                 put(entry, "weight", json_real((double) batch / (double) job->global_batch));
-                put_number(entry, "restarts", group->restarts);
-                if (phase == JOB_SUCCEEDED)
-                        put_number(entry, "exitCode", 0);
+                put_shard(entry, job, state, group, n, 1);
+                put_rank_life(entry, group, job_state_rank(state, group->name, n), state->phase);
                 (void) json_array_append_new(ranks, entry);
         }
 }
@@ -166,6 +194,29 @@ static json_t *encode_workers(const struct job_state *state)
         }
         (void) text_format(text, sizeof(text), "%u/%u", running, planned);
         return json_string(text);
+}
+
+/* Short numbers: it is written again with every look. */
+static json_t *encode_points(const struct job_state *state)
+{
+        json_t *list = json_array();
+
+        for (size_t i = 0; i < state->point_count; i++) {
+                const struct job_point *point = &state->points[i];
+                json_t *entry = json_object(), *busy = json_array();
+
+                put(entry, "seconds", json_real(round(point->seconds * 100) / 100));
+                put_number(entry, "world", point->world);
+                put_number(entry, "step", point->step);
+                put_number(entry, "samples", point->samples);
+                if (isfinite(point->loss))
+                        put(entry, "loss", json_real(round(point->loss * 1e6) / 1e6));
+                for (uint32_t k = 0; k < point->busy_count; k++)
+                        (void) json_array_append_new(busy, json_integer(point->busy[k]));
+                put(entry, "busy", busy);
+                (void) json_array_append_new(list, entry);
+        }
+        return list;
 }
 
 json_t *job_status_encode(const struct job *job, const char *name, const struct job_state *state)
@@ -191,11 +242,13 @@ json_t *job_status_encode(const struct job *job, const char *name, const struct 
                 put(status, "plan", encode_plan(job, name, state));
         }
         for (size_t i = 0; job != NULL && i < state->group_count; i++) {
-                (void) json_array_append_new(groups, encode_group(name, &state->groups[i]));
-                add_ranks(job, name, &state->groups[i], state->phase, ranks);
+                (void) json_array_append_new(groups, encode_group(job, state, name, &state->groups[i]));
+                add_ranks(job, name, state, &state->groups[i], ranks);
         }
         put(status, "subtasks", groups);
         put(status, "ranks", ranks);
+        if (state->point_count > 0)
+                put(status, "history", encode_points(state));
         put(status, "conditions", encode_conditions(state));
         return status;
 }
@@ -311,6 +364,56 @@ static void decode_progress(const json_t *status, struct job_progress *progress)
         progress->time_usec = get_time(object, "time");
 }
 
+/* The second level is derived from the first but for what its ranks said. */
+static void decode_ranks(const json_t *list, struct job_state *state)
+{
+        const char *last = "";
+        uint32_t index = 0;
+
+        for (size_t i = 0; i < json_array_size(list); i++) {
+                const json_t *entry = json_array_get(list, i),
+                             *exit_code = json_object_get(entry, "exitCode");
+                const char *group = json_string_value(json_object_get(entry, "subtask"));
+                struct job_rank *rank;
+
+                if (group == NULL)
+                        continue;
+                index = strcmp(group, last) == 0 ? index + 1 : 0;
+                last = group;
+                if (!json_is_integer(json_object_get(entry, "samples")))
+                        continue;
+                rank = job_state_make_rank(state, group, index);
+                if (rank == NULL)
+                        return;
+                rank->samples = get_number(entry, "samples", INT64_MAX);
+                rank->restarts = get_number(entry, "restarts", INT64_MAX);
+                if (json_is_integer(exit_code))
+                        rank->exit_code = (int) get_number(entry, "exitCode", 255);
+        }
+}
+
+static void decode_points(const json_t *list, struct job_state *state)
+{
+        for (size_t i = 0; i < json_array_size(list) && i < JOB_POINTS_MAX; i++) {
+                const json_t *entry = json_array_get(list, i), *loss = json_object_get(entry, "loss"),
+                             *busy = json_object_get(entry, "busy");
+                struct job_point point = { .seconds = json_number_value(json_object_get(entry, "seconds")),
+                                           .world = get_number(entry, "world", INT64_MAX),
+                                           .step = get_number(entry, "step", INT64_MAX),
+                                           .samples = get_number(entry, "samples", INT64_MAX),
+                                           .loss = json_is_number(loss) ? json_number_value(loss) : NAN };
+
+                for (size_t k = 0; k < json_array_size(busy) && k < JOB_POINT_RANKS; k++) {
+                        json_int_t percent = json_integer_value(json_array_get(busy, k));
+
+                        point.busy[point.busy_count++] = (uint8_t) (percent < 0     ? 0
+                                                                    : percent > 100 ? 100
+                                                                                    : percent);
+                }
+                job_state_add_point(state, &point);
+        }
+}
+
 static void decode_conditions(const json_t *list, struct job_state *state)
 {
         for (size_t i = 0; i < json_array_size(list); i++) {
@@ -355,6 +458,8 @@ int job_status_decode(const json_t *status, struct job_state *ret)
         for (size_t i = 0; i < json_array_size(notes); i++)
                 if (json_is_string(json_array_get(notes, i)))
                         job_state_note(ret, "%s", json_string_value(json_array_get(notes, i)));
+        decode_ranks(json_object_get(status, "ranks"), ret);
+        decode_points(json_object_get(status, "history"), ret);
         if (decode_groups(json_object_get(status, "subtasks"), ret) < 0) {
                 job_state_free(ret);
                 return -ENOMEM;

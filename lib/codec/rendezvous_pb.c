@@ -95,6 +95,7 @@ uint8_t *rendezvous_seen_encode(const struct rendezvous_seen *seen, size_t *ret_
                 rows[i].samples_per_s = rank->samples_per_s;
                 rows[i].accuracy = rank->accuracy;
                 rows[i].has_accuracy = rank->has_accuracy;
+                rows[i].epoch_samples = rank->epoch_samples;
                 rows[i].pid = rank->pid;
                 rows[i].stopped = rank->stopped;
                 rows[i].ended = rank->ended;
@@ -337,6 +338,7 @@ int rendezvous_seen_decode(const uint8_t *bytes, size_t size_bytes, struct rende
                                                           .samples_per_s = row->samples_per_s,
                                                           .accuracy = row->accuracy,
                                                           .has_accuracy = row->has_accuracy,
+                                                          .epoch_samples = row->epoch_samples,
                                                           .pid = row->pid,
                                                           .stopped = row->stopped,
                                                           .ended = row->ended,

@@ -20,6 +20,7 @@ static const struct { const char *name, *colour; } whats[REPORT_WHAT_COUNT] = {
         [REPORT_BACKWARD] = { "backward", "#2f9e76" },
         [REPORT_EXCHANGE] = { "exchange", "#d98e04" },
         [REPORT_UPDATE]   = { "update",   "#8b5fbf" },
+        [REPORT_COMPUTE]  = { "compute",  "#4f7f9f" },
         [REPORT_WAIT]     = { "wait",     "#e4e7eb" },
 };
 static const char *const rank_colours[] = { "#3f6fb5", "#d98e04", "#2f9e76", "#8b5fbf", "#c43a2b", "#0f7f8f", "#7a6a00", "#b3123a" };
@@ -121,12 +122,20 @@ static void end_picture(struct text *out)
         text_append(out, "</svg>\n");
 }
 
-static void legend(struct text *out, double y)
+static void legend(const struct report *report, struct text *out, double y)
 {
+        int place = 0;
+
         for (int i = 0; i < REPORT_WHAT_COUNT; i++) {
+                bool there = false;
+
+                for (size_t k = 0; k < report->activity_count && !there; k++)
+                        there = (int) report->activities[k].what == i;
+                if (!there)
+                        continue;
                 text_printf(out, "<rect x=\"%d\" y=\"%.0f\" width=\"12\" height=\"12\" fill=\"%s\"/>",
-                            LEFT + 100 * i, y, whats[i].colour);
-                label(out, LEFT + 100 * i + 17, y + 10, "start", whats[i].name);
+                            LEFT + 100 * place, y, whats[i].colour);
+                label(out, LEFT + 100 * place++ + 17, y + 10, "start", whats[i].name);
         }
 }
 
@@ -181,7 +190,7 @@ static int draw_timeline(const struct report *report, struct text *out)
         range_of(report, &begin, &end, &steps);
         scale = (WIDTH - LEFT - RIGHT) / fmax(1, (double) (end - begin));
         begin_picture(out, bottom + 24, "what every rank did when");
-        legend(out, 6);
+        legend(report, out, 6);
         for (size_t i = 0; i < lanes(report); i++) {
                 text_printf(out, "<rect x=\"%d\" y=\"%.0f\" width=\"%d\" height=\"29\" fill=\"#f5f7fa\"/>",
                             LEFT, 30 + LANE * (double) i, WIDTH - LEFT - RIGHT);
@@ -191,9 +200,16 @@ static int draw_timeline(const struct report *report, struct text *out)
         for (size_t i = 0; i < report->activity_count; i++)
                 if (report->activities[i].rank < lanes(report))
                         draw_activity(out, &report->activities[i], begin, scale);
-        (void) text_format(words, sizeof(words), "%.1f ms", (double) begin / 1e3);
+        if (report->coarse)
+                (void) text_format(words, sizeof(words), "%.1f s", (double) begin / 1e6);
+        else
+                (void) text_format(words, sizeof(words), "%.1f ms", (double) begin / 1e3);
         label(out, LEFT, bottom + 16, "start", words);
-        (void) text_format(words, sizeof(words), "%.1f ms, %" PRIu64 " steps", (double) end / 1e3, steps);
+        if (report->coarse)
+                (void) text_format(words, sizeof(words), "%.1f s after the start", (double) end / 1e6);
+        else
+                (void) text_format(words, sizeof(words), "%.1f ms, %" PRIu64 " steps", (double) end / 1e3,
+                                   steps);
         label(out, WIDTH - RIGHT, bottom + 16, "end", words);
         end_picture(out);
         return 0;
@@ -329,7 +345,10 @@ static void draw_lines(const struct report *report, const struct axes *axes, str
                         continue;
                 draw_line(out, axes, &report->ranks[i], colour);
                 if (i < 8) {
-                        (void) text_format(words, sizeof(words), "rank %zu", i);
+                        if (report->coarse)
+                                (void) text_copy(words, sizeof(words), "all ranks");
+                        else
+                                (void) text_format(words, sizeof(words), "rank %zu", i);
                         text_printf(out, "<rect x=\"%zu\" y=\"6\" width=\"12\" height=\"12\" fill=\"%s\"/>",
                                     LEFT + 100 * i, colour);
                         label(out, (double) (LEFT + 100 * i + 17), 16, "start", words);
@@ -558,8 +577,31 @@ static double share(uint64_t part, uint64_t whole)
         return whole == 0 ? NAN : 100 * (double) part / (double) whole;
 }
 
+/* How much of its time each rank computed: all that a rank says of itself. */
+static void write_busy(const struct report *report, struct text *out)
+{
+        text_append(out, "<table><tr><th>rank<th>computing<th>exchange, loading, waiting</tr>\n");
+        for (size_t i = 0; i < report->rank_count; i++) {
+                const struct report_totals *t = &report->ranks[i].totals;
+                uint64_t all = t->end_usec - t->begin_usec;
+
+                if (t->end_usec == 0)
+                        continue;
+                text_append(out, "<tr>");
+                number_cell(out, "", 0, (double) i);
+                number_cell(out, " %", 1, share(t->usec[REPORT_COMPUTE], all));
+                number_cell(out, " %", 1, share(t->usec[REPORT_WAIT], all));
+                text_append(out, "</tr>\n");
+        }
+        text_append(out, "</table>\n");
+}
+
 static void write_overlap(const struct report *report, struct text *out)
 {
+        if (report->coarse) {
+                write_busy(report, out);
+                return;
+        }
         text_append(
                 out,
                 "<table><tr><th>rank<th>computing<th>exchange<th>of it hidden<th>loading<th>of it hidden<th>"
@@ -668,12 +710,18 @@ void report_html(const struct report *report, struct text *out)
         write_ranks(report, out);
         text_append(out, "</section>\n");
         section(out, "timeline", "Timeline of the ranks",
-                "A few steps from the middle. Upper bars: computing; lower bars: what goes on beside it.");
-        picture_or(out, draw_timeline(report, out),
-                   "No timeline was written: the reference trainer writes one where `remuda run` starts it.");
+                report->coarse
+                        ? "The whole job in a few moments, as its ranks say: how much of each a rank "
+                          "computed; "
+                          "the rest is exchange, loading and waiting. Gaps are restarts."
+                        : "A few steps from the middle. Upper bars: computing; lower bars: what goes on "
+                          "beside it.");
+        picture_or(out, draw_timeline(report, out), "Nothing was heard of the ranks while they ran.");
         section(out, "overlap", "Overlap",
-                "Shares of each rank's time over the whole run, and how much of the exchange and "
-                "of the loading was hidden behind computing.");
+                report->coarse
+                        ? "Shares of each rank's time over the whole run."
+                        : "Shares of each rank's time over the whole run, and how much of the exchange and "
+                          "of the loading was hidden behind computing.");
         write_overlap(report, out);
         text_append(out, "</section>\n");
         section(out, "loss", "Loss",

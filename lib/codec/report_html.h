@@ -18,6 +18,7 @@ enum report_what {
         REPORT_BACKWARD,
         REPORT_EXCHANGE,
         REPORT_UPDATE,
+        REPORT_COMPUTE, /* any of the three, where no more is known */
         REPORT_WAIT,
         REPORT_WHAT_COUNT
 };
@@ -56,7 +57,9 @@ struct report {
         size_t activity_count;
         struct report_rank *ranks;
         size_t rank_count;
-        bool cut; /* the timeline was too long to be read whole */
+        bool cut;    /* the timeline was too long to be read whole */
+        bool coarse; /* the timeline is of the whole job, in a few moments; points are of all ranks together
+                      */
 };
 
 /* report_overlap() - the time that intervals of `inner` are covered by those of `outer`: both sorted by

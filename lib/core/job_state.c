@@ -44,9 +44,11 @@ void job_state_clear_plan(struct job_state *state)
 {
         free(state->groups);
         free(state->notes);
+        free(state->ranks);
         state->groups = NULL;
         state->notes = NULL;
-        state->group_count = state->note_count = 0;
+        state->ranks = NULL;
+        state->group_count = state->note_count = state->rank_count = 0;
 }
 
 void job_state_free(struct job_state *state)
@@ -62,7 +64,8 @@ int job_state_copy(const struct job_state *state, struct job_state *ret)
         *ret = *state;
         ret->groups = malloc((state->group_count + 1) * sizeof(*ret->groups));
         ret->notes = malloc((state->note_count + 1) * sizeof(*ret->notes));
-        if (ret->groups == NULL || ret->notes == NULL) {
+        ret->ranks = malloc((state->rank_count + 1) * sizeof(*ret->ranks));
+        if (ret->groups == NULL || ret->notes == NULL || ret->ranks == NULL) {
                 job_state_free(ret);
                 return -ENOMEM;
         }
@@ -70,6 +73,8 @@ int job_state_copy(const struct job_state *state, struct job_state *ret)
                 memcpy(ret->groups, state->groups, state->group_count * sizeof(*ret->groups));
         if (state->note_count > 0)
                 memcpy(ret->notes, state->notes, state->note_count * sizeof(*ret->notes));
+        if (state->rank_count > 0)
+                memcpy(ret->ranks, state->ranks, state->rank_count * sizeof(*ret->ranks));
         return 0;
 }
 
@@ -127,6 +132,69 @@ void job_state_set(struct job_state *state, enum job_phase phase, uint64_t now_u
                             state->message);
         if (job_phase_ended(phase) && state->completion_usec == 0)
                 state->completion_usec = now_usec;
+}
+
+struct job_rank *job_state_rank(const struct job_state *state, const char *group, uint32_t index)
+{
+        for (size_t i = 0; i < state->rank_count; i++)
+                if (state->ranks[i].index == index && strcmp(state->ranks[i].group, group) == 0)
+                        return &state->ranks[i];
+        return NULL;
+}
+
+struct job_rank *job_state_make_rank(struct job_state *state, const char *group, uint32_t index)
+{
+        struct job_rank *rank = job_state_rank(state, group, index), *grown;
+
+        if (rank != NULL || state->rank_count == JOB_STATUS_RANKS_MAX)
+                return rank;
+        grown = realloc(state->ranks, (state->rank_count + 1) * sizeof(*grown));
+        if (grown == NULL)
+                return NULL;
+        state->ranks = grown;
+        rank = &grown[state->rank_count++];
+        *rank = (struct job_rank){ .index = index, .exit_code = -1 };
+        (void) text_copy(rank->group, sizeof(rank->group), group);
+        return rank;
+}
+
+/* Every second point stands for the one before it, too. */
+static void thin_points(struct job_state *state)
+{
+        for (size_t i = 0; i < state->point_count / 2; i++) {
+                const struct job_point *first = &state->points[2 * i];
+                struct job_point point = state->points[2 * i + 1];
+
+                for (uint32_t k = 0; k < point.busy_count && k < first->busy_count; k++)
+                        point.busy[k] = (uint8_t) ((first->busy[k] + point.busy[k]) / 2);
+                state->points[i] = point;
+        }
+        state->point_count /= 2;
+}
+
+void job_state_add_point(struct job_state *state, const struct job_point *point)
+{
+        if (state->point_count == JOB_POINTS_MAX)
+                thin_points(state);
+        state->points[state->point_count++] = *point;
+}
+
+bool job_state_shard(const struct job *job, const struct job_state *state, const struct job_group *group,
+                     uint32_t n, uint32_t ranks, uint64_t *ret_begin, uint64_t *ret_end)
+{
+        uint64_t before = 0, part = 0;
+
+        if (state->samples == 0 || group->server || job->strategy == JOB_STRATEGY_SPLIT ||
+            job->global_batch == 0)
+                return false;
+        for (const struct job_group *g = state->groups; g != group; g++)
+                before += g->server ? 0 : g->batch;
+        for (uint32_t i = 0; i < n + ranks; i++)
+                *(i < n ? &before : &part) += job_rank_batch(group, i);
+        *ret_begin = (uint64_t) ((double) state->samples * (double) before / (double) job->global_batch);
+        *ret_end =
+                (uint64_t) ((double) state->samples * (double) (before + part) / (double) job->global_batch);
+        return true;
 }
 
 uint32_t job_state_world_size(const struct job_state *state)

@@ -81,6 +81,29 @@ struct job_group {
         int exit_code;     /* of the first of its ranks that failed; -1 = none did */
 };
 
+/* A subtask of the second level: what one rank has said, and what became of it. It is known by its group and
+ * its place in it: numbers of ranks change when a group is left out. */
+struct job_rank {
+        char group[JOB_GROUP_NAME_BYTES];
+        uint32_t index;
+        uint64_t samples;
+        uint64_t restarts; /* new processes that it was given */
+        uint64_t before;   /* of them, under earlier managers */
+        int exit_code;     /* -1 = it runs, or nothing is known */
+        double busy_sec;   /* that it has computed in its world, as it says */
+};
+
+/* How far the job was at a moment, for its report. */
+#define JOB_POINTS_MAX  48
+#define JOB_POINT_RANKS 16
+struct job_point {
+        double seconds; /* since start_usec */
+        uint64_t world, step, samples;
+        double loss;                   /* NAN = not said */
+        uint8_t busy[JOB_POINT_RANKS]; /* percent of the time since the last point that each rank computed */
+        uint32_t busy_count;
+};
+
 struct job_progress {
         uint64_t epoch, step, samples, samples_total;
         double samples_per_s, seconds_left, loss, accuracy;
@@ -102,6 +125,10 @@ struct job_state {
         char (*notes)[JOB_NOTE_BYTES];
         size_t note_count;
         struct job_progress progress;
+        struct job_rank *ranks; /* those of which something is known; go with the plan */
+        size_t rank_count;
+        struct job_point points[JOB_POINTS_MAX]; /* in time; thinned as they become many */
+        size_t point_count;
         struct job_condition conditions[JOB_CONDITION_COUNT];
 };
 
@@ -126,6 +153,18 @@ void job_state_set(struct job_state *state, enum job_phase phase, uint64_t now_u
 /* job_state_condition() - set one; `since_usec` changes only when it did. */
 void job_state_condition(struct job_state *state, enum job_condition_type type, bool holds, uint64_t now_usec,
                          const char *reason, const char *message);
+
+/* job_state_rank() - the entry of a rank, or NULL; job_state_make_rank() adds it (NULL without memory). */
+struct job_rank *job_state_rank(const struct job_state *state, const char *group, uint32_t index);
+struct job_rank *job_state_make_rank(struct job_state *state, const char *group, uint32_t index);
+
+/* job_state_add_point() - when there is no room, two neighbours become one. */
+void job_state_add_point(struct job_state *state, const struct job_point *point);
+
+/* job_state_shard() - the samples of an epoch that fall to the n-th rank of a worker group, and with @ranks
+ * of them: a range in proportion to their parts of each batch. Return: false if they are not known. */
+bool job_state_shard(const struct job *job, const struct job_state *state, const struct job_group *group,
+                     uint32_t n, uint32_t ranks, uint64_t *ret_begin, uint64_t *ret_end);
 
 uint32_t job_state_world_size(const struct job_state *state);
 

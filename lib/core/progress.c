@@ -32,6 +32,8 @@ void progress_say(struct progress_rank *rank, const struct progress_line *line, 
                 rank->samples = (uint64_t) line->samples;
         if (line->epoch >= 0)
                 rank->epoch = (uint64_t) line->epoch;
+        if (line->epoch_samples > 0)
+                rank->epoch_samples = (uint64_t) line->epoch_samples;
         if (line->has_loss)
                 rank->loss = line->loss;
         if (line->samples_per_s > 0) {

@@ -26,7 +26,7 @@
 
 /* One line of REMUDA_PROGRESS. A number that it lacks is -1. */
 struct progress_line {
-        int64_t epoch, step, samples;
+        int64_t epoch, step, samples, epoch_samples;
         double loss, samples_per_s;
         bool has_loss;
 };
@@ -35,8 +35,9 @@ struct progress_rank {
         bool idle;  /* a server, or one that has ended: not judged */
         bool heard; /* has said anything */
         uint64_t epoch, step, samples;
-        uint64_t heard_usec; /* of its last line */
-        uint64_t moved_usec; /* of its last step */
+        uint64_t epoch_samples; /* of all ranks in an epoch; 0 = it does not say */
+        uint64_t heard_usec;    /* of its last line */
+        uint64_t moved_usec;    /* of its last step */
         double loss, samples_per_s;
         double busy_ms, step_busy_ms; /* busy in all; in the last step */
         double usual_busy_ms;         /* of a step, smoothed; 0 = not known */

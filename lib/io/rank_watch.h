@@ -10,7 +10,8 @@
 
 #include "core/progress.h"
 
-/* rank_watch_line() - one line as JSON: {"epoch", "step", "samples", "loss", "samples_per_s"}, all optional.
+/* rank_watch_line() - one line as JSON: {"epoch", "step", "samples", "loss", "samples_per_s",
+ * "epoch_samples"}, all optional.
  * Return: false if it is no JSON object. */
 bool rank_watch_line(const char *line, size_t size_bytes, struct progress_line *ret);
 

@@ -14,6 +14,8 @@
 #include "scheduler-extender/job/record.h"
 
 #define ASK_USEC    2000000u
+#define YOUNG_USEC  1000000u /* the same of a job that has not said much yet */
+#define YOUNG       30
 #define ANSWER_USEC 5000000u
 #define LEARN_USEC  30000000u /* how often the SpeedTable is refined by a job */
 #define LEARN_MAX   256       /* ranks of a job that are learnt from */
@@ -73,6 +75,26 @@ static bool take_counts(struct job_record *record, const json_t *answer)
         return changed;
 }
 
+static uint64_t samples_total(const struct job_record *record)
+{
+        return record->state.samples < UINT64_MAX / 1000001 ? record->state.samples * record->job.epochs : 0;
+}
+
+/* Ranks count what they did in their own world; steps go on from the checkpoint. */
+void progress_count_samples(struct job_record *record)
+{
+        struct job_progress *progress = &record->state.progress;
+        uint64_t by_steps = progress->step < UINT32_MAX ? progress->step * record->job.global_batch : 0;
+
+        progress->samples_total = samples_total(record);
+        if (record->state.restarts == 0 && record->state.reshards == 0 && record->state.world == 0)
+                return;
+        if (progress->samples_total > 0 && by_steps > progress->samples_total)
+                by_steps = progress->samples_total;
+        if (by_steps > progress->samples)
+                progress->samples = by_steps;
+}
+
 static void take_figures(struct job_record *record, const json_t *answer)
 {
         struct job_progress *progress = &record->state.progress;
@@ -91,17 +113,105 @@ static void take_figures(struct job_record *record, const json_t *answer)
                 progress->has_accuracy = true;
                 progress->accuracy = json_number_value(accuracy);
         }
-        /* the size of an epoch is known once one has passed */
-        if (progress->epoch > 0 && record->state.samples == 0 &&
-            progress->epoch > record->asking.last_epoch && record->asking.last_epoch + 1 == progress->epoch)
-                record->asking.epoch_samples = progress->samples / progress->epoch;
-        record->asking.last_epoch = progress->epoch;
-        if (record->asking.epoch_samples > 0)
-                progress->samples_total = record->asking.epoch_samples * record->job.epochs;
+        progress_count_samples(record);
         progress->seconds_left =
-                progress->samples_total > progress->samples && progress->samples_per_s > 0
+                progress->samples_total > progress->samples && progress->samples_per_s > 0 &&
+                                isfinite(progress->samples_per_s)
                         ? (double) (progress->samples_total - progress->samples) / progress->samples_per_s
                         : 0;
+}
+
+/* --- the ranks
+ * ------------------------------------------------------------------------------------------------------- */
+
+static struct job_group *find_group(const struct job_state *state, const char *name)
+{
+        for (size_t i = 0; i < state->group_count; i++)
+                if (strcmp(state->groups[i].name, name) == 0)
+                        return &state->groups[i];
+        return NULL;
+}
+
+/* The manager counts from its own start; what was before is ours to add. */
+static void take_rank(struct job_record *record, const json_t *answer, struct job_group *group,
+                      uint32_t index, bool first)
+{
+        uint64_t told = number_of(answer, "restarts"), samples = number_of(answer, "samples");
+        const json_t *exit_code = json_object_get(answer, "exit_code");
+        double speed = json_number_value(json_object_get(answer, "samples_per_s"));
+        struct job_rank *rank = job_state_make_rank(&record->state, group->name, index);
+
+        if (rank == NULL)
+                return;
+        if (first)
+                rank->before = rank->restarts > told ? rank->restarts - told : 0;
+        rank->restarts = rank->before + told;
+        rank->samples = samples;
+        rank->busy_sec = speed > 0 && isfinite(speed) ? (double) samples / speed : 0;
+        rank->exit_code = json_is_integer(exit_code) ? (int) (json_integer_value(exit_code) & 255) : -1;
+        if (rank->exit_code > 0 && group->exit_code < 0)
+                group->exit_code = rank->exit_code;
+}
+
+/* Ranks of a group follow each other; their numbers in the manager's world need not be the plan's. */
+void progress_take_ranks(struct job_record *record, const json_t *answer)
+{
+        json_int_t epoch_samples = json_integer_value(json_object_get(answer, "epoch_samples"));
+        const char *last = "";
+        uint32_t index = 0;
+        const json_t *entry;
+        size_t i;
+
+        if (epoch_samples > 0 && epoch_samples < INT64_MAX / 2)
+                record->state.samples = (uint64_t) epoch_samples;
+        json_array_foreach(json_object_get(answer, "ranks"), i, entry)
+        {
+                const char *name = json_string_value(json_object_get(entry, "group"));
+                struct job_group *group = name == NULL ? NULL : find_group(&record->state, name);
+
+                if (group == NULL)
+                        continue;
+                index = strcmp(name, last) == 0 ? index + 1 : 0;
+                last = name;
+                if (index < group->ranks)
+                        take_rank(record, entry, group, index, !record->asking.ranks_known);
+        }
+        record->asking.ranks_known = record->asking.ranks_known || i > 0;
+}
+
+/* A moment for the report: what each rank computed since the last one, by its own word. */
+void progress_note_moment(struct job_record *record)
+{
+        struct job_state *state = &record->state;
+        struct job_asking *asking = &record->asking;
+        uint64_t now = controller_monotonic(record->controller);
+        double elapsed = asking->noted_usec > 0 ? (double) (now - asking->noted_usec) / 1e6 : 0;
+        struct job_point point = {
+                .seconds = (double) (controller_now(record->controller) - state->start_usec) / 1e6,
+                .world = state->world + state->restarts + state->reshards,
+                .step = state->progress.step,
+                .samples = state->progress.samples,
+                .loss = state->progress.has_loss ? state->progress.loss : NAN
+        };
+
+        if (state->start_usec == 0 || state->progress.time_usec == 0)
+                return;
+        for (size_t i = 0; i < state->group_count; i++)
+                for (uint32_t n = 0; n < state->groups[i].ranks && point.busy_count < JOB_POINT_RANKS; n++) {
+                        const struct job_rank *rank = job_state_rank(state, state->groups[i].name, n);
+                        double busy = rank == NULL ? 0 : rank->busy_sec,
+                               since = busy - asking->busy_sec[point.busy_count];
+
+                        asking->busy_sec[point.busy_count] = busy;
+                        if (since < 0) /* another process */
+                                since = busy;
+                        point.busy[point.busy_count++] =
+                                (uint8_t) fmin(100, 100 * since / fmax(elapsed, 1e-3));
+                }
+        if (elapsed <= 0)
+                point.busy_count = 0; /* nothing to compare with */
+        asking->noted_usec = now;
+        job_state_add_point(state, &point);
 }
 
 /* Its steps refine the SpeedTable, by which the next job is planned. */
@@ -132,9 +242,11 @@ static void take_answer(struct job_record *record, const json_t *answer)
         bool changed = take_counts(record, answer);
 
         pass_events(record, json_object_get(answer, "events"));
+        progress_take_ranks(record, answer);
         learn_speeds(record, answer, now);
         if (number_of(answer, "samples") > 0 || number_of(answer, "step") > 0)
                 take_figures(record, answer);
+        progress_note_moment(record);
         if (!changed && now - record->asking.written_usec < WRITE_USEC)
                 return;
         record->asking.written_usec = now;
@@ -200,7 +312,8 @@ void progress_ask(struct job_record *record)
                                                        .userdata = record };
         struct rendezvous_ask ask = { .version = RENDEZVOUS_VERSION };
         const struct job_pod *manager = running_manager(record);
-        uint64_t now = controller_monotonic(record->controller);
+        uint64_t now = controller_monotonic(record->controller),
+                 pause = record->state.point_count < YOUNG ? YOUNG_USEC - YOUNG_USEC / 10 : ASK_USEC;
         uint8_t *bytes;
         size_t size;
 
@@ -208,7 +321,7 @@ void progress_ask(struct job_record *record)
                 progress_close(record);
                 return;
         }
-        if (record->asking.under_way || now - record->asking.asked_usec < ASK_USEC || !open_client(record))
+        if (record->asking.under_way || now - record->asking.asked_usec < pause || !open_client(record))
                 return;
         record->asking.asked_usec = now;
         (void) text_copy(ask.token, sizeof(ask.token), manager->status_token);

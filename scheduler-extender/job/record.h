@@ -30,7 +30,9 @@ struct job_asking {
         char address[96], last_event[32];
         bool under_way;
         uint64_t asked_usec, written_usec, learnt_usec; /* CLOCK_MONOTONIC */
-        uint64_t last_epoch, epoch_samples;
+        bool ranks_known;                 /* what the ranks did under earlier managers is known */
+        uint64_t noted_usec;              /* CLOCK_MONOTONIC of the last moment for the report */
+        double busy_sec[JOB_POINT_RANKS]; /* by then */
 };
 
 struct job_record {
@@ -110,6 +112,9 @@ bool record_node_lost(const struct job_record *record, const char *node);
 /* progress.c: the manager is asked how far it is, now and then; its restarts and events are passed on */
 void progress_ask(struct job_record *record);
 void progress_close(struct job_record *record);
+void progress_take_ranks(struct job_record *record, const json_t *answer);
+void progress_count_samples(struct job_record *record);
+void progress_note_moment(struct job_record *record);
 
 /* plan_queue.c */
 void plan_waiting(struct controller *c);

@@ -162,7 +162,7 @@ static void take_result(struct job_record *record, const json_t *result)
                 return;
         progress->time_usec = controller_now(record->controller);
         if (samples > 0)
-                progress->samples = progress->samples_total = (uint64_t) samples;
+                progress->samples = (uint64_t) samples;
         if (json_is_number(json_object_get(result, "samples_per_s")))
                 progress->samples_per_s = json_number_value(json_object_get(result, "samples_per_s"));
         if (json_is_integer(json_object_get(result, "restarts")))
@@ -179,7 +179,15 @@ static void take_result(struct job_record *record, const json_t *result)
                 progress->has_accuracy = true;
                 progress->accuracy = json_number_value(accuracy);
         }
+        if (json_is_integer(json_object_get(result, "step")) &&
+            json_integer_value(json_object_get(result, "step")) > 0)
+                progress->step = (uint64_t) json_integer_value(json_object_get(result, "step"));
         progress->seconds_left = 0;
+        progress_take_ranks(record, result);
+        progress_count_samples(record);
+        if (progress->samples_total == 0)
+                progress->samples_total = progress->samples;
+        progress_note_moment(record);
 }
 
 static void succeed(struct job_record *record, const struct job_pod *manager)
@@ -335,6 +343,8 @@ static void start_anew(struct job_record *record, const struct fault *fault)
                 state->address[0] = '\0';
                 record->base_restarts = state->restarts;
                 record->base_reshards = state->reshards;
+                for (size_t i = 0; i < state->rank_count; i++)
+                        state->ranks[i].restarts++;
         }
         for (size_t i = 0; i < state->group_count; i++) {
                 struct job_group *group = &state->groups[i];
