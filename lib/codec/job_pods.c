@@ -10,9 +10,13 @@
 #include "core/job_arguments.h"
 #include "core/text.h"
 
-#define LAUNCHER       "/remuda/remuda-launch"
-#define POD_FOLDER     "/etc/remuda-pod"
-#define JOB_FOLDER     "/etc/remuda-job"
+#define LAUNCHER   "/remuda/remuda-launch"
+#define POD_FOLDER "/etc/remuda-pod"
+#define JOB_FOLDER "/etc/remuda-job"
+/* the options by which manager and groups know each other */
+#define TAKES_PART                                                                                           \
+        "--token-file", JOB_FOLDER "/token", "--tls-cert", JOB_FOLDER "/tls.crt", "--tls-key",               \
+                JOB_FOLDER "/tls.key", "--tls-ca", JOB_FOLDER "/ca.crt", "--tls-name", JOB_TLS_NAME
 #define GROUP_WAIT_SEC "86400" /* for a manager: chips may be waited for, and a fault be repaired */
 #define WORLD_WAIT_SEC "900"   /* for the groups: images are pulled meanwhile */
 #define REJOIN_SEC     60      /* for a lost group to come back, before the job goes on with fewer */
@@ -148,8 +152,28 @@ static json_t *metadata_of(const char *name, const struct job_owner *owner, cons
                          "name", owner->name, "uid", owner->uid, "controller", 1, "blockOwnerDeletion", 1);
 }
 
+char *job_keys(const char *secret, const char *ca, const char *certificate, const char *key)
+{
+        json_t *object = json_pack("{s:s, s:s, s:s, s:s}", "secret", secret, "ca", ca, "certificate",
+                                   certificate, "key", key);
+        char *text = object == NULL ? NULL : json_dumps(object, JSON_COMPACT);
+
+        json_decref(object);
+        return text;
+}
+
+void job_keys_secret(const char *keys, char name[JOB_POD_NAME_BYTES])
+{
+        json_t *object = json_loads(keys, JSON_REJECT_DUPLICATES, NULL);
+        const char *secret = json_string_value(json_object_get(object, "secret"));
+
+        (void) text_copy(name, JOB_POD_NAME_BYTES, secret == NULL ? "" : secret);
+        json_decref(object);
+}
+
 json_t *job_secret(const struct job *job, const struct job_owner *owner,
-                   const struct job_pods_options *options, const char *token)
+                   const struct job_pods_options *options, const char *name,
+                   const struct job_secrets *secrets)
 {
         json_t *table = json_pack("{s:o}", "programs", program_rows(job, options->programs));
         CLEANUP(free_p) char *programs = table == NULL ? NULL : json_dumps(table, JSON_INDENT(1));
@@ -157,9 +181,10 @@ json_t *job_secret(const struct job *job, const struct job_owner *owner,
         json_decref(table);
         if (programs == NULL)
                 return NULL;
-        return json_pack("{s:s, s:s, s:o, s:s, s:{s:s, s:s}}", "apiVersion", "v1", "kind", "Secret",
-                         "metadata", metadata_of(owner->name, owner, "secret"), "type", "remuda.dev/job",
-                         "stringData", "token", token, "programs.yaml", programs);
+        return json_pack("{s:s, s:s, s:o, s:s, s:{s:s, s:s, s:s, s:s, s:s}}", "apiVersion", "v1", "kind",
+                         "Secret", "metadata", metadata_of(name, owner, "secret"), "type", "remuda.dev/job",
+                         "stringData", "token", secrets->token, "programs.yaml", programs, "ca.crt",
+                         secrets->ca, "tls.crt", secrets->certificate, "tls.key", secrets->key);
 }
 
 static const char *checkpoint_path(const struct job *job)
@@ -202,12 +227,15 @@ static json_t *launcher_container(const struct job_pods_options *options)
 }
 
 /* @file: the annotation's name in the pod's own folder */
-static json_t *pod_of(json_t *metadata, const struct job_pods_options *options, const struct job_owner *owner,
+static json_t *pod_of(json_t *metadata, const struct job_pods_options *options, const char *keys,
                       const char *hostname, const char *annotation, const char *file, json_t *main_container,
                       json_t *volumes)
 {
         json_t *mounts = json_object_get(main_container, "volumeMounts"), *spec;
-        char field[128];
+        char field[128], secret[JOB_POD_NAME_BYTES];
+
+        job_keys_secret(keys, secret);
+        put(json_object_get(metadata, "annotations"), JOB_ANNOTATION_KEYS, json_string(keys));
 
         (void) text_format(field, sizeof(field), "metadata.annotations['%s']", annotation);
         mount(volumes, mounts, "remuda", "/remuda", true, json_pack("{s:{}}", "emptyDir"));
@@ -215,7 +243,7 @@ static json_t *pod_of(json_t *metadata, const struct job_pods_options *options, 
               json_pack("{s:{s:[{s:s, s:{s:s}}]}}", "downwardAPI", "items", "path", file, "fieldRef",
                         "fieldPath", field));
         mount(volumes, mounts, "remuda-job", JOB_FOLDER, true,
-              json_pack("{s:{s:s, s:i}}", "secret", "secretName", owner->name, "defaultMode", 0444));
+              json_pack("{s:{s:s, s:i}}", "secret", "secretName", secret, "defaultMode", 0444));
         spec = json_pack("{s:s, s:s, s:b, s:b, s:s, s:i, s:[o], s:[o], s:o}", "restartPolicy", "Never",
                          "schedulerName", options->scheduler_name, "automountServiceAccountToken", 0,
                          "enableServiceLinks", 0, "hostname", hostname, "terminationGracePeriodSeconds",
@@ -274,7 +302,7 @@ static json_t *only_on(const char *node)
 }
 
 json_t *job_group_pod(const struct job *job, const struct job_state *state, const struct job_group *group,
-                      const struct job_owner *owner, const struct job_pods_options *options)
+                      const struct job_owner *owner, const struct job_pods_options *options, const char *keys)
 {
         json_t *volumes = json_array(), *mounts = json_array(), *container, *pod;
         char chips[16], ranks[16];
@@ -286,12 +314,11 @@ json_t *job_group_pod(const struct job *job, const struct job_state *state, cons
                 "{s:s, s:s, s:s, s:o, s:{s:{s:s}}, s:[{s:s, s:s}, {s:s, s:s}], s:o}", "name", "main", "image",
                 image_of(job, group->runtime, options), "imagePullPolicy", "IfNotPresent", "command",
                 words(LAUNCHER, "--join-file", POD_FOLDER "/manager", "--group", group->name, "--runtime",
-                      group->runtime, "--chips", ranks, "--token-file", JOB_FOLDER "/token", "--programs",
-                      JOB_FOLDER "/programs.yaml", "--work-dir", "/tmp/remuda-work", "--wait-seconds",
-                      GROUP_WAIT_SEC, NULL),
+                      group->runtime, "--chips", ranks, TAKES_PART, "--programs", JOB_FOLDER "/programs.yaml",
+                      "--work-dir", "/tmp/remuda-work", "--wait-seconds", GROUP_WAIT_SEC, NULL),
                 "resources", "limits", group->resource, chips, "env", "name", "REMUDA_VENDOR", "value",
                 group->vendor, "name", "REMUDA_JOB", "value", owner->name, "volumeMounts", mounts);
-        pod = pod_of(group_metadata(job, state, group, owner), options, owner, group->name,
+        pod = pod_of(group_metadata(job, state, group, owner), options, keys, group->name,
                      JOB_ANNOTATION_MANAGER, "manager", container, volumes);
         put(json_object_get(pod, "spec"), "affinity", only_on(group->node));
         return pod;
@@ -378,7 +405,7 @@ json_t *job_manager_plan(const struct job *job, const struct job_state *state)
 }
 
 json_t *job_manager_pod(const struct job *job, const struct job_state *state, const struct job_owner *owner,
-                        const struct job_pods_options *options, const char *status_token)
+                        const struct job_pods_options *options, const char *keys, const char *status_token)
 {
         json_t *volumes = json_array(), *mounts = json_array(), *metadata, *container;
         json_t *plan = job_manager_plan(job, state);
@@ -395,13 +422,13 @@ json_t *job_manager_pod(const struct job *job, const struct job_state *state, co
         metadata = metadata_of(name, owner, "manager");
         put(json_object_get(metadata, "annotations"), JOB_ANNOTATION_PLAN, json_string(text));
         (void) text_format(address, sizeof(address), "$(POD_IP):%d", JOB_MANAGER_PORT);
-        container = json_pack("{s:s, s:s, s:s, s:o, s:[{s:s, s:{s:{s:s}}}], s:o}", "name", "main", "image",
-                              image_of(job, state->groups[0].runtime, options), "imagePullPolicy",
-                              "IfNotPresent", "command",
-                              words(LAUNCHER, "--manage", address, "--plan", POD_FOLDER "/plan",
-                                    "--token-file", JOB_FOLDER "/token", "--result", "/dev/termination-log",
-                                    "--wait-seconds", WORLD_WAIT_SEC, NULL),
-                              "env", "name", "POD_IP", "valueFrom", "fieldRef", "fieldPath", "status.podIP",
-                              "volumeMounts", mounts);
-        return pod_of(metadata, options, owner, "manager", JOB_ANNOTATION_PLAN, "plan", container, volumes);
+        container =
+                json_pack("{s:s, s:s, s:s, s:o, s:[{s:s, s:{s:{s:s}}}], s:o}", "name", "main", "image",
+                          image_of(job, state->groups[0].runtime, options), "imagePullPolicy", "IfNotPresent",
+                          "command",
+                          words(LAUNCHER, "--manage", address, "--plan", POD_FOLDER "/plan", TAKES_PART,
+                                "--result", "/dev/termination-log", "--wait-seconds", WORLD_WAIT_SEC, NULL),
+                          "env", "name", "POD_IP", "valueFrom", "fieldRef", "fieldPath", "status.podIP",
+                          "volumeMounts", mounts);
+        return pod_of(metadata, options, keys, "manager", JOB_ANNOTATION_PLAN, "plan", container, volumes);
 }

@@ -21,6 +21,8 @@
 #define JOB_ANNOTATION_MANAGER                                                                               \
         "remuda.dev/manager"                  /* of a group's pod: "N ADDRESS:PORT", N from 1; or "end" */
 #define JOB_ANNOTATION_PLAN "remuda.dev/plan" /* of a manager's pod: what remuda-launch --plan reads */
+#define JOB_ANNOTATION_KEYS "remuda.dev/keys" /* of every pod: which Secret, and with what one may look */
+#define JOB_TLS_NAME        "manager"         /* that the certificates of a job have */
 #define JOB_LABEL_ROLE      POD_LABEL_ROLE
 #define JOB_LABEL_SUBTASK   "remuda.dev/subtask"
 #define JOB_MANAGER_PORT    7000
@@ -40,19 +42,33 @@ struct job_owner {
         const char *namespace_, *name, *uid;
 };
 
+/* What only those may know who take part. Borrowed. */
+struct job_secrets {
+        const char *token;                  /* of the job's rendezvous */
+        const char *ca, *certificate, *key; /* PEM: what manager and groups show each other */
+};
+
 /* job_pods_check() - can pods be made for this job? Return: 0; -EINVAL and *err (no image, no program for a
  * runtime), with field and remedy. */
 int job_pods_check(const struct job *job, const struct job_state *state,
                    const struct job_pods_options *options, struct err *err);
 
-/* All return a new reference; NULL = out of memory. @token: of the job's rendezvous. @status_token: whoever
- * has it may ask the manager how the job is, and nothing else; the controller finds it in the pod again. */
+/* job_keys() - the annotation JOB_ANNOTATION_KEYS: the Secret's name, and the certificate with which the
+ * controller, also one that is started anew, asks the manager how the job is. NULL = out of memory.
+ * job_keys_secret() - the Secret's name in one; "" = it is none of ours. */
+char *job_keys(const char *secret, const char *ca, const char *certificate, const char *key);
+void job_keys_secret(const char *keys, char name[JOB_POD_NAME_BYTES]);
+
+/* All return a new reference; NULL = out of memory. @keys: of job_keys(). @status_token: whoever has it may
+ * ask the manager how the job is, and nothing else; the controller finds it in the pod again. */
 json_t *job_secret(const struct job *job, const struct job_owner *owner,
-                   const struct job_pods_options *options, const char *token);
+                   const struct job_pods_options *options, const char *name,
+                   const struct job_secrets *secrets);
 json_t *job_group_pod(const struct job *job, const struct job_state *state, const struct job_group *group,
-                      const struct job_owner *owner, const struct job_pods_options *options);
+                      const struct job_owner *owner, const struct job_pods_options *options,
+                      const char *keys);
 json_t *job_manager_pod(const struct job *job, const struct job_state *state, const struct job_owner *owner,
-                        const struct job_pods_options *options, const char *status_token);
+                        const struct job_pods_options *options, const char *keys, const char *status_token);
 
 /* job_manager_plan() - the plan that the manager of this world reads, as JSON. */
 json_t *job_manager_plan(const struct job *job, const struct job_state *state);

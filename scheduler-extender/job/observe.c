@@ -37,6 +37,14 @@ void record_drop_pod(struct job_record *record, struct job_pod *pod)
         free(pod);
 }
 
+void record_set_keys(struct job_record *record, char *keys)
+{
+        if (record->keys != NULL)
+                explicit_bzero(record->keys, strlen(record->keys));
+        free(record->keys);
+        record->keys = keys;
+}
+
 void record_free(struct job_record *record)
 {
         progress_close(record);
@@ -45,6 +53,7 @@ void record_free(struct job_record *record)
         json_decref(record->finalizers);
         job_free(&record->job);
         job_state_free(&record->state);
+        record_set_keys(record, NULL);
         free(record->key);
         free(record);
 }
@@ -83,6 +92,7 @@ static void start_again(struct job_record *record, const char *uid)
                         record_drop_pod(record, pod);
         }
         (void) text_copy(record->uid, sizeof(record->uid), uid);
+        record_set_keys(record, NULL);
         record->dirty = record->secret_asked = record->secret_made = record->pods_counted = false;
         record->gone = false;
         record->retry_usec = record->accepted_usec = 0;
@@ -225,6 +235,16 @@ static void take_plan(struct job_pod *pod, const char *text)
         json_decref(plan);
 }
 
+/* What an earlier controller made is used on. */
+static void take_keys(struct job_record *record, struct job_pod *pod, const char *keys)
+{
+        job_keys_secret(keys, pod->secret);
+        if (pod->secret[0] == '\0' || record->keys != NULL)
+                return;
+        record_set_keys(record, strdup(keys));
+        record->secret_made = record->keys != NULL;
+}
+
 static void take_pod(struct job_pod *pod, const json_t *object)
 {
         const json_t *metadata = json_object_get(object, "metadata"),
@@ -309,6 +329,9 @@ void observe_pod(struct controller *c, const char *key, const json_t *object)
         if (pod == NULL)
                 return;
         take_pod(pod, object);
+        if (pod->secret[0] == '\0')
+                take_keys(record, pod,
+                          text_of(json_object_get(metadata, "annotations"), JOB_ANNOTATION_KEYS));
         (void) text_copy(pod->owner, sizeof(pod->owner), owner_of(metadata));
         controller_queue(record);
 }

@@ -10,6 +10,7 @@
 #include "codec/rendezvous_pb.h"
 #include "core/text.h"
 #include "io/grpc_client.h"
+#include "io/grpc_tls.h"
 #include "io/speed_store.h"
 #include "scheduler-extender/job/record.h"
 
@@ -24,6 +25,7 @@
 void progress_close(struct job_record *record)
 {
         grpc_client_free(record->asking.client);
+        grpc_tls_free(record->asking.tls);
         record->asking = (struct job_asking){ 0 };
 }
 
@@ -294,15 +296,33 @@ static struct job_pod *running_manager(struct job_record *record)
                        : NULL;
 }
 
+static struct grpc_tls *open_tls(const struct job_record *record)
+{
+        json_t *keys = record->keys == NULL ? NULL : json_loads(record->keys, JSON_REJECT_DUPLICATES, NULL);
+        const char *ca = json_string_value(json_object_get(keys, "ca")),
+                   *certificate = json_string_value(json_object_get(keys, "certificate")),
+                   *key = json_string_value(json_object_get(keys, "key"));
+        struct grpc_tls *tls = NULL;
+        struct err err = { 0 };
+
+        if (ca == NULL || certificate == NULL || key == NULL ||
+            grpc_tls_new(ca, certificate, key, JOB_TLS_NAME, &tls, &err) < 0)
+                tls = NULL;
+        json_decref(keys);
+        return tls;
+}
+
 static bool open_client(struct job_record *record)
 {
-        struct grpc_client_options options = { .address = record->state.address };
+        struct grpc_client_options options = { .address = record->state.address, .wrap = grpc_tls_wrap };
 
         if (record->asking.client != NULL && strcmp(record->asking.address, record->state.address) == 0)
                 return true;
         progress_close(record);
         (void) text_copy(record->asking.address, sizeof(record->asking.address), record->state.address);
-        return grpc_client_new(record->controller->loop, &options, &record->asking.client, NULL) == 0;
+        options.wrap_userdata = record->asking.tls = open_tls(record);
+        return record->asking.tls != NULL &&
+               grpc_client_new(record->controller->loop, &options, &record->asking.client, NULL) == 0;
 }
 
 void progress_ask(struct job_record *record)

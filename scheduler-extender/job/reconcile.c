@@ -144,11 +144,22 @@ static unsigned grace_for(const struct job_record *record, const struct job_pod 
         return pod->started ? record->controller->options.pods.grace_sec : 1;
 }
 
+/* Made by a controller that was killed just then, with keys that the others do not have. */
+static bool has_other_keys(const struct job_record *record, const struct job_pod *pod)
+{
+        char secret[JOB_POD_NAME_BYTES];
+
+        if (pod->asked || pod->secret[0] == '\0' || record->keys == NULL)
+                return false;
+        job_keys_secret(record->keys, secret);
+        return strcmp(secret, pod->secret) != 0;
+}
+
 static void remove_unexpected(struct job_record *record)
 {
         for (struct job_pod *pod = record->pods, *next; pod != NULL; pod = next) {
                 next = pod->next;
-                if (!has_ended(pod) && !is_expected(record, pod))
+                if (!has_ended(pod) && (!is_expected(record, pod) || has_other_keys(record, pod)))
                         delete_pod(record, pod, grace_for(record, pod));
         }
 }
@@ -179,7 +190,7 @@ static bool make_group(struct job_record *record, const struct job_group *group)
         record_owner(record, &owner);
         write_pod(record, name, group->name,
                   job_group_pod(&record->job, &record->state, group, &owner,
-                                &record->controller->options.pods));
+                                &record->controller->options.pods, record->keys));
         return false;
 }
 
@@ -198,7 +209,7 @@ static bool make_manager(struct job_record *record)
         record_owner(record, &owner);
         write_pod(record, name, "",
                   job_manager_pod(&record->job, &record->state, &owner, &record->controller->options.pods,
-                                  token));
+                                  record->keys, token));
         return false;
 }
 
@@ -230,7 +241,8 @@ static void make_pods(struct job_record *record)
                 return;
         forget_unseen(record);
         remove_unexpected(record);
-        write_secret(record);
+        if (!write_secret(record))
+                return; /* pods name it, and a pod that does not find it is tried again late */
         for (size_t i = 0; i < record->state.group_count; i++) {
                 bool has_place = record->state.groups[i].node[0] != '\0';
 

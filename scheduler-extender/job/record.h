@@ -15,10 +15,11 @@ struct job_pod {
         bool asked;     /* we made it, and the store has not shown it yet */
         bool manager, deleting, delete_asked, telling, sick;
         enum pod_phase phase;
-        bool started;           /* its main container runs, or has */
-        int exit_code;          /* of the main container; -1 = it has not ended */
-        json_int_t restart_max; /* of a manager: what its plan allows; -1 = not known */
-        char status_token[64];  /* of a manager: with it it tells how the job is */
+        bool started;                    /* its main container runs, or has */
+        int exit_code;                   /* of the main container; -1 = it has not ended */
+        json_int_t restart_max;          /* of a manager: what its plan allows; -1 = not known */
+        char status_token[64];           /* of a manager: with it it tells how the job is */
+        char secret[JOB_POD_NAME_BYTES]; /* that it mounts; "" = it says nothing of it */
         char reason[64];
         char message[4097];  /* the main container's termination message, or why it waits */
         uint64_t asked_usec; /* CLOCK_MONOTONIC */
@@ -27,6 +28,7 @@ struct job_pod {
 /* The questions to the manager of a running world. */
 struct job_asking {
         struct grpc_client *client;
+        struct grpc_tls *tls;
         char address[96], last_event[32];
         bool under_way;
         uint64_t asked_usec, written_usec, learnt_usec; /* CLOCK_MONOTONIC */
@@ -54,6 +56,7 @@ struct job_record {
         uint64_t restarts_before;              /* it was asked to yield */
         bool yielding;                         /* a pod of it was evicted, and has its grace time */
         uint64_t base_restarts, base_reshards; /* before the present manager, which counts its own */
+        char *keys; /* JOB_ANNOTATION_KEYS of its pods, owned; NULL = not made yet */
         bool finalizing, secret_asked, secret_made, queued, pods_counted;
         uint64_t said_usec;  /* CLOCK_REALTIME: when it was last said why it waits */
         uint64_t retry_usec; /* CLOCK_MONOTONIC: not before, after a failed write */
@@ -98,6 +101,8 @@ struct job_pod *record_find_pod(struct job_record *record, const char *name);
 void record_drop_pod(struct job_record *record, struct job_pod *pod);
 void record_free(struct job_record *record);
 
+/* record_set_keys() - takes them over (malloc'd, may be NULL). */
+void record_set_keys(struct job_record *record, char *keys);
 bool record_make_token(char token[49]); /* 48 random hexadecimal digits */
 
 /* reconcile.c */
@@ -122,7 +127,7 @@ void plan_waiting(struct controller *c);
 /* writes.c */
 void write_status(struct job_record *record); /* if it is dirty and none is under way */
 void write_finalizer(struct job_record *record, bool present);
-void write_secret(struct job_record *record);
+bool write_secret(struct job_record *record); /* Return: is it there? */
 void write_pod(struct job_record *record, const char *name, const char *subtask, json_t *pod); /* takes it */
 void write_manager(struct job_record *record, struct job_pod *pod, const char *value);
 void delete_pod(struct job_record *record, struct job_pod *pod, unsigned grace_sec);

@@ -10,6 +10,7 @@
 
 #include "codec/job_status.h"
 #include "core/text.h"
+#include "io/tls_keys.h"
 #include "scheduler-extender/job/record.h"
 
 #define RETRY_USEC 1000000u
@@ -154,7 +155,7 @@ static void on_secret(void *userdata, int result, const char *sentence)
         if (record == NULL)
                 return;
         record->secret_asked = false;
-        record->secret_made = result == 0 || result == -EEXIST;
+        record->secret_made = result == 0;
         if (!record->secret_made)
                 record->retry_usec = controller_monotonic(record->controller) + RETRY_USEC;
 }
@@ -174,22 +175,60 @@ bool record_make_token(char token[49])
         return true;
 }
 
-void write_secret(struct job_record *record)
+/* Keys and token of the job's rendezvous. The Secret's name is of its own, so that it is never somebody
+ * else's; pods say which one they mount, and which certificate lets one look: nobody has to read it. */
+static json_t *make_secret(struct job_record *record)
 {
+        const struct job_pods_options *options = &record->controller->options.pods;
+        char token[49], suffix[49], name[JOB_POD_NAME_BYTES];
         struct job_owner owner;
+        struct job_secrets secrets;
+        struct tls_keys keys;
+        struct err err = { 0 };
+        json_t *secret = NULL;
+
+        if (!record_make_token(token) || !record_make_token(suffix))
+                return NULL;
+        if (tls_keys_make(JOB_TLS_NAME, controller_now(record->controller), &keys, &err) < 0) {
+                controller_log(record->controller, LOG_ERR, "job", "job=%s error=\"%s\"", record->key,
+                               err.msg);
+                tls_keys_free(&keys);
+                return NULL;
+        }
+        record_owner(record, &owner);
+        (void) text_format(name, sizeof(name), "%s-%.8s", record->name, suffix);
+        secrets = (struct job_secrets){ .token = token,
+                                        .ca = keys.ca,
+                                        .certificate = keys.pairs[0].certificate,
+                                        .key = keys.pairs[0].key };
+        record_set_keys(record, job_keys(name, keys.ca, keys.pairs[1].certificate, keys.pairs[1].key));
+        if (record->keys != NULL)
+                secret = job_secret(&record->job, &owner, options, name, &secrets);
+        tls_keys_free(&keys);
+        explicit_bzero(token, sizeof(token));
+        return secret;
+}
+
+bool write_secret(struct job_record *record)
+{
         struct write *write;
         json_t *secret;
-        char token[49];
 
-        if (record->secret_asked || record->secret_made ||
-            controller_monotonic(record->controller) < record->retry_usec || !record_make_token(token) ||
+        if (record->secret_asked || record->secret_made)
+                return record->secret_made;
+        if (controller_monotonic(record->controller) < record->retry_usec ||
             (write = begin(record, record->name)) == NULL)
-                return;
-        record_owner(record, &owner);
-        secret = job_secret(&record->job, &owner, &record->controller->options.pods, token);
+                return false;
+        secret = make_secret(record);
+        if (secret == NULL) {
+                record->retry_usec = controller_monotonic(record->controller) + RETRY_USEC;
+                (void) end(write, "secret", -ENOMEM, "the job's keys cannot be made");
+                return false;
+        }
         record->secret_asked = true;
         store_create(store_of(record), STORE_SECRET, record->namespace_, secret, on_secret, write);
         json_decref(secret);
+        return false;
 }
 
 /* --- pods

@@ -342,12 +342,16 @@ static void pods_say_what_the_plan_says(void **state)
         struct job_owner owner = { .namespace_ = "ns", .name = "j", .uid = "u-1" };
         struct job_state plan = { 0 };
         struct err err = { 0 };
+        const struct job_secrets secrets = {
+                .token = "0123456789abcdef", .ca = "CA", .certificate = "CERT", .key = "KEY"
+        };
+        char *keys = job_keys("j-1", "CA", "LOOK", "LOOK KEY");
         json_t *pod, *secret, *world;
 
         (void) state;
         assert_int_equal(job_plan(&q, &plan, &err), 0);
         assert_int_equal(job_pods_check(&job, &plan, &options, &err), 0);
-        pod = job_group_pod(&job, &plan, &plan.groups[0], &owner, &options);
+        pod = job_group_pod(&job, &plan, &plan.groups[0], &owner, &options, keys);
         assert_string_equal(at(pod, "metadata.name"), "j-w0-0");
         assert_string_equal(
                 json_string_value(json_object_get(json_object_get(json_object_get(pod, "metadata"), "labels"),
@@ -360,8 +364,19 @@ static void pods_say_what_the_plan_says(void **state)
         world = job_manager_plan(&job, &plan);
         assert_string_equal(at(world, "groups.0.name"), "w0-0");
         assert_string_equal(at(world, "args.0"), "--data");
-        secret = job_secret(&job, &owner, &options, "0123456789abcdef");
-        assert_non_null(strstr(at(secret, "stringData.programs.yaml"), ""));
+        secret = job_secret(&job, &owner, &options, "j-1", &secrets);
+        assert_string_equal(at(secret, "metadata.name"), "j-1");
+        assert_string_equal(at(secret, "stringData.token"), "0123456789abcdef");
+        assert_non_null(strstr(
+                json_string_value(json_object_get(json_object_get(secret, "stringData"), "programs.yaml")),
+                "/opt/t"));
+        assert_string_equal(
+                json_string_value(json_object_get(json_object_get(secret, "stringData"), "tls.key")), "KEY");
+        assert_string_equal(json_string_value(json_object_get(
+                                    json_object_get(json_object_get(pod, "metadata"), "annotations"),
+                                    JOB_ANNOTATION_KEYS)),
+                            keys); /* which names the Secret, and not its key */
+        free(keys);
         json_decref(pod);
         json_decref(secret);
         json_decref(world);
