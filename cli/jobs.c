@@ -155,6 +155,10 @@ int jobs_read(const struct jobs_options *options, const char *name, json_t **ret
         else
                 r = err_set(err, -EINVAL, "--store: '%.100s' is no store; write dir:PATH or kubernetes",
                             options->store);
+        for (size_t i = 0;
+             r == 0 && name != NULL && jobs_place(options) == JOBS_KUBERNETES && i < json_array_size(views);
+             i++)
+                jobs_add_events(options, json_array_get(views, i));
         if (r == 0 && name != NULL && json_array_size(views) == 0)
                 r = err_set(err, -ENOENT,
                             "there is no job '%.100s' in namespace '%.100s' of %.100s; -n NS chooses another "

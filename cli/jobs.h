@@ -46,6 +46,9 @@ int jobs_report(const struct jobs_options *options, const char *name); /* jobs_r
 /* jobs_pod_logs() - the logs of a Kubernetes job's ranks, followed if asked. (jobs_pods.c) */
 int jobs_pod_logs(const struct jobs_options *options, const json_t *view, long rank);
 
+/* jobs_add_events() - of a job of a cluster: the API server's events about it. (jobs_events.c) */
+void jobs_add_events(const struct jobs_options *options, json_t *view);
+
 /* jobs_rank() - --rank as a number, JOBS_RANK_ALL without it; < -1 and a sentence if it is none. */
 long jobs_rank(const struct jobs_options *options, struct err *err);
 

@@ -117,6 +117,7 @@ static json_t *view_of(const json_t *object, bool kubernetes)
         size_t i;
 
         copy_as(view, "job", metadata, "name");
+        copy_as(view, "uid", metadata, "uid");
         (void) json_object_set_new(view, "namespace", text_or(metadata, "namespace", "default"));
         (void) json_object_set_new(view, "source", json_string(kubernetes ? "kubernetes" : "dir"));
         (void) json_object_set_new(view, "phase", text_or(status, "phase", "Pending"));

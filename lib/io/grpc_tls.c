@@ -34,8 +34,10 @@ int grpc_tls_new(const char *ca, const char *certificate, const char *key, const
         (void) text_copy(tls->name, sizeof(tls->name), name);
         r = gnutls_certificate_allocate_credentials(&tls->credentials);
         if (r >= 0)
-                r = gnutls_certificate_set_x509_key_mem(tls->credentials, &own, &private, GNUTLS_X509_FMT_PEM);
-        if (r >= 0 && gnutls_certificate_set_x509_trust_mem(tls->credentials, &trust, GNUTLS_X509_FMT_PEM) <= 0)
+                r = gnutls_certificate_set_x509_key_mem(tls->credentials, &own, &private,
+                                                        GNUTLS_X509_FMT_PEM);
+        if (r >= 0 &&
+            gnutls_certificate_set_x509_trust_mem(tls->credentials, &trust, GNUTLS_X509_FMT_PEM) <= 0)
                 r = GNUTLS_E_NO_CERTIFICATE_FOUND;
         if (r < 0) {
                 grpc_tls_free(tls);

@@ -12,7 +12,7 @@ struct tls_pair {
 };
 
 struct tls_keys {
-        char *ca;              /* PEM, owned */
+        char *ca;                 /* PEM, owned */
         struct tls_pair pairs[2]; /* each may serve and call */
 };
 

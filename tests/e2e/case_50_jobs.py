@@ -12,6 +12,7 @@ import time
 
 from kube import KUBE, NotFound, api, create, delete_pod, events_of, get, get_pod, gone as pod_gone, kubectl, log, phase, pod, scenario, wait
 import case_20_training as training
+from scenarios import BUILD
 
 JOBS = "/apis/remuda.dev/v1alpha1/namespaces/default/trainingjobs"
 PODS = "/api/v1/namespaces/default/pods"
@@ -90,6 +91,35 @@ def gone(name):
         return True
 
 
+def remuda(*args, code=0):
+    done = subprocess.run([BUILD + "/bin/remuda", *args], text=True, capture_output=True, timeout=60)
+    assert done.returncode == code, (args, done.returncode, done.stdout[-500:], done.stderr[-500:])
+    return done.stdout
+
+
+def jobs(*args, code=0):
+    return remuda("jobs", *args, "--store", "kubernetes", code=code)
+
+
+def looked_at(name, s):
+    """What `remuda jobs` shows of a job that has ended is what its status and its pods say."""
+    assert re.search(r"^%s +.*Succeeded" % name, jobs(), re.M), jobs()
+    view = json.loads(jobs("show", name, "-o", "json"))
+    view = view[0] if isinstance(view, list) else view
+    assert [(r["rank"], r["samples"], r["exit_code"]) for r in view["ranks"]] == [(r["rank"], r["samples"], 0) for r in s["ranks"]], (view, s["ranks"])
+    assert {"Planned", "Running", "Succeeded"} <= {e["reason"] for e in view["events"]}, view["events"]
+    lines = jobs("logs", name, "--rank", "1").splitlines()
+    assert lines and all(line.startswith("[1] ") for line in lines), lines[:5]
+    page = os.path.join(KUBE, name + ".html")
+    jobs("report", name, "--file", page)
+    text = open(page).read()
+    for picture in ("timeline", "loss", "progress"):
+        part = text[text.index('id="%s"' % picture):]
+        assert "<svg" in part[:part.index("</section>")], "the report of %s has no %s" % (name, picture)
+    jobs("show", "nobody", code=3)
+    jobs("cancel", name, code=1)
+
+
 def needs_image():
     if not os.path.exists(os.path.join(KUBE, "training.tar")):
         training.make_image()
@@ -135,6 +165,9 @@ def jobs_train():
     text = "".join(log(g["pod"]) for g in s["subtasks"])
     assert re.search(r"^\[0\] ", text, re.M), "no line of rank 0 in the logs: " + text[-500:]
     assert s["progress"]["loss"] > 0, s
+    assert s["plan"]["samples"] == 60000 and [r["shard"] for r in s["ranks"]] == ["0:45000", "45000:60000"], s
+    assert [r["samples"] for r in s["ranks"]] == [60 * 384, 60 * 128], s["ranks"]
+    looked_at("two", s)
     s = wait_end("served")
     assert [g["role"] for g in s["subtasks"]] == ["server", "worker"], s["subtasks"]
     wait_end("halves")
@@ -149,12 +182,14 @@ def jobs_are_deleted():
     make("long", [{"runtime": "cuda", "chips": 2}], epochs=500)
     make("dropped", [{"runtime": "cuda", "chips": 1}], epochs=500)
     wait("training processes", 60, lambda: len(processes("long")) == 2 and processes("dropped"), 0.1)
-    kubectl("annotate", "trainingjob", "dropped", "remuda.dev/cancel=true")
+    follower = subprocess.Popen([BUILD + "/bin/remuda", "jobs", "logs", "-f", "--rank", "0", "dropped", "--store", "kubernetes"], stdout=subprocess.PIPE, text=True)
+    jobs("cancel", "dropped")
     delete("long")
     wait("no process of job long", 10, lambda: not processes("long"))
     s = wait_end("dropped", 30, "Cancelled")
     assert s["conditions"], s
     wait("no process of job dropped", 40, lambda: not processes("dropped"))
+    assert follower.wait(30) == 0, "the log of a job that has ended is followed on"
     delete("dropped")
 
 
