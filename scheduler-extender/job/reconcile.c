@@ -254,9 +254,13 @@ static void make_pods(struct job_record *record)
         if (all && !record->pods_counted) {
                 record->pods_counted = true;
                 controller_want_plan(c);
-                if (record->accepted_usec > 0) /* accepted by this process */
-                        histogram_observe(&c->metrics.accepted_to_pods,
-                                          (double) (controller_monotonic(c) - record->accepted_usec) / 1e6);
+                if (record->accepted_usec > 0) { /* accepted by this process */
+                        double seconds = (double) (controller_monotonic(c) - record->accepted_usec) / 1e6;
+
+                        histogram_observe(&c->metrics.accepted_to_pods, seconds);
+                        controller_log(c, LOG_INFO, "job-pods", "job=%s pods=%zu seconds=%.4f", record->key,
+                                       record->state.group_count + 1, seconds);
+                }
         }
 }
 
