@@ -53,9 +53,9 @@ static json_t *in_time(const json_t *items)
         json_array_foreach((json_t *) items, i, item)
         {
                 if (count < EVENTS_MAX)
-                        sorted[count++] = json_pack("{s:s, s:s, s:s}", "time", time_of(item), "reason",
-                                                    jobs_text(item, "reason"), "message",
-                                                    jobs_text(item, "message"));
+                        sorted[count++] =
+                                json_pack("{s:s, s:s, s:s}", "time", time_of(item), "reason",
+                                          jobs_text(item, "reason"), "message", jobs_text(item, "message"));
         }
         qsort(sorted, count, sizeof(sorted[0]), compare_events);
         for (i = 0; i < count; i++)
@@ -68,16 +68,19 @@ void jobs_add_events(const struct jobs_options *options, json_t *view)
         struct asking asking = { 0 };
         struct kube_client *client = NULL;
         char path[700];
-        struct kube_request request = {
-                .method = "GET", .path = path, .timeout_usec = CALL_USEC, .done = on_events, .userdata = &asking
-        };
+        struct kube_request request = { .method = "GET",
+                                        .path = path,
+                                        .timeout_usec = CALL_USEC,
+                                        .done = on_events,
+                                        .userdata = &asking };
 
         if (!kube_name_is_safe(jobs_text(view, "namespace")) || !kube_name_is_safe(jobs_text(view, "job")) ||
             !kube_name_is_safe(jobs_text(view, "uid")) ||
             !text_format(path, sizeof(path),
                          "/api/v1/namespaces/%s/events?fieldSelector=involvedObject.kind=TrainingJob,"
                          "involvedObject.name=%s,involvedObject.uid=%s&limit=%d",
-                         jobs_text(view, "namespace"), jobs_text(view, "job"), jobs_text(view, "uid"), EVENTS_MAX) ||
+                         jobs_text(view, "namespace"), jobs_text(view, "job"), jobs_text(view, "uid"),
+                         EVENTS_MAX) ||
             loop_new(&asking.loop, NULL) < 0)
                 return;
         if (kube_client_new(asking.loop, options->kubeconfig, &client, NULL) == 0 &&

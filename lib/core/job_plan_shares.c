@@ -60,8 +60,25 @@ static double table_tflops(const struct ledger *ledger, const struct job_group *
         return 0;
 }
 
-static const struct ledger_speed *speed_of(const struct job_plan_question *q, const struct job_group *group)
+/* Of a chip that this many ranks share, where that was seen; else of the chip, which they then divide.
+ * @ret_part: by how much the row's time grows; may be NULL */
+static const struct ledger_speed *speed_of(const struct job_plan_question *q, const struct job_group *group,
+                                           double *ret_part)
 {
+        uint32_t sharers = (group->ranks + group->chips - 1) / group->chips;
+        const struct ledger_speed *found = NULL;
+        char device[DEVICE_MODEL_BYTES + 24];
+
+        if (ret_part != NULL)
+                *ret_part = 1;
+        if (sharers > 1 && group->model[0] != '\0' &&
+            text_format(device, sizeof(device), "%s (shared by %u)", group->model, sharers))
+                found = measured_speed(q->ledger, q->job,
+                                       symbol_find(&q->ledger->symbols, device, strlen(device)));
+        if (found != NULL)
+                return found;
+        if (ret_part != NULL)
+                *ret_part = (double) group->ranks / group->chips;
         return measured_speed(q->ledger, q->job,
                               symbol_find(&q->ledger->symbols, group->model, strlen(group->model)));
 }
@@ -74,7 +91,7 @@ static enum job_speed_source choose_source(const struct job_plan_question *q, co
         for (size_t i = 0; i < state->group_count; i++) {
                 if (state->groups[i].server)
                         continue;
-                measured = measured && speed_of(q, &state->groups[i]) != NULL;
+                measured = measured && speed_of(q, &state->groups[i], NULL) != NULL;
                 table = table && table_tflops(q->ledger, &state->groups[i]) > 0;
         }
         return measured ? JOB_SPEED_MEASURED : table ? JOB_SPEED_TABLE : JOB_SPEED_ASSUMED;
@@ -84,8 +101,8 @@ static enum job_speed_source choose_source(const struct job_plan_question *q, co
 static struct shard_worker worker_of(const struct job_plan_question *q, const struct job_group *group,
                                      enum job_speed_source source)
 {
-        const struct ledger_speed *measured = speed_of(q, group);
-        double part = (double) group->ranks / group->chips;
+        double part, ranks_a_chip = (double) group->ranks / group->chips;
+        const struct ledger_speed *measured = speed_of(q, group, &part);
 
         if (source == JOB_SPEED_MEASURED)
                 return (struct shard_worker){ .model = SHARD_AFFINE,
@@ -95,7 +112,7 @@ static struct shard_worker worker_of(const struct job_plan_question *q, const st
                                       .speed = (source == JOB_SPEED_TABLE
                                                         ? table_tflops(q->ledger, group) * SAMPLES_PER_TFLOPS
                                                         : SAMPLES_PER_TFLOPS) /
-                                               part };
+                                               ranks_a_chip };
 }
 
 static void speeds_free(struct speeds *speeds)

@@ -108,8 +108,8 @@ def looked_at(name, s):
     view = view[0] if isinstance(view, list) else view
     assert [(r["rank"], r["samples"], r["exit_code"]) for r in view["ranks"]] == [(r["rank"], r["samples"], 0) for r in s["ranks"]], (view, s["ranks"])
     assert {"Planned", "Running", "Succeeded"} <= {e["reason"] for e in view["events"]}, view["events"]
-    lines = jobs("logs", name, "--rank", "1").splitlines()
-    assert lines and all(line.startswith("[1] ") for line in lines), lines[:5]
+    lines = jobs("logs", name, "--rank", "0").splitlines()
+    assert lines and all(line.startswith("[0] ") for line in lines), lines[:5]
     page = os.path.join(KUBE, name + ".html")
     jobs("report", name, "--file", page)
     text = open(page).read()

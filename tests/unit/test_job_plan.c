@@ -176,6 +176,31 @@ static void shares_follow_measured_speeds(void **state)
         ledger_free(l);
 }
 
+static void a_chip_that_ranks_share_has_a_speed_of_its_own(void **state)
+{
+        struct ledger *l = cluster();
+        struct job job =
+                parse("  globalBatch: 300\n  workers: [{model: H100, chips: 1}, {model: A100, chips: 1}]\n");
+        struct job_plan_question q = ask(l, &job);
+        struct job_state plan = { 0 };
+        struct err err = { 0 };
+
+        (void) state;
+        measured(l, "H100", 0, 1);
+        measured(l, "A100", 0, 5);
+        assert_int_equal(job_plan(&q, &plan, &err), 0);
+        plan.groups[0].ranks = 2;
+        assert_int_equal(job_plan_share(&q, &plan, &err), 0);
+        assert_int_equal(plan.groups[0].batch, 250); /* each rank is half of the chip */
+        measured(l, "H100 (shared by 2)", 0, 5);
+        assert_int_equal(job_plan_share(&q, &plan, &err), 0);
+        assert_int_equal(plan.groups[0].batch, 200); /* or what was seen of such a half */
+        assert_int_equal(plan.groups[0].source, JOB_SPEED_MEASURED);
+        job_state_free(&plan);
+        job_free(&job);
+        ledger_free(l);
+}
+
 static void a_member_that_would_slow_the_job_is_not_added(void **state)
 {
         struct ledger *l = cluster();
@@ -395,6 +420,7 @@ int main(void)
                 cmocka_unit_test(what_does_not_fit_is_said),
                 cmocka_unit_test(equal_nodes_are_equal),
                 cmocka_unit_test(shares_follow_measured_speeds),
+                cmocka_unit_test(a_chip_that_ranks_share_has_a_speed_of_its_own),
                 cmocka_unit_test(a_member_that_would_slow_the_job_is_not_added),
                 cmocka_unit_test(servers_are_the_first_ranks),
                 cmocka_unit_test(a_group_moves_or_is_left_out),
