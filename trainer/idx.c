@@ -86,21 +86,24 @@ static int read_values(gzFile f, size_t total, struct idx *x, struct err *err)
 {
         uint8_t extra;
         int64_t got;
-        int ignored;
+        int code;
 
         x->values = malloc(total);
         if (x->values == NULL)
                 return err_set(err, -ENOMEM, "no memory for %zu bytes", total);
         got = read_fully(f, x->values, total);
         if (got < 0)
-                return err_set(err, -EINVAL, "not readable: %s", gzerror(f, &ignored));
+                return err_set(err, -EINVAL, "not readable: %s", gzerror(f, &code));
         if ((size_t) got < total)
                 return err_set(err, -EINVAL, "cut short: %lld bytes of values, the header promises %zu",
                                (long long) got, total);
         /* one byte more than promised must not be there, and the checksum at the end must be right */
         got = read_fully(f, &extra, 1);
         if (got < 0)
-                return err_set(err, -EINVAL, "damaged: %s", gzerror(f, &ignored));
+                return err_set(err, -EINVAL, "damaged: %s", gzerror(f, &code));
+        (void) gzerror(f, &code);
+        if (got == 0 && code == Z_BUF_ERROR)
+                return err_set(err, -EINVAL, "cut short: the checksum at its end is not whole");
         if (got > 0)
                 return err_set(err, -EINVAL, "longer than the %zu bytes of values that the header promises",
                                total);
@@ -111,8 +114,12 @@ static int read_stream(gzFile f, size_t rank, struct idx *x, struct err *err)
 {
         uint8_t header[4 + 4 * IDX_RANK_MAX];
         size_t header_bytes = 4 + 4 * rank, total;
+        int64_t got = read_fully(f, header, header_bytes);
+        int code;
 
-        if (read_fully(f, header, header_bytes) != (int64_t) header_bytes)
+        if (got < 0)
+                return err_set(err, -EINVAL, "damaged: %s", gzerror(f, &code));
+        if (got != (int64_t) header_bytes)
                 return err_set(err, -EINVAL, "cut short: no whole IDX header of %zu bytes", header_bytes);
         if (parse_header(header, rank, x, &total, err) < 0)
                 return -EINVAL;
