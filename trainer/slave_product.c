@@ -160,7 +160,8 @@ static void staged_tile(struct slave_core *core, const struct product_job *job, 
                 local_put(core, m->c + (row + r) * m->cols + col, t->c + r * cols, cols * sizeof(float));
 }
 
-static void unstaged_tile(const struct product_job *job, size_t row, size_t col)
+/* Every operand from main memory, which is counted as it would be were there no cache. */
+static void unstaged_tile(struct slave_core *core, const struct product_job *job, size_t row, size_t col)
 {
         const struct matmul *m = &job->m;
         size_t rows = smaller(job->tile_rows, m->rows - row), cols = smaller(job->tile_cols, m->cols - col);
@@ -174,6 +175,8 @@ static void unstaged_tile(const struct product_job *job, size_t row, size_t col)
                                        m->b[m->transpose_b ? c * m->inner + k : k * m->cols + c];
                         m->c[r * m->cols + c] = sum;
                 }
+        core->read_bytes += (2 * m->inner + m->accumulate) * rows * cols * sizeof(float);
+        core->written_bytes += rows * cols * sizeof(float);
 }
 
 void products_work(struct slave_core *core, const void *argument)
@@ -196,6 +199,6 @@ void products_work(struct slave_core *core, const void *argument)
                 if (job->staging)
                         staged_tile(core, job, u / across * job->tile_rows, u % across * job->tile_cols, &t);
                 else
-                        unstaged_tile(job, u / across * job->tile_rows, u % across * job->tile_cols);
+                        unstaged_tile(core, job, u / across * job->tile_rows, u % across * job->tile_cols);
         }
 }
