@@ -173,11 +173,14 @@ int process_tree_kill(unsigned timeout_usec, pid_t except)
         const struct timespec pause = { .tv_nsec = 2000000 };
         uint64_t end = now_usec() + timeout_usec;
 
-        while (!reap_all()) {
+        for (bool first = true; !reap_all(); first = false) {
                 int left;
 
-                /* stopped first, so that no process forks away from under the second pass */
-                (void) signal_all(SIGSTOP, except);
+                /* who is still there after the first pass is stopped before, so that nothing forks away from
+                 * under the next; not at once, since a killer that is itself killed in between would leave
+                 * all of them stopped */
+                if (!first)
+                        (void) signal_all(SIGSTOP, except);
                 left = signal_all(SIGKILL, except);
                 if (except != 0 && left == 0 && !reap_all())
                         return 0;
