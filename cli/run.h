@@ -83,6 +83,7 @@ struct run {
         char work[RUN_PATH_BYTES];   /* --work-dir, absolute */
         char folder[RUN_PATH_BYTES]; /* work/NAME */
         char launcher[RUN_PATH_BYTES];
+        char mpirun[RUN_PATH_BYTES];
         char checkpoint[RUN_PATH_BYTES]; /* "" = none */
         char programs_path[RUN_PATH_BYTES];
         int lock;            /* descriptor that holds the job's name */

@@ -79,11 +79,31 @@ static int find_launcher(struct run *run, struct err *err)
         } else if (realpath(launcher, self) != NULL) {
                 (void) text_copy(run->launcher, sizeof(run->launcher), self);
         }
+        if (launcher != NULL && (run->launcher[0] == '\0' || access(run->launcher, X_OK) < 0))
+                return err_set(
+                        err, run->launcher[0] == '\0' ? -ENOENT : -EACCES,
+                        "--launcher: '%.200s' is not a program that can be started; name remuda-launch",
+                        launcher);
         if (run->launcher[0] == '\0' || access(run->launcher, X_OK) < 0)
                 return err_set(err, -ENOENT,
                                "remuda-launch is not beside this program ('%.200s'); name it with --launcher",
                                run->launcher);
         return 0;
+}
+
+static int find_mpirun(struct run *run, struct err *err)
+{
+        const char *name = run->options->mpirun == NULL ? "mpirun" : run->options->mpirun;
+        int r = program_file_find(name, run->mpirun, sizeof(run->mpirun));
+
+        if (r == -ENOENT && strchr(name, '/') == NULL)
+                return err_set(err, r,
+                               "'%.200s' is not in PATH; install Open MPI or name it with --mpirun FILE",
+                               name);
+        return r < 0 ? err_set(err, r, "--mpirun: '%.200s' %s", name,
+                               r == -ENOENT ? "is not there; install Open MPI, or name its mpirun"
+                                            : "is not a file that may be executed; name Open MPI's mpirun")
+                     : 0;
 }
 
 static int read_programs(struct run *run, struct err *err)
@@ -165,6 +185,8 @@ int run_read(struct run *run, const char *job_path, const json_t *document, int 
                 r = find_launcher(run, err);
         if (r == 0)
                 r = read_programs(run, err);
+        if (r == 0)
+                r = find_mpirun(run, err);
         if (r < 0)
                 *ret_exit_code = program_file_exit_code(r);
         return r;

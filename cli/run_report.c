@@ -1,5 +1,6 @@
 /* What a run says: its events, its end, its summary. */
 #include <math.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -93,6 +94,15 @@ static double speed_of(const struct run_rank *rank)
                                           (rank->alpha_ms + rank->beta_ms * (double) rank->batch);
 }
 
+/* The program's own. One that was running when all were killed died of that; one that was never started has
+ * none. */
+static json_t *exit_code_of(const struct run_rank *rank)
+{
+        if (rank->ended)
+                return json_integer(rank->exit_code);
+        return rank->pid > 0 ? json_integer(128 + SIGKILL) : json_null();
+}
+
 static json_t *ranks_json(const struct run *run)
 {
         json_t *ranks = json_array();
@@ -100,12 +110,12 @@ static json_t *ranks_json(const struct run *run)
         for (size_t i = 0; i < run->rank_count; i++) {
                 const struct run_rank *rank = &run->ranks[i];
                 json_t *entry = json_pack(
-                        "{s:I, s:s, s:s, s:s, s:s, s:s, s:f, s:I, s:I, s:I, s:I, s:s}", "rank",
+                        "{s:I, s:s, s:s, s:s, s:s, s:s, s:f, s:I, s:I, s:o, s:I, s:s}", "rank",
                         (json_int_t) i, "role", rank->server ? "server" : "worker", "runtime", rank->runtime,
                         "device", rank->device, "program", rank->program == NULL ? "" : rank->program->path,
                         "program_sha256", rank->sha256, "weight", rank->weight, "samples",
                         (json_int_t) rank->used_samples, "restarts", (json_int_t) rank->restarts, "exit_code",
-                        (json_int_t) rank->exit_code, "batch", (json_int_t) rank->batch, "speed_source",
+                        exit_code_of(rank), "batch", (json_int_t) rank->batch, "speed_source",
                         run_speed_name(rank->speed_source));
 
                 run_add_layers(run, i, entry);
@@ -179,11 +189,15 @@ static void print_table(const struct run *run, const json_t *summary)
                       "WEIGHT", "SAMPLES", "RESTARTS", "EXIT");
         for (size_t i = 0; i < run->rank_count; i++) {
                 const struct run_rank *rank = &run->ranks[i];
+                json_t *exit_code = exit_code_of(rank);
+                CLEANUP(free_p) char *code = json_dumps(exit_code, JSON_ENCODE_ANY);
 
-                (void) printf("%-5zu %-7s %-10s %-*s %8.4f %12llu %8llu %5d\n", i,
+                (void) printf("%-5zu %-7s %-10s %-*s %8.4f %12llu %8llu %5s\n", i,
                               rank->server ? "server" : "worker", rank->runtime, width, rank->device,
                               rank->weight, (unsigned long long) rank->used_samples,
-                              (unsigned long long) rank->restarts, rank->exit_code);
+                              (unsigned long long) rank->restarts,
+                              json_is_integer(exit_code) && code != NULL ? code : "-");
+                json_decref(exit_code);
         }
         (void) printf("logs and plan: %s\n", run->folder);
 }

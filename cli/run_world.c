@@ -242,7 +242,7 @@ static void mca(struct arguments *line, const char *name, const char *value)
 /* One machine: everything over loopback and shared memory, nothing asked of SSH or a batch system. */
 static void add_mpirun(const struct run *run, size_t ranks, const struct guard *guard, struct arguments *line)
 {
-        arguments_add(line, "%s", run->options->mpirun == NULL ? "mpirun" : run->options->mpirun);
+        arguments_add(line, "%s", run->mpirun);
         if (geteuid() == 0)
                 arguments_add(line, "--allow-run-as-root");
         arguments_add(line, "--oversubscribe");

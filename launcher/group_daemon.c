@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "core/text.h"
+#include "io/program_file.h"
 #include "io/remove_folder.h"
 #include "launcher/environment.h"
 #include "launcher/rendezvous.h"
@@ -71,7 +72,7 @@ int group_daemon_start(struct group_daemon *daemon, char **argv, size_t argc, pi
         name = name == NULL ? argv[0] : name;
         if (strcmp(name[0] == '/' ? name + 1 : name, "orted") != 0)
                 return err_set(err, -EPERM, "'%.80s' is not orted, and nothing else is started here", name);
-        if (rendezvous_find("orted", path, sizeof(path)) < 0)
+        if (program_file_find("orted", path, sizeof(path)) < 0)
                 return err_set(err, -ENOENT, "orted is not in PATH; install Open MPI on this host");
         r = private_folder(daemon->folder, sizeof(daemon->folder), SUPERVISE_FOLDER);
         if (r < 0)

@@ -17,6 +17,7 @@
 #include "core/cleanup.h"
 #include "core/exit_code.h"
 #include "core/text.h"
+#include "io/program_file.h"
 #include "launcher/manager.h"
 
 #define TICK_USEC         250000
@@ -229,8 +230,8 @@ static int open_files(struct manager *manager, struct err *err)
                 r = err_set(err, -EINVAL,
                             "mpirun takes no agent whose path holds a blank or a ':', as '%.200s' does",
                             manager->self);
-        if (r == 0 &&
-            rendezvous_find(manager->options->mpirun, manager->mpirun_path, sizeof(manager->mpirun_path)) < 0)
+        if (r == 0 && program_file_find(manager->options->mpirun, manager->mpirun_path,
+                                        sizeof(manager->mpirun_path)) < 0)
                 r = err_set(err, -ENOENT, "'%.100s' is not in PATH; install Open MPI",
                             manager->options->mpirun);
         return r;

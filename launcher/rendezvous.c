@@ -115,18 +115,3 @@ pid_t rendezvous_spawn(const char *path, char *const *argv, char *const *environ
                 exit_code = 127;
         _exit(exit_code);
 }
-
-int rendezvous_find(const char *name, char *ret, size_t ret_bytes)
-{
-        const char *path = getenv("PATH");
-        CLEANUP(free_p) char *copy = strdup(path == NULL ? "/usr/local/bin:/usr/bin:/bin" : path);
-        char *rest = copy, *folder;
-
-        if (strchr(name, '/') != NULL)
-                return text_copy(ret, ret_bytes, name) && access(ret, X_OK) == 0 ? 0 : -ENOENT;
-        while (copy != NULL && (folder = strsep(&rest, ":")) != NULL)
-                if (folder[0] == '/' && text_format(ret, ret_bytes, "%s/%s", folder, name) &&
-                    access(ret, X_OK) == 0)
-                        return 0;
-        return -ENOENT;
-}

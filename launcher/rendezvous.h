@@ -63,6 +63,3 @@ void rendezvous_loop_close(struct rendezvous_loop *loop);
  * @folder: private folder, removed with it. Return: its pid, or a negative errno. */
 pid_t rendezvous_spawn(const char *path, char *const *argv, char *const *environment, const char *log,
                        const char *folder);
-
-/* rendezvous_find() - an executable in PATH. 0 or -ENOENT. */
-int rendezvous_find(const char *name, char *ret, size_t ret_bytes);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -127,6 +128,30 @@ int program_file_check(const struct program *program, char *ret_sha256, struct e
         if (ret_sha256 != NULL)
                 (void) text_copy(ret_sha256, SHA256_HEX_BYTES, digest);
         return 0;
+}
+
+static int may_execute(const char *path)
+{
+        struct stat status;
+
+        if (stat(path, &status) < 0)
+                return -ENOENT;
+        return S_ISREG(status.st_mode) && access(path, X_OK) == 0 ? 0 : -EACCES;
+}
+
+int program_file_find(const char *name, char *ret, size_t ret_bytes)
+{
+        const char *path = getenv("PATH");
+        CLEANUP(free_p) char *copy = strdup(path == NULL ? "/usr/local/bin:/usr/bin:/bin" : path);
+        char *rest = copy, *folder;
+
+        if (strchr(name, '/') != NULL)
+                return text_copy(ret, ret_bytes, name) ? may_execute(ret) : -ENOENT;
+        while (copy != NULL && (folder = strsep(&rest, ":")) != NULL)
+                if (folder[0] == '/' && text_format(ret, ret_bytes, "%s/%s", folder, name) &&
+                    may_execute(ret) == 0)
+                        return 0;
+        return -ENOENT;
 }
 
 int program_file_exit_code(int error)

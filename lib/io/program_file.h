@@ -17,5 +17,9 @@ int program_file_load(const char *path, struct program_table *ret, struct err *e
  * than the table says; another negative errno if it could not be read. */
 int program_file_check(const struct program *program, char *ret_sha256, struct err *err);
 
+/* program_file_find() - the path of an executable: as named, if there is a '/' in the name, else of PATH.
+ * Return: 0; -EACCES (there, but not a file that may be executed); -ENOENT. */
+int program_file_find(const char *name, char *ret, size_t ret_bytes);
+
 /* program_file_exit_code() - the exit code (core/exit_code.h) that goes with an error of the two above. */
 int program_file_exit_code(int error);
