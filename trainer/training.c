@@ -294,9 +294,21 @@ static void prefetch_next(struct training *t, uint64_t step, size_t worker)
                                           (worker + ahead) % t->workers);
 }
 
-void training_be_slow(const struct training *t, uint64_t busy_usec)
+struct busy training_busy(void)
+{
+        struct timespec had = { 0 };
+
+        (void) clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &had);
+        return (struct busy){ record_now(), (uint64_t) had.tv_sec * 1000000 + (uint64_t) had.tv_nsec / 1000 };
+}
+
+void training_be_slow(const struct training *t, struct busy since)
 {
         const struct numbers *slow = &t->options->slow;
+        struct busy now = training_busy();
+        uint64_t wall_usec = now.usec - since.usec,
+                 processor_usec = now.processor_usec - since.processor_usec;
+        uint64_t busy_usec = processor_usec < wall_usec ? processor_usec : wall_usec;
         size_t rank = (size_t) t->world.rank;
         uint64_t more = rank < slow->count && slow->values[rank] > 100
                                 ? busy_usec * (slow->values[rank] - 100) / 100
@@ -329,16 +341,18 @@ static double compute(struct training *t, uint64_t step, const struct loaded *ch
         for (size_t first = 0; first < chunk->count; first += segment) {
                 size_t count = chunk->count - first < segment ? chunk->count - first : segment;
                 bool last = first + count == chunk->count;
-                uint64_t at, begin;
+                struct busy begin;
+                uint64_t at;
 
                 loader_wait(t->loader, first + count);
-                begin = at = record_now();
+                begin = training_busy();
+                at = begin.usec;
                 runner_use(t->runner, chunk->x + first * features, chunk->labels + first);
                 loss += runner_forward(t->runner, t->parameters, count);
                 at = record_done(&t->record, DOING_FORWARD, step, at);
                 runner_backward(t->runner, t->parameters, t->gradients, count, weight / (float) chunk->count,
                                 last && !t->backend.to_host ? hearer->ready : NULL, hearer->context);
-                training_be_slow(t, record_now() - begin);
+                training_be_slow(t, begin);
                 (void) record_done(&t->record, DOING_BACKWARD, step, at);
         }
         if (t->backend.to_host != NULL &&

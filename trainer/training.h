@@ -91,9 +91,16 @@ void training_prefetch(struct training *t, uint64_t step, size_t worker);
 /* training_take() - the chunk of `worker` in this step, loading or loaded; what follows it starts loading. */
 int training_take(struct training *t, uint64_t step, size_t worker, struct loaded *ret, struct err *err);
 
+/* training_busy() - now, by the clock and by what this process has had of processors. */
+struct busy {
+        uint64_t usec, processor_usec;
+};
+struct busy training_busy(void);
+
 /* training_be_slow() - simulated (--simulate-slow): a rank that is to be slow sleeps for what it lacks after
- * computing for so long. */
-void training_be_slow(const struct training *t, uint64_t busy_usec);
+ * having been busy since then. Of clock and processor the smaller counts: time that neighbours took is not
+ * made longer still. */
+void training_be_slow(const struct training *t, struct busy since);
 
 /* training_rate() - of a step: --learning-rate as it is; otherwise the model's own, in proportion to the
  * batch (an eighth to twice that of 128 samples), falling from epoch to epoch. A function of the step alone,
