@@ -82,6 +82,7 @@ struct launch {
         json_t *segments_file;
         uint64_t *segments;
         struct launch_world world;
+        enum run_peak peak; /* what the workers' speeds are compared by */
 };
 
 static int read_job(struct launch *launch, const char *file, struct err *err)
@@ -120,6 +121,22 @@ static int by_place(const void *a, const void *b)
                                     (left->device_index < right->device_index);
 }
 
+/* The first kind of speed that all workers' chips have: a peak of one precision says nothing beside one of
+ * another. RUN_PEAK_COUNT: there is none. */
+static enum run_peak common_peak(const struct run *run)
+{
+        unsigned kind = RUN_PEAK_MEASURED;
+
+        for (size_t i = run->server_count; i < run->rank_count && kind < RUN_PEAK_COUNT;)
+                if (run->ranks[i].peak_gflops[kind] > 0) {
+                        i++;
+                } else {
+                        kind++;
+                        i = run->server_count;
+                }
+        return (enum run_peak) kind;
+}
+
 /* Every chip that was asked for works: one sample each, the others by speed. */
 static int share(struct launch *launch, struct err *err)
 {
@@ -129,7 +146,7 @@ static int share(struct launch *launch, struct err *err)
         CLEANUP(free_p) struct shard *shards = calloc(workers + 1, sizeof(*shards));
         uint64_t batch = run->job.global_batch, before = 0, epoch = launch->options->epoch;
         struct shards_plan plan;
-        bool known = run->job.shards == JOB_SHARDS_WEIGHTED;
+        enum run_peak kind = run->job.shards == JOB_SHARDS_WEIGHTED ? launch->peak : RUN_PEAK_COUNT;
         int r = 0;
 
         if (models == NULL || shards == NULL)
@@ -138,10 +155,10 @@ static int share(struct launch *launch, struct err *err)
                 return err_set(err, -EINVAL,
                                "spec.globalBatch: %llu is less than the %zu workers; give each a sample",
                                (unsigned long long) batch, workers);
-        for (size_t i = 0; i < workers; i++)
-                known = known && run->ranks[run->server_count + i].peak_speed > 0;
         for (size_t i = 0; i < workers; i++) { /* one sample is given away before: it costs a sample's time */
-                double ms = 1000 / (known ? run->ranks[run->server_count + i].peak_speed : 1);
+                double ms =
+                        1000 /
+                        (kind == RUN_PEAK_COUNT ? 1 : run->ranks[run->server_count + i].peak_gflops[kind]);
 
                 models[i] = (struct shard_worker){ .model = SHARD_AFFINE, .alpha_ms = ms, .beta_ms = ms };
         }
@@ -231,7 +248,9 @@ static void fill_rank(struct launch *launch, size_t index)
                                                      .server = from->server,
                                                      .batch = from->batch,
                                                      .weight = from->weight,
-                                                     .speed = from->peak_speed,
+                                                     .speed = launch->peak == RUN_PEAK_COUNT
+                                                                      ? 0
+                                                                      : from->peak_gflops[launch->peak],
                                                      .begin = from->begin,
                                                      .end = from->end,
                                                      .command = launch->commands[index] };
@@ -310,6 +329,7 @@ static int prepare(struct launch *launch, const char *file, struct err *err)
         if (r < 0)
                 return r;
         qsort(launch->run.ranks, launch->run.rank_count, sizeof(*launch->run.ranks), by_place);
+        launch->peak = common_peak(&launch->run);
         r = share(launch, err);
         return r < 0 ? r : make_world(launch, err);
 }

@@ -33,6 +33,8 @@ struct run_options {
 
 enum run_speed { RUN_SPEED_ASSUMED, RUN_SPEED_TABLE, RUN_SPEED_MEASURED };
 
+enum run_peak { RUN_PEAK_MEASURED, RUN_PEAK_BF16, RUN_PEAK_FP16, RUN_PEAK_FP32, RUN_PEAK_COUNT };
+
 struct inventories { /* of this machine, or of a store's nodes */
         struct inventory *items;
         size_t count;
@@ -45,9 +47,9 @@ struct run_rank {
         const struct program *program; /* in the table */
         char sha256[SHA256_HEX_BYTES];
         char vendor[24], group[DEVICE_GROUP_BYTES], device[DEVICE_ID_BYTES], device_model[DEVICE_MODEL_BYTES];
-        char node[254];    /* "" = this machine, when its name is not known */
-        double peak_speed; /* of the chip, measured or from the table; 0 = not known */
-        double *layer_ms;  /* of a split: run.layer_count, owned; NULL = not measured */
+        char node[254];                     /* "" = this machine, when its name is not known */
+        double peak_gflops[RUN_PEAK_COUNT]; /* of the chip; 0 = not known. Those of one kind compare */
+        double *layer_ms;                   /* of a split: run.layer_count, owned; NULL = not measured */
         size_t first_layer, last_layer;
         unsigned device_index;
 

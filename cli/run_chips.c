@@ -229,7 +229,10 @@ static void give(struct run_rank *rank, const struct job_role *role, struct cand
                          device == NULL ? candidate->group->name : device->id);
         (void) text_copy(rank->node, sizeof(rank->node), candidate->inventory->node);
         rank->device_index = device == NULL ? 0 : device->index;
-        rank->peak_speed = speed_of(candidate->group);
+        rank->peak_gflops[RUN_PEAK_MEASURED] = candidate->group->measured_gflops;
+        rank->peak_gflops[RUN_PEAK_BF16] = 1000 * candidate->group->tflops_bf16;
+        rank->peak_gflops[RUN_PEAK_FP16] = 1000 * candidate->group->tflops_fp16;
+        rank->peak_gflops[RUN_PEAK_FP32] = 1000 * candidate->group->tflops_fp32;
 }
 
 /* --- roles
