@@ -49,6 +49,15 @@ static bool is_other_class(const struct question *q, const struct ledger_node *n
         return node->node_class == (is_single(q->ask) ? NODE_CLASS_MULTI : NODE_CLASS_SINGLE);
 }
 
+static uint32_t chips_of(const struct ask *ask, uint32_t resource)
+{
+        uint32_t chips = 0;
+
+        for (size_t i = 0; i < ask->item_count; i++)
+                chips += ask->items[i].resource == resource ? ask->items[i].chips : 0;
+        return chips;
+}
+
 static void add_node(const struct question *q, const struct ledger_node *node, uint64_t *chips,
                      uint64_t *used, uint32_t *whole)
 {
@@ -62,7 +71,7 @@ static void add_node(const struct question *q, const struct ledger_node *node, u
         }
         for (const struct ledger_pod *pod = node->pods; pod != NULL; pod = pod->next_on_node)
                 if (pod != q->self && pod_is_single(pod) == is_single(q->ask))
-                        *used += ask_chips(&pod->ask);
+                        *used += chips_of(&pod->ask, q->ask->items[0].resource);
 }
 
 static bool one_goes_first(const struct question *q)
@@ -112,7 +121,8 @@ static bool breaks_whole_group(const struct question *q, const struct ledger_nod
 
 bool overflow_takes(const struct question *q, const struct ledger_node *node)
 {
-        if (!q->overflow.allowed || q->overflow.others_first || ask_chips(q->ask) > q->overflow.chips_left)
+        if (!q->overflow.allowed || q->overflow.others_first ||
+            q->ask->items[0].chips > q->overflow.chips_left)
                 return false;
         if (!is_single(q->ask))
                 return true;

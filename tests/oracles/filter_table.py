@@ -1,9 +1,10 @@
 """The filter table and the score tuple once more, from the objects of a store alone; knows nothing of the C code.
 
 Cluster(inventories, bound pods, options).reason(pod, node) and .key(pod, node): what filter and prioritize should say. Covered:
-classes (without overflow), pools and urgency, resources, models, health, busy chips, groups, equal nodes, networks, weighted shares
-(exact fractions), placements uniform, largest-free and fastest. Not here: gangs and leases (tests/unit/test_gang_step), holds and
-overflow (tests/integration/test_extender_waiting, test_extender_fairness), packed (its order is checked by properties)."""
+classes with overflow, pools, urgency by label and by PriorityClass, resources, models, health, busy chips, groups, equal nodes, networks,
+programs and their checksums, weighted and equal shares by annotation and by TrainingJob (exact fractions), holds for older pods, selectors,
+affinity and taints, placements uniform, largest-free and fastest. Not here: gangs and leases (tests/unit/test_gang, test_gang_step), packed
+(its order is checked by properties)."""
 from fractions import Fraction
 
 LABEL = "remuda.dev/"
@@ -107,7 +108,11 @@ def allowed(pod, node):
 
 
 class Cluster:
-    def __init__(self, inventories, bound, lend_reserve=False, emergency_namespaces=()):
+    def __init__(self, inventories, bound, lend_reserve=False, emergency_namespaces=(), emergency_classes=(), overflow=("none", 100), jobs=(),
+                 programs=None):
+        """jobs: TrainingJob objects; programs: runtime -> sha256 or "" of the program table"""
+        self.classes, self.overflow, self.programs = emergency_classes, overflow, programs or {}
+        self.jobs = {(j["metadata"]["namespace"], j["metadata"]["name"]): j["spec"] for j in jobs}
         self.status = {i["metadata"]["name"]: i["status"] for i in inventories}
         self.lend, self.namespaces = lend_reserve, emergency_namespaces
         self.bound = bound
@@ -118,8 +123,45 @@ class Cluster:
                 key = (p["spec"]["nodeName"], g)
                 self.held[key] = self.held.get(key, 0) + int(n)
 
+    def job(self, pod):
+        return self.jobs.get((pod["metadata"]["namespace"], label(pod, "job")))
+
+    def class_chips(self, pod):
+        """the whole job's chips, which the class rule counts"""
+        job = self.job(pod)
+        return sum(w["chips"] for w in job["workers"]) if job else sum(chips_of(pod).values()) * int(label(pod, "gang-size") or 1)
+
+    def overflows(self, pod, node):
+        single, mode, status = self.class_chips(pod) <= 1, self.overflow[0], self.status
+        if mode not in ("both", "single-to-multi" if single else "multi-to-single") or (not single and self.class_chips(pod) > 4):
+            return False
+        resource, chips = next(iter(chips_of(pod).items()))
+        others = [n for n in status if status[n]["nodeClass"] == ("multi" if single else "single")]
+        groups = [(n, g) for n in others for g in status[n]["groups"] if g["resource"] == resource]
+        used = sum(chips_of(p).get(resource, 0) for p in self.bound if p["spec"]["nodeName"] in others and (self.class_chips(p) <= 1) == single)
+        if chips > sum(g["healthy"] for _, g in groups) * self.overflow[1] // 100 - used:
+            return False
+        if not single:
+            return True
+        if any(p["spec"]["nodeName"] == node and self.class_chips(p) > 1 for p in self.bound):
+            return False  # not idle
+        whole = sum(g["total"] > 1 and self.free(n, g) == g["total"] for n, g in groups)
+        broken = any(self.free(node, g) > 0 and (self.free(node, g) < g["total"] or g["total"] == 1) for g in self.groups(pod, node, resource))
+        return whole > 1 or broken  # never the last whole group
+
+    def has_program(self, pod, node, resource, chips):
+        job, group = self.job(pod), self.serving(pod, node, resource, chips)
+        if job is None or group is None:
+            return True
+        reported = {p["runtime"]: p.get("sha256", "") for p in self.status[node].get("programs", [])}
+        wanted, runtime = self.programs.get(group["runtime"], ""), group["runtime"]
+        if wanted and reported.get(runtime):
+            return wanted == reported[runtime]
+        serves = {runtime} | ({"opencl", "sunway"} if runtime == "cpu" else set())
+        return runtime in reported or bool(serves & (set(job.get("programs", {})) | set(self.programs)))
+
     def emergency(self, pod):
-        return label(pod, "urgency") == "emergency" and ("*" in self.namespaces or pod["metadata"]["namespace"] in self.namespaces)
+        return pod["spec"].get("priorityClassName") in self.classes or label(pod, "urgency") == "emergency" and ("*" in self.namespaces or pod["metadata"]["namespace"] in self.namespaces)
 
     def groups(self, pod, node, resource):
         accepted = (annotation(pod, "models") or "").split("|") if annotation(pod, "models") else None
@@ -149,16 +191,21 @@ class Cluster:
         return max(room, key=lambda g: (g["tflopsBf16"], -self.free(node, g))) if fastest else min(room, key=lambda g: self.free(node, g))
 
     def share(self, pod, node, resource, chips, fastest=False):
-        """(step, shares of the pod's own chips), or None where nothing is weighted"""
-        if not annotation(pod, "batch"):
+        """(step, shares of the pod's own chips, its memory), or None where nothing is weighted; shares None: they are equal"""
+        job = self.job(pod)
+        if not annotation(pod, "batch") and not job:
             return None
+        batch = int(annotation(pod, "batch") or job["globalBatch"])
         speeds = []
         for p in self.members(pod):
             for part in annotation(p, "groups").split(","):
                 g, n = part.split("=")
                 speeds += [Fraction(next(x["tflopsBf16"] for x in self.status[p["spec"]["nodeName"]]["groups"] if x["name"] == g))] * int(n)
         g = self.serving(pod, node, resource, chips, fastest)
-        step, plan = shares(speeds + [Fraction(g["tflopsBf16"])] * chips, int(annotation(pod, "batch")))
+        if not annotation(pod, "batch") and job["shards"] == "equal":
+            every = speeds + [Fraction(g["tflopsBf16"])] * chips
+            return (Fraction(batch, len(every)) / min(every) if batch % len(every) == 0 else None), None, g["memoryBytes"]
+        step, plan = shares(speeds + [Fraction(g["tflopsBf16"])] * chips, batch)
         return step, plan[len(speeds):], g["memoryBytes"]
 
     def reason(self, pod, node):
@@ -167,11 +214,11 @@ class Cluster:
         asked = chips_of(pod)
         if not asked:
             return ""
-        s, n = self.status[node], sum(asked.values())
+        s, n = self.status[node], self.class_chips(pod)
         broken = set()
-        if s["nodeClass"] == "single" and n > 1:
+        if s["nodeClass"] == "single" and n > 1 and not self.overflows(pod, node):
             broken.add("SingleChipNode")
-        if s["nodeClass"] == "multi" and n == 1:
+        if s["nodeClass"] == "multi" and n == 1 and not self.overflows(pod, node):
             broken.add("MultiChipNode")
         if s["pool"] == "reserved" and not self.emergency(pod) and not (self.lend and label(pod, "preemptible") == "true"):
             broken.add("ReservedPool")
@@ -192,11 +239,13 @@ class Cluster:
                 broken.add("ChipsBusy")
             elif groups and whole and max(self.free(node, g) for g in groups) < chips:
                 broken.add("NoWholeGroup")
+            if groups and len(asked) == 1 and not self.has_program(pod, node, resource, chips):
+                broken.add("NoProgram")
             if groups and len(asked) == 1:
                 share = self.share(pod, node, resource, chips)
-                if share and 0 in share[1]:
+                if share and share[1] and 0 in share[1]:
                     broken.add("ShareTooSmall")
-                elif share and annotation(pod, "memory-sample-bytes") and \
+                elif share and share[1] and annotation(pod, "memory-sample-bytes") and \
                         max(share[1]) * int(annotation(pod, "memory-sample-bytes")) > share[2]:
                     broken.add("ShareTooLarge")
         if label(pod, "equal-nodes") == "true" and self.members(pod):
@@ -207,10 +256,56 @@ class Cluster:
             broken.add("NetworkTooSlow")
         return next((w for w in UNRESOLVABLE + FAILED if w in broken), "")
 
+    def hold(self, old, now):
+        """(node, when it could start there, chips to spare then) for an older pod of several chips that can start nowhere; None = no hold.
+        Soonest first, then the fewest chips that must become free, then by name. Ends are start + activeDeadlineSeconds."""
+        (resource, chips), = chips_of(old).items()
+        best, never = None, float("inf")
+        if any(self.reason(old, n) == "" for n in self.status):
+            return None
+        for node in self.status:
+            if self.reason(old, node) not in ("ChipsBusy", "NoWholeGroup"):
+                continue
+            room = lambda c: sum(c.free(node, g) for g in c.groups(old, node, resource))
+            ends = sorted((p["spec"]["activeDeadlineSeconds"] + p["start"], p["metadata"]["name"]) for p in self.bound
+                          if p["spec"]["nodeName"] == node and "activeDeadlineSeconds" in p["spec"])
+            start, spare = never, 0
+            for i, (end, _) in enumerate(ends):
+                gone = {name for _, name in ends[:i + 1]}
+                later = self.without(gone)
+                if later.reason(old, node) == "":
+                    start, spare = max(end, now), room(later) - chips
+                    break
+            candidate = (start, max(0, chips - room(self)), node)
+            if best is None or candidate < best[0]:
+                best = candidate, (node, start, spare)
+        return best and best[1]
+
+    def without(self, names):
+        import copy
+        c = copy.copy(self)
+        c.bound = [p for p in self.bound if p["metadata"]["name"] not in names]
+        c.held = {}
+        for p in c.bound:
+            for part in annotation(p, "groups").split(","):
+                g, n = part.split("=")
+                c.held[p["spec"]["nodeName"], g] = c.held.get((p["spec"]["nodeName"], g), 0) + int(n)
+        return c
+
+    def held_back(self, pod, node, hold, old, now):
+        """does the hold of `old` keep a younger pod from the node?"""
+        if hold is None or hold[0] != node or pod["metadata"]["creationTimestamp"] <= old["metadata"]["creationTimestamp"]:
+            return False
+        if self.emergency(pod) and not self.emergency(old):
+            return False
+        if now + pod["spec"].get("activeDeadlineSeconds", float("inf")) <= hold[1] < float("inf"):
+            return False
+        return all(chips_of(pod).get(r, 0) > hold[2] for r in chips_of(old) if r in chips_of(pod)) and bool(set(chips_of(pod)) & set(chips_of(old)))
+
     def key(self, pod, node, placement):
         """smaller is better: pool, class, placement, step (first under fastest)"""
         asked = chips_of(pod)
-        s, n = self.status[node], sum(asked.values())
+        s, n = self.status[node], self.class_chips(pod)
         pool = (s["pool"] != "reserved") if self.emergency(pod) else (s["pool"] == "reserved")
         cls = {"any": 1, "multi" if n > 1 else "single": 0}.get(s["nodeClass"], 2)
         (resource, chips), = asked.items()
