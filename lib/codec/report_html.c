@@ -716,7 +716,10 @@ void report_html(const struct report *report, struct text *out)
                           "the rest is exchange, loading and waiting. Gaps are restarts."
                         : "A few steps from the middle. Upper bars: computing; lower bars: what goes on "
                           "beside it.");
-        picture_or(out, draw_timeline(report, out), "Nothing was heard of the ranks while they ran.");
+        picture_or(
+                out, draw_timeline(report, out),
+                "No timeline was written: the reference trainer writes one where `remuda run` starts it, and "
+                "of a cluster's job nothing was heard while its ranks ran.");
         section(out, "overlap", "Overlap",
                 report->coarse
                         ? "Shares of each rank's time over the whole run."
