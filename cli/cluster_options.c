@@ -9,6 +9,7 @@
 #include "core/overflow.h"
 #include "core/text.h"
 #include "io/loop.h"
+#include "io/program_file.h"
 
 #define LOAD_USEC 60000000u
 
@@ -62,6 +63,10 @@ int cluster_arguments_open(const struct cluster_arguments *a, struct opened_clus
         options.policy.emergency_namespace_count = cut(ret->words, ret->namespaces, 64);
         options.policy.emergency_namespaces = ret->namespaces;
         options.policy.emergency_classes = ret->classes;
+        r = a->programs == NULL ? 0 : program_file_load(a->programs, &ret->programs, err);
+        if (r < 0)
+                return r;
+        options.programs = &ret->programs;
         r = loop_new(&ret->loop, err);
         return r < 0 ? r : cluster_load(ret->loop, &options, LOAD_USEC, &ret->cluster, err);
 }
@@ -71,6 +76,7 @@ void opened_cluster_close(struct opened_cluster *opened)
         cluster_close(opened->cluster);
         sd_event_unref(opened->loop);
         free(opened->words);
+        program_table_free(&opened->programs);
         *opened = (struct opened_cluster){ 0 };
 }
 

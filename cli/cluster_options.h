@@ -5,7 +5,8 @@
 #include "core/options.h"
 
 struct cluster_arguments {
-        const char *store, *kubeconfig, *placement, *overflow, *emergency_namespaces, *emergency_classes;
+        const char *store, *kubeconfig, *placement, *overflow, *emergency_namespaces, *emergency_classes,
+                *programs;
         bool lend_reserve;
 };
 
@@ -44,6 +45,11 @@ struct cluster_arguments {
                   .offset = offsetof(options_, cluster.emergency_classes),                                   \
                   .value = "A,B",                                                                            \
                   .help = "PriorityClasses that make an emergency" },                                        \
+                { .name = "programs",                                                                        \
+                  .type = OPTION_STRING,                                                                     \
+                  .offset = offsetof(options_, cluster.programs),                                            \
+                  .value = "FILE",                                                                           \
+                  .help = "program table, as the extender was given it" },                                   \
         {                                                                                                    \
                 .name = "lend-reserve", .type = OPTION_BOOL,                                                 \
                 .offset = offsetof(options_, cluster.lend_reserve), .help = "as the extender was given it"   \
@@ -53,6 +59,7 @@ struct opened_cluster {
         sd_event *loop;
         struct cluster *cluster;
         char *words; /* the comma lists, cut */
+        struct program_table programs;
         const char *namespaces[64], *classes[64];
 };
 
