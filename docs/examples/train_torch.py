@@ -18,15 +18,12 @@ y = (x.sum(dim=1) > 10).long()
 model = torch.nn.Sequential(torch.nn.Linear(20, 32), torch.nn.ReLU(), torch.nn.Linear(32, 2))
 optimiser = torch.optim.SGD(model.parameters(), lr=0.5)
 
-run = remuda_train.open(samples=1000, batch=50, epochs=5)
-for ids in run:  # 2 (was: for ids in the loop's own batches)
+# 2 was: for ids in the loop's own batches
+for ids in (run := remuda_train.open(samples=1000, batch=50, epochs=5)):
     optimiser.zero_grad()
-    if ids:
-        loss = torch.nn.functional.cross_entropy(model(x[ids]), y[ids])
-        loss.backward()
-    run.reduce([p.grad if p.grad is not None else torch.zeros_like(p) for p in model.parameters()])  # 3
+    torch.nn.functional.cross_entropy(model(x[ids]), y[ids]).backward()
+    run.reduce([p.grad for p in model.parameters()])  # 3
     optimiser.step()
 if run.rank == 0 and len(sys.argv) > 1:
     with open(sys.argv[1], "w") as f:
         f.writelines(f"{value!r}\n" for p in model.parameters() for value in p.detach().view(-1).tolist())
-run.close()

@@ -33,6 +33,20 @@ struct state { /* follows MAGIC in a file; then the parameters, then the SHA-256
         uint64_t step, seed, batch, count;
 };
 
+static bool all_done; /* a run of this process came to its end */
+
+/* A loop that came to its end need not close its run. One that leaves in the middle must not wait for the
+ * others here: the launcher ends them. */
+static void end_world(void)
+{
+        int begun = 0, ended = 0;
+
+        MPI_Initialized(&begun);
+        MPI_Finalized(&ended);
+        if (all_done && begun && !ended)
+                MPI_Finalize();
+}
+
 static int complain(const struct err *err)
 {
         (void) fprintf(stderr, "remuda-train: %s\n", err->msg);
@@ -131,6 +145,7 @@ struct remuda_train *remuda_train_open(size_t samples, size_t batch, uint64_t se
                 remuda_train_close(r);
                 return NULL;
         }
+        (void) atexit(end_world);
         return r;
 }
 
@@ -177,7 +192,8 @@ long remuda_train_next(struct remuda_train *r, const uint32_t **ret_ids)
         size_t epoch_step;
         int count;
 
-        if (r->step >= r->last_step)
+        all_done = r->step >= r->last_step;
+        if (all_done)
                 return -1;
         sampler_locate(r->sampler, r->step, &r->epoch, &epoch_step);
         count = sampler_chunk(r->sampler, r->epoch, epoch_step, (size_t) r->world.rank, r->ids);

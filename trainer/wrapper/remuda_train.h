@@ -33,6 +33,8 @@ struct remuda_train;
  * @epochs: passes over the data
  * Return: NULL with a sentence on stderr: no memory, MPI trouble, ranks that disagree. */
 struct remuda_train *remuda_train_open(size_t samples, size_t batch, uint64_t seed, size_t epochs);
+
+/* remuda_train_close() - leave the world. Not needed after the last step: the end of the process does it. */
 void remuda_train_close(struct remuda_train *run);
 
 int remuda_train_rank(const struct remuda_train *run);

@@ -1,11 +1,10 @@
 """remuda_train: a training loop of one machine becomes a rank of a weighted, distributed one.
 
-    import remuda_train                                            # new
-    run = remuda_train.open(samples=60000, batch=128, epochs=3)    # in place of the loop's own order of samples
-    for ids in run:
-        loss, gradients = ...                                      # the mean over these samples, as before
-        run.reduce(gradients)                                      # new
-        ...                                                        # apply them, as before
+    import remuda_train                                                       # new
+    for ids in (run := remuda_train.open(samples=60000, batch=128, epochs=3)):  # in place of the loop's own batches
+        loss, gradients = ...                                                 # the mean over these samples, as before
+        run.reduce(gradients)                                                 # new
+        ...                                                                   # apply them, as before
 
 Needs nothing but libremuda-train.so (REMUDA_TRAIN_LIBRARY, beside this file, or where the loader finds it). Gradients
 are anything that has writable float32 memory: numpy arrays, array.array('f'), torch tensors on the CPU, or a list of
