@@ -4,220 +4,11 @@
 #include <string.h>
 
 #include "codec/json_field.h"
+#include "codec/pod_chips.h"
 #include "codec/quantity.h"
 #include "codec/timestamp.h"
 #include "core/cleanup.h"
 #include "core/text.h"
-
-#define CONTAINERS_MAX 4096
-
-bool resource_is_extended(const char *name)
-{
-        const char *slash = strchr(name, '/');
-        size_t domain = slash == NULL ? 0 : (size_t) (slash - name);
-        static const char own[] = "kubernetes.io";
-
-        if (domain == 0 || slash[1] == '\0' || text_starts_with(name, "requests."))
-                return false;
-        return domain < sizeof(own) - 1 || strncmp(slash - (sizeof(own) - 1), own, sizeof(own) - 1) != 0;
-}
-
-/* Half of all symbols are kept for what inventories say: pods cannot use them up. */
-static uint32_t intern(struct symbols *symbols, const char *name, bool add)
-{
-        return add && symbols->count < SYMBOLS_MAX / 2 ? symbol_add(symbols, name)
-                                                       : symbol_find(symbols, name, strlen(name));
-}
-
-/* --- chips --- */
-
-/* Chips by resource name, while containers are added up. */
-struct tally {
-        struct {
-                const char *name;
-                int64_t chips;
-        } rows[ASK_ITEMS_MAX];
-        size_t count;
-};
-
-static int64_t *tally_row(struct tally *tally, const char *name)
-{
-        for (size_t i = 0; i < tally->count; i++)
-                if (strcmp(tally->rows[i].name, name) == 0)
-                        return &tally->rows[i].chips;
-        if (tally->count == ASK_ITEMS_MAX)
-                return NULL;
-        tally->rows[tally->count].name = name;
-        tally->rows[tally->count].chips = 0;
-        return &tally->rows[tally->count++].chips;
-}
-
-static int read_chips(const struct json_field *list, const char *name, int64_t *ret, struct err *err)
-{
-        struct json_field at = json_field_get(list, name);
-        int64_t value;
-
-        if (json_is_integer(at.value))
-                value = json_integer_value(at.value);
-        else if (!json_is_string(at.value) || quantity_parse(json_string_value(at.value), &value) < 0)
-                return json_field_error(&at, err, "must be a quantity such as 8");
-        if (value < 0 || value > ASK_CHIPS_MAX)
-                return json_field_error(&at, err, "must be in 0..%u, not %lld", ASK_CHIPS_MAX,
-                                        (long long) value);
-        *ret = value;
-        return 0;
-}
-
-static int add_list(const struct json_field *resources, const char *list_name, const json_t *unless,
-                    struct tally *tally, struct err *err)
-{
-        struct json_field list;
-        const char *name;
-        json_t *value;
-        int r = json_field_object(resources, list_name, &list, err);
-
-        if (r != 0)
-                return r < 0 ? r : 0;
-        json_object_foreach((json_t *) list.value, name, value)
-        {
-                int64_t chips = 0, *row;
-
-                if (!resource_is_extended(name) || json_object_get(unless, name) != NULL)
-                        continue;
-                r = read_chips(&list, name, &chips, err);
-                if (r < 0)
-                        return r;
-                row = tally_row(tally, name);
-                if (row == NULL)
-                        return json_field_error(&list, err, "names more than %d extended resources",
-                                                ASK_ITEMS_MAX);
-                *row += chips;
-        }
-        return 0;
-}
-
-/* What one container asks for: its requests, and its limits where there is no request. */
-static int container_chips(const struct json_field *container, struct tally *ret, struct err *err)
-{
-        struct json_field resources;
-        int r = json_field_object(container, "resources", &resources, err);
-
-        *ret = (struct tally){ 0 };
-        if (r != 0)
-                return r < 0 ? r : 0;
-        r = add_list(&resources, "requests", NULL, ret, err);
-        return r < 0 ? r
-                     : add_list(&resources, "limits", json_object_get(resources.value, "requests"), ret, err);
-}
-
-static int tally_add(struct tally *to, const struct tally *more, const struct json_field *at, struct err *err)
-{
-        for (size_t i = 0; i < more->count; i++) {
-                int64_t *row = tally_row(to, more->rows[i].name);
-
-                if (row == NULL)
-                        return json_field_error(at, err, "asks for more than %d extended resources",
-                                                ASK_ITEMS_MAX);
-                *row += more->rows[i].chips;
-        }
-        return 0;
-}
-
-static int tally_max(struct tally *to, const struct tally *other, const struct json_field *at,
-                     struct err *err)
-{
-        for (size_t i = 0; i < other->count; i++) {
-                int64_t *row = tally_row(to, other->rows[i].name);
-
-                if (row == NULL)
-                        return json_field_error(at, err, "asks for more than %d extended resources",
-                                                ASK_ITEMS_MAX);
-                *row = other->rows[i].chips > *row ? other->rows[i].chips : *row;
-        }
-        return 0;
-}
-
-static bool is_sidecar(const struct json_field *container)
-{
-        const json_t *policy = json_object_get(container->value, "restartPolicy");
-
-        return json_is_string(policy) && strcmp(json_string_value(policy), "Always") == 0;
-}
-
-/* Init containers run one after the other; sidecars stay. @peak: the most that is asked for at one time. */
-static int init_chips(const struct json_field *spec, struct tally *sidecars, struct tally *peak,
-                      struct err *err)
-{
-        struct json_field list;
-        int r = json_field_array(spec, "initContainers", CONTAINERS_MAX, &list, err);
-
-        if (r != 0)
-                return r < 0 ? r : 0;
-        for (size_t i = 0; i < json_field_count(&list); i++) {
-                struct json_field container = json_field_at(&list, i);
-                struct tally own, now = *sidecars;
-
-                r = json_field_is_object(&container, err);
-                if (r == 0)
-                        r = container_chips(&container, &own, err);
-                if (r == 0)
-                        r = tally_add(&now, &own, &container, err);
-                if (r == 0)
-                        r = tally_max(peak, &now, &container, err);
-                if (r < 0)
-                        return r;
-                if (is_sidecar(&container))
-                        *sidecars = now;
-        }
-        return 0;
-}
-
-static int main_chips(const struct json_field *spec, struct tally *total, struct err *err)
-{
-        struct json_field list;
-        int r = json_field_array(spec, "containers", CONTAINERS_MAX, &list, err);
-
-        if (r != 0)
-                return r < 0 ? r : 0;
-        for (size_t i = 0; i < json_field_count(&list); i++) {
-                struct json_field container = json_field_at(&list, i);
-                struct tally own;
-
-                r = json_field_is_object(&container, err);
-                if (r == 0)
-                        r = container_chips(&container, &own, err);
-                if (r == 0)
-                        r = tally_add(total, &own, &container, err);
-                if (r < 0)
-                        return r;
-        }
-        return 0;
-}
-
-static int decode_chips(const struct json_field *spec, struct symbols *symbols, bool add, struct ask *ask,
-                        struct err *err)
-{
-        struct tally sidecars = { 0 }, peak = { 0 }, total;
-        int r = init_chips(spec, &sidecars, &peak, err);
-
-        total = sidecars;
-        if (r == 0)
-                r = main_chips(spec, &total, err);
-        if (r == 0)
-                r = tally_max(&total, &peak, spec, err);
-        for (size_t i = 0; r == 0 && i < total.count; i++) {
-                if (total.rows[i].chips > ASK_CHIPS_MAX)
-                        return json_field_error(spec, err, "asks for %lld of %s; at most %u can be asked for",
-                                                (long long) total.rows[i].chips, total.rows[i].name,
-                                                ASK_CHIPS_MAX);
-                if (total.rows[i].chips == 0)
-                        continue;
-                ask->items[ask->item_count++] =
-                        (struct ask_item){ .resource = intern(symbols, total.rows[i].name, add),
-                                           .chips = (uint32_t) total.rows[i].chips };
-        }
-        return r;
-}
 
 /* --- labels and annotations --- */
 
@@ -293,7 +84,7 @@ static int decode_models(const struct json_field *annotations, struct symbols *s
                         return json_field_error(&at, err, "names more than %d models", ASK_MODELS_MAX);
                 if (bytes < sizeof(model)) /* a longer one is a model that nobody has */
                         memcpy(model, text, bytes);
-                ask->models[ask->model_count++] = intern(symbols, model, add);
+                ask->models[ask->model_count++] = pod_symbol(symbols, model, add);
         }
         return 0;
 }
@@ -392,7 +183,8 @@ static void decode_groups(const struct json_field *annotations, struct symbols *
                 if (text_parse_uint64(number, &chips) < 0 || chips < 1 || chips > ASK_CHIPS_MAX)
                         break;
                 facts->parts[facts->part_count++] =
-                        (struct pod_part){ .group = intern(symbols, group, add), .chips = (uint32_t) chips };
+                        (struct pod_part){ .group = pod_symbol(symbols, group, add),
+                                           .chips = (uint32_t) chips };
                 text = *end == ',' ? end + 1 : end;
         }
         if (*text != '\0')
@@ -421,7 +213,7 @@ static int decode_kind(const char *text, size_t bytes, struct symbols *symbols, 
             chip_count < 1 || chip_count > ASK_CHIPS_MAX || member_count < 1 || member_count > ASK_GANG_MAX)
                 return -EINVAL;
         (void) text_format(resource, sizeof(resource), "%.*s", (int) (equals - text), text);
-        *ret = (struct gang_member){ .resource = intern(symbols, resource, add),
+        *ret = (struct gang_member){ .resource = pod_symbol(symbols, resource, add),
                                      .chips = (uint32_t) chip_count,
                                      .members = (uint32_t) member_count };
         return 0;
@@ -615,7 +407,7 @@ int pod_decode(const json_t *pod, const struct pod_policy *policy, struct symbol
         if (r == 0)
                 r = decode_urgency(&spec, &labels, policy, ret, err);
         if (r == 0)
-                r = decode_chips(&spec, symbols, add, &ret->ask, err);
+                r = pod_chips_decode(&spec, symbols, add, &ret->ask, err);
         if (r == 0)
                 count_class_chips(ret);
         return r;
@@ -645,7 +437,7 @@ int node_decode(const json_t *node, struct symbols *symbols, struct node_facts *
 
                 if (!resource_is_extended(name) || ret->allocatable_count == ARRAY_SIZE(ret->allocatable))
                         continue;
-                r = read_chips(&allocatable, name, &chips, err);
+                r = pod_chips_read(&allocatable, name, &chips, err);
                 if (r < 0)
                         return r;
                 ret->allocatable[ret->allocatable_count++] =
