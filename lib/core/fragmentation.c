@@ -102,9 +102,19 @@ static double lost_to_single_pods(const struct typical_pods *typical, const stru
         return lost;
 }
 
-static uint32_t left_after(struct packing_node node, const struct packing_pod *sequence, uint32_t left)
+/* Can none of a sequence's pods be placed that are still to come? */
+static bool is_over(const struct packing_node *node, const struct packing_pod *least, uint32_t left)
 {
-        for (size_t i = 0; i < TYPICAL_LENGTH && left > 0; i++) {
+        return left < least->milli || node->cpu_milli < least->cpu_milli ||
+               node->memory_mib < least->memory_mib;
+}
+
+static uint32_t left_after(struct packing_node node, const struct packing_pod *sequence,
+                           const struct packing_pod *least, uint32_t left)
+{
+        if (is_over(&node, &least[0], left))
+                return left;
+        for (size_t i = 0; i < TYPICAL_LENGTH; i++) {
                 const struct packing_pod *pod = &sequence[i];
                 int partial = -1;
 
@@ -119,6 +129,8 @@ static uint32_t left_after(struct packing_node node, const struct packing_pod *s
                 }
                 packing_take(&node, pod, partial);
                 left -= pod->chips * pod->milli;
+                if (i + 1 == TYPICAL_LENGTH || is_over(&node, &least[i + 1], left))
+                        break;
         }
         return left;
 }
@@ -134,7 +146,7 @@ double fragmentation_of(const struct typical_pods *typical, const struct packing
         if (typical->sequences[0] == NULL)
                 return lost;
         for (size_t i = 0; i < TYPICAL_SEQUENCES; i++)
-                after += left_after(*node, typical->sequences[i], left);
+                after += left_after(*node, typical->sequences[i], typical->least[i], left);
         return (lost + after / TYPICAL_SEQUENCES) / 2;
 }
 
@@ -232,6 +244,25 @@ static int count_kinds(const struct packing_pod *pods, size_t count, struct typi
         return 0;
 }
 
+static uint32_t lesser(uint32_t a, uint32_t b)
+{
+        return a < b ? a : b;
+}
+
+static void note_least(const struct packing_pod *sequence, struct packing_pod *least)
+{
+        for (size_t i = TYPICAL_LENGTH; i-- > 0;) {
+                least[i] = (struct packing_pod){ .cpu_milli = sequence[i].cpu_milli,
+                                                 .memory_mib = sequence[i].memory_mib,
+                                                 .milli = sequence[i].chips * sequence[i].milli };
+                if (i + 1 == TYPICAL_LENGTH)
+                        continue;
+                least[i].cpu_milli = lesser(least[i].cpu_milli, least[i + 1].cpu_milli);
+                least[i].memory_mib = lesser(least[i].memory_mib, least[i + 1].memory_mib);
+                least[i].milli = lesser(least[i].milli, least[i + 1].milli);
+        }
+}
+
 /* Pods without chips are left out of the sequences: they do not wait for chips. */
 static int draw_sequences(const struct packing_pod *pods, size_t count, uint64_t seed,
                           struct typical_pods *ret)
@@ -242,12 +273,14 @@ static int draw_sequences(const struct packing_pod *pods, size_t count, uint64_t
                 any = pods[i].chips > 0;
         for (size_t s = 0; s < TYPICAL_SEQUENCES && any; s++) {
                 ret->sequences[s] = malloc(TYPICAL_LENGTH * sizeof(*pods));
-                if (ret->sequences[s] == NULL)
+                ret->least[s] = malloc(TYPICAL_LENGTH * sizeof(*pods));
+                if (ret->sequences[s] == NULL || ret->least[s] == NULL)
                         return -ENOMEM;
                 for (size_t i = 0; i < TYPICAL_LENGTH; i++)
                         do
                                 ret->sequences[s][i] = pods[random_below(&seed, count)];
                         while (ret->sequences[s][i].chips == 0);
+                note_least(ret->sequences[s], ret->least[s]);
         }
         return 0;
 }
@@ -269,8 +302,10 @@ void typical_pods_free(struct typical_pods *typical)
 {
         free(typical->pods);
         free(typical->shares);
-        for (size_t i = 0; i < TYPICAL_SEQUENCES; i++)
+        for (size_t i = 0; i < TYPICAL_SEQUENCES; i++) {
                 free(typical->sequences[i]);
+                free(typical->least[i]);
+        }
         *typical = (struct typical_pods){ 0 };
 }
 

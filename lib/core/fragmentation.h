@@ -44,6 +44,8 @@ struct typical_pods {
         double *shares;           /* of each in the whole list */
         size_t count;
         struct packing_pod *sequences[TYPICAL_SEQUENCES]; /* TYPICAL_LENGTH pods each; NULL = no look ahead */
+        struct packing_pod *least[TYPICAL_SEQUENCES]; /* of each place and all after it: the least CPU, memory
+                                                         and milli that one asks for */
 };
 
 /* typical_pods_learn() - the typical pods of a list of `count`, of which a copy is kept.
