@@ -332,27 +332,18 @@ static json_t *world_arguments(const struct job *job, const struct job_state *st
         struct arguments args = { 0 };
         struct job_arguments what = { .checkpoint = checkpoint_path(job),
                                       .resume = false /* resume_args say it */ };
-        uint64_t *shares = calloc(job_state_world_size(state) + 1, sizeof(*shares));
         json_t *list;
 
-        if (shares == NULL)
-                return NULL;
-        for (size_t i = 0; i < state->group_count; i++) {
-                const struct job_group *group = &state->groups[i];
-
-                for (uint32_t n = 0; n < group->ranks; n++)
-                        if (!group->server)
-                                shares[what.share_count++] = job_rank_batch(group, n);
-                what.servers += group->server ? group->ranks : 0;
-        }
-        what.shares = shares;
+        /* shares are no arguments: every rank is given its own by the manager, in every world (REMUDA_BATCH)
+         */
+        for (size_t i = 0; i < state->group_count; i++)
+                what.servers += state->groups[i].server ? state->groups[i].ranks : 0;
         if (job->data.given && !job->has_args)
                 job_arguments_add(job, &what, &args);
         for (size_t i = 0; i < job->arg_count; i++)
                 arguments_add(&args, "%s", job->args[i]);
         list = args.failed ? NULL : strings(args.list, args.count);
         arguments_free(&args);
-        free(shares);
         return list;
 }
 
