@@ -92,8 +92,14 @@ static void start_again(struct job_record *record, const char *uid)
                         record_drop_pod(record, pod);
         }
         (void) text_copy(record->uid, sizeof(record->uid), uid);
-        record_set_keys(record, NULL);
-        record->dirty = record->secret_asked = record->secret_made = record->pods_counted = false;
+        if (strcmp(record->keys_uid, uid) !=
+            0) { /* pods may be listed before their job: those keys are its */
+                record_set_keys(record, NULL);
+                record->secret_made = false;
+                for (struct job_pod *pod = record->pods; pod != NULL; pod = pod->next)
+                        pod->secret[0] = '\0';
+        }
+        record->dirty = record->secret_asked = record->pods_counted = false;
         record->gone = false;
         record->retry_usec = record->accepted_usec = 0;
         record->first_seen_usec = controller_monotonic(record->controller);
@@ -236,13 +242,14 @@ static void take_plan(struct job_pod *pod, const char *text)
 }
 
 /* What an earlier controller made is used on. */
-static void take_keys(struct job_record *record, struct job_pod *pod, const char *keys)
+static void take_keys(struct job_record *record, struct job_pod *pod, const char *owner, const char *keys)
 {
         job_keys_secret(keys, pod->secret);
         if (pod->secret[0] == '\0' || record->keys != NULL)
                 return;
         record_set_keys(record, strdup(keys));
         record->secret_made = record->keys != NULL;
+        (void) text_copy(record->keys_uid, sizeof(record->keys_uid), owner);
 }
 
 static void take_pod(struct job_pod *pod, const json_t *object)
@@ -330,7 +337,7 @@ void observe_pod(struct controller *c, const char *key, const json_t *object)
                 return;
         take_pod(pod, object);
         if (pod->secret[0] == '\0')
-                take_keys(record, pod,
+                take_keys(record, pod, owner_of(metadata),
                           text_of(json_object_get(metadata, "annotations"), JOB_ANNOTATION_KEYS));
         (void) text_copy(pod->owner, sizeof(pod->owner), owner_of(metadata));
         controller_queue(record);

@@ -56,6 +56,7 @@ struct job_record {
         uint64_t restarts_before;              /* it was asked to yield */
         bool yielding;                         /* a pod of it was evicted, and has its grace time */
         uint64_t base_restarts, base_reshards; /* before the present manager, which counts its own */
+        char keys_uid[64];                     /* of the job whose keys these are */
         char *keys; /* JOB_ANNOTATION_KEYS of its pods, owned; NULL = not made yet */
         bool finalizing, secret_asked, secret_made, queued, pods_counted;
         uint64_t said_usec;  /* CLOCK_REALTIME: when it was last said why it waits */

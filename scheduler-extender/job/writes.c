@@ -202,6 +202,7 @@ static json_t *make_secret(struct job_record *record)
                                         .certificate = keys.pairs[0].certificate,
                                         .key = keys.pairs[0].key };
         record_set_keys(record, job_keys(name, keys.ca, keys.pairs[1].certificate, keys.pairs[1].key));
+        (void) text_copy(record->keys_uid, sizeof(record->keys_uid), record->uid);
         if (record->keys != NULL)
                 secret = job_secret(&record->job, &owner, options, name, &secrets);
         tls_keys_free(&keys);
