@@ -6,6 +6,7 @@ Writes build/demo/summary.json and build/demo/report.html. DEMO_EPOCHS=N trains 
 import http.client
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -81,10 +82,10 @@ def stop_all():
             child.wait()
 
 
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+def port_of(name):
+    """The port that a program which was given port 0 says it has."""
+    log = os.path.join(DEMO, "log", name)
+    return int(wait_for("the port of " + name, 30, lambda: re.search(r"listening address=[0-9.]+:(\d+)", open(log).read())).group(1))
 
 
 def request(port, method, path, body=None):
@@ -139,10 +140,11 @@ def start_agents():
                                   capture_output=True, text=True)
             if done.returncode != 0:
                 fail("cannot expand %s: %s" % (machine, done.stderr.strip()))
-        ports[node] = free_port()
         start("agent-" + node, os.path.join(BIN, "remuda-agent"), "--root", root, "--node-name", node,
-              "--listen", "127.0.0.1:%d" % ports[node], "--store", "dir:" + STORE, "--kubelet-dir", "none",
+              "--listen", "127.0.0.1:0", "--store", "dir:" + STORE, "--kubelet-dir", "none",
               "--launch-socket", "none", "--config", config, "--state", os.path.join(DEMO, "state-" + node))
+    for node, _, _, _ in nodes:
+        ports[node] = port_of("agent-" + node)
     return this, nodes, ports
 
 
@@ -362,10 +364,10 @@ def main():
     names = [n for n, *_ in nodes]
 
     say("\n2. remuda-extender answers kube-scheduler's messages")
-    extender_port = free_port()
-    start("extender", os.path.join(BIN, "remuda-extender"), "--store", "dir:" + STORE, "--listen", "127.0.0.1:%d" % extender_port,
+    start("extender", os.path.join(BIN, "remuda-extender"), "--store", "dir:" + STORE, "--listen", "127.0.0.1:0",
           "--emergency-namespaces", "demo")
-    wait_for("the extender", 10, lambda: request(extender_port, "GET", "/readyz")[0] == 200)
+    extender_port = port_of("extender")
+    wait_for("the extender", 30, lambda: request(extender_port, "GET", "/readyz")[0] == 200)
     decided = decisions(extender_port, names)
 
     say("\n3. a chip falls off the bus, and comes back")

@@ -1,6 +1,6 @@
 """A real kube-apiserver and etcd of its own on free ports, without root: what several tests and benches stand on. Nodes get no
 taint when they are made (TaintNodesByCondition): there is no controller that would take it away."""
-import base64, glob, json, os, socket, ssl, subprocess, time, urllib.error, urllib.request
+import base64, glob, json, os, random, socket, ssl, subprocess, time, urllib.error, urllib.request
 
 
 def binary():
@@ -10,9 +10,16 @@ def binary():
 
 
 def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+    """For programs that must be told one: from outside the range of outgoing connections, which could take it before them."""
+    low = int(open("/proc/sys/net/ipv4/ip_local_port_range").read().split()[0])
+    while True:
+        port = random.randrange(min(10000, low // 2), low)
+        with socket.socket() as s:
+            try:
+                s.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                pass
 
 
 class Cluster:
