@@ -201,7 +201,7 @@ struct ledger *ledger_copy(const struct ledger *ledger);
 struct ledger_node *ledger_find_node(const struct ledger *ledger, const char *name,
                                      size_t bytes); /* or NULL */
 struct ledger_pod *ledger_find_pod(const struct ledger *ledger, const char *namespace_, const char *name);
-struct ledger_job *ledger_find_job(const struct ledger *ledger, const char *namespace_, const char *job);
+struct ledger_job *ledger_find_job(const struct ledger *ledger, const char *namespace_, const char *name);
 
 /* ledger_pod_lost() - has this pod a chip that may not be used any more? Its node's agent says who holds
  * which device; without that it is certain where the pod has more chips of a group than are usable there.
@@ -241,7 +241,7 @@ void ledger_detach(struct ledger *ledger, struct ledger_pod *pod);
 void ledger_attach(struct ledger *ledger, struct ledger_pod *pod, struct ledger_node *node);
 
 /* Jobs live while a pod, a lease or a TrainingJob refers to them. ledger_hold_job() makes and refers. */
-struct ledger_job *ledger_hold_job(struct ledger *ledger, const char *namespace_, const char *job);
+struct ledger_job *ledger_hold_job(struct ledger *ledger, const char *namespace_, const char *name);
 void ledger_release_job(struct ledger *ledger, struct ledger_job *job);
 
 /* ledger_set_training() - the TrainingJob of this name; `training` is taken over (malloc'd), NULL = it is
