@@ -44,7 +44,7 @@ def bound(name, seconds=20, namespace="default"):
 
 def reasons():
     """every reason word that a cluster can show is in a pod's event"""
-    # who may go where is told by models: a nodeSelector is kube-scheduler's own, and unknown to holds, gangs and the reserve
+    # who may go where is told by models: by a nodeSelector kube-scheduler would not ask us
     unlike = [group("a", 8, model="A100"), group("b", 4, model="V100")]
     add_node("s-single", group("g", 4), cls="single")
     add_node("s-multi", group("g", 8), cls="multi")
