@@ -24,9 +24,14 @@ bool gang_same_shape(const struct ask *a, const struct ask *b)
 
 static int compare_asks(const void *a, const void *b)
 {
-        uint32_t x = ask_chips(a), y = ask_chips(b);
+        const struct ask *p = a, *q = b;
+        uint32_t x = ask_chips(p), y = ask_chips(q);
 
-        return x == y ? memcmp(a, b, sizeof(struct ask)) : (x < y) - (x > y);
+        if (x != y)
+                return (x < y) - (x > y);
+        if ((p->match == NODE_MATCH_ANY) != (q->match == NODE_MATCH_ANY)) /* who has less choice goes first */
+                return p->match == NODE_MATCH_ANY ? 1 : -1;
+        return memcmp(p, q, sizeof(*p));
 }
 
 /* --- greedy: the best node first, by the score's own tuple --- */

@@ -19,6 +19,22 @@ static size_t count_bound(const struct ledger_job *job, const struct ledger_pod 
         return bound;
 }
 
+/* Where members may go that are not created yet: like the one that asks, unless that is a single node (a
+ * selector by host name): such a pod says nothing of its fellows. */
+static uint32_t match_of_copies(const struct question *q)
+{
+        const struct ledger *ledger = q->ledger;
+        size_t allowed = 0;
+
+        for (uint32_t i = 0; i < ledger->node_count && allowed < 2; i++) {
+                const struct ledger_node *node = ledger->nodes[i];
+
+                allowed += !node->has_object || node_match_takes(&ledger->matches, q->ask->match, node->name,
+                                                                 node->index, &node->traits);
+        }
+        return allowed == 1 ? NODE_MATCH_ANY : q->ask->match;
+}
+
 /* Where members of a kind may go, by the pending one that is known; of others only the asking pod's kind is
  * taken to be like the asking pod. */
 static uint32_t match_of_kind(const struct question *q, const struct ledger_job *job,
@@ -88,8 +104,10 @@ static int list_copies(const struct question *q, const struct ledger_job *job, s
                         ledger_chips_only(q->ledger, ask);
                         ask->class_chips = q->ask->class_chips;
                 }
-        while (ret->count < left)
-                ret->asks[ret->count++] = *q->ask;
+        for (uint32_t match = match_of_copies(q); ret->count < left; ret->count++) {
+                ret->asks[ret->count] = *q->ask;
+                ret->asks[ret->count].match = match;
+        }
         return 0;
 }
 
@@ -248,8 +266,9 @@ static void add_missing(const struct listing *l, const struct entry *entry, stru
                 ask->items[0] = (struct ask_item){ .resource = entry->resource, .chips = chips };
                 ask->serves = entry->servers;
                 ask->share_given = false;
-                if (entry->resource != l->question->ask->items[0].resource)
-                        ask->match = NODE_MATCH_ANY;
+                ask->match = entry->resource != l->question->ask->items[0].resource
+                                     ? NODE_MATCH_ANY
+                                     : match_of_copies(l->question);
                 accept_models(l->question->ledger, entry, ask);
                 left -= chips;
         }

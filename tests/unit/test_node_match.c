@@ -233,8 +233,16 @@ static void a_gang_is_planned_on_nodes_that_its_pods_may_have(void **state)
         struct ledger *l = three_nodes();
 
         (void) state;
-        assert_false(gang_fits(l, 8, "=\tzone\ta\n")); /* two of eight, and one node in that zone */
+        set_node(l, "b", "zone=a\n!dedicated=ops:NoSchedule\n");
+        set_node(l, "c", "zone=a\n");
+        bind_pod(l, "x", "c", 1);
+        assert_false(gang_fits(l, 8, "=\tzone\ta\n")); /* two of eight: one node is free in that zone */
         assert_int_equal(l->slot_total, 0);
+        ledger_drop_pod(l, "default", "x");
+        set_node(l, "c", NULL); /* a alone is left: who may go there alone says nothing of the others */
+        assert_true(gang_fits(l, 8, "=\tzone\ta\n"));
+        assert_int_equal(slots_on(l, "a"), 1);
+        ledger_drop_lease(l, ledger_find_job(l, "default", "train"));
         assert_true(gang_fits(l, 4, "=\tzone\ta\n"));
         assert_int_equal(slots_on(l, "a"), 2);
         ledger_drop_lease(l, ledger_find_job(l, "default", "train"));
