@@ -297,7 +297,8 @@ def jobs_are_repaired():
         held = [d.get("heldBy") for d in get("/apis/remuda.dev/v1alpha1/nodeaccelerators/n1")["status"]["devices"] if d["id"] == device_id]
         assert held in ([None], [["default/" + moved[0][:-3]]]), held  # without a holder again once the old pod has gone
         wait_for("mended", "the run after the move", 60, lambda s: s.get("phase") == "Running")
-        now = {p["metadata"]["name"]: p["metadata"]["uid"] for p in pods_of("mended")}
+        now = wait("the end of the pod that was replaced", 60, lambda: (lambda f: f if moved[0][:-3] not in f else None)(
+            {p["metadata"]["name"]: p["metadata"]["uid"] for p in pods_of("mended")}), 0.1)
         same = [n for n in before if now.get(n) == before[n] and not n.endswith("-m0")]
         assert len(same) == 1 and now["mended-m0"] == before["mended-m0"], (before, now)
         other = wait("ranks on other chips", 60, lambda: (lambda f: f if len(f) == 2 else None)(processes("mended")), 0.1)
