@@ -66,14 +66,17 @@ void pci_free(struct pci *pci)
         *pci = (struct pci){ 0 };
 }
 
-static uint64_t read_hex(const struct tree *tree, const char *directory, const char *name)
+/* Return: 0, also where the file cannot be made sense of (*ret is 0 then); negative: we could not look at
+ * all. */
+static int read_hex(const struct tree *tree, const char *directory, const char *name, uint64_t *ret)
 {
         char path[TREE_PATH_BYTES];
-        uint64_t value = 0;
+        int r = 0;
 
+        *ret = 0;
         if (text_format(path, sizeof(path), "%s/%s", directory, name))
-                (void) tree_read_hex64(tree, path, &value);
-        return value;
+                r = tree_read_hex64(tree, path, ret);
+        return r == -ENOMEM || r == -EMFILE || r == -ENFILE || r == -EAGAIN ? r : 0;
 }
 
 /* The value of a "KEY=value" line of the function's uevent; for trees that lack the file of its own. */
@@ -123,6 +126,8 @@ static int add_function(const struct tree *tree, const char *directory, const ch
 {
         struct pci_function function = { .path = (uint32_t) pci->paths.size_bytes }, *larger;
         char path[TREE_PATH_BYTES];
+        uint64_t class_code, vendor, device = 0;
+        int r;
 
         if (pci_parse_address(name, &function.order) < 0 ||
             !text_format(path, sizeof(path), "%s/%s", directory, name))
@@ -130,15 +135,24 @@ static int add_function(const struct tree *tree, const char *directory, const ch
         if (pci->count >= PCI_FUNCTIONS_MAX)
                 return -E2BIG;
         pci_format_address(function.order, function.address, sizeof(function.address));
-        function.class_code = (uint32_t) read_hex(tree, path, "class") & 0xffffff;
-        function.vendor = (uint16_t) read_hex(tree, path, "vendor");
+        r = read_hex(tree, path, "class", &class_code);
+        if (r == 0)
+                r = read_hex(tree, path, "vendor", &vendor);
+        if (r < 0)
+                return r; /* no scan is better than one that takes a chip for gone */
+        function.class_code = (uint32_t) class_code & 0xffffff;
+        function.vendor = (uint16_t) vendor;
         if (function.vendor == 0)
                 use_uevent(tree, path, &function);
         if (function.vendor == 0 || function.vendor == 0xffff)
                 return 0;
         /* Bridges are most of a server's functions, and nobody asks for their device id. */
         if (function.class_code >> 16 != 0x06 && function.device == 0)
-                function.device = (uint16_t) read_hex(tree, path, "device");
+                r = read_hex(tree, path, "device", &device);
+        if (r < 0)
+                return r;
+        if (device != 0)
+                function.device = (uint16_t) device;
         if ((pci->count & (pci->count - 1)) == 0) {
                 size_t room = pci->count == 0 ? 1 : pci->count * 2;
 

@@ -13,6 +13,10 @@
 #include "core/cleanup.h"
 #include "io/tree_backend.h"
 
+#define RACES_MAX                                                                                            \
+        10000 /* of one openat2() with renames elsewhere; a try takes microseconds, one in 70 loses at worst \
+               */
+
 /* Most reads are of many files in one directory after the other: the last parent stays open for the next
  * read. The cache lives from one tree_budget() to the next, so that a rescan sees a tree that changed in
  * between. */
@@ -29,12 +33,17 @@ static int open_in_root(const struct directory *directory, const char *path, int
                 .flags = (unsigned long long) (unsigned) (flags | O_CLOEXEC),
                 .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
         };
-        int fd;
+        int fd, tries = 0;
 
         if (path[0] == '\0')
                 path = ".";
+        /* A rename or a mount anywhere on the machine, while a ".." is followed, is answered EAGAIN: the
+         * kernel cannot vouch for the root then. Taken for an absent file it would be a chip that "left the
+         * machine". */
         if (directory->openat2)
-                fd = (int) syscall(SYS_openat2, directory->fd, path, &how, sizeof(how));
+                do
+                        fd = (int) syscall(SYS_openat2, directory->fd, path, &how, sizeof(how));
+                while (fd < 0 && errno == EAGAIN && ++tries < RACES_MAX);
         else
                 fd = openat(directory->fd, path, flags | O_CLOEXEC | O_NOFOLLOW);
         return fd < 0 ? -errno : fd;

@@ -7,10 +7,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/cleanup.h"
@@ -212,6 +214,42 @@ static void lists_are_sorted_and_hide_dots(void **state)
         both(place, check_lists);
 }
 
+/* The kernel cannot vouch for ".." while anything on the machine is renamed or mounted; containers do both.
+ */
+static void renames_elsewhere_hide_nothing(void **state)
+{
+        const struct place *place = *state;
+        struct tree *tree;
+        char from[96], to[96], ids[16];
+        unsigned lost = 0;
+        pid_t child;
+
+        make(place, "sys");
+        make(place, "sys/bus");
+        make(place, "sys/devices");
+        make(place, "sys/devices/0000:18:00.0");
+        put(place, "sys/devices/0000:18:00.0/vendor", "0x10de\n", 7);
+        put(place, "busy", "", 0);
+        point(place, "sys/bus/0000:18:00.0", "../devices/0000:18:00.0");
+        assert_true(text_format(from, sizeof(from), "%s/busy", place->directory));
+        assert_true(text_format(to, sizeof(to), "%s/busier", place->directory));
+        assert_int_equal(tree_open(place->directory, &tree, NULL), 0);
+        child = fork();
+        assert_true(child >= 0);
+        if (child == 0)
+                for (;;)
+                        if (rename(from, to) < 0 || rename(to, from) < 0)
+                                _exit(1);
+        for (unsigned i = 0; i < 20000; i++) {
+                lost += tree_read_text(tree, "sys/bus/0000:18:00.0/vendor", ids, sizeof(ids)) <= 0;
+                tree_budget(tree, UINT64_MAX);
+        }
+        assert_int_equal(kill(child, SIGKILL), 0);
+        assert_int_equal(waitpid(child, NULL, 0), child);
+        tree_close(tree);
+        assert_int_equal(lost, 0);
+}
+
 static void fifos_and_nodes_are_never_opened(void **state)
 {
         const struct place *place = *state;
@@ -373,6 +411,7 @@ int main(void)
                 cmocka_unit_test_setup_teardown(reads_are_bounded_and_strict, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(links_stay_inside_the_root, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(lists_are_sorted_and_hide_dots, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(renames_elsewhere_hide_nothing, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(fifos_and_nodes_are_never_opened, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(a_directory_past_the_limit_is_refused, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(a_spent_budget_answers_nothing, set_up, tear_down),
