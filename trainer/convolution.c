@@ -127,15 +127,38 @@ static inline __attribute__((always_inline)) void pool_square(const vector8 *upp
         }
 }
 
+/* The sums of COLUMNS pixels of two lines, for LANES outputs. Return: the weights behind those it used. */
+static inline __attribute__((always_inline)) const float *sum_corner(const struct convolution *c,
+                                                                     const struct layout *l,
+                                                                     const float *corner, const float *w,
+                                                                     vector8 *upper, vector8 *lower)
+{
+        const size_t channels = c->shape.channels, line = l->line, pitch = l->pitch;
+
+        for (size_t k = 0; k < c->shape.kernel; k++) {
+                const float *x0 = corner + k * pitch, *x1 = x0 + pitch;
+
+                for (size_t t = 0; t < line; t++, w += LANES) {
+                        vector8 f = *(const vector8 *) w;
+
+                        for (size_t j = 0; j < COLUMNS; j++) {
+                                upper[j] += VECTOR8_OF(x0[j * channels + t]) * f;
+                                lower[j] += VECTOR8_OF(x1[j * channels + t]) * f;
+                        }
+                }
+        }
+        return w;
+}
+
 ON_FUSING_UNIT static void pool_image(const struct convolution *c, const struct layout *l, float *y,
                                       uint8_t *which)
 {
         const struct image_shape *s = &c->shape;
-        const size_t channels = s->channels, line = l->line, pitch = l->pitch, cols = s->width / 2;
+        const size_t cols = s->width / 2;
 
         for (size_t row = 0; row < s->height / 2; row++)
                 for (size_t col = 0; col < cols; col += COLUMNS / 2) {
-                        const float *corner = l->image + 2 * row * pitch + 2 * col * channels;
+                        const float *corner = l->image + 2 * row * l->pitch + 2 * col * s->channels;
                         const float *w = l->weight;
 
                         for (size_t b = 0; b < l->blocks; b++) {
@@ -143,18 +166,7 @@ ON_FUSING_UNIT static void pool_image(const struct convolution *c, const struct 
                                 size_t some = c->outputs - first < LANES ? c->outputs - first : LANES;
                                 vector8 upper[COLUMNS] = { 0 }, lower[COLUMNS] = { 0 };
 
-                                for (size_t k = 0; k < s->kernel; k++) {
-                                        const float *x0 = corner + k * pitch, *x1 = x0 + pitch;
-
-                                        for (size_t t = 0; t < line; t++, w += LANES) {
-                                                vector8 f = *(const vector8 *) w;
-
-                                                for (size_t j = 0; j < COLUMNS; j++) {
-                                                        upper[j] += VECTOR8_OF(x0[j * channels + t]) * f;
-                                                        lower[j] += VECTOR8_OF(x1[j * channels + t]) * f;
-                                                }
-                                        }
-                                }
+                                w = sum_corner(c, l, corner, w, upper, lower);
                                 for (size_t j = 0; j < COLUMNS / 2 && col + j < cols; j++) {
                                         size_t to = (row * cols + col + j) * c->outputs + first;
 

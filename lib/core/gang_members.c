@@ -151,7 +151,7 @@ static uint64_t usable_chips(const struct ledger *ledger, const struct job_role 
 static uint32_t resource_of(const struct ledger *ledger, const struct job_role *role)
 {
         uint32_t tried[RESOURCES_MAX] = { 0 }, best = 0;
-        uint64_t most = 0;
+        uint64_t most = 0, usable;
         size_t count = 0;
 
         for (uint32_t n = 0; n < ledger->node_count; n++)
@@ -164,9 +164,10 @@ static uint32_t resource_of(const struct ledger *ledger, const struct job_role *
                         if (seen)
                                 continue;
                         tried[count++] = group->resource;
-                        if (usable_chips(ledger, role, group->resource) <= most)
+                        usable = usable_chips(ledger, role, group->resource);
+                        if (usable <= most)
                                 continue;
-                        most = usable_chips(ledger, role, group->resource);
+                        most = usable;
                         best = group->resource;
                 }
         return best;
@@ -255,22 +256,21 @@ static void accept_models(const struct ledger *ledger, const struct entry *entry
 
 static void add_missing(const struct listing *l, const struct entry *entry, struct gang_members *ret)
 {
-        uint64_t left = entry->left;
+        struct ask like = *l->question->ask;
+        uint32_t unit = unit_of(l, entry);
 
-        while (left > 0) {
-                uint32_t chips = unit_of(l, entry) < left ? unit_of(l, entry) : (uint32_t) left;
-                struct ask *ask = &ret->asks[ret->count++];
-
-                *ask = *l->question->ask;
-                ask->item_count = 1;
-                ask->items[0] = (struct ask_item){ .resource = entry->resource, .chips = chips };
-                ask->serves = entry->servers;
-                ask->share_given = false;
-                ask->match = entry->resource != l->question->ask->items[0].resource
-                                     ? NODE_MATCH_ANY
-                                     : match_of_copies(l->question);
-                accept_models(l->question->ledger, entry, ask);
-                left -= chips;
+        if (entry->left == 0)
+                return;
+        like.item_count = 1;
+        like.serves = entry->servers;
+        like.share_given = false;
+        like.match = entry->resource != l->question->ask->items[0].resource ? NODE_MATCH_ANY
+                                                                            : match_of_copies(l->question);
+        accept_models(l->question->ledger, entry, &like);
+        for (uint64_t left = entry->left; left > 0; left -= like.items[0].chips) {
+                like.items[0] = (struct ask_item){ .resource = entry->resource,
+                                                   .chips = unit < left ? unit : (uint32_t) left };
+                ret->asks[ret->count++] = like;
         }
 }
 

@@ -345,11 +345,6 @@ static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame
         return 0;
 }
 
-static bool is_header(const char *name, const uint8_t *bytes, size_t size)
-{
-        return strlen(name) == size && memcmp(name, bytes, size) == 0;
-}
-
 static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const uint8_t *name,
                      size_t name_bytes, const uint8_t *value, size_t value_bytes, uint8_t flags,
                      void *userdata)
@@ -361,15 +356,15 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
         (void) userdata;
         if (call == NULL)
                 return 0;
-        if (is_header(":path", name, name_bytes))
+        if (grpc_header_is(":path", name, name_bytes))
                 (void) text_copy(call->path, sizeof(call->path), text);
-        else if (is_header(":method", name, name_bytes))
+        else if (grpc_header_is(":method", name, name_bytes))
                 call->post = strcmp(text, "POST") == 0;
-        else if (is_header("content-type", name, name_bytes))
+        else if (grpc_header_is("content-type", name, name_bytes))
                 call->grpc_content = text_starts_with(text, "application/grpc");
-        else if (is_header("grpc-encoding", name, name_bytes))
+        else if (grpc_header_is("grpc-encoding", name, name_bytes))
                 call->encoded = strcmp(text, "identity") != 0;
-        else if (is_header("grpc-timeout", name, name_bytes))
+        else if (grpc_header_is("grpc-timeout", name, name_bytes))
                 call->bad_timeout = grpc_timeout_parse(text, value_bytes, &call->timeout_usec) < 0;
         return 0;
 }

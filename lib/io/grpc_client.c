@@ -150,11 +150,6 @@ static struct grpc_client_call *call_of(nghttp2_session *session, int32_t stream
         return call == NULL || call->over ? NULL : call;
 }
 
-static bool is_header(const char *name, const uint8_t *bytes, size_t size)
-{
-        return strlen(name) == size && memcmp(name, bytes, size) == 0;
-}
-
 static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const uint8_t *name,
                      size_t name_bytes, const uint8_t *value, size_t value_bytes, uint8_t flags,
                      void *userdata)
@@ -167,16 +162,16 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
         (void) userdata;
         if (call == NULL)
                 return 0;
-        if (is_header(":status", name, name_bytes) && text_parse_uint64(text, &number) == 0) {
+        if (grpc_header_is(":status", name, name_bytes) && text_parse_uint64(text, &number) == 0) {
                 call->http_status = (unsigned) number;
-        } else if (is_header("content-type", name, name_bytes)) {
+        } else if (grpc_header_is("content-type", name, name_bytes)) {
                 call->grpc_content = text_starts_with(text, "application/grpc");
-        } else if (is_header("grpc-status", name, name_bytes)) {
+        } else if (grpc_header_is("grpc-status", name, name_bytes)) {
                 call->have_status = true;
                 call->status = text_parse_uint64(text, &number) == 0 && number < GRPC_STATUS_COUNT
                                        ? (enum grpc_status) number
                                        : GRPC_UNKNOWN;
-        } else if (is_header("grpc-message", name, name_bytes)) {
+        } else if (grpc_header_is("grpc-message", name, name_bytes)) {
                 grpc_sentence_decode(text, value_bytes, call->sentence, sizeof(call->sentence));
         }
         return 0;

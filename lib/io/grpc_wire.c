@@ -54,6 +54,11 @@ const char *grpc_status_name(enum grpc_status status)
         return (unsigned) status < GRPC_STATUS_COUNT ? status_names[status] : "an unknown status";
 }
 
+bool grpc_header_is(const char *header, const uint8_t *name, size_t size)
+{
+        return strlen(header) == size && memcmp(header, name, size) == 0;
+}
+
 enum grpc_status grpc_status_of_http(unsigned http_status)
 {
         for (size_t i = 0; i < ARRAY_SIZE(http_statuses); i++)

@@ -34,6 +34,9 @@ enum grpc_status {
 
 const char *grpc_status_name(enum grpc_status status); /* "DEADLINE_EXCEEDED" */
 
+/* grpc_header_is() - @name, @size: as HTTP/2 gives it, not terminated. */
+bool grpc_header_is(const char *header, const uint8_t *name, size_t size);
+
 /* grpc_status_of_http() - what a reply that is no gRPC reply means, by its HTTP status. */
 enum grpc_status grpc_status_of_http(unsigned http_status);
 

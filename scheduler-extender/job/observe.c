@@ -92,8 +92,8 @@ static void start_again(struct job_record *record, const char *uid)
                         record_drop_pod(record, pod);
         }
         (void) text_copy(record->uid, sizeof(record->uid), uid);
-        if (strcmp(record->keys_uid, uid) !=
-            0) { /* pods may be listed before their job: those keys are its */
+        /* pods may be listed before their job: their keys are its own then */
+        if (strcmp(record->keys_uid, uid) != 0) {
                 record_set_keys(record, NULL);
                 record->secret_made = false;
                 for (struct job_pod *pod = record->pods; pod != NULL; pod = pod->next)

@@ -10,8 +10,9 @@
 #include "core/victims.h"
 #include "scheduler-extender/job/record.h"
 
-#define MAKING_MAX                                                                                           \
-        8 /* jobs whose pods are being made at one time: the first ones need not wait for the last */
+/* Jobs whose pods are being made at one time: the first ones need not wait for the last. */
+#define MAKING_MAX 8
+
 #define SAY_USEC 10000000u /* the same reason in other words is said this often */
 
 /* Jobs of higher priority that found no room: those after them must not take what they wait for. */
