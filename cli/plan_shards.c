@@ -71,6 +71,9 @@ static int take_speeds(json_t *json, const struct shards_options *options, struc
 
         if (r < 0)
                 return err_wrap(err, r, "--store %.100s", options->store);
+        if (table.trouble[0] != '\0')
+                (void) fprintf(stderr, "remuda plan shards: --store %.100s: the SpeedTable: %s\n",
+                               options->store, table.trouble);
         r = plan_speeds_fill(json, &table, options->model, err);
         speed_table_free(&table);
         return r;

@@ -109,10 +109,11 @@ struct run {
         uint64_t started_usec; /* CLOCK_MONOTONIC */
         uint64_t first_world_usec;
         uint64_t restarts, reshards, reshard_usec;
-        uint64_t fault_usec; /* CLOCK_MONOTONIC of the last fault until training goes on; 0 = none */
-        uint64_t chips_usec; /* CLOCK_MONOTONIC of the last look at their health */
-        uint64_t kept_usec;  /* CLOCK_MONOTONIC of the last refinement of the SpeedTable */
-        bool speeds_lost;    /* the table could not be written, which was said */
+        uint64_t fault_usec;  /* CLOCK_MONOTONIC of the last fault until training goes on; 0 = none */
+        uint64_t chips_usec;  /* CLOCK_MONOTONIC of the last look at their health */
+        uint64_t kept_usec;   /* CLOCK_MONOTONIC of the last refinement of the SpeedTable */
+        bool speeds_lost;     /* the table could not be written, which was said */
+        bool speeds_troubled; /* said once */
         double training_seconds;
         const char *phase; /* NULL while it runs */
         char reason[48], message[512];

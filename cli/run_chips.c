@@ -138,29 +138,76 @@ static unsigned left_in(const struct candidate *candidate)
         return candidate->group->free > candidate->taken ? candidate->group->free - candidate->taken : 0;
 }
 
-/* In GFLOPS; the planner takes one for a sample a second (core/job_plan_shares.c), ratios matter. */
-static double speed_of(const struct device_group *group)
+/* What `placement: fastest` compares by. One of these for all chips that a role may have, never two: samples
+ * a second beside GFLOPS, or one precision's peak beside another's, say nothing. */
+enum {
+        BY_PROGRAM =
+                RUN_PEAK_COUNT, /* samples a second of the job's program and model, from the SpeedTable */
+        BY_KINDS
+};
+
+static const char *runtime_for(const struct job_role *role, const struct device_group *group)
 {
-        if (group->measured_gflops > 0)
-                return group->measured_gflops;
-        return 1000 * (group->tflops_bf16 > 0 ? group->tflops_bf16 : group->tflops_fp32);
+        return role->runtime[0] == '\0' ? group->runtime : role->runtime;
 }
 
-/* What its program was seen to do counts before what the chip might do. Ranks that share a processor share
- * its speed. */
-static double speed_for(struct run *run, const struct job_role *role, const struct candidate *candidate)
+/* Ranks that share a processor share its speed. */
+static double seen_speed(struct run *run, const struct job_role *role, const struct candidate *candidate)
 {
         const struct device_group *group = candidate->group;
-        unsigned chips = group->free > 0 ? group->free : 1;
+        unsigned chips = group->free > 0 ? group->free : 1, sharing = candidate->taken / chips + 1;
+        double seen = run_chip_speed(run, runtime_for(role, group), group, sharing);
 
-        double seen = run_chip_speed(run, role->runtime[0] == '\0' ? group->runtime : role->runtime, group,
-                                     candidate->taken / chips + 1);
+        return seen > 0 ? seen : run_chip_speed(run, runtime_for(role, group), group, 1) / sharing;
+}
 
-        return seen > 0 ? seen : speed_of(group);
+static double peak_gflops(const struct device_group *group, enum run_peak kind)
+{
+        switch (kind) {
+        case RUN_PEAK_MEASURED:
+                return group->measured_gflops;
+        case RUN_PEAK_BF16:
+                return 1000 * group->tflops_bf16;
+        case RUN_PEAK_FP16:
+                return 1000 * group->tflops_fp16;
+        default:
+                return 1000 * group->tflops_fp32;
+        }
+}
+
+static double speed_by(struct run *run, const struct job_role *role, const struct candidate *candidate,
+                       unsigned kind)
+{
+        return kind == BY_PROGRAM ? seen_speed(run, role, candidate)
+                                  : peak_gflops(candidate->group, (enum run_peak) kind);
+}
+
+/* The first kind that all chips of the role have; if there is none, the one that most have, and the others
+ * come after those. */
+static unsigned comparable_kind(struct run *run, const struct job_role *role,
+                                const struct candidate *candidates, size_t count)
+{
+        static const unsigned order[BY_KINDS] = { BY_PROGRAM, RUN_PEAK_MEASURED, RUN_PEAK_BF16, RUN_PEAK_FP16,
+                                                  RUN_PEAK_FP32 };
+        unsigned best = BY_PROGRAM;
+        size_t most = 0;
+
+        for (size_t k = 0; k < ARRAY_SIZE(order); k++) {
+                size_t known = 0;
+
+                for (size_t i = 0; i < count; i++)
+                        known += chips_match(role, candidates[i].group) &&
+                                 speed_by(run, role, &candidates[i], order[k]) > 0;
+                if (known > most) {
+                        most = known;
+                        best = order[k];
+                }
+        }
+        return best;
 }
 
 /* Is `a` the better group for the next chip? Equal ones keep their order. */
-static bool better(struct run *run, const struct job_role *role, const struct candidate *a,
+static bool better(struct run *run, const struct job_role *role, unsigned kind, const struct candidate *a,
                    const struct candidate *b)
 {
         if ((left_in(a) > 0) != (left_in(b) > 0))
@@ -174,7 +221,7 @@ static bool better(struct run *run, const struct job_role *role, const struct ca
                 return (a->taken > 0 && b->taken == 0) ||
                        ((a->taken > 0) == (b->taken > 0) && left_in(a) < left_in(b));
         default:
-                return speed_for(run, role, a) > speed_for(run, role, b);
+                return speed_by(run, role, a, kind) > speed_by(run, role, b, kind);
         }
 }
 
@@ -182,7 +229,10 @@ static struct candidate *pick(struct run *run, const struct job_role *role, stru
                               size_t count)
 {
         struct candidate *best = NULL;
+        unsigned kind = BY_PROGRAM;
 
+        if (run->job.placement == JOB_PLACEMENT_FASTEST)
+                kind = comparable_kind(run, role, candidates, count);
         for (size_t i = 0; i < count; i++) {
                 struct candidate *candidate = &candidates[i];
 
@@ -190,7 +240,7 @@ static struct candidate *pick(struct run *run, const struct job_role *role, stru
                 if (!chips_match(role, candidate->group) ||
                     (left_in(candidate) == 0 && strcmp(candidate->group->runtime, "cpu") != 0))
                         continue;
-                if (best == NULL || better(run, role, candidate, best))
+                if (best == NULL || better(run, role, kind, candidate, best))
                         best = candidate;
         }
         return best;
@@ -229,10 +279,8 @@ static void give(struct run_rank *rank, const struct job_role *role, struct cand
                          device == NULL ? candidate->group->name : device->id);
         (void) text_copy(rank->node, sizeof(rank->node), candidate->inventory->node);
         rank->device_index = device == NULL ? 0 : device->index;
-        rank->peak_gflops[RUN_PEAK_MEASURED] = candidate->group->measured_gflops;
-        rank->peak_gflops[RUN_PEAK_BF16] = 1000 * candidate->group->tflops_bf16;
-        rank->peak_gflops[RUN_PEAK_FP16] = 1000 * candidate->group->tflops_fp16;
-        rank->peak_gflops[RUN_PEAK_FP32] = 1000 * candidate->group->tflops_fp32;
+        for (unsigned kind = 0; kind < RUN_PEAK_COUNT; kind++)
+                rank->peak_gflops[kind] = peak_gflops(candidate->group, (enum run_peak) kind);
 }
 
 /* --- roles

@@ -60,6 +60,9 @@ bool run_read_speeds(struct run *run)
                 run_event(run, "SpeedTableUnread", "%s", err.msg);
                 return false;
         }
+        if (table.trouble[0] != '\0' && !run->speeds_troubled)
+                run_event(run, "SpeedTableIgnored", "%s", table.trouble);
+        run->speeds_troubled = run->speeds_troubled || table.trouble[0] != '\0';
         for (size_t i = run->server_count; i < run->rank_count; i++) {
                 struct run_rank *rank = &run->ranks[i];
                 const struct speed_row *row =

@@ -22,6 +22,7 @@
 #include "io/free_port.h"
 #include "io/grpc_client.h"
 #include "io/process_tree.h"
+#include "io/program_file.h"
 #include "io/remove_folder.h"
 #include "launcher/group_daemon.h"
 #include "launcher/group_ranks.h"
@@ -48,7 +49,8 @@ struct group {
         sd_event_source *retry, *look, *grace;
         char token[RENDEZVOUS_TOKEN_BYTES], address[160];
         char work[GROUP_BYTES], rank_file[GROUP_BYTES + 64], programs[GROUP_BYTES];
-        char **devices; /* of the chips, from the environment; NULL = their indices */
+        char program_sha256[SHA256_HEX_BYTES]; /* "" = there is none, or none that may be started */
+        char **devices;                        /* of the chips, from the environment; NULL = their indices */
         char *device_list;
         struct group_ranks ranks;
         uint64_t due_usec;   /* CLOCK_MONOTONIC: no manager until then, and it is over */
@@ -457,6 +459,7 @@ static void join_manager(struct group *group)
         (void) text_copy(join.runtime, sizeof(join.runtime), group->options->runtime);
         if (group->options->advertise != NULL)
                 (void) text_copy(join.address, sizeof(join.address), group->options->advertise);
+        (void) text_copy(join.program_sha256, sizeof(join.program_sha256), group->program_sha256);
         bytes = rendezvous_join_encode(&join, &size);
         if (bytes == NULL ||
             grpc_client_call(group->client, RENDEZVOUS_JOIN, bytes, size, 0, &handlers, &group->join) < 0)
@@ -513,6 +516,20 @@ static void find_devices(struct group *group)
         }
 }
 
+/* What the speeds are kept under. Whether it may be started is judged when it is. */
+static void hash_program(struct group *group)
+{
+        struct program_table table;
+        const struct program *program;
+
+        if (program_file_load(group->programs, &table, NULL) < 0)
+                return;
+        program = program_table_find(&table, group->options->runtime);
+        if (program == NULL || program_file_check(program, group->program_sha256, NULL) < 0)
+                group->program_sha256[0] = '\0';
+        program_table_free(&table);
+}
+
 static int open_files(struct group *group, struct err *err)
 {
         char absolute[PATH_MAX];
@@ -531,6 +548,7 @@ static int open_files(struct group *group, struct err *err)
         group->daemon = (struct group_daemon){ .work = group->work,
                                                .programs = group->programs,
                                                .rank_file = group->rank_file };
+        hash_program(group);
         group->ranks.folder = group->work;
         group->ranks.log_lines = group->options->log_lines || group->options->join_file != NULL;
         return 0;

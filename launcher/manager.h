@@ -51,7 +51,8 @@ struct member {
         size_t order_count;
         uint64_t subtask_order, start_order, stop_order; /* 0 = none is under way */
         bool ready, was_there, leaving;
-        bool used_before; /* in the world that the fault ended */
+        bool used_before;                      /* in the world that the fault ended */
+        char program_sha256[SHA256_HEX_BYTES]; /* as it says; "" = not known */
 };
 
 struct manager_rank {

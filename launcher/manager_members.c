@@ -132,6 +132,7 @@ static void on_join(void *userdata, struct grpc_call *call, const uint8_t *bytes
         }
         member->join = call;
         member->leaving = false;
+        (void) text_copy(member->program_sha256, sizeof(member->program_sha256), join.program_sha256);
         if (join.address[0] != '\0')
                 (void) text_copy(member->plan->address, sizeof(member->plan->address), join.address);
         else

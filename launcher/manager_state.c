@@ -86,6 +86,18 @@ static json_t *ranks_json(const struct manager *manager)
         return ranks;
 }
 
+/* By group: the SpeedTable is kept by program. */
+static json_t *programs_json(const struct manager *manager)
+{
+        json_t *programs = json_object();
+
+        for (size_t i = 0; i < manager->plan.group_count; i++)
+                if (manager->members[i].program_sha256[0] != '\0')
+                        (void) json_object_set_new(programs, manager->plan.groups[i].name,
+                                                   json_string(manager->members[i].program_sha256));
+        return programs;
+}
+
 static json_t *state_json(const struct manager *manager)
 {
         uint64_t samples = 0, step = 0, epoch = 0, batch = 0, epoch_samples = manager->plan.samples;
@@ -119,6 +131,7 @@ static json_t *state_json(const struct manager *manager)
                 (void) json_object_set_new(state, "epoch_samples", json_integer((json_int_t) epoch_samples));
         (void) json_object_set_new(state, "groups", groups_json(manager));
         (void) json_object_set_new(state, "ranks", ranks_json(manager));
+        (void) json_object_set_new(state, "programs", programs_json(manager));
         (void) json_object_set(state, "events", manager->events);
         return state;
 }
@@ -126,7 +139,7 @@ static json_t *state_json(const struct manager *manager)
 /* What does not fit is left out, the least wanted first. */
 char *manager_state_text(const struct manager *manager, size_t max_bytes)
 {
-        static const char *const parts[] = { "events", "ranks", "groups", "message" };
+        static const char *const parts[] = { "programs", "events", "ranks", "groups", "message" };
         json_t *state = state_json(manager);
         char *text = NULL;
 

@@ -15,8 +15,6 @@
 #include "core/text.h"
 #include "io/loop.h"
 
-#define SPEEDS_MAX 4096
-
 /* Resources of chips as vendors' plugins call them; inventories and the configuration add theirs. */
 static const char *const usual_resources[] = {
         "nvidia.com/gpu",
@@ -280,33 +278,17 @@ static int take_training_job(struct cluster *c, const char *key, const json_t *o
         return ledger_set_training(c->ledger, namespace_, name, job);
 }
 
-/* A newer speed of the same job and device model takes the place of the older. */
-static int keep_speed(struct ledger *ledger, const struct ledger_speed *speed)
-{
-        struct ledger_speed *grown;
-
-        for (size_t i = 0; i < ledger->speed_count; i++)
-                if (ledger->speeds[i].device == speed->device &&
-                    strcmp(ledger->speeds[i].job_model, speed->job_model) == 0) {
-                        ledger->speeds[i] = *speed;
-                        return 0;
-                }
-        if (ledger->speed_count >= SPEEDS_MAX)
-                return 0;
-        grown = realloc(ledger->speeds, (ledger->speed_count + 1) * sizeof(*grown));
-        if (grown == NULL)
-                return -ENOMEM;
-        ledger->speeds = grown;
-        ledger->speeds[ledger->speed_count++] = *speed;
-        return 0;
-}
-
 /* All tables are one list; the rows that were refined last stand. */
 static int take_speed_table(struct cluster *c, const char *key, const json_t *object, struct err *err)
 {
+        struct err passed_over = { 0 };
         struct speed_table table;
         int r = speed_table_decode(object, &table, err);
 
+        if (r == 0 && table.trouble[0] != '\0') {
+                (void) err_set(&passed_over, -EBADMSG, "%s", table.trouble);
+                trouble(c, "SpeedTable", key, &passed_over);
+        }
         if (r == 0 && strcmp(key, SPEED_TABLE_NAME) == 0) /* the one table: what is not in it is not known */
                 c->ledger->speed_count = 0;
         for (size_t i = 0; r == 0 && i < table.count; i++) {
@@ -316,7 +298,9 @@ static int take_speed_table(struct cluster *c, const char *key, const json_t *ob
                                               .device = symbol_add(&c->ledger->symbols, row->device) };
 
                 (void) text_copy(speed.job_model, sizeof(speed.job_model), row->model);
-                if (keep_speed(c->ledger, &speed) < 0)
+                (void) text_copy(speed.program, sizeof(speed.program),
+                                 strcmp(row->program, "-") == 0 ? "" : row->program);
+                if (ledger_keep_speed(c->ledger, &speed) < 0)
                         r = err_set(err, -ENOMEM, "no memory");
         }
         speed_table_free(&table);
@@ -562,6 +546,12 @@ struct store *cluster_store(struct cluster *cluster)
 const struct rules *cluster_rules(const struct cluster *cluster)
 {
         return &cluster->options.rules;
+}
+
+const struct ledger_program *cluster_programs(const struct cluster *cluster, size_t *ret_count)
+{
+        *ret_count = cluster->program_count;
+        return cluster->programs;
 }
 
 bool cluster_is_ready(const struct cluster *cluster)

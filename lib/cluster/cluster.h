@@ -67,6 +67,7 @@ int cluster_take(struct cluster *cluster, const json_t *object, struct err *err)
 struct ledger *cluster_ledger(struct cluster *cluster);
 struct store *cluster_store(struct cluster *cluster);
 const struct rules *cluster_rules(const struct cluster *cluster);
+const struct ledger_program *cluster_programs(const struct cluster *cluster, size_t *ret_count);
 bool cluster_is_ready(const struct cluster *cluster); /* the first complete lists are in */
 
 /* cluster_refresh() - read the whole store anew and compare: the audit of the ledger, and what a new leader

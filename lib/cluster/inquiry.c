@@ -47,10 +47,11 @@ static void ask_question(struct cluster *c, struct inquiry *in, uint64_t now_use
 
 static int weigh(struct cluster *c, struct inquiry *in)
 {
-        int r = weighting_build(c->ledger, in->job, in->question.self, &in->ask, &in->weighting);
+        int r;
 
         in->weighting.table = c->programs;
         in->weighting.table_count = c->program_count;
+        r = weighting_build(c->ledger, in->job, in->question.self, &in->ask, &in->weighting);
         in->question.weighting = r == 0 ? &in->weighting : NULL;
         return r < 0 ? r : 0;
 }

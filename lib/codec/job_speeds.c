@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/text.h"
+
 #define BATCHES_MIN 10  /* the first ones are slow */
 #define LOOK_WEIGHT 4.0 /* of all ranks together */
 
@@ -16,16 +18,21 @@ static const struct job_group *find_group(const struct job_state *state, const j
         return NULL;
 }
 
-static bool read_rank(const struct job_state *state, const json_t *rank, struct job_speed *ret)
+static bool read_rank(const struct job_state *state, const json_t *programs, const json_t *rank,
+                      struct job_speed *ret)
 {
         const struct job_group *group = find_group(state, rank);
         double batch = json_number_value(json_object_get(rank, "batch")),
                samples = json_number_value(json_object_get(rank, "samples")),
                speed = json_number_value(json_object_get(rank, "samples_per_s"));
+        const char *program;
 
         if (group == NULL || group->server || group->model[0] == '\0' || group->chips == 0 || !(batch >= 1) ||
             !(samples >= BATCHES_MIN * batch) || !(speed > 0) || !isfinite(speed))
                 return false;
+        program = json_string_value(json_object_get(programs, group->name));
+        (void) text_copy(ret->program, sizeof(ret->program),
+                         program != NULL && sha256_is_hex(program) ? program : "");
         speed_device(ret->device, group->model, (group->ranks + group->chips - 1) / group->chips);
         ret->batch = batch;
         ret->step_ms = batch * 1000 / speed;
@@ -42,7 +49,7 @@ size_t job_speeds_read(const struct job *job, const struct job_state *state, con
                 return 0;
         json_array_foreach((json_t *) ranks, i, rank)
         {
-                if (count < max && read_rank(state, rank, &ret[count]))
+                if (count < max && read_rank(state, json_object_get(answer, "programs"), rank, &ret[count]))
                         count++;
         }
         for (i = 0; i < count; i++)

@@ -26,6 +26,7 @@ uint8_t *rendezvous_join_encode(const struct rendezvous_join *join, size_t *ret_
         message.chips = join->chips;
         message.address = (char *) join->address;
         message.port = join->port;
+        message.program_sha256 = (char *) join->program_sha256;
         return pb_pack(&message, ret_bytes);
 }
 
@@ -206,6 +207,11 @@ int rendezvous_join_decode(const uint8_t *bytes, size_t size_bytes, struct rende
                 r = field(ret->runtime, sizeof(ret->runtime), message->runtime, "runtime", err);
         if (r == 0)
                 r = field(ret->address, sizeof(ret->address), message->address, "address", err);
+        if (r == 0)
+                r = field(ret->program_sha256, sizeof(ret->program_sha256), message->program_sha256,
+                          "program_sha256", err);
+        if (r == 0 && ret->program_sha256[0] != '\0' && !sha256_is_hex(ret->program_sha256))
+                r = err_set(err, -EBADMSG, "program_sha256: not 64 hexadecimal digits");
         ret->port = message->port;
         if (r == 0 && ret->port > 65535)
                 r = err_set(err, -EBADMSG, "port: %u is not in 0..65535", ret->port);

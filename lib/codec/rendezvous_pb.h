@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "core/err.h"
+#include "core/sha256.h"
 
 #define RENDEZVOUS_VERSION       2
 #define RENDEZVOUS_TOKEN_BYTES   129
@@ -38,9 +39,10 @@ struct rendezvous_join {
         char token[RENDEZVOUS_TOKEN_BYTES];
         char group[RENDEZVOUS_NAME_BYTES]; /* a DNS label */
         char runtime[16];
-        uint32_t chips;   /* 1..RENDEZVOUS_CHIPS_MAX */
-        char address[64]; /* numeric; "" = where the connection comes from */
-        uint32_t port;    /* free there */
+        uint32_t chips;                        /* 1..RENDEZVOUS_CHIPS_MAX */
+        char address[64];                      /* numeric; "" = where the connection comes from */
+        uint32_t port;                         /* free there */
+        char program_sha256[SHA256_HEX_BYTES]; /* of the program that it starts; "" = not known */
 };
 
 struct rendezvous_order {

@@ -95,23 +95,45 @@ static int check_object(const json_t *object, struct err *err)
         return 0;
 }
 
+static void tell_trouble(struct speed_table *table, size_t bad, const char *first, size_t more)
+{
+        if (bad > 0)
+                (void) text_format(table->trouble, sizeof(table->trouble),
+                                   "%zu rows make no sense and are passed over, such as '%.60s'; a row is "
+                                   "PROGRAM/MODEL/DEVICE: {alpha_ms: 0 or more, beta_ms: above 0}",
+                                   bad, first);
+        else if (more > 0)
+                (void) text_format(table->trouble, sizeof(table->trouble),
+                                   "it has %zu rows more than %d; those are passed over", more,
+                                   SPEED_TABLE_ROWS_MAX);
+}
+
 int speed_table_decode(const json_t *object, struct speed_table *ret, struct err *err)
 {
         json_t *speeds = speeds_of(object), *value;
-        const char *key;
+        size_t bad = 0, more = 0, room = json_object_size(speeds);
+        const char *key, *first = NULL;
         int r = check_object(object, err);
 
         *ret = (struct speed_table){ 0 };
         if (r < 0)
                 return r;
-        ret->rows = calloc(json_object_size(speeds) + 1, sizeof(*ret->rows));
+        ret->rows =
+                calloc((room < SPEED_TABLE_ROWS_MAX ? room : SPEED_TABLE_ROWS_MAX) + 1, sizeof(*ret->rows));
         if (ret->rows == NULL)
                 return err_set(err, -ENOMEM, "no memory for the speed table");
         json_object_foreach(speeds, key, value)
         {
-                if (ret->count < SPEED_TABLE_ROWS_MAX && decode_row(key, value, &ret->rows[ret->count]))
+                if (!decode_row(key, value, &ret->rows[ret->count])) {
+                        first = first == NULL ? key : first;
+                        bad++;
+                } else if (ret->count == SPEED_TABLE_ROWS_MAX) {
+                        more++;
+                } else {
                         ret->count++;
+                }
         }
+        tell_trouble(ret, bad, first, more);
         qsort(ret->rows, ret->count, sizeof(*ret->rows), by_update);
         return 0;
 }

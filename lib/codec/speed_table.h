@@ -9,7 +9,7 @@
  * The one reader and the one writer of its text. A key is the hash of the program (or "-": not known), the
  * job's model and the device's model, '/' between them; what follows the second '/' is the device's, whatever
  * it holds. A device that several ranks share is another device: "MODEL (shared by 2)". Rows that make no
- * sense are passed over, not the table. In memory only. */
+ * sense are passed over, not the table, and the table says so. In memory only. */
 #pragma once
 
 #include <jansson.h>
@@ -22,7 +22,7 @@
 #include "core/speed_fit.h"
 
 #define SPEED_TABLE_NAME     "speeds"
-#define SPEED_TABLE_ROWS_MAX 4096
+#define SPEED_TABLE_ROWS_MAX 2048 /* below 1 MiB with the longest names; etcd takes 1.5 */
 #define SPEED_DEVICE_BYTES   (DEVICE_MODEL_BYTES + 24)
 #define SPEED_KEY_BYTES      (SHA256_HEX_BYTES + JOB_NAME_BYTES + SPEED_DEVICE_BYTES + 2)
 
@@ -38,6 +38,7 @@ struct speed_row {
 struct speed_table {
         struct speed_row *rows; /* the one updated last comes last */
         size_t count;
+        char trouble[256]; /* what of it was passed over, a sentence; "" = nothing */
 };
 
 /* speed_table_decode() - @object: a SpeedTable, or NULL: an empty table. @ret released with

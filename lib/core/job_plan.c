@@ -16,7 +16,7 @@ struct candidate {
         const struct ledger_group *group;
         uint32_t open;  /* chips that are free for this job */
         uint32_t taken; /* by this plan */
-        double speed;   /* of one chip, for comparing alone */
+        double speed;   /* of one chip, for comparing alone: of the role that compare_speeds() was told */
 };
 
 struct planner {
@@ -26,6 +26,7 @@ struct planner {
         struct ledger_group (*scratch)[GROUPS_MAX];
         struct job_state *state;
         const struct ledger_node *equal_to; /* the configuration that equal nodes have; NULL = any */
+        const struct job_role *compared;    /* whose speeds the candidates have; NULL = nobody's */
 };
 
 /* --- who may be used
@@ -127,12 +128,7 @@ static int add_candidate(struct planner *p, const struct ledger_node *node, cons
                 p->candidates = grown;
                 p->capacity = capacity;
         }
-        p->candidates[p->count++] =
-                (struct candidate){ .node = node,
-                                    .group = group,
-                                    .open = open,
-                                    .speed = job_plan_chip_speed(p->question->ledger, p->question->job,
-                                                                 group) };
+        p->candidates[p->count++] = (struct candidate){ .node = node, .group = group, .open = open };
         return 0;
 }
 
@@ -144,6 +140,7 @@ static int gather(struct planner *p)
         struct job_role server = job_plan_server_role(job);
 
         p->count = 0;
+        p->compared = NULL;
         for (uint32_t n = 0; n < ledger->node_count; n++)
                 for (uint32_t g = 0; g < ledger->nodes[n]->group_count; g++) {
                         const struct ledger_group *group = &ledger->nodes[n]->groups[g];
@@ -203,10 +200,38 @@ static bool goes_before(int placement, const struct candidate *a, const struct c
         }
 }
 
+/* Like is compared with like: what was measured if all chips that the role takes have it, else what the
+ * device table says of each. */
+static void compare_speeds(struct planner *p, const struct job_role *role)
+{
+        const struct symbols *symbols = &p->question->ledger->symbols;
+        bool measured = true;
+
+        if (p->compared == role)
+                return;
+        p->compared = role;
+        for (size_t i = 0; i < p->count; i++) {
+                struct candidate *candidate = &p->candidates[i];
+                const struct ledger_group *group = candidate->group;
+
+                if (!job_role_takes(role, symbols, group))
+                        continue;
+                candidate->speed = job_plan_chip_speed(
+                        p->question,
+                        role->runtime[0] != '\0' ? role->runtime : symbol_name(symbols, group->runtime),
+                        group->model);
+                measured = measured && candidate->speed > 0;
+        }
+        for (size_t i = 0; !measured && i < p->count; i++)
+                p->candidates[i].speed = p->candidates[i].group->tflops;
+}
+
 static struct candidate *best_for(struct planner *p, const struct job_role *role, uint32_t wanted)
 {
         struct candidate *best = NULL;
 
+        if (p->question->job->placement == JOB_PLACEMENT_FASTEST)
+                compare_speeds(p, role);
         for (size_t i = 0; i < p->count; i++) {
                 struct candidate *candidate = &p->candidates[i];
 

@@ -5,9 +5,9 @@
  *
  * Where an entry of workers leaves room (minChips < chips), the least is placed first and chips beyond it are
  * added only if a step gets shorter. All of a job is placed, or nothing. Speeds are measured ones of the
- * job's model when every chip has one, else the device table's, else all chips are taken to be alike; the
- * shares are exact for them (core/shards.h). Pure but for the heap. O(entries x groups log groups + ranks log
- * (ranks batch)). */
+ * job's program and model (ledger_find_speed()) when every chip has one, else the device table's, else all
+ * chips are taken to be alike; the shares are exact for them (core/shards.h). Pure but for the heap.
+ * O(entries x groups log groups + ranks log (ranks batch)). */
 #pragma once
 
 #include "core/job_state.h"
@@ -23,6 +23,8 @@ struct job_plan_question {
         bool emergency;      /* urgency: emergency, and its namespace may say so */
         bool take_back;      /* chips that borrowers of the reserve hold count as free (emergencies) */
         uint64_t now_usec;   /* CLOCK_REALTIME */
+        const struct ledger_program *programs; /* the program table: whose speeds count; may be NULL */
+        size_t program_count;
 };
 
 /* job_plan() - place the whole job: fills @state's groups and notes; nothing else of it changes.

@@ -20,24 +20,21 @@ struct job_role job_plan_server_role(const struct job *job)
         return role;
 }
 
-static const struct ledger_speed *measured_speed(const struct ledger *ledger, const struct job *job,
+static const struct ledger_speed *measured_speed(const struct job_plan_question *q, const char *runtime,
                                                  uint32_t model)
 {
-        const struct ledger_speed *found = NULL;
-
-        for (size_t i = 0; i < ledger->speed_count; i++)
-                if (ledger->speeds[i].device == model && model != 0 &&
-                    strcmp(ledger->speeds[i].job_model, job->model) == 0)
-                        found = &ledger->speeds[i];
-        return found;
+        if (q->ledger->speed_count == 0)
+                return NULL;
+        return ledger_find_speed(
+                q->ledger, ledger_program_hash(q->ledger, q->job, q->programs, q->program_count, runtime),
+                q->job->model, model);
 }
 
-double job_plan_chip_speed(const struct ledger *ledger, const struct job *job,
-                           const struct ledger_group *group)
+double job_plan_chip_speed(const struct job_plan_question *question, const char *runtime, uint32_t model)
 {
-        const struct ledger_speed *measured = measured_speed(ledger, job, group->model);
+        const struct ledger_speed *measured = measured_speed(question, runtime, model);
 
-        return measured != NULL ? 1000 / measured->beta_ms : group->tflops * SAMPLES_PER_TFLOPS;
+        return measured != NULL ? 1000 / measured->beta_ms : 0;
 }
 
 /* --- one worker a rank
@@ -73,13 +70,13 @@ static const struct ledger_speed *speed_of(const struct job_plan_question *q, co
                 *ret_part = 1;
         if (sharers > 1 && group->model[0] != '\0' &&
             text_format(device, sizeof(device), "%s (shared by %u)", group->model, sharers))
-                found = measured_speed(q->ledger, q->job,
+                found = measured_speed(q, group->runtime,
                                        symbol_find(&q->ledger->symbols, device, strlen(device)));
         if (found != NULL)
                 return found;
         if (ret_part != NULL)
                 *ret_part = (double) group->ranks / group->chips;
-        return measured_speed(q->ledger, q->job,
+        return measured_speed(q, group->runtime,
                               symbol_find(&q->ledger->symbols, group->model, strlen(group->model)));
 }
 

@@ -113,3 +113,9 @@ void sha256_final_hex(struct sha256 *hash, char ret[SHA256_HEX_BYTES])
         }
         ret[64] = '\0';
 }
+
+bool sha256_is_hex(const char *text)
+{
+        return strlen(text) == SHA256_HEX_BYTES - 1 &&
+               strspn(text, "0123456789abcdef") == SHA256_HEX_BYTES - 1;
+}

@@ -3,6 +3,7 @@
  * Pure: no allocation, no I/O. Feed any number of pieces, then finish once. O(bytes). */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,6 +19,9 @@ struct sha256 {
 void sha256_init(struct sha256 *hash);
 void sha256_update(struct sha256 *hash, const void *bytes, size_t size_bytes);
 void sha256_final(struct sha256 *hash, uint8_t ret[SHA256_BYTES]);
+
+/* sha256_is_hex() - is this what sha256_final_hex() writes? */
+bool sha256_is_hex(const char *text);
 
 /* sha256_final_hex() - the same, as 64 lower case digits and a NUL. */
 void sha256_final_hex(struct sha256 *hash, char ret[SHA256_HEX_BYTES]);

@@ -55,6 +55,14 @@ static const struct ledger_program *program_of(const struct ledger_program *prog
         return NULL;
 }
 
+static bool has_own_command(const struct job *job, const char *runtime)
+{
+        for (size_t i = 0; job != NULL && i < job->program_count; i++)
+                if (job->programs[i].command_count > 0 && strcmp(job->programs[i].runtime, runtime) == 0)
+                        return true;
+        return false;
+}
+
 /* A program of the job or of the table that runs on chips of this runtime. */
 static bool has_any_program(const struct weighting *w, const char *runtime)
 {
@@ -168,34 +176,58 @@ static void gather_members(const struct ledger_job *job, const struct ledger_pod
         }
 }
 
-/* Kinds of chips that could serve the pod: a row each. */
-static void gather_rows(const struct ledger *ledger, const struct ask *ask, struct members *ret)
+/* Which program the nodes start for each runtime: what one says, unless another says something else. */
+static void note_reported(struct weighting *w, const struct ledger_node *node)
 {
-        for (uint32_t i = 0; i < ledger->node_count; i++)
+        for (uint32_t i = 0; i < node->program_count; i++) {
+                const struct ledger_program *said = &node->programs[i];
+                size_t k = 0;
+
+                while (k < w->reported_count && w->reported[k].runtime != said->runtime)
+                        k++;
+                if (k == w->reported_count && k < WEIGHTING_PROGRAMS_MAX)
+                        w->reported[w->reported_count++] = *said;
+                else if (k < w->reported_count && strcmp(w->reported[k].sha256, said->sha256) != 0)
+                        w->reported[k].sha256[0] = '\0';
+        }
+}
+
+/* Kinds of chips that could serve the pod: a row each. */
+static void gather_rows(struct weighting *w, const struct ask *ask, struct members *ret)
+{
+        const struct ledger *ledger = w->ledger;
+
+        w->reported_count = 0;
+        for (uint32_t i = 0; i < ledger->node_count; i++) {
+                if (ledger->speed_count > 0)
+                        note_reported(w, ledger->nodes[i]);
                 for (uint32_t g = 0; g < ledger->nodes[i]->group_count; g++) {
                         const struct ledger_group *group = &ledger->nodes[i]->groups[g];
 
                         if (group->resource == ask->items[0].resource && ask_accepts(ask, group->model))
                                 add_member(ret, group, 1);
                 }
+        }
 }
 
-static const struct ledger_speed *measured_speed(const struct ledger *ledger, const char *job_model,
-                                                 uint32_t model)
+static const struct ledger_speed *measured_speed(const struct weighting *w, uint32_t runtime, uint32_t model)
 {
-        const struct ledger_speed *found = NULL;
+        const char *name = symbol_name(&w->ledger->symbols, runtime), *program;
+        const struct ledger_program *said = program_of(w->reported, w->reported_count, runtime);
 
-        for (size_t i = 0; i < ledger->speed_count; i++)
-                if (ledger->speeds[i].device == model && model != 0 &&
-                    strcmp(ledger->speeds[i].job_model, job_model) == 0)
-                        found = &ledger->speeds[i]; /* the last one stands */
-        return found;
+        if (w->ledger->speed_count == 0)
+                return NULL;
+        program = ledger_program_hash(w->ledger, w->job, w->table, w->table_count, name);
+        if (program[0] == '\0' && said != NULL && program_of(w->table, w->table_count, runtime) == NULL &&
+            !has_own_command(w->job, name))
+                program = said->sha256;
+        return ledger_find_speed(w->ledger, program, w->job == NULL ? "" : w->job->model, model);
 }
 
-static bool all_measured(const struct ledger *ledger, const char *job_model, const struct members *members)
+static bool all_measured(const struct weighting *w, const struct members *members)
 {
         for (size_t i = 0; i < members->kind_count; i++)
-                if (measured_speed(ledger, job_model, members->kinds[i].model) == NULL)
+                if (measured_speed(w, members->kinds[i].runtime, members->kinds[i].model) == NULL)
                         return false;
         return members->kind_count > 0;
 }
@@ -211,10 +243,9 @@ static bool all_in_table(const struct members *members)
 /* Samples a second that a chip of the device table is taken to do: only ratios matter. */
 #define SAMPLES_PER_TFLOPS 1000
 
-static struct shard_worker worker_of(const struct weighting *w, const char *job_model,
-                                     const struct kind *kind)
+static struct shard_worker worker_of(const struct weighting *w, const struct kind *kind)
 {
-        const struct ledger_speed *measured = measured_speed(w->ledger, job_model, kind->model);
+        const struct ledger_speed *measured = measured_speed(w, kind->runtime, kind->model);
 
         if (strcmp(w->source, "measured") == 0)
                 return (struct shard_worker){ .model = SHARD_AFFINE,
@@ -257,8 +288,8 @@ static double plan_equally(const struct shard_worker *workers, size_t count, uin
         return slowest;
 }
 
-static int plan_row(const struct weighting *w, const char *job_model, const struct members *members,
-                    const struct kind *kind, uint32_t chips, struct weighting_row *row)
+static int plan_row(const struct weighting *w, const struct members *members, const struct kind *kind,
+                    uint32_t chips, struct weighting_row *row)
 {
         size_t count = members->chips + chips, n = 0;
         CLEANUP(free_p) struct shard_worker *workers = calloc(count, sizeof(*workers));
@@ -269,9 +300,9 @@ static int plan_row(const struct weighting *w, const char *job_model, const stru
                 return -ENOMEM;
         for (size_t i = 0; i < members->kind_count; i++)
                 for (size_t k = 0; k < members->kinds[i].chips; k++)
-                        workers[n++] = worker_of(w, job_model, &members->kinds[i]);
+                        workers[n++] = worker_of(w, &members->kinds[i]);
         while (n < count)
-                workers[n++] = worker_of(w, job_model, kind);
+                workers[n++] = worker_of(w, kind);
         if (w->equal)
                 plan.step_ms = plan_equally(workers, count, w->batch, shards);
         else if (shards_plan(workers, count, w->batch, shards, &plan, NULL) < 0)
@@ -284,24 +315,21 @@ static int plan_row(const struct weighting *w, const char *job_model, const stru
 static int fill_rows(struct weighting *w, const struct members *members, const struct members *rows,
                      const struct ask *ask)
 {
-        const char *job_model = w->job == NULL ? "" : w->job->model;
         struct members together = *rows;
 
         for (size_t i = 0; i < members->kind_count && together.kind_count < WEIGHTING_ROWS_MAX; i++)
                 together.kinds[together.kind_count++] = members->kinds[i];
-        w->source = all_measured(w->ledger, job_model, &together) ? "measured"
-                    : all_in_table(&together)                     ? "table"
-                                                                  : "assumed";
+        w->source = all_measured(w, &together) ? "measured" : all_in_table(&together) ? "table" : "assumed";
         for (size_t i = 0; i < rows->kind_count; i++) {
                 const struct kind *kind = &rows->kinds[i];
-                const struct ledger_speed *measured = measured_speed(w->ledger, job_model, kind->model);
+                const struct ledger_speed *measured = measured_speed(w, kind->runtime, kind->model);
                 struct weighting_row *row = &w->rows[w->row_count++];
 
                 *row = (struct weighting_row){ .runtime = kind->runtime, .model = kind->model };
                 if (strcmp(w->source, "measured") == 0 && measured->beta_ms > 0)
                         row->speed = 1000 / measured->beta_ms;
                 if (w->batch > 0 && members->chips + ask_chips(ask) <= WEIGHTING_CHIPS_MAX &&
-                    plan_row(w, job_model, members, kind, ask_chips(ask), row) < 0)
+                    plan_row(w, members, kind, ask_chips(ask), row) < 0)
                         return -ENOMEM;
         }
         return 0;
@@ -328,7 +356,7 @@ int weighting_build(const struct ledger *ledger, const struct ledger_job *job, c
         w->row_count = 0;
         if (job != NULL)
                 gather_members(job, self, ask, &members);
-        gather_rows(ledger, ask, &rows);
+        gather_rows(w, ask, &rows);
         return fill_rows(w, &members, &rows, ask);
 }
 
@@ -342,8 +370,7 @@ static size_t source_rank(const char *source)
 void weighting_note_kind(struct weighting *w, const struct ledger_group *group, bool first)
 {
         static const char *const sources[] = { "assumed", "table", "measured" };
-        const char *job_model = w->job == NULL ? "" : w->job->model;
-        size_t rank = measured_speed(w->ledger, job_model, group->model) != NULL ? 2 : group->tflops > 0;
+        size_t rank = measured_speed(w, group->runtime, group->model) != NULL ? 2 : group->tflops > 0;
 
         if (!first && source_rank(w->source) < rank)
                 rank = source_rank(w->source);
@@ -355,7 +382,6 @@ void weighting_note_kind(struct weighting *w, const struct ledger_group *group, 
 int weighting_step(const struct weighting *w, const struct ledger_job *job, const struct ledger_pod *self,
                    const struct weighting_choice *choices, size_t count, double *ret_step_ms)
 {
-        const char *job_model = w->job == NULL ? "" : w->job->model;
         struct members members = { .chips = 0 };
         CLEANUP(free_p) struct shard_worker *workers = NULL;
         CLEANUP(free_p) struct shard *shards = NULL;
@@ -375,7 +401,7 @@ int weighting_step(const struct weighting *w, const struct ledger_job *job, cons
                 return -ENOMEM;
         for (size_t i = 0; i < members.kind_count; i++)
                 for (size_t k = 0; k < members.kinds[i].chips; k++)
-                        workers[n++] = worker_of(w, job_model, &members.kinds[i]);
+                        workers[n++] = worker_of(w, &members.kinds[i]);
         if (w->equal)
                 plan.step_ms = plan_equally(workers, n, w->batch, shards);
         else if (shards_plan(workers, n, w->batch, shards, &plan, NULL) < 0)

@@ -2,16 +2,18 @@
  *
  * The shard planner (core/shards.h) is asked once per distinct (runtime, model) that could serve the pod,
  * never per node: "with the members bound, leased or planned so far and these chips added, what is their
- * share of the batch, and how long is a step?" Speeds are measured ones of the job's model when all chips
- * concerned have one, else the device table's, else all are assumed alike. Pure but for the heap. */
+ * share of the batch, and how long is a step?" Speeds are measured ones of the job's program and model
+ * (ledger_find_speed()) when all chips concerned have one, else the device table's, else all are assumed
+ * alike. The program is the table's, else what the nodes report, else not known. Pure but for the heap. */
 #pragma once
 
 #include "core/device.h"
 #include "core/ledger.h"
 #include "core/reason.h"
 
-#define WEIGHTING_ROWS_MAX  64
-#define WEIGHTING_CHIPS_MAX 8192 /* chips of one job that are planned; larger jobs are not weighted here */
+#define WEIGHTING_ROWS_MAX     64
+#define WEIGHTING_PROGRAMS_MAX 16   /* runtimes of which nodes report a program's hash */
+#define WEIGHTING_CHIPS_MAX    8192 /* chips of one job that are planned; larger jobs are not weighted here */
 
 struct weighting_row {
         uint32_t runtime, model; /* symbols */
@@ -28,6 +30,8 @@ struct weighting {
         const struct job *job;              /* NULL = none */
         const struct ledger_program *table; /* the program table; borrowed */
         size_t table_count;
+        struct ledger_program reported[WEIGHTING_PROGRAMS_MAX]; /* by nodes; "" where they differ */
+        size_t reported_count;
         uint64_t batch;                     /* 0 = no shares */
         bool equal;                         /* shards: equal: no verdicts, the slowest chip sets the step */
         const char *source;                 /* of the speeds: "measured", "table" or "assumed" */
@@ -36,7 +40,8 @@ struct weighting {
         size_t row_count;
 };
 
-/* weighting_build() - fill the rows for a pod that asks `ask` and is (or will be) of `job`.
+/* weighting_build() - fill the rows for a pod that asks `ask` and is (or will be) of `job`. `table` and
+ * `table_count` are set before.
  * @self: left out of the members; a slot of the job's lease that is like the pod's own is, too
  * Return: 0; 1 = nothing to weigh (no batch, and no TrainingJob); -ENOMEM. */
 int weighting_build(const struct ledger *ledger, const struct ledger_job *job, const struct ledger_pod *self,

@@ -98,7 +98,8 @@ void speed_store_refine(struct store *store, const struct speed_observation *obs
 
 struct waiting {
         sd_event *loop;
-        json_t *speeds; /* of all tables */
+        json_t *speeds;    /* of all tables */
+        char trouble[256]; /* the first; "" = none */
         int result;
         char sentence[256];
 };
@@ -115,17 +116,37 @@ static void answered(void *userdata, int result, const char *sentence)
         stop(userdata, result, sentence);
 }
 
+static void note_trouble(struct waiting *w, const char *what, const char *sentence)
+{
+        if (w->trouble[0] == '\0')
+                (void) text_format(w->trouble, sizeof(w->trouble), "%.60s%s%.180s", what,
+                                   what[0] == '\0' ? "" : ": ", sentence);
+}
+
 static void changed(void *userdata, enum store_kind kind, const char *key, const json_t *object)
 {
-        const struct waiting *w = userdata;
+        struct waiting *w = userdata;
+        struct speed_table table;
+        struct err err = { 0 };
         json_t *speeds = json_object_get(object, "speeds");
 
         (void) kind;
-        (void) key;
+        if (speed_table_decode(object, &table, &err) < 0)
+                note_trouble(w, key, err.msg);
+        else if (table.trouble[0] != '\0')
+                note_trouble(w, key, table.trouble);
+        speed_table_free(&table);
         if (speeds == NULL)
                 speeds = json_object_get(json_object_get(object, "spec"), "speeds");
         if (json_is_object(speeds))
                 (void) json_object_update(w->speeds, speeds);
+}
+
+/* A file that holds nothing readable is no object of any kind. */
+static void on_trouble(void *userdata, enum store_kind kind, const char *sentence)
+{
+        if (kind == STORE_SPEED_TABLE || strstr(sentence, SPEED_TABLE_NAME ".speedtable.") != NULL)
+                note_trouble(userdata, "", sentence);
 }
 
 static void synced(void *userdata, enum store_kind kind)
@@ -164,6 +185,7 @@ int speed_store_read_now(const char *spec, const char *kubeconfig, struct speed_
                                          .kinds = 1u << STORE_SPEED_TABLE,
                                          .changed = changed,
                                          .synced = synced,
+                                         .trouble = on_trouble,
                                          .userdata = &w };
         struct store *store = NULL;
         json_t *table = NULL;
@@ -177,6 +199,7 @@ int speed_store_read_now(const char *spec, const char *kubeconfig, struct speed_
         if (r == 0) {
                 table = json_pack("{s:O}", "speeds", w.speeds);
                 r = speed_table_decode(table, ret, err);
+                (void) text_copy(ret->trouble, sizeof(ret->trouble), w.trouble);
         }
         json_decref(table);
         json_decref(w.speeds);

@@ -16,7 +16,8 @@ void speed_store_refine(struct store *store, const struct speed_observation *obs
 /* speed_store_read_now() - the rows of all SpeedTables of a store, with a loop of its own, for programs
  * without one.
  * @spec: as store_options.spec; @kubeconfig: or NULL
- * Return: 0, and a table (perhaps empty) for speed_table_free(); what store_open() says; -ETIMEDOUT. */
+ * Return: 0, and a table (perhaps empty; its `trouble` says what could not be read) for speed_table_free();
+ * what store_open() says; -ETIMEDOUT. */
 int speed_store_read_now(const char *spec, const char *kubeconfig, struct speed_table *ret, struct err *err);
 
 /* speed_store_refine_now() - speed_store_refine() in the same way. Return: 0 or a negative errno. */

@@ -55,8 +55,12 @@ static void say_waiting(struct job_record *record, enum job_phase phase, const c
 static struct job_plan_question question_for(struct job_record *record, bool take_back)
 {
         struct controller *c = record->controller;
+        size_t programs;
+        const struct ledger_program *table = cluster_programs(c->options.cluster, &programs);
 
         return (struct job_plan_question){
+                .programs = table,
+                .program_count = programs,
                 .ledger = ledger_of(c),
                 .rules = cluster_rules(c->options.cluster),
                 .job = &record->job,

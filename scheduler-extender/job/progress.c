@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <syslog.h>
 
 #include "codec/job_speeds.h"
 #include "codec/rendezvous_pb.h"
@@ -14,13 +15,14 @@
 #include "io/speed_store.h"
 #include "scheduler-extender/job/record.h"
 
-#define ASK_USEC    2000000u
-#define YOUNG_USEC  1000000u /* the same of a job that has not said much yet */
-#define YOUNG       30
-#define ANSWER_USEC 5000000u
-#define LEARN_USEC  30000000u /* how often the SpeedTable is refined by a job */
-#define LEARN_MAX   256       /* ranks of a job that are learnt from */
-#define WRITE_USEC  5000000u  /* figures that grow all the time are written this often */
+#define ASK_USEC       2000000u
+#define YOUNG_USEC     1000000u /* the same of a job that has not said much yet */
+#define YOUNG          30
+#define ANSWER_USEC    5000000u
+#define LEARN_USEC     30000000u /* how often the SpeedTable is refined by a job */
+#define LEARN_ALL_USEC 5000000u  /* and by all jobs together */
+#define LEARN_MAX      256       /* ranks of a job that are learnt from */
+#define WRITE_USEC     5000000u  /* figures that grow all the time are written this often */
 
 void progress_close(struct job_record *record)
 {
@@ -216,26 +218,44 @@ void progress_note_moment(struct job_record *record)
         job_state_add_point(state, &point);
 }
 
-/* Its steps refine the SpeedTable, by which the next job is planned. */
+/* A table that cannot be written costs no job anything; it is said once, until it works again. */
+static void on_learnt(void *userdata, int result, const char *sentence)
+{
+        struct controller *c = userdata;
+
+        if (result < 0 && !c->learning_failed)
+                controller_log(c, LOG_WARNING, "speed-table",
+                               "error=\"%s\" remedy=\"look at the SpeedTable '" SPEED_TABLE_NAME
+                               "', or delete it: it is learnt anew; jobs go on without\"",
+                               sentence == NULL ? "it cannot be written" : sentence);
+        c->learning_failed = result < 0;
+}
+
+/* Its steps refine the SpeedTable, by which the next job is planned. One write for a job in half a minute,
+ * and one of all jobs in some seconds: who comes in between is heard later. */
 static void learn_speeds(struct job_record *record, const json_t *answer, uint64_t now)
 {
         struct job_speed speeds[LEARN_MAX];
         struct speed_observation seen[LEARN_MAX];
+        struct controller *c = record->controller;
         size_t count;
 
-        if (now - record->asking.learnt_usec < LEARN_USEC || !controller_leads(record->controller))
+        if (now - record->asking.learnt_usec < LEARN_USEC || now - c->learnt_usec < LEARN_ALL_USEC ||
+            !controller_leads(c))
                 return;
         record->asking.learnt_usec = now;
         count = job_speeds_read(&record->job, &record->state, answer, speeds, LEARN_MAX);
         for (size_t i = 0; i < count; i++)
-                seen[i] = (struct speed_observation){ .model = record->job.model,
+                seen[i] = (struct speed_observation){ .program = speeds[i].program,
+                                                      .model = record->job.model,
                                                       .device = speeds[i].device,
                                                       .batch = speeds[i].batch,
                                                       .step_ms = speeds[i].step_ms,
                                                       .weight = speeds[i].weight };
-        if (count > 0)
-                speed_store_refine(cluster_store(record->controller->options.cluster), seen, count, NULL,
-                                   NULL);
+        if (count == 0)
+                return;
+        c->learnt_usec = now;
+        speed_store_refine(cluster_store(c->options.cluster), seen, count, on_learnt, c);
 }
 
 static void take_answer(struct job_record *record, const json_t *answer)

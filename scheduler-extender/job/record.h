@@ -76,6 +76,8 @@ struct controller {
         sd_event_source *tick;
         sd_event_source *later;   /* wakes the work when planning may go on */
         uint64_t plan_again_usec; /* CLOCK_MONOTONIC: planning takes a tenth of the time at most */
+        uint64_t learnt_usec;     /* CLOCK_MONOTONIC: when the SpeedTable was refined */
+        bool learning_failed;
         bool plan_wanted, leading, jobs_synced, pods_synced;
         bool closing;
         struct {

@@ -139,15 +139,92 @@ static void equal_nodes_are_equal(void **state)
         ledger_free(l);
 }
 
-static void measured(struct ledger *l, const char *device, double alpha, double beta)
+static void measured_of(struct ledger *l, const char *program, const char *device, double alpha, double beta)
 {
         struct ledger_speed speed = { .job_model = "mlp",
                                       .device = symbol_add(&l->symbols, device),
                                       .alpha_ms = alpha,
                                       .beta_ms = beta };
 
-        l->speeds = realloc(l->speeds, (l->speed_count + 1) * sizeof(*l->speeds));
-        l->speeds[l->speed_count++] = speed;
+        (void) text_copy(speed.program, sizeof(speed.program), program);
+        assert_int_equal(ledger_keep_speed(l, &speed), 0);
+}
+
+static void measured(struct ledger *l, const char *device, double alpha, double beta)
+{
+        measured_of(l, "", device, alpha, beta);
+}
+
+static void a_speed_is_of_its_program(void **state)
+{
+        struct ledger *l = cluster();
+        struct job job =
+                parse("  globalBatch: 400\n  workers: [{model: H100, chips: 1}, {model: A100, chips: 1}]\n");
+        struct job own = parse("  workers: [{model: H100, chips: 1}]\n"
+                               "  programs: {cuda: {image: x, command: [/x]}}\n");
+        uint32_t h100 = symbol_add(&l->symbols, "H100");
+        struct ledger_program table[] = { { .runtime = symbol_add(&l->symbols, "cuda"), .sha256 = "aa" } };
+        struct job_plan_question q = ask(l, &job);
+        struct job_state plan = { 0 };
+        struct err err = { 0 };
+
+        (void) state;
+        q.programs = table;
+        q.program_count = 1;
+        assert_string_equal(ledger_program_hash(l, &job, table, 1, "cuda"), "aa");
+        assert_string_equal(ledger_program_hash(l, &own, table, 1, "cuda"), ""); /* of its own image */
+        assert_string_equal(ledger_program_hash(l, &job, table, 1, "rocm"), "");
+        assert_null(ledger_find_speed(l, "", "mlp", h100));
+        measured_of(l, "bb", "H100", 0, 1);
+        measured_of(l, "bb", "A100", 0, 3);
+        assert_null(ledger_find_speed(l, "aa", "mlp", h100)); /* another program's is never taken */
+        assert_true(ledger_find_speed(l, "", "mlp", h100)->beta_ms == 1);
+        assert_null(ledger_find_speed(l, "", "cnn", h100));
+        assert_null(ledger_find_speed(l, "", "mlp", 0));
+        assert_int_equal(job_plan(&q, &plan, &err), 0);
+        assert_int_equal(plan.groups[0].source, JOB_SPEED_TABLE);
+        assert_int_equal(plan.groups[0].batch, 200);
+        measured(l, "H100", 0, 4); /* of a program that is not known */
+        assert_true(ledger_find_speed(l, "aa", "mlp", h100)->beta_ms == 4);
+        measured_of(l, "aa", "H100", 0, 3);
+        measured_of(l, "aa", "A100", 0, 1);
+        assert_true(ledger_find_speed(l, "aa", "mlp", h100)->beta_ms == 3);
+        assert_int_equal(job_plan(&q, &plan, &err), 0);
+        assert_int_equal(plan.groups[0].source, JOB_SPEED_MEASURED);
+        assert_int_equal(plan.groups[0].batch, 100);
+        measured_of(l, "bb", "H100", 0, 7); /* what is seen again is the newest */
+        assert_int_equal(l->speed_count, 5);
+        assert_true(ledger_find_speed(l, "", "mlp", h100)->beta_ms == 7);
+        job_state_free(&plan);
+        job_free(&job);
+        job_free(&own);
+        ledger_free(l);
+}
+
+static void the_fastest_is_found_among_like_figures(void **state)
+{
+        struct ledger *l = cluster();
+        struct job job = parse("  globalBatch: 16\n  workers: [{runtime: cuda, chips: 1}]\n");
+        struct job_plan_question q = ask(l, &job);
+        struct job_state plan = { 0 };
+        struct err err = { 0 };
+
+        (void) state;
+        for (size_t i = 0; i < l->node_count; i++) /* the H100 is the better one on paper */
+                for (size_t g = 0; g < l->nodes[i]->group_count; g++)
+                        l->nodes[i]->groups[g].tflops =
+                                strcmp(symbol_name(&l->symbols, l->nodes[i]->groups[g].model), "H100") == 0
+                                        ? 0.9
+                                        : 0.3;
+        measured(l, "A100", 0, 0.1); /* 10,000 samples a second, and nobody knows what the H100 does */
+        assert_int_equal(job_plan(&q, &plan, &err), 0);
+        assert_string_equal(plan.groups[0].model, "H100");
+        measured(l, "H100", 0, 0.2);
+        assert_int_equal(job_plan(&q, &plan, &err), 0);
+        assert_string_equal(plan.groups[0].model, "A100");
+        job_state_free(&plan);
+        job_free(&job);
+        ledger_free(l);
 }
 
 static void shares_follow_measured_speeds(void **state)
@@ -420,6 +497,8 @@ int main(void)
                 cmocka_unit_test(what_does_not_fit_is_said),
                 cmocka_unit_test(equal_nodes_are_equal),
                 cmocka_unit_test(shares_follow_measured_speeds),
+                cmocka_unit_test(a_speed_is_of_its_program),
+                cmocka_unit_test(the_fastest_is_found_among_like_figures),
                 cmocka_unit_test(a_chip_that_ranks_share_has_a_speed_of_its_own),
                 cmocka_unit_test(a_member_that_would_slow_the_job_is_not_added),
                 cmocka_unit_test(servers_are_the_first_ranks),

@@ -52,6 +52,17 @@ static void what_cannot_be_is_refused(void **state)
         bad = rendezvous_join_encode(&join, &size);
         assert_int_equal(rendezvous_join_decode(bad, size, &again, &err), -EBADMSG);
         assert_non_null(strstr(err.msg, "group: '../g1'"));
+        free(bad);
+        strcpy(join.group, "g1");
+        strcpy(join.program_sha256, "0123");
+        bad = rendezvous_join_encode(&join, &size);
+        assert_int_equal(rendezvous_join_decode(bad, size, &again, &err), -EBADMSG);
+        assert_non_null(strstr(err.msg, "program_sha256"));
+        free(bad);
+        strcpy(join.program_sha256, "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef");
+        bad = rendezvous_join_encode(&join, &size);
+        assert_int_equal(rendezvous_join_decode(bad, size, &again, &err), 0);
+        assert_string_equal(again.program_sha256, join.program_sha256);
         assert_int_equal(rendezvous_order_decode((const uint8_t *) "\x10\x09", 2, &order, &err), -EBADMSG);
         assert_non_null(strstr(err.msg, "kind: 9"));
         assert_int_equal(rendezvous_order_decode((const uint8_t *) "\xff\xff", 2, &order, &err), -EBADMSG);

@@ -266,7 +266,10 @@ static void a_managers_word_becomes_observations(void **state)
                            "{\"group\":\"w0-0\",\"batch\":100,\"samples\":5000,\"samples_per_s\":20000},"
                            "{\"group\":\"w1-0\",\"batch\":20,\"samples\":1000,\"samples_per_s\":400},"
                            "{\"group\":\"w1-0\",\"batch\":20,\"samples\":60,\"samples_per_s\":1},"
-                           "{\"group\":\"w9-9\",\"batch\":20,\"samples\":900,\"samples_per_s\":9}]}",
+                           "{\"group\":\"w9-9\",\"batch\":20,\"samples\":900,\"samples_per_s\":9}],"
+                           "\"programs\":{\"w0-0\":"
+                           "\"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\","
+                           "\"w1-0\":\"../x\"}}",
                            0, NULL);
         struct job_speed speeds[8];
         struct job job;
@@ -280,6 +283,9 @@ static void a_managers_word_becomes_observations(void **state)
         assert_string_equal(speeds[0].device, "H100");
         assert_true(fabs(speeds[0].step_ms - 5) < 1e-12 && speeds[0].batch == 100 && speeds[0].weight == 2);
         assert_string_equal(speeds[1].device, "Xeon (shared by 2)");
+        assert_string_equal(speeds[0].program,
+                            "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef");
+        assert_string_equal(speeds[1].program, ""); /* no hash: not known */
         assert_true(fabs(speeds[1].step_ms - 50) < 1e-12);
         assert_int_equal(job_speeds_read(&job, &job_state, answer, speeds, 1), 1);
         job.strategy = JOB_STRATEGY_SPLIT;
