@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,7 +61,7 @@ static const struct option_spec specs[] = {
 static const struct option_program description = {
         .name = "remuda-launch",
         .operands = "[-- ARGS...]",
-        .operands_max = PROGRAM_ARGS_MAX,
+        .operands_max = UINT_MAX, /* what exec takes, a program may get */
         .summary = "Start the program that an administrator's table has for a runtime, and leave nothing "
                    "behind.",
         .environment_prefix = "REMUDA_LAUNCH_",

@@ -227,8 +227,10 @@ static bool keeper_on_signals(struct keeper *keeper)
         struct signalfd_siginfo info;
 
         while (read(keeper->signals, &info, sizeof(info)) == (ssize_t) sizeof(info)) {
-                if (getppid() != keeper->launcher_pid)
+                if (getppid() != keeper->launcher_pid) {
                         keeper_end(keeper);
+                        return true;
+                }
                 if (info.ssi_signo == SIGCHLD) {
                         if (keeper_reap(keeper))
                                 return true;
@@ -321,7 +323,9 @@ become_keeper(const struct supervision *what, int launcher, int notice, const si
 
         (void) setsid();
         (void) prctl(PR_SET_NAME, "remuda-keeper", 0, 0, 0);
-        (void) prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0); /* should there be no pidfd */
+        /* should there be no pidfd, or should the keeper have been stopped with all that is below the
+         * launcher */
+        (void) prctl(PR_SET_PDEATHSIG, SIGCONT, 0, 0, 0);
         (void) process_tree_adopt();
         start.error = keeper_open(&keeper, all);
         if (start.error == 0)
@@ -375,6 +379,8 @@ static int launcher_run(pid_t keeper, int signals)
                         if (info.ssi_signo != SIGCHLD && info.ssi_signo != SIGTTIN &&
                             info.ssi_signo != SIGTTOU)
                                 (void) kill(keeper, (int) info.ssi_signo);
+                        if (info.ssi_signo == SIGTERM)
+                                (void) kill(keeper, SIGCONT); /* a stopped keeper could not end anything */
                 }
         }
 }
@@ -402,6 +408,16 @@ static int block_signals(sigset_t *all)
         return signalfd(-1, all, SFD_NONBLOCK | SFD_CLOEXEC);
 }
 
+/* The program itself was there and executable a moment ago. */
+static const char *remedy(int error)
+{
+        if (error == -ENOENT)
+                return "; the interpreter of its first line, or its loader, is not there: install it";
+        if (error == -ENOEXEC)
+                return "; it is for another machine, cut short, or a script without '#!' in its first line";
+        return error == -E2BIG ? "; give fewer arguments or a smaller environment" : "";
+}
+
 int supervise(const struct supervision *what, int *ret_exit_code, struct err *err)
 {
         CLEANUP(close_p) int signals = -1, self = -1;
@@ -426,7 +442,8 @@ int supervise(const struct supervision *what, int *ret_exit_code, struct err *er
         (void) close(notice[0]);
         if (r < 0) {
                 (void) waitpid(keeper, NULL, 0);
-                return err_set(err, r, "'%.200s' could not be started: %s", what->path, strerror(-r));
+                return err_set(err, r, "'%.200s' could not be started: %s%s", what->path, strerror(-r),
+                               remedy(r));
         }
         *ret_exit_code = launcher_run(keeper, signals);
         return 0;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/cleanup.h"
+#include "core/runtime.h"
 #include "discovery/vendor.h"
 #include "tests/unit/machine_text.h"
 
@@ -342,6 +343,25 @@ static void every_row_is_complete(void **state)
         }
 }
 
+/* What a vendor's container runtime or device plugin sets, a program may see: the launcher lets it pass. */
+static void visible_devices_pass_the_launcher(void **state)
+{
+        static const char *const more[] = { "IX_VISIBLE_DEVICES",         "HYGON_VISIBLE_DEVICES",
+                                            "AWS_NEURON_VISIBLE_DEVICES", "HABANA_VISIBLE_MODULES",
+                                            "TPU_VISIBLE_DEVICES",        "ONEAPI_DEVICE_SELECTOR" };
+
+        (void) state;
+        for (size_t i = 0; vendors[i] != NULL; i++) {
+                const char *name = vendors[i]->visible_variable;
+
+                if (name != NULL && !runtime_is_devices_variable(name))
+                        fail_msg("%s of %s does not pass", name, vendors[i]->name);
+        }
+        for (size_t i = 0; i < ARRAY_SIZE(more); i++)
+                if (!runtime_is_devices_variable(more[i]))
+                        fail_msg("%s does not pass", more[i]);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -355,6 +375,7 @@ int main(void)
                 cmocka_unit_test(a_passed_through_device_is_assigned),
                 cmocka_unit_test(a_narrow_link_is_degraded),
                 cmocka_unit_test(every_row_is_complete),
+                cmocka_unit_test(visible_devices_pass_the_launcher),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
