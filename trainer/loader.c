@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 struct slot {
         uint64_t key, step, epoch;
@@ -12,6 +13,7 @@ struct slot {
         float *x;
         int32_t *labels;
         size_t count, ready; /* ready: samples that are there */
+        uint64_t cost_usec;  /* of them */
         uint64_t pending;    /* number of the request that the thread has not begun, 0 = none */
 };
 
@@ -30,11 +32,21 @@ struct loader {
         pthread_cond_t wake, progress;
 };
 
+uint64_t loader_processor_usec(const struct loader *l)
+{
+        struct timespec had = { 0 };
+        clockid_t clock;
+
+        if (pthread_getcpuclockid(l->thread, &clock) == 0)
+                (void) clock_gettime(clock, &had);
+        return (uint64_t) had.tv_sec * 1000000 + (uint64_t) had.tv_nsec / 1000;
+}
+
 /* Fills a slot segment by segment; the lock is held only to tell. */
 static void fill(struct loader *l, struct slot *s)
 {
         size_t segment = l->segment > 0 ? l->segment : l->capacity;
-        uint64_t begin = record_now();
+        uint64_t begin = record_now(), had = loader_processor_usec(l);
 
         for (size_t at = 0; at < s->count; at += segment) {
                 size_t count = s->count - at < segment ? s->count - at : segment;
@@ -43,6 +55,7 @@ static void fill(struct loader *l, struct slot *s)
                              s->labels + at);
                 (void) pthread_mutex_lock(&l->lock);
                 s->ready = at + count;
+                s->cost_usec = loader_processor_usec(l) - had;
                 (void) pthread_cond_signal(&l->progress);
                 (void) pthread_mutex_unlock(&l->lock);
         }
@@ -169,6 +182,7 @@ int loader_request(struct loader *l, uint64_t key, uint64_t step, uint64_t epoch
         backend_to_host(l->backend, s->x);
         backend_to_host(l->backend, s->labels);
         s->ready = 0;
+        s->cost_usec = 0;
         s->pending = ++l->requests;
         (void) pthread_cond_signal(&l->wake);
         (void) pthread_mutex_unlock(&l->lock);
@@ -184,6 +198,17 @@ struct loaded loader_take(struct loader *l)
         /* the thread may still fill it: it holds its own pointer */
         s = &l->slots[l->current];
         return (struct loaded){ .ids = s->ids, .x = s->x, .labels = s->labels, .count = s->count };
+}
+
+uint64_t loader_cost_usec(struct loader *l, size_t count)
+{
+        const struct slot *s = &l->slots[l->current];
+        uint64_t usec;
+
+        (void) pthread_mutex_lock(&l->lock);
+        usec = s->ready > 0 ? s->cost_usec * count / s->ready : 0;
+        (void) pthread_mutex_unlock(&l->lock);
+        return usec;
 }
 
 void loader_wait(struct loader *l, size_t count)

@@ -43,6 +43,12 @@ bool loader_requested(const struct loader *l, uint64_t key);
 /* loader_take() - the chunk requested first becomes the current one; it may still be filling. */
 struct loaded loader_take(struct loader *l);
 
+/* loader_processor_usec() - that the loader's thread has had so far. */
+uint64_t loader_processor_usec(const struct loader *l);
+
+/* loader_cost_usec() - of processor, that loading so many samples of the current chunk took. */
+uint64_t loader_cost_usec(struct loader *l, size_t count);
+
 /* loader_wait() - until `count` samples of the current chunk are there; time waited is counted as not hidden.
  */
 void loader_wait(struct loader *l, size_t count);

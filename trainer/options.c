@@ -68,7 +68,7 @@ static const struct row rows[] = {
         { "--cache", "FILE", STRING, AT(cache), 0, 0, "where they are kept (default ~/.cache/remuda/tiles)" },
         { "--no-preset", NULL, FLAG, AT(no_preset), 0, 0, "neither presets nor cache" },
         { "--traffic", NULL, FLAG, AT(traffic), 0, 0, "print the bytes that each rank holds, got and sent; sunway: those between main memory and local stores" },
-        { "--simulate-slow", "P0,P1,...", NUMBERS, AT(slow), 0, 100000, "simulated: rank i takes Pi percent of its time to compute" },
+        { "--simulate-slow", "P0,P1,...", NUMBERS, AT(slow), 0, 100000, "simulated: rank i loads and computes as a device that takes Pi percent of its time" },
         { "--export", "FILE", STRING, AT(export_file), 0, 0, "write a compressed model after training" },
         { "--quantise", "int8", CHOICE, AT(quantise), 0, 0, "of the export: weights in 8 bits" },
         { "--sparsity", "P", RATIO, AT(sparsity), 0, 0.99, "of the export: share of the smallest weights left out" },

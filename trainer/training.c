@@ -220,6 +220,8 @@ int training_open(struct training *t, const struct options *o, const struct worl
         backend_to_device(&t->backend, t->parameters);
         r = record_open(&t->record, o, w->rank, t->step, err);
         t->record.epoch_samples = dataset_count(t->data, DATASET_TRAIN);
+        if (r == 0)
+                r = training_learn_speed(t, err);
         if (r == 0 && o->resume && w->rank == 0)
                 r = record_cut_others(o, w->size, t->step, err);
         return world_agree(w, r, err);
@@ -294,32 +296,6 @@ static void prefetch_next(struct training *t, uint64_t step, size_t worker)
                                           (worker + ahead) % t->workers);
 }
 
-struct busy training_busy(void)
-{
-        struct timespec had = { 0 };
-
-        (void) clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &had);
-        return (struct busy){ record_now(), (uint64_t) had.tv_sec * 1000000 + (uint64_t) had.tv_nsec / 1000 };
-}
-
-void training_be_slow(const struct training *t, struct busy since)
-{
-        const struct numbers *slow = &t->options->slow;
-        struct busy now = training_busy();
-        uint64_t wall_usec = now.usec - since.usec,
-                 processor_usec = now.processor_usec - since.processor_usec;
-        uint64_t busy_usec = processor_usec < wall_usec ? processor_usec : wall_usec;
-        size_t rank = (size_t) t->world.rank;
-        uint64_t more = rank < slow->count && slow->values[rank] > 100
-                                ? busy_usec * (slow->values[rank] - 100) / 100
-                                : 0;
-        struct timespec pause = { .tv_sec = (time_t) (more / 1000000),
-                                  .tv_nsec = (long) (more % 1000000) * 1000 };
-
-        while (more > 0 && nanosleep(&pause, &pause) < 0 && errno == EINTR)
-                ;
-}
-
 /* Samples that are computed on at once. auto: the first step in eight parts, as nothing is loaded yet. */
 static size_t load_segment(const struct training *t, uint64_t step, size_t count)
 {
@@ -341,18 +317,18 @@ static double compute(struct training *t, uint64_t step, const struct loaded *ch
         for (size_t first = 0; first < chunk->count; first += segment) {
                 size_t count = chunk->count - first < segment ? chunk->count - first : segment;
                 bool last = first + count == chunk->count;
-                struct busy begin;
+                struct slow_moment begin;
                 uint64_t at;
 
                 loader_wait(t->loader, first + count);
-                begin = training_busy();
+                begin = training_moment(t);
                 at = begin.usec;
                 runner_use(t->runner, chunk->x + first * features, chunk->labels + first);
                 loss += runner_forward(t->runner, t->parameters, count);
                 at = record_done(&t->record, DOING_FORWARD, step, at);
                 runner_backward(t->runner, t->parameters, t->gradients, count, weight / (float) chunk->count,
                                 last && !t->backend.to_host ? hearer->ready : NULL, hearer->context);
-                training_be_slow(t, begin);
+                training_be_slow(t, SLOW_COMPUTE, count, begin);
                 (void) record_done(&t->record, DOING_BACKWARD, step, at);
         }
         if (t->backend.to_host != NULL &&

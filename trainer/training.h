@@ -16,6 +16,7 @@
 #include "trainer/record.h"
 #include "trainer/runner.h"
 #include "trainer/sampler.h"
+#include "trainer/slow.h"
 #include "trainer/world.h"
 
 struct part { /* of the model, that this rank holds: all of it, or its stage of a split */
@@ -44,6 +45,7 @@ struct training {
         struct sampler *sampler;
         struct loader *loader;
         struct record record;
+        struct slow slow; /* with --simulate-slow */
 
         size_t workers; /* of the world; shares[i] belongs to worker i */
         size_t *shares, batch;
@@ -91,16 +93,16 @@ void training_prefetch(struct training *t, uint64_t step, size_t worker);
 /* training_take() - the chunk of `worker` in this step, loading or loaded; what follows it starts loading. */
 int training_take(struct training *t, uint64_t step, size_t worker, struct loaded *ret, struct err *err);
 
-/* training_busy() - now, by the clock and by what this process has had of processors. */
-struct busy {
-        uint64_t usec, processor_usec;
-};
-struct busy training_busy(void);
+/* training_moment() - when a piece of computing begins. */
+struct slow_moment training_moment(const struct training *t);
 
 /* training_be_slow() - simulated (--simulate-slow): a rank that is to be slow sleeps for what it lacks after
- * having been busy since then. Of clock and processor the smaller counts: time that neighbours took is not
- * made longer still. */
-void training_be_slow(const struct training *t, struct busy since);
+ * having computed since `begin`; with SLOW_COMPUTE for loading these samples, too. */
+void training_be_slow(struct training *t, enum slow_kind kind, size_t samples, struct slow_moment begin);
+
+/* training_learn_speed() - a rank that is to be slow must know how fast it is before the first step, which is
+ * slow by itself: a few pieces in a row on made-up samples. */
+int training_learn_speed(struct training *t, struct err *err);
 
 /* training_rate() - of a step: --learning-rate as it is; otherwise the model's own, in proportion to the
  * batch (an eighth to twice that of 128 samples), falling from epoch to epoch. A function of the step alone,

@@ -61,7 +61,7 @@ static void forward(struct pipeline *p, size_t m)
         size_t count = count_of(p, m);
         const float *x = s->input;
         uint64_t at = record_now();
-        struct busy begin;
+        struct slow_moment begin;
 
         if (s->input != NULL)
                 backend_to_host(&t->backend, s->input);
@@ -74,10 +74,10 @@ static void forward(struct pipeline *p, size_t m)
                 loader_wait(t->loader, first_of(p, m) + count);
         MPI_Wait(&s->output_sent, MPI_STATUS_IGNORE);
         at = record_done(&t->record, DOING_EXCHANGE, t->step, at);
-        begin = training_busy();
+        begin = training_moment(t);
         runner_use(s->runner, x, is_last(p) ? p->chunk.labels + first_of(p, m) : NULL);
         t->epoch_loss += runner_forward(s->runner, t->parameters, count);
-        training_be_slow(t, begin);
+        training_be_slow(t, SLOW_FORWARD, count, begin);
         (void) record_done(&t->record, DOING_FORWARD, t->step, at);
         if (!is_last(p))
                 MPI_Isend(runner_output(s->runner), (int) (count * p->out_size), MPI_FLOAT,
@@ -90,7 +90,7 @@ static void backward(struct pipeline *p, size_t m)
         struct slot *s = &p->slots[m % p->slot_count];
         size_t count = count_of(p, m);
         uint64_t at = record_now();
-        struct busy begin;
+        struct slow_moment begin;
 
         backend_to_host(&t->backend, runner_output_gradient(s->runner));
         if (!is_last(p))
@@ -98,9 +98,9 @@ static void backward(struct pipeline *p, size_t m)
                          (int) p->stage + 1, TAG_GRADIENT, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         MPI_Wait(&s->gradient_sent, MPI_STATUS_IGNORE);
         at = record_done(&t->record, DOING_EXCHANGE, t->step, at);
-        begin = training_busy();
+        begin = training_moment(t);
         runner_backward(s->runner, t->parameters, t->gradients, count, 1.0F / (float) p->batch, NULL, NULL);
-        training_be_slow(t, begin);
+        training_be_slow(t, SLOW_BACKWARD, count, begin);
         (void) record_done(&t->record, DOING_BACKWARD, t->step, at);
         if (p->stage > 0)
                 MPI_Isend(runner_input_gradient(s->runner), (int) (count * p->in_size), MPI_FLOAT,

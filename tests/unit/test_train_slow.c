@@ -1,0 +1,81 @@
+/* A simulated slow device: how fast the rank's own one is, whatever disturbs it, and for how long it sleeps.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "trainer/slow.h"
+
+static void test_a_disturbed_piece_changes_nothing(void **state)
+{
+        struct slow s = { 0 };
+
+        (void) state;
+        assert_int_equal(slow_quiet(&s, SLOW_COMPUTE, 512, 9000), 9000); /* cold */
+        assert_int_equal(slow_quiet(&s, SLOW_COMPUTE, 512, 5000), 5000);
+        assert_int_equal(slow_quiet(&s, SLOW_COMPUTE, 512, 70000), 5000);
+        assert_int_equal(slow_quiet(&s, SLOW_COMPUTE, 512, 5001), 5000);
+}
+
+static void test_kinds_and_sizes_are_apart(void **state)
+{
+        struct slow s = { 0 };
+
+        (void) state;
+        assert_int_equal(slow_quiet(&s, SLOW_COMPUTE, 512, 5000), 5000);
+        assert_int_equal(slow_quiet(&s, SLOW_LOAD, 512, 300), 300);
+        assert_int_equal(slow_quiet(&s, SLOW_COMPUTE, 96, 1000), 1000);
+        assert_int_equal(slow_quiet(&s, SLOW_FORWARD, 512, 2000), 2000);
+        assert_int_equal(slow_quiet(&s, SLOW_COMPUTE, 512, 6000), 5000);
+        assert_int_equal(slow_quiet(&s, SLOW_LOAD, 512, 400), 300);
+        assert_int_equal(slow_quiet(&s, SLOW_COMPUTE, 96, 1500), 1000);
+}
+
+static void test_the_oldest_size_gives_way(void **state)
+{
+        struct slow s = { 0 };
+
+        (void) state;
+        for (size_t samples = 1; samples <= SLOW_SIZES + 1; samples++)
+                assert_int_equal(slow_quiet(&s, SLOW_COMPUTE, samples, samples * 10), samples * 10);
+        assert_int_equal(slow_quiet(&s, SLOW_COMPUTE, 2, 99), 20);
+        assert_int_equal(slow_quiet(&s, SLOW_COMPUTE, 1, 99), 99);
+}
+
+static void test_of_clock_and_processor_the_smaller_counts(void **state)
+{
+        struct slow_moment begin = { .usec = 1000, .processor_usec = 500 };
+
+        (void) state;
+        assert_int_equal(slow_busy_usec(begin, (struct slow_moment){ 9000, 900 }), 400);
+        assert_int_equal(slow_busy_usec(begin, (struct slow_moment){ 1300, 900 }), 300);
+}
+
+static void test_sleeps_until_then_and_not_at_all_when_it_is_past(void **state)
+{
+        struct slow_moment begin = slow_now(0), end;
+
+        (void) state;
+        slow_sleep(begin, 20000);
+        end = slow_now(0);
+        assert_true(end.usec >= begin.usec + 20000);
+        assert_true(end.processor_usec - begin.processor_usec < 20000);
+        slow_sleep(begin, 20000);
+        assert_true(slow_now(0).processor_usec >= end.processor_usec);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_a_disturbed_piece_changes_nothing),
+                cmocka_unit_test(test_kinds_and_sizes_are_apart),
+                cmocka_unit_test(test_the_oldest_size_gives_way),
+                cmocka_unit_test(test_of_clock_and_processor_the_smaller_counts),
+                cmocka_unit_test(test_sleeps_until_then_and_not_at_all_when_it_is_past),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
