@@ -7,6 +7,10 @@
 #include <string.h>
 #include <time.h>
 
+#define SLOTS_MIN   4 /* one to compute on and three that fill */
+#define SLOTS_MAX   48
+#define SLOTS_BYTES ((size_t) 8 << 20)
+
 struct slot {
         uint64_t key, step, epoch;
         uint32_t *ids;
@@ -22,7 +26,8 @@ struct loader {
         const struct backend *backend;
         struct record *record;
         size_t capacity, segment, features;
-        struct slot slots[LOADER_SLOTS]; /* used in turn */
+        struct slot slots[SLOTS_MAX]; /* used in turn */
+        size_t slot_count;
         uint64_t requests;
         size_t current; /* slot taken last */
         size_t queued;  /* the slots after it that are under way or waiting to be taken */
@@ -64,7 +69,7 @@ static void fill(struct loader *l, struct slot *s)
 
 static size_t slot_after(const struct loader *l, size_t n)
 {
-        return (l->current + n) % LOADER_SLOTS;
+        return (l->current + n) % l->slot_count;
 }
 
 /* The oldest of the requests that were not begun; NULL = none. */
@@ -72,7 +77,7 @@ static struct slot *next_pending(struct loader *l)
 {
         struct slot *oldest = NULL;
 
-        for (size_t i = 0; i < LOADER_SLOTS; i++) {
+        for (size_t i = 0; i < l->slot_count; i++) {
                 struct slot *s = &l->slots[i];
 
                 if (s->pending != 0 && (oldest == NULL || s->pending < oldest->pending))
@@ -102,6 +107,15 @@ static void *loader_main(void *argument)
         return NULL;
 }
 
+/* The smaller a chunk, the sooner it is used up, and the longer, in chunks, is a moment in which somebody
+ * else has the processor. */
+static size_t slots_for(size_t chunk_bytes)
+{
+        size_t fit = chunk_bytes > 0 ? SLOTS_BYTES / chunk_bytes : SLOTS_MAX;
+
+        return fit < SLOTS_MIN ? SLOTS_MIN : fit > SLOTS_MAX ? SLOTS_MAX : fit;
+}
+
 int loader_new(const struct dataset *d, const struct backend *b, struct record *r, size_t capacity,
                size_t segment, struct loader **ret, struct err *err)
 {
@@ -116,11 +130,12 @@ int loader_new(const struct dataset *d, const struct backend *b, struct record *
                               .record = r,
                               .capacity = capacity,
                               .segment = segment,
-                              .features = shape_size(&size.input) };
+                              .features = shape_size(&size.input),
+                              .slot_count = slots_for(capacity * shape_size(&size.input) * sizeof(float)) };
         (void) pthread_mutex_init(&l->lock, NULL);
         (void) pthread_cond_init(&l->wake, NULL);
         (void) pthread_cond_init(&l->progress, NULL);
-        for (size_t i = 0; i < LOADER_SLOTS; i++) {
+        for (size_t i = 0; i < l->slot_count; i++) {
                 l->slots[i].ids = calloc(capacity, sizeof(uint32_t));
                 l->slots[i].x = b->allocate(b->state, capacity * l->features * sizeof(float));
                 l->slots[i].labels = b->allocate(b->state, capacity * sizeof(int32_t));
@@ -146,7 +161,7 @@ void loader_free(struct loader *l)
         (void) pthread_mutex_unlock(&l->lock);
         if (l->started)
                 (void) pthread_join(l->thread, NULL);
-        for (size_t i = 0; i < LOADER_SLOTS; i++) {
+        for (size_t i = 0; i < l->slot_count; i++) {
                 free(l->slots[i].ids);
                 l->backend->release(l->backend->state, l->slots[i].x);
                 l->backend->release(l->backend->state, l->slots[i].labels);
@@ -155,6 +170,11 @@ void loader_free(struct loader *l)
         (void) pthread_cond_destroy(&l->wake);
         (void) pthread_cond_destroy(&l->progress);
         free(l);
+}
+
+size_t loader_ahead(const struct loader *l)
+{
+        return l->slot_count - 1;
 }
 
 bool loader_requested(const struct loader *l, uint64_t key)
@@ -170,7 +190,7 @@ int loader_request(struct loader *l, uint64_t key, uint64_t step, uint64_t epoch
 {
         struct slot *s;
 
-        if (l->queued == LOADER_SLOTS - 1 || count > l->capacity)
+        if (l->queued == l->slot_count - 1 || count > l->capacity)
                 return -EBUSY;
         (void) pthread_mutex_lock(&l->lock);
         s = &l->slots[slot_after(l, ++l->queued)];

@@ -1,8 +1,9 @@
 /* Loader: a thread that turns samples into floats ahead of the computing.
  *
- * While one slot is computed on, the others fill in turn: several, so that a busy machine that lets the
- * thread wait does not let the computing wait. A slot fills in segments, and whoever computes may start on
- * the first while the rest is on its way. The slots' memory is the backend's. One thread requests and waits.
+ * While one slot is computed on, the others fill in turn: several, and the more the smaller they are, so that
+ * a busy machine that lets the thread wait does not let the computing wait. A slot fills in segments, and
+ * whoever computes may start on the first while the rest is on its way. The slots' memory is the backend's.
+ * One thread requests and waits.
  */
 #pragma once
 
@@ -14,8 +15,6 @@
 #include "trainer/backend.h"
 #include "trainer/dataset.h"
 #include "trainer/record.h"
-
-#define LOADER_SLOTS 4
 
 struct loader; /* opaque */
 
@@ -33,9 +32,12 @@ int loader_new(const struct dataset *d, const struct backend *b, struct record *
 void loader_free(struct loader *l);
 
 /* loader_request() - start loading `ids` (copied); `key` names the chunk. Return: 0, or -EBUSY:
- * LOADER_SLOTS - 1 requests are under way already. */
+ * loader_ahead() requests are under way already. */
 int loader_request(struct loader *l, uint64_t key, uint64_t step, uint64_t epoch, const uint32_t *ids,
                    size_t count);
+
+/* loader_ahead() - how many chunks may be requested beside the current one. */
+size_t loader_ahead(const struct loader *l);
 
 /* loader_requested() - is the chunk `key` loading or loaded, not yet taken? */
 bool loader_requested(const struct loader *l, uint64_t key);

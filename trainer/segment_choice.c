@@ -15,21 +15,20 @@
 #define ROUNDS_MAX 41
 #define TRIAL_USEC 600000
 
-/* A trial: the gradients are cut before one tensor, so that what comes from there on is the last segment and
- * what came before travels while the backward pass goes on. */
+/* A trial: steps with the gradients cut in one way. */
 struct trial {
-        size_t first; /* tensor in backward order, 0 = everything is the last segment */
-        size_t ends[2];
+        const char *name;
+        size_t ends[MODEL_NODES_MAX]; /* forward tensors where the segments begin */
         struct segmented segmented;
-        double ms; /* that the last segment of so many bytes keeps everybody waiting */
-        uint64_t bytes;
+        double ms;      /* that it keeps everybody waiting */
+        uint64_t bytes; /* of the last segment */
 };
 
 struct trials {
         struct training *t;
         size_t count;
         struct trial of[MODEL_NODES_MAX];
-        MPI_Request requests[2];
+        MPI_Request requests[MODEL_NODES_MAX];
         uint64_t begin_usec;
         double *ready_ms; /* by backward tensor */
         size_t next;
@@ -60,33 +59,72 @@ static void measure_backward(struct trials *s, size_t samples)
         }
 }
 
-/* A cut before each layer: the same on every rank, whatever it fuses. */
-static void lay_out(struct trials *s)
+/* @last: tensors in backward order with which the segments end, as the command line has them. The same cut is
+ * tried once. */
+static void add_trial(struct trials *s, const char *name, const size_t *last, size_t count)
 {
-        const struct tensor *all = s->t->model.tensors;
-        size_t tensors = s->t->model.tensor_count;
+        const struct model *m = &s->t->model;
+        struct trial *one = &s->of[s->count];
 
-        for (size_t first = 0; first < tensors; first++) {
-                struct trial *one = &s->of[s->count];
-                size_t begins = 0, forward = tensors - 1 - first;
-
-                if (first > 0 && all[forward].layer == all[forward + 1].layer)
-                        continue;
-                s->count++;
-                one->first = first;
-                if (one->first > 0)
-                        one->ends[begins++] =
-                                tensors - one->first; /* of what came before, in forward order */
-                one->ends[begins++] = 0;
-                one->segmented = (struct segmented){
-                        .t = s->t, .count = begins, .ends = one->ends, .requests = s->requests
-                };
-                for (size_t k = 0; k <= forward; k++)
-                        one->bytes += all[k].count * sizeof(float);
-        }
+        *one = (struct trial){
+                .name = name,
+                .segmented = { .t = s->t, .count = count, .ends = one->ends, .requests = s->requests }
+        };
+        for (size_t i = 0; i < count; i++)
+                one->ends[i] = m->tensor_count - 1 - last[i];
+        for (size_t i = 0; i < s->count; i++)
+                if (s->of[i].segmented.count == count &&
+                    memcmp(s->of[i].ends, one->ends, count * sizeof(*one->ends)) == 0)
+                        return;
+        for (size_t k = 0; k < (count > 1 ? one->ends[count - 2] : m->tensor_count); k++)
+                one->bytes += m->tensors[k].count * sizeof(float);
+        s->count++;
 }
 
-/* A step as the training makes it, but for loading and updating. Return: ms that this rank waited. */
+/* Is this tensor, in backward order, the last one of its layer? */
+static bool ends_layer(const struct model *m, size_t tensor)
+{
+        size_t forward = m->tensor_count - 1 - tensor;
+
+        return forward == 0 || m->tensors[forward].layer != m->tensors[forward - 1].layer;
+}
+
+/* Everything at once, and a cut after each layer but the last: the same on every rank, whatever it fuses.
+ * What comes after the cut is the last segment; what came before travels while the backward pass goes on. */
+static void lay_out(struct trials *s)
+{
+        size_t end = s->t->model.tensor_count - 1;
+
+        add_trial(s, "one", &end, 1);
+        for (size_t i = 0; i < end; i++)
+                if (ends_layer(&s->t->model, i))
+                        add_trial(s, "two", (size_t[]){ i, end }, 2);
+}
+
+/* The planned cut and the rules of thumb that it has to stand beside. */
+static void lay_out_rivals(struct trials *s, const size_t *planned, size_t planned_count)
+{
+        const struct model *m = &s->t->model;
+        size_t end = m->tensor_count - 1, all[MODEL_NODES_MAX], layers[MODEL_NODES_MAX], layer_count = 0;
+
+        for (size_t i = 0; i <= end; i++) {
+                all[i] = i;
+                if (ends_layer(m, i))
+                        layers[layer_count++] = i;
+        }
+        s->count = 0;
+        add_trial(s, "planned", planned, planned_count);
+        add_trial(s, "one", &end, 1);
+        add_trial(s, "per layer", layers, layer_count);
+        add_trial(s, "per tensor", all, end + 1);
+        if (end > 0)
+                add_trial(s, "the last tensor apart", (size_t[]){ end - 1, end }, 2);
+        if (layer_count > 1)
+                add_trial(s, "the last layer apart", (size_t[]){ layers[layer_count - 2], end }, 2);
+}
+
+/* A step as the training makes it, but for loading and updating. Return: ms that this rank gave to the
+ * exchange, during the backward pass and after it. */
 static double trial_step(const struct trials *s, struct trial *one, size_t samples)
 {
         struct training *t = s->t;
@@ -105,7 +143,7 @@ static double trial_step(const struct trials *s, struct trial *one, size_t sampl
         }
         at = record_now();
         segmented_wait(&one->segmented);
-        return (double) (record_now() - at) / 1e3;
+        return (double) (record_now() - at + one->segmented.called_usec) / 1e3;
 }
 
 static int by_size(const void *a, const void *b)
@@ -127,8 +165,11 @@ static int run_trials(struct trials *s, size_t samples, struct err *err)
         if (!more)
                 return err->code;
         for (int warm = WARM_UP; more; warm -= warm > 0) {
-                for (size_t i = 0; i < s->count; i++)
-                        ms[i * ROUNDS_MAX + rounds] = trial_step(s, &s->of[i], samples);
+                for (size_t i = 0; i < s->count; i++) { /* no one always comes after the same other one */
+                        size_t k = (rounds & 1) != 0 ? s->count - 1 - i : i;
+
+                        ms[k * ROUNDS_MAX + rounds] = trial_step(s, &s->of[k], samples);
+                }
                 rounds += warm == 0;
                 more = rounds < ROUNDS_MAX && (rounds < ROUNDS_MIN || record_now() - begin < TRIAL_USEC);
                 MPI_Bcast(&more, 1, MPI_INT, 0, MPI_COMM_WORLD);
@@ -165,6 +206,7 @@ static struct segment_level fit_cost(const struct trials *s)
         return cost;
 }
 
+/* By rank 0. Return: the number of segments or a negative errno. */
 static int plan(const struct trials *s, size_t *ret_last, struct err *err)
 {
         const struct training *t = s->t;
@@ -191,51 +233,91 @@ static int plan(const struct trials *s, size_t *ret_last, struct err *err)
         (void) fprintf(
                 stderr,
                 "remuda-train: exchange costs %.3f ms + %.3f ms/MB, %zu segments planned, %.3f ms exposed "
-                "(one segment: %.3f ms); last tensors ",
+                "(one segment: %.3f ms)\n",
                 level.alpha_ms, level.beta_ms_per_byte * 1e6, best.segment_count, best.exposed_ms,
                 best.baseline_exposed_ms[SEGMENTS_ONE]);
-        for (size_t i = 0; i < best.segment_count; i++)
-                (void) fprintf(stderr, "%s%zu", i == 0 ? "" : ",", ret_last[i]);
-        (void) fputc('\n', stderr);
         r = (int) best.segment_count;
         segments_plan_free(&best);
         return r;
+}
+
+/* The planned cut from rank 0 to all. Return: the number of segments or a negative errno. */
+static int plan_for_all(const struct trials *s, size_t *ret_last, struct err *err)
+{
+        const struct world *w = &s->t->world;
+        unsigned long long chosen[SEGMENT_CHOICE_MAX + 1] = { 0 };
+        int r = 0;
+
+        if (w->rank == 0) {
+                r = plan(s, ret_last, err);
+                for (int i = 0; i < r; i++)
+                        chosen[i + 1] = ret_last[i];
+                chosen[0] = r > 0 ? (unsigned long long) r : 0;
+        }
+        r = world_agree(w, r < 0 ? r : 0, err);
+        if (r < 0)
+                return r;
+        MPI_Bcast(chosen, SEGMENT_CHOICE_MAX + 1, MPI_UNSIGNED_LONG_LONG, 0, MPI_COMM_WORLD);
+        for (size_t i = 0; i < chosen[0]; i++)
+                ret_last[i] = (size_t) chosen[i + 1];
+        return (int) chosen[0];
+}
+
+/* Every rank has the same figures and comes to the same answer. Return: how many segments. */
+static int keep_best(const struct trials *s, size_t *ret_last)
+{
+        const struct trial *best = &s->of[0];
+        bool first = s->t->world.rank == 0;
+
+        for (size_t i = 0; i < s->count; i++) {
+                best = s->of[i].ms < best->ms ? &s->of[i] : best;
+                if (first)
+                        (void) fprintf(stderr, "%s %s %.3f ms", i == 0 ? "remuda-train: in trial steps" : ",",
+                                       s->of[i].name, s->of[i].ms);
+        }
+        for (size_t i = 0; i < best->segmented.count; i++) {
+                ret_last[i] = s->t->model.tensor_count - 1 - best->ends[i];
+                if (first)
+                        (void) fprintf(stderr, "%s%zu", i == 0 ? "; last tensors " : ",", ret_last[i]);
+        }
+        if (first)
+                (void) fputc('\n', stderr);
+        return (int) best->segmented.count;
 }
 
 int segment_choice(struct training *t, size_t *ret_last, struct err *err)
 {
         size_t tensors = t->model.tensor_count, share = t->own_share > 0 ? t->own_share : 1;
         CLEANUP(free_p) double *ready_ms = calloc(tensors, sizeof(*ready_ms));
+        CLEANUP(free_p) struct trials *trials = calloc(1, sizeof(*trials));
         float *x = t->backend.allocate(t->backend.state, share * shape_size(&t->model.input) * sizeof(*x));
         int32_t *labels = t->backend.allocate(t->backend.state, share * sizeof(*labels));
-        struct trials trials = { .t = t, .ready_ms = ready_ms };
-        unsigned long long chosen[SEGMENT_CHOICE_MAX + 1] = { 0 };
         uint64_t begin = record_now();
-        int r = ready_ms != NULL && x != NULL && labels != NULL ? 0 : err_set(err, -ENOMEM, "no memory");
+        int r = ready_ms != NULL && trials != NULL && x != NULL && labels != NULL
+                        ? 0
+                        : err_set(err, -ENOMEM, "no memory");
 
         r = world_agree(&t->world, r, err);
         if (r < 0)
                 return r;
+        trials->t = t;
+        trials->ready_ms = ready_ms;
         runner_use(t->runner, x, labels);
-        measure_backward(&trials, share);
+        measure_backward(trials, share);
         /* the slowest rank decides when a gradient may travel */
         MPI_Allreduce(MPI_IN_PLACE, ready_ms, (int) tensors, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-        lay_out(&trials);
-        r = run_trials(&trials, share, err);
-        if (r == 0 && t->world.rank == 0) {
-                r = plan(&trials, ret_last, err);
-                for (int i = 0; i < r; i++)
-                        chosen[i + 1] = ret_last[i];
-                chosen[0] = r > 0 ? (unsigned long long) r : 0;
+        lay_out(trials);
+        r = run_trials(trials, share, err);
+        if (r == 0)
+                r = plan_for_all(trials, ret_last, err);
+        if (r > 0) {
+                lay_out_rivals(trials, ret_last, (size_t) r);
+                r = run_trials(trials, share, err);
         }
+        if (r == 0)
+                r = keep_best(trials, ret_last);
         t->backend.release(t->backend.state, x);
         t->backend.release(t->backend.state, labels);
-        r = world_agree(&t->world, r < 0 ? r : 0, err);
-        if (r < 0)
-                return r;
-        MPI_Bcast(chosen, SEGMENT_CHOICE_MAX + 1, MPI_UNSIGNED_LONG_LONG, 0, MPI_COMM_WORLD);
-        for (size_t i = 0; i < chosen[0]; i++)
-                ret_last[i] = (size_t) chosen[i + 1];
         t->record.start_usec += record_now() - begin; /* measuring is no training */
-        return (int) chosen[0];
+        return r;
 }

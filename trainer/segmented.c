@@ -7,8 +7,6 @@ static void start_segment(struct segmented *x)
         size_t from = t->model.tensors[first].offset;
         size_t to = end < t->model.tensor_count ? t->model.tensors[end].offset : t->model.parameter_count;
 
-        if (x->next == 0)
-                x->begin_usec = record_now();
         MPI_Iallreduce(MPI_IN_PLACE, t->gradients + from, (int) (to - from), MPI_FLOAT, MPI_SUM,
                        MPI_COMM_WORLD, &x->requests[x->next]);
         x->next++;
@@ -26,22 +24,35 @@ void segmented_begin(struct segmented *x)
 {
         x->next = 0;
         x->open_tensor = x->t->model.tensor_count;
+        x->begin_usec = 0;
+        x->called_usec = 0;
 }
 
 void segmented_ready(void *context, const struct node *node)
 {
         struct segmented *x = context;
+        uint64_t at;
         int done;
 
         while (x->open_tensor > 0 && tensor_of(x, x->open_tensor - 1, node))
                 x->open_tensor--;
-        while (x->next < x->count && x->ends[x->next] >= x->open_tensor)
+        if (x->open_tensor == 0) /* the pass is over: from here on there is nothing left but waiting */
+                return;
+        at = record_now();
+        while (x->next < x->count && x->ends[x->next] >= x->open_tensor) {
+                if (x->next == 0)
+                        x->begin_usec = at;
                 start_segment(x);
+        }
         if (x->next > 0)
                 MPI_Testall((int) x->next, x->requests, &done, MPI_STATUSES_IGNORE);
+        x->called_usec +=
+                (x->recorded ? record_done(&x->t->record, DOING_WAIT, x->t->step, at) : record_now()) - at;
 }
 
 void segmented_wait(struct segmented *x)
 {
+        while (x->next < x->count)
+                start_segment(x);
         MPI_Waitall((int) x->count, x->requests, MPI_STATUSES_IGNORE);
 }

@@ -1,8 +1,10 @@
 /* Segmented: the sum over the world of a step's gradients, segment by segment, each as soon as backward has
  * finished its tensors, while earlier layers are still being computed.
  *
- * One thread; the library moves data only while it is called, so every node that is ready is an occasion. The
- * gradients and the list of segments are borrowed. */
+ * One thread; the library moves data only while it is called, so every node that is ready is an occasion.
+ * What the last node completes is not begun by segmented_ready() but by segmented_wait(): the library copies
+ * within such a call, and that is no part of the backward pass. The gradients and the list of segments are
+ * borrowed. */
 #pragma once
 
 #include <mpi.h>
@@ -14,9 +16,11 @@ struct segmented {
         size_t count;
         const size_t *ends;    /* forward tensor where segment i begins; it ends where segment i-1 begins */
         MPI_Request *requests; /* one a segment */
+        bool recorded;         /* into the timeline */
         size_t next;           /* segment to start next */
         size_t open_tensor;    /* first forward tensor whose gradient is final */
-        uint64_t begin_usec;   /* when the first one was started */
+        uint64_t begin_usec;   /* when the first one was started during the backward pass; 0 = not yet */
+        uint64_t called_usec;  /* of the backward pass, in the library */
 };
 
 /* segmented_begin() - before the backward pass of a step. */
@@ -25,5 +29,5 @@ void segmented_begin(struct segmented *x);
 /* segmented_ready() - as `ready` of runner_backward(), the context a struct segmented. */
 void segmented_ready(void *context, const struct node *node);
 
-/* segmented_wait() - until every segment has been summed up. */
+/* segmented_wait() - start what has not been started, and wait until every segment has been summed up. */
 void segmented_wait(struct segmented *x);

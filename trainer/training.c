@@ -288,7 +288,7 @@ void training_prefetch(struct training *t, uint64_t step, size_t worker)
 /* What this rank computes after (step, worker): one process goes through all workers, a rank stays itself. */
 static void prefetch_next(struct training *t, uint64_t step, size_t worker)
 {
-        for (size_t ahead = 1; ahead < LOADER_SLOTS; ahead++)
+        for (size_t ahead = 1; ahead <= loader_ahead(t->loader); ahead++)
                 if (t->world.parallel)
                         training_prefetch(t, step + ahead, worker);
                 else

@@ -68,6 +68,7 @@ static int plan_segments(struct exchange *x, struct err *err)
 
         x->ends = calloc(NUMBERS_MAX, sizeof(*x->ends));
         x->segmented = (struct segmented){ .t = x->t,
+                                           .recorded = true,
                                            .ends = x->ends,
                                            .requests = calloc(NUMBERS_MAX, sizeof(MPI_Request)) };
         count = world_agree(&x->t->world, x->ends != NULL && x->segmented.requests != NULL ? 0 : -ENOMEM,
@@ -110,7 +111,7 @@ static int grouped_step(struct exchange *x, struct err *err)
 static int one_step(struct exchange *x, struct err *err)
 {
         struct training *t = x->t;
-        uint64_t at;
+        uint64_t at, begin, hidden;
         int r;
 
         segmented_begin(&x->segmented);
@@ -118,9 +119,11 @@ static int one_step(struct exchange *x, struct err *err)
         if (r < 0)
                 return r;
         at = record_now();
-        t->record.hidden_usec += at - x->segmented.begin_usec;
+        begin = x->segmented.begin_usec > 0 ? x->segmented.begin_usec : at;
+        hidden = at - begin;
+        t->record.hidden_usec += hidden > x->segmented.called_usec ? hidden - x->segmented.called_usec : 0;
         segmented_wait(&x->segmented);
-        (void) record_done(&t->record, DOING_EXCHANGE, t->step, x->segmented.begin_usec);
+        (void) record_done(&t->record, DOING_EXCHANGE, t->step, begin);
         at = record_done(&t->record, DOING_WAIT, t->step, at);
         backend_to_device(&t->backend, t->gradients);
         training_update(t, t->gradients);
