@@ -8,6 +8,8 @@
 #include "core/cleanup.h"
 #include "core/text.h"
 
+#define DEFAULT_EPOCHS 10
+
 enum kind { FLAG, STRING, CHOICE, COUNT, RATIO, NUMBERS, PAIRS };
 
 struct row {
@@ -313,6 +315,8 @@ static int check(const struct options *o, struct err *err)
                 return err_set(err, -EINVAL, "--model is wanted: mlp, cnn or text");
         if (o->data == NULL)
                 return err_set(err, -EINVAL, "--data is wanted: the directory with the data files");
+        if (o->epochs > 0 && o->steps > 0)
+                return err_set(err, -EINVAL, "--epochs and --steps both say when to stop: give one of them");
         return 0;
 }
 
@@ -326,7 +330,6 @@ int train_options_parse(int argc, char **argv, struct options *ret, struct err *
                              .gradient_weights = "samples",
                              .gemm = "tiles",
                              .seed = 1,
-                             .epochs = 10,
                              .momentum = 0.9,
                              .measure_seconds = 1,
                              .slave_cores = 64,
@@ -343,6 +346,8 @@ int train_options_parse(int argc, char **argv, struct options *ret, struct err *
                 train_options_free(&o);
                 return r;
         }
+        if (o.epochs == 0)
+                o.epochs = DEFAULT_EPOCHS;
         *ret = o;
         return 0;
 }

@@ -8,9 +8,12 @@
 #include "core/text.h"
 #include "trainer/random.h"
 
-int preprocess_parse(const char *spec, struct preprocess *ret, struct err *err)
+int preprocess_parse(const char *spec, bool text, struct preprocess *ret, struct err *err)
 {
         int r = preprocess_steps_parse(spec, ret, err);
+
+        if (r == 0)
+                r = preprocess_steps_fit(ret, text, err);
 
         return r < 0 ? err_wrap(err, r, "--preprocess") : 0;
 }

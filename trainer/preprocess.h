@@ -19,8 +19,8 @@
 
 #include "core/preprocess_steps.h"
 
-/* preprocess_parse() - of --preprocess; as preprocess_steps_parse(). */
-int preprocess_parse(const char *spec, struct preprocess *ret, struct err *err);
+/* preprocess_parse() - of --preprocess; as preprocess_steps_parse(), and the steps fit the data. */
+int preprocess_parse(const char *spec, bool text, struct preprocess *ret, struct err *err);
 
 /* preprocess_resize() - one image of unsigned bytes, height x width x channels, into another size. */
 void preprocess_resize(const uint8_t *from, size_t height, size_t width, size_t channels, uint8_t *to,

@@ -144,6 +144,9 @@ static int resolve(struct training *t, struct err *err)
                 return err_set(err, -EINVAL,
                                "--strategy serial is one process, this world has %d: see allreduce",
                                t->world.size);
+        if (s->whole && o->groups.count > 0)
+                return err_set(err, -EINVAL, "--groups: --strategy %s has stages, not groups: leave it out",
+                               o->strategy);
         t->first_worker = s->served ? (int) o->servers : 0;
         if (t->first_worker >= t->world.size)
                 return err_set(err, -EINVAL,

@@ -186,13 +186,14 @@ static int check_same(struct training *t, struct err *err)
 /* Every rank goes through the same steps, and none goes on alone. */
 static int open_together(struct training *t, struct err *err)
 {
+        bool text = strcmp(t->options->model, "text") == 0;
         struct preprocess p = { 0 };
         int r = shares_resolve(t, err);
 
         if (r == 0)
                 r = world_agree(&t->world, outputs_check(t, err), err);
         if (r == 0)
-                r = world_agree(&t->world, preprocess_parse(t->options->preprocess, &p, err), err);
+                r = world_agree(&t->world, preprocess_parse(t->options->preprocess, text, &p, err), err);
         if (r == 0)
                 r = world_agree(&t->world, open_data(t, &p, err), err);
         if (r == 0)

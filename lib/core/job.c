@@ -204,6 +204,8 @@ static int check_preprocess(const struct job *job, struct err *err)
         struct preprocess steps;
         int r = job->has_args ? 0 : preprocess_steps_parse(job->data.preprocess, &steps, err);
 
+        if (r == 0 && !job->has_args)
+                r = preprocess_steps_fit(&steps, strcmp(job->model, "text") == 0, err);
         return r < 0 ? err_wrap(err, r, "spec.data.preprocess") : 0;
 }
 

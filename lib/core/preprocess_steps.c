@@ -43,22 +43,25 @@ static int parse_crop(const char *value, struct preprocess *p)
         return 0;
 }
 
-static int parse_step(char *step, struct preprocess *p)
+static int parse_tokenise(const char *value, struct preprocess *p)
 {
-        char *value = strchr(step, ':');
+        p->of_text = true;
+        p->bytes = value != NULL && strcmp(value, "byte") == 0;
+        return p->bytes || (value != NULL && strcmp(value, "word") == 0) ? 0 : -EINVAL;
+}
 
-        if (value != NULL)
-                *value++ = '\0';
+/* @value: after the step's colon, or NULL */
+static int parse_step(const char *step, const char *value, struct preprocess *p)
+{
+        if (strcmp(step, "tokenise") == 0)
+                return parse_tokenise(value, p);
+        p->of_images = true;
         if (strcmp(step, "resize") == 0)
                 return parse_size(value, p);
         if (strcmp(step, "flip") == 0)
                 return parse_flip(value, p);
         if (strcmp(step, "crop") == 0)
                 return parse_crop(value, p);
-        if (strcmp(step, "tokenise") == 0 && value != NULL) {
-                p->bytes = strcmp(value, "byte") == 0;
-                return p->bytes || strcmp(value, "word") == 0 ? 0 : -EINVAL;
-        }
         p->scale = strcmp(step, "scale") == 0;
         return value == NULL && (p->scale || strcmp(step, "normalise") == 0) ? 0 : -EINVAL;
 }
@@ -71,13 +74,27 @@ int preprocess_steps_parse(const char *spec, struct preprocess *ret, struct err 
 
         if (copy == NULL)
                 return err_set(err, -ENOMEM, "no memory");
-        while (spec != NULL && spec[0] != '\0' && (step = strsep(&rest, ",")) != NULL)
-                if (parse_step(step, &p) < 0)
+        while (spec != NULL && spec[0] != '\0' && (step = strsep(&rest, ",")) != NULL) {
+                char *value = strchr(step, ':');
+
+                if (value != NULL)
+                        *value++ = '\0';
+                if (parse_step(step, value, &p) < 0)
                         return err_set(err, -EINVAL,
-                                       "step '%.40s': resize:HxW, normalise, scale, flip[:P], "
-                                       "crop[:N] or "
-                                       "tokenise:word|byte is wanted, with commas between",
-                                       step);
+                                       "step '%.40s%s%.40s': resize:HxW, normalise, scale, flip[:P], "
+                                       "crop[:N] or tokenise:word|byte is wanted, with commas between",
+                                       step, value != NULL ? ":" : "", value != NULL ? value : "");
+        }
         *ret = p;
+        return 0;
+}
+
+int preprocess_steps_fit(const struct preprocess *p, bool text, struct err *err)
+{
+        if (text && p->of_images)
+                return err_set(err, -EINVAL,
+                               "text has no pixels: only tokenise:word|byte is for a model of text");
+        if (!text && p->of_text)
+                return err_set(err, -EINVAL, "step 'tokenise' is for text, this model is of images");
         return 0;
 }

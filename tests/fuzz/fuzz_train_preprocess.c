@@ -17,7 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 return 0;
         memcpy(spec, data, size);
         spec[size] = '\0';
-        if (preprocess_parse(spec, &p, &err) < 0) {
+        if (preprocess_parse(spec, size % 2 == 0, &p, &err) < 0) {
                 if (err.msg[0] == '\0')
                         abort();
         } else if (!(p.flip >= 0 && p.flip <= 1) || p.height > PREPROCESS_EDGE_MAX || p.crop > 1024) {

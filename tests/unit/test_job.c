@@ -9,6 +9,7 @@
 
 #include "codec/job_yaml.h"
 #include "core/cleanup.h"
+#include "core/job_arguments.h"
 #include "core/text.h"
 
 /* The sketch of DESIGN.md, every field given. */
@@ -139,6 +140,7 @@ static const struct {
         { LEAST "  strategy: gossip\n",                         "spec.strategy: \"gossip\" is none of allreduce, ps-sync" },
         { LEAST "  staleness: -1\n",                            "spec.staleness: -1 is not a whole number" },
         { LEAST "  data: {path: /d, preprocess: 'scale,blur'}\n", "spec.data.preprocess: step 'blur'" },
+        { LEAST "  data: {path: /d, preprocess: 'tokenise:byte'}\n", "step 'tokenise' is for text" },
         { LEAST "  model: transformer\n",                       "spec.model: 'transformer' is not mlp, cnn or text" },
         { LEAST "  seed: 1.5\n",                                "spec.seed: 1.5 is not a whole number" },
         { LEAST "  learningRate: 0\n",                          "spec.learningRate: 0 is not a number in" },
@@ -220,6 +222,44 @@ static void a_checkpoint_alone_allows_three_restarts(void **state)
         job_free(&job);
 }
 
+static bool has_word(const struct arguments *args, const char *word)
+{
+        for (size_t i = 0; i < args->count; i++)
+                if (strcmp(args->list[i], word) == 0)
+                        return true;
+        return false;
+}
+
+/* The trainer takes one of the two. */
+static void a_program_that_says_its_steps_is_not_told_epochs(void **state)
+{
+        static const struct {
+                const char *text;
+                bool epochs;
+        } cases[] = {
+                { LEAST, true },
+                { LEAST "  programs: {cpu: {image: i, command: [t, --seed, '3']}}\n", true },
+                { LEAST "  programs: {cpu: {image: i, command: [t, --steps, '3']}}\n", false },
+                { LEAST "  programs: {cpu: {image: i, command: [t, --steps=3]}}\n", false },
+        };
+        const struct job_arguments what = { .checkpoint = "" };
+
+        (void) state;
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                struct arguments args = { 0 };
+                struct err err = { 0 };
+                struct job job;
+
+                if (job_parse(cases[i].text, strlen(cases[i].text), &job, &err) < 0)
+                        fail_msg("%s", err.msg);
+                job_arguments_add(&job, &what, &args);
+                assert_int_equal(has_word(&args, "--epochs"), cases[i].epochs);
+                assert_true(has_word(&args, "--batch"));
+                arguments_free(&args);
+                job_free(&job);
+        }
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -228,6 +268,7 @@ int main(void)
                 cmocka_unit_test(every_wrong_field_is_named),
                 cmocka_unit_test(a_program_of_ones_own_names_its_model),
                 cmocka_unit_test(a_checkpoint_alone_allows_three_restarts),
+                cmocka_unit_test(a_program_that_says_its_steps_is_not_told_epochs),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -161,8 +161,10 @@ struct server {
         float *inbox; /* one slice a worker */
         MPI_Request *requests, *starts;
         uint64_t *clocks; /* gradients of each worker in the parameters */
+        uint64_t *noted;  /* of these, how many have their line in the clock log */
         bool *waiting;    /* for an answer */
         FILE *clock_log;
+        uint64_t log_usec; /* of the run that this one goes on from */
         struct stop stop;
         bool names_last; /* server 0 may say when all end */
         uint64_t end;    /* steps to do: all, or as many as server 0 said */
@@ -206,13 +208,21 @@ static int start_workers(struct server *s, struct err *err)
         return r;
 }
 
+/* A line for the gradient that came last, once. */
+static void note_clock(struct server *s, size_t worker)
+{
+        uint64_t now_usec = s->log_usec + record_now() - s->t->record.start_usec;
+
+        if (s->clock_log == NULL || s->noted[worker] == s->clocks[worker])
+                return;
+        s->noted[worker] = s->clocks[worker];
+        (void) fprintf(s->clock_log, "%llu %d %llu %llu\n", (unsigned long long) now_usec, s->senders[worker],
+                       (unsigned long long) s->clocks[worker], (unsigned long long) slowest(s));
+}
+
 static void answer(struct server *s, size_t worker)
 {
-        if (s->clock_log != NULL)
-                (void) fprintf(s->clock_log, "%llu %d %llu %llu\n",
-                               (unsigned long long) (record_now() - s->t->record.start_usec),
-                               s->senders[worker], (unsigned long long) s->clocks[worker],
-                               (unsigned long long) slowest(s));
+        note_clock(s, worker);
         s->waiting[worker] = false;
         if (s->clocks[worker] < s->end)
                 expect(s, worker);
@@ -269,18 +279,16 @@ static bool is_meeting(const struct server *s, uint64_t clock)
         return is_between_epochs(s, clock) || checkpoint_due(s->t, clock);
 }
 
+/* All clocks are at `step`. What a checkpoint has is in the logs before: a run may be killed in between. */
 static int save(struct server *s, uint64_t step, struct err *err)
 {
+        for (size_t i = 0; i < s->sender_count; i++)
+                note_clock(s, i);
+        if (s->clock_log != NULL)
+                (void) fflush(s->clock_log);
         gather_slices(s, s->t->parameters);
         gather_slices(s, s->t->velocity);
         return s->t->world.rank == 0 ? checkpoint_write(s->t, step, err) : 0;
-}
-
-/* What was answered up to a checkpoint is in the log when a run goes on from it. */
-static void flush_clocks(struct server *s, uint64_t step)
-{
-        if (s->clock_log != NULL && checkpoint_due(s->t, step))
-                (void) fflush(s->clock_log);
 }
 
 static int sync_step(struct server *s, struct err *err)
@@ -303,7 +311,6 @@ static int sync_step(struct server *s, struct err *err)
                 return err->code;
         for (size_t i = 0; i < s->sender_count; i++)
                 answer(s, i);
-        flush_clocks(s, t->step + 1);
         return t->options->servers == 1 ? training_finish_step(t, t->step, err) : 0;
 }
 
@@ -363,7 +370,6 @@ static int answer_waiting(struct server *s, uint64_t bound, struct err *err)
                 if (s->waiting[i] && s->clocks[i] - least <= bound && !meets)
                         answer(s, i);
         }
-        flush_clocks(s, least);
         if (distribution_epoch(t, least, err) < 0)
                 return err->code;
         if (s->last == 0) /* new files may have joined */
@@ -465,6 +471,19 @@ static int run_on_arrival(struct server *s, uint64_t bound, struct err *err)
         return s->end < t->last_step ? end_early(s, s->end, err) : 0;
 }
 
+/* The time of the log's last line; what is written next comes after it. */
+static uint64_t last_usec(FILE *f)
+{
+        char line[128];
+        uint64_t usec = 0;
+
+        rewind(f);
+        while (fgets(line, sizeof(line), f) != NULL)
+                usec = strtoull(line, NULL, 10);
+        (void) fseek(f, 0, SEEK_END);
+        return usec;
+}
+
 static int open_server(struct server *s, struct err *err)
 {
         const char *log = s->t->options->clock_log;
@@ -476,15 +495,16 @@ static int open_server(struct server *s, struct err *err)
         s->requests = calloc(workers + 1, sizeof(MPI_Request));
         s->starts = calloc(workers, sizeof(MPI_Request));
         s->clocks = calloc(workers, sizeof(*s->clocks));
+        s->noted = calloc(workers, sizeof(*s->noted));
         s->waiting = calloc(workers, sizeof(*s->waiting));
         if (s->inbox == NULL || s->requests == NULL || s->starts == NULL || s->clocks == NULL ||
-            s->waiting == NULL)
+            s->noted == NULL || s->waiting == NULL)
                 return err_set(err, -ENOMEM, "no memory for the gradients of %zu workers", workers);
         s->end = s->t->last_step;
         s->requests[workers] = MPI_REQUEST_NULL;
         for (size_t i = 0; i < workers; i++) {
                 s->requests[i] = s->starts[i] = MPI_REQUEST_NULL;
-                s->clocks[i] = s->t->step;
+                s->clocks[i] = s->noted[i] = s->t->step;
         }
         if (log == NULL)
                 return 0;
@@ -493,6 +513,8 @@ static int open_server(struct server *s, struct err *err)
         s->clock_log = s->t->step > 0 ? fopen(path, "r+e") : NULL;
         if (s->clock_log != NULL && record_cut_log(s->clock_log, CLOCK_FIELD, s->t->step + 1) < 0)
                 return err_set(err, -EIO, "--clock-log: file '%s' cannot be cut back: %m", path);
+        if (s->clock_log != NULL)
+                s->log_usec = last_usec(s->clock_log);
         if (s->clock_log == NULL)
                 s->clock_log = fopen(path, "we");
         return s->clock_log != NULL ? 0 : err_set(err, -errno, "--clock-log: file '%s': %m", path);
@@ -508,6 +530,7 @@ static int close_server(struct server *s, struct err *err)
         free(s->requests);
         free(s->starts);
         free(s->clocks);
+        free(s->noted);
         free(s->waiting);
         return r;
 }

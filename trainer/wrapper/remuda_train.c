@@ -15,7 +15,9 @@
 #include "trainer/sampler.h"
 #include "trainer/world.h"
 
-#define MAGIC "remuda-train-state 1\n"
+#define MAGIC     "remuda-train-state 1\n"
+#define NOT_TOLD  UINT64_MAX
+#define SHARE_MAX (1 << 24) /* samples */
 
 struct remuda_train {
         struct world world;
@@ -53,29 +55,61 @@ static int complain(const struct err *err)
         return -1;
 }
 
-/* REMUDA_BATCH of every rank, or equal parts. */
-static int find_shares(struct remuda_train *r, size_t batch, struct err *err)
+/* What a launcher told this rank. Return: 0, with NOT_TOLD if nothing. */
+static int find_told(uint64_t *ret_own, struct err *err)
 {
-        size_t n = (size_t) r->world.size, sum = 0;
         const char *told = getenv("REMUDA_BATCH");
-        CLEANUP(free_p) unsigned long long *all = calloc(n, sizeof(*all));
-        uint64_t own = 0;
 
-        r->shares = calloc(n, sizeof(*r->shares));
-        if (all == NULL || r->shares == NULL)
-                return err_set(err, -ENOMEM, "no memory for %zu shares", n);
-        if (told != NULL && text_parse_uint64(told, &own) < 0)
-                return err_set(err, -EINVAL, "REMUDA_BATCH '%.40s' is no number of samples", told);
-        all[r->world.rank] = own;
-        if (r->world.parallel)
-                MPI_Allgather(MPI_IN_PLACE, 1, MPI_UNSIGNED_LONG_LONG, all, 1, MPI_UNSIGNED_LONG_LONG,
-                              MPI_COMM_WORLD);
-        for (size_t i = 0; i < n; i++)
-                sum += r->shares[i] = (size_t) all[i];
+        *ret_own = NOT_TOLD;
+        if (told == NULL || told[0] == '\0')
+                return 0;
+        if (text_parse_uint64(told, ret_own) < 0 || *ret_own > SHARE_MAX)
+                return err_set(err, -EINVAL, "REMUDA_BATCH '%.40s': a whole number from 0 to %d is wanted",
+                               told, SHARE_MAX);
+        return 0;
+}
+
+/* What all were told, in rank order, or equal parts of the batch. */
+static int use_told(struct remuda_train *r, const unsigned long long *all, size_t batch, struct err *err)
+{
+        size_t n = (size_t) r->world.size, sum = 0, untold = 0, last = 0;
+
+        for (size_t i = 0; i < n; i++) {
+                if (all[i] == NOT_TOLD) {
+                        last = i;
+                        untold++;
+                } else {
+                        sum += r->shares[i] = (size_t) all[i];
+                }
+        }
+        if (untold > 0 && untold < n)
+                return err_set(err, -EINVAL,
+                               "rank %zu has no REMUDA_BATCH, others have: set it on every rank", last);
         r->batch = sum > 0 ? sum : batch;
         for (size_t i = 0; sum == 0 && i < n; i++)
                 r->shares[i] = batch * (i + 1) / n - batch * i / n;
         return r->batch > 0 ? 0 : err_set(err, -EINVAL, "a batch of no samples: 1 or more are wanted");
+}
+
+/* Every rank comes along, so that none is left waiting. */
+static int find_shares(struct remuda_train *r, size_t batch, struct err *err)
+{
+        size_t n = (size_t) r->world.size;
+        CLEANUP(free_p) unsigned long long *all = calloc(n, sizeof(*all));
+        uint64_t own = NOT_TOLD;
+        int result = find_told(&own, err);
+
+        r->shares = calloc(n, sizeof(*r->shares));
+        if (result == 0 && (all == NULL || r->shares == NULL))
+                result = err_set(err, -ENOMEM, "no memory for %zu shares", n);
+        result = world_agree(&r->world, result, err);
+        if (result < 0)
+                return result;
+        all[r->world.rank] = own;
+        if (r->world.parallel)
+                MPI_Allgather(MPI_IN_PLACE, 1, MPI_UNSIGNED_LONG_LONG, all, 1, MPI_UNSIGNED_LONG_LONG,
+                              MPI_COMM_WORLD);
+        return world_agree(&r->world, use_told(r, all, batch, err), err);
 }
 
 static int open_progress(struct remuda_train *r, struct err *err)
@@ -134,7 +168,7 @@ struct remuda_train *remuda_train_open(size_t samples, size_t batch, uint64_t se
                 free(r);
                 return NULL;
         }
-        result = world_agree(&r->world, find_shares(r, batch, &err), &err);
+        result = find_shares(r, batch, &err);
         if (result == 0)
                 result = agree_on_run(r, samples, epochs, &err);
         if (result == 0)
