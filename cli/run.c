@@ -116,6 +116,9 @@ static void note_ignored(struct run *run)
                 run_event(run, "ProgramsIgnored",
                           "spec.programs is for pods; here the program table '%s' decides",
                           run->programs_path);
+        if (run->job.tls.secret[0] != '\0')
+                run_event(run, "TlsIgnored",
+                          "spec.tls is for pods; here nothing of the job crosses a network");
 }
 
 /* Everything that may refuse the job before anything is started. */

@@ -41,6 +41,7 @@ static const struct option_spec specs[] = {
         { "tls-cert", 0, OPTION_STRING, AT2(tls.certificate), "FILE", NULL, 0, 0, "speak TLS: this side's certificate, PEM; with --tls-key and --tls-ca" },
         { "tls-key", 0, OPTION_STRING, AT2(tls.key), "FILE", NULL, 0, 0, "its key" },
         { "tls-ca", 0, OPTION_STRING, AT2(tls.ca), "FILE", NULL, 0, 0, "the CA of the job, of which the other side's certificate must be" },
+        { "tls-status", 0, OPTION_STRING, AT2(tls.status), "FOLDER", NULL, 0, 0, "--manage: tls.crt, tls.key, ca.crt for those who ask by the name status.remuda.dev how the job is" },
         { "tls-name", 0, OPTION_STRING, AT2(tls.name), "NAME", NULL, 0, 0, "that the manager's certificate has (else its address)" },
         { "plan", 0, OPTION_STRING, AT2(plan), "FILE", NULL, 0, 0, "--manage: the groups and their speeds, JSON" },
         { "group", 0, OPTION_STRING, AT2(group), "NAME", NULL, 0, 0, "--join: this group's name in the plan" },

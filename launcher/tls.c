@@ -21,13 +21,18 @@
 #define SAN_IP     7
 #define TAG_MASK   0x1f
 
+/* What one side shows, and whom it believes. */
+struct identity {
+        mbedtls_x509_crt own, ca;
+        mbedtls_pk_context key;
+};
+
 struct tls {
         bool manager;
         char name[NAME_BYTES]; /* that the manager's certificate must have */
         mbedtls_entropy_context entropy;
         mbedtls_ctr_drbg_context random;
-        mbedtls_x509_crt own, ca;
-        mbedtls_pk_context key;
+        struct identity main, status;
         mbedtls_ssl_config config;
 };
 
@@ -117,27 +122,52 @@ static const char *why_refused(uint32_t flags)
 static int cannot_read(const char *option, const char *path, int code, struct err *err)
 {
         if (access(path, R_OK) < 0)
-                return err_set(err, -errno, "%s: '%.200s': %m", option, path);
+                return err_set(err, -errno,
+                               "%s: '%.200s': %m; the file must be there (of a pod: in its Secret)", option,
+                               path);
         return err_set(err, -EINVAL, "%s: '%.200s' is not what it should be, in PEM (mbedTLS error -0x%04x)",
                        option, path, (unsigned) -code);
 }
 
-static int read_files(struct tls *tls, const struct tls_options *options, struct err *err)
+static int read_files(struct identity *id, const struct tls_options *options, struct err *err)
 {
-        int code = mbedtls_x509_crt_parse_file(&tls->ca, options->ca);
+        int code = mbedtls_x509_crt_parse_file(&id->ca, options->ca);
 
         if (code != 0)
                 return cannot_read("--tls-ca", options->ca, code, err);
-        code = mbedtls_x509_crt_parse_file(&tls->own, options->certificate);
+        code = mbedtls_x509_crt_parse_file(&id->own, options->certificate);
         if (code != 0)
                 return cannot_read("--tls-cert", options->certificate, code, err);
-        code = mbedtls_pk_parse_keyfile(&tls->key, options->key, NULL);
+        code = mbedtls_pk_parse_keyfile(&id->key, options->key, NULL);
         if (code != 0)
                 return cannot_read("--tls-key", options->key, code, err);
-        if (mbedtls_pk_check_pair(&tls->own.pk, &tls->key) != 0)
+        if (mbedtls_pk_check_pair(&id->own.pk, &id->key) != 0)
                 return err_set(err, -EINVAL, "--tls-key: '%.200s' is not the key of certificate '%.200s'",
                                options->key, options->certificate);
         return 0;
+}
+
+static int read_status_files(struct tls *tls, const char *folder, struct err *err)
+{
+        char files[3][512];
+        static const char *const names[] = { "tls.crt", "tls.key", "ca.crt" };
+        const struct tls_options options = { .certificate = files[0], .key = files[1], .ca = files[2] };
+
+        for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+                if (!text_format(files[i], sizeof(files[i]), "%s/%s", folder, names[i]))
+                        return err_set(err, -ENAMETOOLONG, "--tls-status: '%.200s' is too long", folder);
+        return read_files(&tls->status, &options, err);
+}
+
+/* Whoever asks for this name is of another CA, and is shown a certificate of it. */
+static int choose_identity(void *context, mbedtls_ssl_context *ssl, const unsigned char *name, size_t bytes)
+{
+        struct tls *tls = context;
+
+        if (bytes != strlen(TLS_STATUS_NAME) || memcmp(name, TLS_STATUS_NAME, bytes) != 0)
+                return 0;
+        mbedtls_ssl_set_hs_ca_chain(ssl, &tls->status.ca, NULL);
+        return mbedtls_ssl_set_hs_own_cert(ssl, &tls->status.own, &tls->status.key);
 }
 
 /* What every peer would refuse is better refused here, where the file's name is known. */
@@ -145,10 +175,10 @@ static int judge_own(struct tls *tls, const struct tls_options *options, struct 
 {
         uint32_t flags = 0;
 
-        if (mbedtls_x509_crt_verify(&tls->own, &tls->ca, NULL, NULL, &flags, NULL, NULL) != 0)
-                return err_set(err, -EINVAL, "--tls-cert: '%.200s' %s ('%.200s')", options->certificate,
-                               why_refused(flags), options->ca);
-        if (tls->manager && !certificate_has(&tls->own, tls->name))
+        if (mbedtls_x509_crt_verify(&tls->main.own, &tls->main.ca, NULL, NULL, &flags, NULL, NULL) != 0)
+                return err_set(err, -EINVAL, "--tls-cert: '%.200s' %s ('%.200s'); give one that is valid now",
+                               options->certificate, why_refused(flags), options->ca);
+        if (tls->manager && !certificate_has(&tls->main.own, tls->name))
                 return err_set(
                         err, -EINVAL,
                         "--tls-cert: '%.200s' does not have the name '%.100s'; make one with it, or give the "
@@ -157,7 +187,7 @@ static int judge_own(struct tls *tls, const struct tls_options *options, struct 
         return 0;
 }
 
-static int configure(struct tls *tls, struct err *err)
+static int configure(struct tls *tls, bool by_name, struct err *err)
 {
         static const char *protocols[] = { "h2", NULL };
         int code = mbedtls_ctr_drbg_seed(&tls->random, mbedtls_entropy_func, &tls->entropy, NULL, 0);
@@ -167,17 +197,33 @@ static int configure(struct tls *tls, struct err *err)
                         &tls->config, tls->manager ? MBEDTLS_SSL_IS_SERVER : MBEDTLS_SSL_IS_CLIENT,
                         MBEDTLS_SSL_TRANSPORT_STREAM, MBEDTLS_SSL_PRESET_DEFAULT);
         if (code == 0)
-                code = mbedtls_ssl_conf_own_cert(&tls->config, &tls->own, &tls->key);
+                code = mbedtls_ssl_conf_own_cert(&tls->config, &tls->main.own, &tls->main.key);
         if (code == 0)
                 code = mbedtls_ssl_conf_alpn_protocols(&tls->config, protocols);
         if (code != 0)
                 return err_set(err, -EINVAL, "TLS cannot be set up (mbedTLS error -0x%04x)",
                                (unsigned) -code);
         mbedtls_ssl_conf_rng(&tls->config, mbedtls_ctr_drbg_random, &tls->random);
-        mbedtls_ssl_conf_ca_chain(&tls->config, &tls->ca, NULL);
+        mbedtls_ssl_conf_ca_chain(&tls->config, &tls->main.ca, NULL);
+        if (by_name)
+                mbedtls_ssl_conf_sni(&tls->config, choose_identity, tls);
         mbedtls_ssl_conf_authmode(&tls->config, MBEDTLS_SSL_VERIFY_REQUIRED);
         mbedtls_ssl_conf_min_version(&tls->config, MBEDTLS_SSL_MAJOR_VERSION_3, MBEDTLS_SSL_MINOR_VERSION_3);
         return 0;
+}
+
+static void identity_init(struct identity *id)
+{
+        mbedtls_x509_crt_init(&id->own);
+        mbedtls_x509_crt_init(&id->ca);
+        mbedtls_pk_init(&id->key);
+}
+
+static void identity_free(struct identity *id)
+{
+        mbedtls_pk_free(&id->key);
+        mbedtls_x509_crt_free(&id->ca);
+        mbedtls_x509_crt_free(&id->own);
 }
 
 int tls_open(const struct tls_options *options, const char *address, bool manager, struct tls **ret,
@@ -206,15 +252,16 @@ int tls_open(const struct tls_options *options, const char *address, bool manage
                 host_of(address, tls->name);
         mbedtls_entropy_init(&tls->entropy);
         mbedtls_ctr_drbg_init(&tls->random);
-        mbedtls_x509_crt_init(&tls->own);
-        mbedtls_x509_crt_init(&tls->ca);
-        mbedtls_pk_init(&tls->key);
+        identity_init(&tls->main);
+        identity_init(&tls->status);
         mbedtls_ssl_config_init(&tls->config);
-        r = read_files(tls, options, err);
+        r = read_files(&tls->main, options, err);
         if (r == 0)
                 r = judge_own(tls, options, err);
+        if (r == 0 && manager && options->status != NULL)
+                r = read_status_files(tls, options->status, err);
         if (r == 0)
-                r = configure(tls, err);
+                r = configure(tls, manager && options->status != NULL, err);
         if (r < 0)
                 tls_close(tls);
         else
@@ -227,9 +274,8 @@ void tls_close(struct tls *tls)
         if (tls == NULL)
                 return;
         mbedtls_ssl_config_free(&tls->config);
-        mbedtls_pk_free(&tls->key);
-        mbedtls_x509_crt_free(&tls->ca);
-        mbedtls_x509_crt_free(&tls->own);
+        identity_free(&tls->main);
+        identity_free(&tls->status);
         mbedtls_ctr_drbg_free(&tls->random);
         mbedtls_entropy_free(&tls->entropy);
         free(tls);

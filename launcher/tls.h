@@ -9,9 +9,13 @@
 #include "core/err.h"
 #include "io/grpc_connection.h"
 
+#define TLS_STATUS_NAME "status.remuda.dev"
+
 struct tls_options {
         const char *certificate, *key, *ca; /* files, PEM; all or none */
         const char *name;                   /* that the manager's certificate has; NULL = its address */
+        const char *status; /* of a manager: a folder with keys of another CA (tls.crt, tls.key, ca.crt), for
+                               peers that ask for the server TLS_STATUS_NAME; NULL = none */
 };
 
 struct tls;

@@ -10,17 +10,14 @@
 #include "core/job_arguments.h"
 #include "core/text.h"
 
-#define LAUNCHER   "/remuda/remuda-launch"
-#define POD_FOLDER "/etc/remuda-pod"
-#define JOB_FOLDER "/etc/remuda-job"
-/* the options by which manager and groups know each other */
-#define TAKES_PART                                                                                           \
-        "--token-file", JOB_FOLDER "/token", "--tls-cert", JOB_FOLDER "/tls.crt", "--tls-key",               \
-                JOB_FOLDER "/tls.key", "--tls-ca", JOB_FOLDER "/ca.crt", "--tls-name", JOB_TLS_NAME
-#define GROUP_WAIT_SEC "86400" /* for a manager: chips may be waited for, and a fault be repaired */
-#define WORLD_WAIT_SEC "900"   /* for the groups: images are pulled meanwhile */
-#define REJOIN_SEC     60      /* for a lost group to come back, before the job goes on with fewer */
-#define REJOIN_ALL_SEC 86400   /* the same where it cannot */
+#define LAUNCHER       "/remuda/remuda-launch"
+#define POD_FOLDER     "/etc/remuda-pod"
+#define JOB_FOLDER     "/etc/remuda-job"
+#define TLS_FOLDER     "/etc/remuda-tls" /* of the job's own Secret */
+#define GROUP_WAIT_SEC "86400"           /* for a manager: chips may be waited for, and a fault be repaired */
+#define WORLD_WAIT_SEC "900"             /* for the groups: images are pulled meanwhile */
+#define REJOIN_SEC     60    /* for a lost group to come back, before the job goes on with fewer */
+#define REJOIN_ALL_SEC 86400 /* the same where it cannot */
 
 static void put(json_t *object, const char *name, json_t *value)
 {
@@ -253,6 +250,43 @@ static json_t *pod_of(json_t *metadata, const struct job_pods_options *options, 
                          "spec", spec);
 }
 
+const char *job_tls_name(const struct job *job)
+{
+        return job->tls.secret[0] == '\0' ? JOB_TLS_NAME : JOB_TLS_STATUS_NAME;
+}
+
+/* The options by which manager and groups know each other. */
+static void take_part(const struct job *job, bool manager, json_t *command)
+{
+        bool own = job->tls.secret[0] != '\0';
+        static const char *const made[] = { JOB_FOLDER "/tls.crt", JOB_FOLDER "/tls.key",
+                                            JOB_FOLDER "/ca.crt" },
+                                 *const given[] = { TLS_FOLDER "/tls.crt", TLS_FOLDER "/tls.key",
+                                                    TLS_FOLDER "/ca.crt" },
+                                 *const options[] = { "--tls-cert", "--tls-key", "--tls-ca" };
+
+        add(command, json_string("--token-file"));
+        add(command, json_string(JOB_FOLDER "/token"));
+        for (size_t i = 0; i < ARRAY_SIZE(options); i++) {
+                add(command, json_string(options[i]));
+                add(command, json_string(own ? given[i] : made[i]));
+        }
+        add(command, json_string("--tls-name"));
+        add(command, json_string(own ? job->tls.server_name : JOB_TLS_NAME));
+        if (own && manager) { /* the controller cannot read that Secret: it asks by other keys */
+                add(command, json_string("--tls-status"));
+                add(command, json_string(JOB_FOLDER));
+        }
+}
+
+static void mount_tls(const struct job *job, json_t *volumes, json_t *mounts)
+{
+        if (job->tls.secret[0] != '\0')
+                mount(volumes, mounts, "remuda-tls", TLS_FOLDER, true,
+                      json_pack("{s:{s:s, s:i}}", "secret", "secretName", job->tls.secret, "defaultMode",
+                                0444));
+}
+
 static json_t *words(const char *first, ...) __attribute__((sentinel));
 static json_t *words(const char *first, ...)
 {
@@ -305,19 +339,23 @@ json_t *job_group_pod(const struct job *job, const struct job_state *state, cons
                       const struct job_owner *owner, const struct job_pods_options *options, const char *keys)
 {
         json_t *volumes = json_array(), *mounts = json_array(), *container, *pod;
+        json_t *command;
         char chips[16], ranks[16];
 
         (void) text_format(chips, sizeof(chips), "%u", group->chips);
         (void) text_format(ranks, sizeof(ranks), "%u", group->ranks);
         mount_data(job, volumes, mounts);
-        container = json_pack(
-                "{s:s, s:s, s:s, s:o, s:{s:{s:s}}, s:[{s:s, s:s}, {s:s, s:s}], s:o}", "name", "main", "image",
-                image_of(job, group->runtime, options), "imagePullPolicy", "IfNotPresent", "command",
-                words(LAUNCHER, "--join-file", POD_FOLDER "/manager", "--group", group->name, "--runtime",
-                      group->runtime, "--chips", ranks, TAKES_PART, "--programs", JOB_FOLDER "/programs.yaml",
-                      "--work-dir", "/tmp/remuda-work", "--wait-seconds", GROUP_WAIT_SEC, NULL),
-                "resources", "limits", group->resource, chips, "env", "name", "REMUDA_VENDOR", "value",
-                group->vendor, "name", "REMUDA_JOB", "value", owner->name, "volumeMounts", mounts);
+        mount_tls(job, volumes, mounts);
+        command = words(LAUNCHER, "--join-file", POD_FOLDER "/manager", "--group", group->name, "--runtime",
+                        group->runtime, "--chips", ranks, "--programs", JOB_FOLDER "/programs.yaml",
+                        "--work-dir", "/tmp/remuda-work", "--wait-seconds", GROUP_WAIT_SEC, NULL);
+        take_part(job, false, command);
+        container = json_pack("{s:s, s:s, s:s, s:s, s:o, s:{s:{s:s}}, s:[{s:s, s:s}, {s:s, s:s}], s:o}",
+                              "name", "main", "image", image_of(job, group->runtime, options),
+                              "imagePullPolicy", "IfNotPresent", "terminationMessagePolicy",
+                              "FallbackToLogsOnError", "command", command, "resources", "limits",
+                              group->resource, chips, "env", "name", "REMUDA_VENDOR", "value", group->vendor,
+                              "name", "REMUDA_JOB", "value", owner->name, "volumeMounts", mounts);
         pod = pod_of(group_metadata(job, state, group, owner), options, keys, group->name,
                      JOB_ANNOTATION_MANAGER, "manager", container, volumes);
         put(json_object_get(pod, "spec"), "affinity", only_on(group->node));
@@ -398,7 +436,7 @@ json_t *job_manager_plan(const struct job *job, const struct job_state *state)
 json_t *job_manager_pod(const struct job *job, const struct job_state *state, const struct job_owner *owner,
                         const struct job_pods_options *options, const char *keys, const char *status_token)
 {
-        json_t *volumes = json_array(), *mounts = json_array(), *metadata, *container;
+        json_t *volumes = json_array(), *mounts = json_array(), *metadata, *container, *command;
         json_t *plan = job_manager_plan(job, state);
         CLEANUP(free_p) char *text = NULL;
         char name[JOB_POD_NAME_BYTES], address[32];
@@ -413,13 +451,14 @@ json_t *job_manager_pod(const struct job *job, const struct job_state *state, co
         metadata = metadata_of(name, owner, "manager");
         put(json_object_get(metadata, "annotations"), JOB_ANNOTATION_PLAN, json_string(text));
         (void) text_format(address, sizeof(address), "$(POD_IP):%d", JOB_MANAGER_PORT);
-        container =
-                json_pack("{s:s, s:s, s:s, s:o, s:[{s:s, s:{s:{s:s}}}], s:o}", "name", "main", "image",
-                          image_of(job, state->groups[0].runtime, options), "imagePullPolicy", "IfNotPresent",
-                          "command",
-                          words(LAUNCHER, "--manage", address, "--plan", POD_FOLDER "/plan", TAKES_PART,
-                                "--result", "/dev/termination-log", "--wait-seconds", WORLD_WAIT_SEC, NULL),
-                          "env", "name", "POD_IP", "valueFrom", "fieldRef", "fieldPath", "status.podIP",
-                          "volumeMounts", mounts);
+        mount_tls(job, volumes, mounts);
+        command = words(LAUNCHER, "--manage", address, "--plan", POD_FOLDER "/plan", "--result",
+                        "/dev/termination-log", "--wait-seconds", WORLD_WAIT_SEC, NULL);
+        take_part(job, true, command);
+        container = json_pack("{s:s, s:s, s:s, s:s, s:o, s:[{s:s, s:{s:{s:s}}}], s:o}", "name", "main",
+                              "image", image_of(job, state->groups[0].runtime, options), "imagePullPolicy",
+                              "IfNotPresent", "terminationMessagePolicy", "FallbackToLogsOnError", "command",
+                              command, "env", "name", "POD_IP", "valueFrom", "fieldRef", "fieldPath",
+                              "status.podIP", "volumeMounts", mounts);
         return pod_of(metadata, options, keys, "manager", JOB_ANNOTATION_PLAN, "plan", container, volumes);
 }

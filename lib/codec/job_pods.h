@@ -22,7 +22,9 @@
         "remuda.dev/manager"                  /* of a group's pod: "N ADDRESS:PORT", N from 1; or "end" */
 #define JOB_ANNOTATION_PLAN "remuda.dev/plan" /* of a manager's pod: what remuda-launch --plan reads */
 #define JOB_ANNOTATION_KEYS "remuda.dev/keys" /* of every pod: which Secret, and with what one may look */
-#define JOB_TLS_NAME        "manager"         /* that the certificates of a job have */
+#define JOB_TLS_NAME        "manager"         /* that the certificates made for a job have */
+#define JOB_TLS_STATUS_NAME                                                                                  \
+        "status.remuda.dev" /* by this one the manager of a job with its own Secret is asked */
 #define JOB_LABEL_ROLE      POD_LABEL_ROLE
 #define JOB_LABEL_SUBTASK   "remuda.dev/subtask"
 #define JOB_MANAGER_PORT    7000
@@ -47,6 +49,9 @@ struct job_secrets {
         const char *token;                  /* of the job's rendezvous */
         const char *ca, *certificate, *key; /* PEM: what manager and groups show each other */
 };
+
+/* job_tls_name() - the name that the certificates have that the controller makes for this job. */
+const char *job_tls_name(const struct job *job);
 
 /* job_pods_check() - can pods be made for this job? Return: 0; -EINVAL and *err (no image, no program for a
  * runtime), with field and remedy. */

@@ -454,6 +454,26 @@ static int decode_restart(const json_t *value, const char *path, void *into, str
         return decode_fields(value, path, fields, ARRAY_SIZE(fields), job, err);
 }
 
+static int decode_tls(const json_t *value, const char *path, void *into, struct err *err)
+{
+        /* clang-format off */
+        static const struct field fields[] = {
+                { "secretName", FIELD_TEXT, TEXT_AT(struct job, tls.secret), .min = 1, .help = "a Secret of the job's namespace with tls.crt, tls.key and ca.crt" },
+                { "serverName", FIELD_TEXT, TEXT_AT(struct job, tls.server_name), .min = 1, .help = "the name that its certificate has" },
+        };
+        /* clang-format on */
+        struct job *job = into;
+        int r = decode_fields(value, path, fields, ARRAY_SIZE(fields), job, err);
+
+        if (r == 0 && job->tls.secret[0] == '\0')
+                return err_set(err, -EINVAL,
+                               "%s.secretName: missing; name a Secret with tls.crt, tls.key and ca.crt, or "
+                               "leave tls "
+                               "out: keys are then made for the job",
+                               path);
+        return r;
+}
+
 /* clang-format off */
 static const struct field spec_fields[] = {
         { "urgency",           FIELD_CHOICE, offsetof(struct job, urgency),     CHOICES(job_urgency_names),   .help = "how soon it must run" },
@@ -480,6 +500,7 @@ static const struct field spec_fields[] = {
         { "data",              FIELD_CUSTOM, .decode = decode_data, .help = "give {path: FOLDER}" },
         { "checkpoint",        FIELD_CUSTOM, .decode = decode_checkpoint, .help = "give {path: FOLDER, everySteps: 100}" },
         { "restart",           FIELD_CUSTOM, .decode = decode_restart, .help = "give {max: 3}" },
+        { "tls",               FIELD_CUSTOM, .decode = decode_tls, .help = "give {secretName: NAME}" },
 };
 /* clang-format on */
 

@@ -55,6 +55,7 @@ void job_init(struct job *job)
                 .global_batch = 256,
                 .epochs = 1,
                 .checkpoint.every_steps = 100,
+                .tls.server_name = "manager",
                 .restart = { .migrate = true, .hang_seconds = JOB_HANG_SECONDS },
         };
 }
@@ -264,6 +265,38 @@ static int check_claim(const char *claim, const char *field, struct err *err)
         return 0;
 }
 
+/* Labels as of job_name_valid() with dots between them. */
+static bool is_dns_name(const char *name)
+{
+        char label[JOB_DNS_BYTES];
+
+        for (const char *end; name != NULL; name = end == NULL ? NULL : end + 1) {
+                end = strchr(name, '.');
+                if (!text_format(label, sizeof(label), "%.*s",
+                                 end == NULL ? JOB_DNS_BYTES : (int) (end - name), name) ||
+                    !job_name_valid(label))
+                        return false;
+        }
+        return true;
+}
+
+static int check_tls(const struct job *job, struct err *err)
+{
+        if (job->tls.secret[0] != '\0' && !is_dns_name(job->tls.secret))
+                return err_set(
+                        err, -EINVAL,
+                        "spec.tls.secretName: '%s' is not the name of a Secret; small letters, digits, '-' "
+                        "and '.', such as fashion-tls",
+                        job->tls.secret);
+        if (!is_dns_name(job->tls.server_name))
+                return err_set(
+                        err, -EINVAL,
+                        "spec.tls.serverName: '%s' is not a DNS name; give the one that the certificate "
+                        "in the Secret has, such as manager",
+                        job->tls.server_name);
+        return 0;
+}
+
 static int check_programs(const struct job *job, struct err *err)
 {
         for (size_t i = 0; i < job->program_count; i++)
@@ -318,6 +351,8 @@ int job_check(const struct job *job, struct err *err)
                 r = check_path(job->checkpoint.path, "spec.checkpoint.path", err);
         if (r == 0)
                 r = check_claim(job->checkpoint.claim, "spec.checkpoint.claim", err);
+        if (r == 0)
+                r = check_tls(job, err);
         if (r == 0 && job->checkpoint.claim[0] != '\0' && job->checkpoint.path[0] != '/')
                 return err_set(
                         err, -EINVAL,

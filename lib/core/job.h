@@ -12,7 +12,8 @@
 #include "core/device.h"
 #include "core/err.h"
 
-#define JOB_NAME_BYTES       64 /* a DNS label: [a-z0-9-], at most 63, so that it may be a label's value */
+#define JOB_DNS_BYTES        254 /* of a DNS name */
+#define JOB_NAME_BYTES       64  /* a DNS label: [a-z0-9-], at most 63, so that it may be a label's value */
 #define JOB_RUNTIME_BYTES    16
 #define JOB_PATH_BYTES       1024
 #define JOB_TEXT_BYTES       1024
@@ -121,6 +122,11 @@ struct job {
                 bool migrate;
                 uint64_t hang_seconds; /* no progress for max(this, 5 median steps) = hung */
         } restart;
+        struct {
+                char secret[JOB_DNS_BYTES]; /* with tls.crt, tls.key, ca.crt; "" = keys are made for the job
+                                             */
+                char server_name[JOB_DNS_BYTES]; /* that its certificate has */
+        } tls;                                   /* of pods alone */
 };
 
 /* job_init() - every default; no name and no workers yet. job_free() accepts NULL and leaves job_init(). */

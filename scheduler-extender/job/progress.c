@@ -326,7 +326,7 @@ static struct grpc_tls *open_tls(const struct job_record *record)
         struct err err = { 0 };
 
         if (ca == NULL || certificate == NULL || key == NULL ||
-            grpc_tls_new(ca, certificate, key, JOB_TLS_NAME, &tls, &err) < 0)
+            grpc_tls_new(ca, certificate, key, job_tls_name(&record->job), &tls, &err) < 0)
                 tls = NULL;
         json_decref(keys);
         return tls;

@@ -7,6 +7,8 @@
 #include "core/text.h"
 #include "scheduler-extender/job/record.h"
 
+#define SECRET_USEC 30000000u /* after the plan: images are pulled in less, mostly */
+
 /* What is wrong with a job, all of it that was seen at one look. A world that breaks within its manager's
  * reach is started anew by the manager; what is found here are pods, chips and nodes. */
 struct fault {
@@ -68,6 +70,19 @@ static bool has_lost_chip(const struct job_record *record, const struct job_pod 
                pod->sick;
 }
 
+/* Of what a container wrote, or of the end of its log, the last line says why it ended. */
+static const char *last_line(const char *message)
+{
+        size_t end = strlen(message), begin;
+
+        while (end > 0 && message[end - 1] == '\n')
+                end--;
+        begin = end;
+        while (begin > 0 && message[begin - 1] != '\n')
+                begin--;
+        return message + begin;
+}
+
 /* Return: why the group needs other chips or a new pod; NULL = it does not. */
 static const char *trouble_of(const struct job_record *record, const struct job_group *group,
                               const struct job_pod *pod, char message[400])
@@ -89,8 +104,8 @@ static const char *trouble_of(const struct job_record *record, const struct job_
                 return "DeviceUnhealthy";
         }
         if (pod->phase == POD_FAILED) {
-                (void) text_format(message, 400, "pod %.100s ended with exit code %d (%.60s) %.100s",
-                                   pod->name, pod->exit_code, pod->reason, pod->message);
+                (void) text_format(message, 400, "pod %.70s ended with exit code %d (%.30s) %.240s",
+                                   pod->name, pod->exit_code, pod->reason, last_line(pod->message));
                 return "GroupFailed";
         }
         if (pod->phase == POD_SUCCEEDED && record->state.phase != JOB_RUNNING) {
@@ -231,10 +246,29 @@ static void blame_manager(struct job_record *record, const struct job_pod *pod, 
                 fault->final = is_final(pod->exit_code);
                 fault->world = !fault->final;
                 blame(fault, fault->final ? "RankFailed" : "ManagerFailed",
-                      "the manager's pod %.100s ended with exit code %d (%.60s) %.100s", pod->name,
-                      pod->exit_code, pod->reason, pod->message);
+                      "the manager's pod %.70s ended with exit code %d (%.30s) %.220s", pod->name,
+                      pod->exit_code, pod->reason, last_line(pod->message));
         }
         json_decref(result);
+}
+
+/* A pod that mounts a Secret which is not there waits for it, and only its own events say so. */
+static void note_secret(struct job_record *record, const struct job_pod *pod)
+{
+        const char *secret = record->job.tls.secret;
+
+        if (secret[0] == '\0' || pod->started || pod->node[0] == '\0' || has_ended(pod) ||
+            strcmp(record->state.reason, "PodNotStarted") == 0 || record->state.start_usec == 0 ||
+            controller_now(record->controller) - record->state.start_usec < SECRET_USEC)
+                return;
+        job_state_set(&record->state, record->state.phase, controller_now(record->controller),
+                      "PodNotStarted",
+                      "pod %s has not started yet; if its events say that Secret '%.100s' is not found, make "
+                      "it with "
+                      "tls.crt, tls.key and ca.crt (spec.tls.secretName)",
+                      pod->name, secret);
+        record_event(record, true, "PodNotStarted", "%s", record->state.message);
+        record->dirty = true;
 }
 
 /* What a person should know of a pod that does not start. */
@@ -246,7 +280,8 @@ static void note_waiting(struct job_record *record)
                 "RunContainerError"
         };
 
-        for (const struct job_pod *pod = record->pods; pod != NULL; pod = pod->next)
+        for (const struct job_pod *pod = record->pods; pod != NULL; pod = pod->next) {
+                note_secret(record, pod);
                 for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
                         if (!pod->started && strcmp(pod->reason, bad[i]) == 0 &&
                             strcmp(record->state.reason, bad[i]) != 0) {
@@ -256,6 +291,7 @@ static void note_waiting(struct job_record *record)
                                 record_event(record, true, bad[i], "pod %s: %.300s", pod->name, pod->message);
                                 record->dirty = true;
                         }
+        }
 }
 
 static bool all_run(const struct job_record *record)

@@ -189,7 +189,7 @@ static json_t *make_secret(struct job_record *record)
 
         if (!record_make_token(token) || !record_make_token(suffix))
                 return NULL;
-        if (tls_keys_make(JOB_TLS_NAME, controller_now(record->controller), &keys, &err) < 0) {
+        if (tls_keys_make(job_tls_name(&record->job), controller_now(record->controller), &keys, &err) < 0) {
                 controller_log(record->controller, LOG_ERR, "job", "job=%s error=\"%s\"", record->key,
                                err.msg);
                 tls_keys_free(&keys);

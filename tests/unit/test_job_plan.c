@@ -430,6 +430,32 @@ static const char *at(json_t *value, const char *path)
         return json_is_string(value) ? json_string_value(value) : "";
 }
 
+/* Of the main container's command, in this order. */
+static bool has_words(const json_t *pod, const char *words)
+{
+        const json_t *containers = json_object_get(json_object_get(pod, "spec"), "containers");
+        const json_t *command = json_object_get(json_array_get(containers, 0), "command"), *word;
+        struct text text = { 0 };
+        bool found;
+        size_t i;
+
+        json_array_foreach((json_t *) command, i, word) text_printf(&text, "%s ", json_string_value(word));
+        found = strstr(text.data, words) != NULL;
+        text_free(&text);
+        return found;
+}
+
+static bool mounts_secret(const json_t *pod, const char *name)
+{
+        json_t *volumes = json_object_get(json_object_get(pod, "spec"), "volumes"), *volume;
+        bool found = false;
+        size_t i;
+
+        json_array_foreach(volumes, i, volume) found =
+                found || strcmp(at(volume, "secret.secretName"), name) == 0;
+        return found;
+}
+
 static void pods_say_what_the_plan_says(void **state)
 {
         struct ledger *l = cluster();
@@ -478,6 +504,21 @@ static void pods_say_what_the_plan_says(void **state)
                                     json_object_get(json_object_get(pod, "metadata"), "annotations"),
                                     JOB_ANNOTATION_KEYS)),
                             keys); /* which names the Secret, and not its key */
+        assert_true(has_words(pod, "--tls-cert /etc/remuda-job/tls.crt"));
+        assert_true(has_words(pod, "--tls-name manager"));
+        json_decref(pod);
+        (void) strcpy(job.tls.secret, "own.keys");
+        (void) strcpy(job.tls.server_name, "train.example");
+        pod = job_group_pod(&job, &plan, &plan.groups[0], &owner, &options, keys);
+        assert_true(has_words(pod, "--tls-cert /etc/remuda-tls/tls.crt --tls-key /etc/remuda-tls/tls.key "
+                                   "--tls-ca /etc/remuda-tls/ca.crt --tls-name train.example"));
+        assert_true(mounts_secret(pod, "own.keys") && mounts_secret(pod, "j-1"));
+        assert_false(has_words(pod, "--tls-status"));
+        json_decref(pod);
+        pod = job_manager_pod(&job, &plan, &owner, &options, keys, "status");
+        assert_true(has_words(pod, "--tls-name train.example --tls-status /etc/remuda-job"));
+        assert_true(mounts_secret(pod, "own.keys") && mounts_secret(pod, "j-1"));
+        assert_string_equal(job_tls_name(&job), "status.remuda.dev");
         free(keys);
         json_decref(pod);
         json_decref(secret);
