@@ -1,19 +1,64 @@
 /* Speed of one rank by itself: whole steps without exchange, at its own share of the batch and at fractions
- * of it. */
+ * of it. Samples are drawn by chance and turned into floats by turns in as many places as the loader has: in
+ * the training, too, they come from far away. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/cleanup.h"
+#include "trainer/random.h"
 #include "trainer/training.h"
 
 #define POINTS    4
 #define TIMES_MAX 1024 /* steps of a size that are remembered */
 
-static void one_step(struct training *t, float *x, int32_t *labels, size_t count)
+struct places { /* of loaded samples, used by turns */
+        float *x[LOADER_SLOTS];
+        int32_t *labels;
+        size_t next;
+        struct random_source random;
+};
+
+static int open_places(const struct training *t, size_t samples, struct places *ret, struct err *err)
 {
-        dataset_load(t->data, DATASET_TRAIN, 0, t->ids, count, x, labels);
+        const struct backend *b = &t->backend;
+        bool whole;
+
+        *ret = (struct places){ .labels = b->allocate(b->state, samples * sizeof(*ret->labels)),
+                                .random = random_for(t->options->seed, "measure", (uint64_t) t->world.rank) };
+        whole = ret->labels != NULL;
+        for (size_t i = 0; i < LOADER_SLOTS; i++) {
+                ret->x[i] = b->allocate(b->state, samples * shape_size(&t->model.input) * sizeof(float));
+                whole = whole && ret->x[i] != NULL;
+        }
+        return whole ? 0 : err_set(err, -ENOMEM, "no memory for a batch of %zu", samples);
+}
+
+static void close_places(const struct training *t, struct places *p)
+{
+        t->backend.release(t->backend.state, p->labels);
+        for (size_t i = 0; i < LOADER_SLOTS; i++)
+                t->backend.release(t->backend.state, p->x[i]);
+}
+
+static void load(const struct training *t, struct places *p, size_t count)
+{
+        /* not always the same place for a size */
+        float *x = p->x[(p->next + p->next / POINTS) % LOADER_SLOTS];
+
+        for (size_t i = 0; i < count; i++)
+                t->ids[i] = (uint32_t) random_below(&p->random, dataset_count(t->data, DATASET_TRAIN));
+        backend_to_host(&t->backend, x);
+        backend_to_host(&t->backend, p->labels);
+        dataset_load(t->data, DATASET_TRAIN, 0, t->ids, count, x, p->labels);
+        runner_use(t->runner, x, p->labels);
+        p->next++;
+}
+
+static void one_step(struct training *t, struct places *p, size_t count)
+{
+        load(t, p, count);
         (void) runner_forward(t->runner, t->parameters, count);
         backend_to_host(&t->backend, t->gradients);
         memset(t->gradients, 0, t->part.count * sizeof(*t->gradients));
@@ -33,7 +78,7 @@ static int by_size(const void *a, const void *b)
 
 /* Seconds a step of each of the sizes. The sizes take turns, so that all meet the same neighbours, and the
  * median step counts, so that a neighbour who comes and goes changes nothing. */
-static int time_sizes(struct training *t, float *x, int32_t *labels, const size_t *sizes, uint64_t usec,
+static int time_sizes(struct training *t, struct places *p, const size_t *sizes, uint64_t usec,
                       double *ret_seconds, struct err *err)
 {
         CLEANUP(free_p) double *times = calloc(POINTS * TIMES_MAX, sizeof(*times));
@@ -42,16 +87,13 @@ static int time_sizes(struct training *t, float *x, int32_t *labels, const size_
 
         if (times == NULL)
                 return err_set(err, -ENOMEM, "no memory to measure");
-        for (size_t i = 0; i < t->batch; i++)
-                t->ids[i] = (uint32_t) (i % dataset_count(t->data, DATASET_TRAIN));
-        runner_use(t->runner, x, labels);
         for (int warm = 2; rounds < TIMES_MAX && (rounds < 3 || record_now() - begin < usec);) {
                 if (warm > 0)
                         begin = record_now();
                 for (size_t i = 0; i < POINTS; i++) {
                         uint64_t at = record_now();
 
-                        one_step(t, x, labels, sizes[i]);
+                        one_step(t, p, sizes[i]);
                         times[i * TIMES_MAX + rounds] = (double) (record_now() - at) / 1e6;
                 }
                 rounds += warm > 0 ? 0 : 1;
@@ -152,19 +194,20 @@ int training_measure(struct training *t, struct err *err)
 {
         static const size_t fractions[POINTS] = { 1, 2, 4, 8 };
         size_t whole = t->own_share > 0 ? t->own_share : 1;
-        float *x = t->backend.allocate(t->backend.state, whole * shape_size(&t->model.input) * sizeof(*x));
-        int32_t *labels = t->backend.allocate(t->backend.state, whole * sizeof(*labels));
+        struct places places;
         double seconds[POINTS];
         size_t sizes[POINTS];
-        int r;
+        int r = open_places(t, whole, &places, err);
 
-        if (x == NULL || labels == NULL)
-                return err_set(err, -ENOMEM, "no memory for a batch of %zu", whole);
         for (size_t i = 0; i < POINTS; i++)
                 sizes[i] = whole / fractions[i] > 0 ? whole / fractions[i] : 1;
-        r = time_sizes(t, x, labels, sizes, (uint64_t) (t->options->measure_seconds * 1e6), seconds, err);
-        if (r < 0)
+        if (r == 0)
+                r = time_sizes(t, &places, sizes, (uint64_t) (t->options->measure_seconds * 1e6), seconds,
+                               err);
+        if (r < 0) {
+                close_places(t, &places);
                 return r;
+        }
         printf("{\"runtime\":\"%s\",\"rank\":%d,\"model\":\"%s\",\"batch\":%zu,\"samples_per_s\":%.1f,"
                "\"points\":[",
                t->backend.runtime, t->world.rank, t->model.name, whole, (double) whole / seconds[0]);
@@ -173,10 +216,9 @@ int training_measure(struct training *t, struct err *err)
                        sizes[i], seconds[i] * 1e3, (double) sizes[i] / seconds[i]);
         printf("],");
         print_preset(&t->preset);
-        r = t->options->measure_layers ? measure_layers(t, x, labels, whole, err) : 0;
+        r = t->options->measure_layers ? measure_layers(t, places.x[0], places.labels, whole, err) : 0;
         printf("}\n");
-        t->backend.release(t->backend.state, x);
-        t->backend.release(t->backend.state, labels);
+        close_places(t, &places);
         if (r < 0)
                 return r;
         return t->backend.trouble != NULL ? t->backend.trouble(t->backend.state, err) : 0;
