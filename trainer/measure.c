@@ -11,10 +11,11 @@
 #include "trainer/training.h"
 
 #define POINTS    4
+#define PLACES    4    /* of loaded samples */
 #define TIMES_MAX 1024 /* steps of a size that are remembered */
 
-struct places { /* of loaded samples, used by turns */
-        float *x[LOADER_SLOTS];
+struct places { /* used by turns */
+        float *x[PLACES];
         int32_t *labels;
         size_t next;
         struct random_source random;
@@ -28,7 +29,7 @@ static int open_places(const struct training *t, size_t samples, struct places *
         *ret = (struct places){ .labels = b->allocate(b->state, samples * sizeof(*ret->labels)),
                                 .random = random_for(t->options->seed, "measure", (uint64_t) t->world.rank) };
         whole = ret->labels != NULL;
-        for (size_t i = 0; i < LOADER_SLOTS; i++) {
+        for (size_t i = 0; i < PLACES; i++) {
                 ret->x[i] = b->allocate(b->state, samples * shape_size(&t->model.input) * sizeof(float));
                 whole = whole && ret->x[i] != NULL;
         }
@@ -38,14 +39,14 @@ static int open_places(const struct training *t, size_t samples, struct places *
 static void close_places(const struct training *t, struct places *p)
 {
         t->backend.release(t->backend.state, p->labels);
-        for (size_t i = 0; i < LOADER_SLOTS; i++)
+        for (size_t i = 0; i < PLACES; i++)
                 t->backend.release(t->backend.state, p->x[i]);
 }
 
 static void load(const struct training *t, struct places *p, size_t count)
 {
         /* not always the same place for a size */
-        float *x = p->x[(p->next + p->next / POINTS) % LOADER_SLOTS];
+        float *x = p->x[(p->next + p->next / POINTS) % PLACES];
 
         for (size_t i = 0; i < count; i++)
                 t->ids[i] = (uint32_t) random_below(&p->random, dataset_count(t->data, DATASET_TRAIN));
