@@ -171,6 +171,17 @@ static int prepare(struct queue *q, struct err *err)
 /* --- one after the other
  * ------------------------------------------------------------------------------------------- */
 
+/* A child of a job that never starts is answered after it. */
+static bool parents_are_answered(const struct queue *q, const struct job *job)
+{
+        for (size_t k = 0; k < job->dependency_count; k++)
+                for (size_t i = 0; i < q->count; i++)
+                        if (q->entries[i].state == JOB_ORDER_WAITING &&
+                            strcmp(q->entries[i].name, job->depends_on[k]) == 0)
+                                return false;
+        return true;
+}
+
 /* The next one: the first that is ready; else one whose parent failed, which says so; SIZE_MAX: none is left.
  */
 static size_t next(struct queue *q)
@@ -180,7 +191,8 @@ static size_t next(struct queue *q)
                 if (q->order[i] < q->count && q->entries[q->order[i]].verdict == JOB_ORDER_READY)
                         return q->order[i];
         for (size_t i = 0; i < q->entry_count; i++)
-                if (q->order[i] < q->count && q->entries[q->order[i]].verdict == JOB_ORDER_PARENT_FAILED)
+                if (q->order[i] < q->count && q->entries[q->order[i]].verdict == JOB_ORDER_PARENT_FAILED &&
+                    parents_are_answered(q, &q->jobs[q->order[i]]))
                         return q->order[i];
         return SIZE_MAX;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "codec/labels.h"
 #include "codec/yaml_json.h"
 #include "core/cleanup.h"
 #include "core/text.h"
@@ -504,6 +505,19 @@ static const struct field spec_fields[] = {
 };
 /* clang-format on */
 
+/* The job has no use for them here; a cluster would refuse the same. */
+static int check_labels(const json_t *metadata, struct err *err)
+{
+        const json_t *labels = json_object_get(metadata, "labels");
+        const json_t *annotations = json_object_get(metadata, "annotations");
+        int r = json_is_null(labels) || labels == NULL ? 0
+                                                       : labels_check(labels, "metadata.labels", false, err);
+
+        if (r == 0 && annotations != NULL && !json_is_null(annotations))
+                r = labels_check(annotations, "metadata.annotations", true, err);
+        return r;
+}
+
 static int decode_metadata(const json_t *metadata, struct job *job, struct err *err)
 {
         /* clang-format off */
@@ -527,7 +541,7 @@ static int decode_metadata(const json_t *metadata, struct job *job, struct err *
                 if (r < 0)
                         return r;
         }
-        return 0;
+        return check_labels(metadata, err);
 }
 
 static int check_word(const json_t *object, const char *field, const char *want, struct err *err)

@@ -297,15 +297,32 @@ static int check_tls(const struct job *job, struct err *err)
         return 0;
 }
 
+/* As a kubelet reads it, "" is none given: letters, digits and "._-/:@" with a letter or digit first. */
+static bool image_valid(const char *image)
+{
+        static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/:@";
+        size_t length = strlen(image);
+
+        return length == 0 || (strspn(image, letters) == length && strchr("._-/:@", image[0]) == NULL);
+}
+
 static int check_programs(const struct job *job, struct err *err)
 {
-        for (size_t i = 0; i < job->program_count; i++)
-                if (job->programs[i].runtime[0] == '\0' || !runtime_valid(job->programs[i].runtime))
+        for (size_t i = 0; i < job->program_count; i++) {
+                const struct job_program *program = &job->programs[i];
+
+                if (program->runtime[0] == '\0' || !runtime_valid(program->runtime))
                         return err_set(err, -EINVAL,
                                        "spec.programs.%s: not the name of a runtime; small letters, digits "
                                        "and '-', such "
                                        "as cuda or cpu",
-                                       job->programs[i].runtime);
+                                       program->runtime);
+                if (!image_valid(program->image))
+                        return err_set(err, -EINVAL,
+                                       "spec.programs.%s.image: '%.100s' is not the name of an image; such "
+                                       "as registry.example/train:1",
+                                       program->runtime, program->image);
+        }
         return 0;
 }
 

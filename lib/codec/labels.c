@@ -1,0 +1,71 @@
+#include "codec/labels.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <string.h>
+
+#define WORD_MAX   63
+#define PREFIX_MAX 253
+
+/* Letters, digits and `between`, the latter neither first nor last. */
+static bool is_word(const char *s, size_t length, size_t max, const char *between)
+{
+        for (size_t i = 0; i < length; i++) {
+                bool inside = i > 0 && i + 1 < length;
+
+                if (!isalnum((unsigned char) s[i]) && !(inside && strchr(between, s[i]) != NULL))
+                        return false;
+        }
+        return length > 0 && length <= max;
+}
+
+static bool is_name(const char *name)
+{
+        const char *slash = strchr(name, '/');
+        const char *word = slash == NULL ? name : slash + 1;
+
+        if (slash != NULL &&
+            (!is_word(name, (size_t) (slash - name), PREFIX_MAX, "-.") || strstr(name, "..") != NULL))
+                return false;
+        return is_word(word, strlen(word), WORD_MAX, "-_.");
+}
+
+static int check_one(const char *name, const json_t *value, const char *field, bool annotations,
+                     struct err *err)
+{
+        const char *s = json_string_value(value);
+
+        if (!is_name(name))
+                return err_set(err, -EINVAL,
+                               "%s: '%.100s' is not the name of a label; at most 63 letters, digits, '-', "
+                               "'_' and '.', "
+                               "such as team or example.com/team",
+                               field, name);
+        if (s == NULL)
+                return err_set(err, -EINVAL, "%s.%.100s: a string is needed; put it in quotes", field, name);
+        if (!annotations && s[0] != '\0' &&
+            (strlen(s) != json_string_length(value) || !is_word(s, strlen(s), WORD_MAX, "-_.")))
+                return err_set(err, -EINVAL,
+                               "%s.%.100s: '%.100s' is not a label's value; at most 63 letters, digits, '-', "
+                               "'_' and "
+                               "'.', beginning and ending with a letter or digit",
+                               field, name, s);
+        return 0;
+}
+
+int labels_check(const json_t *labels, const char *field, bool annotations, struct err *err)
+{
+        const char *name;
+        json_t *value;
+
+        if (!json_is_object(labels))
+                return err_set(err, -EINVAL, "%s: a mapping is needed, such as {team: vision}", field);
+        json_object_foreach((json_t *) labels, name, value)
+        {
+                int r = check_one(name, value, field, annotations, err);
+
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
