@@ -3,3 +3,9 @@ $(B)/bench-bin/echo-extender: $(call object,tests/bench/echo_extender.c) $(B)/li
 	@mkdir -p $(@D)
 	$(LINK) -o $@ $^ $(LIBS)
 bench: $(B)/bench-bin/echo-extender
+
+# create-pods: the control plane's own limit, beside which bench_jobs puts the controller's time
+$(B)/bench-bin/create-pods: $(call object,tests/bench/create_pods.c) $(B)/lib/remuda.a
+	@mkdir -p $(@D)
+	$(LINK) -o $@ $^ $(LIBS)
+bench: $(B)/bench-bin/create-pods
