@@ -156,6 +156,7 @@ static void look_at(struct group_ranks *ranks, size_t index, uint64_t now_usec)
         if (!ended)
                 said->loss = rank->seen.loss;
         said->samples_per_s = rank->seen.samples_per_s;
+        said->busy_seconds = rank->seen.busy_seconds;
         if (said->ended && !ended && said->rank == 0)
                 read_result(ranks, index);
         for (size_t k = 0; ranks->log_lines && k < ARRAY_SIZE(log_suffixes); k++)

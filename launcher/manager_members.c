@@ -233,6 +233,7 @@ static void take_rank(struct manager *manager, struct manager_rank *rank, const 
                                             .loss = said->loss,
                                             .has_loss = true,
                                             .samples_per_s = said->samples_per_s,
+                                            .busy_seconds = said->busy_seconds,
                                             .epoch_samples = said->epoch_samples };
 
         if (said->lines > rank->lines) {

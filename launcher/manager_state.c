@@ -75,13 +75,13 @@ static json_t *ranks_json(const struct manager *manager)
                 const struct manager_rank *rank = &manager->ranks[i];
 
                 (void) json_array_append_new(
-                        ranks,
-                        json_pack("{s:I, s:s, s:I, s:I, s:I, s:f, s:I, s:o}", "rank", (json_int_t) i, "group",
-                                  rank->member->plan->name, "batch", (json_int_t) rank->batch, "step",
-                                  (json_int_t) rank->seen.step, "samples", (json_int_t) rank->seen.samples,
-                                  "samples_per_s", rank->seen.samples_per_s, "restarts",
-                                  (json_int_t) rank->restarts, "exit_code",
-                                  rank->ended ? json_integer(rank->exit_code) : json_null()));
+                        ranks, json_pack("{s:I, s:s, s:I, s:I, s:I, s:f, s:f, s:I, s:o}", "rank",
+                                         (json_int_t) i, "group", rank->member->plan->name, "batch",
+                                         (json_int_t) rank->batch, "step", (json_int_t) rank->seen.step,
+                                         "samples", (json_int_t) rank->seen.samples, "samples_per_s",
+                                         rank->seen.samples_per_s, "busy_seconds", rank->seen.busy_seconds,
+                                         "restarts", (json_int_t) rank->restarts, "exit_code",
+                                         rank->ended ? json_integer(rank->exit_code) : json_null()));
         }
         return ranks;
 }

@@ -225,8 +225,8 @@ void record_progress(struct record *r, uint64_t epoch, uint64_t step, double los
                 text_append(&line, "null");
         if (r->epoch_samples > 0)
                 text_printf(&line, ",\"epoch_samples\":%llu", (unsigned long long) r->epoch_samples);
-        text_printf(&line, ",\"seconds\":%.6f,\"samples_per_s\":%.1f}\n",
-                    (double) (record_now() - r->start_usec) / 1e6,
+        text_printf(&line, ",\"seconds\":%.6f,\"busy_seconds\":%.6f,\"samples_per_s\":%.1f}\n",
+                    (double) (record_now() - r->start_usec) / 1e6, (double) busy / 1e6,
                     busy > 0 ? (double) r->sample_count * 1e6 / (double) busy : 0.0);
         write_line(r, &line);
 }

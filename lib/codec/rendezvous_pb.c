@@ -94,6 +94,7 @@ uint8_t *rendezvous_seen_encode(const struct rendezvous_seen *seen, size_t *ret_
                 rows[i].samples = rank->samples;
                 rows[i].loss = rank->loss;
                 rows[i].samples_per_s = rank->samples_per_s;
+                rows[i].busy_seconds = rank->busy_seconds;
                 rows[i].accuracy = rank->accuracy;
                 rows[i].has_accuracy = rank->has_accuracy;
                 rows[i].epoch_samples = rank->epoch_samples;
@@ -342,6 +343,7 @@ int rendezvous_seen_decode(const uint8_t *bytes, size_t size_bytes, struct rende
                                                           .samples = row->samples,
                                                           .loss = row->loss,
                                                           .samples_per_s = row->samples_per_s,
+                                                          .busy_seconds = row->busy_seconds,
                                                           .accuracy = row->accuracy,
                                                           .has_accuracy = row->has_accuracy,
                                                           .epoch_samples = row->epoch_samples,

@@ -78,7 +78,7 @@ struct rendezvous_end {
 struct rendezvous_rank {
         uint32_t rank, lines; /* lines of progress so far; 0 = has said nothing */
         int64_t epoch, step, samples, epoch_samples;
-        double loss, samples_per_s, accuracy;
+        double loss, samples_per_s, busy_seconds, accuracy;
         bool has_accuracy;
         int32_t pid, exit_code; /* pid 0 = not started */
         bool stopped, ended;

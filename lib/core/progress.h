@@ -28,6 +28,7 @@
 struct progress_line {
         int64_t epoch, step, samples, epoch_samples;
         double loss, samples_per_s;
+        double busy_seconds; /* of computing, in all; 0 = it does not say */
         bool has_loss;
 };
 
@@ -39,7 +40,8 @@ struct progress_rank {
         uint64_t heard_usec;    /* of its last line */
         uint64_t moved_usec;    /* of its last step */
         double loss, samples_per_s;
-        double busy_ms, step_busy_ms; /* busy in all; in the last step */
+        double busy_seconds;          /* of computing, by its own word, also of one that counts no samples */
+        double busy_ms, step_busy_ms; /* busy in all, by its samples; in the last step */
         double usual_busy_ms;         /* of a step, smoothed; 0 = not known */
         unsigned slow_steps;          /* in a row */
         unsigned slow_looks;          /* that have seen them */

@@ -31,6 +31,8 @@ bool rank_watch_line(const char *line, size_t size_bytes, struct progress_line *
                                        .has_loss = json_is_number(json_object_get(value, "loss")),
                                        .samples_per_s =
                                                json_number_value(json_object_get(value, "samples_per_s")),
+                                       .busy_seconds =
+                                               json_number_value(json_object_get(value, "busy_seconds")),
                                        .epoch_samples = whole(value, "epoch_samples") };
         json_decref(value);
         return good;

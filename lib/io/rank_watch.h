@@ -10,7 +10,7 @@
 
 #include "core/progress.h"
 
-/* rank_watch_line() - one line as JSON: {"epoch", "step", "samples", "loss", "samples_per_s",
+/* rank_watch_line() - one line as JSON: {"epoch", "step", "samples", "loss", "busy_seconds", "samples_per_s",
  * "epoch_samples"}, all optional.
  * Return: false if it is no JSON object. */
 bool rank_watch_line(const char *line, size_t size_bytes, struct progress_line *ret);

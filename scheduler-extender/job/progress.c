@@ -42,8 +42,10 @@ static uint64_t number_of(const json_t *state, const char *name)
 }
 
 /* Events that are newer than the last one that was passed on. */
-static void pass_events(struct job_record *record, const json_t *events)
+void progress_pass_events(struct job_record *record, const json_t *answer)
 {
+        const json_t *events = json_object_get(answer, "events");
+
         for (size_t i = 0; i < json_array_size(events); i++) {
                 const json_t *event = json_array_get(events, i);
                 const char *time = json_string_value(json_object_get(event, "time"));
@@ -142,7 +144,8 @@ static void take_rank(struct job_record *record, const json_t *answer, struct jo
 {
         uint64_t told = number_of(answer, "restarts"), samples = number_of(answer, "samples");
         const json_t *exit_code = json_object_get(answer, "exit_code");
-        double speed = json_number_value(json_object_get(answer, "samples_per_s"));
+        double speed = json_number_value(json_object_get(answer, "samples_per_s")),
+               busy = json_number_value(json_object_get(answer, "busy_seconds"));
         struct job_rank *rank = job_state_make_rank(&record->state, group->name, index);
 
         if (rank == NULL)
@@ -151,7 +154,9 @@ static void take_rank(struct job_record *record, const json_t *answer, struct jo
                 rank->before = rank->restarts > told ? rank->restarts - told : 0;
         rank->restarts = rank->before + told;
         rank->samples = samples;
-        rank->busy_sec = speed > 0 && isfinite(speed) ? (double) samples / speed : 0;
+        rank->busy_sec = busy > 0 && isfinite(busy)     ? busy
+                         : speed > 0 && isfinite(speed) ? (double) samples / speed
+                                                        : 0;
         rank->exit_code = json_is_integer(exit_code) ? (int) (json_integer_value(exit_code) & 255) : -1;
         if (rank->exit_code > 0 && group->exit_code < 0)
                 group->exit_code = rank->exit_code;
@@ -209,8 +214,8 @@ void progress_note_moment(struct job_record *record)
                         asking->busy_sec[point.busy_count] = busy;
                         if (since < 0) /* another process */
                                 since = busy;
-                        point.busy[point.busy_count++] =
-                                (uint8_t) fmin(100, 100 * since / fmax(elapsed, 1e-3));
+                        point.busy[point.busy_count++] = (uint8_t) fmin(
+                                100, ceil(100 * since / fmax(elapsed, 1e-3))); /* 0 = not at all */
                 }
         if (elapsed <= 0)
                 point.busy_count = 0; /* nothing to compare with */
@@ -263,7 +268,7 @@ static void take_answer(struct job_record *record, const json_t *answer)
         uint64_t now = controller_monotonic(record->controller);
         bool changed = take_counts(record, answer);
 
-        pass_events(record, json_object_get(answer, "events"));
+        progress_pass_events(record, answer);
         progress_take_ranks(record, answer);
         learn_speeds(record, answer, now);
         if (number_of(answer, "samples") > 0 || number_of(answer, "step") > 0)

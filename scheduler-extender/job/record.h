@@ -121,6 +121,7 @@ bool record_node_lost(const struct job_record *record, const char *node);
 void progress_ask(struct job_record *record);
 void progress_close(struct job_record *record);
 void progress_take_ranks(struct job_record *record, const json_t *answer);
+void progress_pass_events(struct job_record *record, const json_t *answer);
 void progress_count_samples(struct job_record *record);
 void progress_note_moment(struct job_record *record);
 

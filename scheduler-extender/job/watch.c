@@ -198,6 +198,7 @@ static void take_result(struct job_record *record, const json_t *result)
             json_integer_value(json_object_get(result, "step")) > 0)
                 progress->step = (uint64_t) json_integer_value(json_object_get(result, "step"));
         progress->seconds_left = 0;
+        progress_pass_events(record, result); /* what it did since it was asked last */
         progress_take_ranks(record, result);
         progress_count_samples(record);
         if (progress->samples_total == 0)

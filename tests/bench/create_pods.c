@@ -1,5 +1,6 @@
-/* create-pods KUBECONFIG COUNT POD.json: what the API server itself takes for so many pods, created by the client that
- * the job controller uses and as many at once as it likes. One line: seconds until the last answer. */
+/* create-pods KUBECONFIG COUNT POD.json: what the API server itself takes for so many pods, created by the
+ * client that the job controller uses and as many at once as it likes. One line: seconds until the last
+ * answer. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>

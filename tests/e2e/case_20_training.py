@@ -31,6 +31,15 @@ def libraries_of(file):
     return {word for word in done.stdout.split() if word.startswith("/")}
 
 
+def make_plain_programs():
+    """Programs that know nothing of us, as somebody brings them along."""
+    folder = os.path.join(KUBE, "programs")
+    os.makedirs(folder, exist_ok=True)
+    for name, compiler in (("sum_by_sockets", "gcc"), ("sum_by_mpi", "mpicc")):
+        subprocess.run([compiler, "-O1", "-Wall", "-Werror", "-o", os.path.join(folder, name), "tests/e2e/programs/%s.c" % name], check=True)
+    return glob.glob(folder + "/*")
+
+
 def make_image():
     """Our programs, the trainer, Open MPI with its plugins, and the data: everything a training pod needs."""
     tree = os.path.join(KUBE, "training")
@@ -51,7 +60,7 @@ def make_image():
             os.makedirs(os.path.dirname(tree + library), exist_ok=True)
             shutil.copy2(os.path.realpath(library), tree + library)
     image = os.path.join(KUBE, "training.tar")
-    environment = dict(os.environ, IMAGE="localhost/remuda-training:1", IMAGE_TREE=tree, IMAGE_PROGRAMS="remuda-train-cpu remuda-train-sunway")
+    environment = dict(os.environ, IMAGE="localhost/remuda-training:1", IMAGE_TREE=tree, IMAGE_PROGRAMS=" ".join(["remuda-train-cpu", "remuda-train-sunway", *make_plain_programs()]))
     subprocess.run(["packaging/build-image", image], check=True, stdout=subprocess.DEVNULL, env=environment)
     cluster("import", image)
 

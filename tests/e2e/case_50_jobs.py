@@ -162,6 +162,16 @@ def jobs_train():
     assert [(g["runtime"], g["batch"], g["speedSource"]) for g in s["subtasks"]] == [("cuda", 384, "measured"), ("sunway", 128, "measured")], s["subtasks"]
     assert [(r["rank"], r["batch"], r["exitCode"]) for r in s["ranks"]] == [(0, 384, 0), (1, 128, 0)], s["ranks"]
     kubectl("wait", "--for=condition=Succeeded", "--timeout=5s", "trainingjob/two")
+    conditions = {c["type"]: c["status"] for c in s["conditions"]}
+    assert {t: conditions.get(t) for t in ("Accepted", "Planned", "Running", "Succeeded", "Failed")} == {
+        "Accepted": "True", "Planned": "True", "Running": "False", "Succeeded": "True", "Failed": conditions.get("Failed")} and conditions.get("Failed") != "True", s["conditions"]
+    object_ = job("two")
+    assert object_["metadata"]["finalizers"] == ["remuda.dev/job-controller"], object_["metadata"]
+    owners = [[(o["kind"], o["uid"], o["controller"]) for o in p["metadata"]["ownerReferences"]] for p in pods_of("two")]
+    assert owners == [[("TrainingJob", object_["metadata"]["uid"], True)]] * 3, owners
+    columns, row = (re.split(r"  +", line.strip()) for line in kubectl("get", "trainingjob", "two").strip().splitlines())
+    assert columns == ["NAME", "PHASE", "REASON", "WORKERS", "EPOCH", "SAMPLES/S", "RESTARTS", "AGE"] and row[:5] == ["two", "Succeeded", "Completed", "2/2", "1"], (columns, row)
+    assert s["samplesDone"] == 60 * 512 and s["samplesPerSecond"] > 0 and s["restarts"] == 0, s
     text = "".join(log(g["pod"]) for g in s["subtasks"])
     assert re.search(r"^\[0\] ", text, re.M), "no line of rank 0 in the logs: " + text[-500:]
     assert s["progress"]["loss"] > 0, s
@@ -170,10 +180,47 @@ def jobs_train():
     looked_at("two", s)
     s = wait_end("served")
     assert [g["role"] for g in s["subtasks"]] == ["server", "worker"], s["subtasks"]
-    wait_end("halves")
+    s = wait_end("halves")
+    busy = [m["busy"] for m in s["history"] if any(m["busy"])]
+    assert all(any(b[rank] for b in busy) for rank in (0, 1)) or not busy, busy  # the second half counts no samples, and computes
     wait_end("after", 60)
     delete("two", "after", "round-a", "round-b", "served", "halves")
     kubectl("delete", "speedtable", "speeds")
+
+
+def jobs_of_any_program():
+    """programs that know nothing of us run as jobs: one that meets by RANK, WORLD_SIZE, MASTER_ADDR is repaired, a plain MPI program succeeds, one that fails gives its exit code"""
+    needs_image()
+    def plain(name, path, *args, **spec):
+        workers = [{"runtime": "cuda", "chips": 2}, {"runtime": "sunway", "chips": 1}]
+        program = {"image": IMAGE, "command": ["/usr/bin/" + path]}
+        api("POST", JOBS, {"apiVersion": "remuda.dev/v1alpha1", "kind": "TrainingJob", "metadata": {"name": name, "namespace": "default"},
+                           "spec": {"workers": workers, "programs": {"cuda": program, "sunway": program}, "args": list(args), **spec}})
+    plain("sockets", "sum_by_sockets", "once", restart={"max": 1})
+    plain("messages", "sum_by_mpi")
+    plain("seventh", "sum_by_mpi", "7")
+    s = wait_end("messages", 60)
+    pods = [g["pod"] for g in s["subtasks"]]
+    lines = sorted(line for p in pods for line in log(p).splitlines() if ": sum" in line)
+    assert lines == ["[%d] rank %d of 3: sum 3" % (i, i) for i in range(3)], lines
+    assert [(r["rank"], r["exitCode"], r["restarts"]) for r in s["ranks"]] == [(i, 0, 0) for i in range(3)] and s["restarts"] == 0, s
+
+    s = wait_end("sockets", 60)
+    assert s["restarts"] == 1 and [(r["rank"], r["exitCode"], r["restarts"]) for r in s["ranks"]] == [(i, 0, 1) for i in range(3)], s
+    assert [g["pod"] for g in s["subtasks"]] == ["sockets-w0-0", "sockets-w1-1"], s["subtasks"]  # the same pods, another world
+    master = get_pod("sockets-w0-0")["status"]["podIP"]
+    lines = sorted(jobs("logs", "sockets").splitlines())
+    lines = [line for line in lines if ": sum" in line]
+    want = ["[%d] rank %d of 3, local rank %d, master %s: sum 3" % (i, i, i % 2, master) for i in range(3)]
+    assert set(want) == set(lines), (want, lines)
+    reasons = {e["reason"] for e in events_of("sockets")}
+    assert {"Planned", "Running", "RankKilled", "Resumed", "Succeeded"} <= reasons, reasons
+
+    s = wait_end("seventh", 60, "Failed")
+    assert [r.get("exitCode") for r in s["ranks"]][1] == 7 and "exit code 7" in s["message"], s
+    assert "seventh" in jobs("show", "seventh") and "exit code 7" in jobs("show", "seventh"), jobs("show", "seventh")
+    wait("no process of the jobs", 30, lambda: not [f for f in glob.glob("/proc/[0-9]*/exe") if "sum_by_" in (os.readlink(f) if os.path.lexists(f) else "")])
+    delete("sockets", "messages", "seventh")
 
 
 def jobs_are_deleted():
@@ -183,6 +230,9 @@ def jobs_are_deleted():
     make("dropped", [{"runtime": "cuda", "chips": 1}], epochs=500)
     wait("training processes", 60, lambda: len(processes("long")) == 2 and processes("dropped"), 0.1)
     follower = subprocess.Popen([BUILD + "/bin/remuda", "jobs", "logs", "-f", "--rank", "0", "dropped", "--store", "kubernetes"], stdout=subprocess.PIPE, text=True)
+    lines = wait("progress", 30, lambda: (lambda t: t if re.search(r"^long +Running +1 of 500 +\d+ +\d+(s|m|\.\dh) ", t, re.M) else None)(jobs()), 0.5)
+    shown = jobs("show", "long")
+    assert re.search(r"^epoch 1 of 500, step \d+, \d+ samples, \d+ samples/s, loss [\d.]+, [\d.]+[smh] left$", shown, re.M), (lines, shown)
     jobs("cancel", "dropped")
     delete("long")
     wait("no process of job long", 10, lambda: not processes("long"))
@@ -359,6 +409,7 @@ def jobs_give_way():
 
 
 scenario(jobs_train)
+scenario(jobs_of_any_program)
 scenario(jobs_are_deleted)
 scenario(jobs_are_repaired)
 scenario(jobs_give_way)

@@ -177,7 +177,7 @@ static void a_bad_plan_is_refused(void **state)
 static void what_ranks_say_survives_the_wire(void **state)
 {
         struct rendezvous_rank ranks[2] = {
-                { .rank = 3, .step = -1, .loss = 0.5, .ended = true, .exit_code = 137 },
+                { .rank = 3, .step = -1, .loss = 0.5, .busy_seconds = 1.5, .ended = true, .exit_code = 137 },
                 { .rank = 4, .lines = 7, .samples = 1LL << 40, .stopped = true }
         };
         struct rendezvous_seen seen = { .group = "g",
@@ -195,6 +195,7 @@ static void what_ranks_say_survives_the_wire(void **state)
         assert_int_equal(rendezvous_seen_decode(bytes, size, &again, &err), 0);
         assert_true(again.world == 2 && again.leaving && again.rank_count == 2);
         assert_true(again.ranks[0].rank == 3 && again.ranks[0].step == -1 && again.ranks[0].exit_code == 137);
+        assert_true(again.ranks[0].busy_seconds == 1.5 && again.ranks[1].busy_seconds == 0);
         assert_true(again.ranks[1].samples == 1LL << 40 && again.ranks[1].stopped && !again.ranks[1].ended);
         rendezvous_seen_free(&again);
 }
