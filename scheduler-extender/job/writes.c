@@ -15,6 +15,10 @@
 
 #define RETRY_USEC 1000000u
 
+/* Finalizers that are set at one time. Of hundreds of jobs that come at once the first ones get their pods
+ * before the last ones get their finalizer. */
+#define SIGNING_MAX 8
+
 /* A write under way: the record stays while it counts, pods are found again by their names. */
 struct write {
         struct job_record *record;
@@ -104,6 +108,26 @@ void write_status(struct job_record *record)
         json_decref(object);
 }
 
+static bool wants_finalizer(const struct job_record *record)
+{
+        return record->uid[0] != '\0' && !record->gone && !record->deleting && !record->has_finalizer &&
+               !record->finalizing && !job_phase_ended(record->state.phase);
+}
+
+/* The next one that had to wait has its turn. */
+static void sign_next(struct controller *c)
+{
+        c->signing--;
+        if (!c->signing_waits)
+                return;
+        for (struct name_entry *e = name_map_first(&c->records); e != NULL; e = name_map_next(&c->records, e))
+                if (wants_finalizer((struct job_record *) e)) {
+                        controller_queue((struct job_record *) e);
+                        return;
+                }
+        c->signing_waits = false;
+}
+
 static void on_finalizer(void *userdata, int result, const char *sentence)
 {
         struct write *write = userdata;
@@ -111,6 +135,8 @@ static void on_finalizer(void *userdata, int result, const char *sentence)
         struct job_record *record;
 
         write->record->finalizing = false;
+        if (present)
+                sign_next(write->record->controller);
         record = end(write, "finalizer", result, sentence);
         if (record != NULL && result == 0)
                 record->has_finalizer = present; /* the watch shows it in a moment */
@@ -119,13 +145,21 @@ static void on_finalizer(void *userdata, int result, const char *sentence)
 /* The whole list is written: the resourceVersion makes sure that it is still the one that was read. */
 void write_finalizer(struct job_record *record, bool present)
 {
-        json_t *list = json_array(), *patch;
+        struct controller *c = record->controller;
+        json_t *list, *patch;
         struct write *write;
 
-        if (record->finalizing || record->has_finalizer == present || (write = begin(record, "")) == NULL) {
-                json_decref(list);
+        if (record->finalizing || record->has_finalizer == present)
+                return;
+        if (present && c->signing >= SIGNING_MAX) {
+                c->signing_waits = true;
                 return;
         }
+        write = begin(record, "");
+        list = write == NULL ? NULL : json_array();
+        if (write == NULL)
+                return;
+        c->signing += present;
         for (size_t i = 0; i < json_array_size(record->finalizers); i++) {
                 json_t *name = json_array_get(record->finalizers, i);
 
