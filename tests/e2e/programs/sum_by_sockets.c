@@ -1,8 +1,9 @@
-/* A torchrun-style program that knows nothing of Remuda: RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT are
- * all it reads. Rank 0 listens at the master's port, adds what the others send, and tells them the sum.
+/* A torchrun-style program that knows nothing of Remuda: RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and
+ * MASTER_PORT are all it reads. Rank 0 listens at the master's port, adds what the others send, and tells
+ * them the sum.
  *
- * With the argument "once": rank 1 of the first world (TORCHELASTIC_RESTART_COUNT, as torchrun counts) dies of SIGKILL
- * when all have met. */
+ * With the argument "once": rank 1 of the first world (TORCHELASTIC_RESTART_COUNT, as torchrun counts) dies
+ * of SIGKILL when all have met. */
 #include <arpa/inet.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -102,6 +103,7 @@ int main(int argc, char **argv)
                         (void) raise(SIGKILL);
                 r = number_to(fd, rank) < 0;
         }
-        printf("rank %d of %d, local rank %s, master %s: sum %d\n", rank, size, given("LOCAL_RANK"), address, sum);
+        printf("rank %d of %d, local rank %s, master %s: sum %d\n", rank, size, given("LOCAL_RANK"), address,
+               sum);
         return r;
 }
