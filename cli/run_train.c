@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "cli/run_chips.h"
@@ -14,6 +15,7 @@
 #include "core/cleanup.h"
 #include "core/exit_code.h"
 
+#define FULL_BYTES       (64U << 10) /* less room than that is none */
 #define KEEP_SPEEDS_USEC 30000000ULL /* how often what is seen refines the SpeedTable */
 
 struct fault {
@@ -280,6 +282,22 @@ static void add_job_arguments(const struct run *run, bool resume, struct argumen
                 arguments_add(args, "%s", run->job.args[i]);
 }
 
+/* Where nothing can be written, no log can say so. */
+static void note_full_folder(const struct run *run, struct fault *fault)
+{
+        size_t length = strlen(fault->message);
+        char path[RUN_PATH_BYTES];
+        struct statvfs fs;
+
+        if (!run_path(run, path, ".") || statvfs(path, &fs) < 0)
+                return;
+        if ((uint64_t) (geteuid() == 0 ? fs.f_bfree : fs.f_bavail) * fs.f_frsize >= FULL_BYTES &&
+            (fs.f_files == 0 || fs.f_ffree > 0))
+                return;
+        (void) text_format(fault->message + length, sizeof(fault->message) - length,
+                           "; the file system of --work-dir '%.150s' is full: make room", run->work);
+}
+
 /* Return: 0 and fault->reason "" when the world succeeded. */
 static int run_world(struct run *run, bool resume, struct fault *fault, struct err *err)
 {
@@ -303,6 +321,8 @@ static int run_world(struct run *run, bool resume, struct fault *fault, struct e
                         else
                                 describe_world(&world, fault);
                 }
+                if (fault->reason[0] != '\0')
+                        note_full_folder(run, fault);
         }
         watch_close(&watch);
         run_read_segments(run);
