@@ -216,12 +216,17 @@ struct model_size dataset_size(const struct dataset *d)
         return d->size;
 }
 
-static void load_text(const struct split *s, const uint32_t *ids, size_t count, float *x, int32_t *labels)
+/* @places: of samples whose tokens follow one another; NULL = samples overlap, and all are here */
+static void load_text(const struct split *s, const uint32_t *places, const uint32_t *ids, size_t count,
+                      float *x, int32_t *labels)
 {
         for (size_t i = 0; i < count; i++) {
+                const uint32_t *tokens =
+                        s->tokens + (places != NULL ? (size_t) places[ids[i]] * TEXT_SAMPLE : ids[i]);
+
                 for (size_t k = 0; k < TEXT_CONTEXT; k++)
-                        x[i * TEXT_CONTEXT + k] = (float) s->tokens[ids[i] + k];
-                labels[i] = (int32_t) s->tokens[ids[i] + TEXT_CONTEXT];
+                        x[i * TEXT_CONTEXT + k] = (float) tokens[k];
+                labels[i] = (int32_t) tokens[TEXT_CONTEXT];
         }
 }
 
@@ -282,7 +287,7 @@ void dataset_load(const struct dataset *d, enum dataset_split split, uint64_t ep
         size_t floats = shape_size(&d->size.input);
 
         if (s->tokens != NULL) {
-                load_text(s, ids, count, x, labels);
+                load_text(s, split == DATASET_TRAIN ? d->places : NULL, ids, count, x, labels);
                 return;
         }
         for (size_t i = 0; i < count; i++) {

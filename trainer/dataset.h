@@ -17,7 +17,8 @@
 #include "trainer/preprocess.h"
 #include "trainer/seen.h"
 
-#define TEXT_CONTEXT        4    /* words before the one to be told */
+#define TEXT_CONTEXT        4 /* words before the one to be told */
+#define TEXT_SAMPLE         (TEXT_CONTEXT + 1)
 #define TEXT_VOCABULARY_MAX 8192 /* words known; number 0 stands for all others */
 #define TEXT_BYTES_MAX      ((size_t) 1 << 28)
 
@@ -29,7 +30,8 @@ struct split {
         size_t count;
         uint8_t *pixels;  /* count x height x width x channels; NULL for text */
         int32_t *labels;  /* NULL for text */
-        uint32_t *tokens; /* count + TEXT_CONTEXT; sample i is told by tokens i .. i + TEXT_CONTEXT - 1 */
+        uint32_t *tokens; /* count + TEXT_CONTEXT; sample i is told by tokens i .. i + TEXT_CONTEXT - 1. Of a
+                           * part: TEXT_SAMPLE for every sample that is here */
 };
 
 struct dataset {

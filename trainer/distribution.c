@@ -47,11 +47,8 @@ struct facts {
         float value[256];
 };
 
-static int describe(const struct dataset *d, struct facts *f, struct err *err)
+static void describe(const struct dataset *d, struct facts *f)
 {
-        if (d->splits[DATASET_TRAIN].pixels == NULL)
-                return err_set(err, -EINVAL,
-                               "--distribute manager wants images; text is read from a shared path");
         *f = (struct facts){ dataset_count(d, DATASET_TRAIN),
                              dataset_count(d, DATASET_TEST),
                              d->size.input.height,
@@ -60,7 +57,6 @@ static int describe(const struct dataset *d, struct facts *f, struct err *err)
                              d->size.classes,
                              { 0 } };
         memcpy(f->value, d->value, sizeof(f->value));
-        return 0;
 }
 
 /* A data set whose samples are elsewhere until they come. */
@@ -89,7 +85,7 @@ int distribution_open(struct training *t, const struct preprocess *p, struct err
         if (t->world.rank == 0) {
                 r = dataset_open(o->data, strcmp(o->model, "text") == 0, p, o->seed, &t->data, err);
                 if (r == 0)
-                        r = describe(t->data, &facts, err);
+                        describe(t->data, &facts);
         }
         r = world_agree(&t->world, r, err);
         if (r < 0 || !t->world.parallel)
@@ -97,7 +93,8 @@ int distribution_open(struct training *t, const struct preprocess *p, struct err
         MPI_Bcast(&facts, (int) sizeof(facts), MPI_BYTE, 0, MPI_COMM_WORLD);
         if (t->world.rank > 0)
                 t->data = remote(&facts, p, o->seed);
-        return t->data != NULL ? 0 : err_set(err, -ENOMEM, "no memory for the data set");
+        r = t->data != NULL ? 0 : err_set(err, -ENOMEM, "no memory for the data set");
+        return world_agree(&t->world, r, err);
 }
 
 /* --- shards
@@ -122,9 +119,29 @@ static int64_t epoch_ids(struct training *t, uint64_t epoch, size_t worker, uint
         return ids != NULL ? total : -ENOMEM;
 }
 
+static bool is_text(const struct training *t)
+{
+        return strcmp(t->options->model, "text") == 0;
+}
+
+/* Pixels and label, or the words of a text's sample. */
 static size_t sample_bytes(const struct training *t)
 {
-        return shape_size(&t->data->size.input) + sizeof(int32_t);
+        return is_text(t) ? TEXT_SAMPLE * sizeof(uint32_t)
+                          : shape_size(&t->data->size.input) + sizeof(int32_t);
+}
+
+static void pack(const struct training *t, uint32_t id, uint8_t *to)
+{
+        const struct split *s = &t->data->splits[DATASET_TRAIN];
+        size_t pixels = shape_size(&t->data->size.input);
+
+        if (is_text(t)) {
+                memcpy(to, s->tokens + id, sample_bytes(t));
+                return;
+        }
+        memcpy(to, s->pixels + id * pixels, pixels);
+        memcpy(to + pixels, &s->labels[id], sizeof(int32_t));
 }
 
 /* Asks a worker whether it needs data, and sends them. Return: the bytes that went. */
@@ -150,45 +167,66 @@ static int send_shard(struct training *t, uint64_t epoch, size_t worker, int ran
 {
         CLEANUP(free_p) uint32_t *ids = NULL;
         int64_t count = epoch_ids(t, epoch, worker, &ids);
-        size_t each = sample_bytes(t), pixels = shape_size(&t->data->size.input);
+        size_t each = sample_bytes(t);
         CLEANUP(free_p) uint8_t *bytes = count >= 0 ? malloc((size_t) count * each + 1) : NULL;
-        const struct split *s = &t->data->splits[DATASET_TRAIN];
 
         if (bytes == NULL)
                 return err_set(err, -ENOMEM, "no memory for the shard of rank %d", rank);
-        for (int64_t i = 0; i < count; i++) {
-                memcpy(bytes + (size_t) i * each, s->pixels + ids[i] * pixels, pixels);
-                memcpy(bytes + (size_t) i * each + pixels, &s->labels[ids[i]], sizeof(int32_t));
-        }
+        for (int64_t i = 0; i < count; i++)
+                pack(t, ids[i], bytes + (size_t) i * each);
         t->sent_bytes +=
                 hand_over(epoch, rank, dataset_count(t->data, DATASET_TRAIN), bytes, (uint64_t) count * each);
         return 0;
 }
 
-/* Puts the shard where dataset_load() finds it: sample number -> place. */
-static int keep_shard(struct training *t, uint8_t *bytes, const uint32_t *ids, size_t count, struct err *err)
+static int unpack_images(struct split *s, const uint8_t *bytes, size_t pixels, size_t count)
 {
-        struct split *s = &t->data->splits[DATASET_TRAIN];
-        size_t pixels = shape_size(&t->data->size.input), each = sample_bytes(t);
+        size_t each = pixels + sizeof(int32_t);
         uint8_t *room = reallocarray(s->pixels, count + 1, pixels);
         int32_t *labels;
-        uint32_t *places;
 
         if (room != NULL)
                 s->pixels = room;
         labels = reallocarray(s->labels, count + 1, sizeof(*labels));
         if (labels != NULL)
                 s->labels = labels;
-        places = reallocarray(t->data->places, s->count + 1, sizeof(*places));
-        if (places != NULL)
-                t->data->places = places;
-        if (room == NULL || labels == NULL || places == NULL)
-                return err_set(err, -ENOMEM, "no memory for a shard of %zu samples", count);
+        if (room == NULL || labels == NULL)
+                return -ENOMEM;
         for (size_t i = 0; i < count; i++) {
                 memcpy(s->pixels + i * pixels, bytes + i * each, pixels);
                 memcpy(&s->labels[i], bytes + i * each + pixels, sizeof(int32_t));
-                places[ids[i]] = (uint32_t) i;
         }
+        return 0;
+}
+
+static int unpack_text(struct split *s, const uint8_t *bytes, size_t count)
+{
+        uint32_t *tokens = reallocarray(s->tokens, count + 1, TEXT_SAMPLE * sizeof(*tokens));
+
+        if (tokens == NULL)
+                return -ENOMEM;
+        s->tokens = tokens;
+        memcpy(tokens, bytes, count * TEXT_SAMPLE * sizeof(*tokens));
+        return 0;
+}
+
+/* Puts the shard where dataset_load() finds it: sample number -> place. */
+static int keep_shard(struct training *t, const uint8_t *bytes, const uint32_t *ids, size_t count,
+                      struct err *err)
+{
+        struct split *s = &t->data->splits[DATASET_TRAIN];
+        uint32_t *places = reallocarray(t->data->places, s->count + 1, sizeof(*places));
+        int r = -ENOMEM;
+
+        if (places != NULL) {
+                t->data->places = places;
+                r = is_text(t) ? unpack_text(s, bytes, count)
+                               : unpack_images(s, bytes, shape_size(&t->data->size.input), count);
+        }
+        if (r < 0)
+                return err_set(err, r, "no memory for a shard of %zu samples", count);
+        for (size_t i = 0; i < count; i++)
+                places[ids[i]] = (uint32_t) i;
         return 0;
 }
 

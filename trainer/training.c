@@ -137,12 +137,12 @@ static int open_sampler(struct training *t, struct err *err)
         return t->ids != NULL ? 0 : err_set(err, -ENOMEM, "no memory for a batch of %zu", t->batch);
 }
 
-static int open_data(struct training *t, const struct preprocess *p, struct err *err)
+static int open_data(struct training *t, bool text, const struct preprocess *p, struct err *err)
 {
         if (strcmp(t->options->distribute, "manager") == 0)
                 return distribution_open(t, p, err);
-        return dataset_open(t->options->data, strcmp(t->options->model, "text") == 0, p, t->options->seed,
-                            &t->data, err);
+        return world_agree(&t->world,
+                           dataset_open(t->options->data, text, p, t->options->seed, &t->data, err), err);
 }
 
 static int open_shape(struct training *t, struct err *err)
@@ -195,7 +195,7 @@ static int open_together(struct training *t, struct err *err)
         if (r == 0)
                 r = world_agree(&t->world, preprocess_parse(t->options->preprocess, text, &p, err), err);
         if (r == 0)
-                r = world_agree(&t->world, open_data(t, &p, err), err);
+                r = open_data(t, text, &p, err);
         if (r == 0)
                 r = world_agree(&t->world, open_shape(t, err), err);
         if (r == 0)

@@ -299,6 +299,7 @@ static int sync_step(struct server *s, struct err *err)
 
         if (distribution_epoch(t, t->step, err) < 0)
                 return err->code;
+        s->end = t->last_step; /* new files may have joined */
         MPI_Waitall((int) s->sender_count, s->requests, MPI_STATUSES_IGNORE);
         at = record_done(&t->record, DOING_WAIT, t->step, at);
         for (size_t i = 1; i < s->sender_count; i++)
