@@ -51,7 +51,10 @@ static bool find_uid(const char *cgroup, char *ret)
                 memcpy(ret, at + 3, UID_CHARACTERS);
                 ret[UID_CHARACTERS] = '\0';
                 for (char *s = ret; *s != '\0'; s++)
-                        *s = *s == '_' ? '-' : (char) tolower((unsigned char) *s);
+                        if (*s == '_')
+                                *s = '-';
+                        else
+                                *s = (char) tolower((unsigned char) *s);
                 return true;
         }
         return false;

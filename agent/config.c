@@ -67,7 +67,7 @@ int agent_config_load(struct agent *a, struct err *err)
         CLEANUP(free_p) struct plugin_config *plugin = malloc(sizeof(*plugin));
         CLEANUP(free_p) struct discovery_options *discovery = calloc(1, sizeof(*discovery));
         CLEANUP(free_p) char *bytes = NULL;
-        struct agent_config config;
+        struct agent_config config = { 0 };
         size_t size_bytes = 0;
         int r = 0;
 

@@ -51,7 +51,7 @@ static struct device_record *create(struct judge *j, const struct device *device
                 free(record);
                 return NULL;
         }
-        memmove(records + at + 1, records + at, (j->record_count - at) * sizeof(*records));
+        memmove(records + at + 1, records + at, (j->record_count - at) * sizeof(struct device_record *));
         records[at] = record;
         j->record_count++;
         record->device = *device;
@@ -121,9 +121,8 @@ static void note_change(struct device_record *record, struct device *d, bool is_
         enum device_health before = record->device.health;
         bool changed = is_new || before != d->health || strcmp(record->device.reason, d->reason) != 0;
 
-        if (is_new && record->device.since_usec != 0 && before == d->health)
-                d->since_usec = record->device.since_usec; /* restored */
-        else if (is_new || before != d->health)
+        /* a new record that was restored from the state file knows since when */
+        if (before != d->health || (is_new && record->device.since_usec == 0))
                 d->since_usec = real_usec;
         else
                 d->since_usec = record->device.since_usec;

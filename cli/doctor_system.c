@@ -213,7 +213,7 @@ static void check_certificates(const struct patient *p, struct finding_of_check 
                               "%s has expired", path);
                 else if (end != 0 && end < now + WEEK_SEC)
                         found(f, VERDICT_WARN, "see that its renewal is approved (kubectl get csr)",
-                              "%s expires in %ld days", path, (long) (end - now) / 86400);
+                              "%s expires in %ld days", path, (long) ((end - now) / 86400));
         }
         (void) closedir(dir);
         found(f, VERDICT_PASS, "", "%u certificates of the kubelet, none about to expire", n);

@@ -57,7 +57,7 @@ static json_t *in_time(const json_t *items)
                                 json_pack("{s:s, s:s, s:s}", "time", time_of(item), "reason",
                                           jobs_text(item, "reason"), "message", jobs_text(item, "message"));
         }
-        qsort(sorted, count, sizeof(sorted[0]), compare_events);
+        qsort(sorted, count, sizeof(json_t *), compare_events);
         for (i = 0; i < count; i++)
                 (void) json_array_append_new(events, sorted[i]);
         return events;

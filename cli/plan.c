@@ -41,17 +41,15 @@ int command_plan(int argc, char **argv)
 
 int plan_read_bytes(const char *file, char **ret, size_t *ret_size_bytes, struct err *err)
 {
-        CLEANUP(close_p) int opened = -1;
+        bool is_file = strcmp(file, "-") != 0;
+        CLEANUP(close_p) int opened = is_file ? open(file, O_RDONLY | O_CLOEXEC) : -1;
+        int fd = is_file ? opened : STDIN_FILENO;
         struct text bytes = { .max_bytes = PLAN_INPUT_MAX_BYTES };
-        int fd = STDIN_FILENO;
         char block[65536];
         ssize_t n;
 
-        if (strcmp(file, "-") != 0) {
-                opened = fd = open(file, O_RDONLY | O_CLOEXEC);
-                if (fd < 0)
-                        return err_set(err, -errno, "cannot be opened: %m");
-        }
+        if (fd < 0)
+                return err_set(err, -errno, "cannot be opened: %m");
         while ((n = read(fd, block, sizeof(block))) != 0) {
                 if (n < 0 && errno == EINTR)
                         continue;

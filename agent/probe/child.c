@@ -23,6 +23,7 @@ void probe_pci_parse(const char *bus_id, char ret[20])
         unsigned domain, bus, device, function = 0;
 
         ret[0] = '\0';
+        /* NOLINTNEXTLINE(cert-err34-c): four figures of at most 8 hexadecimal digits cannot overflow */
         if (sscanf(bus_id, "%8x:%2x:%2x.%1x", &domain, &bus, &device, &function) >= 3) /* a library's own */
                 probe_pci_format(domain, bus, device, function, ret);
 }
