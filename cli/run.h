@@ -138,7 +138,7 @@ int run_train(struct run *run, struct err *err);                             /* 
  * places. run_stages() - "F:L,F:L" of the plan, or NULL; caller frees. (run_split.c) */
 int run_plan_split(struct run *run, struct err *err);
 char *run_stages(const struct run *run);
-void run_read_layers(struct run *run, size_t rank, const json_t *layers);
+void run_read_layers(struct run *run, size_t index, const json_t *layers);
 void run_add_layers(const struct run *run, size_t rank,
                     json_t *entry); /* "layers": [first, last], of a split */
 

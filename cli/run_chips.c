@@ -255,7 +255,9 @@ static const struct device *device_of(const struct candidate *candidate, unsigne
         for (size_t i = 0; i < inventory->device_count; i++)
                 usable += strcmp(inventory->devices[i].group, candidate->group->name) == 0 &&
                           inventory->devices[i].usable;
-        for (size_t i = 0; usable > 0 && i < inventory->device_count; i++) {
+        if (usable == 0)
+                return NULL;
+        for (size_t i = 0; i < inventory->device_count; i++) {
                 const struct device *device = &inventory->devices[i];
 
                 if (strcmp(device->group, candidate->group->name) == 0 && device->usable &&

@@ -126,7 +126,7 @@ static void measure_arguments(const struct run *run, struct arguments *args)
         arguments_add(args, "%s", run->job.model);
         /* every worker at the whole batch and its parts: its share may be any of it */
         arguments_add(args, "--batch");
-        arguments_add(args, "%llu", (unsigned long long) (run->job.global_batch * workers));
+        arguments_add(args, "%llu", (unsigned long long) run->job.global_batch * workers);
         if (workers > 1) {
                 arguments_add(args, "--strategy");
                 arguments_add(args, "allreduce");

@@ -43,6 +43,33 @@ void run_read_layers(struct run *run, size_t index, const json_t *layers)
         rank->layer_ms = ms;
 }
 
+struct cuts {
+        size_t layers;
+        double *best; /* [k * (layers + 1) + j]: the largest load of the first k workers over the first j layers */
+        size_t *from; /* likewise: the first layer of worker k - 1 in that cut */
+};
+
+/* Fills the row of worker @k - 1, whose layers cost @layer_ms, from the row before. */
+static void add_worker(const struct cuts *cuts, size_t k, const double *layer_ms)
+{
+        size_t row = cuts->layers + 1;
+
+        for (size_t j = k; j < row; j++) {
+                double load = 0;
+
+                for (size_t i = j; i >= k; i--) { /* it has the layers i - 1 to j - 1 */
+                        double before = cuts->best[(k - 1) * row + i - 1], largest;
+
+                        load += layer_ms[i - 1];
+                        largest = before > load ? before : load;
+                        if (largest < cuts->best[k * row + j]) {
+                                cuts->best[k * row + j] = largest;
+                                cuts->from[k * row + j] = i - 1;
+                        }
+                }
+        }
+}
+
 /* Largest load of the best cut of all layers over the workers in this order, each with one layer at least.
  * @ret_first: where each begins */
 static double cut_in_order(const struct run *run, const size_t *order, size_t count, size_t *ret_first)
@@ -57,23 +84,7 @@ static double cut_in_order(const struct run *run, const size_t *order, size_t co
                 for (size_t j = 0; j <= layers; j++)
                         best[k * (layers + 1) + j] = k == 0 && j == 0 ? 0 : INFINITY;
         for (size_t k = 1; k <= count; k++)
-                for (size_t j = k; j <= layers; j++) {
-                        double load = 0;
-
-                        for (size_t i = j; i-- >= k;) { /* layers i..j-1 */
-                                double before, largest;
-
-                                load += run->ranks[order[k - 1]].layer_ms[i];
-                                before = best[(k - 1) * (layers + 1) + i];
-                                largest = before > load ? before : load;
-                                if (largest < best[k * (layers + 1) + j]) {
-                                        best[k * (layers + 1) + j] = largest;
-                                        from[k * (layers + 1) + j] = i;
-                                }
-                                if (i == k - 1)
-                                        break;
-                        }
-                }
+                add_worker(&(struct cuts){ layers, best, from }, k, run->ranks[order[k - 1]].layer_ms);
         for (size_t k = count, j = layers; k > 0; k--) {
                 ret_first[k - 1] = from[k * (layers + 1) + j];
                 j = ret_first[k - 1];
@@ -88,6 +99,7 @@ struct search {
         double best;
 };
 
+/* Recursion is bounded by TRIED_MAX. NOLINTNEXTLINE(misc-no-recursion) */
 static void try_orders(struct search *search, size_t fixed)
 {
         size_t first[TRIED_MAX];

@@ -100,7 +100,7 @@ static int print_devices(const struct inventory *inventory, const char *page, bo
 static int look(const struct agent_client *client, bool terminal)
 {
         CLEANUP(free_p) char *page = NULL;
-        struct inventory inventory;
+        struct inventory inventory = { 0 };
         struct err err = { 0 };
         int r = agent_client_ask(client, "GET", "/metrics", &page, &err);
 

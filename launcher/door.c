@@ -33,8 +33,7 @@ static int connect_to(const char *path, struct err *err)
 {
         const struct timeval timeout = { .tv_sec = DOOR_TIMEOUT_SECONDS };
         struct sockaddr_un address = { .sun_family = AF_UNIX };
-        CLEANUP(close_p) int fd = -1;
-        int connected;
+        int fd;
 
         if (!text_copy(address.sun_path, sizeof(address.sun_path), path))
                 return err_set(err, -ENAMETOOLONG, "socket '%.150s': longer than a socket's path may be",
@@ -44,11 +43,13 @@ static int connect_to(const char *path, struct err *err)
                 return err_set(err, -errno, "no socket: %m");
         (void) setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
         (void) setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
-        if (connect(fd, (const struct sockaddr *) &address, sizeof(address)) < 0)
-                return err_set(err, -errno, "socket '%.150s': %m", path);
-        connected = fd;
-        fd = -1;
-        return connected;
+        if (connect(fd, (const struct sockaddr *) &address, sizeof(address)) < 0) {
+                int r = err_set(err, -errno, "socket '%.150s': %m", path);
+
+                (void) close(fd);
+                return r;
+        }
+        return fd;
 }
 
 static int exchange(int fd, const struct text *request, struct text *answer)

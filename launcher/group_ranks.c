@@ -29,7 +29,7 @@ static const char *const log_suffixes[] = { "out", "err" };
 static void path_of(const struct group_ranks *ranks, size_t index, const char *suffix, char path[PATH_BYTES])
 {
         (void) text_format(path, PATH_BYTES, "%s/rank-%llu.%s", ranks->folder,
-                           (unsigned long long) (ranks->first_rank + index), suffix);
+                           (unsigned long long) ranks->first_rank + index, suffix);
 }
 
 void group_ranks_free(struct group_ranks *ranks)
@@ -81,10 +81,10 @@ static void copy_log(struct group_ranks *ranks, size_t index, size_t which)
                 bytes[size] = '\0';
                 for (line = bytes; (end = memchr(line, '\n', (size_t) (bytes + size - line))) != NULL;
                      line = end + 1)
-                        (void) printf("[%llu] %.*s\n", (unsigned long long) (ranks->first_rank + index),
+                        (void) printf("[%llu] %.*s\n", (unsigned long long) ranks->first_rank + index,
                                       (int) (end - line), line);
                 if (line == bytes && (size == LOG_LINE_BYTES || ranks->said[index].ended)) {
-                        (void) printf("[%llu] %.*s\n", (unsigned long long) (ranks->first_rank + index),
+                        (void) printf("[%llu] %.*s\n", (unsigned long long) ranks->first_rank + index,
                                       (int) size, bytes);
                         line = bytes + size;
                 }

@@ -56,13 +56,13 @@ static int choose_program(const struct launch_options *options, const struct doo
                 if (launch->program == NULL)
                         r = err_set(err, -ENOENT,
                                     "program table '%.200s' has no runtime '%.40s'; add it below `programs:` "
-                                    "or ask for "
-                                    "another runtime",
+                                    "or ask for another runtime",
                                     path, options->runtime);
+                else
+                        r = program_file_check(launch->program,
+                                               launch->program->sha256[0] == '\0' ? NULL : launch->sha256,
+                                               err);
         }
-        if (r == 0)
-                r = program_file_check(launch->program,
-                                       launch->program->sha256[0] == '\0' ? NULL : launch->sha256, err);
         *exit_code = program_file_exit_code(r);
         return r;
 }
