@@ -149,20 +149,20 @@ static void append_visible(json_t *environment, const struct door_choice *chosen
         }
 }
 
-json_t *door_environment(const struct door_choice *chosen, bool in_pod)
+json_t *door_environment(const struct door_choice *choice, bool in_pod)
 {
         json_t *environment = json_object();
         struct text ids = { 0 };
         char *taken;
 
-        if (chosen->count == 0)
+        if (choice->count == 0)
                 return environment;
-        for (size_t i = 0; i < chosen->count; i++)
-                text_printf(&ids, "%s%s", i > 0 ? "," : "", chosen->devices[i]->id);
+        for (size_t i = 0; i < choice->count; i++)
+                text_printf(&ids, "%s%s", i > 0 ? "," : "", choice->devices[i]->id);
         taken = text_take(&ids, NULL);
-        (void) json_object_set_new(environment, "REMUDA_VENDOR", json_string(chosen->devices[0]->vendor));
+        (void) json_object_set_new(environment, "REMUDA_VENDOR", json_string(choice->devices[0]->vendor));
         (void) json_object_set_new(environment, "REMUDA_DEVICES", json_string(taken));
         free(taken);
-        append_visible(environment, chosen, in_pod);
+        append_visible(environment, choice, in_pod);
         return environment;
 }

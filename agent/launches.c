@@ -61,30 +61,30 @@ int launches_new(sd_event *loop, launch_ended ended, void *userdata, struct laun
         return 0;
 }
 
-void launches_free(struct launches *all)
+void launches_free(struct launches *launches)
 {
-        if (all == NULL)
+        if (launches == NULL)
                 return;
-        for (struct launch *l = all->first; l != NULL; l = l->next)
+        for (struct launch *l = launches->first; l != NULL; l = l->next)
                 (void) kill(-l->pid, SIGTERM);
-        for (int i = 0; i < 20 && all->first != NULL;
+        for (int i = 0; i < 20 && launches->first != NULL;
              i++) { /* a moment: the agent must leave within two seconds */
                 bool alive = false;
 
-                for (struct launch *l = all->first; l != NULL; l = l->next)
+                for (struct launch *l = launches->first; l != NULL; l = l->next)
                         alive |= waitpid(l->pid, NULL, WNOHANG) == 0;
                 if (!alive)
                         break;
                 (void) nanosleep(&(struct timespec){ .tv_nsec = 50000000 }, NULL);
         }
-        while (all->first != NULL) {
-                struct launch *l = all->first;
+        while (launches->first != NULL) {
+                struct launch *l = launches->first;
 
                 (void) kill(-l->pid, SIGKILL);
-                all->first = l->next;
+                launches->first = l->next;
                 launch_free(l);
         }
-        free(all);
+        free(launches);
 }
 
 static int on_end(sd_event_source *source, const siginfo_t *info, void *userdata)
@@ -169,47 +169,47 @@ static int run(const struct launch_request *q, pid_t *ret_pid)
         return 0;
 }
 
-int launches_start(struct launches *all, const struct launch_request *q, unsigned *ret_id, pid_t *ret_pid,
-                   struct err *err)
+int launches_start(struct launches *launches, const struct launch_request *request, unsigned *ret_id,
+                   pid_t *ret_pid, struct err *err)
 {
         struct launch *l = calloc(1, sizeof(*l));
         int r;
 
         if (l != NULL)
-                l->devices = calloc(q->device_count + 1, sizeof(*l->devices));
+                l->devices = calloc(request->device_count + 1, sizeof(*l->devices));
         if (l == NULL || l->devices == NULL) {
                 launch_free(l);
                 return err_set(err, -ENOMEM, "no memory for a launch");
         }
-        if (all->count >= LAUNCHES_MAX) {
+        if (launches->count >= LAUNCHES_MAX) {
                 launch_free(l);
                 return err_set(err, -ENOSPC, "%d processes are launched already", LAUNCHES_MAX);
         }
-        l->launches = all;
-        l->uid = q->caller->uid;
-        l->device_count = q->device_count;
-        if (q->device_count > 0)
-                memcpy(l->devices, q->devices, q->device_count * sizeof(*l->devices));
-        (void) text_copy(l->runtime, sizeof(l->runtime), q->runtime);
-        l->started_usec = loop_realtime_usec(all->loop);
-        r = run(q, &l->pid);
+        l->launches = launches;
+        l->uid = request->caller->uid;
+        l->device_count = request->device_count;
+        if (request->device_count > 0)
+                memcpy(l->devices, request->devices, request->device_count * sizeof(*l->devices));
+        (void) text_copy(l->runtime, sizeof(l->runtime), request->runtime);
+        l->started_usec = loop_realtime_usec(launches->loop);
+        r = run(request, &l->pid);
         if (r < 0) {
                 launch_free(l);
-                return err_set(err, r, "'%s' as uid %u: %s", q->path, (unsigned) q->caller->uid,
+                return err_set(err, r, "'%s' as uid %u: %s", request->path, (unsigned) request->caller->uid,
                                strerrordesc_np(-r));
         }
-        r = sd_event_add_child(all->loop, &l->source, l->pid, WEXITED, on_end, l);
+        r = sd_event_add_child(launches->loop, &l->source, l->pid, WEXITED, on_end, l);
         if (r < 0) {
                 (void) kill(-l->pid, SIGKILL);
                 (void) waitpid(l->pid, NULL, 0);
                 launch_free(l);
                 return err_set(err, r, "cannot supervise a process: %s", strerrordesc_np(-r));
         }
-        *ret_id = l->id = ++all->last_id;
+        *ret_id = l->id = ++launches->last_id;
         *ret_pid = l->pid;
-        l->next = all->first;
-        all->first = l;
-        all->count++;
+        l->next = launches->first;
+        launches->first = l;
+        launches->count++;
         return 0;
 }
 
@@ -220,16 +220,16 @@ static void on_stop_due(void *userdata)
         (void) kill(-l->pid, SIGKILL);
 }
 
-int launches_stop(struct launches *all, unsigned id, const struct caller *caller)
+int launches_stop(struct launches *launches, unsigned id, const struct caller *caller)
 {
-        for (struct launch *l = all->first; l != NULL; l = l->next) {
+        for (struct launch *l = launches->first; l != NULL; l = l->next) {
                 if (l->id != id)
                         continue;
                 if (caller->uid != 0 && caller->uid != l->uid)
                         return -EACCES;
                 (void) kill(-l->pid, SIGTERM);
                 if (l->stop_timer == NULL)
-                        (void) loop_after(all->loop, STOP_USEC, on_stop_due, l, &l->stop_timer);
+                        (void) loop_after(launches->loop, STOP_USEC, on_stop_due, l, &l->stop_timer);
                 return 0;
         }
         return -ENOENT;
@@ -244,11 +244,11 @@ bool launches_hold(const struct launches *all, const char *device_id)
         return false;
 }
 
-json_t *launches_list(const struct launches *all)
+json_t *launches_list(const struct launches *launches)
 {
         json_t *list = json_array();
 
-        for (const struct launch *l = all->first; l != NULL; l = l->next) {
+        for (const struct launch *l = launches->first; l != NULL; l = l->next) {
                 json_t *devices = json_array();
 
                 for (size_t i = 0; i < l->device_count; i++)

@@ -120,7 +120,8 @@ static bool add_directory(struct watch *w, const char *path)
         return true;
 }
 
-/* Return: is everything below watched now? Recursion is bounded by DEPTH_MAX. NOLINTNEXTLINE(misc-no-recursion) */
+/* Return: is everything below watched now? Recursion is bounded by DEPTH_MAX.
+ * NOLINTNEXTLINE(misc-no-recursion) */
 static bool walk(struct watch *w, const char *path, unsigned depth)
 {
         DIR *dir;

@@ -48,7 +48,8 @@ int measure_cpu(const struct device *device, struct measure_result *ret)
         void *library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
         sgemm_function *sgemm = NULL;
         float *matrices = calloc((size_t) 3 * ORDER * ORDER, sizeof(*matrices));
-        float *a = matrices, *b = matrices + (size_t) ORDER * ORDER, *c = matrices + (size_t) 2 * ORDER * ORDER;
+        float *a = matrices, *b = matrices + (size_t) ORDER * ORDER,
+              *c = matrices + (size_t) 2 * ORDER * ORDER;
         double begin, took = 0;
         unsigned runs = 0;
 

@@ -83,7 +83,8 @@ static int make_operands(const struct cuda *c, uint64_t operands[3])
 
 static int run(const struct cuda *c, void *handle, const uint64_t operands[3], unsigned times)
 {
-        /* The driver speaks of device memory in numbers, cuBLAS in pointers. NOLINTBEGIN(performance-no-int-to-ptr) */
+        /* The driver speaks of device memory in numbers, cuBLAS in pointers.
+         * NOLINTBEGIN(performance-no-int-to-ptr) */
         const float *a = (const float *) (uintptr_t) operands[0],
                     *b = (const float *) (uintptr_t) operands[1];
         float *result = (float *) (uintptr_t) operands[2], one = 1, zero = 0;

@@ -45,7 +45,8 @@ void run_read_layers(struct run *run, size_t index, const json_t *layers)
 
 struct cuts {
         size_t layers;
-        double *best; /* [k * (layers + 1) + j]: the largest load of the first k workers over the first j layers */
+        double *best; /* [k * (layers + 1) + j]: the largest load of the first k workers over the first j
+                         layers */
         size_t *from; /* likewise: the first layer of worker k - 1 in that cut */
 };
 

@@ -54,8 +54,8 @@ int subtask_plan_cut(struct subtask_plan *plan, struct err *err);
 /* subtask_workers() - chips of the workers that are used. */
 uint64_t subtask_workers(const struct subtask_plan *plan);
 
-/* subtask_encode() - what one group is told, as JSON text; caller frees. */
-char *subtask_encode(const struct subtask_plan *plan, size_t group);
+/* subtask_encode() - what the group of this index is told, as JSON text; caller frees. */
+char *subtask_encode(const struct subtask_plan *plan, size_t index);
 
 /* subtask_cut() - the second cut, as a rank file (launcher/rank_file.h).
  * @folder: where the ranks' logs go

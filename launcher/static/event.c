@@ -44,7 +44,7 @@ static uint64_t now_usec(void)
         return (uint64_t) now.tv_sec * 1000000 + (uint64_t) now.tv_nsec / 1000;
 }
 
-int sd_event_new(sd_event **ret)
+int sd_event_new(sd_event **e)
 {
         sd_event *event = calloc(1, sizeof(*event));
 
@@ -56,7 +56,7 @@ int sd_event_new(sd_event **ret)
                 free(event);
                 return -errno;
         }
-        *ret = event;
+        *e = event;
         return 0;
 }
 
@@ -115,43 +115,43 @@ static int watch(sd_event_source *source, int operation)
         return epoll_ctl(source->event->epoll, operation, source->fd, &event) < 0 ? -errno : 0;
 }
 
-int sd_event_add_io(sd_event *event, sd_event_source **ret, int fd, uint32_t events,
+int sd_event_add_io(sd_event *event, sd_event_source **s, int fd, uint32_t events,
                     sd_event_io_handler_t callback, void *userdata)
 {
-        int r = add(event, KIND_IO, SD_EVENT_ON, userdata, ret);
+        int r = add(event, KIND_IO, SD_EVENT_ON, userdata, s);
 
         if (r < 0)
                 return r;
-        (*ret)->fd = fd;
-        (*ret)->interest = events;
-        (*ret)->on_io = callback;
-        r = watch(*ret, EPOLL_CTL_ADD);
+        (*s)->fd = fd;
+        (*s)->interest = events;
+        (*s)->on_io = callback;
+        r = watch(*s, EPOLL_CTL_ADD);
         if (r < 0)
-                (*ret)->dead = true;
+                (*s)->dead = true;
         return r;
 }
 
-int sd_event_add_time_relative(sd_event *event, sd_event_source **ret, clockid_t clock, uint64_t usec,
+int sd_event_add_time_relative(sd_event *event, sd_event_source **s, clockid_t clock, uint64_t usec,
                                uint64_t accuracy, sd_event_time_handler_t callback, void *userdata)
 {
-        int r = add(event, KIND_TIME, SD_EVENT_ONESHOT, userdata, ret);
+        int r = add(event, KIND_TIME, SD_EVENT_ONESHOT, userdata, s);
 
         (void) clock;
         (void) accuracy;
         if (r < 0)
                 return r;
-        (*ret)->due_usec = now_usec() + usec;
-        (*ret)->on_time = callback;
+        (*s)->due_usec = now_usec() + usec;
+        (*s)->on_time = callback;
         return 0;
 }
 
-int sd_event_add_defer(sd_event *event, sd_event_source **ret, sd_event_handler_t callback, void *userdata)
+int sd_event_add_defer(sd_event *event, sd_event_source **s, sd_event_handler_t callback, void *userdata)
 {
-        int r = add(event, KIND_DEFER, SD_EVENT_ONESHOT, userdata, ret);
+        int r = add(event, KIND_DEFER, SD_EVENT_ONESHOT, userdata, s);
 
         if (r < 0)
                 return r;
-        (*ret)->on_defer = callback;
+        (*s)->on_defer = callback;
         return 0;
 }
 

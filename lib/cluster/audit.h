@@ -16,7 +16,7 @@ struct audit {
 };
 
 struct audit audit_pod(const struct ledger *ledger, const char *namespace_, const char *name);
-struct audit audit_node(const struct ledger *ledger, const char *node);
+struct audit audit_node(const struct ledger *ledger, const char *name);
 
 /* audit_settle() - give up a bind of ours that is not being written and that the store, asked afresh, does
  * not have. Did it hold chips? */
