@@ -22,7 +22,8 @@ static const char *const framework_names[] = {
         "MS_NODE_RANK",
         /* Paddle */
         "PADDLE_TRAINER_ID", "PADDLE_TRAINERS_NUM", "PADDLE_TRAINER_ENDPOINTS", "PADDLE_CURRENT_ENDPOINT",
-        "PADDLE_LOCAL_SIZE", "PADDLE_GLOBAL_SIZE", "PADDLE_RANK_IN_NODE", "TRAINING_ROLE",
+        "PADDLE_LOCAL_SIZE", "PADDLE_GLOBAL_SIZE", "PADDLE_RANK_IN_NODE", "PADDLE_PSERVERS_IP_PORT_LIST", "PADDLE_PORT",
+        "POD_IP", "TRAINING_ROLE",
 };
 static const char *const passing_prefixes[] = { "REMUDA_", "OMPI_", "PMIX_" };
 /* clang-format on */

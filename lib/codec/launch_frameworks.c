@@ -54,16 +54,20 @@ static void add_ascend(const struct launch_world *world, size_t rank, const char
                 set(environment, "RANK_TABLE_FILE", "%s", rank_table);
 }
 
+/* Workers are counted without the servers, those of this node, too. */
 static void add_mindspore(const struct launch_world *world, size_t rank, const struct launch_place *place,
                           json_t *environment)
 {
-        size_t servers = 0;
+        size_t servers = 0, local = 0;
 
-        for (size_t i = 0; i < world->count; i++)
+        for (size_t i = 0; i < world->count; i++) {
                 servers += world->ranks[i].server;
+                local +=
+                        !world->ranks[i].server && strcmp(world->ranks[i].node, world->ranks[rank].node) == 0;
+        }
         set(environment, "MS_WORKER_NUM", "%zu", world->count - servers);
         set(environment, "MS_SERVER_NUM", "%zu", servers);
-        set(environment, "MS_LOCAL_WORKER", "%zu", place->local_size);
+        set(environment, "MS_LOCAL_WORKER", "%zu", local);
         set(environment, "MS_SCHED_HOST", "%s", world->ranks[0].address);
         set(environment, "MS_SCHED_PORT", "%u", world->port);
         set(environment, "MS_ROLE", "%s", world->ranks[rank].server ? "MS_PSERVER" : "MS_WORKER");
@@ -77,26 +81,40 @@ static void add_endpoint(const struct launch_rank *rank, unsigned port, struct t
                     list->size_bytes == 0 ? "" : ",", rank->address, port);
 }
 
+/* Collective programs number all ranks. With parameter servers Paddle counts each role by itself, and finds a
+ * process by its POD_IP:PADDLE_PORT in the lists. */
 static void add_paddle(const struct launch_world *world, size_t rank, const struct launch_place *place,
                        json_t *environment)
 {
-        struct text all = { 0 }, own = { 0 };
+        const struct launch_rank *self = &world->ranks[rank];
+        struct text lists[2] = { { 0 }, { 0 } }, own = { 0 }; /* of workers, of servers */
+        size_t counts[2] = { 0 }, id = 0;
         unsigned local = 0;
 
         for (size_t i = 0; i < world->count; i++) { /* ranks of a node follow each other */
-                local = i > 0 && strcmp(world->ranks[i - 1].node, world->ranks[i].node) == 0 ? local + 1 : 1;
-                add_endpoint(&world->ranks[i], world->port + local, &all);
+                const struct launch_rank *other = &world->ranks[i];
+
+                local = i > 0 && strcmp(world->ranks[i - 1].node, other->node) == 0 ? local + 1 : 1;
+                add_endpoint(other, world->port + local, &lists[other->server]);
+                counts[other->server]++;
+                id += i < rank && other->server == self->server;
         }
-        add_endpoint(&world->ranks[rank], world->port + 1 + (unsigned) place->local_rank, &own);
-        set(environment, "PADDLE_TRAINER_ID", "%zu", rank);
-        set(environment, "PADDLE_TRAINERS_NUM", "%zu", world->count);
-        set(environment, "PADDLE_TRAINER_ENDPOINTS", "%s", all.data == NULL ? "" : all.data);
+        add_endpoint(self, world->port + 1 + (unsigned) place->local_rank, &own);
+        set(environment, "PADDLE_TRAINER_ID", "%zu", id);
+        set(environment, "PADDLE_TRAINERS_NUM", "%zu", counts[0]);
+        set(environment, "PADDLE_TRAINER_ENDPOINTS", "%s", lists[0].data == NULL ? "" : lists[0].data);
+        if (counts[1] > 0)
+                set(environment, "PADDLE_PSERVERS_IP_PORT_LIST", "%s",
+                    lists[1].data == NULL ? "" : lists[1].data);
         set(environment, "PADDLE_CURRENT_ENDPOINT", "%s", own.data == NULL ? "" : own.data);
+        set(environment, "POD_IP", "%s", self->address);
+        set(environment, "PADDLE_PORT", "%zu", world->port + 1 + place->local_rank);
         set(environment, "PADDLE_RANK_IN_NODE", "%zu", place->local_rank);
         set(environment, "PADDLE_LOCAL_SIZE", "%zu", place->local_size);
         set(environment, "PADDLE_GLOBAL_SIZE", "%zu", world->count);
-        set(environment, "TRAINING_ROLE", "%s", world->ranks[rank].server ? "PSERVER" : "TRAINER");
-        text_free(&all);
+        set(environment, "TRAINING_ROLE", "%s", self->server ? "PSERVER" : "TRAINER");
+        text_free(&lists[0]);
+        text_free(&lists[1]);
         text_free(&own);
 }
 

@@ -33,7 +33,11 @@ static const struct { size_t rank; const char *name, *value; } wanted[] = {
         { 0, "MS_ROLE", "MS_PSERVER" }, { 1, "MS_ROLE", "MS_WORKER" }, { 1, "MS_WORKER_NUM", "3" },
         { 1, "MS_SERVER_NUM", "1" },    { 0, "TRAINING_ROLE", "PSERVER" },
         { 3, "PADDLE_CURRENT_ENDPOINT", "[fd00::2]:7002" },
-        { 0, "PADDLE_TRAINER_ENDPOINTS", "10.0.0.1:7001,10.0.0.1:7002,[fd00::2]:7001,[fd00::2]:7002" },
+        { 0, "PADDLE_TRAINER_ENDPOINTS", "10.0.0.1:7002,[fd00::2]:7001,[fd00::2]:7002" },
+        { 3, "PADDLE_PSERVERS_IP_PORT_LIST", "10.0.0.1:7001" },
+        { 0, "PADDLE_TRAINER_ID", "0" }, { 1, "PADDLE_TRAINER_ID", "0" }, { 3, "PADDLE_TRAINER_ID", "2" },
+        { 0, "PADDLE_TRAINERS_NUM", "3" }, { 3, "POD_IP", "fd00::2" }, { 3, "PADDLE_PORT", "7002" },
+        { 1, "MS_LOCAL_WORKER", "1" }, { 3, "MS_LOCAL_WORKER", "2" },
 };
 /* clang-format on */
 
