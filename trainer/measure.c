@@ -1,5 +1,5 @@
 /* Speed of one rank by itself: whole steps without exchange, at its own share of the batch and at fractions
- * of it. Samples are drawn by chance and turned into floats by turns in as many places as the loader has: in
+ * of it. Samples are drawn by chance and turned into floats by turns in several places: in
  * the training, too, they come from far away. */
 #include <errno.h>
 #include <stdio.h>

@@ -6,9 +6,15 @@ static void start_segment(struct segmented *x)
         size_t first = x->ends[x->next], end = x->next > 0 ? x->ends[x->next - 1] : t->model.tensor_count;
         size_t from = t->model.tensors[first].offset;
         size_t to = end < t->model.tensor_count ? t->model.tensors[end].offset : t->model.parameter_count;
+        int count = (int) (to - from);
+        float *gradients = t->gradients + from;
 
-        MPI_Iallreduce(MPI_IN_PLACE, t->gradients + from, (int) (to - from), MPI_FLOAT, MPI_SUM,
-                       MPI_COMM_WORLD, &x->requests[x->next]);
+        x->requests[x->next] = MPI_REQUEST_NULL;
+        if (x->next + 1 == x->count)
+                MPI_Allreduce(MPI_IN_PLACE, gradients, count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+        else
+                MPI_Iallreduce(MPI_IN_PLACE, gradients, count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD,
+                               &x->requests[x->next]);
         x->next++;
 }
 
@@ -52,7 +58,7 @@ void segmented_ready(void *context, const struct node *node)
 
 void segmented_wait(struct segmented *x)
 {
-        while (x->next < x->count)
+        while (x->next < x->count) /* the last one always: it holds the first tensor, which is ready last */
                 start_segment(x);
         MPI_Waitall((int) x->count, x->requests, MPI_STATUSES_IGNORE);
 }

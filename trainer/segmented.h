@@ -3,8 +3,9 @@
  *
  * One thread; the library moves data only while it is called, so every node that is ready is an occasion.
  * What the last node completes is not begun by segmented_ready() but by segmented_wait(): the library copies
- * within such a call, and that is no part of the backward pass. The gradients and the list of segments are
- * borrowed. */
+ * within such a call, and that is no part of the backward pass. The last segment always is among that: there
+ * is nothing left to do beside it, so it is a blocking sum, which the library does in half the time. The
+ * gradients and the list of segments are borrowed. */
 #pragma once
 
 #include <mpi.h>
