@@ -103,11 +103,21 @@ static json_t *exit_code_of(const struct run_rank *rank)
         return rank->pid > 0 ? json_integer(128 + SIGKILL) : json_null();
 }
 
+/* A job that ended before its batch was cut has no ranks: what was chosen by then is no plan. */
+static bool was_planned(const struct run *run)
+{
+        double weight = 0;
+
+        for (size_t i = 0; i < run->rank_count; i++)
+                weight += run->ranks[i].weight;
+        return weight > 0;
+}
+
 static json_t *ranks_json(const struct run *run)
 {
         json_t *ranks = json_array();
 
-        for (size_t i = 0; i < run->rank_count; i++) {
+        for (size_t i = 0; was_planned(run) && i < run->rank_count; i++) {
                 const struct run_rank *rank = &run->ranks[i];
                 json_t *entry = json_pack(
                         "{s:I, s:s, s:s, s:s, s:s, s:s, s:f, s:I, s:I, s:o, s:I, s:s}", "rank",

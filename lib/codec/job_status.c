@@ -149,6 +149,8 @@ static void put_rank_life(json_t *entry, const struct job_group *group, const st
         if (rank != NULL && !group->server)
                 put_number(entry, "samples", rank->samples);
         put_number(entry, "restarts", rank != NULL ? rank->restarts : group->restarts);
+        if (rank != NULL && rank->before > 0)
+                put_number(entry, "restartsBefore", rank->before);
         if (phase == JOB_SUCCEEDED)
                 put_number(entry, "exitCode", 0);
         else if (rank != NULL && rank->exit_code >= 0)
@@ -232,6 +234,7 @@ json_t *job_status_encode(const struct job *job, const char *name, const struct 
         put_number(status, "world", state->world);
         put_number(status, "restarts", state->restarts);
         put_number(status, "reshards", state->reshards);
+        put_text(status, "lastEvent", state->last_event);
         if (state->progress.time_usec > 0) {
                 put_number(status, "samplesDone", state->progress.samples);
                 put(status, "samplesPerSecond", json_real(state->progress.samples_per_s));
@@ -387,6 +390,7 @@ static void decode_ranks(const json_t *list, struct job_state *state)
                         return;
                 rank->samples = get_number(entry, "samples", INT64_MAX);
                 rank->restarts = get_number(entry, "restarts", INT64_MAX);
+                rank->before = get_number(entry, "restartsBefore", rank->restarts);
                 if (json_is_integer(exit_code))
                         rank->exit_code = (int) get_number(entry, "exitCode", 255);
         }
@@ -452,6 +456,7 @@ int job_status_decode(const json_t *status, struct job_state *ret)
         ret->restarts = get_number(status, "restarts", INT64_MAX);
         ret->reshards = get_number(status, "reshards", INT64_MAX);
         ret->samples = get_number(plan, "samples", INT64_MAX);
+        get_text(status, "lastEvent", ret->last_event, sizeof(ret->last_event));
         get_text(plan, "address", ret->address, sizeof(ret->address));
         decode_progress(status, &ret->progress);
         decode_conditions(json_object_get(status, "conditions"), ret);

@@ -16,3 +16,9 @@ json_t *job_status_encode(const struct job *job, const char *name, const struct 
 /* job_status_decode() - @status: the object's status; NULL or {} = a new job. What is missing or not
  * understood is as in a new job: the controller works it out again. Return: 0 or -ENOMEM. */
 int job_status_decode(const json_t *status, struct job_state *ret);
+
+/* job_status_check() - may @state, decoded from @status, be acted on? A plan that does not fit the job
+ * (shares that do not add up, ranks or names used twice, entries that the spec does not have) or a phase that
+ * there is not was written by somebody else. Return: 0; -EBADMSG and *err with the field. */
+int job_status_check(const json_t *status, const struct job *job, const struct job_state *state,
+                     struct err *err);

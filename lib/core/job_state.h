@@ -19,6 +19,7 @@
 #define JOB_MESSAGE_BYTES    512
 #define JOB_NOTES_MAX        16
 #define JOB_NOTE_BYTES       256
+#define JOB_TIME_BYTES       32
 #define JOB_STATUS_RANKS_MAX 1024 /* ranks that a status lists one by one */
 
 enum job_phase {
@@ -117,8 +118,10 @@ struct job_state {
         uint64_t observed_generation;
         uint64_t start_usec, completion_usec; /* CLOCK_REALTIME; 0 = not yet */
         uint64_t world, restarts, reshards;
-        char address[96]; /* of the world's manager, "10.0.0.7:7000"; "" = not known yet */
-        uint64_t samples; /* of an epoch; 0 = not known */
+        char last_event[JOB_TIME_BYTES]; /* of this world's manager, that was passed on: its time; "" = none
+                                          */
+        char address[96];                /* of the world's manager, "10.0.0.7:7000"; "" = not known yet */
+        uint64_t samples;                /* of an epoch; 0 = not known */
         struct job_group *groups;
         size_t group_count;
         uint32_t next_index; /* for the next group's name */

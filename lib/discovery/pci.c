@@ -66,6 +66,12 @@ void pci_free(struct pci *pci)
         *pci = (struct pci){ 0 };
 }
 
+/* We were not able to look at all: the machine is short of memory or descriptors. */
+static bool could_not_look(int r)
+{
+        return r == -ENOMEM || r == -EMFILE || r == -ENFILE || r == -EAGAIN;
+}
+
 /* Return: 0, also where the file cannot be made sense of (*ret is 0 then); negative: we could not look at
  * all. */
 static int read_hex(const struct tree *tree, const char *directory, const char *name, uint64_t *ret)
@@ -76,7 +82,7 @@ static int read_hex(const struct tree *tree, const char *directory, const char *
         *ret = 0;
         if (text_format(path, sizeof(path), "%s/%s", directory, name))
                 r = tree_read_hex64(tree, path, ret);
-        return r == -ENOMEM || r == -EMFILE || r == -ENFILE || r == -EAGAIN ? r : 0;
+        return could_not_look(r) ? r : 0;
 }
 
 /* The value of a "KEY=value" line of the function's uevent; for trees that lack the file of its own. */
@@ -176,7 +182,7 @@ static int walk_bridge(const struct tree *tree, const char *directory, unsigned 
         int r = tree_list(tree, directory, &names);
 
         if (r < 0)
-                return r == -ENOMEM ? r : 0;
+                return could_not_look(r) ? r : 0;
         for (size_t i = 0; r == 0 && i < names.count; i++) {
                 char child[TREE_PATH_BYTES];
                 uint64_t order;
@@ -198,7 +204,7 @@ static int walk_devices(const struct tree *tree, struct pci *pci)
         int r = tree_list(tree, "sys/devices", &names);
 
         if (r < 0)
-                return r == -ENOMEM ? r : 0;
+                return could_not_look(r) ? r : 0;
         for (size_t i = 0; r == 0 && i < names.count; i++) {
                 char child[TREE_PATH_BYTES];
 

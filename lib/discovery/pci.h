@@ -37,7 +37,8 @@ struct pci_state {
         unsigned width, promised_width; /* lanes; what function and slot can do together */
 };
 
-/* pci_scan() - Return: 0, also when there is no PCI; -E2BIG past PCI_FUNCTIONS_MAX; -ENOMEM. */
+/* pci_scan() - Return: 0, also when there is no PCI; -E2BIG past PCI_FUNCTIONS_MAX; -ENOMEM,
+ * -EMFILE, -ENFILE, -EAGAIN: not all could be looked at, and nothing is said. */
 int pci_scan(const struct tree *tree, struct pci *ret);
 void pci_free(struct pci *pci);
 

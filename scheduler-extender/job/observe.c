@@ -143,6 +143,21 @@ static void take_spec(struct job_record *record, const json_t *object)
         (void) text_copy(record->why, sizeof(record->why), record->valid ? "" : err.msg);
 }
 
+/* Nothing is started, moved or deleted by a plan that is not ours: the job ends, and says why. */
+static void take_status(struct job_record *record, const json_t *status)
+{
+        struct err err = { 0 };
+
+        record->bad_status[0] = '\0';
+        if (job_status_decode(status, &record->state) == 0 && record->valid &&
+            job_status_check(status, &record->job, &record->state, &err) < 0)
+                (void) text_format(
+                        record->bad_status, sizeof(record->bad_status),
+                        "%.250s; the status was not written by this controller: delete the job and apply "
+                        "it again",
+                        err.msg);
+}
+
 void observe_job(struct controller *c, const char *key, const json_t *object)
 {
         const json_t *metadata = json_object_get(object, "metadata");
@@ -167,7 +182,7 @@ void observe_job(struct controller *c, const char *key, const json_t *object)
         take_metadata(record, metadata);
         if (is_new || !c->leading) { /* a leader's own decisions are newer than what the store shows */
                 job_state_free(&record->state);
-                (void) job_status_decode(json_object_get(object, "status"), &record->state);
+                take_status(record, json_object_get(object, "status"));
                 record->yielding = false;
         }
         controller_queue(record);

@@ -41,11 +41,15 @@ static uint64_t number_of(const json_t *state, const char *name)
         return number > 0 ? (uint64_t) number : 0;
 }
 
-/* Events that are newer than the last one that was passed on. */
-void progress_pass_events(struct job_record *record, const json_t *answer)
+/* Events of this world's manager that are newer than the last one that was passed on, by whichever
+ * controller. Return: were there any? */
+bool progress_pass_events(struct job_record *record, const json_t *answer)
 {
         const json_t *events = json_object_get(answer, "events");
+        char last[JOB_TIME_BYTES];
+        bool any = false;
 
+        (void) text_copy(last, sizeof(last), record->state.last_event);
         for (size_t i = 0; i < json_array_size(events); i++) {
                 const json_t *event = json_array_get(events, i);
                 const char *time = json_string_value(json_object_get(event, "time"));
@@ -53,15 +57,17 @@ void progress_pass_events(struct job_record *record, const json_t *answer)
                 const char *message = json_string_value(json_object_get(event, "message"));
 
                 if (time == NULL || reason == NULL || message == NULL || strlen(reason) >= 48 ||
-                    strcmp(time, record->asking.last_event) <= 0)
+                    strcmp(time, last) <= 0) /* two of one moment are both new */
                         continue;
-                (void) text_copy(record->asking.last_event, sizeof(record->asking.last_event), time);
+                (void) text_copy(record->state.last_event, sizeof(record->state.last_event), time);
+                any = true;
                 if (strcmp(reason, "Joined") != 0)
                         record_event(record,
                                      strcmp(reason, "Started") != 0 && strcmp(reason, "Resumed") != 0 &&
                                              strcmp(reason, "Completed") != 0,
                                      reason, "%.500s", message);
         }
+        return any;
 }
 
 static bool take_counts(struct job_record *record, const json_t *answer)
@@ -140,7 +146,7 @@ static struct job_group *find_group(const struct job_state *state, const char *n
 
 /* The manager counts from its own start; what was before is ours to add. */
 static void take_rank(struct job_record *record, const json_t *answer, struct job_group *group,
-                      uint32_t index, bool first)
+                      uint32_t index)
 {
         uint64_t told = number_of(answer, "restarts"), samples = number_of(answer, "samples");
         const json_t *exit_code = json_object_get(answer, "exit_code");
@@ -150,9 +156,8 @@ static void take_rank(struct job_record *record, const json_t *answer, struct jo
 
         if (rank == NULL)
                 return;
-        if (first)
-                rank->before = rank->restarts > told ? rank->restarts - told : 0;
-        rank->restarts = rank->before + told;
+        if (rank->before + told > rank->restarts)
+                rank->restarts = rank->before + told;
         rank->samples = samples;
         rank->busy_sec = busy > 0 && isfinite(busy)     ? busy
                          : speed > 0 && isfinite(speed) ? (double) samples / speed
@@ -183,9 +188,8 @@ void progress_take_ranks(struct job_record *record, const json_t *answer)
                 index = strcmp(name, last) == 0 ? index + 1 : 0;
                 last = name;
                 if (index < group->ranks)
-                        take_rank(record, entry, group, index, !record->asking.ranks_known);
+                        take_rank(record, entry, group, index);
         }
-        record->asking.ranks_known = record->asking.ranks_known || i > 0;
 }
 
 /* A moment for the report: what each rank computed since the last one, by its own word. */
@@ -268,7 +272,7 @@ static void take_answer(struct job_record *record, const json_t *answer)
         uint64_t now = controller_monotonic(record->controller);
         bool changed = take_counts(record, answer);
 
-        progress_pass_events(record, answer);
+        changed = progress_pass_events(record, answer) || changed;
         progress_take_ranks(record, answer);
         learn_speeds(record, answer, now);
         if (number_of(answer, "samples") > 0 || number_of(answer, "step") > 0)

@@ -327,6 +327,10 @@ void reconcile(struct job_record *record)
                                     "InvalidSpec", record->why);
                 end_early(record, JOB_FAILED, "InvalidSpec", record->why);
         }
+        if (!job_phase_ended(record->state.phase) && record->bad_status[0] != '\0') {
+                job_state_clear_plan(&record->state);
+                end_early(record, JOB_FAILED, "BadStatus", record->bad_status);
+        }
         if (!job_phase_ended(record->state.phase) && record->cancel)
                 end_early(record, JOB_CANCELLED, "Cancelled",
                           "cancelled by its annotation " JOB_ANNOTATION_CANCEL);

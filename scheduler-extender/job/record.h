@@ -29,10 +29,9 @@ struct job_pod {
 struct job_asking {
         struct grpc_client *client;
         struct grpc_tls *tls;
-        char address[96], last_event[32];
+        char address[96];
         bool under_way;
         uint64_t asked_usec, written_usec, learnt_usec; /* CLOCK_MONOTONIC */
-        bool ranks_known;                 /* what the ranks did under earlier managers is known */
         uint64_t noted_usec;              /* CLOCK_MONOTONIC of the last moment for the report */
         double busy_sec[JOB_POINT_RANKS]; /* by then */
 };
@@ -51,6 +50,7 @@ struct job_record {
         bool valid;
         char why[512]; /* not valid: the sentence */
         struct job_state state;
+        char bad_status[400];                  /* it was written by somebody else: the sentence */
         bool dirty;                            /* the state is to be written */
         bool writing;                          /* a write of the status is under way */
         uint64_t restarts_before;              /* it was asked to yield */
@@ -123,7 +123,7 @@ bool record_node_lost(const struct job_record *record, const char *node);
 void progress_ask(struct job_record *record);
 void progress_close(struct job_record *record);
 void progress_take_ranks(struct job_record *record, const json_t *answer);
-void progress_pass_events(struct job_record *record, const json_t *answer);
+bool progress_pass_events(struct job_record *record, const json_t *answer);
 void progress_count_samples(struct job_record *record);
 void progress_note_moment(struct job_record *record);
 

@@ -359,7 +359,7 @@ static void give_way(struct job_record *record, const struct fault *fault)
         job_state_clear_plan(state);
         state->restarts = record->restarts_before; /* the manager took the end of its ranks for a fault */
         state->world++;
-        state->address[0] = '\0';
+        state->address[0] = state->last_event[0] = '\0';
         job_state_set(state, JOB_PENDING, controller_now(record->controller), "Evicted",
                       "%s; the job goes on from its last checkpoint when there are chips", fault->message);
 }
@@ -377,11 +377,11 @@ static void start_anew(struct job_record *record, const struct fault *fault)
         }
         if (fault->world) {
                 state->world++;
-                state->address[0] = '\0';
+                state->address[0] = state->last_event[0] = '\0';
                 record->base_restarts = state->restarts;
                 record->base_reshards = state->reshards;
                 for (size_t i = 0; i < state->rank_count; i++)
-                        state->ranks[i].restarts++;
+                        state->ranks[i].before = ++state->ranks[i].restarts;
         }
         for (size_t i = 0; i < state->group_count; i++) {
                 struct job_group *group = &state->groups[i];

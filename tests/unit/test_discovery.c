@@ -5,11 +5,19 @@
 
 #include <cmocka.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "core/cleanup.h"
 #include "core/text.h"
 #include "discovery/discovery.h"
+#include "discovery/pci.h"
+#include "io/remove_folder.h"
 #include "tests/unit/machine_text.h"
 
 /* clang-format off */
@@ -591,9 +599,94 @@ static void a_radeon_counts_when_kfd_computes_on_it(void **state)
         }
 }
 
+static void put_file(const char *folder, const char *name, const char *text)
+{
+        char path[512];
+        FILE *f;
+
+        assert_true(text_format(path, sizeof(path), "%s/%s", folder, name));
+        f = fopen(path, "w");
+        assert_non_null(f);
+        assert_true(fputs(text, f) >= 0);
+        assert_int_equal(fclose(f), 0);
+}
+
+static void make_function(const char *root, const char *place, unsigned number)
+{
+        char path[256];
+
+        assert_true(text_format(path, sizeof(path), "%s/%s/0000:0%u:00.0", root, place, number));
+        assert_int_equal(mkdir(path, 0755), 0);
+        put_file(path, "class", "0x120000\n");
+        put_file(path, "vendor", "0x19e5\n");
+        put_file(path, "device", "0xd801\n");
+}
+
+/* Whatever the number of descriptors that are left, all functions are there or none is: one that could not be
+ * read is not one that is gone. */
+static void scan_with_few_descriptors(const char *root)
+{
+        struct rlimit before, few;
+        struct tree *tree = NULL;
+        size_t good = 0, refused = 0;
+        int first = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+        assert_int_equal(close(first), 0);
+        assert_int_equal(tree_open(root, &tree, NULL), 0);
+        assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+        for (rlim_t more = 0; more < 12; more++) {
+                struct pci pci = { 0 };
+                int r;
+
+                few = (struct rlimit){ .rlim_cur = (rlim_t) first + more, .rlim_max = before.rlim_max };
+                tree_budget(tree, 1000);
+                assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+                r = pci_scan(tree, &pci);
+                assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+                if (r == 0) {
+                        assert_int_equal(pci.count, 3);
+                        good++;
+                } else {
+                        assert_int_equal(r, -EMFILE);
+                        assert_int_equal(pci.count, 0);
+                        refused++;
+                }
+                pci_free(&pci);
+        }
+        assert_true(good > 0 && refused > 1);
+        tree_close(tree);
+}
+
+static void no_chip_is_gone_for_want_of_descriptors(void **state)
+{
+        static const char *const places[][3] = {
+                { "sys", "sys/bus", "sys/bus/pci" },
+                { "sys", "sys/devices", NULL },
+        };
+        static const char *const deepest[] = { "sys/bus/pci/devices", "sys/devices/pci0000:00" };
+
+        (void) state;
+        for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
+                char root[] = "/tmp/remuda-discovery-XXXXXX", path[128];
+
+                assert_non_null(mkdtemp(root));
+                for (size_t k = 0; k < ARRAY_SIZE(places[i]) && places[i][k] != NULL; k++) {
+                        assert_true(text_format(path, sizeof(path), "%s/%s", root, places[i][k]));
+                        assert_int_equal(mkdir(path, 0755), 0);
+                }
+                assert_true(text_format(path, sizeof(path), "%s/%s", root, deepest[i]));
+                assert_int_equal(mkdir(path, 0755), 0);
+                for (unsigned number = 1; number <= 3; number++)
+                        make_function(root, deepest[i], number);
+                scan_with_few_descriptors(root);
+                remove_folder(root, "remuda-discovery-");
+        }
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test(no_chip_is_gone_for_want_of_descriptors),
                 cmocka_unit_test(recorded_machines_have_their_groups),
                 cmocka_unit_test(an_empty_tree_has_nothing),
                 cmocka_unit_test(what_is_no_accelerator_never_counts),
