@@ -472,6 +472,25 @@ void manager_evict(struct manager *manager, const struct member *member)
         manager_set_deadline(manager, manager->options->grace_seconds * 1000000ULL);
 }
 
+static void end_without_groups(struct manager *manager)
+{
+        const char *first = "";
+        size_t missing = 0;
+
+        for (size_t i = 0; i < manager->plan.group_count; i++) {
+                const char *name = manager->plan.groups[i].name;
+
+                if (manager->plan.groups[i].spare || manager->members[i].ready)
+                        continue;
+                manager_say("group %s did not come within %u seconds", name, manager->options->wait_seconds);
+                first = missing++ == 0 ? name : first;
+        }
+        manager_end(manager, MANAGER_FAILED, EXIT_TIMED_OUT, "GroupsMissing",
+                    "not every group came within %u seconds (--wait-seconds): %zu did not, %s first; start "
+                    "remuda-launch --join %s there, or wait longer",
+                    manager->options->wait_seconds, missing, first, manager->address);
+}
+
 void manager_on_deadline(struct manager *manager)
 {
         switch (manager->state) {
@@ -482,12 +501,7 @@ void manager_on_deadline(struct manager *manager)
                 }
                 __attribute__((fallthrough));
         case MANAGER_STARTING:
-                for (size_t i = 0; i < manager->plan.group_count; i++)
-                        if (!manager->plan.groups[i].spare && !manager->members[i].ready)
-                                manager_say("group %s did not come within %u seconds",
-                                            manager->plan.groups[i].name, manager->options->wait_seconds);
-                manager_end(manager, MANAGER_FAILED, EXIT_TIMED_OUT, "GroupsMissing",
-                            "not every group came within %u seconds", manager->options->wait_seconds);
+                end_without_groups(manager);
                 break;
         case MANAGER_RUNNING:
                 settle(manager, true);

@@ -20,8 +20,9 @@ static int check_group(const struct job *job, const struct job_state *state, siz
                 return wrong(err, i, "ranks", "fewer than its chips");
         if (group->runtime[0] == '\0' || group->resource[0] == '\0')
                 return wrong(err, i, group->runtime[0] == '\0' ? "runtime" : "resource", "missing");
-        if (group->server ? group->batch != 0
-                          : !(fabs(group->weight - (double) group->batch / (double) job->global_batch) < 1e-6))
+        if (group->server
+                    ? group->batch != 0
+                    : !(fabs(group->weight - (double) group->batch / (double) job->global_batch) < 1e-6))
                 return wrong(err, i, group->server ? "batch" : "weight", "not its part of spec.globalBatch");
         for (size_t k = 0; k < i; k++) {
                 const struct job_group *other = &state->groups[k];
@@ -49,10 +50,13 @@ int job_status_check(const json_t *status, const struct job *job, const struct j
         if (!json_is_object(status))
                 return err_set(err, -EBADMSG, "status: an object is needed");
         if (phase_value != NULL && (phase == NULL || strcmp(phase, job_phase_names[state->phase]) != 0))
-                return err_set(err, -EBADMSG, "status.phase: '%.40s' is not a phase", phase == NULL ? "" : phase);
+                return err_set(err, -EBADMSG, "status.phase: '%.40s' is not a phase",
+                               phase == NULL ? "" : phase);
         if (subtasks != NULL && (!json_is_array(subtasks) || json_array_size(subtasks) != state->group_count))
-                return err_set(err, -EBADMSG, "status.subtasks: not a list of at most %d subtasks with name, "
-                               "chips and ranks", JOB_GROUPS_MAX);
+                return err_set(err, -EBADMSG,
+                               "status.subtasks: not a list of at most %d subtasks with name, "
+                               "chips and ranks",
+                               JOB_GROUPS_MAX);
         for (size_t i = 0; r == 0 && i < state->group_count; i++) {
                 r = check_group(job, state, i, err);
                 batch += state->groups[i].batch;

@@ -1,5 +1,5 @@
-/* Any bytes as what a rank writes to REMUDA_PROGRESS, and as its report: whole lines alone count, each once, however
- * the file grew; no line is a figure that cannot be. */
+/* Any bytes as what a rank writes to REMUDA_PROGRESS, and as its report: whole lines alone count, each once,
+ * however the file grew; no line is a figure that cannot be. */
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -23,7 +23,8 @@ static size_t count_lines(const uint8_t *data, size_t size)
                         continue;
                 if (rank_watch_line((const char *) data + begin, i - begin, &line)) {
                         good++;
-                        if (!isfinite(line.loss) || !isfinite(line.samples_per_s) || (!line.has_loss && line.loss != 0))
+                        if (!isfinite(line.loss) || !isfinite(line.samples_per_s) ||
+                            (!line.has_loss && line.loss != 0))
                                 abort();
                 }
                 begin = i + 1;
