@@ -313,7 +313,7 @@ void run_read_segments(struct run *run)
         while (f != NULL && run->segment_count == 0 && getline(&line, &size, f) > 0) {
                 const char *list = strstr(line, mark);
 
-                if (text_starts_with(line, "remuda-train: exchange costs ") && list != NULL)
+                if (text_starts_with(line, "remuda-train: in trial steps ") && list != NULL)
                         take_list(run, list + strlen(mark));
         }
 }
