@@ -181,7 +181,7 @@ static bool is_directory(const char *directory, const char *name)
 }
 
 int dataset_open(const char *directory, bool text, const struct preprocess *p, uint64_t seed,
-                 struct dataset **ret, struct err *err)
+                 const struct seen *later, struct dataset **ret, struct err *err)
 {
         CLEANUP(dataset_free_p) struct dataset *d = calloc(1, sizeof(*d));
         int r;
@@ -190,6 +190,7 @@ int dataset_open(const char *directory, bool text, const struct preprocess *p, u
                 return err_set(err, -ENOMEM, "no memory for the data set");
         d->preprocess = *p;
         d->seed = seed;
+        d->later = later;
         if (!is_directory(directory, "."))
                 return err_set(err, -ENOENT, "--data: no directory '%s'", directory);
         if (text)
@@ -202,6 +203,7 @@ int dataset_open(const char *directory, bool text, const struct preprocess *p, u
                 return r;
         if (!text)
                 choose_values(d);
+        d->later = NULL;
         *ret = TAKE(d);
         return 0;
 }

@@ -41,16 +41,18 @@ struct dataset {
         struct preprocess preprocess;
         uint64_t seed;
         struct seen seen;              /* files that were read, or will never fit */
+        const struct seen *later;      /* files to pass over while opening, as they join later; NULL = none */
         struct vocabulary *vocabulary; /* text: numbers of the words known; NULL for bytes */
         float value[256];              /* pixel -> float */
         uint32_t *places;              /* sample number -> place in this rank's part; NULL = all are here */
         char (*classes)[64];           /* raw: names of the classes */
 };
 
-/* dataset_open() - @text: the directory is read as text. Return: 0, -ENOENT, -EINVAL (with the file's name),
- * -ENOMEM. */
+/* dataset_open() - @text: the directory is read as text; @later: training files to pass over, as they join
+ * later: their names as dataset_poll() tells them; NULL = none. Return: 0, -ENOENT, -EINVAL (with the file's
+ * name), -ENOMEM. */
 int dataset_open(const char *directory, bool text, const struct preprocess *p, uint64_t seed,
-                 struct dataset **ret, struct err *err);
+                 const struct seen *later, struct dataset **ret, struct err *err);
 void dataset_free(struct dataset *d);
 void dataset_free_p(struct dataset **d);
 

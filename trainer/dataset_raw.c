@@ -83,6 +83,15 @@ static int read_image(struct reader *r, const char *path, size_t label, struct e
         return 0;
 }
 
+/* Is train/CLASS/NAME to join later? */
+static bool joins_later(const struct dataset *d, size_t label, const char *file)
+{
+        char name[512];
+
+        return d->later != NULL && text_format(name, sizeof(name), "train/%s/%s", d->classes[label], file) &&
+               seen_has(d->later, name);
+}
+
 /* Remembers train/CLASS/NAME as used. */
 static int note_name(struct dataset *d, size_t label, const char *file, struct err *err)
 {
@@ -103,7 +112,8 @@ static int read_class(struct reader *r, const char *directory, size_t label, str
         for (int i = 0; i < count; i++) {
                 const char *name = entries[i]->d_name;
 
-                if (result == 0 && (text_ends_with(name, ".pgm") || text_ends_with(name, ".ppm"))) {
+                if (result == 0 && (text_ends_with(name, ".pgm") || text_ends_with(name, ".ppm")) &&
+                    !(r->split == &r->d->splits[DATASET_TRAIN] && joins_later(r->d, label, name))) {
                         if (!text_format(path, sizeof(path), "%s/%s", directory, name))
                                 result = err_set(err, -EINVAL, "directory '%s': a name in it is too long",
                                                  directory);

@@ -252,10 +252,13 @@ static int read_files(struct dataset *d, const char *directory, struct text *all
         for (int i = 0; i < count; i++) {
                 struct stat facts;
 
-                if (r == 0 && text_format(path, sizeof(path), "%s/%s", directory, entries[i]->d_name) &&
+                bool later = d->later != NULL && seen_has(d->later, entries[i]->d_name);
+
+                if (r == 0 && !later &&
+                    text_format(path, sizeof(path), "%s/%s", directory, entries[i]->d_name) &&
                     lstat(path, &facts) == 0 && S_ISREG(facts.st_mode))
                         r = append_file(all, path, err);
-                if (r == 0 && seen_add(&d->seen, entries[i]->d_name) < 0)
+                if (r == 0 && !later && seen_add(&d->seen, entries[i]->d_name) < 0)
                         r = err_set(err, -ENOMEM, "no memory for the files' names");
                 free(entries[i]);
         }

@@ -7,6 +7,7 @@
 #include <zlib.h>
 
 #include "core/cleanup.h"
+#include "trainer/joined.h"
 #include "trainer/strategy.h"
 
 enum { TAG_QUESTION = 100, TAG_NEED, TAG_HEADER, TAG_DATA };
@@ -83,7 +84,8 @@ int distribution_open(struct training *t, const struct preprocess *p, struct err
         int r = 0;
 
         if (t->world.rank == 0) {
-                r = dataset_open(o->data, strcmp(o->model, "text") == 0, p, o->seed, &t->data, err);
+                r = dataset_open(o->data, strcmp(o->model, "text") == 0, p, o->seed, &t->later, &t->data,
+                                 err);
                 if (r == 0)
                         describe(t->data, &facts);
         }
@@ -331,25 +333,135 @@ static int receive_count(struct training *t, uint64_t epoch, struct err *err)
         return 0;
 }
 
+/* --- going on
+ * ------------------------------------------------------------------------------------------------------ */
+
+int distribution_remember(struct training *t, struct err *err)
+{
+        const struct options *o = t->options;
+        unsigned long long bytes = 0;
+        struct joined_line line;
+        const char *at;
+        int r = 0;
+
+        if (o->checkpoint == NULL)
+                return 0;
+        if (t->world.rank == 0) /* of a run that does not go on the list is another one's */
+                r = o->resume ? joined_read(o->checkpoint, &t->joined, err)
+                              : joined_write(o->checkpoint, &t->joined, err);
+        r = world_agree(&t->world, r, err);
+        if (r < 0 || !o->resume)
+                return r;
+        bytes = t->joined.size_bytes;
+        if (t->world.parallel)
+                MPI_Bcast(&bytes, 1, MPI_UNSIGNED_LONG_LONG, 0, MPI_COMM_WORLD);
+        if (bytes > 0 && t->world.parallel) {
+                CLEANUP(free_p) char *all = calloc(1, bytes + 1);
+
+                if (all != NULL && t->world.rank == 0)
+                        memcpy(all, t->joined.data, bytes);
+                r = world_agree(&t->world, all != NULL ? 0 : err_set(err, -ENOMEM, "no memory"), err);
+                if (r < 0)
+                        return r;
+                MPI_Bcast(all, (int) bytes, MPI_BYTE, 0, MPI_COMM_WORLD);
+                text_reset(&t->joined);
+                text_append_bytes(&t->joined, all, bytes);
+        }
+        at = t->joined.data;
+        while (at != NULL && r == 0 && joined_next(&at, &line))
+                r = seen_add(&t->later, line.name);
+        return world_agree(&t->world, r < 0 ? err_set(err, r, "no memory for the files' names") : 0, err);
+}
+
+/* The file of one line, and of the lines after it that joined with it. */
+static int join_again(struct training *t, const char **at, struct joined_line line, struct err *err)
+{
+        bool reads = t->world.rank == 0 || (!manages(t) && takes_samples(t, t->world.rank));
+        uint64_t before = dataset_count(t->data, DATASET_TRAIN);
+        struct joined_line more = line;
+        const char *next = *at;
+        int r = 0;
+
+        do {
+                *at = next;
+                if (reads)
+                        r = dataset_join(t->data, t->options->data, more.name, err);
+                if (r == 0 && t->world.rank == 0 && seen_add(&t->data->seen, more.name) < 0)
+                        r = err_set(err, -ENOMEM, "no memory for the files' names");
+        } while (r == 0 && joined_next(&next, &more) && more.epoch == line.epoch);
+        if (r < 0)
+                return err_set(err, -EINVAL,
+                               "--resume: file '%s', which joined at epoch %llu, cannot be read again",
+                               more.name, (unsigned long long) line.epoch);
+        if (reads && dataset_count(t->data, DATASET_TRAIN) != line.samples)
+                return err_set(err, -EINVAL,
+                               "--resume: %zu samples with the files that joined by epoch %llu, there were "
+                               "%llu: files have changed",
+                               dataset_count(t->data, DATASET_TRAIN), (unsigned long long) line.epoch,
+                               (unsigned long long) line.samples);
+        note_growth(t, line.epoch, before, line.samples, err);
+        return 0;
+}
+
+int distribution_resume(struct training *t, struct err *err)
+{
+        const char *at = t->joined.data;
+        size_t bytes = t->joined.size_bytes;
+        struct joined_line line;
+        int r = 0;
+
+        for (const char *next = at; r == 0 && at != NULL && joined_next(&next, &line);) {
+                uint64_t first = 0;
+
+                for (uint64_t e = 0; e < line.epoch && first < t->step; e++)
+                        first += sampler_steps(t->sampler, e);
+                if (first >= t->step) /* after the checkpoint: the file is found anew */
+                        break;
+                r = join_again(t, &next, line, err);
+                at = next;
+        }
+        if (r < 0 || bytes == 0)
+                return r;
+        t->joined.size_bytes = (size_t) (at - t->joined.data);
+        t->joined.data[t->joined.size_bytes] = '\0';
+        return t->world.rank == 0 && t->joined.size_bytes < bytes
+                       ? joined_write(t->options->checkpoint, &t->joined, err)
+                       : 0;
+}
+
+/* @names: of the files that join now, one a line */
+static int remember(struct training *t, uint64_t epoch, const struct text *names, struct err *err)
+{
+        const char *at = names->data;
+
+        if (t->options->checkpoint == NULL)
+                return 0;
+        for (size_t length; at != NULL && (length = strcspn(at, "\n")) > 0; at += length + 1)
+                text_printf(&t->joined, "%llu %zu %.*s\n", (unsigned long long) epoch,
+                            dataset_count(t->data, DATASET_TRAIN), (int) length, at);
+        return joined_write(t->options->checkpoint, &t->joined, err);
+}
+
 /* --- epochs
  * ------------------------------------------------------------------------------------------------------ */
 
 /* @joined: gets the new files' names */
-static void look_for_files(struct training *t, uint64_t epoch, struct text *joined, struct err *err)
+static int look_for_files(struct training *t, uint64_t epoch, struct text *joined, struct err *err)
 {
         uint64_t now = record_now();
         size_t before = dataset_count(t->data, DATASET_TRAIN), added;
 
         if (t->options->poll == 0 || (epoch == 0 && t->step == 0) ||
             now - t->polled_usec < (uint64_t) t->options->poll * 1000000)
-                return;
+                return 0;
         t->polled_usec = now;
         added = dataset_poll(t->data, t->options->data, joined);
         if (added == 0)
-                return;
+                return 0;
         note_growth(t, epoch, before, before + added, err);
         (void) fprintf(stderr, "remuda-train: %zu samples of new files join at epoch %llu\n", added,
                        (unsigned long long) epoch);
+        return remember(t, epoch, joined, err);
 }
 
 bool distribution_begun(const struct training *t, uint64_t step)
@@ -399,8 +511,10 @@ int distribution_epoch(struct training *t, uint64_t step, struct err *err)
                 return 0;
         sampler_locate(t->sampler, step, &epoch, &epoch_step);
         if (t->world.rank == 0) {
-                look_for_files(t, epoch, &joined, err);
-                r = serve(t, epoch, &joined, err);
+                /* within an epoch the order of its samples stays */
+                if (epoch_step == 0)
+                        r = look_for_files(t, epoch, &joined, err);
+                r = r < 0 ? r : serve(t, epoch, &joined, err);
         } else if (hears_of_epochs(t, t->world.rank)) {
                 r = receive(t, epoch, err);
         }

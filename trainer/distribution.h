@@ -9,6 +9,13 @@
 
 #include "trainer/training.h"
 
+/* distribution_remember() - collective, before the data are opened: what an earlier run with these
+ * checkpoints joined, if this one goes on; otherwise it is forgotten. */
+int distribution_remember(struct training *t, struct err *err);
+
+/* distribution_resume() - joins what had joined before the step at which this run goes on. */
+int distribution_resume(struct training *t, struct err *err);
+
 /* distribution_open() - collective, in place of reading the data on every rank. */
 int distribution_open(struct training *t, const struct preprocess *p, struct err *err);
 

@@ -142,7 +142,7 @@ static int open_data(struct training *t, bool text, const struct preprocess *p, 
         if (strcmp(t->options->distribute, "manager") == 0)
                 return distribution_open(t, p, err);
         return world_agree(&t->world,
-                           dataset_open(t->options->data, text, p, t->options->seed, &t->data, err), err);
+                           dataset_open(t->options->data, text, p, t->options->seed, &t->later, &t->data, err), err);
 }
 
 static int open_shape(struct training *t, struct err *err)
@@ -195,6 +195,8 @@ static int open_together(struct training *t, struct err *err)
         if (r == 0)
                 r = world_agree(&t->world, preprocess_parse(t->options->preprocess, text, &p, err), err);
         if (r == 0)
+                r = distribution_remember(t, err);
+        if (r == 0)
                 r = open_data(t, text, &p, err);
         if (r == 0)
                 r = world_agree(&t->world, open_shape(t, err), err);
@@ -206,6 +208,8 @@ static int open_together(struct training *t, struct err *err)
                 r = world_agree(&t->world, open_parts(t, err), err);
         if (r == 0 && t->options->resume)
                 r = checkpoint_resume(t, err);
+        if (r == 0)
+                r = world_agree(&t->world, distribution_resume(t, err), err);
         return r;
 }
 
@@ -245,6 +249,8 @@ void training_close(struct training *t)
         free(t->stages);
         free(t->shares);
         free(t->ids);
+        text_free(&t->joined);
+        seen_free(&t->later);
 }
 
 struct hearer { /* of nodes whose gradient is whole */

@@ -61,6 +61,8 @@ struct training {
         double seconds;
         uint64_t epochs_begun;               /* with --distribute manager or --poll */
         uint64_t polled_usec;                /* when new files were looked for */
+        struct text joined;                  /* trainer/joined.h: what joined so far, with --checkpoint */
+        struct seen later;                   /* the files in it, until the run goes on */
         uint64_t sent_bytes, received_bytes; /* of samples */
         bool stopped;                        /* by SIGTERM, with a checkpoint, on every rank */
         bool agreed_error;                   /* the strategy failed on every rank, with the same message */
