@@ -1,6 +1,6 @@
 /* Joined: which files joined a run that polls, and when, beside its checkpoints (DIR/joined): a line
- * `epoch samples name` a file, where `samples` are all from that epoch on. A run that goes on joins them anew at
- * the same epochs, so that every step is what it would have been. */
+ * `epoch samples name` a file, where `samples` are all from that epoch on. A run that goes on joins them anew
+ * at the same epochs, so that every step is what it would have been. */
 #pragma once
 
 #include <stdbool.h>

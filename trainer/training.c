@@ -141,8 +141,9 @@ static int open_data(struct training *t, bool text, const struct preprocess *p, 
 {
         if (strcmp(t->options->distribute, "manager") == 0)
                 return distribution_open(t, p, err);
-        return world_agree(&t->world,
-                           dataset_open(t->options->data, text, p, t->options->seed, &t->later, &t->data, err), err);
+        return world_agree(
+                &t->world,
+                dataset_open(t->options->data, text, p, t->options->seed, &t->later, &t->data, err), err);
 }
 
 static int open_shape(struct training *t, struct err *err)
