@@ -11,7 +11,7 @@
 #include "scheduler-extender/job/record.h"
 
 /* Jobs whose pods are being made at one time: the first ones need not wait for the last. */
-#define MAKING_MAX 8
+#define MAKING_MAX 4
 
 #define SAY_USEC 10000000u /* the same reason in other words is said this often */
 
