@@ -385,9 +385,10 @@ static int launcher_run(pid_t keeper, int signals)
         }
 }
 
+/* Return: what the keeper says; -EPIPE if it ended before it could. */
 static int await_start(int notice)
 {
-        struct start_notice start = { .error = -EIO };
+        struct start_notice start = { .error = -EPIPE };
         ssize_t size;
 
         do
@@ -421,7 +422,7 @@ static const char *remedy(int error)
 int supervise(const struct supervision *what, int *ret_exit_code, struct err *err)
 {
         CLEANUP(close_p) int signals = -1, self = -1;
-        int notice[2], r;
+        int notice[2], status, r;
         sigset_t all;
         pid_t keeper;
 
@@ -440,6 +441,10 @@ int supervise(const struct supervision *what, int *ret_exit_code, struct err *er
         (void) close(notice[1]);
         r = await_start(notice[0]);
         (void) close(notice[0]);
+        if (r == -EPIPE && waitpid(keeper, &status, 0) == keeper) {
+                *ret_exit_code = on_keeper_killed(status); /* the program may have been started */
+                return 0;
+        }
         if (r < 0) {
                 (void) waitpid(keeper, NULL, 0);
                 return err_set(err, r, "'%.200s' could not be started: %s%s", what->path, strerror(-r),
