@@ -124,6 +124,20 @@ static void remove_old(const char *directory, uint64_t newest)
                         (void) unlink(path);
 }
 
+/* A run that begins anew in the directory of another: what is ahead of it is not its own, and --resume must
+ * not take it for that. It is kept under another name. */
+static void put_aside(const char *directory, uint64_t newest)
+{
+        CLEANUP(free_p) uint64_t *steps = calloc(FILES_MAX, sizeof(*steps));
+        size_t count = steps != NULL ? list_steps(directory, steps) : 0;
+        char path[4096], aside[4096];
+
+        for (size_t i = 0; i < count && steps[i] > newest; i++)
+                if (path_of(path, sizeof(path), directory, steps[i], "") &&
+                    path_of(aside, sizeof(aside), directory, steps[i], ".before"))
+                        (void) rename(path, aside);
+}
+
 int checkpoint_write(const struct training *t, uint64_t step, struct err *err)
 {
         const char *directory = t->options->checkpoint;
@@ -144,6 +158,8 @@ int checkpoint_write(const struct training *t, uint64_t step, struct err *err)
                 return err_set(err, -errno, "--checkpoint: file '%s': %m", part);
         if (write_all(f, t, step) < 0)
                 return err_set(err, -EIO, "--checkpoint: file '%s' not written whole: %m", part);
+        if (!t->options->resume)
+                put_aside(directory, step);
         if (rename(part, path) < 0)
                 return err_set(err, -errno, "--checkpoint: file '%s': %m", path);
         fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -237,11 +253,11 @@ static int read_newest(const struct training *t, struct checkpoint_facts *facts,
                         return err_set(err, -EINVAL, "--checkpoint: the directory's name is too long");
                 r = read_one(t, path, facts, ret_values, ret, err);
                 if (r == 0 || r == -EPROTO)
-                        return r == 0 ? 0 : err_set(err, -EINVAL, "--resume: %s", err->msg);
+                        return r == 0 ? 0 : err_wrap(err, -EINVAL, "--resume");
                 if (i + 1 < count)
                         (void) fprintf(stderr, "remuda-train: %s; trying the one before\n", err->msg);
         }
-        return r == 0 ? 0 : err_set(err, -EINVAL, "--resume: %s", err->msg);
+        return r == 0 ? 0 : err_wrap(err, -EINVAL, "--resume");
 }
 
 /* Rank 0 has all values in the file's bytes, every rank gets those of its part. */

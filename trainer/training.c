@@ -89,6 +89,13 @@ static int open_model(struct training *t, struct err *err)
 }
 
 /* A rank that computes little or nothing must still be able to evaluate. */
+size_t training_largest(const struct training *t, size_t samples)
+{
+        size_t there = dataset_count(t->data, DATASET_TRAIN);
+
+        return t->options->poll == 0 && there < samples ? there : samples;
+}
+
 static size_t runner_capacity(const struct training *t)
 {
         return t->own_share > EVALUATION_BATCH ? t->own_share : EVALUATION_BATCH;
@@ -199,6 +206,8 @@ static int open_together(struct training *t, struct err *err)
                 r = distribution_remember(t, err);
         if (r == 0)
                 r = open_data(t, text, &p, err);
+        if (r == 0 && !t->options->measure)
+                t->own_share = training_largest(t, t->own_share);
         if (r == 0)
                 r = world_agree(&t->world, open_shape(t, err), err);
         if (r == 0)

@@ -78,6 +78,10 @@ struct backend_options training_backend_options(const struct options *o, size_t 
 int training_open(struct training *t, const struct options *o, const struct world *w, struct err *err);
 void training_close(struct training *t);
 
+/* training_largest() - how many of `samples` can ever come at once: a batch may be larger than the data,
+ * which may grow only where new files are looked for. */
+size_t training_largest(const struct training *t, size_t samples);
+
 /* training_open_runner() - of the whole model, for t->part to be all of it. */
 int training_open_runner(struct training *t, struct err *err);
 

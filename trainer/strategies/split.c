@@ -328,7 +328,7 @@ static int open_pipeline(struct training *t, struct pipeline **ret, struct err *
         if (p == NULL)
                 return err_set(err, -ENOMEM, "no memory for the pipeline");
         *p = (struct pipeline){ .t = t, .stage = stage, .stages = stages };
-        p->capacity = t->batch / microbatches + 1;
+        p->capacity = training_largest(t, t->batch) / microbatches + 1;
         p->slot_count = stages - stage < microbatches ? stages - stage : microbatches;
         p->slots = calloc(p->slot_count, sizeof(*p->slots));
         *ret = p;
