@@ -59,12 +59,15 @@ static void load(const struct training *t, struct places *p, size_t count)
 
 static void one_step(struct training *t, struct places *p, size_t count)
 {
+        struct slow_moment begin = training_moment(t);
+
         load(t, p, count);
         (void) runner_forward(t->runner, t->parameters, count);
         backend_to_host(&t->backend, t->gradients);
         memset(t->gradients, 0, t->part.count * sizeof(*t->gradients));
         backend_to_device(&t->backend, t->gradients);
         runner_backward(t->runner, t->parameters, t->gradients, count, 1.0F / (float) count, NULL, NULL);
+        training_be_slow(t, SLOW_MEASURED, count, begin);
         t->backend.kernels.update(t->backend.state, t->part.count, 1e-6F, 0, t->gradients, NULL,
                                   t->parameters);
         backend_to_host(&t->backend, t->gradients);

@@ -12,7 +12,7 @@
 
 #define SLOW_SIZES 16 /* kinds and sizes of pieces that are remembered, the oldest gives way */
 
-enum slow_kind { SLOW_LOAD, SLOW_COMPUTE, SLOW_FORWARD, SLOW_BACKWARD };
+enum slow_kind { SLOW_LOAD, SLOW_COMPUTE, SLOW_FORWARD, SLOW_BACKWARD, SLOW_MEASURED };
 
 struct slow {
         struct slow_piece {
