@@ -121,7 +121,7 @@ static void sign_next(struct controller *c)
         if (!c->signing_waits)
                 return;
         for (struct name_entry *e = name_map_first(&c->records); e != NULL; e = name_map_next(&c->records, e))
-                if (wants_finalizer((struct job_record *) e)) {
+                if (wants_finalizer((struct job_record *) e) && !((struct job_record *) e)->queued) {
                         controller_queue((struct job_record *) e);
                         return;
                 }
@@ -131,15 +131,16 @@ static void sign_next(struct controller *c)
 static void on_finalizer(void *userdata, int result, const char *sentence)
 {
         struct write *write = userdata;
+        struct controller *c = write->record->controller;
         bool present = write->present;
         struct job_record *record;
 
         write->record->finalizing = false;
-        if (present)
-                sign_next(write->record->controller);
         record = end(write, "finalizer", result, sentence);
         if (record != NULL && result == 0)
                 record->has_finalizer = present; /* the watch shows it in a moment */
+        if (present)
+                sign_next(c);
 }
 
 /* The whole list is written: the resourceVersion makes sure that it is still the one that was read. */
