@@ -71,6 +71,7 @@ static const struct row rows[] = {
         { "--no-preset", NULL, FLAG, AT(no_preset), 0, 0, "neither presets nor cache" },
         { "--traffic", NULL, FLAG, AT(traffic), 0, 0, "print the bytes that each rank holds, got and sent; sunway: those between main memory and local stores" },
         { "--simulate-slow", "P0,P1,...", NUMBERS, AT(slow), 0, 100000, "simulated: rank i loads and computes as a device that takes Pi percent of its time" },
+        { "--simulate-speeds", "S0,S1,...", NUMBERS, AT(speeds), 0, 1000000000, "simulated: rank i loads and computes Si samples a second at most (0: as it is)" },
         { "--export", "FILE", STRING, AT(export_file), 0, 0, "write a compressed model after training" },
         { "--quantise", "int8", CHOICE, AT(quantise), 0, 0, "of the export: weights in 8 bits" },
         { "--sparsity", "P", RATIO, AT(sparsity), 0, 0.99, "of the export: share of the smallest weights left out" },
@@ -102,6 +103,7 @@ void train_options_free(struct options *o)
         free(o->groups.values);
         free(o->stages.values);
         free(o->slow.values);
+        free(o->speeds.values);
         free(o->own_layers.values);
 }
 
@@ -315,8 +317,10 @@ static int check(const struct options *o, struct err *err)
                 return err_set(err, -EINVAL, "--model is wanted: mlp, cnn or text");
         if (o->data == NULL)
                 return err_set(err, -EINVAL, "--data is wanted: the directory with the data files");
-        if (o->epochs > 0 && o->steps > 0)
-                return err_set(err, -EINVAL, "--epochs and --steps both say when to stop: give one of them");
+        if (o->slow.count > 0 && o->speeds.count > 0)
+                return err_set(err, -EINVAL,
+                               "--simulate-slow and --simulate-speeds both say how slow a rank is: give one "
+                               "of them");
         return 0;
 }
 

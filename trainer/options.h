@@ -20,7 +20,8 @@ struct options {
         const char *distribute;
         size_t poll; /* seconds, 0 = never */
         const char *preprocess, *operator_library, *cache, *export_file, *quantise;
-        struct numbers slow; /* simulated: percent of the time that computing takes, by rank */
+        struct numbers speeds; /* simulated: samples a second at most, by rank; 0: as it is */
+        struct numbers slow;   /* simulated: percent of the time that computing takes, by rank */
         const char *variant;
         const char *optimiser, *order, *gradient_weights, *gemm;
         const char *weights_out, *sample_log, *clock_log, *timeline, *progress, *checkpoint, *device;

@@ -64,6 +64,24 @@ static unsigned slow_percent(const struct training *t)
         return rank < slow->count ? (unsigned) slow->values[rank] : 100;
 }
 
+/* --simulate-speeds of this rank, in samples a second; 0: none. */
+static uint64_t slow_speed(const struct training *t)
+{
+        const struct numbers *speeds = &t->options->speeds;
+        size_t rank = (size_t) t->world.rank;
+
+        return rank < speeds->count ? speeds->values[rank] : 0;
+}
+
+uint64_t slow_piece_usec(uint64_t speed, enum slow_kind kind, size_t samples)
+{
+        uint64_t usec = (uint64_t) samples * 1000000 / speed;
+
+        if (kind == SLOW_FORWARD)
+                return usec / 3;
+        return kind == SLOW_BACKWARD ? usec - usec / 3 : usec;
+}
+
 struct slow_moment training_moment(const struct training *t)
 {
         return slow_now(t->loader != NULL ? loader_processor_usec(t->loader) : 0);
@@ -73,6 +91,10 @@ void training_be_slow(struct training *t, enum slow_kind kind, size_t samples, s
 {
         uint64_t usec;
 
+        if (slow_speed(t) > 0) {
+                slow_sleep(begin, slow_piece_usec(slow_speed(t), kind, samples));
+                return;
+        }
         if (slow_percent(t) <= 100)
                 return;
         usec = slow_quiet(&t->slow, kind, samples, slow_busy_usec(begin, training_moment(t)));

@@ -1,4 +1,5 @@
-/* Slow: a rank that behaves as a device so many times slower than its own (simulated, --simulate-slow).
+/* Slow: a rank that behaves as a device so many times slower than its own (simulated, --simulate-slow), or as
+ * one of a given speed (simulated, --simulate-speeds).
  *
  * What the rank's own device needs for a piece of work is the least that a piece of the same kind and size
  * took so far: nothing disturbed that one. The rank then sleeps until so many times that have passed since
@@ -26,6 +27,11 @@ struct slow {
 /* slow_quiet() - one more piece of that kind and size has taken so long. Return: what such a piece takes on a
  * quiet machine. Pure. */
 uint64_t slow_quiet(struct slow *s, enum slow_kind kind, size_t samples, uint64_t usec);
+
+/* slow_piece_usec() - what a piece takes on a device of so many samples a second, loading included: a
+ * backward pass is twice a forward one. Pure.
+ * @speed: > 0 */
+uint64_t slow_piece_usec(uint64_t speed, enum slow_kind kind, size_t samples);
 
 struct slow_moment {
         uint64_t usec, processor_usec;

@@ -45,6 +45,17 @@ static void test_the_oldest_size_gives_way(void **state)
         assert_int_equal(slow_quiet(&s, SLOW_COMPUTE, 1, 99), 99);
 }
 
+static void test_a_piece_at_a_speed(void **state)
+{
+        (void) state;
+        assert_int_equal(slow_piece_usec(10000, SLOW_COMPUTE, 512), 51200);
+        assert_int_equal(slow_piece_usec(10000, SLOW_MEASURED, 512), 51200);
+        assert_int_equal(slow_piece_usec(9000, SLOW_FORWARD, 10) + slow_piece_usec(9000, SLOW_BACKWARD, 10),
+                         1111);
+        assert_int_equal(slow_piece_usec(9000, SLOW_FORWARD, 10), 370);
+        assert_int_equal(slow_piece_usec(1, SLOW_COMPUTE, 0), 0);
+}
+
 static void test_of_clock_and_processor_the_smaller_counts(void **state)
 {
         struct slow_moment begin = { .usec = 1000, .processor_usec = 500 };
@@ -73,6 +84,7 @@ int main(void)
                 cmocka_unit_test(test_a_disturbed_piece_changes_nothing),
                 cmocka_unit_test(test_kinds_and_sizes_are_apart),
                 cmocka_unit_test(test_the_oldest_size_gives_way),
+                cmocka_unit_test(test_a_piece_at_a_speed),
                 cmocka_unit_test(test_of_clock_and_processor_the_smaller_counts),
                 cmocka_unit_test(test_sleeps_until_then_and_not_at_all_when_it_is_past),
         };
