@@ -81,7 +81,7 @@ integration: all ## the tests that run the programs
 	@B=$(B) tests/run-tests tests/integration
 check-layers: ## includes may only point down
 	@tools/check-layers
-check-docs: ## every option, metric and reason word is documented
+check-docs: programs ## every option, metric and reason word is documented
 	@if [ -x tools/check-docs ]; then B=$(B) tools/check-docs; fi
 e2e: all ## prove it on a real Kubernetes (skips, saying why, where it cannot run)
 	@if [ -x tests/e2e/run ]; then B=$(B) tests/e2e/run; else echo "1..0 # SKIP no e2e yet"; fi

@@ -71,7 +71,7 @@ bool run_reshard_pays(const struct run *run)
             !progress_may_reshard(run->reshards, run->reshard_usec, run_now_usec()))
                 return false;
         for (size_t i = run->server_count; i < run->rank_count; i++)
-                slow = slow || run->ranks[i].seen.named_slow;
+                slow = slow || run->ranks[i].seen.slow.named;
         return slow && checkpoint_is_there(run) && gain_of(run) >= GAIN_MIN;
 }
 

@@ -99,9 +99,7 @@ static void judge_slow(struct run *run, struct watch *watch)
                           "rank %zu (%s on %s) needs %.2f ms a step, the median of all is %.2f ms", slow,
                           run->ranks[slow].runtime, run->ranks[slow].device, seen[slow].step_busy_ms, usual);
         for (size_t i = 0; i < run->rank_count; i++) {
-                run->ranks[i].seen.slow_steps = seen[i].slow_steps;
-                run->ranks[i].seen.slow_looks = seen[i].slow_looks;
-                run->ranks[i].seen.named_slow = seen[i].named_slow;
+                run->ranks[i].seen.slow = seen[i].slow;
         }
 }
 

@@ -316,10 +316,8 @@ static void judge_slow(struct manager *manager)
                               index, manager->ranks[index].member->plan->name,
                               manager->judged[index].step_busy_ms, usual);
         for (size_t i = 0; i < manager->rank_count; i++) {
-                manager->ranks[i].seen.slow_steps = manager->judged[i].slow_steps;
-                manager->ranks[i].seen.slow_looks = manager->judged[i].slow_looks;
-                manager->ranks[i].seen.named_slow = manager->judged[i].named_slow;
-                slow = slow || manager->judged[i].named_slow;
+                manager->ranks[i].seen.slow = manager->judged[i].slow;
+                slow = slow || manager->judged[i].slow.named;
         }
         /* without a checkpoint all would begin again */
         if (!slow || speeds == NULL || json_array_size(manager->plan.resume_args) == 0 ||

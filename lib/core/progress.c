@@ -54,8 +54,9 @@ void progress_look(struct progress *progress, struct progress_rank *rank, const 
         rank->step_busy_ms = (rank->busy_ms - before->busy_ms) / (double) steps;
         rank->usual_busy_ms = rank->usual_busy_ms > 0 ? 0.8 * rank->usual_busy_ms + 0.2 * rank->step_busy_ms
                                                       : rank->step_busy_ms;
-        rank->slow_steps += (unsigned) steps;
-        rank->slow_looks++;
+        rank->slow.steps += (unsigned) steps;
+        rank->slow.looks++;
+        rank->slow.look_seconds += (double) (now_usec - before->heard_usec) / 1e6;
         progress->step_ms[progress->step_count++ % PROGRESS_STEPS] =
                 (double) (now_usec - before->heard_usec) / 1000 / (double) steps;
 }
@@ -118,6 +119,22 @@ size_t progress_hung(const struct progress *progress, const struct progress_rank
         return hung;
 }
 
+/* Takes the looks since the last judgement into account. Return: is it to be named? */
+static bool is_slow(struct progress_rank *rank, double median_ms)
+{
+        struct progress_slowness *slow = &rank->slow;
+        double ratio = median_ms > 0 ? rank->step_busy_ms / median_ms : 1;
+
+        if (ratio > PROGRESS_SLOW_RATIO_MAX)
+                ratio = PROGRESS_SLOW_RATIO_MAX;
+        slow->excess_seconds += (ratio - PROGRESS_SLOW_RATIO) * slow->look_seconds;
+        slow->look_seconds = 0;
+        if (ratio <= PROGRESS_SLOW_RATIO)
+                *slow = (struct progress_slowness){ .named = slow->named };
+        return !rank->idle && !slow->named && slow->steps >= PROGRESS_SLOW_STEPS &&
+               slow->looks >= PROGRESS_SLOW_LOOKS && slow->excess_seconds >= PROGRESS_SLOW_EXCESS_SECONDS;
+}
+
 size_t progress_slow(struct progress_rank *ranks, size_t count, double *ret_median_ms)
 {
         CLEANUP(free_p) double *steps = calloc(count == 0 ? 1 : count, sizeof(*steps));
@@ -129,16 +146,16 @@ size_t progress_slow(struct progress_rank *ranks, size_t count, double *ret_medi
                 if (!ranks[i].idle && ranks[i].step_busy_ms > 0)
                         steps[known++] = ranks[i].step_busy_ms;
         }
-        if (known < 2 || known < judged)
+        if (known < 2 || known < judged) {
+                for (size_t i = 0; i < count; i++)
+                        ranks[i].slow.look_seconds = 0;
                 return count;
+        }
         *ret_median_ms = median(steps, known);
         for (size_t i = 0; i < count; i++) {
-                if (ranks[i].step_busy_ms <= PROGRESS_SLOW_RATIO * *ret_median_ms)
-                        ranks[i].slow_steps = ranks[i].slow_looks = 0;
-                if (ranks[i].idle || ranks[i].slow_steps < PROGRESS_SLOW_STEPS ||
-                    ranks[i].slow_looks < PROGRESS_SLOW_LOOKS || ranks[i].named_slow)
+                if (!is_slow(&ranks[i], *ret_median_ms))
                         continue;
-                ranks[i].named_slow = true;
+                ranks[i].slow.named = true;
                 return i;
         }
         return count;

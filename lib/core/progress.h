@@ -15,10 +15,16 @@
 
 #define PROGRESS_SLOW_RATIO 1.3 /* times the median step */
 #define PROGRESS_SLOW_STEPS 20
-#define PROGRESS_SLOW_LOOKS 5  /* short steps: not one moment, in which something else had the processor */
-#define PROGRESS_STEPS      32 /* whose median is the usual step */
-#define PROGRESS_HANG_STEPS 5  /* median steps without a word */
-#define PROGRESS_START      5 /* times hang_usec until the first word: data is read, a device is made ready */
+#define PROGRESS_SLOW_LOOKS 5 /* short steps: not one moment, in which something else had the processor */
+
+/* Nor a few seconds of it: what a rank takes beyond 1.3 times the median is added up over the time that it
+ * lasts (a cumulative sum: E. S. Page, Continuous inspection schemes, Biometrika 41, 1954), so that one that
+ * is three times slower is named after 1.2 s, one that is half slower after 10 s. */
+#define PROGRESS_SLOW_EXCESS_SECONDS 2.0
+#define PROGRESS_SLOW_RATIO_MAX      4.0 /* no single look is worth more */
+#define PROGRESS_STEPS               32  /* whose median is the usual step */
+#define PROGRESS_HANG_STEPS          5   /* median steps without a word */
+#define PROGRESS_START               5 /* times hang_usec until the first word: data is read, a device is made ready */
 
 /* New shares cost a new world: after the first time there is a pause, twice as long after each. */
 #define PROGRESS_RESHARDS_MAX  8
@@ -43,9 +49,13 @@ struct progress_rank {
         double busy_seconds;          /* of computing, by its own word, also of one that counts no samples */
         double busy_ms, step_busy_ms; /* busy in all, by its samples; in the last step */
         double usual_busy_ms;         /* of a step, smoothed; 0 = not known */
-        unsigned slow_steps;          /* in a row */
-        unsigned slow_looks;          /* that have seen them */
-        bool named_slow;
+        struct progress_slowness {
+                unsigned steps;        /* in a row */
+                unsigned looks;        /* that have seen them */
+                double look_seconds;   /* that the looks since the last judgement were about */
+                double excess_seconds; /* beyond 1.3 times the median, in a row */
+                bool named;
+        } slow;
 };
 
 struct progress {
@@ -76,6 +86,7 @@ size_t progress_hung(const struct progress *progress, const struct progress_rank
 /* progress_may_reshard() - @reshards: how often it was done; @last_usec: when last */
 bool progress_may_reshard(uint64_t reshards, uint64_t last_usec, uint64_t now_usec);
 
-/* progress_slow() - Return: a rank that has needed more than 1.3 times the median for 20 steps, in five looks
- * or more, and was not named before (it is now), or count. @ret_median_ms: of the ranks' last steps. */
+/* progress_slow() - Return: a rank that has needed more than 1.3 times the median for 20 steps in a row, in
+ * five looks or more and for long enough (PROGRESS_SLOW_EXCESS_SECONDS), and was not named before (it is
+ * now), or count. To be called until it returns count. @ret_median_ms: of the ranks' last steps. */
 size_t progress_slow(struct progress_rank *ranks, size_t count, double *ret_median_ms);

@@ -87,12 +87,12 @@ static void a_straggler_is_named_once_after_twenty_steps(void **state)
 
         (void) state;
         for (; i < 60; i++) {
-                step(&progress, ranks, 3, i, fair, (uint64_t) i * 1000);
+                step(&progress, ranks, 3, i, fair, (uint64_t) i * 10 * SECOND);
                 assert_int_equal(progress_slow(ranks, 3, &median), 3);
         }
         for (int64_t k = 0; k < PROGRESS_SLOW_STEPS; k++, i++) {
                 assert_int_equal(progress_slow(ranks, 3, &median), 3);
-                step(&progress, ranks, 3, i, slow, (uint64_t) i * 1000);
+                step(&progress, ranks, 3, i, slow, (uint64_t) i * 10 * SECOND);
         }
         assert_int_equal(progress_slow(ranks, 3, &median), 1);
         assert_true(median > 9.9 && median < 10.1);
@@ -123,6 +123,44 @@ static void short_steps_are_not_judged_by_one_look(void **state)
                 }
                 assert_int_equal(progress_slow(ranks, 3, &median), 3);
         }
+}
+
+/* Seconds that a rank of so many times the median goes on before it is named, at 10 ms a step and ten looks a
+ * second. */
+static double seconds_until_named(double ratio, unsigned rest_every)
+{
+        struct progress progress = { 0 };
+        struct progress_rank ranks[3] = { { 0 } };
+        double busy[3] = { 0 }, median;
+
+        for (int64_t i = 0; i < 1200; i++) {
+                for (size_t k = 0; k < 3; k++) {
+                        struct progress_rank before = ranks[k];
+                        struct progress_line line = { .step = 10 * (i + 1),
+                                                      .epoch = -1,
+                                                      .samples = 100 * (i + 1) };
+
+                        busy[k] += k == 1 && (rest_every == 0 || i % rest_every != 0) ? 100 * ratio : 100;
+                        line.samples_per_s = (double) line.samples * 1000 / busy[k];
+                        progress_say(&ranks[k], &line, (uint64_t) i * SECOND / 10);
+                        progress_look(&progress, &ranks[k], &before, (uint64_t) i * SECOND / 10);
+                }
+                if (progress_slow(ranks, 3, &median) == 1)
+                        return (double) i / 10;
+        }
+        return -1;
+}
+
+static void the_slower_the_sooner(void **state)
+{
+        (void) state;
+        assert_true(seconds_until_named(1.29, 0) < 0);
+        assert_float_equal(seconds_until_named(1.5, 0), 10, 0.3);
+        assert_float_equal(seconds_until_named(2, 0), 2.9, 0.3);
+        assert_float_equal(seconds_until_named(3, 0), 1.2, 0.3);
+        assert_float_equal(seconds_until_named(100, 0), 0.8, 0.2);
+        assert_true(seconds_until_named(1.5, 60) < 0); /* a neighbour that comes for six seconds at a time */
+        assert_true(seconds_until_named(3, 10) < 0);   /* for one */
 }
 
 /* --- a simulated hour
@@ -276,6 +314,7 @@ int main(void)
                 cmocka_unit_test(evaluation_after_the_last_step_is_no_hang),
                 cmocka_unit_test(a_straggler_is_named_once_after_twenty_steps),
                 cmocka_unit_test(short_steps_are_not_judged_by_one_look),
+                cmocka_unit_test(the_slower_the_sooner),
                 cmocka_unit_test(a_simulated_hour_with_checkpoints_and_evaluations_has_no_alarm),
                 cmocka_unit_test(waiting_has_an_end),
                 cmocka_unit_test(any_line_is_survived),
