@@ -19,8 +19,8 @@
 
 /* Nor a few seconds of it: what a rank takes beyond 1.3 times the median is added up over the time that it
  * lasts (a cumulative sum: E. S. Page, Continuous inspection schemes, Biometrika 41, 1954), so that one that
- * is three times slower is named after 1.2 s, one that is half slower after 10 s. */
-#define PROGRESS_SLOW_EXCESS_SECONDS 2.0
+ * is three times slower is named after 1.8 s, one that is half slower after 15 s. */
+#define PROGRESS_SLOW_EXCESS_SECONDS 3.0
 #define PROGRESS_SLOW_RATIO_MAX      4.0 /* no single look is worth more */
 #define PROGRESS_STEPS               32  /* whose median is the usual step */
 #define PROGRESS_HANG_STEPS          5   /* median steps without a word */

@@ -87,12 +87,12 @@ static void a_straggler_is_named_once_after_twenty_steps(void **state)
 
         (void) state;
         for (; i < 60; i++) {
-                step(&progress, ranks, 3, i, fair, (uint64_t) i * 10 * SECOND);
+                step(&progress, ranks, 3, i, fair, (uint64_t) i * 20 * SECOND);
                 assert_int_equal(progress_slow(ranks, 3, &median), 3);
         }
         for (int64_t k = 0; k < PROGRESS_SLOW_STEPS; k++, i++) {
                 assert_int_equal(progress_slow(ranks, 3, &median), 3);
-                step(&progress, ranks, 3, i, slow, (uint64_t) i * 10 * SECOND);
+                step(&progress, ranks, 3, i, slow, (uint64_t) i * 20 * SECOND);
         }
         assert_int_equal(progress_slow(ranks, 3, &median), 1);
         assert_true(median > 9.9 && median < 10.1);
@@ -155,10 +155,10 @@ static void the_slower_the_sooner(void **state)
 {
         (void) state;
         assert_true(seconds_until_named(1.29, 0) < 0);
-        assert_float_equal(seconds_until_named(1.5, 0), 10, 0.3);
-        assert_float_equal(seconds_until_named(2, 0), 2.9, 0.3);
-        assert_float_equal(seconds_until_named(3, 0), 1.2, 0.3);
-        assert_float_equal(seconds_until_named(100, 0), 0.8, 0.2);
+        assert_float_equal(seconds_until_named(1.5, 0), 15, 0.3);
+        assert_float_equal(seconds_until_named(2, 0), 4.3, 0.3);
+        assert_float_equal(seconds_until_named(3, 0), 1.8, 0.3);
+        assert_float_equal(seconds_until_named(100, 0), 1.2, 0.2);
         assert_true(seconds_until_named(1.5, 60) < 0); /* a neighbour that comes for six seconds at a time */
         assert_true(seconds_until_named(3, 10) < 0);   /* for one */
 }
