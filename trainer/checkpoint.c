@@ -126,12 +126,16 @@ static void remove_old(const char *directory, uint64_t newest)
 
 /* A run that begins anew in the directory of another: what is ahead of it is not its own, and --resume must
  * not take it for that. It is kept under another name. */
-static void put_aside(const char *directory, uint64_t newest)
+static void put_aside(const struct training *t, uint64_t newest)
 {
+        const char *directory = t->options->checkpoint;
         CLEANUP(free_p) uint64_t *steps = calloc(FILES_MAX, sizeof(*steps));
         size_t count = steps != NULL ? list_steps(directory, steps) : 0;
         char path[4096], aside[4096];
 
+        if (t->joined.size_bytes == 0 && text_format(path, sizeof(path), "%s/joined", directory) &&
+            text_format(aside, sizeof(aside), "%s/joined.before", directory))
+                (void) rename(path, aside);
         for (size_t i = 0; i < count && steps[i] > newest; i++)
                 if (path_of(path, sizeof(path), directory, steps[i], "") &&
                     path_of(aside, sizeof(aside), directory, steps[i], ".before"))
@@ -159,7 +163,7 @@ int checkpoint_write(const struct training *t, uint64_t step, struct err *err)
         if (write_all(f, t, step) < 0)
                 return err_set(err, -EIO, "--checkpoint: file '%s' not written whole: %m", part);
         if (!t->options->resume)
-                put_aside(directory, step);
+                put_aside(t, step);
         if (rename(part, path) < 0)
                 return err_set(err, -errno, "--checkpoint: file '%s': %m", path);
         fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -344,13 +344,12 @@ int distribution_remember(struct training *t, struct err *err)
         const char *at;
         int r = 0;
 
-        if (o->checkpoint == NULL)
+        if (o->checkpoint == NULL || !o->resume)
                 return 0;
-        if (t->world.rank == 0) /* of a run that does not go on the list is another one's */
-                r = o->resume ? joined_read(o->checkpoint, &t->joined, err)
-                              : joined_write(o->checkpoint, &t->joined, err);
+        if (t->world.rank == 0)
+                r = joined_read(o->checkpoint, &t->joined, err);
         r = world_agree(&t->world, r, err);
-        if (r < 0 || !o->resume)
+        if (r < 0)
                 return r;
         bytes = t->joined.size_bytes;
         if (t->world.parallel)
@@ -390,9 +389,9 @@ static int join_again(struct training *t, const char **at, struct joined_line li
                         r = err_set(err, -ENOMEM, "no memory for the files' names");
         } while (r == 0 && joined_next(&next, &more) && more.epoch == line.epoch);
         if (r < 0)
-                return err_set(err, -EINVAL,
-                               "--resume: file '%s', which joined at epoch %llu, cannot be read again",
-                               more.name, (unsigned long long) line.epoch);
+                return err_wrap(err, r == -ENOMEM ? r : -EINVAL,
+                                "--resume: file '%s', which joined at epoch %llu, cannot be read again",
+                                more.name, (unsigned long long) line.epoch);
         if (reads && dataset_count(t->data, DATASET_TRAIN) != line.samples)
                 return err_set(err, -EINVAL,
                                "--resume: %zu samples with the files that joined by epoch %llu, there were "
@@ -424,9 +423,12 @@ int distribution_resume(struct training *t, struct err *err)
                 return r;
         t->joined.size_bytes = (size_t) (at - t->joined.data);
         t->joined.data[t->joined.size_bytes] = '\0';
-        return t->world.rank == 0 && t->joined.size_bytes < bytes
-                       ? joined_write(t->options->checkpoint, &t->joined, err)
-                       : 0;
+        /* the list on disk keeps them until they join again: a run that is killed before must know them, too
+         */
+        if (t->world.rank == 0 && t->joined.size_bytes < bytes && t->options->poll == 0)
+                (void) fprintf(stderr, "remuda-train: files that joined after this checkpoint are left out: "
+                                       "--poll would look for them\n");
+        return 0;
 }
 
 /* @names: of the files that join now, one a line */

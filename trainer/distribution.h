@@ -10,7 +10,7 @@
 #include "trainer/training.h"
 
 /* distribution_remember() - collective, before the data are opened: what an earlier run with these
- * checkpoints joined, if this one goes on; otherwise it is forgotten. */
+ * checkpoints joined, if this one goes on. */
 int distribution_remember(struct training *t, struct err *err);
 
 /* distribution_resume() - joins what had joined before the step at which this run goes on. */

@@ -47,24 +47,26 @@ uint64_t loader_processor_usec(const struct loader *l)
         return (uint64_t) had.tv_sec * 1000000 + (uint64_t) had.tv_nsec / 1000;
 }
 
-/* Fills a slot segment by segment; the lock is held only to tell. */
-static void fill(struct loader *l, struct slot *s)
+/* Fills a slot segment by segment; the lock is held only to tell. Once the last segment is told the slot may
+ * be asked for anew at any moment: what it was asked for is therefore taken before.
+ * @asked: the slot as it was when its request was taken */
+static void fill(struct loader *l, struct slot *s, struct slot asked)
 {
         size_t segment = l->segment > 0 ? l->segment : l->capacity;
         uint64_t begin = record_now(), had = loader_processor_usec(l);
 
-        for (size_t at = 0; at < s->count; at += segment) {
-                size_t count = s->count - at < segment ? s->count - at : segment;
+        for (size_t at = 0; at < asked.count; at += segment) {
+                size_t count = asked.count - at < segment ? asked.count - at : segment;
 
-                dataset_load(l->data, DATASET_TRAIN, s->epoch, s->ids + at, count, s->x + at * l->features,
-                             s->labels + at);
+                dataset_load(l->data, DATASET_TRAIN, asked.epoch, asked.ids + at, count,
+                             asked.x + at * l->features, asked.labels + at);
                 (void) pthread_mutex_lock(&l->lock);
                 s->ready = at + count;
                 s->cost_usec = loader_processor_usec(l) - had;
                 (void) pthread_cond_signal(&l->progress);
                 (void) pthread_mutex_unlock(&l->lock);
         }
-        (void) record_done(l->record, DOING_LOAD, s->step, begin);
+        (void) record_done(l->record, DOING_LOAD, asked.step, begin);
 }
 
 static size_t slot_after(const struct loader *l, size_t n)
@@ -92,15 +94,16 @@ static void *loader_main(void *argument)
 
         (void) pthread_mutex_lock(&l->lock);
         while (!l->closing) {
-                struct slot *s = next_pending(l);
+                struct slot *s = next_pending(l), asked;
 
                 if (s == NULL) {
                         (void) pthread_cond_wait(&l->wake, &l->lock);
                         continue;
                 }
                 s->pending = 0;
+                asked = *s;
                 (void) pthread_mutex_unlock(&l->lock);
-                fill(l, s);
+                fill(l, s, asked);
                 (void) pthread_mutex_lock(&l->lock);
         }
         (void) pthread_mutex_unlock(&l->lock);

@@ -67,6 +67,8 @@ static void one_step(struct training *t, struct places *p, size_t count)
         memset(t->gradients, 0, t->part.count * sizeof(*t->gradients));
         backend_to_device(&t->backend, t->gradients);
         runner_backward(t->runner, t->parameters, t->gradients, count, 1.0F / (float) count, NULL, NULL);
+        if (training_is_slow(t))
+                backend_to_host(&t->backend, t->gradients);
         training_be_slow(t, SLOW_MEASURED, count, begin);
         t->backend.kernels.update(t->backend.state, t->part.count, 1e-6F, 0, t->gradients, NULL,
                                   t->parameters);

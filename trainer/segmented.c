@@ -38,11 +38,15 @@ void segmented_ready(void *context, const struct node *node)
 {
         struct segmented *x = context;
         uint64_t at;
+        bool due;
         int done;
 
         while (x->open_tensor > 0 && tensor_of(x, x->open_tensor - 1, node))
                 x->open_tensor--;
         if (x->open_tensor == 0) /* the pass is over: from here on there is nothing left but waiting */
+                return;
+        due = x->next < x->count && x->ends[x->next] >= x->open_tensor;
+        if (!due && x->next == 0) /* nothing is under way */
                 return;
         at = record_now();
         while (x->next < x->count && x->ends[x->next] >= x->open_tensor) {

@@ -87,6 +87,11 @@ struct slow_moment training_moment(const struct training *t)
         return slow_now(t->loader != NULL ? loader_processor_usec(t->loader) : 0);
 }
 
+bool training_is_slow(const struct training *t)
+{
+        return slow_speed(t) > 0 || slow_percent(t) > 100;
+}
+
 void training_be_slow(struct training *t, enum slow_kind kind, size_t samples, struct slow_moment begin)
 {
         uint64_t usec;

@@ -93,7 +93,7 @@ size_t training_largest(const struct training *t, size_t samples)
 {
         size_t there = dataset_count(t->data, DATASET_TRAIN);
 
-        return t->options->poll == 0 && there < samples ? there : samples;
+        return t->options->poll == 0 && t->joined.size_bytes == 0 && there < samples ? there : samples;
 }
 
 static size_t runner_capacity(const struct training *t)
@@ -345,6 +345,8 @@ static double compute(struct training *t, uint64_t step, const struct loaded *ch
                 at = record_done(&t->record, DOING_FORWARD, step, at);
                 runner_backward(t->runner, t->parameters, t->gradients, count, weight / (float) chunk->count,
                                 last && !t->backend.to_host ? hearer->ready : NULL, hearer->context);
+                if (training_is_slow(t)) /* what a device has only been told to do is not done */
+                        backend_to_host(&t->backend, t->gradients);
                 training_be_slow(t, SLOW_COMPUTE, count, begin);
                 (void) record_done(&t->record, DOING_BACKWARD, step, at);
         }

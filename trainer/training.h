@@ -102,6 +102,9 @@ int training_take(struct training *t, uint64_t step, size_t worker, struct loade
 /* training_moment() - when a piece of computing begins. */
 struct slow_moment training_moment(const struct training *t);
 
+/* training_is_slow() - simulated: is this rank to be slow? */
+bool training_is_slow(const struct training *t);
+
 /* training_be_slow() - simulated (--simulate-slow, --simulate-speeds): a rank that is to be slow sleeps for
  * what it lacks after having computed since `begin`; with SLOW_COMPUTE for loading these samples, too. */
 void training_be_slow(struct training *t, enum slow_kind kind, size_t samples, struct slow_moment begin);

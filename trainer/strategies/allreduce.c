@@ -122,6 +122,7 @@ static int one_step(struct exchange *x, struct err *err)
         begin = x->segmented.begin_usec > 0 ? x->segmented.begin_usec : at;
         hidden = at - begin;
         t->record.hidden_usec += hidden > x->segmented.called_usec ? hidden - x->segmented.called_usec : 0;
+        t->record.total_usec[DOING_BACKWARD] -= x->segmented.called_usec; /* counted as waiting */
         segmented_wait(&x->segmented);
         (void) record_done(&t->record, DOING_EXCHANGE, t->step, begin);
         at = record_done(&t->record, DOING_WAIT, t->step, at);
