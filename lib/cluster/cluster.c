@@ -278,17 +278,31 @@ static int take_training_job(struct cluster *c, const char *key, const json_t *o
         return ledger_set_training(c->ledger, namespace_, name, job);
 }
 
+/* A table is written every few seconds while jobs run: what is wrong with it is said when that changes. */
+static void tell_speed_trouble(struct cluster *c, const char *key, const char *sentence)
+{
+        uint64_t hash = name_hash(sentence, strlen(sentence), 0);
+        struct err passed_over = { 0 };
+
+        if (sentence[0] == '\0') {
+                heard_forget(&c->speed_troubles, key);
+                return;
+        }
+        if (heard_usec(&c->speed_troubles, key) == hash)
+                return;
+        (void) heard_note(&c->speed_troubles, key, hash); /* no memory: it is said again */
+        (void) err_set(&passed_over, -EBADMSG, "%s", sentence);
+        trouble(c, "SpeedTable", key, &passed_over);
+}
+
 /* All tables are one list; the rows that were refined last stand. */
 static int take_speed_table(struct cluster *c, const char *key, const json_t *object, struct err *err)
 {
-        struct err passed_over = { 0 };
         struct speed_table table;
         int r = speed_table_decode(object, &table, err);
 
-        if (r == 0 && table.trouble[0] != '\0') {
-                (void) err_set(&passed_over, -EBADMSG, "%s", table.trouble);
-                trouble(c, "SpeedTable", key, &passed_over);
-        }
+        if (r == 0)
+                tell_speed_trouble(c, key, table.trouble);
         if (r == 0 && strcmp(key, SPEED_TABLE_NAME) == 0) /* the one table: what is not in it is not known */
                 c->ledger->speed_count = 0;
         for (size_t i = 0; r == 0 && i < table.count; i++) {
@@ -449,6 +463,7 @@ void cluster_close(struct cluster *cluster)
                 store_close(cluster->store);
         ledger_free(cluster->ledger);
         heard_free(&cluster->heard);
+        heard_free(&cluster->speed_troubles);
         free(cluster);
 }
 

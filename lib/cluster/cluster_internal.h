@@ -13,6 +13,7 @@ struct cluster {
         unsigned synced;              /* bit set of enum store_kind */
         unsigned watched, refreshing; /* likewise */
         struct heard heard;           /* nodes' Leases */
+        struct heard speed_troubles;  /* of each SpeedTable a hash of what was last said of it */
         bool waiting;                 /* cluster_load() runs the loop */
         sd_event *loop;
         struct ledger_program programs[PROGRAM_TABLE_MAX]; /* the program table, with symbols */

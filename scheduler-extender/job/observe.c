@@ -350,7 +350,11 @@ void observe_pod(struct controller *c, const char *key, const json_t *object)
                 pod = pod_new(record, slash + 1);
         if (pod == NULL)
                 return;
+        if (strcmp(pod->uid, text_of(metadata, "uid")) != 0)
+                pod->bound_usec = 0; /* another pod of this name */
         take_pod(pod, object);
+        if (pod->node[0] != '\0' && pod->bound_usec == 0)
+                pod->bound_usec = controller_monotonic(c);
         if (pod->secret[0] == '\0')
                 take_keys(record, pod, owner_of(metadata),
                           text_of(json_object_get(metadata, "annotations"), JOB_ANNOTATION_KEYS));

@@ -1,6 +1,7 @@
 /* How far training is: the manager of a running world is asked every few seconds, over its gRPC port, with a
  * token that lets one look and nothing else. Where the pods' network does not reach here, the status shows
  * phases alone. */
+#include <errno.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
@@ -231,13 +232,34 @@ void progress_note_moment(struct job_record *record)
 static void on_learnt(void *userdata, int result, const char *sentence)
 {
         struct controller *c = userdata;
+        bool unreadable = result == -EBADMSG || result == -EINVAL;
 
+        if (result == -ECANCELED) /* the end of this process says nothing of the table */
+                return;
         if (result < 0 && !c->learning_failed)
                 controller_log(c, LOG_WARNING, "speed-table",
                                "error=\"%s\" remedy=\"look at the SpeedTable '" SPEED_TABLE_NAME
-                               "', or delete it: it is learnt anew; jobs go on without\"",
-                               sentence == NULL ? "it cannot be written" : sentence);
+                               "'%s; jobs go on without\"",
+                               sentence == NULL ? "it cannot be written" : sentence,
+                               unreadable ? ", or delete it: it is learnt anew" : "");
         c->learning_failed = result < 0;
+}
+
+/* Records answer in much the same order each time: without this the first ones alone would be learnt from.
+ * One that is silent holds nobody back. */
+static bool is_others_turn(const struct job_record *record, uint64_t now)
+{
+        const struct controller *c = record->controller;
+
+        for (const struct name_entry *e = name_map_first(&c->records); e != NULL;
+             e = name_map_next(&c->records, e)) {
+                const struct job_asking *other = &((const struct job_record *) e)->asking;
+
+                if (other->client != NULL && other->learnt_usec < record->asking.learnt_usec &&
+                    other->heard_usec > 0 && now - other->heard_usec < 2 * ASK_USEC)
+                        return true;
+        }
+        return false;
 }
 
 /* Its steps refine the SpeedTable, by which the next job is planned. One write for a job in half a minute,
@@ -250,7 +272,7 @@ static void learn_speeds(struct job_record *record, const json_t *answer, uint64
         size_t count;
 
         if (now - record->asking.learnt_usec < LEARN_USEC || now - c->learnt_usec < LEARN_ALL_USEC ||
-            !controller_leads(c))
+            !controller_leads(c) || is_others_turn(record, now))
                 return;
         record->asking.learnt_usec = now;
         count = job_speeds_read(&record->job, &record->state, answer, speeds, LEARN_MAX);
@@ -272,6 +294,7 @@ static void take_answer(struct job_record *record, const json_t *answer)
         uint64_t now = controller_monotonic(record->controller);
         bool changed = take_counts(record, answer);
 
+        record->asking.heard_usec = now;
         changed = progress_pass_events(record, answer) || changed;
         progress_take_ranks(record, answer);
         learn_speeds(record, answer, now);

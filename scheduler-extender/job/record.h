@@ -23,6 +23,7 @@ struct job_pod {
         char reason[64];
         char message[4097];  /* the main container's termination message, or why it waits */
         uint64_t asked_usec; /* CLOCK_MONOTONIC */
+        uint64_t bound_usec; /* CLOCK_MONOTONIC: first seen with a node; 0 = not yet */
 };
 
 /* The questions to the manager of a running world. */
@@ -31,7 +32,7 @@ struct job_asking {
         struct grpc_tls *tls;
         char address[96];
         bool under_way;
-        uint64_t asked_usec, written_usec, learnt_usec; /* CLOCK_MONOTONIC */
+        uint64_t asked_usec, heard_usec, written_usec, learnt_usec; /* CLOCK_MONOTONIC */
         uint64_t noted_usec;              /* CLOCK_MONOTONIC of the last moment for the report */
         double busy_sec[JOB_POINT_RANKS]; /* by then */
 };

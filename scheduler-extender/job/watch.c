@@ -7,7 +7,7 @@
 #include "core/text.h"
 #include "scheduler-extender/job/record.h"
 
-#define SECRET_USEC 30000000u /* after the plan: images are pulled in less, mostly */
+#define SECRET_USEC 30000000u /* after the pod has its node: images are pulled in less, mostly */
 
 /* What is wrong with a job, all of it that was seen at one look. A world that breaks within its manager's
  * reach is started anew by the manager; what is found here are pods, chips and nodes. */
@@ -253,27 +253,8 @@ static void blame_manager(struct job_record *record, const struct job_pod *pod, 
         json_decref(result);
 }
 
-/* A pod that mounts a Secret which is not there waits for it, and only its own events say so. */
-static void note_secret(struct job_record *record, const struct job_pod *pod)
-{
-        const char *secret = record->job.tls.secret;
-
-        if (secret[0] == '\0' || pod->started || pod->node[0] == '\0' || has_ended(pod) ||
-            strcmp(record->state.reason, "PodNotStarted") == 0 || record->state.start_usec == 0 ||
-            controller_now(record->controller) - record->state.start_usec < SECRET_USEC)
-                return;
-        job_state_set(&record->state, record->state.phase, controller_now(record->controller),
-                      "PodNotStarted",
-                      "pod %s has not started yet; if its events say that Secret '%.100s' is not found, make "
-                      "it with "
-                      "tls.crt, tls.key and ca.crt (spec.tls.secretName)",
-                      pod->name, secret);
-        record_event(record, true, "PodNotStarted", "%s", record->state.message);
-        record->dirty = true;
-}
-
-/* What a person should know of a pod that does not start. */
-static void note_waiting(struct job_record *record)
+/* Why a container waits, where waiting alone does not help. */
+static bool is_bad(const struct job_pod *pod)
 {
         static const char *const bad[] = {
                 "ErrImagePull",      "ImagePullBackOff",           "InvalidImageName",
@@ -281,17 +262,61 @@ static void note_waiting(struct job_record *record)
                 "RunContainerError"
         };
 
+        for (size_t i = 0; !pod->started && i < sizeof(bad) / sizeof(bad[0]); i++)
+                if (strcmp(pod->reason, bad[i]) == 0)
+                        return true;
+        return false;
+}
+
+/* A pod that mounts a Secret which is not there waits for it, and only its own events say so. */
+static bool waits_for_secret(const struct job_record *record, const struct job_pod *pod)
+{
+        return record->job.tls.secret[0] != '\0' && !pod->started && pod->bound_usec > 0 && !has_ended(pod) &&
+               controller_monotonic(record->controller) - pod->bound_usec >= SECRET_USEC;
+}
+
+static bool has_place(const struct job_record *record)
+{
+        for (size_t i = 0; i < record->state.group_count; i++)
+                if (record->state.groups[i].node[0] == '\0')
+                        return false;
+        return true;
+}
+
+static void say_trouble(struct job_record *record, const char *reason, const char *message)
+{
+        job_state_set(&record->state, record->state.phase, controller_now(record->controller), reason, "%s",
+                      message);
+        record_event(record, true, reason, "%s", message);
+        record->dirty = true;
+}
+
+/* What a person should know of pods that do not start: one thing at a time, and that as long as it holds for
+ * any of them; each pod in its turn would be written for ever. A group without chips speaks for itself. */
+static void note_waiting(struct job_record *record)
+{
+        const struct job_pod *bad = NULL, *late = NULL;
+        const char *reason = record->state.reason;
+        char message[400];
+
+        if (!has_place(record))
+                return;
         for (const struct job_pod *pod = record->pods; pod != NULL; pod = pod->next) {
-                note_secret(record, pod);
-                for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-                        if (!pod->started && strcmp(pod->reason, bad[i]) == 0 &&
-                            strcmp(record->state.reason, bad[i]) != 0) {
-                                job_state_set(&record->state, record->state.phase,
-                                              controller_now(record->controller), bad[i], "pod %s: %.300s",
-                                              pod->name, pod->message);
-                                record_event(record, true, bad[i], "pod %s: %.300s", pod->name, pod->message);
-                                record->dirty = true;
-                        }
+                if (is_bad(pod) && strcmp(pod->reason, reason) == 0)
+                        return;
+                bad = bad == NULL && is_bad(pod) ? pod : bad;
+                late = late == NULL && waits_for_secret(record, pod) ? pod : late;
+        }
+        if (bad != NULL) {
+                (void) text_format(message, sizeof(message), "pod %.80s: %.300s", bad->name, bad->message);
+                say_trouble(record, bad->reason, message);
+        } else if (late != NULL && strcmp(reason, "PodNotStarted") != 0) {
+                (void) text_format(message, sizeof(message),
+                                   "pod %.80s has not started yet; if its events say that Secret '%.100s' is "
+                                   "not found, make it with tls.crt, tls.key and ca.crt "
+                                   "(spec.tls.secretName)",
+                                   late->name, record->job.tls.secret);
+                say_trouble(record, "PodNotStarted", message);
         }
 }
 

@@ -111,7 +111,8 @@ void write_status(struct job_record *record)
 static bool wants_finalizer(const struct job_record *record)
 {
         return record->uid[0] != '\0' && !record->gone && !record->deleting && !record->has_finalizer &&
-               !record->finalizing && !job_phase_ended(record->state.phase);
+               !record->finalizing && !job_phase_ended(record->state.phase) &&
+               controller_monotonic(record->controller) >= record->retry_usec;
 }
 
 /* The next one that had to wait has its turn. */
@@ -139,6 +140,10 @@ static void on_finalizer(void *userdata, int result, const char *sentence)
         record = end(write, "finalizer", result, sentence);
         if (record != NULL && result == 0)
                 record->has_finalizer = present; /* the watch shows it in a moment */
+        /* one that is refused lets the others pass; what was written meanwhile is seen in a moment, and a job
+         * that is to go is not kept for it */
+        if (record != NULL && result < 0 && (present || result != -ESTALE))
+                record->retry_usec = controller_monotonic(c) + RETRY_USEC;
         if (present)
                 sign_next(c);
 }
@@ -150,7 +155,8 @@ void write_finalizer(struct job_record *record, bool present)
         json_t *list, *patch;
         struct write *write;
 
-        if (record->finalizing || record->has_finalizer == present)
+        if (record->finalizing || record->has_finalizer == present ||
+            controller_monotonic(c) < record->retry_usec)
                 return;
         if (present && c->signing >= SIGNING_MAX) {
                 c->signing_waits = true;

@@ -11,11 +11,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cluster/cluster.h"
 #include "codec/job_speeds.h"
 #include "codec/plan_speeds.h"
 #include "core/cleanup.h"
 #include "core/random.h"
 #include "core/text.h"
+#include "io/loop.h"
 #include "io/remove_folder.h"
 #include "io/speed_store.h"
 
@@ -347,6 +349,87 @@ static void writers_lose_nothing_of_each_other(void **state)
         assert_int_equal(speed_store_read_now("file:x", NULL, &table, &err), -EINVAL);
 }
 
+/* --- what a cluster says of it
+ * ---------------------------------------------------------------------------------------------------- */
+
+struct told {
+        sd_event *loop;
+        struct cluster *cluster;
+        unsigned sentences;
+        int written; /* stands in the table */
+        char last[300];
+};
+
+/* What comes first is a row that makes no sense, then two refinements beside it, then another such row. */
+static json_t *write_row(void *userdata, const json_t *object, struct err *err)
+{
+        const struct told *told = userdata;
+
+        (void) object;
+        (void) err;
+        return json_pack("{s:s, s:s, s:{s:s}, s:{s:{s:i}, s:{s:f, s:f, s:i}}}", "apiVersion",
+                         "remuda.dev/v1alpha1", "kind", "SpeedTable", "metadata", "name", SPEED_TABLE_NAME,
+                         "speeds", told->written < 3 ? "a/bad/row" : "another/bad/row", "beta_ms", -1,
+                         "p/mlp/d", "alpha_ms", 1.0, "beta_ms", 1.0, "written", told->written);
+}
+
+static void note_sentence(void *userdata, const char *sentence)
+{
+        struct told *told = userdata;
+
+        told->sentences++;
+        (void) text_copy(told->last, sizeof(told->last), sentence);
+}
+
+static void note_table(void *userdata, enum store_kind kind, const char *key, const json_t *object)
+{
+        struct told *told = userdata;
+        const json_t *row = json_object_get(json_object_get(object, "speeds"), "p/mlp/d");
+
+        (void) key;
+        if (kind != STORE_SPEED_TABLE ||
+            json_integer_value(json_object_get(row, "written")) != told->written || row == NULL)
+                return;
+        assert_int_equal(told->sentences, told->written < 3 ? 1 : 2);
+        if (told->written++ == 3)
+                (void) sd_event_exit(told->loop, 0);
+        else
+                store_change(cluster_store(told->cluster), STORE_SPEED_TABLE, NULL, SPEED_TABLE_NAME,
+                             write_row, NULL, told);
+}
+
+static void give_up(void *userdata)
+{
+        (void) sd_event_exit(((struct told *) userdata)->loop, 1);
+}
+
+static void what_is_wrong_with_a_table_is_said_once(void **state)
+{
+        char folder[] = "/tmp/remuda-speeds-XXXXXX", spec[64];
+        struct told told = { .written = 0 };
+        struct cluster_options options = {
+                .store = spec, .trouble = note_sentence, .observed = note_table, .userdata = &told
+        };
+        sd_event_source *timer = NULL;
+        struct err err = { 0 };
+
+        (void) state;
+        assert_non_null(mkdtemp(folder));
+        (void) text_format(spec, sizeof(spec), "dir:%s", folder);
+        assert_int_equal(sd_event_new(&told.loop), 0);
+        if (cluster_open(told.loop, &options, &told.cluster, &err) < 0)
+                fail_msg("%s", err.msg);
+        store_change(cluster_store(told.cluster), STORE_SPEED_TABLE, NULL, SPEED_TABLE_NAME, write_row, NULL,
+                     &told);
+        assert_true(loop_after(told.loop, 60000000, give_up, &told, &timer) >= 0);
+        assert_int_equal(sd_event_loop(told.loop), 0);
+        assert_non_null(strstr(told.last, "another/bad/row"));
+        cluster_close(told.cluster);
+        sd_event_source_disable_unref(timer);
+        sd_event_unref(told.loop);
+        remove_folder(folder, "remuda-speeds-");
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -360,6 +443,7 @@ int main(void)
                 cmocka_unit_test(a_plan_takes_its_speeds_from_the_table),
                 cmocka_unit_test(a_managers_word_becomes_observations),
                 cmocka_unit_test(writers_lose_nothing_of_each_other),
+                cmocka_unit_test(what_is_wrong_with_a_table_is_said_once),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
