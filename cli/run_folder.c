@@ -166,12 +166,14 @@ void run_set_checkpoints_aside(struct run *run)
         folder = opendir(run->checkpoint);
         (void) text_format(aside, sizeof(aside), "%s/before-%lld", run->checkpoint, (long long) time(NULL));
         while (folder != NULL && (file = readdir(folder)) != NULL) {
-                if (!text_ends_with(file->d_name, ".checkpoint"))
+                bool checkpoint = text_ends_with(file->d_name, ".checkpoint");
+
+                if (!checkpoint && strcmp(file->d_name, "joined") != 0) /* trainer/joined.h */
                         continue;
                 (void) mkdir(aside, 0755);
                 (void) text_format(from, sizeof(from), "%s/%s", run->checkpoint, file->d_name);
                 (void) text_format(to, sizeof(to), "%s/%s", aside, file->d_name);
-                moved += rename(from, to) == 0;
+                moved += rename(from, to) == 0 && checkpoint;
         }
         if (folder != NULL)
                 (void) closedir(folder);

@@ -470,18 +470,30 @@ void manager_evict(struct manager *manager, const struct member *member)
         manager_set_deadline(manager, manager->options->grace_seconds * 1000000ULL);
 }
 
+/* Groups that have not joined, or, once all have been told their parts, those that are not ready. */
 static void end_without_groups(struct manager *manager)
 {
+        bool told = manager->state == MANAGER_STARTING;
         const char *first = "";
         size_t missing = 0;
 
         for (size_t i = 0; i < manager->plan.group_count; i++) {
-                const char *name = manager->plan.groups[i].name;
+                const struct subtask_group *group = &manager->plan.groups[i];
+                const struct member *member = &manager->members[i];
 
-                if (manager->plan.groups[i].spare || manager->members[i].ready)
+                if (told ? !group->used || member->ready : group->spare || is_there(member))
                         continue;
-                manager_say("group %s did not come within %u seconds", name, manager->options->wait_seconds);
-                first = missing++ == 0 ? name : first;
+                manager_say(told ? "group %s has joined and did not answer within %u seconds"
+                                 : "group %s did not come within %u seconds",
+                            group->name, manager->options->wait_seconds);
+                first = missing++ == 0 ? group->name : first;
+        }
+        if (told) {
+                manager_end(manager, MANAGER_FAILED, EXIT_TIMED_OUT, "GroupsMissing",
+                            "%zu groups have joined and did not answer within %u seconds (--wait-seconds), "
+                            "%s first; see what its remuda-launch says, or wait longer",
+                            missing, manager->options->wait_seconds, first);
+                return;
         }
         manager_end(manager, MANAGER_FAILED, EXIT_TIMED_OUT, "GroupsMissing",
                     "not every group came within %u seconds (--wait-seconds): %zu did not, %s first; start "

@@ -29,6 +29,7 @@
 /* What the keeper tells the launcher once: the program was started, or why it was not. */
 struct start_notice {
         int error; /* negative errno; 0 = started */
+        int log;   /* the error is of its stdout_path (1) or stderr_path (2); 0 = of neither */
 };
 
 struct keeper {
@@ -57,16 +58,15 @@ static int exit_code_of(int status)
 /* --- the program's side ----------------------------------------------------------------------------------
  */
 
-static int redirect(const char *path, int to)
+static void redirect(const char *path, int to, struct start_notice *notice)
 {
         int fd;
 
-        if (path == NULL)
-                return 0;
+        if (path == NULL || notice->error < 0)
+                return;
         fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0644);
         if (fd < 0 || dup2(fd, to) < 0)
-                return -errno;
-        return 0;
+                *notice = (struct start_notice){ .error = -errno, .log = to };
 }
 
 /* Everything from 3 on is closed at exec, except what the program is to keep. */
@@ -99,9 +99,8 @@ static void __attribute__((noreturn)) become_program(const struct supervision *w
         if (getppid() != keeper)
                 _exit(SIGNAL_EXIT + SIGKILL);
         (void) setpgid(0, 0);
-        failure.error = redirect(what->stdout_path, STDOUT_FILENO);
-        if (failure.error == 0)
-                failure.error = redirect(what->stderr_path, STDERR_FILENO);
+        redirect(what->stdout_path, STDOUT_FILENO, &failure);
+        redirect(what->stderr_path, STDERR_FILENO, &failure);
         if (failure.error == 0) {
                 seal_descriptors(what->keep_fds);
                 reset_signals();
@@ -283,7 +282,7 @@ static int keeper_open(struct keeper *keeper, const sigset_t *all)
 }
 
 /* Waits for exec to close the pipe, or for the reason why it failed. */
-static int await_exec(int notice_read)
+static struct start_notice await_exec(int notice_read)
 {
         struct start_notice failure = { 0 };
         ssize_t size;
@@ -291,28 +290,29 @@ static int await_exec(int notice_read)
         do
                 size = read(notice_read, &failure, sizeof(failure));
         while (size < 0 && errno == EINTR);
-        return size == (ssize_t) sizeof(failure) ? failure.error : 0;
+        return size == (ssize_t) sizeof(failure) ? failure : (struct start_notice){ 0 };
 }
 
-static int keeper_start(struct keeper *keeper)
+static struct start_notice keeper_start(struct keeper *keeper)
 {
+        struct start_notice start;
         pid_t self = getpid();
-        int notice[2], error;
+        int notice[2];
 
         if (pipe2(notice, O_CLOEXEC) < 0)
-                return -errno;
+                return (struct start_notice){ .error = -errno };
         keeper->started_usec = realtime_usec();
         keeper->program = fork();
         if (keeper->program < 0)
-                return -errno;
+                return (struct start_notice){ .error = -errno };
         if (keeper->program == 0)
                 become_program(keeper->what, self, notice[1]);
         (void) close(notice[1]);
-        error = await_exec(notice[0]);
+        start = await_exec(notice[0]);
         (void) close(notice[0]);
-        if (error == 0)
+        if (start.error == 0)
                 write_report(keeper, false);
-        return error;
+        return start;
 }
 
 static void __attribute__((noreturn))
@@ -329,7 +329,7 @@ become_keeper(const struct supervision *what, int launcher, int notice, const si
         (void) process_tree_adopt();
         start.error = keeper_open(&keeper, all);
         if (start.error == 0)
-                start.error = keeper_start(&keeper);
+                start = keeper_start(&keeper);
         (void) !write(notice, &start, sizeof(start));
         (void) close(notice);
         if (start.error < 0)
@@ -386,7 +386,7 @@ static int launcher_run(pid_t keeper, int signals)
 }
 
 /* Return: what the keeper says; -EPIPE if it ended before it could. */
-static int await_start(int notice)
+static struct start_notice await_start(int notice)
 {
         struct start_notice start = { .error = -EPIPE };
         ssize_t size;
@@ -394,7 +394,7 @@ static int await_start(int notice)
         do
                 size = read(notice, &start, sizeof(start));
         while (size < 0 && errno == EINTR);
-        return start.error;
+        return start;
 }
 
 /* A blocked signal set and its descriptor; SIGKILL and SIGSTOP cannot be had. Faults stay deadly. */
@@ -419,10 +419,24 @@ static const char *remedy(int error)
         return error == -E2BIG ? "; give fewer arguments or a smaller environment" : "";
 }
 
+static int say_not_started(const struct supervision *what, const struct start_notice *start, struct err *err)
+{
+        if (start->log != 0)
+                return err_set(err, start->error,
+                               "'%.150s' was not started: its log file '%.200s' cannot be opened: %s; is the "
+                               "folder still there, and may it be written to?",
+                               what->path,
+                               start->log == STDOUT_FILENO ? what->stdout_path : what->stderr_path,
+                               strerror(-start->error));
+        return err_set(err, start->error, "'%.200s' could not be started: %s%s", what->path,
+                       strerror(-start->error), remedy(start->error));
+}
+
 int supervise(const struct supervision *what, int *ret_exit_code, struct err *err)
 {
         CLEANUP(close_p) int signals = -1, self = -1;
-        int notice[2], status, r;
+        struct start_notice start;
+        int notice[2], status;
         sigset_t all;
         pid_t keeper;
 
@@ -439,16 +453,15 @@ int supervise(const struct supervision *what, int *ret_exit_code, struct err *er
         if (keeper == 0)
                 become_keeper(what, self, notice[1], &all);
         (void) close(notice[1]);
-        r = await_start(notice[0]);
+        start = await_start(notice[0]);
         (void) close(notice[0]);
-        if (r == -EPIPE && waitpid(keeper, &status, 0) == keeper) {
+        if (start.error == -EPIPE && waitpid(keeper, &status, 0) == keeper) {
                 *ret_exit_code = on_keeper_killed(status); /* the program may have been started */
                 return 0;
         }
-        if (r < 0) {
+        if (start.error < 0) {
                 (void) waitpid(keeper, NULL, 0);
-                return err_set(err, r, "'%.200s' could not be started: %s%s", what->path, strerror(-r),
-                               remedy(r));
+                return say_not_started(what, &start, err);
         }
         *ret_exit_code = launcher_run(keeper, signals);
         return 0;

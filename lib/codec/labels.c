@@ -4,19 +4,22 @@
 #include <errno.h>
 #include <string.h>
 
-#define WORD_MAX   63
-#define PREFIX_MAX 253
+#include "core/job.h"
 
-/* Letters, digits and `between`, the latter neither first nor last. */
-static bool is_word(const char *s, size_t length, size_t max, const char *between)
+#define WORD_MAX 63
+
+/* Letters, digits, '-', '_' and '.', the latter three neither first nor last. */
+static bool is_word(const char *s)
 {
+        size_t length = strlen(s);
+
         for (size_t i = 0; i < length; i++) {
                 bool inside = i > 0 && i + 1 < length;
 
-                if (!isalnum((unsigned char) s[i]) && !(inside && strchr(between, s[i]) != NULL))
+                if (!isalnum((unsigned char) s[i]) && !(inside && strchr("-_.", s[i]) != NULL))
                         return false;
         }
-        return length > 0 && length <= max;
+        return length > 0 && length <= WORD_MAX;
 }
 
 static bool is_name(const char *name)
@@ -24,10 +27,9 @@ static bool is_name(const char *name)
         const char *slash = strchr(name, '/');
         const char *word = slash == NULL ? name : slash + 1;
 
-        if (slash != NULL &&
-            (!is_word(name, (size_t) (slash - name), PREFIX_MAX, "-.") || strstr(name, "..") != NULL))
+        if (slash != NULL && !job_dns_name_valid(name, (size_t) (slash - name)))
                 return false;
-        return is_word(word, strlen(word), WORD_MAX, "-_.");
+        return is_word(word);
 }
 
 static int check_one(const char *name, const json_t *value, const char *field, bool annotations,
@@ -43,8 +45,7 @@ static int check_one(const char *name, const json_t *value, const char *field, b
                                field, name);
         if (s == NULL)
                 return err_set(err, -EINVAL, "%s.%.100s: a string is needed; put it in quotes", field, name);
-        if (!annotations && s[0] != '\0' &&
-            (strlen(s) != json_string_length(value) || !is_word(s, strlen(s), WORD_MAX, "-_.")))
+        if (!annotations && s[0] != '\0' && (strlen(s) != json_string_length(value) || !is_word(s)))
                 return err_set(err, -EINVAL,
                                "%s.%.100s: '%.100s' is not a label's value; at most 63 letters, digits, '-', "
                                "'_' and "

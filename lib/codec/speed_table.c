@@ -69,7 +69,9 @@ static int by_update(const void *a, const void *b)
 
         if (x->updated_usec != y->updated_usec)
                 return x->updated_usec < y->updated_usec ? -1 : 1;
-        return strcmp(x->program, y->program); /* a total order where it matters */
+        if (strcmp(x->program, y->program) != 0)
+                return strcmp(x->program, y->program);
+        return strcmp(x->model, y->model) != 0 ? strcmp(x->model, y->model) : strcmp(x->device, y->device);
 }
 
 /* `spec` may hold them, too. */
@@ -104,22 +106,36 @@ static void tell_trouble(struct speed_table *table, size_t bad, const char *firs
                                    bad, first);
         else if (more > 0)
                 (void) text_format(table->trouble, sizeof(table->trouble),
-                                   "it has %zu rows more than %d; those are passed over", more,
+                                   "it has %zu rows more than %d; the oldest are passed over", more,
                                    SPEED_TABLE_ROWS_MAX);
+}
+
+/* The ones updated last are kept. Return: how many went. */
+static size_t drop_first_rows(struct speed_table *table)
+{
+        size_t more = table->count > SPEED_TABLE_ROWS_MAX ? table->count - SPEED_TABLE_ROWS_MAX : 0;
+        struct speed_row *less;
+
+        if (more == 0)
+                return 0;
+        table->count = SPEED_TABLE_ROWS_MAX;
+        memmove(table->rows, table->rows + more, table->count * sizeof(*table->rows));
+        less = reallocarray(table->rows, table->count, sizeof(*table->rows));
+        table->rows = less != NULL ? less : table->rows;
+        return more;
 }
 
 int speed_table_decode(const json_t *object, struct speed_table *ret, struct err *err)
 {
         json_t *speeds = speeds_of(object), *value;
-        size_t bad = 0, more = 0, room = json_object_size(speeds);
+        size_t bad = 0, more, room = json_object_size(speeds);
         const char *key, *first = NULL;
         int r = check_object(object, err);
 
         *ret = (struct speed_table){ 0 };
         if (r < 0)
                 return r;
-        ret->rows =
-                calloc((room < SPEED_TABLE_ROWS_MAX ? room : SPEED_TABLE_ROWS_MAX) + 1, sizeof(*ret->rows));
+        ret->rows = calloc(room + 1, sizeof(*ret->rows));
         if (ret->rows == NULL)
                 return err_set(err, -ENOMEM, "no memory for the speed table");
         json_object_foreach(speeds, key, value)
@@ -127,14 +143,13 @@ int speed_table_decode(const json_t *object, struct speed_table *ret, struct err
                 if (!decode_row(key, value, &ret->rows[ret->count])) {
                         first = first == NULL ? key : first;
                         bad++;
-                } else if (ret->count == SPEED_TABLE_ROWS_MAX) {
-                        more++;
                 } else {
                         ret->count++;
                 }
         }
-        tell_trouble(ret, bad, first, more);
         qsort(ret->rows, ret->count, sizeof(*ret->rows), by_update);
+        more = drop_first_rows(ret);
+        tell_trouble(ret, bad, first, more);
         return 0;
 }
 

@@ -90,6 +90,21 @@ bool job_name_valid(const char *name)
                name[length - 1] != '-';
 }
 
+bool job_dns_name_valid(const char *name, size_t length)
+{
+        bool edge = true; /* the last character, or what comes before the first, parts two labels */
+
+        for (size_t i = 0; i < length; i++) {
+                bool letter = (name[i] >= 'a' && name[i] <= 'z') || (name[i] >= '0' && name[i] <= '9');
+                bool last = i + 1 == length || name[i + 1] == '.';
+
+                if (name[i] == '.' ? edge : !letter && (name[i] != '-' || edge || last))
+                        return false;
+                edge = name[i] == '.';
+        }
+        return length < JOB_DNS_BYTES && !edge;
+}
+
 bool job_strategy_has_servers(int strategy)
 {
         return strategy == JOB_STRATEGY_PS_SYNC || strategy == JOB_STRATEGY_PS_ASYNC ||
@@ -265,30 +280,15 @@ static int check_claim(const char *claim, const char *field, struct err *err)
         return 0;
 }
 
-/* Labels as of job_name_valid() with dots between them. */
-static bool is_dns_name(const char *name)
-{
-        char label[JOB_DNS_BYTES];
-
-        for (const char *end; name != NULL; name = end == NULL ? NULL : end + 1) {
-                end = strchr(name, '.');
-                if (!text_format(label, sizeof(label), "%.*s",
-                                 end == NULL ? JOB_DNS_BYTES : (int) (end - name), name) ||
-                    !job_name_valid(label))
-                        return false;
-        }
-        return true;
-}
-
 static int check_tls(const struct job *job, struct err *err)
 {
-        if (job->tls.secret[0] != '\0' && !is_dns_name(job->tls.secret))
+        if (job->tls.secret[0] != '\0' && !job_dns_name_valid(job->tls.secret, strlen(job->tls.secret)))
                 return err_set(
                         err, -EINVAL,
                         "spec.tls.secretName: '%s' is not the name of a Secret; small letters, digits, '-' "
                         "and '.', such as fashion-tls",
                         job->tls.secret);
-        if (!is_dns_name(job->tls.server_name))
+        if (!job_dns_name_valid(job->tls.server_name, strlen(job->tls.server_name)))
                 return err_set(
                         err, -EINVAL,
                         "spec.tls.serverName: '%s' is not a DNS name; give the one that the certificate "

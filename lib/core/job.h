@@ -140,6 +140,10 @@ int job_check(const struct job *job, struct err *err);
 /* job_name_valid() - a DNS label: 1-63 of [a-z0-9-], neither first nor last a '-'. */
 bool job_name_valid(const char *name);
 
+/* job_dns_name_valid() - a DNS subdomain as Kubernetes has it: 1-253 of [a-z0-9-] in parts with dots between
+ * them, no '-' first or last in one. A part may be longer than a label of DNS. */
+bool job_dns_name_valid(const char *name, size_t length);
+
 bool job_strategy_has_servers(int strategy); /* ps-* */
 uint64_t job_worker_chips(const struct job *job);
 uint64_t job_server_chips(const struct job *job); /* 0 unless the strategy has servers; 1 unless given */

@@ -99,26 +99,11 @@ static void add_data(const struct job *job, struct arguments *args)
         }
 }
 
-/* Does a program's own command say how long to train? */
-static bool says_steps(const struct job *job)
-{
-        for (size_t i = 0; i < job->program_count; i++)
-                for (size_t k = 0; k < job->programs[i].command_count; k++) {
-                        const char *word = job->programs[i].command[k];
-
-                        if (strcmp(word, "--steps") == 0 ||
-                            strncmp(word, "--steps=", strlen("--steps=")) == 0)
-                                return true;
-                }
-        return false;
-}
-
 void job_arguments_add(const struct job *job, const struct job_arguments *what, struct arguments *args)
 {
         add_data(job, args);
         add_number(args, "--batch", job->global_batch);
-        if (!says_steps(job))
-                add_number(args, "--epochs", job->epochs);
+        add_number(args, "--epochs", job->epochs);
         add_strategy(job, what, args);
         if (job->strategy != JOB_STRATEGY_SPLIT && what->share_count > 0)
                 add_list(args, "--shares", what->shares, what->share_count);

@@ -100,6 +100,7 @@ struct waiting {
         sd_event *loop;
         json_t *speeds;    /* of all tables */
         char trouble[256]; /* the first; "" = none */
+        char failure[200]; /* of the last list, which is asked for again; "" = none */
         int result;
         char sentence[256];
 };
@@ -145,8 +146,12 @@ static void changed(void *userdata, enum store_kind kind, const char *key, const
 /* A file that holds nothing readable is no object of any kind. */
 static void on_trouble(void *userdata, enum store_kind kind, const char *sentence)
 {
-        if (kind == STORE_SPEED_TABLE || strstr(sentence, SPEED_TABLE_NAME ".speedtable.") != NULL)
-                note_trouble(userdata, "", sentence);
+        struct waiting *w = userdata;
+
+        if (kind == STORE_SPEED_TABLE && text_starts_with(sentence, "list ")) /* synced() may still come */
+                (void) text_format(w->failure, sizeof(w->failure), "%.190s", sentence);
+        else if (kind == STORE_SPEED_TABLE || strstr(sentence, SPEED_TABLE_NAME ".speedtable.") != NULL)
+                note_trouble(w, "", sentence);
 }
 
 static void synced(void *userdata, enum store_kind kind)
@@ -157,7 +162,12 @@ static void synced(void *userdata, enum store_kind kind)
 
 static void too_late(void *userdata)
 {
-        stop(userdata, -ETIMEDOUT, "the store did not answer within 20 s");
+        struct waiting *w = userdata;
+        char sentence[256];
+
+        (void) text_format(sentence, sizeof(sentence), "the store did not answer within 20 s%s%s",
+                           w->failure[0] == '\0' ? "" : ": ", w->failure);
+        stop(w, -ETIMEDOUT, sentence);
 }
 
 static int run_until_stopped(struct waiting *w, struct store *store, struct err *err)
@@ -199,7 +209,9 @@ int speed_store_read_now(const char *spec, const char *kubeconfig, struct speed_
         if (r == 0) {
                 table = json_pack("{s:O}", "speeds", w.speeds);
                 r = speed_table_decode(table, ret, err);
-                (void) text_copy(ret->trouble, sizeof(ret->trouble), w.trouble);
+                if (w.trouble[0] !=
+                    '\0') /* else its own: several tables, each of few rows, may have too many */
+                        (void) text_copy(ret->trouble, sizeof(ret->trouble), w.trouble);
         }
         json_decref(table);
         json_decref(w.speeds);

@@ -170,6 +170,8 @@ static const struct {
         { LEAST "  tls: {}\n",                                  "spec.tls.secretName: missing" },
         { LEAST "  tls: {secretName: ../x}\n",                  "spec.tls.secretName: '../x' is not the name of a Secret" },
         { LEAST "  tls: {secretName: a..b}\n",                  "spec.tls.secretName: 'a..b' is not the name of a Secret" },
+        { LEAST "  tls: {secretName: a.-b}\n",                  "spec.tls.secretName: 'a.-b' is not the name of a Secret" },
+        { LEAST "  tls: {secretName: a-.b}\n",                  "spec.tls.secretName: 'a-.b' is not the name of a Secret" },
         { LEAST "  tls: {secretName: a, serverName: A}\n",      "spec.tls.serverName: 'A' is not a DNS name" },
         { LEAST "  checkpoint: {claim: x}\n",                   "spec.checkpoint.claim: a claim is mounted at spec.checkpoint.path" },
         { LEAST "  checkpoint: {everySteps: 0}\n",              "spec.checkpoint.everySteps: 0 is not" },
@@ -214,6 +216,51 @@ static void a_program_of_ones_own_names_its_model(void **state)
         job_free(&job);
 }
 
+/* What a cluster takes: a part of a Secret's name may be longer than 63, and only a prefix is a DNS name. */
+static void names_are_those_of_kubernetes(void **state)
+{
+        static const struct {
+                const char *labels;
+                bool good;
+        } cases[] = {
+                { "{example.com/a..b: x}", true },
+                { "{a..b: x}", true },
+                { "{a-b.c-d/T_1: x}", true },
+                { "{a..b/c: x}", false },
+                { "{Example.com/a: x}", false },
+                { "{a.-b/c: x}", false },
+                { "{a-.b/c: x}", false },
+                { "{.a/c: x}", false },
+                { "{/c: x}", false },
+                { "{a./c: x}", false },
+                { "{a/..: x}", false },
+        };
+        static const size_t lengths[] = { 64, 253, 254 };
+        struct err err = { 0 };
+        struct job job;
+        char text[1024], name[300];
+
+        (void) state;
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                (void) text_format(text, sizeof(text),
+                                   "apiVersion: remuda.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: j, "
+                                   "labels: %s}\nspec:\n  workers: [{runtime: cpu, chips: 2}]\n",
+                                   cases[i].labels);
+                if ((job_parse(text, strlen(text), &job, &err) == 0) != cases[i].good)
+                        fail_msg("%s: %s", cases[i].labels, err.msg);
+                if (cases[i].good)
+                        job_free(&job);
+        }
+        for (size_t i = 0; i < ARRAY_SIZE(lengths); i++) {
+                memset(name, 'a', lengths[i]);
+                name[lengths[i]] = '\0';
+                (void) text_format(text, sizeof(text), LEAST "  tls: {secretName: %s}\n", name);
+                assert_int_equal(job_parse(text, strlen(text), &job, &err) == 0, lengths[i] <= 253);
+                if (lengths[i] <= 253)
+                        job_free(&job);
+        }
+}
+
 static void a_checkpoint_alone_allows_three_restarts(void **state)
 {
         static const char text[] = LEAST "  checkpoint: {everySteps: 5}\n";
@@ -234,17 +281,13 @@ static bool has_word(const struct arguments *args, const char *word)
         return false;
 }
 
-/* The trainer takes one of the two. */
-static void a_program_that_says_its_steps_is_not_told_epochs(void **state)
+/* Of both the trainer takes the steps; and not everybody who makes arguments runs the job's own commands. */
+static void every_program_is_told_the_epochs(void **state)
 {
-        static const struct {
-                const char *text;
-                bool epochs;
-        } cases[] = {
-                { LEAST, true },
-                { LEAST "  programs: {cpu: {image: i, command: [t, --seed, '3']}}\n", true },
-                { LEAST "  programs: {cpu: {image: i, command: [t, --steps, '3']}}\n", false },
-                { LEAST "  programs: {cpu: {image: i, command: [t, --steps=3]}}\n", false },
+        static const char *const cases[] = {
+                LEAST,
+                LEAST "  epochs: 7\n  programs: {cpu: {image: i, command: [t, --steps, '3']}}\n",
+                LEAST "  programs: {cpu: {image: i, command: [t, --steps=3]}}\n",
         };
         const struct job_arguments what = { .checkpoint = "" };
 
@@ -254,10 +297,11 @@ static void a_program_that_says_its_steps_is_not_told_epochs(void **state)
                 struct err err = { 0 };
                 struct job job;
 
-                if (job_parse(cases[i].text, strlen(cases[i].text), &job, &err) < 0)
+                if (job_parse(cases[i], strlen(cases[i]), &job, &err) < 0)
                         fail_msg("%s", err.msg);
                 job_arguments_add(&job, &what, &args);
-                assert_int_equal(has_word(&args, "--epochs"), cases[i].epochs);
+                assert_true(has_word(&args, "--epochs"));
+                assert_int_equal(has_word(&args, "7"), i == 1);
                 assert_true(has_word(&args, "--batch"));
                 arguments_free(&args);
                 job_free(&job);
@@ -271,8 +315,9 @@ int main(void)
                 cmocka_unit_test(what_is_left_out_has_a_default),
                 cmocka_unit_test(every_wrong_field_is_named),
                 cmocka_unit_test(a_program_of_ones_own_names_its_model),
+                cmocka_unit_test(names_are_those_of_kubernetes),
                 cmocka_unit_test(a_checkpoint_alone_allows_three_restarts),
-                cmocka_unit_test(a_program_that_says_its_steps_is_not_told_epochs),
+                cmocka_unit_test(every_program_is_told_the_epochs),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -349,6 +349,44 @@ static void writers_lose_nothing_of_each_other(void **state)
         assert_int_equal(speed_store_read_now("file:x", NULL, &table, &err), -EINVAL);
 }
 
+/* Two files of few rows each may be too many together. */
+static void of_several_tables_the_newest_rows_are_kept(void **state)
+{
+        char folder[] = "/tmp/remuda-speeds-XXXXXX", spec[64], path[80];
+        struct speed_table table;
+        struct err err = { 0 };
+
+        (void) state;
+        assert_non_null(mkdtemp(folder));
+        for (int file = 0; file < 2; file++) {
+                (void) text_format(path, sizeof(path), "%s/t%d.speedtable.json", folder, file);
+                FILE *f = fopen(path, "we");
+                assert_non_null(f);
+                (void) fprintf(f,
+                               "{\"apiVersion\":\"remuda.dev/v1alpha1\",\"kind\":\"SpeedTable\",\"metadata\":"
+                               "{\"name\":\"t%d\"},\"speeds\":{",
+                               file);
+                for (int i = 0; i < 1100; i++)
+                        (void) fprintf(f,
+                                       "%s\"-/m/d%d-%d\":{\"alpha_ms\":1,\"beta_ms\":1,\"updated\":"
+                                       "\"2026-01-01T00:%02d:%02dZ\"}",
+                                       i == 0 ? "" : ",", file, i, 2 * (i / 60) + file, i % 60);
+                (void) fputs("}}", f);
+                assert_int_equal(fclose(f), 0);
+        }
+        (void) text_format(spec, sizeof(spec), "dir:%s", folder);
+        if (speed_store_read_now(spec, NULL, &table, &err) < 0)
+                fail_msg("%s", err.msg);
+        assert_int_equal(table.count, SPEED_TABLE_ROWS_MAX);
+        assert_non_null(strstr(table.trouble, "it has 152 rows more than 2048; the oldest"));
+        assert_non_null(speed_table_find(&table, NULL, "m", "d0-1099"));
+        assert_non_null(speed_table_find(&table, NULL, "m", "d1-1099"));
+        assert_null(speed_table_find(&table, NULL, "m", "d0-0"));
+        assert_null(speed_table_find(&table, NULL, "m", "d1-0"));
+        speed_table_free(&table);
+        remove_folder(folder, "remuda-speeds-");
+}
+
 /* --- what a cluster says of it
  * ---------------------------------------------------------------------------------------------------- */
 
@@ -443,6 +481,7 @@ int main(void)
                 cmocka_unit_test(a_plan_takes_its_speeds_from_the_table),
                 cmocka_unit_test(a_managers_word_becomes_observations),
                 cmocka_unit_test(writers_lose_nothing_of_each_other),
+                cmocka_unit_test(of_several_tables_the_newest_rows_are_kept),
                 cmocka_unit_test(what_is_wrong_with_a_table_is_said_once),
         };
 
