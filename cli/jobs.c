@@ -1,7 +1,6 @@
 #include "cli/jobs.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,23 +64,9 @@ enum jobs_place jobs_place(const struct jobs_options *options)
         return strcmp(options->store, "kubernetes") == 0 ? JOBS_KUBERNETES : JOBS_DIRECTORY;
 }
 
-const char *jobs_text(const json_t *view, const char *name)
-{
-        const char *text = json_string_value(json_object_get(view, name));
-
-        return text == NULL ? "" : text;
-}
-
-double jobs_number(const json_t *view, const char *name)
-{
-        const json_t *value = json_object_get(view, name);
-
-        return json_is_number(value) ? json_number_value(value) : NAN;
-}
-
 bool jobs_ended(const json_t *view)
 {
-        const char *phase = jobs_text(view, "phase");
+        const char *phase = view_text(view, "phase");
 
         return strcmp(phase, "Succeeded") == 0 || strcmp(phase, "Failed") == 0 ||
                strcmp(phase, "Cancelled") == 0;
@@ -115,9 +100,9 @@ static int read_directory(const struct jobs_options *options, const char *name, 
 static int compare_jobs(const void *a, const void *b)
 {
         const json_t *x = *(json_t *const *) a, *y = *(json_t *const *) b;
-        int r = strcmp(jobs_text(x, "namespace"), jobs_text(y, "namespace"));
+        int r = strcmp(view_text(x, "namespace"), view_text(y, "namespace"));
 
-        return r != 0 ? r : strcmp(jobs_text(x, "job"), jobs_text(y, "job"));
+        return r != 0 ? r : strcmp(view_text(x, "job"), view_text(y, "job"));
 }
 
 static int sort(json_t *views)

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "codec/job_view.h"
 #include "core/err.h"
 
 struct jobs_options {
@@ -57,10 +58,6 @@ int jobs_refuse(const char *verb, int error, const struct err *err);
 
 /* jobs_ended() - has the job of a view come to its end? */
 bool jobs_ended(const json_t *view);
-
-/* jobs_text(), jobs_number() - a member of a view; "" and NAN where it is null or missing. */
-const char *jobs_text(const json_t *view, const char *name);
-double jobs_number(const json_t *view, const char *name);
 
 /* jobs_write_report() - the report of a view as FILE ("-" = standard output), whole or one of its pictures
  * alone (NULL = whole). Also `remuda run --report`. Return: 0 or a negative errno. (jobs_report.c) */

@@ -91,11 +91,11 @@ static int annotate(const struct jobs_options *options, const json_t *view, stru
         if (r >= 0)
                 r = store_open(w.loop, &store_options, &store, err);
         if (r == 0) {
-                store_patch(store, STORE_TRAINING_JOB, jobs_text(view, "namespace"), jobs_text(view, "job"),
+                store_patch(store, STORE_TRAINING_JOB, view_text(view, "namespace"), view_text(view, "job"),
                             patch, on_answer, &w);
                 (void) loop_after(w.loop, WRITE_USEC, too_late, &w, &timer);
                 (void) sd_event_loop(w.loop);
-                r = w.result < 0 ? err_set(err, w.result, "job '%s': %s", jobs_text(view, "job"), w.sentence)
+                r = w.result < 0 ? err_set(err, w.result, "job '%s': %s", view_text(view, "job"), w.sentence)
                                  : 0;
         }
         sd_event_source_disable_unref(timer);
@@ -117,10 +117,10 @@ int jobs_cancel(const struct jobs_options *options, const char *name)
         if (r < 0)
                 return jobs_refuse("cancel", r, &err);
         view = json_array_get(views, 0);
-        folder = strcmp(jobs_text(view, "source"), "work-dir") == 0;
+        folder = strcmp(view_text(view, "source"), "work-dir") == 0;
         if (jobs_ended(view))
                 r = err_set(&err, -EALREADY, "job '%s' has ended as %s; nothing is left to cancel", name,
-                            jobs_text(view, "phase"));
+                            view_text(view, "phase"));
         else
                 r = folder ? end_process(work, name, &err) : annotate(options, view, &err);
         json_decref(views);

@@ -35,13 +35,13 @@ static const char *time_of(const json_t *event)
         const char *time = "";
 
         for (size_t i = 0; i < ARRAY_SIZE(names) && time[0] == '\0'; i++)
-                time = jobs_text(event, names[i]);
-        return time[0] != '\0' ? time : jobs_text(json_object_get(event, "metadata"), "creationTimestamp");
+                time = view_text(event, names[i]);
+        return time[0] != '\0' ? time : view_text(json_object_get(event, "metadata"), "creationTimestamp");
 }
 
 static int compare_events(const void *a, const void *b)
 {
-        return strcmp(jobs_text(*(json_t *const *) a, "time"), jobs_text(*(json_t *const *) b, "time"));
+        return strcmp(view_text(*(json_t *const *) a, "time"), view_text(*(json_t *const *) b, "time"));
 }
 
 static json_t *in_time(const json_t *items)
@@ -55,7 +55,7 @@ static json_t *in_time(const json_t *items)
                 if (count < EVENTS_MAX)
                         sorted[count++] =
                                 json_pack("{s:s, s:s, s:s}", "time", time_of(item), "reason",
-                                          jobs_text(item, "reason"), "message", jobs_text(item, "message"));
+                                          view_text(item, "reason"), "message", view_text(item, "message"));
         }
         qsort(sorted, count, sizeof(json_t *), compare_events);
         for (i = 0; i < count; i++)
@@ -74,12 +74,12 @@ void jobs_add_events(const struct jobs_options *options, json_t *view)
                                         .done = on_events,
                                         .userdata = &asking };
 
-        if (!kube_name_is_safe(jobs_text(view, "namespace")) || !kube_name_is_safe(jobs_text(view, "job")) ||
-            !kube_name_is_safe(jobs_text(view, "uid")) ||
+        if (!kube_name_is_safe(view_text(view, "namespace")) || !kube_name_is_safe(view_text(view, "job")) ||
+            !kube_name_is_safe(view_text(view, "uid")) ||
             !text_format(path, sizeof(path),
                          "/api/v1/namespaces/%s/events?fieldSelector=involvedObject.kind=TrainingJob,"
                          "involvedObject.name=%s,involvedObject.uid=%s&limit=%d",
-                         jobs_text(view, "namespace"), jobs_text(view, "job"), jobs_text(view, "uid"),
+                         view_text(view, "namespace"), view_text(view, "job"), view_text(view, "uid"),
                          EVENTS_MAX) ||
             loop_new(&asking.loop, NULL) < 0)
                 return;

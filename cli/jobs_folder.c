@@ -161,7 +161,7 @@ static void copy_plan(json_t *view, const json_t *plan)
         {
                 json_t *source = json_object_get(json_object_get(rank, "speed"), "source");
 
-                workers += strcmp(jobs_text(rank, "role"), "worker") == 0;
+                workers += strcmp(view_text(rank, "role"), "worker") == 0;
                 if (source != NULL)
                         (void) json_object_set(rank, "speed_source", source);
         }
@@ -215,7 +215,7 @@ static void set_phase(json_t *view, bool running, const struct heard *heard, con
 {
         const json_t *events = json_object_get(view, "events"),
                      *last = json_array_get(events, json_array_size(events) - 1);
-        const char *reason = jobs_text(last, "reason");
+        const char *reason = view_text(last, "reason");
         const char *phase = !running                                  ? "Failed"
                             : strcmp(reason, "WaitingForParent") == 0 ? "Pending"
                             : strcmp(reason, "Restarting") == 0       ? "Restarting"
@@ -227,7 +227,7 @@ static void set_phase(json_t *view, bool running, const struct heard *heard, con
         (void) json_object_set_new(view, "reason", json_string(running ? reason : "Killed"));
         (void) json_object_set_new(
                 view, "message",
-                json_string(running ? jobs_text(last, "message")
+                json_string(running ? view_text(last, "message")
                                     : "`remuda run` ended without a summary, so it was killed; "
                                       "run the job again, with --resume from its last checkpoint"));
 }
@@ -282,7 +282,7 @@ static json_t *view_of(const char *work_dir, const char *name, bool running)
         {
                 if (running)
                         set_pid(work_dir, name, i, rank);
-                hear_rank(work_dir, name, i, jobs_number(rank, "batch"), &heard);
+                hear_rank(work_dir, name, i, view_number(rank, "batch"), &heard);
         }
         (void) json_object_set_new(view, "events", read_events(work_dir, name));
         set_phase(view, running, &heard, plan);

@@ -77,7 +77,7 @@ static size_t name_files(const json_t *view, long rank, struct log_file *files, 
                 for (size_t k = 0; k < FILES_EACH && (rank == JOBS_RANK_ALL || (size_t) rank == i); k++) {
                         files[count].rank = i;
                         (void) text_format(files[count].path, PATH_MAX, "%s/rank-%zu.%s",
-                                           jobs_text(view, "folder"), i, kinds[k]);
+                                           view_text(view, "folder"), i, kinds[k]);
                         count++;
                 }
         return count;
@@ -90,10 +90,10 @@ static int check_rank(const json_t *view, long rank, struct err *err)
         if (ranks == 0)
                 return err_set(err, -ENOENT,
                                "job '%s' has no ranks yet; `remuda jobs show %s` says what it waits for",
-                               jobs_text(view, "job"), jobs_text(view, "job"));
+                               view_text(view, "job"), view_text(view, "job"));
         if (rank != JOBS_RANK_ALL && (size_t) rank >= ranks)
                 return err_set(err, -ENOENT, "job '%s' has no rank %ld; its ranks are 0 to %zu",
-                               jobs_text(view, "job"), rank, ranks - 1);
+                               view_text(view, "job"), rank, ranks - 1);
         return 0;
 }
 
@@ -108,7 +108,7 @@ static int folder_logs(const struct jobs_options *options, const json_t *view, l
         if (files == NULL)
                 return EXIT_FAILED;
         do { /* asked before the look, so that the last look is after its end */
-                if (running && jobs_folder_running(work, jobs_text(view, "job"), &running) < 0)
+                if (running && jobs_folder_running(work, view_text(view, "job"), &running) < 0)
                         running = false;
                 for (size_t i = 0; i < count; i++)
                         read_on(&files[i]);
@@ -149,7 +149,7 @@ int jobs_logs(const struct jobs_options *options, const char *name)
                 return jobs_refuse("logs", r, &err);
         view = json_array_get(views, 0);
         r = check_rank(view, rank, &err);
-        if (r == 0 && strcmp(jobs_text(view, "source"), "dir") == 0)
+        if (r == 0 && strcmp(view_text(view, "source"), "dir") == 0)
                 r = err_set(&err, -ENOTSUP,
                             "job '%s' is an object of a directory store, which has no logs; --store "
                             "kubernetes asks the "
@@ -157,7 +157,7 @@ int jobs_logs(const struct jobs_options *options, const char *name)
                             name);
         if (r < 0)
                 exit_code = jobs_refuse("logs", r, &err);
-        else if (strcmp(jobs_text(view, "source"), "kubernetes") == 0)
+        else if (strcmp(view_text(view, "source"), "kubernetes") == 0)
                 exit_code = jobs_pod_logs(options, view, rank);
         else
                 exit_code = folder_logs(options, view, rank);

@@ -142,7 +142,7 @@ static void add_pods(struct follower *f, const json_t *ranks)
         json_array_foreach((json_t *) ranks, i, rank)
         {
                 if (f->rank == JOBS_RANK_ALL || json_integer_value(json_object_get(rank, "rank")) == f->rank)
-                        add_pod(f, jobs_text(rank, "pod"));
+                        add_pod(f, view_text(rank, "pod"));
         }
         for (struct pod_log *pod = f->pods; pod != NULL; pod = pod->next)
                 if (!pod->running && !pod->done)
@@ -205,8 +205,8 @@ static void follower_free(struct follower *f)
 int jobs_pod_logs(const struct jobs_options *options, const json_t *view, long rank)
 {
         struct follower f = { .options = options,
-                              .job = jobs_text(view, "job"),
-                              .namespace_ = jobs_text(view, "namespace"),
+                              .job = view_text(view, "job"),
+                              .namespace_ = view_text(view, "namespace"),
                               .rank = rank };
         struct err err = { 0 };
         int r = loop_new(&f.loop, &err);

@@ -282,14 +282,14 @@ static void read_history(const json_t *history, struct report *report)
 
 static uint64_t middle_step(const json_t *view)
 {
-        double step = jobs_number(view, "step");
+        double step = view_number(view, "step");
 
         return isfinite(step) && step > 2 * EXCERPT_STEPS ? (uint64_t) (step / 2) : 1;
 }
 
 static int gather(const json_t *view, struct report *report, struct err *err)
 {
-        const char *folder = jobs_text(view, "folder");
+        const char *folder = view_text(view, "folder");
         struct excerpt excerpt = { .first_step = middle_step(view) };
         size_t ranks = json_array_size(json_object_get(view, "ranks"));
 
@@ -345,7 +345,7 @@ int jobs_write_report(const json_t *view, const char *file, const char *picture,
                 report_html(&report, &page);
         else if (r == 0 && report_picture(&report, picture, &page) < 0)
                 r = err_set(err, -ENOENT, "job '%.80s' has left nothing that a %.20s could be drawn from",
-                            jobs_text(view, "job"), picture);
+                            view_text(view, "job"), picture);
         if (r == 0 && page.failed)
                 r = err_set(err, -ENOMEM, "no memory for the report");
         if (r == 0)

@@ -38,7 +38,7 @@ static const char *number(char text[32], const char *format, double value)
 /* 3 of 10; the epoch under way counts from 0. */
 static const char *epoch(char text[32], const json_t *view)
 {
-        double now = jobs_number(view, "epoch"), all = jobs_number(view, "epochs");
+        double now = view_number(view, "epoch"), all = view_number(view, "epochs");
 
         text[0] = '\0';
         if (isfinite(all))
@@ -68,28 +68,28 @@ static const char *workers(char text[32], const json_t *view)
         if (json_is_string(value))
                 (void) text_copy(text, 32, json_string_value(value));
         else
-                (void) number(text, "%.0f", jobs_number(view, "workers"));
+                (void) number(text, "%.0f", view_number(view, "workers"));
         return text;
 }
 
 static void add_job(struct table *table, const json_t *view, bool namespaces)
 {
         char a[32];
-        const char *phase = jobs_text(view, "phase");
+        const char *phase = view_text(view, "phase");
 
         if (namespaces)
-                table_add(table, TABLE_PLAIN, "%s", jobs_text(view, "namespace"));
-        table_add(table, TABLE_PLAIN, "%s", jobs_text(view, "job"));
+                table_add(table, TABLE_PLAIN, "%s", view_text(view, "namespace"));
+        table_add(table, TABLE_PLAIN, "%s", view_text(view, "job"));
         table_add(table, colour_of(phase), "%s", phase);
         table_add(table, TABLE_PLAIN, "%s", epoch(a, view));
-        table_add(table, TABLE_PLAIN, "%s", number(a, "%.0f", jobs_number(view, "samples_per_s")));
+        table_add(table, TABLE_PLAIN, "%s", number(a, "%.0f", view_number(view, "samples_per_s")));
         table_add(table, TABLE_PLAIN, "%s",
-                  jobs_ended(view) ? "" : duration(a, jobs_number(view, "seconds_left")));
-        table_add(table, TABLE_PLAIN, "%s", number(a, "%.4f", jobs_number(view, "loss")));
+                  jobs_ended(view) ? "" : duration(a, view_number(view, "seconds_left")));
+        table_add(table, TABLE_PLAIN, "%s", number(a, "%.4f", view_number(view, "loss")));
         table_add(table, TABLE_PLAIN, "%s", workers(a, view));
-        table_add(table, TABLE_PLAIN, "%s", number(a, "%.0f", jobs_number(view, "restarts")));
-        table_add(table, TABLE_PLAIN, "%s", duration(a, jobs_number(view, "seconds")));
-        table_add(table, TABLE_FAINT, "%s", jobs_text(view, "reason"));
+        table_add(table, TABLE_PLAIN, "%s", number(a, "%.0f", view_number(view, "restarts")));
+        table_add(table, TABLE_PLAIN, "%s", duration(a, view_number(view, "seconds")));
+        table_add(table, TABLE_FAINT, "%s", view_text(view, "reason"));
 }
 
 int jobs_list(const struct jobs_options *options)
@@ -129,20 +129,20 @@ static void print_progress(const json_t *view)
 {
         char a[32];
 
-        if (!isfinite(jobs_number(view, "samples")))
+        if (!isfinite(view_number(view, "samples")))
                 return;
         (void) printf("epoch %s", epoch(a, view));
-        if (isfinite(jobs_number(view, "step")))
-                (void) printf(", step %.0f", jobs_number(view, "step"));
-        (void) printf(", %.0f samples", jobs_number(view, "samples"));
-        if (isfinite(jobs_number(view, "samples_per_s")))
-                (void) printf(", %.0f samples/s", jobs_number(view, "samples_per_s"));
-        if (isfinite(jobs_number(view, "loss")))
-                (void) printf(", loss %.4f", jobs_number(view, "loss"));
-        if (isfinite(jobs_number(view, "accuracy")))
-                (void) printf(", accuracy %.4f", jobs_number(view, "accuracy"));
-        if (!jobs_ended(view) && isfinite(jobs_number(view, "seconds_left")))
-                (void) printf(", %s left", duration(a, jobs_number(view, "seconds_left")));
+        if (isfinite(view_number(view, "step")))
+                (void) printf(", step %.0f", view_number(view, "step"));
+        (void) printf(", %.0f samples", view_number(view, "samples"));
+        if (isfinite(view_number(view, "samples_per_s")))
+                (void) printf(", %.0f samples/s", view_number(view, "samples_per_s"));
+        if (isfinite(view_number(view, "loss")))
+                (void) printf(", loss %.4f", view_number(view, "loss"));
+        if (isfinite(view_number(view, "accuracy")))
+                (void) printf(", accuracy %.4f", view_number(view, "accuracy"));
+        if (!jobs_ended(view) && isfinite(view_number(view, "seconds_left")))
+                (void) printf(", %s left", duration(a, view_number(view, "seconds_left")));
         (void) printf("\n");
 }
 
@@ -161,17 +161,17 @@ static void print_ranks(const json_t *view)
         table_begin(&table, headings);
         json_array_foreach(json_object_get(view, "ranks"), i, rank)
         {
-                table_add(&table, TABLE_PLAIN, "%s", number(a, "%.0f", jobs_number(rank, "rank")));
-                table_add(&table, TABLE_PLAIN, "%s", jobs_text(rank, "role"));
-                table_add(&table, TABLE_PLAIN, "%s", jobs_text(rank, "runtime"));
-                table_add(&table, TABLE_PLAIN, "%s", jobs_text(rank, "device"));
-                table_add(&table, TABLE_PLAIN, "%s", jobs_text(rank, "node"));
-                table_add(&table, TABLE_PLAIN, "%s", number(a, "%.0f", jobs_number(rank, "batch")));
-                table_add(&table, TABLE_PLAIN, "%s", number(a, "%.4f", jobs_number(rank, "weight")));
-                table_add(&table, TABLE_FAINT, "%s", jobs_text(rank, "speed_source"));
-                table_add(&table, TABLE_PLAIN, "%s", number(a, "%.0f", jobs_number(rank, "samples")));
-                table_add(&table, TABLE_PLAIN, "%s", number(a, "%.0f", jobs_number(rank, "restarts")));
-                table_add(&table, TABLE_PLAIN, "%s", number(a, "%.0f", jobs_number(rank, "exit_code")));
+                table_add(&table, TABLE_PLAIN, "%s", number(a, "%.0f", view_number(rank, "rank")));
+                table_add(&table, TABLE_PLAIN, "%s", view_text(rank, "role"));
+                table_add(&table, TABLE_PLAIN, "%s", view_text(rank, "runtime"));
+                table_add(&table, TABLE_PLAIN, "%s", view_text(rank, "device"));
+                table_add(&table, TABLE_PLAIN, "%s", view_text(rank, "node"));
+                table_add(&table, TABLE_PLAIN, "%s", number(a, "%.0f", view_number(rank, "batch")));
+                table_add(&table, TABLE_PLAIN, "%s", number(a, "%.4f", view_number(rank, "weight")));
+                table_add(&table, TABLE_FAINT, "%s", view_text(rank, "speed_source"));
+                table_add(&table, TABLE_PLAIN, "%s", number(a, "%.0f", view_number(rank, "samples")));
+                table_add(&table, TABLE_PLAIN, "%s", number(a, "%.0f", view_number(rank, "restarts")));
+                table_add(&table, TABLE_PLAIN, "%s", number(a, "%.0f", view_number(rank, "exit_code")));
         }
         (void) table_print(&table, table_wants_colour(stdout), stdout);
         table_free(&table);
@@ -190,9 +190,9 @@ static void print_events(const json_t *view)
         table_begin(&table, headings);
         json_array_foreach(json_object_get(view, "events"), i, event)
         {
-                table_add(&table, TABLE_FAINT, "%.19s", jobs_text(event, "time"));
-                table_add(&table, TABLE_PLAIN, "%s", jobs_text(event, "reason"));
-                table_add(&table, TABLE_PLAIN, "%s", jobs_text(event, "message"));
+                table_add(&table, TABLE_FAINT, "%.19s", view_text(event, "time"));
+                table_add(&table, TABLE_PLAIN, "%s", view_text(event, "reason"));
+                table_add(&table, TABLE_PLAIN, "%s", view_text(event, "message"));
         }
         (void) table_print(&table, table_wants_colour(stdout), stdout);
         table_free(&table);
@@ -204,26 +204,26 @@ static void print_view(const json_t *view)
         char a[32];
         size_t i;
 
-        (void) printf("%s: %s%s%s", jobs_text(view, "job"), jobs_text(view, "phase"),
-                      jobs_text(view, "reason")[0] == '\0' ? "" : ", ", jobs_text(view, "reason"));
-        if (isfinite(jobs_number(view, "seconds")))
+        (void) printf("%s: %s%s%s", view_text(view, "job"), view_text(view, "phase"),
+                      view_text(view, "reason")[0] == '\0' ? "" : ", ", view_text(view, "reason"));
+        if (isfinite(view_number(view, "seconds")))
                 (void) printf(", %s%s", jobs_ended(view) ? "after " : "for ",
-                              duration(a, jobs_number(view, "seconds")));
-        (void) printf("%s%s\n", jobs_text(view, "message")[0] == '\0' ? "" : "\n",
-                      jobs_text(view, "message"));
+                              duration(a, view_number(view, "seconds")));
+        (void) printf("%s%s\n", view_text(view, "message")[0] == '\0' ? "" : "\n",
+                      view_text(view, "message"));
         print_progress(view);
-        if (isfinite(jobs_number(view, "global_batch")))
-                (void) printf("%s of %s, %s shares of a batch of %.0f\n", jobs_text(view, "strategy"),
-                              jobs_text(view, "model"), jobs_text(view, "shards"),
-                              jobs_number(view, "global_batch"));
+        if (isfinite(view_number(view, "global_batch")))
+                (void) printf("%s of %s, %s shares of a batch of %.0f\n", view_text(view, "strategy"),
+                              view_text(view, "model"), view_text(view, "shards"),
+                              view_number(view, "global_batch"));
         json_array_foreach(json_object_get(view, "notes"), i, note)
         {
                 (void) printf("note: %s\n", json_is_string(note) ? json_string_value(note) : "");
         }
         print_ranks(view);
         print_events(view);
-        if (jobs_text(view, "folder")[0] != '\0')
-                (void) printf("\nlogs and plan: %s\n", jobs_text(view, "folder"));
+        if (view_text(view, "folder")[0] != '\0')
+                (void) printf("\nlogs and plan: %s\n", view_text(view, "folder"));
 }
 
 int jobs_show(const struct jobs_options *options, const char *name)

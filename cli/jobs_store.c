@@ -61,7 +61,7 @@ static json_t *rank_view(const json_t *status, const json_t *rank)
                 copy_as(view, names[i][0], rank, names[i][1]);
         json_array_foreach(json_object_get(status, "subtasks"), i, subtask)
         {
-                if (strcmp(jobs_text(subtask, "name"), jobs_text(rank, "subtask")) != 0)
+                if (strcmp(view_text(subtask, "name"), view_text(rank, "subtask")) != 0)
                         continue;
                 copy_as(view, "speed_source", subtask, "speedSource");
                 copy_as(view, "state", subtask, "state");
@@ -93,14 +93,14 @@ static json_t *events_of(const json_t *status)
         {
                 struct text message = { .max_bytes = 2000 };
 
-                text_printf(&message, "%s is %s%s%s", jobs_text(condition, "type"),
-                            jobs_text(condition, "status"),
-                            jobs_text(condition, "message")[0] == '\0' ? "" : ": ",
-                            jobs_text(condition, "message"));
+                text_printf(&message, "%s is %s%s%s", view_text(condition, "type"),
+                            view_text(condition, "status"),
+                            view_text(condition, "message")[0] == '\0' ? "" : ": ",
+                            view_text(condition, "message"));
                 (void) json_array_append_new(events,
                                              json_pack("{s:s, s:s, s:s}", "time",
-                                                       jobs_text(condition, "lastTransitionTime"), "reason",
-                                                       jobs_text(condition, "reason"), "message",
+                                                       view_text(condition, "lastTransitionTime"), "reason",
+                                                       view_text(condition, "reason"), "message",
                                                        message.data == NULL ? "" : message.data));
                 text_free(&message);
         }
@@ -112,7 +112,7 @@ static json_t *view_of(const json_t *object, bool kubernetes)
         const json_t *metadata = json_object_get(object, "metadata"), *spec = json_object_get(object, "spec"),
                      *status = json_object_get(object, "status"),
                      *progress = json_object_get(status, "progress"), *rank;
-        double seconds = seconds_between(jobs_text(status, "startTime"), jobs_text(status, "completionTime"));
+        double seconds = seconds_between(view_text(status, "startTime"), view_text(status, "completionTime"));
         json_t *view = json_object(), *ranks = json_array();
         size_t i;
 
@@ -164,8 +164,8 @@ static void changed(void *userdata, enum store_kind kind, const char *key, const
         if (object == NULL)
                 return;
         view = view_of(object, jobs_place(l->options) == JOBS_KUBERNETES);
-        if ((l->name == NULL || strcmp(jobs_text(view, "job"), l->name) == 0) &&
-            (l->options->all_namespaces || strcmp(jobs_text(view, "namespace"), l->options->namespace_) == 0))
+        if ((l->name == NULL || strcmp(view_text(view, "job"), l->name) == 0) &&
+            (l->options->all_namespaces || strcmp(view_text(view, "namespace"), l->options->namespace_) == 0))
                 (void) json_array_append(l->views, view);
         json_decref(view);
 }

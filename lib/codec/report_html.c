@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "codec/job_view.h"
 #include "codec/report_words.h"
 
 static void section(struct text *out, const char *id, const char *title, const char *words)
@@ -37,17 +38,17 @@ static void write_ranks(const struct report *report, struct text *out)
         json_array_foreach(json_object_get(report->view, "ranks"), i, rank)
         {
                 text_append(out, "<tr>");
-                number_cell(out, "", 0, report_number(rank, "rank"));
-                cell(out, report_text(rank, "role"));
-                cell(out, report_text(rank, "runtime"));
-                cell(out, report_text(rank, "device"));
-                cell(out, report_text(rank, "node"));
-                number_cell(out, "", 0, report_number(rank, "batch"));
-                number_cell(out, "", 4, report_number(rank, "weight"));
-                cell(out, report_text(rank, "speed_source"));
-                number_cell(out, "", 0, report_number(rank, "samples"));
-                number_cell(out, "", 0, report_number(rank, "restarts"));
-                number_cell(out, "", 0, report_number(rank, "exit_code"));
+                number_cell(out, "", 0, view_number(rank, "rank"));
+                cell(out, view_text(rank, "role"));
+                cell(out, view_text(rank, "runtime"));
+                cell(out, view_text(rank, "device"));
+                cell(out, view_text(rank, "node"));
+                number_cell(out, "", 0, view_number(rank, "batch"));
+                number_cell(out, "", 4, view_number(rank, "weight"));
+                cell(out, view_text(rank, "speed_source"));
+                number_cell(out, "", 0, view_number(rank, "samples"));
+                number_cell(out, "", 0, view_number(rank, "restarts"));
+                number_cell(out, "", 0, view_number(rank, "exit_code"));
                 text_append(out, "</tr>\n");
         }
         text_append(out, "</table>\n");
@@ -119,9 +120,9 @@ static void write_events(const struct report *report, struct text *out)
         json_array_foreach(json_object_get(report->view, "events"), i, event)
         {
                 text_append(out, "<tr>");
-                cell(out, report_text(event, "time"));
-                cell(out, report_text(event, "reason"));
-                cell(out, report_text(event, "message"));
+                cell(out, view_text(event, "time"));
+                cell(out, view_text(event, "reason"));
+                cell(out, view_text(event, "message"));
                 text_append(out, "</tr>\n");
         }
         text_append(out, "</table>\n");
@@ -130,7 +131,7 @@ static void write_events(const struct report *report, struct text *out)
 static void write_head(const json_t *view, struct text *out)
 {
         text_append(out, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>job ");
-        report_append_escaped(out, report_text(view, "job"));
+        report_append_escaped(out, view_text(view, "job"));
         text_append(
                 out,
                 "</title><style>body{font:15px/1.5 sans-serif;color:#1f2933;max-width:1000px;margin:2em "
@@ -142,16 +143,16 @@ static void write_head(const json_t *view, struct text *out)
                 "border-bottom:1px solid "
                 "#e4e7eb;vertical-align:top}td.n{text-align:right;font-variant-numeric:tabular-nums}"
                 ".Succeeded{color:#2f7d4f}.Failed{color:#b3123a}p{margin:.4em 0}</style></head><body>\n<h1>");
-        report_append_escaped(out, report_text(view, "job"));
+        report_append_escaped(out, view_text(view, "job"));
         text_append(out, ": <span class=\"");
-        report_append_escaped(out, report_text(view, "phase"));
+        report_append_escaped(out, view_text(view, "phase"));
         text_append(out, "\">");
-        report_append_escaped(out, report_text(view, "phase"));
+        report_append_escaped(out, view_text(view, "phase"));
         text_append(out, "</span></h1>\n<p>");
-        report_append_escaped(out, report_text(view, "reason"));
-        if (report_text(view, "message")[0] != '\0')
+        report_append_escaped(out, view_text(view, "reason"));
+        if (view_text(view, "message")[0] != '\0')
                 text_append(out, ": ");
-        report_append_escaped(out, report_text(view, "message"));
+        report_append_escaped(out, view_text(view, "message"));
         text_append(out, "</p>\n");
 }
 
@@ -160,16 +161,16 @@ static void write_figures(const json_t *view, struct text *out)
         text_append(out, "<table><tr><th>model<th>strategy<th>batch<th>epochs<th>seconds<th>samples<th>"
                          "samples/s<th>loss"
                          "<th>accuracy<th>restarts</tr><tr>");
-        cell(out, report_text(view, "model"));
-        cell(out, report_text(view, "strategy"));
-        number_cell(out, "", 0, report_number(view, "global_batch"));
-        number_cell(out, "", 0, report_number(view, "epochs"));
-        number_cell(out, "", 1, report_number(view, "seconds"));
-        number_cell(out, "", 0, report_number(view, "samples"));
-        number_cell(out, "", 0, report_number(view, "samples_per_s"));
-        number_cell(out, "", 4, report_number(view, "loss"));
-        number_cell(out, "", 4, report_number(view, "accuracy"));
-        number_cell(out, "", 0, report_number(view, "restarts"));
+        cell(out, view_text(view, "model"));
+        cell(out, view_text(view, "strategy"));
+        number_cell(out, "", 0, view_number(view, "global_batch"));
+        number_cell(out, "", 0, view_number(view, "epochs"));
+        number_cell(out, "", 1, view_number(view, "seconds"));
+        number_cell(out, "", 0, view_number(view, "samples"));
+        number_cell(out, "", 0, view_number(view, "samples_per_s"));
+        number_cell(out, "", 4, view_number(view, "loss"));
+        number_cell(out, "", 4, view_number(view, "accuracy"));
+        number_cell(out, "", 0, view_number(view, "restarts"));
         text_append(out, "</tr></table>\n");
 }
 

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "codec/job_view.h"
 #include "codec/report_words.h"
 #include "core/cleanup.h"
 
@@ -370,7 +371,7 @@ static int draw_shares(const struct report *report, struct text *out)
         label(out, 6, 34, "start", "a batch");
         json_array_foreach((json_t *) ranks, i, rank)
         {
-                double weight = report_number(rank, "weight"), width = (WIDTH - LEFT - RIGHT) * weight;
+                double weight = view_number(rank, "weight"), width = (WIDTH - LEFT - RIGHT) * weight;
                 char words[160];
 
                 if (!(weight > 0 && weight <= 1))
@@ -380,9 +381,9 @@ static int draw_shares(const struct report *report, struct text *out)
                             "stroke=\"#ffffff\"><title>rank "
                             "%zu: %.0f samples, %.4f</title></rect>",
                             x, width, rank_colours[i % ARRAY_SIZE(rank_colours)], i,
-                            report_number(rank, "batch"), weight);
-                (void) text_format(words, sizeof(words), "%.0f %.20s (%.10s)", report_number(rank, "batch"),
-                                   report_text(rank, "runtime"), report_text(rank, "speed_source"));
+                            view_number(rank, "batch"), weight);
+                (void) text_format(words, sizeof(words), "%.0f %.20s (%.10s)", view_number(rank, "batch"),
+                                   view_text(rank, "runtime"), view_text(rank, "speed_source"));
                 if (width > 110) {
                         text_append(out, "<g fill=\"#ffffff\">");
                         label(out, x + 6, 34, "start", words);
@@ -399,7 +400,7 @@ static int draw_shares(const struct report *report, struct text *out)
 
 static const char *place_of(const json_t *rank)
 {
-        return report_text(rank, "node")[0] != '\0' ? report_text(rank, "node") : "this machine";
+        return view_text(rank, "node")[0] != '\0' ? view_text(rank, "node") : "this machine";
 }
 
 /* The same node and the same group: one row. Return: is it the first of its row? */
@@ -409,7 +410,7 @@ static bool first_of_row(const json_t *ranks, size_t index)
 
         for (size_t i = 0; i < index; i++)
                 if (strcmp(place_of(json_array_get(ranks, i)), place_of(rank)) == 0 &&
-                    strcmp(report_text(json_array_get(ranks, i), "group"), report_text(rank, "group")) == 0)
+                    strcmp(view_text(json_array_get(ranks, i), "group"), view_text(rank, "group")) == 0)
                         return false;
         return true;
 }
@@ -422,24 +423,24 @@ static void draw_row(struct text *out, const json_t *ranks, size_t first, double
 
         (void) text_format(words, sizeof(words), "%.28s", place_of(head));
         label(out, 6, y + 20, "start", words);
-        (void) text_format(words, sizeof(words), "%.24s%s%.24s", report_text(head, "group"),
-                           report_text(head, "device_model")[0] == '\0' ? "" : ", ",
-                           report_text(head, "device_model"));
+        (void) text_format(words, sizeof(words), "%.24s%s%.24s", view_text(head, "group"),
+                           view_text(head, "device_model")[0] == '\0' ? "" : ", ",
+                           view_text(head, "device_model"));
         label(out, 190, y + 20, "start", words);
         for (size_t i = first; i < json_array_size(ranks) && x < WIDTH - 40; i++) {
                 const json_t *rank = json_array_get(ranks, i);
 
                 if (strcmp(place_of(rank), place_of(head)) != 0 ||
-                    strcmp(report_text(rank, "group"), report_text(head, "group")) != 0)
+                    strcmp(view_text(rank, "group"), view_text(head, "group")) != 0)
                         continue;
                 text_printf(
                         out,
                         "<rect x=\"%.0f\" y=\"%.0f\" width=\"34\" height=\"24\" rx=\"3\" fill=\"%s\"><title>",
                         x, y + 4, rank_colours[i % ARRAY_SIZE(rank_colours)]);
-                report_append_escaped(out, report_text(rank, "device"));
+                report_append_escaped(out, view_text(rank, "device"));
                 text_append(out, "</title></rect><g fill=\"#ffffff\">");
                 (void) text_format(words, sizeof(words), "%s%zu",
-                                   strcmp(report_text(rank, "role"), "server") == 0 ? "s" : "", i);
+                                   strcmp(view_text(rank, "role"), "server") == 0 ? "s" : "", i);
                 label(out, x + 17, y + 20, "middle", words);
                 text_append(out, "</g>");
                 x += 38;

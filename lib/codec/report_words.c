@@ -21,20 +21,6 @@ void report_append_escaped(struct text *out, const char *words)
         }
 }
 
-const char *report_text(const json_t *view, const char *name)
-{
-        const char *text = json_string_value(json_object_get(view, name));
-
-        return text == NULL ? "" : text;
-}
-
-double report_number(const json_t *view, const char *name)
-{
-        const json_t *value = json_object_get(view, name);
-
-        return json_is_number(value) ? json_number_value(value) : NAN;
-}
-
 void report_append_number(struct text *out, const char *unit, int decimals, double value)
 {
         if (isfinite(value))

@@ -2,8 +2,6 @@
  * Nobody else includes this. */
 #pragma once
 
-#include <jansson.h>
-
 #include "core/text.h"
 
 /* report_append_escaped() - words from outside, harmless in HTML and SVG; control characters are left out. */
@@ -11,6 +9,3 @@ void report_append_escaped(struct text *out, const char *words);
 
 /* report_append_number() - with its unit; a dash where the value is not known (NAN). */
 void report_append_number(struct text *out, const char *unit, int decimals, double value);
-
-const char *report_text(const json_t *view, const char *name); /* "" = there is none */
-double report_number(const json_t *view, const char *name);    /* NAN = there is none */

@@ -209,8 +209,8 @@ int speed_store_read_now(const char *spec, const char *kubeconfig, struct speed_
         if (r == 0) {
                 table = json_pack("{s:O}", "speeds", w.speeds);
                 r = speed_table_decode(table, ret, err);
-                if (w.trouble[0] !=
-                    '\0') /* else its own: several tables, each of few rows, may have too many */
+                /* else its own: several tables, each of few rows, may have too many */
+                if (w.trouble[0] != '\0')
                         (void) text_copy(ret->trouble, sizeof(ret->trouble), w.trouble);
         }
         json_decref(table);

@@ -13,9 +13,8 @@
 #include "core/cleanup.h"
 #include "io/tree_backend.h"
 
-#define RACES_MAX                                                                                            \
-        10000 /* of one openat2() with renames elsewhere; a try takes microseconds, one in 70 loses at worst \
-               */
+/* Of one openat2() with renames elsewhere; a try takes microseconds, one in 70 loses at worst. */
+#define RACES_MAX 10000
 
 /* Most reads are of many files in one directory after the other: the last parent stays open for the next
  * read. The cache lives from one tree_budget() to the next, so that a rescan sees a tree that changed in
