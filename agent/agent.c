@@ -26,19 +26,12 @@
 #include "core/cleanup.h"
 #include "core/continuity.h"
 #include "core/text.h"
+#include "io/clock.h"
 #include "io/loop.h"
 #include "plugin/config.h"
 #include "plugin/plugin.h"
 
 #define STATE_RETRY_USEC UINT64_C(30000000)
-
-static uint64_t clock_usec(clockid_t clock)
-{
-        struct timespec now = { 0 };
-
-        (void) clock_gettime(clock, &now);
-        return (uint64_t) now.tv_sec * 1000000 + (uint64_t) now.tv_nsec / 1000;
-}
 
 static const char *place(const struct agent *a)
 {
@@ -151,7 +144,7 @@ static void on_kernel_fault(void *userdata, const struct kernel_fault *fault)
                             fault->finding.message);
                 (void) text_copy(record->last_error_space, sizeof(record->last_error_space), fault->space);
                 record->last_error_code = fault->code;
-                record->last_error_usec = clock_usec(CLOCK_REALTIME);
+                record->last_error_usec = clock_realtime_usec();
                 record->kernel_errors++;
         }
         if (known) {
@@ -226,7 +219,7 @@ static int scan(struct agent *a, struct inventory *inventory, struct err *err)
         kernel_log_poll(a->kernel_log);
         a->kernel_faults = false;
         r = judge_scan(&a->judge, &a->config, &a->told, inventory, clock_usec(CLOCK_BOOTTIME),
-                       clock_usec(CLOCK_REALTIME), &callbacks);
+                       clock_realtime_usec(), &callbacks);
         if (r < 0)
                 return err_set(err, r, "no memory for the scan");
         measured_tell(a->measured, inventory);
@@ -237,7 +230,7 @@ static int scan(struct agent *a, struct inventory *inventory, struct err *err)
 
 static void save_state(struct agent *a)
 {
-        uint64_t hash = state_hash(&a->judge), now = clock_usec(CLOCK_MONOTONIC);
+        uint64_t hash = state_hash(&a->judge), now = clock_monotonic_usec();
         struct err err = { 0 };
 
         if (a->state_path[0] == '\0' || hash == a->state_hash || now < a->state_retry_usec)
@@ -275,7 +268,7 @@ static void arm_scan(struct agent *a)
 
 void agent_scan(struct agent *a, const char *why)
 {
-        uint64_t begin = clock_usec(CLOCK_MONOTONIC);
+        uint64_t begin = clock_monotonic_usec();
         struct inventory inventory;
         struct err err = { 0 };
         int r;
@@ -283,7 +276,7 @@ void agent_scan(struct agent *a, const char *why)
         inventory_init(&inventory);
         r = scan(a, &inventory, &err);
         a->scans_total++;
-        histogram_observe(&a->scan_seconds, (double) (clock_usec(CLOCK_MONOTONIC) - begin) / 1e6);
+        histogram_observe(&a->scan_seconds, (double) (clock_monotonic_usec() - begin) / 1e6);
         if (r < 0) {
                 inventory_free(&inventory);
                 a->scan_failures_total++;
@@ -432,7 +425,7 @@ int agent_new(sd_event *loop, const struct agent_options *options, struct agent 
         a->loop = sd_event_ref(loop);
         a->options = options;
         a->config_fd = -1;
-        a->started_usec = clock_usec(CLOCK_MONOTONIC);
+        a->started_usec = clock_monotonic_usec();
         a->scan_seconds.bounds = metrics_duration_bounds;
         a->scan_seconds.bound_count = metrics_duration_bound_count;
         log_init(&a->log);
@@ -506,7 +499,7 @@ int agent_dry_run(const struct agent_options *options, char **ret_json, struct e
                 r = discover(a.tree, a.discovery, &inventory, err);
         if (r == 0)
                 r = judge_scan(&a.judge, &a.config, &a.told, &inventory, clock_usec(CLOCK_BOOTTIME),
-                               clock_usec(CLOCK_REALTIME), &nothing);
+                               clock_realtime_usec(), &nothing);
         if (r == 0) {
                 (void) text_copy(inventory.node, sizeof(inventory.node), a.node);
                 inventory.node_class = a.config.node_class;

@@ -6,11 +6,11 @@
 #include <string.h>
 #include <sys/klog.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "core/cleanup.h"
 #include "core/text.h"
+#include "io/clock.h"
 #include "io/loop.h"
 
 #define RECORD_BYTES   8192
@@ -68,14 +68,6 @@ static void take_line(struct kernel_log *log, const char *line, uint64_t now_use
                 log->fault(log->userdata, &fault);
 }
 
-static uint64_t boot_usec(void)
-{
-        struct timespec now = { 0 };
-
-        (void) clock_gettime(CLOCK_MONOTONIC, &now); /* the clock of the log's stamps */
-        return (uint64_t) now.tv_sec * 1000000 + (uint64_t) now.tv_nsec / 1000;
-}
-
 static int on_record(sd_event_source *source, int fd, uint32_t revents, void *userdata)
 {
         struct kernel_log *log = userdata;
@@ -95,7 +87,7 @@ static int on_record(sd_event_source *source, int fd, uint32_t revents, void *us
                 }
                 record[n] = '\0';
                 record[strcspn(record, "\n")] = '\0';
-                take_line(log, record, boot_usec());
+                take_line(log, record, clock_monotonic_usec());
         }
 }
 
@@ -148,7 +140,7 @@ static int ask_buffer(struct kernel_log *log)
         if (n < 0)
                 return text != NULL ? -errno : -ENOMEM;
         text[n] = '\0';
-        kernel_log_take_buffer(log, text, boot_usec());
+        kernel_log_take_buffer(log, text, clock_monotonic_usec());
         return 0;
 }
 

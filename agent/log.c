@@ -4,7 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+
+#include "io/clock.h"
 
 static const char *const priority_names[] = { "emergency", "alert",  "critical", "error",
                                               "warning",   "notice", "info",     "debug" };
@@ -39,16 +40,15 @@ static struct log_rate *rate_of(struct log *log, const char *event)
 static bool may_write(struct log *log, const char *event)
 {
         struct log_rate *rate = rate_of(log, event);
-        struct timespec now = { 0 };
+        uint64_t second = clock_monotonic_usec() / 1000000;
         char text[64];
 
-        (void) clock_gettime(CLOCK_MONOTONIC, &now);
-        if (rate->second != (uint64_t) now.tv_sec) {
+        if (rate->second != second) {
                 if (rate->dropped > 0) {
                         (void) snprintf(text, sizeof(text), "dropped=%u", rate->dropped);
                         write_line(log, LOG_WARNING, event, text);
                 }
-                rate->second = (uint64_t) now.tv_sec;
+                rate->second = second;
                 rate->lines = rate->dropped = 0;
         }
         if (rate->lines >= LOG_BURST) {

@@ -11,11 +11,11 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "core/cleanup.h"
 #include "core/text.h"
+#include "io/clock.h"
 #include "io/loop.h"
 
 #define DIRECTORIES_MAX   4096
@@ -179,18 +179,10 @@ static void walk_root(struct watch *w)
 /* --- a change settles, then it is told ---------------------------------------------------------------------
  */
 
-static uint64_t monotonic_usec(void)
-{
-        struct timespec now = { 0 };
-
-        (void) clock_gettime(CLOCK_MONOTONIC, &now);
-        return (uint64_t) now.tv_sec * 1000000 + (uint64_t) now.tv_nsec / 1000;
-}
-
 /* A hostile tree costs tenths of a second to read: not each second, for everybody else waits meanwhile. */
 static bool is_too_soon(const struct watch *w)
 {
-        return w->cost_usec > COSTLY_USEC && monotonic_usec() - w->told_usec < COSTLY_WAIT_USEC;
+        return w->cost_usec > COSTLY_USEC && clock_monotonic_usec() - w->told_usec < COSTLY_WAIT_USEC;
 }
 
 static void tell(void *userdata)
@@ -201,9 +193,9 @@ static void tell(void *userdata)
         w->settle_timer = sd_event_source_unref(w->settle_timer);
         if (w->walk && w->inotify_fd >= 0)
                 walk_root(w);
-        w->told_usec = monotonic_usec();
+        w->told_usec = clock_monotonic_usec();
         w->options.changed(w->options.userdata, why);
-        w->cost_usec = monotonic_usec() - w->told_usec;
+        w->cost_usec = clock_monotonic_usec() - w->told_usec;
 }
 
 static void settle(struct watch *w, const char *why)

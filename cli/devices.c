@@ -7,7 +7,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cli/commands.h"
@@ -23,6 +22,7 @@
 #include "core/exit_code.h"
 #include "core/text.h"
 #include "discovery/discovery.h"
+#include "io/clock.h"
 
 enum format { FORMAT_TABLE, FORMAT_WIDE, FORMAT_JSON, FORMAT_YAML };
 
@@ -298,10 +298,7 @@ static int print_inventory(const struct inventory *inventory, enum format format
 /* In whole seconds. */
 static uint64_t now_usec(void)
 {
-        struct timespec now = { 0 };
-
-        (void) clock_gettime(CLOCK_REALTIME, &now);
-        return (uint64_t) now.tv_sec * 1000000u;
+        return clock_realtime_usec() / 1000000 * 1000000;
 }
 
 /* A one-shot look knows no earlier state: what it sees holds since now. */

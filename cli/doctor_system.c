@@ -16,6 +16,7 @@
 #include "cli/doctor.h"
 #include "core/cleanup.h"
 #include "core/text.h"
+#include "io/clock.h"
 
 #define WEEK_SEC    (7 * 86400)
 #define WATCHES_MIN 8192
@@ -190,7 +191,7 @@ static time_t certificate_end(const char *path)
 static void check_certificates(const struct patient *p, struct finding_of_check *f)
 {
         DIR *dir = opendir(KUBELET_PKI);
-        time_t now = time(NULL);
+        time_t now = (time_t) (clock_realtime_usec() / 1000000);
         unsigned n = 0;
 
         (void) p;

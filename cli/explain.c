@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "cli/cluster_options.h"
 #include "cli/commands.h"
@@ -13,6 +12,7 @@
 #include "core/exit_code.h"
 #include "core/text.h"
 #include "core/version.h"
+#include "io/clock.h"
 
 struct explain_options {
         struct cluster_arguments cluster;
@@ -131,14 +131,6 @@ static void print_table(const json_t *answer)
                 printf("  %zu. %s\n", i + 1, text_of(item, "message"));
 }
 
-static uint64_t now_usec(void)
-{
-        struct timespec now;
-
-        (void) clock_gettime(CLOCK_REALTIME, &now);
-        return (uint64_t) now.tv_sec * 1000000 + (uint64_t) now.tv_nsec / 1000;
-}
-
 static int explain(const struct explain_options *options, const char *operand, struct err *err)
 {
         const char *name = text_starts_with(operand, "pod/") ? operand + 4 : operand;
@@ -153,7 +145,7 @@ static int explain(const struct explain_options *options, const char *operand, s
                         r = err_set(err, -ENOENT,
                                     "there is no pod '%s' in namespace '%s' (-n NS chooses another)", name,
                                     options->namespace_);
-                else if ((answer = explain_pod(opened.cluster, pod, now_usec(), err)) == NULL)
+                else if ((answer = explain_pod(opened.cluster, pod, clock_realtime_usec(), err)) == NULL)
                         r = -ENOMEM;
         }
         if (r == 0 && strcmp(options->output, "json") == 0) {

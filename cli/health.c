@@ -15,6 +15,7 @@
 #include "core/exit_code.h"
 #include "core/options.h"
 #include "core/version.h"
+#include "io/clock.h"
 
 struct health_options {
         const char *socket, *agent, *output;
@@ -56,8 +57,8 @@ static bool is_ill(const struct device *d)
 
 static void format_since(uint64_t usec, char *field, size_t field_bytes)
 {
-        time_t now = time(NULL), since = (time_t) (usec / 1000000);
-        long seconds = usec == 0 ? 0 : (long) (now - since);
+        time_t since = (time_t) (usec / 1000000);
+        long seconds = usec == 0 ? 0 : (long) (clock_realtime_usec() / 1000000) - (long) since;
 
         if (usec == 0 || seconds < 0)
                 (void) text_copy(field, field_bytes, "");

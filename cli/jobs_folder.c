@@ -10,7 +10,6 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cli/jobs.h"
@@ -18,6 +17,7 @@
 #include "core/cleanup.h"
 #include "core/job.h"
 #include "core/text.h"
+#include "io/clock.h"
 
 #define TAIL_BYTES 8192
 
@@ -235,18 +235,16 @@ static void set_phase(json_t *view, bool running, const struct heard *heard, con
 static void set_time(json_t *view, const char *work_dir, const char *name)
 {
         char path[PATH_MAX], started[TIMESTAMP_BYTES];
-        struct timespec now;
+        uint64_t started_usec;
         struct stat lock;
 
         if (!path_of(path, work_dir, name, "lock") || stat(path, &lock) < 0)
                 return;
+        started_usec = (uint64_t) lock.st_mtim.tv_sec * 1000000 + (uint64_t) lock.st_mtim.tv_nsec / 1000;
         (void) json_object_set_new(
                 view, "started",
                 json_string(timestamp_format((uint64_t) lock.st_mtim.tv_sec * 1000000, started)));
-        (void) clock_gettime(CLOCK_REALTIME, &now);
-        set_number(view, "seconds",
-                   (double) (now.tv_sec - lock.st_mtim.tv_sec) +
-                           (double) (now.tv_nsec - lock.st_mtim.tv_nsec) / 1e9);
+        set_number(view, "seconds", (double) (int64_t) (clock_realtime_usec() - started_usec) / 1e6);
 }
 
 /* Of a running rank: the process of its program, as its launcher reported it. */

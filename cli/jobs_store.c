@@ -5,13 +5,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "cli/cluster_options.h"
 #include "cli/jobs.h"
 #include "codec/timestamp.h"
 #include "core/cleanup.h"
 #include "core/text.h"
+#include "io/clock.h"
 #include "io/loop.h"
 #include "io/store.h"
 
@@ -73,13 +73,11 @@ static json_t *rank_view(const json_t *status, const json_t *rank)
 static double seconds_between(const char *from, const char *to)
 {
         uint64_t begin = 0, end = 0;
-        struct timespec now;
 
         if (from[0] == '\0' || timestamp_parse(from, &begin) < 0)
                 return NAN;
-        (void) clock_gettime(CLOCK_REALTIME, &now);
         if (to[0] == '\0' || timestamp_parse(to, &end) < 0)
-                end = (uint64_t) now.tv_sec * 1000000 + (uint64_t) now.tv_nsec / 1000;
+                end = clock_realtime_usec();
         return end < begin ? 0 : (double) (end - begin) / 1e6;
 }
 

@@ -14,6 +14,7 @@
 #include "core/exit_code.h"
 #include "core/text.h"
 #include "discovery/discovery.h"
+#include "io/clock.h"
 
 struct machine_options {
         const char *root, *machine;
@@ -63,7 +64,7 @@ static int write_all(const char *path, const char *bytes, size_t size, struct er
 
 static void write_head(struct tree *tree, bool mask, struct text *out)
 {
-        time_t now = time(NULL);
+        time_t now = (time_t) (clock_realtime_usec() / 1000000);
         struct tm tm;
         char day[16] = "";
 

@@ -1,10 +1,10 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "cli/measure_kernels.h"
 #include "core/text.h"
+#include "io/clock.h"
 
 #define ORDER 1024 /* of the matrices: 12 MiB in all, more than most second-level caches */
 #define BLOCK 64
@@ -16,10 +16,7 @@ enum { ROW_MAJOR = 101, NO_TRANSPOSE = 111 };
 
 double measure_now_seconds(void)
 {
-        struct timespec t;
-
-        (void) clock_gettime(CLOCK_MONOTONIC, &t);
-        return (double) t.tv_sec + (double) t.tv_nsec / 1e9;
+        return (double) clock_monotonic_nsec() / 1e9;
 }
 
 /* One thread, blocked for the caches: what a machine without OpenBLAS is told, under its own name. */

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "cli/cluster_options.h"
 #include "cli/commands.h"
@@ -13,6 +12,7 @@
 #include "core/cleanup.h"
 #include "core/exit_code.h"
 #include "core/version.h"
+#include "io/clock.h"
 
 struct nodes_options {
         struct cluster_arguments cluster;
@@ -225,16 +225,14 @@ static int print_suggestions(const struct nodes_options *options, json_t *sugges
 static int suggest(const struct nodes_options *options, struct cluster *cluster, struct err *err)
 {
         json_t *suggestions = NULL;
-        struct timespec now;
         int r;
 
-        (void) clock_gettime(CLOCK_REALTIME, &now);
         if (options->trace_nodes != NULL)
                 r = suggest_classes_of_trace(options->trace_nodes, options->trace_pods, options->load,
                                              &suggestions, err);
         else
-                r = suggest_classes_of_ledger(cluster_ledger(cluster), (uint64_t) now.tv_sec * 1000000,
-                                              options->load, &suggestions, err);
+                r = suggest_classes_of_ledger(cluster_ledger(cluster), clock_realtime_usec(), options->load,
+                                              &suggestions, err);
         if (r == 0)
                 r = print_suggestions(options, suggestions);
         json_decref(suggestions);

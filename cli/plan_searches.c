@@ -7,10 +7,10 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "core/cleanup.h"
+#include "io/clock.h"
 
 #define SEARCHES_MAX    64
 #define EFFORT_SEARCHES 4
@@ -31,10 +31,7 @@ struct search_child {
 
 static double now_ms(void)
 {
-        struct timespec t;
-
-        (void) clock_gettime(CLOCK_MONOTONIC, &t);
-        return (double) t.tv_sec * 1e3 + (double) t.tv_nsec / 1e6;
+        return (double) clock_monotonic_nsec() / 1e6;
 }
 
 static bool is_late(void *userdata)

@@ -4,7 +4,6 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "cli/given_devices.h"
 #include "cli/plan.h"
@@ -15,6 +14,7 @@
 #include "core/exit_code.h"
 #include "core/options.h"
 #include "core/version.h"
+#include "io/clock.h"
 
 struct split_options {
         const char *output, *rows, *network, *machines;
@@ -105,10 +105,7 @@ static const struct option_program program = {
 
 static double now_ms(void)
 {
-        struct timespec t;
-
-        (void) clock_gettime(CLOCK_MONOTONIC, &t);
-        return (double) t.tv_sec * 1e3 + (double) t.tv_nsec / 1e6;
+        return (double) clock_monotonic_nsec() / 1e6;
 }
 
 static int dump(json_t *answer, struct text *out, struct err *err)

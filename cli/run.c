@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cli/commands.h"
@@ -17,6 +16,7 @@
 #include "core/exit_code.h"
 #include "core/options.h"
 #include "core/version.h"
+#include "io/clock.h"
 #include "io/process_tree.h"
 #include "io/program_file.h"
 
@@ -55,10 +55,7 @@ static const struct option_program description = {
 
 uint64_t run_now_usec(void)
 {
-        struct timespec now;
-
-        (void) clock_gettime(CLOCK_MONOTONIC, &now);
-        return (uint64_t) now.tv_sec * 1000000 + (uint64_t) now.tv_nsec / 1000;
+        return clock_monotonic_usec();
 }
 
 void run_pause(struct run *run, int changes, int msec)

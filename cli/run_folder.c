@@ -9,13 +9,13 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cli/run.h"
 #include "cli/run_guard.h"
 #include "core/cleanup.h"
 #include "core/exit_code.h"
+#include "io/clock.h"
 #include "io/process_tree.h"
 
 bool run_path(const struct run *run, char path[RUN_PATH_BYTES], const char *name)
@@ -164,7 +164,8 @@ void run_set_checkpoints_aside(struct run *run)
         if (run->checkpoint[0] == '\0' || run->options->resume)
                 return;
         folder = opendir(run->checkpoint);
-        (void) text_format(aside, sizeof(aside), "%s/before-%lld", run->checkpoint, (long long) time(NULL));
+        (void) text_format(aside, sizeof(aside), "%s/before-%llu", run->checkpoint,
+                           (unsigned long long) clock_realtime_usec() / 1000000);
         while (folder != NULL && (file = readdir(folder)) != NULL) {
                 bool checkpoint = text_ends_with(file->d_name, ".checkpoint");
 

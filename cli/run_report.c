@@ -5,12 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cli/run.h"
 #include "codec/event_json.h"
 #include "core/cleanup.h"
+#include "io/clock.h"
 
 #define EVENTS_MAX 10000
 
@@ -31,17 +31,13 @@ void run_event(struct run *run, const char *reason, const char *fmt, ...)
 {
         const json_t *event;
         char message[512];
-        struct timespec now;
         va_list values;
 
         va_start(values, fmt);
         (void) vsnprintf(message, sizeof(message), fmt, values); /* NOLINT: cut to its field */
         va_end(values);
-        (void) clock_gettime(CLOCK_REALTIME, &now);
         (void) fprintf(stderr, "%s: %s: %s\n", run->job.name, reason, message);
-        event = event_list_add(run->events, EVENTS_MAX,
-                               (uint64_t) now.tv_sec * 1000000 + (uint64_t) now.tv_nsec / 1000, reason,
-                               message);
+        event = event_list_add(run->events, EVENTS_MAX, clock_realtime_usec(), reason, message);
         if (event != NULL)
                 keep_event(run, event);
 }

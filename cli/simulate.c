@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "cli/commands.h"
 #include "cli/read_file.h"
@@ -13,6 +12,7 @@
 #include "core/options.h"
 #include "core/replay.h"
 #include "core/version.h"
+#include "io/clock.h"
 
 struct simulate_options {
         const char *nodes, *pods, *policy, *placements, *output;
@@ -130,7 +130,7 @@ static int simulate(const struct simulate_options *o, struct simulation *s, stru
 {
         struct replay_options options = { .seed = o->seed, .load = o->load, .departures = o->departures };
         struct replay_result result;
-        struct timespec begin, end;
+        uint64_t begin, end;
         int r = load(o, s, err);
 
         if (r < 0)
@@ -142,16 +142,15 @@ static int simulate(const struct simulate_options *o, struct simulation *s, stru
                         return err_set(err, -errno, "--placements: open '%s': %m", o->placements);
                 fputs("pod,node,chips,chip_indices,milli\n", s->placements);
         }
-        (void) clock_gettime(CLOCK_MONOTONIC, &begin);
+        begin = clock_monotonic_nsec();
         r = replay_run(s->nodes.nodes, s->nodes.count, s->pods.pods, s->pods.count, &options, write_placement,
                        s, &result, err);
-        (void) clock_gettime(CLOCK_MONOTONIC, &end);
+        end = clock_monotonic_nsec();
         if (r < 0)
                 return r;
         if (s->placements != NULL && (fflush(s->placements) != 0 || ferror(s->placements)))
                 return err_set(err, -EIO, "--placements: '%s' cannot be written", o->placements);
-        print_result(o, &result,
-                     (double) (end.tv_sec - begin.tv_sec) + (double) (end.tv_nsec - begin.tv_nsec) / 1e9);
+        print_result(o, &result, (double) (end - begin) / 1e9);
         return 0;
 }
 

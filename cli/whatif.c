@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "cli/cluster_options.h"
 #include "cli/commands.h"
@@ -14,6 +13,7 @@
 #include "core/exit_code.h"
 #include "core/text.h"
 #include "core/version.h"
+#include "io/clock.h"
 
 struct whatif_options {
         struct cluster_arguments cluster;
@@ -169,15 +169,12 @@ static int run(const struct whatif_options *o, struct err *err)
 {
         struct opened_cluster opened = { 0 };
         json_t *question = json_object(), *answer = NULL;
-        struct timespec now;
         int r = cluster_arguments_open(&o->cluster, &opened, err);
 
-        (void) clock_gettime(CLOCK_REALTIME, &now);
         if (r == 0)
                 r = build_question(o, opened.cluster, question, err);
         if (r == 0)
-                r = whatif(opened.cluster, question,
-                           (uint64_t) now.tv_sec * 1000000 + (uint64_t) now.tv_nsec / 1000, &answer, err);
+                r = whatif(opened.cluster, question, clock_realtime_usec(), &answer, err);
         if (r == 0 && strcmp(o->output, "json") == 0) {
                 CLEANUP(free_p) char *text = json_dumps(answer, JSON_INDENT(2));
 

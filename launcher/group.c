@@ -19,6 +19,7 @@
 #include "core/exit_code.h"
 #include "core/runtime.h"
 #include "core/text.h"
+#include "io/clock.h"
 #include "io/free_port.h"
 #include "io/grpc_client.h"
 #include "io/process_tree.h"
@@ -63,14 +64,6 @@ struct group {
         uint64_t daemon_order;
         int exit_code;
 };
-
-static uint64_t now_usec(void)
-{
-        struct timespec now;
-
-        (void) clock_gettime(CLOCK_MONOTONIC, &now);
-        return (uint64_t) now.tv_sec * 1000000 + (uint64_t) now.tv_nsec / 1000;
-}
 
 static void repeat(sd_event_source *source, uint64_t after_usec)
 {
@@ -147,7 +140,7 @@ static int on_look(sd_event_source *source, uint64_t usec, void *userdata)
         struct group *group = userdata;
 
         (void) usec;
-        group->unsaid = group_ranks_look(&group->ranks, now_usec()) || group->unsaid;
+        group->unsaid = group_ranks_look(&group->ranks, clock_monotonic_usec()) || group->unsaid;
         if (group->unsaid)
                 tell_seen(group);
         repeat(source, LOOK_USEC);
@@ -224,7 +217,7 @@ static void kill_all(struct group *group)
         group->daemon.folder[0] = '\0';
         group->pid = 0;
         group->daemon_order = 0;
-        (void) group_ranks_look(&group->ranks, now_usec());
+        (void) group_ranks_look(&group->ranks, clock_monotonic_usec());
 }
 
 static void leave(struct group *group, int exit_code)
@@ -239,7 +232,7 @@ static int on_grace(sd_event_source *source, uint64_t usec, void *userdata)
         struct group *group = userdata;
 
         (void) usec;
-        if (group_ranks_running(&group->ranks) == 0 || now_usec() >= group->due_usec)
+        if (group_ranks_running(&group->ranks) == 0 || clock_monotonic_usec() >= group->due_usec)
                 leave(group, group->exit_code);
         else
                 repeat(source, LOOK_USEC);
@@ -254,8 +247,8 @@ static void leave_in_time(struct group *group, int exit_code)
         group->leaving = true;
         group->exit_code = exit_code;
         tell_seen(group);
-        group->due_usec = now_usec() + group->options->grace_seconds * 1000000ULL;
-        (void) group_ranks_look(&group->ranks, now_usec());
+        group->due_usec = clock_monotonic_usec() + group->options->grace_seconds * 1000000ULL;
+        (void) group_ranks_look(&group->ranks, clock_monotonic_usec());
         if (group_ranks_terminate(&group->ranks) == 0)
                 leave(group, exit_code);
         else
@@ -288,7 +281,7 @@ static void on_order(void *userdata, const uint8_t *message, size_t size_bytes)
                 answer(group, order.id, 0, "");
                 break;
         case ORDER_TERMINATE:
-                (void) group_ranks_look(&group->ranks, now_usec());
+                (void) group_ranks_look(&group->ranks, clock_monotonic_usec());
                 (void) group_ranks_terminate(&group->ranks);
                 break;
         case ORDER_GO:
@@ -377,7 +370,7 @@ static int on_retry(sd_event_source *source, uint64_t usec, void *userdata)
                 return 0;
         if (group->options->join_file != NULL && !read_join_file(group))
                 return 0;
-        if (now_usec() >= group->due_usec)
+        if (clock_monotonic_usec() >= group->due_usec)
                 give_up(group);
         else if (group->client != NULL)
                 join_manager(group);
@@ -390,7 +383,7 @@ static void await_next_world(struct group *group)
 {
         grpc_client_free(TAKE(group->client));
         group->join = group->seen = NULL;
-        group->due_usec = now_usec() + group->options->wait_seconds * 1000000ULL;
+        group->due_usec = clock_monotonic_usec() + group->options->wait_seconds * 1000000ULL;
         say(group, "waits for the next world");
         repeat(group->retry, RETRY_USEC);
 }
@@ -405,7 +398,7 @@ static void lose_manager(struct group *group, const char *why)
                 await_next_world(group);
                 return;
         }
-        group->due_usec = now_usec() + group->options->rejoin_seconds * 1000000ULL;
+        group->due_usec = clock_monotonic_usec() + group->options->rejoin_seconds * 1000000ULL;
         repeat(group->retry, RETRY_USEC);
 }
 
@@ -482,7 +475,7 @@ static void on_signal(void *userdata, int signal_number)
                         continue;
                 group->pid = 0;
                 group->daemon.folder[0] = '\0'; /* its supervisor removed it */
-                (void) group_ranks_look(&group->ranks, now_usec());
+                (void) group_ranks_look(&group->ranks, clock_monotonic_usec());
                 tell_seen(group);
                 if (group->daemon_order != 0)
                         answer(group, group->daemon_order,
@@ -579,7 +572,7 @@ static int open_group(struct group *group, struct err *err)
         if (r == 0)
                 r = sd_event_source_set_enabled(group->grace, SD_EVENT_OFF);
         (void) process_tree_adopt();
-        group->due_usec = now_usec() + group->options->wait_seconds * 1000000ULL;
+        group->due_usec = clock_monotonic_usec() + group->options->wait_seconds * 1000000ULL;
         return r;
 }
 

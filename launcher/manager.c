@@ -17,6 +17,7 @@
 #include "core/cleanup.h"
 #include "core/exit_code.h"
 #include "core/text.h"
+#include "io/clock.h"
 #include "io/program_file.h"
 #include "launcher/manager.h"
 
@@ -26,10 +27,7 @@
 
 uint64_t manager_now_usec(void)
 {
-        struct timespec now;
-
-        (void) clock_gettime(CLOCK_MONOTONIC, &now);
-        return (uint64_t) now.tv_sec * 1000000 + (uint64_t) now.tv_nsec / 1000;
+        return clock_monotonic_usec();
 }
 
 void manager_say(const char *fmt, ...)

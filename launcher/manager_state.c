@@ -5,12 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "codec/event_json.h"
 #include "core/cleanup.h"
 #include "core/text.h"
+#include "io/clock.h"
 #include "launcher/manager.h"
 
 #define RESULT_MAX_BYTES 4096 /* of a container's termination message */
@@ -24,17 +24,13 @@ static const char *const state_names[] = {
 void manager_event(struct manager *manager, const char *reason, const char *fmt, ...)
 {
         char message[512];
-        struct timespec now;
         va_list values;
 
         va_start(values, fmt);
         (void) vsnprintf(message, sizeof(message), fmt, values); /* NOLINT: cut to its field */
         va_end(values);
-        (void) clock_gettime(CLOCK_REALTIME, &now);
         manager_say("%s: %s", reason, message);
-        (void) event_list_add(manager->events, MEMBER_EVENTS,
-                              (uint64_t) now.tv_sec * 1000000 + (uint64_t) now.tv_nsec / 1000, reason,
-                              message);
+        (void) event_list_add(manager->events, MEMBER_EVENTS, clock_realtime_usec(), reason, message);
 }
 
 static const char *group_state(const struct manager *manager, const struct member *member)

@@ -20,6 +20,7 @@
 
 #include "core/cleanup.h"
 #include "core/text.h"
+#include "io/clock.h"
 #include "io/process_tree.h"
 #include "io/remove_folder.h"
 
@@ -41,14 +42,6 @@ struct keeper {
         bool farewell;    /* the program has ended and what it left behind was asked to go */
         uint64_t started_usec;
 };
-
-static uint64_t realtime_usec(void)
-{
-        struct timespec now;
-
-        (void) clock_gettime(CLOCK_REALTIME, &now);
-        return (uint64_t) now.tv_sec * 1000000 + (uint64_t) now.tv_nsec / 1000;
-}
 
 static int exit_code_of(int status)
 {
@@ -129,7 +122,7 @@ static void write_report(const struct keeper *keeper, bool ended)
                     keeper->what->sha256);
         if (ended)
                 text_printf(&report, ",\"ended_usec\":%llu,\"exit_code\":%d",
-                            (unsigned long long) realtime_usec(), keeper->exit_code);
+                            (unsigned long long) clock_realtime_usec(), keeper->exit_code);
         text_append(&report, "}\n");
         fd = open(next, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
         if (fd >= 0 && !report.failed &&
@@ -301,7 +294,7 @@ static struct start_notice keeper_start(struct keeper *keeper)
 
         if (pipe2(notice, O_CLOEXEC) < 0)
                 return (struct start_notice){ .error = -errno };
-        keeper->started_usec = realtime_usec();
+        keeper->started_usec = clock_realtime_usec();
         keeper->program = fork();
         if (keeper->program < 0)
                 return (struct start_notice){ .error = -errno };

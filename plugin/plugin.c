@@ -11,6 +11,7 @@
 
 #include "core/cleanup.h"
 #include "core/text.h"
+#include "io/clock.h"
 #include "plugin/environment.h"
 #include "plugin/internal.h"
 
@@ -24,10 +25,7 @@ const double plugin_latency_bounds_seconds[PLUGIN_LATENCY_BUCKETS - 1] = {
 
 uint64_t plugin_now_usec(void)
 {
-        struct timespec now;
-
-        (void) clock_gettime(CLOCK_MONOTONIC, &now);
-        return (uint64_t) now.tv_sec * 1000000 + (uint64_t) now.tv_nsec / 1000;
+        return clock_monotonic_usec();
 }
 
 void plugin_log(struct plugin *plugin, int priority, const char *fmt, ...)

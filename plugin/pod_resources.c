@@ -8,6 +8,7 @@
 #include "codec/pb_arena.h"
 #include "core/cleanup.h"
 #include "core/text.h"
+#include "io/clock.h"
 #include "io/grpc_client.h"
 #include "proto/pod_resources.pb-c.h"
 
@@ -40,14 +41,6 @@ struct gathering {
         struct device_holder *holders;
         size_t count, capacity;
 };
-
-static uint64_t now_usec(void)
-{
-        struct timespec now;
-
-        (void) clock_gettime(CLOCK_MONOTONIC, &now);
-        return (uint64_t) now.tv_sec * 1000000 + (uint64_t) now.tv_nsec / 1000;
-}
 
 static int compare_holders(const void *a, const void *b)
 {
@@ -162,7 +155,7 @@ static void on_message(void *userdata, const uint8_t *message, size_t size)
         free(pods->holders);
         pods->holders = g.holders;
         pods->count = g.count;
-        pods->asked_usec = now_usec();
+        pods->asked_usec = clock_monotonic_usec();
         pods->trouble[0] = '\0';
         if (change && pods->on_change != NULL)
                 pods->on_change(pods->userdata);
@@ -210,7 +203,7 @@ static void ask_within(struct pod_resources *pods, uint64_t delay_usec)
                 return;
         }
         (void) sd_event_source_get_time(pods->timer, &due);
-        if (due > now_usec() + delay_usec)
+        if (due > clock_monotonic_usec() + delay_usec)
                 arm(pods, delay_usec);
 }
 
@@ -221,7 +214,7 @@ void pod_resources_poke(struct pod_resources *pods)
 
 void pod_resources_ask(struct pod_resources *pods)
 {
-        uint64_t now = now_usec();
+        uint64_t now = clock_monotonic_usec();
 
         ask_within(pods, pods->asked_usec + ASK_USEC > now ? pods->asked_usec + ASK_USEC - now : 0);
 }

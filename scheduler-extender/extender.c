@@ -10,6 +10,7 @@
 #include "core/cleanup.h"
 #include "core/hold.h"
 #include "core/text.h"
+#include "io/clock.h"
 #include "io/loop.h"
 #include "scheduler-extender/state.h"
 
@@ -30,19 +31,13 @@ void extender_log(struct extender *x, int priority, const char *event, const cha
 
 uint64_t extender_now(const struct extender *x)
 {
-        struct timespec now;
-
         (void) x;
-        (void) clock_gettime(CLOCK_REALTIME, &now);
-        return (uint64_t) now.tv_sec * 1000000 + (uint64_t) now.tv_nsec / 1000;
+        return clock_realtime_usec();
 }
 
 uint64_t extender_begin(void)
 {
-        struct timespec now;
-
-        (void) clock_gettime(CLOCK_MONOTONIC, &now);
-        return (uint64_t) now.tv_sec * 1000000000 + (uint64_t) now.tv_nsec;
+        return clock_monotonic_nsec();
 }
 
 void extender_end(struct extender *x, enum verb verb, uint64_t begin, bool refused)

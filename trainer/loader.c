@@ -7,6 +7,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "io/clock.h"
+
 #define SLOTS_MIN   4 /* one to compute on and three that fill */
 #define SLOTS_MAX   48
 #define SLOTS_BYTES ((size_t) 8 << 20)
@@ -39,12 +41,9 @@ struct loader {
 
 uint64_t loader_processor_usec(const struct loader *l)
 {
-        struct timespec had = { 0 };
         clockid_t clock;
 
-        if (pthread_getcpuclockid(l->thread, &clock) == 0)
-                (void) clock_gettime(clock, &had);
-        return (uint64_t) had.tv_sec * 1000000 + (uint64_t) had.tv_nsec / 1000;
+        return pthread_getcpuclockid(l->thread, &clock) == 0 ? clock_usec(clock) : 0;
 }
 
 /* Fills a slot segment by segment; the lock is held only to tell. Once the last segment is told the slot may

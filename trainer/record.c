@@ -5,11 +5,11 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "core/cleanup.h"
 #include "core/text.h"
+#include "io/clock.h"
 
 #define STEP_FIELD      1 /* of `epoch step rank sample` */
 #define ALIVE_USEC      5000000
@@ -19,10 +19,7 @@ static const char *const names[ACTIVITIES] = { "load", "forward", "backward", "e
 
 uint64_t record_now(void)
 {
-        struct timespec now;
-
-        (void) clock_gettime(CLOCK_MONOTONIC, &now);
-        return (uint64_t) now.tv_sec * 1000000 + (uint64_t) now.tv_nsec / 1000;
+        return clock_monotonic_usec();
 }
 
 int record_cut_log(FILE *f, size_t field, uint64_t end)

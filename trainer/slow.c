@@ -2,6 +2,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "io/clock.h"
 #include "trainer/training.h"
 
 #define LEARN_MAX  8 /* pieces */
@@ -23,17 +24,9 @@ uint64_t slow_quiet(struct slow *s, enum slow_kind kind, size_t samples, uint64_
         return usec;
 }
 
-static uint64_t clock_usec(clockid_t clock)
-{
-        struct timespec now = { 0 };
-
-        (void) clock_gettime(clock, &now);
-        return (uint64_t) now.tv_sec * 1000000 + (uint64_t) now.tv_nsec / 1000;
-}
-
 struct slow_moment slow_now(uint64_t elsewhere_usec)
 {
-        return (struct slow_moment){ clock_usec(CLOCK_MONOTONIC),
+        return (struct slow_moment){ clock_monotonic_usec(),
                                      clock_usec(CLOCK_PROCESS_CPUTIME_ID) - elsewhere_usec };
 }
 

@@ -12,6 +12,8 @@
 
 #include <systemd/sd-event.h>
 
+#include "io/clock.h"
+
 enum kind { KIND_IO, KIND_TIME, KIND_DEFER };
 
 struct sd_event_source {
@@ -35,14 +37,6 @@ struct sd_event {
         int exit_code;
         struct sd_event_source *sources;
 };
-
-static uint64_t now_usec(void)
-{
-        struct timespec now;
-
-        (void) clock_gettime(CLOCK_MONOTONIC, &now);
-        return (uint64_t) now.tv_sec * 1000000 + (uint64_t) now.tv_nsec / 1000;
-}
 
 int sd_event_new(sd_event **e)
 {
@@ -140,7 +134,7 @@ int sd_event_add_time_relative(sd_event *event, sd_event_source **s, clockid_t c
         (void) accuracy;
         if (r < 0)
                 return r;
-        (*s)->due_usec = now_usec() + usec;
+        (*s)->due_usec = clock_monotonic_usec() + usec;
         (*s)->on_time = callback;
         return 0;
 }
@@ -187,7 +181,7 @@ int sd_event_source_set_io_events(sd_event_source *source, uint32_t events)
 
 int sd_event_source_set_time_relative(sd_event_source *source, uint64_t usec)
 {
-        source->due_usec = now_usec() + usec;
+        source->due_usec = clock_monotonic_usec() + usec;
         return 0;
 }
 
@@ -220,7 +214,7 @@ static void dispatch(sd_event_source *source, uint32_t events, uint64_t now)
 /* Milliseconds until the next timer or deferred call; -1 = none. */
 static int pause_msec(const sd_event *event)
 {
-        uint64_t now = now_usec();
+        uint64_t now = clock_monotonic_usec();
         int64_t least = -1;
 
         for (const struct sd_event_source *source = event->sources; source != NULL; source = source->next) {
@@ -242,7 +236,7 @@ int sd_event_loop(sd_event *event)
         while (!event->exiting) {
                 struct epoll_event ready[16];
                 int count = epoll_wait(event->epoll, ready, 16, pause_msec(event));
-                uint64_t now = now_usec();
+                uint64_t now = clock_monotonic_usec();
 
                 for (int i = 0; i < count && !event->exiting; i++)
                         dispatch(ready[i].data.ptr, ready[i].events, now);

@@ -14,6 +14,7 @@
 
 #include "core/cleanup.h"
 #include "core/text.h"
+#include "io/clock.h"
 
 struct entry {
         pid_t pid, parent;
@@ -149,14 +150,6 @@ int process_tree_alive(void)
         return signal_all(0, 0);
 }
 
-static uint64_t now_usec(void)
-{
-        struct timespec now;
-
-        (void) clock_gettime(CLOCK_MONOTONIC, &now);
-        return (uint64_t) now.tv_sec * 1000000 + (uint64_t) now.tv_nsec / 1000;
-}
-
 /* Return: true when there is no child left. */
 static bool reap_all(void)
 {
@@ -171,7 +164,7 @@ static bool reap_all(void)
 int process_tree_kill(unsigned timeout_usec, pid_t except)
 {
         const struct timespec pause = { .tv_nsec = 2000000 };
-        uint64_t end = now_usec() + timeout_usec;
+        uint64_t end = clock_monotonic_usec() + timeout_usec;
 
         for (bool first = true; !reap_all(); first = false) {
                 int left;
@@ -184,7 +177,7 @@ int process_tree_kill(unsigned timeout_usec, pid_t except)
                 left = signal_all(SIGKILL, except);
                 if (except != 0 && left == 0 && !reap_all())
                         return 0;
-                if (now_usec() > end)
+                if (clock_monotonic_usec() > end)
                         return -ETIMEDOUT;
                 (void) nanosleep(&pause, NULL);
         }

@@ -3,10 +3,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "core/cleanup.h"
 #include "core/text.h"
+#include "io/clock.h"
 #include "io/loop.h"
 
 #define NOW_USEC (20 * UINT64_C(1000000)) /* for those that wait */
@@ -79,15 +79,13 @@ void speed_store_refine(struct store *store, const struct speed_observation *obs
                         store_answer answer, void *userdata)
 {
         struct refinement *r = refinement_new(observations, count);
-        struct timespec now;
 
         if (r == NULL) {
                 if (answer != NULL)
                         answer(userdata, -ENOMEM, "no memory for the speed table");
                 return;
         }
-        (void) clock_gettime(CLOCK_REALTIME, &now);
-        r->now_usec = (uint64_t) now.tv_sec * 1000000;
+        r->now_usec = clock_realtime_usec() / 1000000 * 1000000;
         r->answer = answer;
         r->userdata = userdata;
         store_change(store, STORE_SPEED_TABLE, NULL, SPEED_TABLE_NAME, refine, refined, r);

@@ -7,11 +7,11 @@
 #include <string.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "core/cleanup.h"
 #include "core/text.h"
+#include "io/clock.h"
 #include "io/loop.h"
 
 #define CALM_USEC   2000    /* of reading what is known already, and as long for others in between */
@@ -48,14 +48,6 @@ struct dir_commitment *store_dir_commitment(const struct store_dir *d, const str
 
 /* --- the queue of files to read
  * ------------------------------------------------------------------------------- */
-
-static uint64_t monotonic_usec(void)
-{
-        struct timespec t;
-
-        (void) clock_gettime(CLOCK_MONOTONIC, &t);
-        return (uint64_t) t.tv_sec * 1000000 + (uint64_t) t.tv_nsec / 1000;
-}
 
 static struct dir_file *file_of(struct store_dir *d, const char *name)
 {
@@ -172,7 +164,7 @@ static int on_work(sd_event_source *source, void *userdata)
 {
         struct store_dir *d = userdata;
         bool calm = d->synced && d->refreshing;
-        uint64_t end = monotonic_usec() + (calm ? CALM_USEC : SLICE_USEC);
+        uint64_t end = clock_monotonic_usec() + (calm ? CALM_USEC : SLICE_USEC);
         struct dir_file *file;
 
         (void) source;
@@ -181,13 +173,13 @@ static int on_work(sd_event_source *source, void *userdata)
 
                 d->store.rechecking = file->recheck;
                 if (file->recheck)
-                        whole = store_dir_recheck_file(d, file, monotonic_usec, end);
+                        whole = store_dir_recheck_file(d, file, end);
                 else
                         store_dir_read_file(d, file); /* which may free it */
                 d->store.rechecking = false;
                 if (!whole && store_dir_queue(d, file->name, true) != NULL)
                         file->recheck = true;
-                if (monotonic_usec() >= end)
+                if (clock_monotonic_usec() >= end)
                         return calm ? pause_work(d) : 0;
         }
         (void) sd_event_source_set_enabled(d->working, SD_EVENT_OFF);

@@ -89,8 +89,7 @@ struct dir_commitment *store_dir_commitment(const struct store_dir *d, const str
 void store_dir_read_file(struct store_dir *d, struct dir_file *file); /* or forget it, if it is gone */
 /* store_dir_recheck_file() - deliver its objects once more, each as it stands in the file now; a file that is
  * not what it was is queued. Return: false when there is more to do, but `end_usec` (monotonic) has come. */
-bool store_dir_recheck_file(struct store_dir *d, struct dir_file *file, uint64_t (*clock_usec)(void),
-                            uint64_t end_usec);
+bool store_dir_recheck_file(struct store_dir *d, struct dir_file *file, uint64_t end_usec);
 void store_dir_free_objects(struct store_dir *d);
 void store_dir_free_overlay(struct dir_overlay *overlay);
 

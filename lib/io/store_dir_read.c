@@ -10,6 +10,7 @@
 #include "codec/yaml_json.h"
 #include "core/cleanup.h"
 #include "core/text.h"
+#include "io/clock.h"
 #include "io/store_dir.h"
 
 #define FILE_MAX_BYTES ((uint64_t) 2 << 30)
@@ -474,8 +475,7 @@ static void read_overlay(struct store_dir *d, struct dir_file *file)
  * ----------------------------------------------------------------------------------------------- */
 
 /* A JSON object is read alone, at its place; the documents of a YAML file together. */
-bool store_dir_recheck_file(struct store_dir *d, struct dir_file *file, uint64_t (*clock_usec)(void),
-                            uint64_t end_usec)
+bool store_dir_recheck_file(struct store_dir *d, struct dir_file *file, uint64_t end_usec)
 {
         struct dir_object *object = file->recheck_at != NULL ? file->recheck_at : file->objects;
 
@@ -490,7 +490,7 @@ bool store_dir_recheck_file(struct store_dir *d, struct dir_file *file, uint64_t
                 enum store_kind kind;
                 json_t *json;
 
-                if (clock_usec() >= end_usec) {
+                if (clock_monotonic_usec() >= end_usec) {
                         file->recheck_at = object;
                         return false;
                 }

@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "core/cleanup.h"
+#include "io/clock.h"
 #include "io/loop.h"
 #include "scheduler-extender/job/record.h"
 
@@ -92,14 +93,6 @@ static bool is_over(const struct job_record *record)
         return record->calls == 0 && record->pods == NULL && (record->gone || record->uid[0] == '\0');
 }
 
-static uint64_t clock_usec(void)
-{
-        struct timespec now;
-
-        (void) clock_gettime(CLOCK_MONOTONIC, &now);
-        return (uint64_t) now.tv_sec * 1000000 + (uint64_t) now.tv_nsec / 1000;
-}
-
 static int on_later(sd_event_source *source, uint64_t usec, void *userdata)
 {
         struct controller *c = userdata;
@@ -112,7 +105,7 @@ static int on_later(sd_event_source *source, uint64_t usec, void *userdata)
 
 static void plan_now_or_later(struct controller *c)
 {
-        uint64_t begin = clock_usec();
+        uint64_t begin = clock_monotonic_usec();
 
         if (begin < c->plan_again_usec) {
                 (void) sd_event_source_set_time(c->later, c->plan_again_usec);
@@ -121,7 +114,7 @@ static void plan_now_or_later(struct controller *c)
         }
         c->plan_wanted = false;
         plan_waiting(c);
-        c->plan_again_usec = begin + 10 * (clock_usec() - begin);
+        c->plan_again_usec = begin + 10 * (clock_monotonic_usec() - begin);
 }
 
 static int work(sd_event_source *source, void *userdata)

@@ -1,0 +1,14 @@
+/* Clock: what time it is. The only file that asks the system; pure code is given the time as an argument.
+ *
+ * A handler of a loop takes the loop's time (io/loop.h), which is the same for the whole iteration. */
+#pragma once
+
+#include <stdint.h>
+#include <time.h>
+
+/* Microseconds of a clock of clock_gettime(2): CLOCK_BOOTTIME, CLOCK_PROCESS_CPUTIME_ID, a thread's, ... */
+uint64_t clock_usec(clockid_t clock);
+
+uint64_t clock_monotonic_usec(void); /* for durations and deadlines; never goes back */
+uint64_t clock_monotonic_nsec(void);
+uint64_t clock_realtime_usec(void); /* since 1970, UTC; may jump */
