@@ -11,6 +11,7 @@
 
 #include "codec/json_field.h"
 #include "core/cleanup.h"
+#include "core/hash.h"
 #include "core/text.h"
 
 #define STATE_VERSION 1
@@ -112,19 +113,17 @@ int state_save(const char *path, const struct judge *judge, const char *boot_id,
 
 uint64_t state_hash(const struct judge *judge)
 {
-        uint64_t hash = UINT64_C(0xcbf29ce484222325);
+        uint64_t hash = 0;
 
         for (size_t i = 0; i < judge->record_count; i++) {
                 const struct device_record *record = judge->records[i];
 
                 if (!matters(record))
                         continue;
-                for (const char *s = record->device.id; *s != '\0'; s++)
-                        hash = (hash ^ (unsigned char) *s) * UINT64_C(0x100000001b3);
-                for (const char *s = record->health.reason; *s != '\0'; s++)
-                        hash = (hash ^ (unsigned char) *s) * UINT64_C(0x100000001b3);
-                hash = (hash ^ (uint64_t) record->health.verdict) * UINT64_C(0x100000001b3);
-                hash = (hash ^ record->health.turns[0]) * UINT64_C(0x100000001b3);
+                hash = hash_text(record->device.id, hash);
+                hash = hash_text(record->health.reason, hash);
+                hash = hash_bytes(&record->health.verdict, sizeof(record->health.verdict), hash);
+                hash = hash_bytes(&record->health.turns[0], sizeof(record->health.turns[0]), hash);
         }
         return hash;
 }

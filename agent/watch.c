@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "core/cleanup.h"
+#include "core/hash.h"
 #include "core/text.h"
 #include "io/clock.h"
 #include "io/loop.h"
@@ -49,24 +50,14 @@ struct watch {
         uint64_t told_usec, cost_usec; /* when everything was read last, and how long that took */
 };
 
-/* FNV-1a, 64 bit: enough to notice that something is not as it was. */
-static uint64_t mix(uint64_t hash, const void *bytes, size_t size_bytes)
-{
-        const unsigned char *b = bytes;
-
-        for (size_t i = 0; i < size_bytes; i++)
-                hash = (hash ^ b[i]) * UINT64_C(0x100000001b3);
-        return hash;
-}
-
 static uint64_t mix_names(uint64_t hash, const struct tree *tree, const char *path)
 {
         struct tree_names names = { 0 };
 
         if (tree_list(tree, path, &names) < 0)
-                return mix(hash, "-", 1);
+                return hash_text("-", hash);
         for (size_t i = 0; i < names.count; i++)
-                hash = mix(hash, names.names[i], strlen(names.names[i]) + 1);
+                hash = hash_text(names.names[i], hash);
         tree_names_free(&names);
         return hash;
 }
@@ -79,12 +70,12 @@ static uint64_t mix_device(uint64_t hash, const struct tree *tree, const char *p
 
         (void) text_format(path, sizeof(path), "sys/bus/pci/devices/%s/config", pci);
         n = tree_read(tree, path, config, sizeof(config));
-        hash = mix(hash, &n, sizeof(n));
+        hash = hash_bytes(&n, sizeof(n), hash);
         if (n > 0)
-                hash = mix(hash, config, (size_t) n);
+                hash = hash_bytes(config, (size_t) n, hash);
         (void) text_format(path, sizeof(path), "sys/bus/pci/devices/%s/driver", pci);
         n = tree_link_name(tree, path, driver, sizeof(driver));
-        return n > 0 ? mix(hash, driver, (size_t) n) : mix(hash, "-", 1);
+        return n > 0 ? hash_bytes(driver, (size_t) n, hash) : hash_text("-", hash);
 }
 
 static uint64_t look(const struct watch *w)
@@ -99,7 +90,7 @@ static uint64_t look(const struct watch *w)
                 "dev/accel",
                 "dev/nvidia-caps", /* MIG slices come and go without a uevent */
         };
-        uint64_t hash = UINT64_C(0xcbf29ce484222325);
+        uint64_t hash = 0;
 
         for (size_t i = 0; i < ARRAY_SIZE(directories); i++)
                 hash = mix_names(hash, w->options.tree, directories[i]);

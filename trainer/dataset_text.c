@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "core/cleanup.h"
+#include "core/hash.h"
 #include "core/text.h"
 #include "trainer/dataset.h"
 
@@ -58,10 +59,13 @@ static bool same_word(const struct word *w, const char *at, size_t size)
 
 static struct word *find_word(const struct words *words, const char *at, size_t size)
 {
-        uint64_t hash = 14695981039346656037ULL;
+        uint64_t hash = 0;
 
-        for (size_t i = 0; i < size; i++)
-                hash = (hash ^ (uint64_t) (unsigned) tolower((unsigned char) at[i])) * 1099511628211ULL;
+        for (size_t i = 0; i < size; i++) {
+                int letter = tolower((unsigned char) at[i]);
+
+                hash = hash_bytes(&letter, sizeof(letter), hash);
+        }
         for (size_t i = (size_t) (hash % words->room);; i = (i + 1) % words->room)
                 if (words->slots[i].at == NULL || same_word(&words->slots[i], at, size))
                         return &words->slots[i];

@@ -3,12 +3,12 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "core/hash.h"
+
 static uint64_t number_of(const char *name)
 {
-        uint64_t hash = 14695981039346656037ULL;
+        uint64_t hash = hash_text(name, 0);
 
-        for (; *name != '\0'; name++)
-                hash = (hash ^ (uint64_t) (unsigned char) *name) * 1099511628211ULL;
         return hash != 0 ? hash : 1;
 }
 

@@ -12,6 +12,7 @@
 #include "codec/speed_table.h"
 #include "codec/timestamp.h"
 #include "core/cleanup.h"
+#include "core/hash.h"
 #include "core/text.h"
 #include "io/loop.h"
 
@@ -281,7 +282,7 @@ static int take_training_job(struct cluster *c, const char *key, const json_t *o
 /* A table is written every few seconds while jobs run: what is wrong with it is said when that changes. */
 static void tell_speed_trouble(struct cluster *c, const char *key, const char *sentence)
 {
-        uint64_t hash = name_hash(sentence, strlen(sentence), 0);
+        uint64_t hash = hash_text(sentence, 0);
         struct err passed_over = { 0 };
 
         if (sentence[0] == '\0') {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/cleanup.h"
+#include "core/hash.h"
 #include "core/symbol.h"
 #include "core/text.h"
 
@@ -314,7 +315,7 @@ struct name_set {
 static bool add_name(struct name_set *set, uint32_t i)
 {
         const struct json_slice *name = &set->names[i];
-        size_t at = (size_t) string_hash(name->bytes, name->size_bytes) & (set->slot_count - 1);
+        size_t at = (size_t) hash_bytes(name->bytes, name->size_bytes, 0) & (set->slot_count - 1);
 
         for (; set->slots[at] != 0; at = (at + 1) & (set->slot_count - 1)) {
                 const struct json_slice *other = &set->names[set->slots[at] - 1];

@@ -6,23 +6,15 @@
 
 #include "codec/onnx_graph.h"
 #include "core/cleanup.h"
+#include "core/hash.h"
 #include "core/text.h"
 
 #define ARENA_FACTOR 4 /* of the file: its parts unpacked */
 #define ARENA_LEAST  ((size_t) 1 << 20)
 
-static size_t hash_of(const char *name)
-{
-        uint64_t hash = 14695981039346656037u;
-
-        for (; *name != '\0'; name++)
-                hash = (hash ^ (uint8_t) *name) * 1099511628211u;
-        return (size_t) hash;
-}
-
 static struct onnx_value *slot_of(const struct onnx_graph *graph, const char *name)
 {
-        size_t at = hash_of(name) & (graph->room - 1);
+        size_t at = (size_t) hash_text(name, 0) & (graph->room - 1);
 
         while (graph->values[at].name != NULL && strcmp(graph->values[at].name, name) != 0)
                 at = (at + 1) & (graph->room - 1);

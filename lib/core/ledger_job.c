@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/hash.h"
 #include "core/ledger_table.h"
 
 static bool same_key(const struct ledger_job *job, const char *namespace_, size_t bytes, const char *name)
@@ -13,8 +14,7 @@ static bool same_key(const struct ledger_job *job, const char *namespace_, size_
 
 static size_t bucket(const char *namespace_, size_t bytes, const char *name)
 {
-        return (size_t) (string_hash(namespace_, bytes) * 31 + string_hash(name, strlen(name))) %
-               LEDGER_JOB_BUCKETS;
+        return (size_t) (hash_bytes(namespace_, bytes, 0) * 31 + hash_text(name, 0)) % LEDGER_JOB_BUCKETS;
 }
 
 struct ledger_job *ledger_find_job(const struct ledger *ledger, const char *namespace_, const char *name)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/cleanup.h"
+#include "core/hash.h"
 
 static int nodes_grow(struct ledger *ledger)
 {
@@ -82,7 +83,7 @@ void node_remove(struct ledger *ledger, struct ledger_node *node)
 
 static uint64_t pod_hash(const char *namespace_, size_t namespace_bytes, const char *name)
 {
-        return string_hash(namespace_, namespace_bytes) * 31 + string_hash(name, strlen(name));
+        return hash_bytes(namespace_, namespace_bytes, 0) * 31 + hash_text(name, 0);
 }
 
 static uint64_t pod_own_hash(const struct ledger_pod *pod)

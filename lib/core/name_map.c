@@ -4,30 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/hash.h"
+
 #define BUCKETS_MIN 64
-
-static uint64_t mix(uint64_t a, uint64_t b)
-{
-        __extension__ typedef unsigned __int128 wide;
-        wide product = (wide) a * b;
-
-        return (uint64_t) product ^ (uint64_t) (product >> 64);
-}
-
-/* Multiply and fold, eight bytes at a time (the inner loop of wyhash). */
-uint64_t name_hash(const void *bytes, size_t size_bytes, uint64_t seed)
-{
-        const unsigned char *at = bytes;
-        uint64_t hash = seed ^ UINT64_C(0xa0761d6478bd642f), word;
-
-        for (size_t left = size_bytes; left >= sizeof(word); left -= sizeof(word), at += sizeof(word)) {
-                memcpy(&word, at, sizeof(word));
-                hash = mix(hash ^ word, UINT64_C(0xe7037ed1a0b428db));
-        }
-        word = 0;
-        memcpy(&word, at, size_bytes % sizeof(word));
-        return mix(hash ^ word ^ size_bytes, UINT64_C(0x8ebc6af09c88c6e3));
-}
 
 void name_map_free(struct name_map *map)
 {
@@ -46,7 +25,7 @@ struct name_entry *name_map_find(const struct name_map *map, const char *key)
 
         if (map->count == 0)
                 return NULL;
-        hash = name_hash(key, strlen(key), map->seed);
+        hash = hash_text(key, map->seed);
         for (struct name_entry *e = *bucket(map, hash); e != NULL; e = e->next)
                 if (e->hash == hash && strcmp(e->key, key) == 0)
                         return e;
@@ -82,7 +61,7 @@ int name_map_insert(struct name_map *map, struct name_entry *entry)
                 map->seed = (uint64_t) (uintptr_t) map;
         if (map->count >= map->bucket_count && grow(map) < 0)
                 return -ENOMEM;
-        entry->hash = name_hash(entry->key, strlen(entry->key), map->seed);
+        entry->hash = hash_text(entry->key, map->seed);
         to = bucket(map, entry->hash);
         entry->next = *to;
         *to = entry;

@@ -38,6 +38,3 @@ void name_map_remove(struct name_map *map, struct name_entry *entry); /* must be
  * once the next one was asked for; nothing may be inserted meanwhile. */
 struct name_entry *name_map_first(const struct name_map *map);
 struct name_entry *name_map_next(const struct name_map *map, const struct name_entry *entry);
-
-/* name_hash() - 64 bits over any bytes; for telling whether content changed, too. */
-uint64_t name_hash(const void *bytes, size_t size_bytes, uint64_t seed);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/hash.h"
 #include "core/ledger.h"
 
 #define KINDS_MIN 1024 /* fewer are never dropped */
@@ -66,7 +67,7 @@ static uint64_t kind_hash(const struct ledger_node *node)
                                            (uint64_t) g->usable << 32 | g->total,
                                            (uint64_t) g->resource << 32 | g->model, g->runtime };
 
-                hash = string_hash(parts, sizeof(parts));
+                hash = hash_bytes(parts, sizeof(parts), 0);
         }
         return hash;
 }

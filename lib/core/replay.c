@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/cleanup.h"
+#include "core/hash.h"
 #include "core/random.h"
 #include "core/symbol.h"
 
@@ -360,7 +361,7 @@ static int find_kinds(struct replay *r)
                 return -ENOMEM;
         for (size_t i = 0; i < r->pod_count; i++) {
                 const struct packing_pod *ask = &r->pods[i].ask;
-                size_t at = (size_t) string_hash(ask, sizeof(*ask)) & (slot_count - 1);
+                size_t at = (size_t) hash_bytes(ask, sizeof(*ask), 0) & (slot_count - 1);
 
                 while (slots[at] != 0 && memcmp(&r->kinds[slots[at] - 1], ask, sizeof(*ask)) != 0)
                         at = (at + 1) & (slot_count - 1);

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "core/hash.h"
 #include "core/symbol.h"
 
 #define GARBAGE_MIN_BYTES 4096
@@ -19,7 +20,7 @@ static uint64_t hash_at(const struct roster *roster, uint32_t index)
 {
         const struct roster_seat *seat = &roster->seats[index];
 
-        return string_hash(roster->text + seat->name_at, seat->name_bytes);
+        return hash_bytes(roster->text + seat->name_at, seat->name_bytes, 0);
 }
 
 static bool grow_seats(struct roster *roster)
@@ -92,7 +93,7 @@ uint32_t roster_add(struct roster *roster, const char *name, size_t bytes)
         memcpy(roster->text + roster->text_bytes, name, bytes);
         roster->text[roster->text_bytes + bytes] = '"';
         roster->text_bytes += bytes + 1;
-        insert_slot(roster->slots, roster->slot_count, string_hash(name, bytes), index);
+        insert_slot(roster->slots, roster->slot_count, hash_bytes(name, bytes, 0), index);
         roster->count++;
         return index;
 }
@@ -162,7 +163,7 @@ void roster_remove(struct roster *roster, uint32_t index)
 
 uint32_t roster_find(const struct roster *roster, const char *name, size_t bytes)
 {
-        uint64_t hash = string_hash(name, bytes);
+        uint64_t hash = hash_bytes(name, bytes, 0);
         uint32_t mask = roster->slot_count - 1, i = (uint32_t) hash & mask;
 
         if (roster->slot_count == 0)

@@ -6,6 +6,7 @@
 
 #include "core/cleanup.h"
 #include "core/fragmentation.h"
+#include "core/hash.h"
 #include "core/weighting.h"
 
 #define OFF_PLAN (INT64_C(1) << 61)
@@ -224,7 +225,7 @@ struct distinct {
 
 static size_t add_distinct(struct distinct *distinct, const struct score_tuple *tuple)
 {
-        size_t mask = distinct->slot_count - 1, i = (size_t) string_hash(tuple, sizeof(*tuple)) & mask;
+        size_t mask = distinct->slot_count - 1, i = (size_t) hash_bytes(tuple, sizeof(*tuple), 0) & mask;
 
         while (distinct->slots[i] != 0 && score_compare(distinct->tuples[distinct->slots[i] - 1], tuple) != 0)
                 i = (i + 1) & mask;

@@ -4,28 +4,7 @@
 #include <string.h>
 
 #include "core/cleanup.h"
-
-/* Mixes eight bytes at a time by 64x64 -> 128 bit multiplication (the idea of wyhash). */
-static uint64_t mix(uint64_t a, uint64_t b)
-{
-        __uint128_t product = (__uint128_t) a * b;
-
-        return (uint64_t) product ^ (uint64_t) (product >> 64);
-}
-
-uint64_t string_hash(const void *bytes, size_t size_bytes)
-{
-        const unsigned char *p = bytes;
-        uint64_t h = 0x9e3779b97f4a7c15u ^ size_bytes, word;
-
-        for (; size_bytes >= 8; size_bytes -= 8, p += 8) {
-                memcpy(&word, p, 8);
-                h = mix(h ^ word, 0xe7037ed1a0b428dbu);
-        }
-        word = 0;
-        memcpy(&word, p, size_bytes);
-        return mix(h ^ word, 0x8ebc6af09c88c6e3u);
-}
+#include "core/hash.h"
 
 void symbols_free(struct symbols *symbols)
 {
@@ -39,7 +18,7 @@ void symbols_free(struct symbols *symbols)
 /* The slot that holds the string, or the empty one where it belongs. Call with slot_count > 0. */
 static uint32_t *find_slot(const struct symbols *symbols, const char *name, size_t bytes)
 {
-        uint32_t mask = symbols->slot_count - 1, i = (uint32_t) string_hash(name, bytes) & mask;
+        uint32_t mask = symbols->slot_count - 1, i = (uint32_t) hash_bytes(name, bytes, 0) & mask;
 
         for (;; i = (i + 1) & mask) {
                 uint32_t symbol = symbols->slots[i];

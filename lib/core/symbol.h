@@ -28,6 +28,3 @@ uint32_t symbol_find(const struct symbols *symbols, const char *name, size_t byt
 
 /* symbol_name() - borrowed until symbols_free(); "" for 0. */
 const char *symbol_name(const struct symbols *symbols, uint32_t symbol);
-
-/* string_hash() - a fast hash of bytes (not for secrets; seeded by a constant, collisions cost time only). */
-uint64_t string_hash(const void *bytes, size_t size_bytes);

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "core/hash.h"
 #include "io/http_server_internal.h"
 #include "io/loop.h"
 
@@ -52,23 +53,12 @@ static void close_soon(struct http_server *s, struct connection *c)
         (void) shutdown(c->fd, SHUT_RDWR);
 }
 
-static uint64_t hash_bytes(const void *bytes, size_t size)
-{
-        const unsigned char *b = bytes;
-        uint64_t hash =
-                UINT64_C(0xcbf29ce484222325); /* FNV-1a: addresses of one family differ in few bytes */
-
-        for (size_t i = 0; i < size; i++)
-                hash = (hash ^ b[i]) * UINT64_C(0x100000001b3);
-        return hash;
-}
-
 static uint64_t hash_address(const struct sockaddr *sa)
 {
         if (sa != NULL && sa->sa_family == AF_INET)
-                return hash_bytes(&((const struct sockaddr_in *) sa)->sin_addr, sizeof(struct in_addr));
+                return hash_bytes(&((const struct sockaddr_in *) sa)->sin_addr, sizeof(struct in_addr), 0);
         if (sa != NULL && sa->sa_family == AF_INET6)
-                return hash_bytes(&((const struct sockaddr_in6 *) sa)->sin6_addr, sizeof(struct in6_addr));
+                return hash_bytes(&((const struct sockaddr_in6 *) sa)->sin6_addr, sizeof(struct in6_addr), 0);
         return 0;
 }
 

@@ -10,6 +10,7 @@
 #include "codec/json_merge.h"
 #include "codec/yaml_json.h"
 #include "core/cleanup.h"
+#include "core/hash.h"
 #include "core/text.h"
 #include "io/store_dir.h"
 
@@ -192,7 +193,7 @@ json_t *store_dir_load_json(const struct store_dir *d, const struct dir_object *
         if (fd < 0 || bytes == NULL ||
             pread(fd, bytes, object->size_bytes, (off_t) object->offset_bytes) !=
                     (ssize_t) object->size_bytes ||
-            name_hash(bytes, object->size_bytes, 0) != object->hash)
+            hash_bytes(bytes, object->size_bytes, 0) != object->hash)
                 return NULL; /* the file has changed: inotify will say so */
         return json_loadb(bytes, object->size_bytes, 0, NULL);
 }

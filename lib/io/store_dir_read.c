@@ -9,6 +9,7 @@
 #include "codec/json_items.h"
 #include "codec/yaml_json.h"
 #include "core/cleanup.h"
+#include "core/hash.h"
 #include "core/text.h"
 #include "io/clock.h"
 #include "io/store_dir.h"
@@ -292,7 +293,7 @@ static int take_json_file(struct reading *r, const char *bytes, size_t size, str
                 return e;
         while (json_items_next(&items, &item, &place.size_bytes)) {
                 place.offset_bytes = (uint64_t) (item - bytes);
-                place.hash = name_hash(item, place.size_bytes, 0);
+                place.hash = hash_bytes(item, place.size_bytes, 0);
                 take_bytes(r, item, &place, items.is_list ? items.kind : "");
         }
         return 0;
@@ -307,7 +308,7 @@ static void take_document(struct reading *r, json_t *document)
                 complain(r, STORE_NODE, "cannot be kept: out of memory");
                 return;
         }
-        place.hash = name_hash(text, strlen(text), 0);
+        place.hash = hash_text(text, 0);
         if (!take_unchanged(r, &place))
                 take_json(r, document, "", &place);
 }

@@ -6,6 +6,7 @@
 
 #include "codec/json_items.h"
 #include "core/cleanup.h"
+#include "core/hash.h"
 #include "io/loop.h"
 #include "io/store_kubernetes.h"
 
@@ -65,7 +66,7 @@ static uint64_t hash_of(const json_t *metadata, const char *name)
 {
         const char *value = json_string_value(json_object_get(metadata, name));
 
-        return value != NULL ? name_hash(value, strlen(value), 1) : 0;
+        return value != NULL ? hash_text(value, 1) : 0;
 }
 
 static bool key_of(const struct reflector *r, const json_t *metadata, char key[600])

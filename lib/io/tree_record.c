@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "core/cleanup.h"
+#include "core/hash.h"
 #include "io/tree_backend.h"
 
 struct tree_recording {
@@ -90,20 +91,11 @@ void tree_recording_note(struct tree_recording *recording, const char *path, enu
 
 /* --- masking --- */
 
-static uint64_t hash(const char *bytes, size_t size)
-{
-        uint64_t h = 1469598103934665603u; /* FNV-1a, 64 bit */
-
-        for (size_t i = 0; i < size; i++)
-                h = (h ^ (unsigned char) bytes[i]) * 1099511628211u;
-        return h;
-}
-
 /* Digits become other digits, letters other letters (a-f where the token could be hexadecimal), the rest
  * stays: same form, equal for equal, not to be traced back without guessing the whole token. */
 static void mask_token(char *token, size_t size)
 {
-        uint64_t h = hash(token, size) ^ 0x9e3779b97f4a7c15u;
+        uint64_t h = hash_bytes(token, size, 0);
         bool decimal = strspn(token, "0123456789") >= size;
 
         for (size_t i = size > 2 && token[0] == '0' && token[1] == 'x' ? 2 : 0; i < size; i++) {
