@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/cleanup.h"
+#include "core/random.h"
 
 static void fill_devices(struct graph_state *s)
 {
@@ -348,14 +349,9 @@ bool graph_step(struct graph_best *best)
         return !best->stopped;
 }
 
-/* splitmix64 (Steele, Lea, Flood, OOPSLA 2014) */
 uint64_t graph_random(struct graph_best *best)
 {
-        uint64_t z = best->random += 0x9e3779b97f4a7c15;
-
-        z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-        z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-        return z ^ (z >> 31);
+        return random_next(&best->random);
 }
 
 double graph_random_unit(struct graph_best *best)

@@ -5,24 +5,15 @@
 #include <string.h>
 
 #include "core/cleanup.h"
+#include "core/random.h"
 
 /* What is known at any time: each worker's answer lies in low ... high, `low` was not enough for all of them,
  * and what is above `high` is no longer of interest. */
 struct search {
         const struct shard_curves *curves;
         uint64_t *low, *high, *trial; /* [count] each */
-        uint64_t random;
+        uint64_t random; /* pivots need to be unrelated to the input, not to differ between runs */
 };
-
-/* splitmix64 from a fixed seed: pivots need to be unrelated to the input, not to differ between runs. */
-static uint64_t next_random(struct search *search)
-{
-        uint64_t z = search->random += UINT64_C(0x9e3779b97f4a7c15);
-
-        z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-        z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-        return z ^ (z >> 31);
-}
 
 static uint64_t candidates_left(const struct search *search)
 {
@@ -47,12 +38,12 @@ static struct shard_moment candidate(const struct search *search, uint64_t index
 /* The middle one of three candidates. */
 static struct shard_moment choose_pivot(struct search *search, uint64_t total)
 {
-        struct shard_moment a = candidate(search, next_random(search) % total), b, c, swap;
+        struct shard_moment a = candidate(search, random_next(&search->random) % total), b, c, swap;
 
         if (total < 16)
                 return a;
-        b = candidate(search, next_random(search) % total);
-        c = candidate(search, next_random(search) % total);
+        b = candidate(search, random_next(&search->random) % total);
+        c = candidate(search, random_next(&search->random) % total);
         if (shard_moment_compare(search->curves, &a, &b) > 0) {
                 swap = a;
                 a = b;
