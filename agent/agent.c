@@ -426,8 +426,8 @@ int agent_new(sd_event *loop, const struct agent_options *options, struct agent 
         a->options = options;
         a->config_fd = -1;
         a->started_usec = clock_monotonic_usec();
-        a->scan_seconds.bounds = metrics_duration_bounds;
-        a->scan_seconds.bound_count = metrics_duration_bound_count;
+        a->scan_seconds.bounds = histogram_duration_bounds;
+        a->scan_seconds.bound_count = HISTOGRAM_DURATION_BOUNDS;
         log_init(&a->log);
         inventory_init(&a->told);
         r = start(a, err);

@@ -490,8 +490,8 @@ int deep_new(struct agent *agent, struct deep **ret, struct err *err)
                 v = &d->vendors[d->vendor_count++];
                 *v = (struct vendor){ .deep = d, .driver = driver, .in_fd = -1, .out_fd = -1 };
                 v->answer.max_bytes = ANSWER_MAX_BYTES;
-                v->duration.bounds = metrics_duration_bounds;
-                v->duration.bound_count = metrics_duration_bound_count;
+                v->duration.bounds = histogram_duration_bounds;
+                v->duration.bound_count = HISTOGRAM_DURATION_BOUNDS;
         }
         *ret = d;
         return 0;

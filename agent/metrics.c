@@ -340,17 +340,6 @@ static void collectors(struct text *page, const struct agent *agent)
                                           METRIC_LABELS({ "vendor", s.vendor }), s.duration);
 }
 
-static void latency(struct text *page, const char *name, const char *resource, const struct plugin_latency *l)
-{
-        struct histogram h = { .bounds = plugin_latency_bounds_seconds,
-                               .bound_count = PLUGIN_LATENCY_BUCKETS - 1,
-                               .sum = l->sum_seconds };
-
-        for (size_t i = 0; i < PLUGIN_LATENCY_BUCKETS; i++)
-                h.counts[i] = l->counts[i];
-        metrics_histogram(page, name, METRIC_LABELS({ "resource", resource }), &h);
-}
-
 static void kubelet(struct text *page, struct agent *agent)
 {
         struct plugin_status s;
@@ -387,8 +376,9 @@ static void kubelet(struct text *page, struct agent *agent)
         metrics_family(page, "remuda_agent_allocate_duration_seconds", METRIC_HISTOGRAM,
                        "How long Allocate took");
         for (size_t i = 0; i < s.resource_count; i++)
-                latency(page, "remuda_agent_allocate_duration_seconds", s.resources[i].resource,
-                        &s.resources[i].allocate);
+                metrics_histogram(page, "remuda_agent_allocate_duration_seconds",
+                                  METRIC_LABELS({ "resource", s.resources[i].resource }),
+                                  &s.resources[i].allocate);
 }
 
 static void fill_rows(const struct agent *agent, struct row *rows, size_t n)

@@ -307,7 +307,7 @@ void allocate(void *userdata, struct grpc_call *call, const uint8_t *message, si
                            sentence);
         }
         pb_arena_free(&arena);
-        latency_add(&resource->status.allocate, plugin_now_usec() - begin);
+        histogram_observe(&resource->status.allocate, (double) (plugin_now_usec() - begin) / 1e6);
         if (status == GRPC_OK && resource->plugin->on_allocate != NULL)
                 resource->plugin->on_allocate(resource->plugin->userdata);
 }

@@ -138,7 +138,6 @@ struct plugin {
 uint64_t plugin_now_usec(void);
 void plugin_log(struct plugin *plugin, int priority, const char *fmt, ...)
         __attribute__((format(printf, 3, 4)));
-void latency_add(struct plugin_latency *latency, uint64_t usec);
 
 /* plugin_find() - the offered device whose id is id[0..n): its index in the inventory, or -1. */
 ssize_t plugin_find(const struct plugin *plugin, const char *id, size_t n);

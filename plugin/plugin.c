@@ -17,12 +17,6 @@
 
 #define MOVE_DELAY_USEC ((uint64_t) 100000) /* from the old resource's list to the new one's */
 
-/* clang-format off */
-const double plugin_latency_bounds_seconds[PLUGIN_LATENCY_BUCKETS - 1] = {
-        0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.1,
-};
-/* clang-format on */
-
 uint64_t plugin_now_usec(void)
 {
         return clock_monotonic_usec();
@@ -39,18 +33,6 @@ void plugin_log(struct plugin *plugin, int priority, const char *fmt, ...)
         (void) vsnprintf(line, sizeof(line), fmt, list);
         va_end(list);
         plugin->log(plugin->userdata, priority, line);
-}
-
-void latency_add(struct plugin_latency *latency, uint64_t usec)
-{
-        double seconds = (double) usec / 1e6;
-        size_t i = 0;
-
-        while (i < PLUGIN_LATENCY_BUCKETS - 1 && seconds > plugin_latency_bounds_seconds[i])
-                i++;
-        latency->counts[i]++;
-        latency->total++;
-        latency->sum_seconds += seconds;
 }
 
 /* --- from the inventory to the resources

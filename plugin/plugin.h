@@ -17,6 +17,7 @@
 
 #include "core/device.h"
 #include "core/err.h"
+#include "core/histogram.h"
 #include "io/tree.h"
 #include "plugin/config.h"
 
@@ -55,17 +56,6 @@ void plugin_set_tree(struct plugin *plugin, const struct tree *tree);
  * takes effect with the next registration. */
 int plugin_configure(struct plugin *plugin, const struct plugin_config *config, struct err *err);
 
-/* Latency of handlers, in the form of a Prometheus histogram: counts[i] answers took at most bounds[i]
- * (not cumulative), the last one is +Inf. */
-#define PLUGIN_LATENCY_BUCKETS 10
-extern const double plugin_latency_bounds_seconds[PLUGIN_LATENCY_BUCKETS - 1];
-
-struct plugin_latency {
-        uint64_t counts[PLUGIN_LATENCY_BUCKETS];
-        uint64_t total;
-        double sum_seconds;
-};
-
 struct plugin_resource_status {
         char resource[DEVICE_RESOURCE_BYTES];
         char socket[108];          /* "" when it could not be served */
@@ -75,8 +65,8 @@ struct plugin_resource_status {
         uint64_t registrations_total, registration_failures_total;
         uint64_t lists_total; /* lists sent */
         uint64_t allocations_total, refusals_total;
-        struct plugin_latency allocate, preferred;
-        char trouble[200]; /* the last thing that went wrong, "" when all is well */
+        struct histogram allocate; /* seconds that Allocate took */
+        char trouble[200];         /* the last thing that went wrong, "" when all is well */
 };
 
 struct plugin_status {

@@ -132,7 +132,6 @@ static bool choose(const struct resource *resource, struct pb_arena *arena,
 void preferred(void *userdata, struct grpc_call *call, const uint8_t *message, size_t size_bytes)
 {
         struct resource *resource = userdata;
-        uint64_t begin = plugin_now_usec();
         DevicePlugin__PreferredResponse response = DEVICE_PLUGIN__PREFERRED_RESPONSE__INIT;
         DevicePlugin__PreferredRequest *request;
         CLEANUP(free_p) uint8_t *bytes = NULL;
@@ -156,5 +155,4 @@ void preferred(void *userdata, struct grpc_call *call, const uint8_t *message, s
         bytes = pb_pack(&response, &size);
         grpc_call_reply(call, bytes, bytes == NULL ? 0 : size);
         pb_arena_free(&arena);
-        latency_add(&resource->status.preferred, plugin_now_usec() - begin);
 }

@@ -149,6 +149,9 @@ ssize_t resource_find(const struct resource *resource, const char *id)
                        : (ssize_t) plugin->owners[index].position;
 }
 
+static const double allocate_bounds_seconds[] = { 0.00005, 0.0001, 0.00025, 0.0005, 0.001,
+                                                  0.0025,  0.005,  0.01,    0.1 };
+
 int resource_new(struct plugin *plugin, const char *name, struct resource **ret, struct err *err)
 {
         struct resource *resource = calloc(1, sizeof(*resource));
@@ -157,6 +160,8 @@ int resource_new(struct plugin *plugin, const char *name, struct resource **ret,
                 return err_set(err, -ENOMEM, "no memory for resource %s", name);
         resource->plugin = plugin;
         resource->shares = 1;
+        resource->status.allocate.bounds = allocate_bounds_seconds;
+        resource->status.allocate.bound_count = ARRAY_SIZE(allocate_bounds_seconds);
         (void) text_copy(resource->name, sizeof(resource->name), name);
         (void) text_copy(resource->status.resource, sizeof(resource->status.resource), name);
         *ret = resource;

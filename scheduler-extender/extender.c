@@ -335,8 +335,8 @@ int extender_new(sd_event *loop, const struct extender_options *options, struct 
         x->loop = sd_event_ref(loop);
         x->options = options;
         for (size_t v = 0; v < VERB_COUNT; v++) {
-                x->metrics.seconds[v].bounds = metrics_duration_bounds;
-                x->metrics.seconds[v].bound_count = metrics_duration_bound_count;
+                x->metrics.seconds[v].bounds = histogram_duration_bounds;
+                x->metrics.seconds[v].bound_count = HISTOGRAM_DURATION_BOUNDS;
         }
         r = settings_read(options, &x->settings, err);
         if (r == 0)

@@ -8,11 +8,6 @@
 
 #include "core/cleanup.h"
 
-const double metrics_duration_bounds[] = { 0.00001, 0.00002, 0.00005, 0.0001, 0.0002, 0.0005, 0.001,
-                                           0.002,   0.005,   0.01,    0.02,   0.05,   0.1,    0.2,
-                                           0.5,     1,       2,       5,      10 };
-const size_t metrics_duration_bound_count = ARRAY_SIZE(metrics_duration_bounds);
-
 static const char *const type_names[] = {
         [METRIC_GAUGE] = "gauge",
         [METRIC_COUNTER] = "counter",
@@ -169,26 +164,6 @@ void metrics_counter(struct text *page, const char *name, const char *help, uint
 {
         metrics_family(page, name, METRIC_COUNTER, help);
         metrics_sample_uint64(page, name, NULL, value);
-}
-
-void histogram_observe(struct histogram *histogram, double value)
-{
-        size_t i = 0;
-
-        assert(histogram->bound_count <= HISTOGRAM_BOUNDS_MAX);
-        while (i < histogram->bound_count && value > histogram->bounds[i])
-                i++;
-        histogram->counts[i]++;
-        histogram->sum += value;
-}
-
-uint64_t histogram_count(const struct histogram *histogram)
-{
-        uint64_t count = 0;
-
-        for (size_t i = 0; i <= histogram->bound_count; i++)
-                count += histogram->counts[i];
-        return count;
 }
 
 void metrics_histogram(struct text *page, const char *name, const struct metric_label *labels,

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/histogram.h"
 #include "core/text.h"
 
 #define METRICS_CONTENT_TYPE "text/plain; version=0.0.4; charset=utf-8"
@@ -36,23 +37,6 @@ void metrics_sample_uint64(struct text *page, const char *name, const struct met
 void metrics_gauge(struct text *page, const char *name, const char *help, double value);
 void metrics_counter(struct text *page, const char *name, const char *help, uint64_t value);
 
-#define HISTOGRAM_BOUNDS_MAX 24
-
-/* A histogram of durations or sizes; zero but for its bounds before the first observation. */
-struct histogram {
-        const double *bounds;                      /* rising upper bounds; static */
-        size_t bound_count;                        /* <= HISTOGRAM_BOUNDS_MAX */
-        uint64_t counts[HISTOGRAM_BOUNDS_MAX + 1]; /* per bucket, not cumulative; the last is +Inf */
-        double sum;
-};
-
-void histogram_observe(struct histogram *histogram, double value);
-uint64_t histogram_count(const struct histogram *histogram);
-
 /* metrics_histogram() - _bucket, _sum and _count of one label set; the family is begun by the caller. */
 void metrics_histogram(struct text *page, const char *name, const struct metric_label *labels,
                        const struct histogram *histogram);
-
-/* Bounds in seconds that fit request durations from 10 us to 10 s. */
-extern const double metrics_duration_bounds[];
-extern const size_t metrics_duration_bound_count;

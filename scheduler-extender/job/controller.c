@@ -208,8 +208,8 @@ int controller_new(sd_event *loop, const struct controller_options *options, str
         c->loop = sd_event_ref(loop);
         c->options = *options;
         c->last_queued = &c->first_queued;
-        c->metrics.accepted_to_pods.bounds = metrics_duration_bounds;
-        c->metrics.accepted_to_pods.bound_count = metrics_duration_bound_count;
+        c->metrics.accepted_to_pods.bounds = histogram_duration_bounds;
+        c->metrics.accepted_to_pods.bound_count = HISTOGRAM_DURATION_BOUNDS;
         r = sd_event_add_defer(loop, &c->work, work, c);
         if (r >= 0)
                 r = sd_event_source_set_enabled(c->work, SD_EVENT_OFF);

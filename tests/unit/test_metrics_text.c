@@ -74,8 +74,8 @@ static void a_histogram_is_cumulative(void **state)
 /* Prometheus' own lint reads a page that holds one of everything. */
 static void promtool_finds_nothing_to_say(void **state)
 {
-        struct histogram h = { .bounds = metrics_duration_bounds,
-                               .bound_count = metrics_duration_bound_count };
+        struct histogram h = { .bounds = histogram_duration_bounds,
+                               .bound_count = HISTOGRAM_DURATION_BOUNDS };
         struct text page = { 0 };
         FILE *lint;
 
