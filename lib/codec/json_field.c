@@ -1,3 +1,5 @@
+/* Typed reads at a cursor. The path of an error is put together from the cursors on the stack, and only then.
+ */
 #include "codec/json_field.h"
 
 #include <errno.h>
@@ -122,17 +124,34 @@ int json_field_object(const struct json_field *in, const char *name, struct json
         return json_is_object(ret->value) ? 0 : wrong_type(ret, "an object", err);
 }
 
+int json_field_as_array(const struct json_field *at, size_t max, struct err *err)
+{
+        if (at->value == NULL)
+                return JSON_FIELD_ABSENT;
+        if (!json_is_array(at->value))
+                return wrong_type(at, "a list", err);
+        if (json_array_size(at->value) > max)
+                return json_field_error(at, err, "must have at most %zu elements, not %zu", max,
+                                        json_array_size(at->value));
+        return 0;
+}
+
 int json_field_array(const struct json_field *in, const char *name, size_t max, struct json_field *ret,
                      struct err *err)
 {
         *ret = json_field_get(in, name);
-        if (ret->value == NULL)
+        return json_field_as_array(ret, max, err);
+}
+
+int json_field_as_string(const struct json_field *at, const char **ret, struct err *err)
+{
+        if (at->value == NULL)
                 return JSON_FIELD_ABSENT;
-        if (!json_is_array(ret->value))
-                return wrong_type(ret, "a list", err);
-        if (json_array_size(ret->value) > max)
-                return json_field_error(ret, err, "must have at most %zu elements, not %zu", max,
-                                        json_array_size(ret->value));
+        if (!json_is_string(at->value))
+                return wrong_type(at, "a string", err);
+        if (strlen(json_string_value(at->value)) != json_string_length(at->value))
+                return json_field_error(at, err, "must not contain a NUL character");
+        *ret = json_string_value(at->value);
         return 0;
 }
 
@@ -140,31 +159,38 @@ int json_field_string(const struct json_field *in, const char *name, const char 
 {
         struct json_field at = json_field_get(in, name);
 
-        if (at.value == NULL)
-                return JSON_FIELD_ABSENT;
-        if (!json_is_string(at.value))
-                return wrong_type(&at, "a string", err);
-        if (strlen(json_string_value(at.value)) != json_string_length(at.value))
-                return json_field_error(&at, err, "must not contain a NUL character");
-        *ret = json_string_value(at.value);
+        return json_field_as_string(&at, ret, err);
+}
+
+int json_field_as_text(const struct json_field *at, char *field, size_t field_bytes, struct err *err)
+{
+        const char *value = NULL;
+        int r = json_field_as_string(at, &value, err);
+
+        if (r != 0)
+                return r;
+        if (strlen(value) >= field_bytes)
+                return json_field_error(at, err, "must have at most %zu bytes, not %zu", field_bytes - 1,
+                                        strlen(value));
+        (void) text_copy(field, field_bytes, value);
         return 0;
 }
 
 int json_field_text(const struct json_field *in, const char *name, char *field, size_t field_bytes,
                     struct err *err)
 {
-        const char *value = NULL;
-        int r = json_field_string(in, name, &value, err);
+        struct json_field at = json_field_get(in, name);
 
-        if (r != 0)
-                return r;
-        if (strlen(value) >= field_bytes) {
-                struct json_field at = json_field_get(in, name);
+        return json_field_as_text(&at, field, field_bytes, err);
+}
 
-                return json_field_error(&at, err, "must have at most %zu bytes, not %zu", field_bytes - 1,
-                                        strlen(value));
-        }
-        (void) text_copy(field, field_bytes, value);
+int json_field_as_bool(const struct json_field *at, bool *ret, struct err *err)
+{
+        if (at->value == NULL)
+                return JSON_FIELD_ABSENT;
+        if (!json_is_boolean(at->value))
+                return wrong_type(at, "true or false", err);
+        *ret = json_is_true(at->value);
         return 0;
 }
 
@@ -172,12 +198,7 @@ int json_field_bool(const struct json_field *in, const char *name, bool *ret, st
 {
         struct json_field at = json_field_get(in, name);
 
-        if (at.value == NULL)
-                return JSON_FIELD_ABSENT;
-        if (!json_is_boolean(at.value))
-                return wrong_type(&at, "true or false", err);
-        *ret = json_is_true(at.value);
-        return 0;
+        return json_field_as_bool(&at, ret, err);
 }
 
 /* whole() - the number as an integer. Reals beyond 2^53 are refused: their last digits are made up. */
@@ -196,26 +217,31 @@ static bool whole(const json_t *value, int64_t *ret)
         return true;
 }
 
-int json_field_int64(const struct json_field *in, const char *name, int64_t min, int64_t max, int64_t *ret,
-                     struct err *err)
+int json_field_as_int64(const struct json_field *at, int64_t min, int64_t max, int64_t *ret, struct err *err)
 {
-        struct json_field at = json_field_get(in, name);
         int64_t value = 0;
 
-        if (at.value == NULL)
+        if (at->value == NULL)
                 return JSON_FIELD_ABSENT;
-        if (!json_is_number(at.value))
-                return wrong_type(&at, "a whole number", err);
-        if (!whole(at.value, &value))
-                return json_field_error(&at, err,
-                                        "must be a whole number in %" PRId64 "..%" PRId64 ", not %g", min,
-                                        max, json_number_value(at.value));
+        if (!json_is_number(at->value))
+                return wrong_type(at, "a whole number", err);
+        if (!whole(at->value, &value))
+                return json_field_error(at, err, "must be a whole number in %" PRId64 "..%" PRId64 ", not %g",
+                                        min, max, json_number_value(at->value));
         if (value < min || value > max)
-                return json_field_error(&at, err,
+                return json_field_error(at, err,
                                         "must be a whole number in %" PRId64 "..%" PRId64 ", not %" PRId64,
                                         min, max, value);
         *ret = value;
         return 0;
+}
+
+int json_field_int64(const struct json_field *in, const char *name, int64_t min, int64_t max, int64_t *ret,
+                     struct err *err)
+{
+        struct json_field at = json_field_get(in, name);
+
+        return json_field_as_int64(&at, min, max, ret, err);
 }
 
 int json_field_uint64(const struct json_field *in, const char *name, uint64_t min, uint64_t max,
@@ -251,21 +277,27 @@ int json_field_size(const struct json_field *in, const char *name, size_t min, s
         return r;
 }
 
+int json_field_as_double(const struct json_field *at, double min, double max, double *ret, struct err *err)
+{
+        double value;
+
+        if (at->value == NULL)
+                return JSON_FIELD_ABSENT;
+        if (!json_is_number(at->value))
+                return wrong_type(at, "a number", err);
+        value = json_number_value(at->value);
+        if (!(value >= min && value <= max))
+                return json_field_error(at, err, "must be a number in %g..%g, not %g", min, max, value);
+        *ret = value;
+        return 0;
+}
+
 int json_field_double(const struct json_field *in, const char *name, double min, double max, double *ret,
                       struct err *err)
 {
         struct json_field at = json_field_get(in, name);
-        double value;
 
-        if (at.value == NULL)
-                return JSON_FIELD_ABSENT;
-        if (!json_is_number(at.value))
-                return wrong_type(&at, "a number", err);
-        value = json_number_value(at.value);
-        if (!(value >= min && value <= max))
-                return json_field_error(&at, err, "must be a number in %g..%g, not %g", min, max, value);
-        *ret = value;
-        return 0;
+        return json_field_as_double(&at, min, max, ret, err);
 }
 
 static void append_names(struct text *list, const char *const *names)
@@ -274,13 +306,12 @@ static void append_names(struct text *list, const char *const *names)
                 text_printf(list, "%s%s", i > 0 ? ", " : "", names[i]);
 }
 
-int json_field_choice(const struct json_field *in, const char *name, const char *const *names, unsigned *ret,
-                      struct err *err)
+int json_field_as_choice(const struct json_field *at, const char *const *names, unsigned *ret,
+                         struct err *err)
 {
-        struct json_field at = json_field_get(in, name);
         struct text list = { 0 };
         const char *value = NULL;
-        int r = json_field_string(in, name, &value, err);
+        int r = json_field_as_string(at, &value, err);
 
         if (r != 0)
                 return r;
@@ -290,9 +321,17 @@ int json_field_choice(const struct json_field *in, const char *name, const char 
                         return 0;
                 }
         append_names(&list, names);
-        r = json_field_error(&at, err, "must be one of %s, not '%.*s'", list.data, SHOWN_BYTES, value);
+        r = json_field_error(at, err, "must be one of %s, not '%.*s'", list.data, SHOWN_BYTES, value);
         text_free(&list);
         return r;
+}
+
+int json_field_choice(const struct json_field *in, const char *name, const char *const *names, unsigned *ret,
+                      struct err *err)
+{
+        struct json_field at = json_field_get(in, name);
+
+        return json_field_as_choice(&at, names, ret, err);
 }
 
 static bool among(const char *const *names, const char *name)

@@ -50,6 +50,16 @@ int json_field_array(const struct json_field *in, const char *name, size_t max, 
                      struct err *err);
 int json_field_is_object(const struct json_field *at, struct err *err); /* of the cursor itself: 0 or error */
 
+/* json_field_as_*() - of the cursor itself; otherwise as the readers below. */
+int json_field_as_string(const struct json_field *at, const char **ret, struct err *err);
+int json_field_as_text(const struct json_field *at, char *field, size_t field_bytes, struct err *err);
+int json_field_as_bool(const struct json_field *at, bool *ret, struct err *err);
+int json_field_as_int64(const struct json_field *at, int64_t min, int64_t max, int64_t *ret, struct err *err);
+int json_field_as_double(const struct json_field *at, double min, double max, double *ret, struct err *err);
+int json_field_as_choice(const struct json_field *at, const char *const *names, unsigned *ret,
+                         struct err *err);
+int json_field_as_array(const struct json_field *at, size_t max, struct err *err); /* the type and length */
+
 /* Scalars: 0, JSON_FIELD_ABSENT or -EBADMSG. A number written as 3.0 is a whole number. Strings hold no NUL.
  */
 int json_field_string(const struct json_field *in, const char *name, const char **ret, struct err *err);
