@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/exact.h"
+#include "core/decimal.h"
 
 #define OWN_LINES 2 /* levels whose members stand on lines of their own */
 

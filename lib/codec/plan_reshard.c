@@ -9,7 +9,7 @@
 #include "codec/plan_field.h"
 #include "codec/plan_shards.h"
 #include "core/cleanup.h"
-#include "core/exact.h"
+#include "core/decimal.h"
 
 #define RANGES_MAX  ((size_t) 1 << 20)
 #define WORKERS_MAX ((size_t) 1 << 14) /* each name is looked up among all */
@@ -147,7 +147,7 @@ static int decode_step(const struct decoding *decoding, const struct json_field 
         int r = json_field_only(at, measured_fields, err);
 
         if (r == 0)
-                r = plan_field_double(at, "step_ms", true, EXACT_LEAST, "its measured ms of one step",
+                r = plan_field_double(at, "step_ms", true, DECIMAL_LEAST, "its measured ms of one step",
                                       &step_ms, err);
         if (r == 0 && worker->batch == 0)
                 return json_field_error(

@@ -1,213 +1,175 @@
+/* Compares sums of products by cross multiplication, in one 128-bit number a side where that is enough and in
+ * many words where it is not. */
 #include "core/exact.h"
 
 #include <assert.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include <limits.h>
+#include <stdbool.h>
 #include <string.h>
 
-#define DOUBLE_WHOLE_MAX 9007199254740992.0 /* 2^53: below it every whole number is a double */
-#define QUICK_LEAST      1e-6               /* between these decimal_quick() finds all of up to 15 digits */
-#define QUICK_MOST       1e15
+#define WORDS (EXACT_BITS / 64)
 
-/* The tens that a double holds exactly. */
-static const double tens[] = { 1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
-                               1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22 };
-
-/* Shortest decimal by way of text, for what the quick way does not reach: 15, 16 or 17 digits. */
-static void decimal_from_text(double value, struct decimal *ret)
+static void append_factor(struct exact_product *product, uint64_t factor)
 {
-        char text[40];
-        char *mantissa_end;
-        uint64_t digits = 0;
-        int exponent, first = value > QUICK_LEAST && value < QUICK_MOST ? 16 : 15;
-
-        for (int precision = first; precision <= 17; precision++) {
-                (void) snprintf(text, sizeof(text), "%.*e", precision - 1, value);
-                if (strtod(text, NULL) == value)
-                        break;
-        }
-        mantissa_end = strchr(text, 'e');
-        assert(mantissa_end != NULL);
-        exponent = (int) strtol(mantissa_end + 1, NULL, 10);
-        for (const char *c = text; c < mantissa_end; c++)
-                if (*c >= '0' && *c <= '9') /* the point, whatever the locale's, is the second character */
-                        digits = digits * 10 + (uint64_t) (*c - '0');
-        exponent -= (int) (mantissa_end - text) - 2;
-        while (digits % 10 == 0) {
-                digits /= 10;
-                exponent++;
-        }
-        *ret = (struct decimal){ .digits = digits, .exponent = exponent };
+        if (factor == 1)
+                return;
+        assert(product->count < EXACT_FACTORS);
+        product->factor[product->count++] = factor;
 }
 
-bool decimal_in_range(double value)
+struct exact_product exact_product(struct decimal decimal, uint64_t times)
 {
-        return value == 0 || (value >= EXACT_LEAST && value <= EXACT_MOST);
+        struct exact_product product = { .tens = decimal.exponent };
+
+        append_factor(&product, decimal.digits);
+        append_factor(&product, times);
+        return product;
 }
 
-bool decimal_quick(double value, struct decimal *ret)
+static struct exact_product multiply(const struct exact_product *a, const struct exact_product *b)
 {
-        /* whole / ten^k is rounded once, as reading the text is: equal means that this is the text */
-        for (size_t k = 0; k < sizeof(tens) / sizeof(tens[0]); k++) {
-                double whole = rint(value * tens[k]);
+        struct exact_product product = *a;
 
-                if (whole >= DOUBLE_WHOLE_MAX)
-                        break;
-                if (whole / tens[k] == value) {
-                        *ret = (struct decimal){ .digits = (uint64_t) whole, .exponent = -(int) k };
-                        return true;
-                }
+        for (size_t i = 0; i < b->count; i++)
+                append_factor(&product, b->factor[i]);
+        product.tens += b->tens;
+        return product;
+}
+
+struct exact_time exact_scale(struct exact_time time, uint64_t times)
+{
+        for (size_t i = 0; i < time.count; i++)
+                append_factor(&time.term[i], times);
+        return time;
+}
+
+struct exact_time exact_add(const struct exact_time *a, const struct exact_time *b)
+{
+        struct exact_time sum = { .over = multiply(&a->over, &b->over) };
+
+        assert(a->count + b->count <= EXACT_TERMS);
+        for (size_t i = 0; i < a->count; i++)
+                sum.term[sum.count++] = multiply(&a->term[i], &b->over);
+        for (size_t i = 0; i < b->count; i++)
+                sum.term[sum.count++] = multiply(&b->term[i], &a->over);
+        return sum;
+}
+
+/* One side of a comparison: a time's terms x what the other is over. */
+struct side {
+        struct exact_product term[EXACT_TERMS];
+        size_t count;
+};
+
+static struct side cross(const struct exact_time *time, const struct exact_product *other_over,
+                         int *least_tens)
+{
+        struct side side = { .count = time->count };
+
+        for (size_t i = 0; i < time->count; i++) {
+                side.term[i] = multiply(&time->term[i], other_over);
+                if (side.term[i].tens < *least_tens)
+                        *least_tens = side.term[i].tens;
         }
-        return false;
+        return side;
 }
 
-bool decimal_from_double(double value, struct decimal *ret)
+/* The side in units of 10^least_tens. Return: false where 128 bits do not hold it. */
+static bool sum_small(const struct side *side, int least_tens, unsigned __int128 *ret)
 {
-        if (!decimal_in_range(value))
-                return false;
-        if (!decimal_quick(value, ret))
-                decimal_from_text(value, ret);
+        *ret = 0;
+        for (size_t i = 0; i < side->count; i++) {
+                const struct exact_product *term = &side->term[i];
+                unsigned __int128 value = 1;
+
+                for (size_t k = 0; k < term->count; k++)
+                        if (__builtin_mul_overflow(value, (unsigned __int128) term->factor[k], &value))
+                                return false;
+                for (int tens = term->tens; value != 0 && tens > least_tens; tens--)
+                        if (__builtin_mul_overflow(value, (unsigned __int128) 10, &value))
+                                return false;
+                if (__builtin_add_overflow(*ret, value, ret))
+                        return false;
+        }
         return true;
 }
 
-double decimal_to_double(unsigned __int128 digits, int exponent)
+/* A whole number of EXACT_BITS, little end first. */
+struct wide {
+        uint64_t word[WORDS];
+};
+
+static void wide_multiply(struct wide *wide, uint64_t factor)
 {
-        char text[64];
-        size_t at = sizeof(text) - 12;
-
-        (void) snprintf(text + at, 12, "e%d", exponent);
-        do {
-                text[--at] = (char) ('0' + (int) (digits % 10));
-                digits /= 10;
-        } while (digits != 0);
-        return strtod(text + at, NULL);
-}
-
-struct wide wide_from_uint64(uint64_t value)
-{
-        struct wide wide;
-
-        wide.count = value != 0;
-        wide.word[0] = value;
-        return wide;
-}
-
-struct wide wide_multiply_uint64(const struct wide *a, uint64_t factor)
-{
-        struct wide product;
         uint64_t carry = 0;
 
-        product.count = 0;
-        if (factor == 0)
-                return product;
-        for (size_t i = 0; i < a->count; i++) {
-                unsigned __int128 sum = (unsigned __int128) a->word[i] * factor + carry;
+        for (size_t i = 0; i < WORDS; i++) {
+                unsigned __int128 sum = (unsigned __int128) wide->word[i] * factor + carry;
 
-                product.word[i] = (uint64_t) sum;
+                wide->word[i] = (uint64_t) sum;
                 carry = (uint64_t) (sum >> 64);
         }
-        product.count = a->count;
-        if (carry != 0) {
-                assert(product.count < WIDE_WORDS);
-                product.word[product.count++] = carry;
-        }
-        return product;
+        assert(carry == 0);
 }
 
-struct wide wide_multiply(const struct wide *a, const struct wide *b)
+static void wide_add(struct wide *to, const struct wide *wide)
 {
-        struct wide product;
-
-        product.count = 0;
-        if (a->count == 0 || b->count == 0)
-                return product;
-        product.count = a->count + b->count;
-        assert(product.count <= WIDE_WORDS);
-        memset(product.word, 0, product.count * sizeof(product.word[0]));
-        for (size_t i = 0; i < a->count; i++) {
-                uint64_t carry = 0;
-
-                for (size_t j = 0; j < b->count; j++) {
-                        unsigned __int128 sum =
-                                (unsigned __int128) a->word[i] * b->word[j] + product.word[i + j] + carry;
-
-                        product.word[i + j] = (uint64_t) sum;
-                        carry = (uint64_t) (sum >> 64);
-                }
-                product.word[i + b->count] = carry;
-        }
-        if (product.word[product.count - 1] == 0)
-                product.count--;
-        return product;
-}
-
-struct wide wide_add(const struct wide *a, const struct wide *b)
-{
-        const struct wide *longer = a->count >= b->count ? a : b;
-        const struct wide *shorter = longer == a ? b : a;
-        struct wide sum;
         uint64_t carry = 0;
 
-        for (size_t i = 0; i < longer->count; i++) {
-                unsigned __int128 word = (unsigned __int128) longer->word[i] + carry;
+        for (size_t i = 0; i < WORDS; i++) {
+                unsigned __int128 sum = (unsigned __int128) to->word[i] + wide->word[i] + carry;
 
-                if (i < shorter->count)
-                        word += shorter->word[i];
-                sum.word[i] = (uint64_t) word;
-                carry = (uint64_t) (word >> 64);
+                to->word[i] = (uint64_t) sum;
+                carry = (uint64_t) (sum >> 64);
         }
-        sum.count = longer->count;
-        if (carry != 0) {
-                assert(sum.count < WIDE_WORDS);
-                sum.word[sum.count++] = carry;
+        assert(carry == 0);
+}
+
+static struct wide sum_wide(const struct side *side, int least_tens)
+{
+        struct wide sum = { 0 };
+
+        for (size_t i = 0; i < side->count; i++) {
+                const struct exact_product *term = &side->term[i];
+                struct wide value = { { 1 } };
+
+                for (size_t k = 0; k < term->count; k++)
+                        wide_multiply(&value, term->factor[k]);
+                for (int tens = term->tens; tens > least_tens; tens--)
+                        wide_multiply(&value, 10);
+                wide_add(&sum, &value);
         }
         return sum;
 }
 
-int wide_compare(const struct wide *a, const struct wide *b)
+static int compare_wide(const struct side *a, const struct side *b, int least_tens)
 {
-        if (a->count != b->count)
-                return a->count < b->count ? -1 : 1;
-        for (size_t i = a->count; i-- > 0;)
-                if (a->word[i] != b->word[i])
-                        return a->word[i] < b->word[i] ? -1 : 1;
+        struct wide left = sum_wide(a, least_tens), right = sum_wide(b, least_tens);
+
+        for (size_t i = WORDS; i-- > 0;)
+                if (left.word[i] != right.word[i])
+                        return left.word[i] < right.word[i] ? -1 : 1;
         return 0;
 }
 
-static struct wide multiply_by_power_of_ten(struct wide wide, int exponent)
+int exact_compare(const struct exact_time *a, const struct exact_time *b)
 {
-        assert(exponent >= 0);
-        for (; exponent >= 19; exponent -= 19)
-                wide = wide_multiply_uint64(&wide, UINT64_C(10000000000000000000));
-        for (; exponent > 0; exponent--)
-                wide = wide_multiply_uint64(&wide, 10);
-        return wide;
+        int least_tens = INT_MAX;
+        struct side left = cross(a, &b->over, &least_tens), right = cross(b, &a->over, &least_tens);
+        unsigned __int128 small_left, small_right;
+
+        if (sum_small(&left, least_tens, &small_left) && sum_small(&right, least_tens, &small_right))
+                return (small_left > small_right) - (small_left < small_right);
+        return compare_wide(&left, &right, least_tens);
 }
 
-struct wide wide_power_of_ten(int exponent)
+uint64_t exact_common_divisor(uint64_t a, uint64_t b)
 {
-        return multiply_by_power_of_ten(wide_from_uint64(1), exponent);
-}
+        while (b != 0) {
+                uint64_t rest = a % b;
 
-struct wide wide_from_decimal(const struct decimal *decimal, int shift)
-{
-        return multiply_by_power_of_ten(wide_from_uint64(decimal->digits), decimal->exponent + shift);
-}
-
-struct fraction fraction_add(const struct fraction *a, const struct fraction *b)
-{
-        struct wide left = wide_multiply(&a->numerator, &b->denominator);
-        struct wide right = wide_multiply(&b->numerator, &a->denominator);
-
-        return (struct fraction){ .numerator = wide_add(&left, &right),
-                                  .denominator = wide_multiply(&a->denominator, &b->denominator) };
-}
-
-int fraction_compare(const struct fraction *a, const struct fraction *b)
-{
-        struct wide left = wide_multiply(&a->numerator, &b->denominator);
-        struct wide right = wide_multiply(&b->numerator, &a->denominator);
-
-        return wide_compare(&left, &right);
+                a = b;
+                b = rest;
+        }
+        return a;
 }

@@ -1,56 +1,52 @@
-/* Exact: the numbers that people write, compared without rounding.
+/* Exact: times as ratios of whole numbers, added and compared without rounding.
  *
- * A double that came from text stands for the shortest decimal that reads back as it: 0.1 is one tenth. Sums
- * and products of such decimals are fractions of whole numbers of up to WIDE_BITS bits. Pure; no heap. */
+ * Plans are decided by ties ("among equals the fewest workers"), and doubles neither see them nor agree about
+ * them: 7 samples at 0.7 samples a second and 10 at 1 take the same 10 s, which doubles deny. So a time is
+ * kept as it was given, a sum of products over one product, and multiplied out only when two of them are
+ * compared:
+ *
+ *         0.2 ms + 3 samples x 0.1 ms         {2} x 10^-1 + {1, 3} x 10^-1 over {}
+ *         1000 ms x 7 samples / 0.7           {7} x 10^3                   over {7} x 10^-1
+ *
+ *         5 x 10^-1 over 1  against  7 x 10^3 over 7 x 10^-1     by cross products, in tens of the least
+ * exponent: (2 + 3) x 7 = 35 x 10^-2            7 x 10^3 = 700000 x 10^-2
+ *
+ * Cross products are made in 128 bits, which hold all of speeds and of lines (see shard_curve.c); what passes
+ * them, wide tables of 17 digits or an affine time of 1e30 and 1e-30 ms, is multiplied out in EXACT_BITS.
+ * Pure; no heap. */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#define EXACT_LEAST 1e-30 /* the numbers taken are 0 or within EXACT_LEAST ... EXACT_MOST */
-#define EXACT_MOST  1e30
+#include "core/decimal.h"
 
-#define WIDE_BITS  1280
-#define WIDE_WORDS (WIDE_BITS / 64)
+/* No product passes 10^228 x 2^82 < 2^840: three decimals, each below 10^76 once its last digit is a unit,
+ * the samples or bytes of a share (2^53), and the squares of up to 2^14 workers; sums have at most
+ * EXACT_TERMS of them. More is a bug of the caller and is caught by assert. */
+#define EXACT_BITS    896
+#define EXACT_FACTORS 6
+#define EXACT_TERMS   4
 
-struct decimal {
-        uint64_t digits; /* < 10^17 */
-        int exponent;    /* value = digits x 10^exponent */
+struct exact_product {
+        uint64_t factor[EXACT_FACTORS];
+        size_t count; /* 0 = one */
+        int tens;     /* x 10^tens */
 };
 
-/* A whole number, 0 or more, little end first; words beyond `count` are not written. Callers stay within
- * WIDE_BITS by the ranges above: running over is a bug and is caught by assert. */
-struct wide {
-        size_t count; /* words in use; 0 = zero */
-        uint64_t word[WIDE_WORDS];
+struct exact_time {
+        struct exact_product term[EXACT_TERMS];
+        size_t count; /* 0 = no time at all */
+        struct exact_product over;
 };
 
-struct fraction {
-        struct wide numerator, denominator; /* denominator > 0 */
-};
+/* exact_product() - the decimal, so many times. */
+struct exact_product exact_product(struct decimal decimal, uint64_t times);
 
-/* decimal_from_double() - Return: false, and *ret untouched, for a number that is not finite, is negative or
- * is outside the range above. */
-bool decimal_from_double(double value, struct decimal *ret);
-bool decimal_in_range(double value); /* would it? */
+/* exact_scale() - the time, so many times. */
+struct exact_time exact_scale(struct exact_time time, uint64_t times);
+struct exact_time exact_add(const struct exact_time *a, const struct exact_time *b);
+int exact_compare(const struct exact_time *a, const struct exact_time *b); /* -1, 0, 1 */
 
-/* decimal_quick() - the same for a number in the range that has few digits, as what people write has: false,
- * and *ret untouched, where only decimal_from_double() knows. */
-bool decimal_quick(double value, struct decimal *ret);
-
-/* decimal_to_double() - the nearest double to digits x 10^exponent, for any 128-bit digits. */
-double decimal_to_double(unsigned __int128 digits, int exponent);
-
-struct wide wide_from_uint64(uint64_t value);
-struct wide wide_multiply(const struct wide *a, const struct wide *b);
-struct wide wide_multiply_uint64(const struct wide *a, uint64_t factor);
-struct wide wide_add(const struct wide *a, const struct wide *b);
-int wide_compare(const struct wide *a, const struct wide *b); /* -1, 0, 1 */
-
-/* wide_from_decimal() - digits x 10^(exponent + shift); exponent + shift >= 0. */
-struct wide wide_from_decimal(const struct decimal *decimal, int shift);
-struct wide wide_power_of_ten(int exponent); /* exponent >= 0 */
-
-struct fraction fraction_add(const struct fraction *a, const struct fraction *b);
-int fraction_compare(const struct fraction *a, const struct fraction *b);
+/* exact_common_divisor() - the greatest; of 0 and a number: the number. */
+uint64_t exact_common_divisor(uint64_t a, uint64_t b);

@@ -120,10 +120,10 @@ static int divide_left(const struct reshard_question *question, struct reshard_p
         return r;
 }
 
-/* The slowest of the shares, as a fraction. */
-static struct fraction slowest(const struct shard_curves *curves, const uint64_t *shares, double *ret_ms)
+/* The slowest of the shares. */
+static struct exact_time slowest(const struct shard_curves *curves, const uint64_t *shares, double *ret_ms)
 {
-        struct fraction latest = { .numerator = wide_from_uint64(0), .denominator = wide_from_uint64(1) };
+        struct exact_time latest = { 0 };
 
         *ret_ms = 0;
         for (size_t i = 0; i < curves->count; i++) {
@@ -131,9 +131,9 @@ static struct fraction slowest(const struct shard_curves *curves, const uint64_t
                 uint64_t end =
                         curve->pieces[curve->piece_count - 1].to; /* of a table; its share may be beyond */
                 struct shard_moment moment = shard_moment_at(curves, i, shares[i] < end ? shares[i] : end);
-                struct fraction own = shard_moment_fraction(curves, &moment);
+                struct exact_time own = shard_moment_exact(curves, &moment);
 
-                if (fraction_compare(&latest, &own) < 0) {
+                if (exact_compare(&latest, &own) < 0) {
                         latest = own;
                         *ret_ms = shard_moment_ms(&moment);
                 }
@@ -142,22 +142,18 @@ static struct fraction slowest(const struct shard_curves *curves, const uint64_t
 }
 
 /* remaining / batch steps of (current - new) against the cost: current r >= new r + cost b. */
-static bool gain_reaches_cost(const struct reshard_question *question, struct fraction current,
-                              struct fraction new, uint64_t remaining)
+static bool gain_reaches_cost(const struct reshard_question *question, struct exact_time current,
+                              struct exact_time new, uint64_t remaining)
 {
         struct decimal decimal = { 0 };
-        struct fraction cost;
-        int shift;
+        struct exact_time cost;
 
         (void) decimal_from_double(question->cost_ms, &decimal); /* was checked */
-        shift = decimal.exponent < 0 ? -decimal.exponent : 0;
-        cost.numerator = wide_from_decimal(&decimal, shift);
-        cost.numerator = wide_multiply_uint64(&cost.numerator, question->batch);
-        cost.denominator = wide_power_of_ten(shift);
-        current.numerator = wide_multiply_uint64(&current.numerator, remaining);
-        new.numerator = wide_multiply_uint64(&new.numerator, remaining);
-        new = fraction_add(&new, &cost);
-        return fraction_compare(&current, &new) >= 0;
+        cost = (struct exact_time){ .term = { exact_product(decimal, question->batch) }, .count = 1 };
+        current = exact_scale(current, remaining);
+        new = exact_scale(new, remaining);
+        new = exact_add(&new, &cost);
+        return exact_compare(&current, &new) >= 0;
 }
 
 /* The workers that are not gone, planned anew, against the plan in force. */
@@ -173,7 +169,7 @@ static int plan_fresh(const struct reshard_question *question, struct fresh *fre
 {
         struct shards_plan shards;
         struct shard_curves curves;
-        struct fraction current, new;
+        struct exact_time current, new;
         bool same = true;
         int r;
 

@@ -11,17 +11,6 @@
 #define DIVISOR_MAX    ((uint64_t) 1 << 50) /* of a table; beyond it slopes are rounded */
 #define ROUNDED_SLOPES ((uint64_t) 1 << 50)
 
-static uint64_t greatest_common_divisor(uint64_t a, uint64_t b)
-{
-        while (b != 0) {
-                uint64_t rest = a % b;
-
-                a = b;
-                b = rest;
-        }
-        return a;
-}
-
 static int check_tensors(const struct segment_tensor *tensors, size_t count, struct err *err)
 {
         uint64_t total = 0;
@@ -119,7 +108,7 @@ static uint64_t table_divisor(const struct segment_cost *cost, bool *ret_rounded
         *ret_rounded = false;
         for (size_t i = 1; i < cost->point_count; i++) {
                 uint64_t width = cost->points[i].bytes - cost->points[i - 1].bytes;
-                uint64_t factor = width / greatest_common_divisor(width, divisor);
+                uint64_t factor = width / exact_common_divisor(width, divisor);
 
                 if (__builtin_mul_overflow(divisor, factor, &divisor) || divisor > DIVISOR_MAX) {
                         *ret_rounded = true;
@@ -145,8 +134,8 @@ static void choose_unit(const struct segment_tensor *tensors, size_t count, cons
                 least_exponent(cost->levels[i].alpha_ms, &finest);
                 least_exponent(cost->levels[i].beta_ms_per_byte, &finest);
         }
-        coarsest =
-                (int) ceil(log10(fmax(latest, EXACT_LEAST)) + log10((double) times->divisor)) - UNITS_DIGITS;
+        coarsest = (int) ceil(log10(fmax(latest, DECIMAL_LEAST)) + log10((double) times->divisor)) -
+                   UNITS_DIGITS;
         times->exponent = finest;
         if (coarsest > finest || times->divisor > 1) { /* with a divisor: all the digits there is room for */
                 rounded = rounded || coarsest > finest;

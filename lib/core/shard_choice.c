@@ -6,17 +6,6 @@
 
 #include "core/cleanup.h"
 
-static uint64_t greatest_common_divisor(uint64_t a, uint64_t b)
-{
-        while (b != 0) {
-                uint64_t rest = a % b;
-
-                a = b;
-                b = rest;
-        }
-        return a;
-}
-
 static int make_room(struct shard_choice *choice, struct err *err)
 {
         size_t words = choice->units / 64 + 1;
@@ -46,7 +35,7 @@ int shard_choice_make(const struct shard_curves *curves, uint64_t batch, struct 
         int r = 0;
 
         for (size_t i = 0; i < curves->count; i++) {
-                choice.unit = greatest_common_divisor(choice.unit, curves->curve[i].multiple);
+                choice.unit = exact_common_divisor(choice.unit, curves->curve[i].multiple);
                 choice.plain = choice.plain && curves->curve[i].least == 1 &&
                                curves->curve[i].multiple == curves->curve[0].multiple;
         }

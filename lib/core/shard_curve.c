@@ -15,17 +15,6 @@
  * roundings of 2^-53 each. */
 #define CERTAIN 1e-14
 
-static uint64_t greatest_common_divisor(uint64_t a, uint64_t b)
-{
-        while (b != 0) {
-                uint64_t rest = a % b;
-
-                a = b;
-                b = rest;
-        }
-        return a;
-}
-
 /* digits x 10^(exponent + shift) in 64 bits, or false. */
 static bool scale_decimal(const struct decimal *decimal, int shift, uint64_t *ret)
 {
@@ -49,7 +38,7 @@ static int decimals_needed(const struct decimal *a, const struct decimal *b)
 
 static void keep_small(struct shard_piece *piece, uint64_t base, uint64_t slope, uint64_t denominator)
 {
-        uint64_t common = greatest_common_divisor(greatest_common_divisor(base, slope), denominator);
+        uint64_t common = exact_common_divisor(exact_common_divisor(base, slope), denominator);
 
         piece->base = base / common;
         piece->slope = slope / common;
@@ -269,57 +258,48 @@ double shard_moment_ms(const struct shard_moment *moment)
         return ldexp((double) quotient, -shift);
 }
 
-/* start (to - b) + end (b - from) over (to - from), with as many tens as the decimals need. */
-static struct fraction table_fraction(const struct shard_curve *curve, const struct shard_piece *piece,
-                                      uint64_t samples)
+/* A decimal of a worker that was checked when its curve was made. */
+static struct exact_product checked(double value, uint64_t times)
+{
+        struct decimal decimal = { 0 };
+
+        (void) decimal_from_double(value, &decimal);
+        return exact_product(decimal, times);
+}
+
+/* start (to - b) + end (b - from) over (to - from): */
+static struct exact_time exact_in_table(const struct shard_curve *curve, const struct shard_piece *piece,
+                                        uint64_t samples)
 {
         size_t index = (size_t) (piece - curve->pieces);
         const struct shard_point *points = curve->worker->points;
-        struct decimal start = { 0 }, end = { 0 };
-        struct wide left, right, tens;
-        int shift;
+        const struct decimal one = { .digits = 1 };
 
-        if (index > 0)
-                (void) decimal_from_double(points[index - 1].ms, &start); /* both were checked when made */
-        (void) decimal_from_double(points[index].ms, &end);
-        shift = decimals_needed(&start, &end);
-        left = wide_from_decimal(&start, shift);
-        left = wide_multiply_uint64(&left, piece->to - samples);
-        right = wide_from_decimal(&end, shift);
-        right = wide_multiply_uint64(&right, samples - piece->from);
-        tens = wide_power_of_ten(shift);
-        return (struct fraction){ .numerator = wide_add(&left, &right),
-                                  .denominator = wide_multiply_uint64(&tens, piece->to - piece->from) };
+        return (struct exact_time){ .term = { checked(index > 0 ? points[index - 1].ms : 0,
+                                                      piece->to - samples),
+                                              checked(points[index].ms, samples - piece->from) },
+                                    .count = 2,
+                                    .over = exact_product(one, piece->to - piece->from) };
 }
 
-struct fraction shard_moment_fraction(const struct shard_curves *curves, const struct shard_moment *moment)
+struct exact_time shard_moment_exact(const struct shard_curves *curves, const struct shard_moment *moment)
 {
         const struct shard_curve *curve = &curves->curve[moment->worker];
+        const struct shard_worker *worker = curve->worker;
+        const struct decimal second_ms = { .digits = 1, .exponent = 3 };
         uint64_t samples = moment->share * curve->multiple;
-        struct decimal a, b;
-        struct wide left, right;
-        int shift;
 
         if (samples == 0)
-                return (struct fraction){ .numerator = wide_from_uint64(0),
-                                          .denominator = wide_from_uint64(1) };
-        if (curve->worker->model == SHARD_TABLE)
-                return table_fraction(curve, moment->piece, samples);
-        if (curve->worker->model == SHARD_SPEED) {
-                (void) decimal_from_double(curve->worker->speed, &a);
-                shift = a.exponent < 0 ? -a.exponent : 0;
-                left = wide_power_of_ten(shift + 3);
-                return (struct fraction){ .numerator = wide_multiply_uint64(&left, samples),
-                                          .denominator = wide_from_decimal(&a, shift) };
-        }
-        (void) decimal_from_double(curve->worker->alpha_ms, &a);
-        (void) decimal_from_double(curve->worker->beta_ms, &b);
-        shift = decimals_needed(&a, &b);
-        left = wide_from_decimal(&a, shift);
-        right = wide_from_decimal(&b, shift);
-        right = wide_multiply_uint64(&right, samples);
-        return (struct fraction){ .numerator = wide_add(&left, &right),
-                                  .denominator = wide_power_of_ten(shift) };
+                return (struct exact_time){ 0 };
+        if (worker->model == SHARD_TABLE)
+                return exact_in_table(curve, moment->piece, samples);
+        if (worker->model == SHARD_SPEED)
+                return (struct exact_time){ .term = { exact_product(second_ms, samples) },
+                                            .count = 1,
+                                            .over = checked(worker->speed, 1) };
+        return (struct exact_time){
+                .term = { checked(worker->alpha_ms, 1), checked(worker->beta_ms, samples) }, .count = 2
+        };
 }
 
 /* Workers of one speed: their shares say who is later. */
@@ -338,7 +318,7 @@ int shard_moment_compare(const struct shard_curves *curves, const struct shard_m
                          const struct shard_moment *b)
 {
         const struct shard_curve *curve_a = &curves->curve[a->worker], *curve_b = &curves->curve[b->worker];
-        struct fraction exact_a, exact_b;
+        struct exact_time exact_a, exact_b;
 
         if (a->ms < b->ms * (1 - CERTAIN))
                 return -1;
@@ -356,9 +336,9 @@ int shard_moment_compare(const struct shard_curves *curves, const struct shard_m
 
                 return (left > right) - (left < right);
         }
-        exact_a = shard_moment_fraction(curves, a);
-        exact_b = shard_moment_fraction(curves, b);
-        return fraction_compare(&exact_a, &exact_b);
+        exact_a = shard_moment_exact(curves, a);
+        exact_b = shard_moment_exact(curves, b);
+        return exact_compare(&exact_a, &exact_b);
 }
 
 static bool within(const struct shard_curves *curves, size_t worker, uint64_t share,

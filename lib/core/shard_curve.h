@@ -55,7 +55,7 @@ void shard_curves_free(struct shard_curves *curves);
 struct shard_moment shard_moment_at(const struct shard_curves *curves, size_t worker, uint64_t share);
 int shard_moment_compare(const struct shard_curves *curves, const struct shard_moment *a,
                          const struct shard_moment *b); /* -1, 0, 1: exact */
-struct fraction shard_moment_fraction(const struct shard_curves *curves, const struct shard_moment *moment);
+struct exact_time shard_moment_exact(const struct shard_curves *curves, const struct shard_moment *moment);
 
 /* shard_moment_ms() - for people: the nearest double to the exact time where that has few digits, else
  * nearly. */

@@ -65,40 +65,38 @@ uint64_t shards_begin(uint64_t epoch, uint64_t before, uint64_t batch)
 }
 
 /* (2 (p - 1) p alpha + 2 (p - 1) bytes beta) / p, exactly. */
-static struct fraction communication_fraction(const struct shard_communication *communication, size_t used)
+static struct exact_time exact_communication(const struct shard_communication *communication, size_t used)
 {
         struct decimal alpha = { 0 }, beta = { 0 };
-        struct wide left, right, tens;
-        int shift = 0;
+        const struct decimal one = { .digits = 1 };
+        uint64_t messages = 2 * (uint64_t) (used - 1);
+        struct exact_time bytes;
 
         (void) decimal_from_double(communication->alpha_ms, &alpha); /* both were checked */
         (void) decimal_from_double(communication->beta_ms_per_byte, &beta);
-        if (-alpha.exponent > shift)
-                shift = -alpha.exponent;
-        if (-beta.exponent > shift)
-                shift = -beta.exponent;
-        left = wide_from_decimal(&alpha, shift);
-        left = wide_multiply_uint64(&left, 2 * (uint64_t) (used - 1));
-        left = wide_multiply_uint64(&left, used);
-        right = wide_from_decimal(&beta, shift);
-        right = wide_multiply_uint64(&right, 2 * (uint64_t) (used - 1));
-        right = wide_multiply_uint64(&right, communication->bytes);
-        tens = wide_power_of_ten(shift);
-        return (struct fraction){ .numerator = wide_add(&left, &right),
-                                  .denominator = wide_multiply_uint64(&tens, used) };
+        bytes = (struct exact_time){ .term = { exact_product(beta, messages) }, .count = 1 };
+        bytes = exact_scale(bytes, communication->bytes);
+        return (struct exact_time){ .term = { exact_product(alpha, messages * used), bytes.term[0] },
+                                    .count = 2,
+                                    .over = exact_product(one, used) };
+}
+
+static struct exact_time exact_total(const struct least *least, const struct shard_moment *moment,
+                                     size_t used)
+{
+        struct exact_time step = shard_moment_exact(least->curves, moment);
+        struct exact_time ring = exact_communication(least->communication, used);
+
+        return exact_add(&step, &ring);
 }
 
 /* Step of `moment` and communication of `used` against the best so far. */
 static int compare_with_best(const struct least *least, const struct shard_moment *moment, size_t used)
 {
-        struct fraction step = shard_moment_fraction(least->curves, moment);
-        struct fraction ring = communication_fraction(least->communication, used);
-        struct fraction own = fraction_add(&step, &ring), best;
+        struct exact_time own = exact_total(least, moment, used);
+        struct exact_time best = exact_total(least, &least->moment, least->used);
 
-        step = shard_moment_fraction(least->curves, &least->moment);
-        ring = communication_fraction(least->communication, least->used);
-        best = fraction_add(&step, &ring);
-        return fraction_compare(&own, &best);
+        return exact_compare(&own, &best);
 }
 
 /* The smallest step of at most `most` workers, offered as the best. Return: the workers it uses, 0 if there
