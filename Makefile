@@ -7,38 +7,35 @@ PYTHON   ?= python3
 WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wconversion -Wvla $(WERROR)
 HARDEN   := -fstack-protector-strong -fPIE $(if $(findstring -fsanitize,$(CFLAGS)),,-D_FORTIFY_SOURCE=2)
 REVISION := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
-ALL_C     = -std=gnu11 -ffp-contract=off -D_GNU_SOURCE -I. -Ilib -I$(B)/generated $(WARN) $(HARDEN) $(CFLAGS)
+ALL_C     = -std=gnu11 -ffp-contract=off -D_GNU_SOURCE -I. -I$(B)/generated $(WARN) $(HARDEN) -ffunction-sections -fdata-sections $(CFLAGS)
 LINK      = $(CC) $(CFLAGS) -pie -Wl,-z,relro,-z,now -Wl,--as-needed $(LDFLAGS)
 PKG      := libmicrohttpd gnutls libcurl jansson libsystemd libnghttp2 libprotobuf-c yaml-0.1 zlib
 LIBS     := $(shell pkg-config --libs $(PKG) 2>/dev/null) -ldl -lm
 
 all: programs ## build every program into build/bin/ (the default)
 
-# --- what is built from what: folders are the architecture, the rules below follow from their names ------------
-library    := $(wildcard lib/core/*.c lib/codec/*.c lib/io/*.c lib/discovery/*.c lib/discovery/vendor/*.c lib/cluster/*.c)
-agent      := $(filter-out agent/main.c,$(wildcard agent/*.c agent/vendor/*.c agent/probe/*.c plugin/*.c))
-extender   := $(filter-out scheduler-extender/main.c,$(wildcard scheduler-extender/*.c scheduler-extender/job/*.c))
-launcher   := $(filter-out launcher/main.c,$(wildcard launcher/*.c))
-cli        := $(filter-out cli/main.c,$(wildcard cli/*.c))
-unit       := $(patsubst tests/unit/%.c,$(B)/tests/%,$(wildcard tests/unit/test_*.c))
+# A room is a folder; its sources are the .c files below it, its tests the test_*.c beside them. Each room becomes one
+# archive; programs link what they need of them. tools/floors says which room may include which.
+rooms      := base io store planner agent plugin scheduler-extender job cli
+mains      := agent/main.c scheduler-extender/main.c job/launcher/main.c cli/main.c
+sources     = $(filter-out $(mains),$(shell find $(1) -name '*.c' ! -name 'test_*' ! -path '*/static/*'))
+tests_of    = $(shell find $(1) -name 'test_*.c')
+object      = $(patsubst %.c,$(B)/obj/%.o,$(1))
+archive     = $(patsubst %,$(B)/lib/%.a,$(1))
+unit_tests := $(call tests_of,$(rooms) trainer)
+unit       := $(patsubst %.c,$(B)/tests/%,$(notdir $(unit_tests)))
 fuzzers    := $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 benches    := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/bench_*.c))
-object      = $(patsubst %.c,$(B)/obj/%.o,$(1))
-archives   := $(B)/lib/agent.a $(B)/lib/extender.a $(B)/lib/launcher.a $(B)/lib/cli.a $(B)/lib/remuda.a
+archives   := $(call archive,$(rooms))
+whole       = -Wl,--start-group $(1) -Wl,--end-group
 
-$(B)/lib/remuda.a:   $(call object,$(library))
-$(B)/lib/agent.a:    $(call object,$(agent))
-$(B)/lib/extender.a: $(call object,$(extender))
-$(B)/lib/launcher.a: $(call object,$(launcher))
-$(B)/lib/cli.a:      $(call object,$(cli))
+$(foreach room,$(rooms),$(eval $(call archive,$(room)): $(call object,$(call sources,$(room)))))
 %.a:
 	@mkdir -p $(@D)
 	@rm -f $@
 	$(AR) rcs $@ $^
 
-programs := $(if $(wildcard agent/main.c),remuda-agent) $(if $(wildcard scheduler-extender/main.c),remuda-extender) \
-            $(if $(wildcard launcher/main.c),remuda-launch) $(if $(wildcard cli/main.c),remuda)
-programs: $(addprefix $(B)/bin/,$(programs)) $(B)/programs.yaml
+programs: $(addprefix $(B)/bin/,remuda-agent remuda-extender remuda-launch remuda) $(B)/programs.yaml
 
 # The program table of this build: `remuda run JOB.yaml --programs build/programs.yaml` works before any installation.
 $(B)/programs.yaml: Makefile
@@ -46,25 +43,41 @@ $(B)/programs.yaml: Makefile
 	@{ echo '# Made by `make`: the programs of this build. See remuda-launch(1).'; echo 'programs:'; \
 	   for runtime in cpu sunway opencl; do echo "  $$runtime: {path: $(abspath $(B))/bin/remuda-train-$$runtime, args: [--evaluate]}"; done; } >$@
 
-$(B)/bin/remuda-agent: $(call object,agent/main.c) $(B)/lib/agent.a $(B)/lib/extender.a $(B)/lib/remuda.a
-$(B)/bin/remuda-extender: $(call object,scheduler-extender/main.c) $(B)/lib/extender.a $(B)/lib/remuda.a
-$(B)/bin/remuda: $(call object,cli/main.c) $(B)/lib/cli.a $(B)/lib/remuda.a
+$(B)/bin/remuda-agent: $(call object,agent/main.c) $(call archive,base io store planner agent plugin scheduler-extender job)
+$(B)/bin/remuda-extender: $(call object,scheduler-extender/main.c) $(call archive,base io store planner agent scheduler-extender job)
+$(B)/bin/remuda: $(call object,cli/main.c) $(call archive,$(rooms))
 $(B)/bin/remuda-agent $(B)/bin/remuda-extender $(B)/bin/remuda:
 	@mkdir -p $(@D)
-	$(LINK) -o $@ $^ $(LIBS)
+	$(LINK) -o $@ $(call whole,$^) $(LIBS)
 
 $(B)/obj/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(ALL_C) $(CFLAGS_$(subst /,_,$(<D))) -MMD -MP -c -o $@ $<
-$(call object,cli/main.c agent/main.c scheduler-extender/main.c launcher/main.c): CFLAGS += -DREMUDA_VERSION='"0.1.0 ($(REVISION))"'
+$(call object,$(mains)): CFLAGS += -DREMUDA_VERSION='"0.1.0 ($(REVISION))"'
+
+# Protocol Buffers: ROOM/NAME.proto -> build/generated/ROOM/NAME.pb-c.{c,h}, in the archive of its room.
+protos       := $(shell find $(rooms) -name '*.proto')
+proto_header := $(protos:%.proto=$(B)/generated/%.pb-c.h)
+$(B)/generated/%.pb-c.h $(B)/generated/%.pb-c.c: %.proto
+	@mkdir -p $(@D)
+	protoc-c --proto_path=. --c_out=$(B)/generated $<
+# generated code keeps its own habits: no warnings asked for
+$(protos:%.proto=$(B)/obj/generated/%.pb-c.o): $(B)/obj/generated/%.pb-c.o: $(B)/generated/%.pb-c.c
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 -D_GNU_SOURCE -I$(B)/generated $(HARDEN) $(CFLAGS) -w -c -o $@ $<
+$(foreach proto,$(protos),$(eval $(call archive,$(firstword $(subst /, ,$(proto)))): $(B)/obj/generated/$(proto:.proto=.pb-c.o)))
+proto_users  := $(shell grep -rlE --include='*.c' '"([a-z/_-]*\.pb-c\.h|planner/models/onnx_graph\.h)"' $(rooms) tests)
+$(call object,$(proto_users)): $(proto_header)
 
 # A folder with rules of its own (another compiler, another library) keeps them beside its code.
--include $(wildcard trainer/build.mk launcher/build.mk lib/*/build.mk plugin/build.mk tests/*/build.mk packaging/build.mk)
+-include $(wildcard trainer/build.mk job/launcher/build.mk planner/build.mk python/build.mk tests/*/build.mk packaging/build.mk)
 
 # --- tests ------------------------------------------------------------------------------------------------------
-$(B)/tests/%: $(B)/obj/tests/unit/%.o $(archives)
+support := $(call object,tests/support/machine_text.c)
+$(foreach test,$(unit_tests),$(eval $(B)/tests/$(basename $(notdir $(test))): $(call object,$(test))))
+$(unit): $(support) $(archives)
 	@mkdir -p $(@D)
-	$(LINK) -o $@ $< -Wl,--start-group $(archives) -Wl,--end-group -lcmocka $(LIBS)
+	$(LINK) -o $@ $(filter %/$(@F).o,$^) $(call whole,$(support) $(archives)) -lcmocka $(LIBS)
 
 ASAN := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
@@ -99,10 +112,10 @@ fuzz: ## run every fuzz target for FUZZ_SECONDS (60), corpora in tests/fuzz/corp
 fuzz-build: $(fuzzers)
 $(B)/fuzz/%: $(B)/obj/tests/fuzz/%.o $(archives)
 	@mkdir -p $(@D)
-	$(LINK) -fsanitize=fuzzer -o $@ $< -Wl,--start-group $(archives) -Wl,--end-group $(LIBS)
+	$(LINK) -fsanitize=fuzzer -o $@ $< $(call whole,$(archives)) $(LIBS)
 $(B)/bench/%: $(B)/obj/tests/bench/%.o $(archives)
 	@mkdir -p $(@D)
-	$(LINK) -o $@ $< -Wl,--start-group $(archives) -Wl,--end-group $(LIBS)
+	$(LINK) -o $@ $< $(call whole,$(archives)) $(LIBS)
 
 # --- the rest ---------------------------------------------------------------------------------------------------
 C_FILES = $(shell git ls-files '*.c' '*.h' 2>/dev/null)

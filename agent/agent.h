@@ -8,17 +8,17 @@
 #include <jansson.h>
 #include <systemd/sd-event.h>
 
-#include "agent/judge.h"
+#include "agent/agent_config.h"
+#include "agent/discovery/discovery.h"
+#include "agent/health/judge.h"
+#include "agent/inventory/device.h"
 #include "agent/log.h"
 #include "agent/options.h"
 #include "agent/state_file.h"
-#include "codec/agent_config.h"
-#include "codec/metrics_text.h"
-#include "core/device.h"
-#include "discovery/discovery.h"
-#include "io/http_server.h"
-#include "io/store.h"
-#include "io/tree.h"
+#include "agent/tree/tree.h"
+#include "base/metrics_text.h"
+#include "io/http/http_server.h"
+#include "store/store.h"
 
 struct deep;
 struct door;

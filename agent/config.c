@@ -10,12 +10,12 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
-#include "agent/deep.h"
-#include "agent/door.h"
+#include "agent/discovery/discovery_config.h"
+#include "agent/launch/door.h"
+#include "agent/probe/deep.h"
 #include "agent/report.h"
-#include "codec/discovery_config.h"
-#include "core/cleanup.h"
-#include "core/text.h"
+#include "base/cleanup.h"
+#include "base/text.h"
 #include "plugin/plugin.h"
 
 static int read_file(const char *path, char **ret, size_t *ret_bytes, struct err *err)

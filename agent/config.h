@@ -2,7 +2,7 @@
  * changes. A file with a mistake is refused with its line and the agent goes on with the one before. */
 #pragma once
 
-#include "core/err.h"
+#include "base/err.h"
 
 struct agent;
 

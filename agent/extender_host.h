@@ -2,7 +2,7 @@
  * store: for one machine, a test bed, or a cluster too small for two programs. */
 #pragma once
 
-#include "core/err.h"
+#include "base/err.h"
 
 struct agent;
 

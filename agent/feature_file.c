@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/cleanup.h"
+#include "base/cleanup.h"
 
 /* A label's name takes letters, digits, '-', '_' and '.'. */
 static void append_word(struct text *out, const char *word)

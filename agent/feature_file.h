@@ -2,9 +2,9 @@
  * when it changes, into the file that the configuration names. */
 #pragma once
 
-#include "core/device.h"
-#include "core/err.h"
-#include "core/text.h"
+#include "agent/inventory/device.h"
+#include "base/err.h"
+#include "base/text.h"
 
 /* feature_file_text() - the lines, in the order of the inventory's groups. */
 void feature_file_text(const struct inventory *inventory, struct text *out);

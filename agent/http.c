@@ -5,8 +5,8 @@
 
 #include "agent/agent.h"
 #include "agent/metrics.h"
-#include "core/text.h"
-#include "io/http_server.h"
+#include "base/text.h"
+#include "io/http/http_server.h"
 
 void http_get_inventory(void *userdata, const struct http_request *request, struct http_reply *reply)
 {

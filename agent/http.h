@@ -1,8 +1,8 @@
 /* HTTP: what the agent answers to everyone: /v1/inventory, /metrics, /healthz, /readyz. From memory alone. */
 #pragma once
 
-#include "core/err.h"
-#include "io/http_server.h"
+#include "base/err.h"
+#include "io/http/http_server.h"
 
 struct agent;
 

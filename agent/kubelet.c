@@ -4,7 +4,7 @@
 
 #include "agent/agent.h"
 #include "agent/report.h"
-#include "core/text.h"
+#include "base/text.h"
 #include "plugin/plugin.h"
 #include "plugin/pod_resources.h"
 

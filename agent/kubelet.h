@@ -2,8 +2,8 @@
  * what comes back from its pod-resources socket. */
 #pragma once
 
-#include "core/device.h"
-#include "core/err.h"
+#include "agent/inventory/device.h"
+#include "base/err.h"
 
 struct agent;
 

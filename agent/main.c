@@ -8,8 +8,8 @@
 #include "agent/agent.h"
 #include "agent/options.h"
 #include "agent/probe/driver.h"
-#include "core/exit_code.h"
-#include "core/version.h"
+#include "base/exit_code.h"
+#include "base/version.h"
 #include "io/loop.h"
 
 /* A root, a file or a word that the caller chose wrongly is a matter of usage. */

@@ -8,10 +8,10 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "agent/inventory/measured_json.h"
 #include "agent/report.h"
-#include "codec/measured_json.h"
-#include "core/cleanup.h"
-#include "core/text.h"
+#include "base/cleanup.h"
+#include "base/text.h"
 
 struct measured {
         struct agent *agent;

@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "core/device.h"
+#include "agent/inventory/device.h"
 
 struct agent;
 struct measured;

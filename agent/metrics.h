@@ -1,7 +1,7 @@
 /* Metrics: the page of GET /metrics, written from memory alone. */
 #pragma once
 
-#include "core/text.h"
+#include "base/text.h"
 
 struct agent;
 

@@ -3,7 +3,7 @@
 
 #include <stdbool.h>
 
-#include "core/options.h"
+#include "base/options.h"
 
 struct agent_options {
         const char *root;

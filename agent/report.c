@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "agent/agent.h"
-#include "codec/inventory_json.h"
-#include "core/text.h"
+#include "agent/inventory/inventory_json.h"
+#include "base/text.h"
 #include "io/loop.h"
 
 #define WRITE_PERIOD_USEC UINT64_C(1000000)

@@ -9,10 +9,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "codec/json_field.h"
-#include "core/cleanup.h"
-#include "core/hash.h"
-#include "core/text.h"
+#include "base/cleanup.h"
+#include "base/hash.h"
+#include "base/json/json_field.h"
+#include "base/text.h"
 
 #define STATE_VERSION 1
 

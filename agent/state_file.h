@@ -8,8 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "agent/judge.h"
-#include "core/err.h"
+#include "agent/health/judge.h"
+#include "base/err.h"
 
 #define STATE_FILE_MAX_BYTES ((size_t) 4 << 20)
 

@@ -13,9 +13,9 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "core/cleanup.h"
-#include "core/hash.h"
-#include "core/text.h"
+#include "base/cleanup.h"
+#include "base/hash.h"
+#include "base/text.h"
 #include "io/clock.h"
 #include "io/loop.h"
 

@@ -11,9 +11,9 @@
 #include <stdbool.h>
 #include <systemd/sd-event.h>
 
-#include "core/device.h"
-#include "core/err.h"
-#include "io/tree.h"
+#include "agent/inventory/device.h"
+#include "agent/tree/tree.h"
+#include "base/err.h"
 
 struct watch;
 

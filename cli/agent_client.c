@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "codec/inventory_json.h"
-#include "core/cleanup.h"
-#include "core/exit_code.h"
-#include "core/text.h"
+#include "agent/inventory/inventory_json.h"
+#include "base/cleanup.h"
+#include "base/exit_code.h"
+#include "base/text.h"
 
 #define ANSWER_MAX_BYTES ((size_t) 16 << 20)
 #define TIMEOUT_MS       5000L

@@ -4,8 +4,8 @@
 
 #include <stddef.h>
 
-#include "core/device.h"
-#include "core/err.h"
+#include "agent/inventory/device.h"
+#include "base/err.h"
 
 #define AGENT_SOCKET "/run/remuda/agent.sock"
 

@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/exit_code.h"
-#include "core/overflow.h"
-#include "core/text.h"
+#include "agent/launch/program_file.h"
+#include "base/exit_code.h"
+#include "base/text.h"
 #include "io/loop.h"
-#include "io/program_file.h"
+#include "scheduler-extender/decide/overflow.h"
 
 #define LOAD_USEC 60000000u
 

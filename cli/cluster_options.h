@@ -1,8 +1,8 @@
 /* Cluster options: the options that `nodes`, `explain` and `whatif` share, and the cluster they open. */
 #pragma once
 
-#include "cluster/cluster.h"
-#include "core/options.h"
+#include "base/options.h"
+#include "scheduler-extender/ledger/cluster.h"
 
 struct cluster_arguments {
         const char *store, *kubeconfig, *placement, *overflow, *emergency_namespaces, *emergency_classes,

@@ -9,19 +9,19 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "agent/agent_config.h"
+#include "agent/discovery/discovery.h"
+#include "agent/discovery/discovery_config.h"
+#include "agent/inventory/inventory_json.h"
+#include "agent/inventory/measured_json.h"
+#include "base/cleanup.h"
+#include "base/exit_code.h"
+#include "base/text.h"
+#include "base/yaml/yaml_json.h"
 #include "cli/commands.h"
 #include "cli/measure.h"
 #include "cli/open_tree.h"
 #include "cli/table.h"
-#include "codec/agent_config.h"
-#include "codec/discovery_config.h"
-#include "codec/inventory_json.h"
-#include "codec/measured_json.h"
-#include "codec/yaml_json.h"
-#include "core/cleanup.h"
-#include "core/exit_code.h"
-#include "core/text.h"
-#include "discovery/discovery.h"
 #include "io/clock.h"
 
 enum format { FORMAT_TABLE, FORMAT_WIDE, FORMAT_JSON, FORMAT_YAML };

@@ -7,15 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/discovery/discovery.h"
+#include "base/cleanup.h"
+#include "base/exit_code.h"
+#include "base/options.h"
+#include "base/text.h"
+#include "base/version.h"
 #include "cli/commands.h"
 #include "cli/open_tree.h"
 #include "cli/table.h"
-#include "core/cleanup.h"
-#include "core/exit_code.h"
-#include "core/options.h"
-#include "core/text.h"
-#include "core/version.h"
-#include "discovery/discovery.h"
 
 struct doctor_options {
         const char *root, *machine, *socket, *kubelet_dir, *config, *programs, *output;

@@ -3,9 +3,9 @@
 
 #include <stdbool.h>
 
+#include "agent/inventory/device.h"
+#include "agent/tree/tree.h"
 #include "cli/agent_client.h"
-#include "core/device.h"
-#include "io/tree.h"
 
 enum verdict { VERDICT_PASS, VERDICT_WARN, VERDICT_FAIL, VERDICT_SKIP, VERDICT_COUNT };
 

@@ -5,11 +5,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/agent_config.h"
+#include "agent/launch/program_file.h"
+#include "base/cleanup.h"
+#include "base/text.h"
 #include "cli/doctor.h"
-#include "codec/agent_config.h"
-#include "core/cleanup.h"
-#include "core/text.h"
-#include "io/program_file.h"
 
 static void check_agent(const struct patient *p, struct finding_of_check *f)
 {

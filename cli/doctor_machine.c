@@ -1,9 +1,9 @@
 /* remuda doctor: the devices of the machine, as a fresh look finds them. */
 #include <string.h>
 
+#include "base/cleanup.h"
+#include "base/text.h"
 #include "cli/doctor.h"
-#include "core/cleanup.h"
-#include "core/text.h"
 
 static void check_sysfs(const struct patient *p, struct finding_of_check *f)
 {

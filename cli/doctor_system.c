@@ -13,9 +13,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
+#include "base/text.h"
 #include "cli/doctor.h"
-#include "core/cleanup.h"
-#include "core/text.h"
 #include "io/clock.h"
 
 #define WEEK_SEC    (7 * 86400)

@@ -3,10 +3,10 @@
 #include <errno.h>
 #include <string.h>
 
-#include "cli/plan.h"
-#include "codec/inventory_json.h"
-#include "core/text.h"
-#include "discovery/speeds.h"
+#include "agent/inventory/inventory_json.h"
+#include "agent/vendor/speeds.h"
+#include "base/text.h"
+#include "planner/commands/plan.h"
 
 static double peak_of(double bf16, double fp16, double fp32)
 {

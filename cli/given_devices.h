@@ -2,8 +2,8 @@
  * "mychip=120,32*4") or from recorded machines. */
 #pragma once
 
-#include "core/network_estimate.h"
-#include "core/options.h"
+#include "base/options.h"
+#include "planner/models/network_estimate.h"
 
 #define GIVEN_DEVICES_MAX 64
 

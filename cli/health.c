@@ -7,14 +7,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "agent/inventory/inventory_json.h"
+#include "base/cleanup.h"
+#include "base/exit_code.h"
+#include "base/options.h"
+#include "base/version.h"
 #include "cli/agent_client.h"
 #include "cli/commands.h"
 #include "cli/table.h"
-#include "codec/inventory_json.h"
-#include "core/cleanup.h"
-#include "core/exit_code.h"
-#include "core/options.h"
-#include "core/version.h"
 #include "io/clock.h"
 
 struct health_options {

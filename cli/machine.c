@@ -8,12 +8,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "agent/discovery/discovery.h"
+#include "base/cleanup.h"
+#include "base/exit_code.h"
+#include "base/text.h"
 #include "cli/commands.h"
 #include "cli/open_tree.h"
-#include "core/cleanup.h"
-#include "core/exit_code.h"
-#include "core/text.h"
-#include "discovery/discovery.h"
 #include "io/clock.h"
 
 struct machine_options {

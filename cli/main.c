@@ -1,9 +1,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/exit_code.h"
+#include "base/version.h"
 #include "cli/command.h"
-#include "core/exit_code.h"
-#include "core/version.h"
 
 static void print_help(FILE *out)
 {

@@ -11,10 +11,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
+#include "base/ranges.h"
+#include "base/text.h"
 #include "cli/measure_kernels.h"
-#include "core/cleanup.h"
-#include "core/ranges.h"
-#include "core/text.h"
 
 #define DEADLINE_MS 60000 /* a driver that compiles its kernels for the first time takes its time */
 #define END_MS      2000  /* for a killed child; one that the kernel holds is left behind */

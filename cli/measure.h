@@ -7,9 +7,9 @@
  * libraries are opened at run time, and a group that none of them reaches is left as it is. */
 #pragma once
 
-#include "core/device.h"
-#include "core/err.h"
-#include "io/tree.h"
+#include "agent/inventory/device.h"
+#include "agent/tree/tree.h"
+#include "base/err.h"
 
 /* measure_groups() - fill measured_* of every group that can be measured.
  * @tree: the live root

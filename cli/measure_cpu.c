@@ -2,8 +2,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/text.h"
 #include "cli/measure_kernels.h"
-#include "core/text.h"
 #include "io/clock.h"
 
 #define ORDER 1024 /* of the matrices: 12 MiB in all, more than most second-level caches */

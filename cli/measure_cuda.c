@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
+#include "base/text.h"
 #include "cli/measure_kernels.h"
-#include "core/cleanup.h"
-#include "core/text.h"
 
 #define ORDER     4096
 #define OPERAND   ((size_t) ORDER * ORDER)

@@ -5,7 +5,7 @@
  * The operands are no zeros, so that a chip draws the power that it draws at work. */
 #pragma once
 
-#include "core/device.h"
+#include "agent/inventory/device.h"
 
 #define MEASURE_SECONDS 1.0
 

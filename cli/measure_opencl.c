@@ -3,9 +3,9 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/cleanup.h"
+#include "base/text.h"
 #include "cli/measure_kernels.h"
-#include "core/cleanup.h"
-#include "core/text.h"
 
 #define ORDER         2048
 #define OPERAND       ((size_t) ORDER * ORDER * sizeof(float))

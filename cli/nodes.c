@@ -4,15 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
+#include "base/exit_code.h"
+#include "base/version.h"
+#include "base/yaml/yaml_json.h"
 #include "cli/cluster_options.h"
 #include "cli/commands.h"
-#include "cli/suggest_classes.h"
 #include "cli/table.h"
-#include "codec/yaml_json.h"
-#include "core/cleanup.h"
-#include "core/exit_code.h"
-#include "core/version.h"
 #include "io/clock.h"
+#include "scheduler-extender/commands/suggest_classes.h"
 
 struct nodes_options {
         struct cluster_arguments cluster;

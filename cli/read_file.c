@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "core/cleanup.h"
+#include "base/cleanup.h"
 
 #define FILE_MAX_BYTES ((size_t) 1 << 30)
 

@@ -7,13 +7,13 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
+#include "base/exit_code.h"
+#include "base/options.h"
+#include "base/version.h"
 #include "cli/agent_client.h"
 #include "cli/commands.h"
 #include "cli/table.h"
-#include "core/cleanup.h"
-#include "core/exit_code.h"
-#include "core/options.h"
-#include "core/version.h"
 
 #define CTRL_C 3
 

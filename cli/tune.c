@@ -5,11 +5,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/exit_code.h"
+#include "base/options.h"
+#include "base/text.h"
+#include "base/version.h"
 #include "cli/commands.h"
-#include "core/exit_code.h"
-#include "core/options.h"
-#include "core/text.h"
-#include "core/version.h"
 
 struct tune_options {
         const char *runtime, *cache, *program;

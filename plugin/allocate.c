@@ -5,11 +5,11 @@
 #include <string.h>
 #include <syslog.h>
 
-#include "core/cleanup.h"
-#include "core/text.h"
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "plugin/device_plugin.pb-c.h"
 #include "plugin/environment.h"
 #include "plugin/internal.h"
-#include "proto/device_plugin.pb-c.h"
 
 #define FILES_PER_DEVICE_MAX (DEVICE_NODES_MAX)
 #define VARIABLES_MAX        4

@@ -10,8 +10,8 @@
 #include <syslog.h>
 #include <unistd.h>
 
-#include "core/cleanup.h"
-#include "core/text.h"
+#include "base/cleanup.h"
+#include "base/text.h"
 #include "plugin/environment.h"
 #include "plugin/internal.h"
 

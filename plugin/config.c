@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "core/cleanup.h"
-#include "core/text.h"
+#include "base/cleanup.h"
+#include "base/text.h"
 
 void plugin_config_default(struct plugin_config *ret)
 {

@@ -18,8 +18,8 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "core/err.h"
-#include "core/resource_map.h"
+#include "agent/inventory/resource_map.h"
+#include "base/err.h"
 
 struct plugin_config {
         struct resource_map resources;

@@ -3,8 +3,8 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "core/cleanup.h"
-#include "core/text.h"
+#include "base/cleanup.h"
+#include "base/text.h"
 
 /* clang-format off */
 static const struct vendor_environment rows[] = {

@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "core/device.h"
-#include "io/tree.h"
+#include "agent/inventory/device.h"
+#include "agent/tree/tree.h"
 
 #define SHARED_FILES_MAX 8
 #define MOUNTS_MAX       8

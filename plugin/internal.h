@@ -13,10 +13,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "codec/pb_arena.h"
-#include "core/prefer.h"
-#include "io/grpc_client.h"
-#include "io/grpc_server.h"
+#include "agent/inventory/prefer.h"
+#include "base/pb_arena.h"
+#include "io/grpc/grpc_client.h"
+#include "io/grpc/grpc_server.h"
 #include "plugin/plugin.h"
 
 #define LAUNCH_SOCKET_DIRECTORY "/run/remuda" /* where remuda-launch looks for the agent */

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <syslog.h>
 
-#include "core/text.h"
+#include "base/text.h"
 #include "plugin/internal.h"
 
 #define KUBELET_SOCKET "kubelet.sock"

@@ -2,10 +2,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/cleanup.h"
-#include "core/text.h"
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "plugin/device_plugin.pb-c.h"
 #include "plugin/internal.h"
-#include "proto/device_plugin.pb-c.h"
 
 void list_unref(struct list *list)
 {

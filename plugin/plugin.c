@@ -9,8 +9,8 @@
 #include <syslog.h>
 #include <time.h>
 
-#include "core/cleanup.h"
-#include "core/text.h"
+#include "base/cleanup.h"
+#include "base/text.h"
 #include "io/clock.h"
 #include "plugin/environment.h"
 #include "plugin/internal.h"

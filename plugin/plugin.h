@@ -15,10 +15,10 @@
 #include <stdint.h>
 #include <systemd/sd-event.h>
 
-#include "core/device.h"
-#include "core/err.h"
-#include "core/histogram.h"
-#include "io/tree.h"
+#include "agent/inventory/device.h"
+#include "agent/tree/tree.h"
+#include "base/err.h"
+#include "base/histogram.h"
 #include "plugin/config.h"
 
 #define PLUGIN_KUBELET_DIRECTORY "/var/lib/kubelet/device-plugins"

@@ -5,12 +5,12 @@
 #include <string.h>
 #include <time.h>
 
-#include "codec/pb_arena.h"
-#include "core/cleanup.h"
-#include "core/text.h"
+#include "base/cleanup.h"
+#include "base/pb_arena.h"
+#include "base/text.h"
 #include "io/clock.h"
-#include "io/grpc_client.h"
-#include "proto/pod_resources.pb-c.h"
+#include "io/grpc/grpc_client.h"
+#include "plugin/pod_resources.pb-c.h"
 
 #define LIST_METHOD         "/v1.PodResourcesLister/List"
 #define ANSWER_MAX_BYTES    ((size_t) 32 << 20) /* busy nodes answer more than grpc-go's 4 MiB */

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/cleanup.h"
+#include "base/cleanup.h"
+#include "plugin/device_plugin.pb-c.h"
 #include "plugin/internal.h"
-#include "proto/device_plugin.pb-c.h"
 
 /* Which ids of each device are to be had: lists of strings, first by device, then in the kubelet's order. */
 struct pool {

@@ -5,10 +5,10 @@
 #include <string.h>
 #include <syslog.h>
 
-#include "core/cleanup.h"
-#include "core/text.h"
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "plugin/device_plugin.pb-c.h"
 #include "plugin/internal.h"
-#include "proto/device_plugin.pb-c.h"
 
 #define CONNECT_RETRY_USEC     ((uint64_t) 5000) /* bound before it listens: a moment only */
 #define CONNECT_RETRY_MAX_USEC ((uint64_t) 1000000)

@@ -4,8 +4,8 @@
 #include <string.h>
 #include <syslog.h>
 
-#include "core/cleanup.h"
-#include "core/text.h"
+#include "base/cleanup.h"
+#include "base/text.h"
 #include "plugin/internal.h"
 
 const struct grpc_method resource_methods[] = {

@@ -2,10 +2,10 @@
  * tells us what it made of it. The same socket serves the device plugin service. */
 #include <string.h>
 
-#include "core/cleanup.h"
-#include "core/text.h"
+#include "base/cleanup.h"
+#include "base/text.h"
 #include "plugin/internal.h"
-#include "proto/plugin_watcher.pb-c.h"
+#include "plugin/plugin_watcher.pb-c.h"
 
 void watcher_info(void *userdata, struct grpc_call *call, const uint8_t *message, size_t size_bytes)
 {

@@ -3,9 +3,9 @@
 #include <string.h>
 #include <syslog.h>
 
-#include "core/cleanup.h"
-#include "core/score.h"
-#include "core/text.h"
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "scheduler-extender/decide/score.h"
 #include "scheduler-extender/state.h"
 
 /* The member's share of each batch, which the launcher passes on. */

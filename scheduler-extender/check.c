@@ -2,8 +2,8 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "core/text.h"
-#include "io/http_client.h"
+#include "base/text.h"
+#include "io/http/http_client.h"
 #include "io/loop.h"
 #include "scheduler-extender/extender.h"
 

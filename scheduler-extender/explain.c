@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cluster/explain.h"
-#include "cluster/whatif.h"
+#include "scheduler-extender/explain/explain.h"
+#include "scheduler-extender/explain/whatif.h"
 #include "scheduler-extender/state.h"
 
 static void reply_json(struct http_reply *reply, json_t *json)

@@ -7,11 +7,11 @@
 #include <syslog.h>
 #include <time.h>
 
-#include "core/cleanup.h"
-#include "core/hold.h"
-#include "core/text.h"
+#include "base/cleanup.h"
+#include "base/text.h"
 #include "io/clock.h"
 #include "io/loop.h"
+#include "scheduler-extender/decide/hold.h"
 #include "scheduler-extender/state.h"
 
 void extender_log(struct extender *x, int priority, const char *event, const char *fmt, ...)

@@ -8,8 +8,8 @@
 #include <stdint.h>
 #include <systemd/sd-event.h>
 
-#include "core/err.h"
-#include "core/options.h"
+#include "base/err.h"
+#include "base/options.h"
 
 struct extender;
 

@@ -1,8 +1,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "core/candidates.h"
-#include "core/cleanup.h"
+#include "base/cleanup.h"
+#include "scheduler-extender/decide/candidates.h"
 #include "scheduler-extender/state.h"
 
 /* Names that were sent before keep their mark; each of the others is counted by its reason. */

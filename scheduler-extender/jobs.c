@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "core/text.h"
+#include "base/text.h"
 #include "scheduler-extender/state.h"
 
 static bool emergency_allowed(void *userdata, const char *namespace_)

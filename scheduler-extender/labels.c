@@ -5,8 +5,8 @@
 #include <string.h>
 #include <syslog.h>
 
-#include "core/cleanup.h"
-#include "core/text.h"
+#include "base/cleanup.h"
+#include "base/text.h"
 #include "scheduler-extender/labels.h"
 #include "scheduler-extender/state.h"
 

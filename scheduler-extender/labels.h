@@ -4,7 +4,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "core/ledger.h"
+#include "scheduler-extender/ledger/ledger.h"
 
 /* labels_wanted() - of a node by its inventory; none when it has none. labels_are_ours() - is it a label that
  * this side writes (and takes away)? labels_difference() - the merge patch that makes `have` into `wanted`.

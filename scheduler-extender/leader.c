@@ -1,7 +1,7 @@
 /* Which of several replicas may commit. All read; binds, gang leases, evictions and labels are the leader's.
  *
- * kubernetes: by a Lease (io/lease.h). dir: by a lock on a file in the directory, which the kernel gives up
- * with the process. In both cases whoever begins to lead first reads the store anew: what the one before
+ * kubernetes: by a Lease (store/lease.h). dir: by a lock on a file in the directory, which the kernel gives
+ * up with the process. In both cases whoever begins to lead first reads the store anew: what the one before
  * committed must be in the ledger before the next commit. */
 #include <errno.h>
 #include <fcntl.h>
@@ -12,11 +12,11 @@
 #include <syslog.h>
 #include <unistd.h>
 
-#include "core/cleanup.h"
-#include "core/text.h"
-#include "io/lease.h"
+#include "base/cleanup.h"
+#include "base/text.h"
 #include "io/loop.h"
 #include "scheduler-extender/state.h"
+#include "store/lease.h"
 
 #define LEASE_NAME "remuda-extender"
 #define LOCK_NAME  ".remuda-extender.lock"

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <systemd/sd-daemon.h>
 
-#include "core/exit_code.h"
-#include "core/version.h"
+#include "base/exit_code.h"
+#include "base/version.h"
 #include "io/loop.h"
 #include "scheduler-extender/extender.h"
 

@@ -1,5 +1,5 @@
-#include "core/cleanup.h"
-#include "core/text.h"
+#include "base/cleanup.h"
+#include "base/text.h"
 #include "io/loop.h"
 #include "io/process_metrics.h"
 #include "scheduler-extender/state.h"

@@ -1,8 +1,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "core/candidates.h"
-#include "core/cleanup.h"
+#include "base/cleanup.h"
+#include "scheduler-extender/decide/candidates.h"
 #include "scheduler-extender/state.h"
 
 static int prioritize(struct extender *x, struct extender_args *args, struct http_reply *reply,

@@ -4,8 +4,8 @@
 #include <string.h>
 #include <syslog.h>
 
-#include "core/hold.h"
-#include "core/victims.h"
+#include "scheduler-extender/decide/hold.h"
+#include "scheduler-extender/decide/victims.h"
 #include "scheduler-extender/state.h"
 
 #define EVICT_AGAIN_USEC                                                                                     \

@@ -3,10 +3,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "codec/json_field.h"
-#include "codec/yaml_json.h"
-#include "core/cleanup.h"
-#include "io/program_file.h"
+#include "agent/launch/program_file.h"
+#include "base/cleanup.h"
+#include "base/json/json_field.h"
+#include "base/yaml/yaml_json.h"
 #include "scheduler-extender/state.h"
 
 #define CONFIG_MAX_BYTES ((size_t) 1 << 20)

@@ -1,13 +1,13 @@
 /* State of an extender, shared by the files of this folder and by nobody else. */
 #pragma once
 
-#include "cluster/cluster.h"
-#include "codec/extender_json.h"
-#include "codec/metrics_text.h"
-#include "core/name_map.h"
-#include "io/http_server.h"
+#include "base/metrics_text.h"
+#include "base/name_map.h"
+#include "io/http/http_server.h"
+#include "job/controller/controller.h"
 #include "scheduler-extender/extender.h"
-#include "scheduler-extender/job/controller.h"
+#include "scheduler-extender/ledger/cluster.h"
+#include "scheduler-extender/wire/extender_json.h"
 
 #define EXTENDER_LIST_MAX 64
 

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <syslog.h>
 
-#include "core/text.h"
+#include "base/text.h"
 #include "scheduler-extender/state.h"
 
 #define WAKE_EVERY_USEC 1000000u

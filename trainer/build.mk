@@ -6,13 +6,14 @@ blas_libs   := $(shell pkg-config --libs openblas 2>/dev/null)
 
 # No trap is taken from a comparison: without the promise the ramp stays a branch for each number.
 loops := -O3 -fno-math-errno -fno-trapping-math
-CFLAGS_trainer            := $(mpi_cflags) $(loops)
-CFLAGS_trainer_strategies := $(mpi_cflags) $(loops)
+$(foreach folder,trainer trainer_data trainer_operators trainer_export trainer_strategies trainer_sunway,$(eval CFLAGS_$(folder) := $(mpi_cflags) $(loops)))
 CFLAGS_trainer_backends   := $(blas_cflags) $(loops)
 # Most of a step, and each rank's own: a multiplication and its addition may be one instruction.
-$(B)/obj/trainer/convolution.o $(B)/obj/trainer/slave_product.o: CFLAGS_trainer += -ffp-contract=fast
+$(B)/obj/trainer/operators/convolution.o: CFLAGS_trainer_operators += -ffp-contract=fast
+$(B)/obj/trainer/sunway/slave_product.o: CFLAGS_trainer_sunway += -ffp-contract=fast
 
-trainer  := $(filter-out trainer/main.c,$(wildcard trainer/*.c trainer/strategies/*.c)) trainer/variants/threads.c
+trainer  := $(filter-out trainer/main.c $(call tests_of,trainer),$(wildcard trainer/*.c) $(call sources,$(addprefix trainer/,data operators export strategies sunway))) \
+            trainer/variants/threads.c
 # CLBlast and an OpenCL loader are wanted for the opencl build; without them the others are built all the same.
 opencl_libs := $(if $(wildcard /usr/include/clblast_c.h /usr/local/include/clblast_c.h),$(shell pkg-config --libs OpenCL 2>/dev/null))
 ifneq ($(opencl_libs),)
@@ -29,7 +30,7 @@ SLAVE_CC ?= sw5cc -slave
 slave_objects :=
 ifeq ($(shell $(CC) -E -include athread.h -x c /dev/null >/dev/null 2>&1 && echo yes),yes)
 variants += athread
-slave_sources := trainer/variants/athread_slave.c trainer/slave_tasks.c trainer/slave_work.c trainer/slave_product.c trainer/slave_vectors.c
+slave_sources := trainer/variants/athread_slave.c trainer/sunway/slave_tasks.c trainer/sunway/slave_work.c trainer/sunway/slave_product.c trainer/sunway/slave_vectors.c
 slave_objects := $(patsubst %.c,$(B)/slave/%.o,$(slave_sources))
 $(B)/slave/%.o: %.c
 	@mkdir -p $(@D)
@@ -42,9 +43,9 @@ programs: $(addprefix $(B)/bin/remuda-train-,$(trainers))
 
 $(B)/lib/trainer.a: $(call object,$(trainer))
 $(addprefix $(B)/bin/remuda-train-,$(trainers)): $(B)/bin/remuda-train-%: $(B)/obj/trainer/main.o \
-                $(B)/obj/trainer/backends/%.o $(B)/lib/trainer.a $(B)/lib/remuda.a
+                $(B)/obj/trainer/backends/%.o $(B)/lib/trainer.a $(call archive,base io agent planner job)
 	@mkdir -p $(@D)
-	$(LINK) $(if $(filter %sunway,$@),$(if $(filter openacc,$(variants)),-fopenacc)) -o $@ $^ $(mpi_libs) $(if $(filter %opencl,$@),$(opencl_libs),$(blas_libs)) -lz -lm -lpthread -ldl
+	$(LINK) $(if $(filter %sunway,$@),$(if $(filter openacc,$(variants)),-fopenacc)) -o $@ $(call whole,$^) $(mpi_libs) $(if $(filter %opencl,$@),$(opencl_libs),$(blas_libs)) -lz -lm -lpthread -ldl
 
 $(B)/bin/remuda-train-sunway: $(variant_objects)
 
@@ -55,8 +56,8 @@ $(B)/generated/opencl_kernels.h: trainer/backends/opencl_kernels.cl
 $(B)/obj/trainer/backends/opencl.o: $(B)/generated/opencl_kernels.h
 
 # For other people's loops: a shared library, position independent, with nothing of ours visible but its header's names.
-wrapper := trainer/wrapper/remuda_train.c trainer/sampler.c trainer/random.c trainer/world.c \
-           lib/core/err.c lib/core/text.c lib/core/sha256.c
+wrapper := trainer/wrapper/remuda_train.c trainer/data/sampler.c trainer/random.c trainer/world.c \
+           base/err.c base/text.c base/sha256.c
 $(B)/pic/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(filter-out -fPIE,$(ALL_C)) $(mpi_cflags) -fPIC -MMD -MP -c -o $@ $<

@@ -10,9 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/cleanup.h"
-#include "core/sha256.h"
-#include "core/text.h"
+#include "base/cleanup.h"
+#include "base/sha256.h"
+#include "base/text.h"
 
 #define KEPT        2
 #define FILES_MAX   4096

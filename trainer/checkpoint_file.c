@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "core/sha256.h"
-#include "core/text.h"
+#include "base/sha256.h"
+#include "base/text.h"
 
 static int parse_field(const char **at, const char *name, int base, uint64_t *ret)
 {

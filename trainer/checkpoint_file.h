@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/err.h"
+#include "base/err.h"
 
 #define CHECKPOINT_VERSION    1
 #define CHECKPOINT_HEADER_MAX 256

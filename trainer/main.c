@@ -8,17 +8,17 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "core/cleanup.h"
-#include "core/exit_code.h"
-#include "core/text.h"
-#include "core/version.h"
-#include "trainer/conformance.h"
-#include "trainer/export.h"
-#include "trainer/operator_library.h"
+#include "base/cleanup.h"
+#include "base/exit_code.h"
+#include "base/text.h"
+#include "base/version.h"
+#include "trainer/export/export.h"
+#include "trainer/operators/conformance.h"
+#include "trainer/operators/operator_library.h"
+#include "trainer/operators/tune.h"
 #include "trainer/stop.h"
 #include "trainer/strategy.h"
 #include "trainer/training.h"
-#include "trainer/tune.h"
 
 static int exit_code_of(int result)
 {

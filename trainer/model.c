@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/cleanup.h"
+#include "base/cleanup.h"
 #include "trainer/random.h"
 
 struct row { /* one operator of a model's table */

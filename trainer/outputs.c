@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/text.h"
+#include "base/text.h"
 #include "trainer/strategy.h"
 
 #define PATH_BYTES 4096

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "core/cleanup.h"
-#include "core/text.h"
+#include "base/cleanup.h"
+#include "base/text.h"
 
 /* Measured with tests/bench/bench_trainer, but for the Sunway rows, whose device was not there: they are
  * those of its portable build. `device` is the beginning of a device model's name. */

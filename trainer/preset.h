@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/err.h"
+#include "base/err.h"
 
 #define PRESET_SEGMENTS_MAX 16
 #define PRESET_LOAD_AUTO    SIZE_MAX

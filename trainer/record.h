@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "core/err.h"
+#include "base/err.h"
 #include "trainer/options.h"
 
 enum activity {

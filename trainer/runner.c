@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/cleanup.h"
-#include "trainer/operators.h"
+#include "base/cleanup.h"
+#include "trainer/operators/operators.h"
 
 struct runner {
         const struct backend *backend;

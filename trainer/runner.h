@@ -8,9 +8,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/err.h"
-#include "trainer/backend.h"
+#include "base/err.h"
 #include "trainer/model.h"
+#include "trainer/operators/backend.h"
 
 struct runner; /* opaque */
 

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/cleanup.h"
-#include "core/segments.h"
+#include "base/cleanup.h"
+#include "planner/segments/segments.h"
 #include "trainer/segmented.h"
 
 #define WARM_UP    2 /* rounds */

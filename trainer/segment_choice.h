@@ -1,9 +1,9 @@
 /* Segment choice: --segments auto. Before the first step, this world makes a second of steps on made-up
  * samples with the gradients cut at one place after the other: what the last segment then costs is measured
  * where it will be paid, with the caches, the backward pass and the earlier segment's leftovers as they will
- * be. The exact planner (core/segments.h) cuts the gradients by that table and by when they are ready. Its
- * cut and the rules of thumb then make such steps in turn, and the one that keeps everybody waiting least is
- * kept. Collective. */
+ * be. The exact planner (planner/segments/segments.h) cuts the gradients by that table and by when they are
+ * ready. Its cut and the rules of thumb then make such steps in turn, and the one that keeps everybody
+ * waiting least is kept. Collective. */
 #pragma once
 
 #include "trainer/training.h"

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "core/cleanup.h"
+#include "base/cleanup.h"
 
 static const struct strategy strategies[] = {
         { .name = "serial", .run = strategy_serial },

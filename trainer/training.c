@@ -8,15 +8,15 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "core/cleanup.h"
-#include "core/text.h"
+#include "base/cleanup.h"
+#include "base/text.h"
 #include "trainer/checkpoint.h"
-#include "trainer/distribution.h"
-#include "trainer/operator_library.h"
+#include "trainer/data/distribution.h"
+#include "trainer/operators/operator_library.h"
+#include "trainer/operators/vector.h"
 #include "trainer/outputs.h"
 #include "trainer/stages.h"
 #include "trainer/strategy.h"
-#include "trainer/vector.h"
 
 #define EVALUATION_BATCH 100
 #define LEAST_SEGMENT    16  /* samples that --load-segment auto waits for at the least */

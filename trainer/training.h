@@ -6,16 +6,16 @@
 
 #include <stdio.h>
 
-#include "core/err.h"
-#include "trainer/backend.h"
-#include "trainer/dataset.h"
-#include "trainer/loader.h"
+#include "base/err.h"
+#include "trainer/data/dataset.h"
+#include "trainer/data/loader.h"
+#include "trainer/data/sampler.h"
 #include "trainer/model.h"
+#include "trainer/operators/backend.h"
 #include "trainer/options.h"
 #include "trainer/preset.h"
 #include "trainer/record.h"
 #include "trainer/runner.h"
-#include "trainer/sampler.h"
 #include "trainer/slow.h"
 #include "trainer/world.h"
 
@@ -59,10 +59,10 @@ struct training {
         uint64_t epoch_loss_samples;
         double epoch_loss; /* this rank's, since the epoch began */
         double seconds;
-        uint64_t epochs_begun;               /* with --distribute manager or --poll */
-        uint64_t polled_usec;                /* when new files were looked for */
-        struct text joined;                  /* trainer/joined.h: what joined so far, with --checkpoint */
-        struct seen later;                   /* the files in it, until the run goes on */
+        uint64_t epochs_begun; /* with --distribute manager or --poll */
+        uint64_t polled_usec;  /* when new files were looked for */
+        struct text joined;    /* trainer/data/joined.h: what joined so far, with --checkpoint */
+        struct seen later;     /* the files in it, until the run goes on */
         uint64_t sent_bytes, received_bytes; /* of samples */
         bool stopped;                        /* by SIGTERM, with a checkpoint, on every rank */
         bool agreed_error;                   /* the strategy failed on every rank, with the same message */

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "core/err.h"
+#include "base/err.h"
 
 /* Raised whenever what travels between ranks changes; ranks of different protocols refuse each other. */
 #define WORLD_PROTOCOL 3

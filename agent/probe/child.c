@@ -8,9 +8,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "agent/inventory/link_report_line.h"
 #include "agent/probe/driver.h"
-#include "codec/link_report_line.h"
-#include "core/exit_code.h"
+#include "base/exit_code.h"
 
 void probe_pci_format(unsigned domain, unsigned bus, unsigned device, unsigned function, char ret[20])
 {

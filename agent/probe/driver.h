@@ -4,9 +4,9 @@
  * A driver finds what it needs by dlsym() and asks; what a library does not offer is left out. */
 #pragma once
 
-#include "codec/probe_sample.h"
-#include "core/err.h"
-#include "core/link_report.h"
+#include "agent/inventory/link_report.h"
+#include "agent/probe/probe_sample.h"
+#include "base/err.h"
 
 #define PROBE_SONAMES_MAX 6
 
@@ -64,8 +64,8 @@ bool probe_symbol(void *library, const char *name, void *into);
 /* probe_child() - the child's whole life: argv[2] is the vendor, argv[3] a library's path or "". Reads a byte
  * from descriptor 0 for each question, answers on descriptor 1: a line a device, then "end", or "error why".
  * Return: exit code. */
-#define PROBE_ASK_SAMPLES    '\n' /* answered with lines of codec/probe_sample.h */
-#define PROBE_ASK_LINKS      'l'  /* answered with lines of codec/link_report_line.h */
+#define PROBE_ASK_SAMPLES    '\n' /* answered with lines of agent/probe/probe_sample.h */
+#define PROBE_ASK_LINKS      'l'  /* answered with lines of agent/inventory/link_report_line.h */
 #define PROBE_CHILD_ARGUMENT "--probe-child"
 #define PROBE_EXIT_ABSENT    3 /* there is no library */
 #define PROBE_EXIT_REFUSED   4 /* there is one, and it does not work */

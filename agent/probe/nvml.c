@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "agent/probe/driver.h"
-#include "core/cleanup.h"
+#include "base/cleanup.h"
 
 enum {
         NVML_OK = 0,

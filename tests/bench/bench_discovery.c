@@ -13,8 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/cleanup.h"
-#include "discovery/discovery.h"
+#include "agent/discovery/discovery.h"
+#include "base/cleanup.h"
 
 #define RESCANS 10000
 

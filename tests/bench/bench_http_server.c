@@ -12,8 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/text.h"
-#include "io/http_server.h"
+#include "base/text.h"
+#include "io/http/http_server.h"
 #include "io/loop.h"
 
 #define BODY_BYTES ((size_t) 130000)

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "core/cleanup.h"
-#include "core/segments.h"
-#include "core/shards.h"
+#include "base/cleanup.h"
+#include "planner/segments/segments.h"
+#include "planner/shards/shards.h"
 
 static uint64_t random_state = 88172645463325252u;
 

@@ -7,11 +7,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "agent/judge.h"
-#include "codec/agent_config.h"
-#include "core/cleanup.h"
-#include "discovery/discovery.h"
-#include "io/tree.h"
+#include "agent/agent_config.h"
+#include "agent/discovery/discovery.h"
+#include "agent/health/judge.h"
+#include "agent/tree/tree.h"
+#include "base/cleanup.h"
 
 #define SCANS   10000
 #define MACHINE "tests/data/machines/nvidia-h100-x8.machine"

@@ -9,9 +9,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/text.h"
+#include "base/text.h"
 #include "io/loop.h"
-#include "io/store.h"
+#include "store/store.h"
 
 #define NODES 5000
 #define PODS  50000

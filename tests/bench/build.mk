@@ -1,11 +1,11 @@
 # echo-extender: the peer of bench_scheduler, see echo_extender.c
-$(B)/bench-bin/echo-extender: $(call object,tests/bench/echo_extender.c) $(B)/lib/remuda.a
+$(B)/bench-bin/echo-extender: $(call object,tests/bench/echo_extender.c) $(call archive,$(rooms))
 	@mkdir -p $(@D)
-	$(LINK) -o $@ $^ $(LIBS)
+	$(LINK) -o $@ $(call whole,$^) $(LIBS)
 bench: $(B)/bench-bin/echo-extender
 
 # create-pods: the control plane's own limit, beside which bench_jobs puts the controller's time
-$(B)/bench-bin/create-pods: $(call object,tests/bench/create_pods.c) $(B)/lib/remuda.a
+$(B)/bench-bin/create-pods: $(call object,tests/bench/create_pods.c) $(call archive,$(rooms))
 	@mkdir -p $(@D)
-	$(LINK) -o $@ $^ $(LIBS)
+	$(LINK) -o $@ $(call whole,$^) $(LIBS)
 bench: $(B)/bench-bin/create-pods

@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "io/loop.h"
-#include "io/store.h"
+#include "store/store.h"
 
 static unsigned left, failed;
 static sd_event *loop;

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "codec/extender_json.h"
-#include "io/http_server.h"
+#include "io/http/http_server.h"
 #include "io/loop.h"
+#include "scheduler-extender/wire/extender_json.h"
 
 static void echo(const struct http_request *request, struct http_reply *reply, bool scores)
 {

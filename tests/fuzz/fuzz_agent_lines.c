@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/caller.h"
-#include "codec/probe_sample.h"
-#include "core/kernel_fault.h"
+#include "agent/health/kernel_fault.h"
+#include "agent/launch/caller.h"
+#include "agent/probe/probe_sample.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

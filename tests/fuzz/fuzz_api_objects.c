@@ -4,15 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "codec/inventory_json.h"
-#include "codec/pod_json.h"
-#include "codec/pod_node_match.h"
-#include "core/cleanup.h"
-#include "core/gang.h"
-#include "core/hold.h"
-#include "core/ledger.h"
-#include "core/rules.h"
-#include "core/score.h"
+#include "agent/inventory/inventory_json.h"
+#include "base/cleanup.h"
+#include "scheduler-extender/decide/gang.h"
+#include "scheduler-extender/decide/hold.h"
+#include "scheduler-extender/decide/rules.h"
+#include "scheduler-extender/decide/score.h"
+#include "scheduler-extender/ledger/ledger.h"
+#include "scheduler-extender/wire/pod_json.h"
+#include "scheduler-extender/wire/pod_node_match.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -6,9 +6,9 @@
 #include <string.h>
 #include <systemd/sd-event.h>
 
-#include "core/text.h"
-#include "io/grpc_client.h"
-#include "io/grpc_server.h"
+#include "base/text.h"
+#include "io/grpc/grpc_client.h"
+#include "io/grpc/grpc_server.h"
 #include "plugin/plugin.h"
 #include "plugin/pod_resources.h"
 

@@ -2,8 +2,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "codec/discovery_config.h"
-#include "codec/yaml_json.h"
+#include "agent/discovery/discovery_config.h"
+#include "base/yaml/yaml_json.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "codec/extender_json.h"
-#include "codec/pod_json.h"
+#include "scheduler-extender/wire/extender_json.h"
+#include "scheduler-extender/wire/pod_json.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,7 +1,7 @@
 /* Any bytes as ExtenderBindingArgs: four strings, or a sentence that says what is wrong. */
 #include <stdint.h>
 
-#include "codec/extender_json.h"
+#include "scheduler-extender/wire/extender_json.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -10,10 +10,10 @@
 #include <systemd/sd-event.h>
 #include <unistd.h>
 
-#include "core/text.h"
-#include "io/grpc_client.h"
-#include "io/grpc_connection.h"
-#include "io/grpc_server.h"
+#include "base/text.h"
+#include "io/grpc/grpc_client.h"
+#include "io/grpc/grpc_connection.h"
+#include "io/grpc/grpc_server.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

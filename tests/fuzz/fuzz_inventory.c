@@ -1,7 +1,7 @@
 /* Any JSON as an inventory: never a crash, and what is accepted survives the way out and back. */
 #include <stdint.h>
 
-#include "codec/inventory_json.h"
+#include "agent/inventory/inventory_json.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

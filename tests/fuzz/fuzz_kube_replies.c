@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "io/loop.h"
-#include "io/store_kubernetes.h"
+#include "store/kubernetes/store_kubernetes.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "launcher/door.h"
+#include "job/launcher/door.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

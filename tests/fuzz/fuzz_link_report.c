@@ -2,7 +2,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "codec/link_report_line.h"
+#include "agent/inventory/link_report_line.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,9 +3,9 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "codec/inventory_json.h"
-#include "core/text.h"
-#include "discovery/discovery.h"
+#include "agent/discovery/discovery.h"
+#include "agent/inventory/inventory_json.h"
+#include "base/text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

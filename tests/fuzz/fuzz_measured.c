@@ -2,7 +2,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "codec/measured_json.h"
+#include "agent/inventory/measured_json.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,8 +3,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "codec/network_forms.h"
-#include "codec/network_json.h"
+#include "planner/models/network_forms.h"
+#include "planner/models/network_json.h"
 
 static void check(const struct network *network)
 {

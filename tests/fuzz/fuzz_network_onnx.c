@@ -3,8 +3,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "codec/network_onnx.h"
-#include "core/network_estimate.h"
+#include "planner/models/network_estimate.h"
+#include "planner/models/network_onnx.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

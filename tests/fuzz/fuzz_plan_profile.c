@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "codec/plan_segments.h"
+#include "planner/segments/plan_segments.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -2,7 +2,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "codec/plan_reshard.h"
+#include "planner/shards/plan_reshard.h"
 
 #define BATCH_MAX 100000 /* larger ones are slow, not different */
 

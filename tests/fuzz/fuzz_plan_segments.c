@@ -2,7 +2,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "codec/plan_segments.h"
+#include "planner/segments/plan_segments.h"
 
 #define TENSORS_MAX 200 /* more are slow, not different */
 

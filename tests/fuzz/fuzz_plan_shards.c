@@ -2,7 +2,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "codec/plan_shards.h"
+#include "planner/shards/plan_shards.h"
 
 #define WORK_MAX 20000 /* workers x batch: larger ones are slow, not different */
 

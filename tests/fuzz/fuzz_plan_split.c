@@ -2,8 +2,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "codec/plan_graph.h"
-#include "codec/plan_split.h"
+#include "planner/splits/plan_graph.h"
+#include "planner/splits/plan_split.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

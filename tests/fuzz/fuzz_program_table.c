@@ -3,8 +3,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "codec/program_table.h"
-#include "codec/yaml_json.h"
+#include "base/yaml/yaml_json.h"
+#include "job/spec/program_table.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "io/rank_watch.h"
+#include "job/launcher/rank_watch.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "codec/rendezvous_pb.h"
-#include "launcher/subtask.h"
+#include "job/launcher/rendezvous_pb.h"
+#include "job/launcher/subtask.h"
 
 static void order(const uint8_t *data, size_t size)
 {

@@ -2,8 +2,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "core/err.h"
-#include "trainer/quantised.h"
+#include "base/err.h"
+#include "trainer/export/quantised.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

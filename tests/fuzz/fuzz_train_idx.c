@@ -2,7 +2,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "trainer/idx.h"
+#include "trainer/data/idx.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

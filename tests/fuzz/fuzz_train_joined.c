@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trainer/joined.h"
+#include "trainer/data/joined.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

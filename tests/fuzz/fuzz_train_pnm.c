@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "trainer/pnm.h"
+#include "trainer/data/pnm.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "core/text.h"
+#include "base/text.h"
 #include "trainer/preset.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "codec/yaml_json.h"
+#include "base/yaml/yaml_json.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,7 +3,7 @@
 Cluster(inventories, bound pods, options).reason(pod, node) and .key(pod, node): what filter and prioritize should say. Covered:
 classes with overflow, pools, urgency by label and by PriorityClass, resources, models, health, busy chips, groups, equal nodes, networks,
 programs and their checksums, weighted and equal shares by annotation and by TrainingJob (exact fractions), holds for older pods, selectors,
-affinity and taints, placements uniform, largest-free and fastest. Not here: gangs and leases (tests/unit/test_gang, test_gang_step), packed
+affinity and taints, placements uniform, largest-free and fastest. Not here: gangs and leases (scheduler-extender/decide/test_gang.c, test_gang_step.c), packed
 (its order is checked by properties)."""
 from fractions import Fraction
 

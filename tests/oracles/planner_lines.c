@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "codec/plan_reshard.h"
-#include "codec/plan_segments.h"
-#include "codec/plan_shards.h"
+#include "planner/segments/plan_segments.h"
+#include "planner/shards/plan_reshard.h"
+#include "planner/shards/plan_shards.h"
 
 static int answer_shards(const json_t *json, bool least, struct text *out, struct err *err)
 {

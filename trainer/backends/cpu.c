@@ -9,11 +9,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/text.h"
-#include "trainer/backend.h"
-#include "trainer/best_unit.h"
-#include "trainer/convolution.h"
-#include "trainer/ramp.h"
+#include "base/text.h"
+#include "trainer/operators/backend.h"
+#include "trainer/operators/best_unit.h"
+#include "trainer/operators/convolution.h"
+#include "trainer/operators/ramp.h"
 
 /* From OpenBLAS's own cblas.h; declared there under names that differ between packages. */
 extern void openblas_set_num_threads(int threads);

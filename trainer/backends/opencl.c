@@ -15,11 +15,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/cleanup.h"
-#include "core/text.h"
+#include "base/cleanup.h"
+#include "base/text.h"
 #include "io/clock.h"
 #include "opencl_kernels.h"
-#include "trainer/backend.h"
+#include "trainer/operators/backend.h"
 
 #define ALLOCATIONS_MAX 512
 #define PAGE            4096

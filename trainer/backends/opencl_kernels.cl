@@ -2,7 +2,7 @@
  * then those of plain loops on a host. */
 #pragma OPENCL FP_CONTRACT OFF
 
-/* As trainer/ramp.h. */
+/* As trainer/operators/ramp.h. */
 float ramp_of(float x)
 {
         float low = fmax(x, 0.0f), part = fmin(low, 0.5f);

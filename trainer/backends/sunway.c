@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/text.h"
-#include "trainer/backend.h"
-#include "trainer/slave_cores.h"
-#include "trainer/slave_work.h"
+#include "base/text.h"
+#include "trainer/operators/backend.h"
+#include "trainer/sunway/slave_cores.h"
+#include "trainer/sunway/slave_work.h"
 
 /* untuned */
 #define TILE_EDGE  32

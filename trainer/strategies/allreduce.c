@@ -4,7 +4,7 @@
 #include <mpi.h>
 #include <stdlib.h>
 
-#include "core/cleanup.h"
+#include "base/cleanup.h"
 #include "trainer/group.h"
 #include "trainer/segment_choice.h"
 #include "trainer/segmented.h"

@@ -15,15 +15,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/cleanup.h"
-#include "core/text.h"
+#include "base/cleanup.h"
+#include "base/text.h"
 #include "trainer/checkpoint.h"
-#include "trainer/distribution.h"
+#include "trainer/data/distribution.h"
 #include "trainer/group.h"
+#include "trainer/operators/vector.h"
 #include "trainer/outputs.h"
 #include "trainer/stop.h"
 #include "trainer/strategy.h"
-#include "trainer/vector.h"
 
 #define CLOCK_FIELD 2 /* of a clock log's line */
 

@@ -2,9 +2,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "trainer/operators/vector.h"
 #include "trainer/stop.h"
 #include "trainer/strategy.h"
-#include "trainer/vector.h"
 
 static int step_of_chunks(struct training *t, float *sum, struct err *err)
 {

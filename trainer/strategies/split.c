@@ -7,12 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/cleanup.h"
+#include "base/cleanup.h"
 #include "trainer/checkpoint.h"
-#include "trainer/distribution.h"
+#include "trainer/data/distribution.h"
+#include "trainer/operators/vector.h"
 #include "trainer/stop.h"
 #include "trainer/strategy.h"
-#include "trainer/vector.h"
 
 #define EVALUATE_AT_ONCE 100 /* samples */
 

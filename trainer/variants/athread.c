@@ -4,7 +4,7 @@
 #include <athread.h>
 #include <errno.h>
 
-#include "trainer/slave_cores.h"
+#include "trainer/sunway/slave_cores.h"
 #include "trainer/variants/athread_order.h"
 
 extern void SLAVE_FUN(remuda_slave_main)(void *order);

@@ -1,7 +1,7 @@
 /* What the master core hands to every slave core of its group; in main memory. */
 #pragma once
 
-#include "trainer/slave_cores.h"
+#include "trainer/sunway/slave_cores.h"
 
 struct athread_order {
         struct slave_order order;

@@ -5,7 +5,7 @@
 #include <openacc.h>
 #include <stdlib.h>
 
-#include "trainer/slave_cores.h"
+#include "trainer/sunway/slave_cores.h"
 
 struct gangs {
         struct slave_core *cores;

@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "trainer/slave_cores.h"
+#include "trainer/sunway/slave_cores.h"
 
 struct threads {
         struct slave_core *cores;

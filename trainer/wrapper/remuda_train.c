@@ -9,10 +9,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/cleanup.h"
-#include "core/sha256.h"
-#include "core/text.h"
-#include "trainer/sampler.h"
+#include "base/cleanup.h"
+#include "base/sha256.h"
+#include "base/text.h"
+#include "trainer/data/sampler.h"
 #include "trainer/world.h"
 
 #define MAGIC     "remuda-train-state 1\n"

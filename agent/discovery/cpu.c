@@ -1,0 +1,299 @@
+/* CPU groups: every NUMA node with processors is a device in a group of its own; without NUMA nodes every
+ * socket is; on Sunway (sw_64) every core group is, and a chip's core groups form the group.
+ *
+ * Core groups: on SW26010 and SW26010-Pro the kernel runs on the management core, so that one processor of
+ * /proc is one core group; on the SMP servers (SW3231 and later) a NUMA node is taken for one. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+#include "agent/discovery/scan.h"
+#include "base/cleanup.h"
+#include "base/ranges.h"
+#include "base/text.h"
+
+#define CPUS_MAX  8192
+#define NODES_MAX 1024
+
+struct cpus {
+        unsigned nodes[NODES_MAX]; /* numbers of the NUMA nodes or sockets that have processors */
+        size_t node_count;
+        bool sockets; /* they are sockets */
+        unsigned online[CPUS_MAX];
+        size_t online_count;
+};
+
+static size_t read_ranges(const struct tree *tree, const char *path, unsigned *ret, size_t max)
+{
+        char text[TREE_VALUE_BYTES];
+        int count;
+
+        if (tree_read_text(tree, path, text, sizeof(text)) < 0)
+                return 0;
+        count = ranges_parse(text, ret, max);
+        return count < 0 ? 0 : (size_t) count < max ? (size_t) count : max;
+}
+
+/* Numbers of the entries "cpu3", "node1" of a directory, for trees that lack the lists. */
+static size_t list_numbers(const struct tree *tree, const char *path, const char *prefix, unsigned *ret,
+                           size_t max)
+{
+        struct tree_names names;
+        size_t count = 0;
+
+        if (tree_list(tree, path, &names) < 0)
+                return 0;
+        for (size_t i = 0; i < names.count; i++) {
+                uint64_t number;
+
+                if (text_starts_with(names.names[i], prefix) && count < max &&
+                    text_parse_uint64(names.names[i] + strlen(prefix), &number) == 0 && number < RANGES_MAX)
+                        ret[count++] = (unsigned) number;
+        }
+        tree_names_free(&names);
+        return count;
+}
+
+static int by_number(const void *a, const void *b)
+{
+        const unsigned *x = a, *y = b;
+
+        return *x < *y ? -1 : *x > *y;
+}
+
+/* Kernels before 2.6.25 tell the processors as a mask alone. */
+static bool node_has_cpus(const struct tree *tree, unsigned node)
+{
+        char path[96], mask[TREE_VALUE_BYTES];
+        unsigned first;
+
+        (void) text_format(path, sizeof(path), "sys/devices/system/node/node%u/cpulist", node);
+        if (read_ranges(tree, path, &first, 1) > 0)
+                return true;
+        (void) text_format(path, sizeof(path), "sys/devices/system/node/node%u/cpumap", node);
+        return tree_read_text(tree, path, mask, sizeof(mask)) > 0 && strspn(mask, "0,") != strlen(mask) &&
+               strspn(mask, "0123456789abcdefABCDEF,") == strlen(mask);
+}
+
+static void read_nodes(const struct tree *tree, struct cpus *cpus)
+{
+        unsigned all[NODES_MAX];
+        size_t count = read_ranges(tree, "sys/devices/system/node/online", all, NODES_MAX);
+
+        if (count == 0)
+                count = list_numbers(tree, "sys/devices/system/node", "node", all, NODES_MAX);
+        qsort(all, count, sizeof(*all), by_number);
+        for (size_t i = 0; i < count; i++)
+                if (node_has_cpus(tree, all[i]))
+                        cpus->nodes[cpus->node_count++] = all[i];
+}
+
+static void read_sockets(const struct tree *tree, struct cpus *cpus)
+{
+        cpus->sockets = true;
+        for (size_t i = 0; i < cpus->online_count; i++) {
+                int64_t socket;
+                char path[96];
+                size_t known = 0;
+
+                (void) text_format(path, sizeof(path),
+                                   "sys/devices/system/cpu/cpu%u/topology/physical_package_id",
+                                   cpus->online[i]);
+                if (tree_read_int64(tree, path, &socket) < 0 || socket < 0 || socket >= RANGES_MAX)
+                        socket = 0;
+                while (known < cpus->node_count && cpus->nodes[known] != (unsigned) socket)
+                        known++;
+                if (known == cpus->node_count && cpus->node_count < NODES_MAX)
+                        cpus->nodes[cpus->node_count++] = (unsigned) socket;
+        }
+        qsort(cpus->nodes, cpus->node_count, sizeof(*cpus->nodes), by_number);
+}
+
+/* How many "processor : N" lines /proc/cpuinfo has: for trees without sys/devices/system/cpu. */
+static void count_processors(const struct tree *tree, struct cpus *cpus)
+{
+        CLEANUP(free_p) char *text = malloc(TREE_FILE_BYTES + 1);
+        ssize_t size = text == NULL ? -1 : tree_read(tree, "proc/cpuinfo", text, TREE_FILE_BYTES);
+
+        if (size <= 0)
+                return;
+        text[size] = '\0';
+        for (const char *line = text; line != NULL && cpus->online_count < CPUS_MAX;
+             line = strchr(line, '\n')) {
+                line += *line == '\n';
+                if (text_starts_with(line, "processor"))
+                        cpus->online[cpus->online_count] = (unsigned) cpus->online_count,
+                        cpus->online_count++;
+                if (*line == '\0')
+                        break;
+        }
+}
+
+static void read_cpus(const struct tree *tree, struct cpus *cpus)
+{
+        cpus->online_count = read_ranges(tree, "sys/devices/system/cpu/online", cpus->online, CPUS_MAX);
+        if (cpus->online_count == 0)
+                cpus->online_count =
+                        list_numbers(tree, "sys/devices/system/cpu", "cpu", cpus->online, CPUS_MAX);
+        if (cpus->online_count == 0)
+                count_processors(tree, cpus);
+        read_nodes(tree, cpus);
+        if (cpus->node_count == 0 && cpus->online_count > 0)
+                read_sockets(tree, cpus);
+}
+
+/* MemTotal of a node's or of the whole machine's meminfo, bytes; 0 = not known. */
+static uint64_t read_memory(const struct tree *tree, const char *path)
+{
+        char text[TREE_VALUE_BYTES * 2], digits[24];
+        ssize_t size = tree_read(tree, path, text, sizeof(text) - 1);
+        const char *at;
+        uint64_t kibibytes;
+        size_t length;
+
+        if (size <= 0)
+                return 0;
+        text[size] = '\0';
+        at = strstr(text, "MemTotal:");
+        if (at == NULL)
+                return 0;
+        at += strlen("MemTotal:");
+        at += strspn(at, " \t");
+        length = strspn(at, "0123456789");
+        if (length == 0 || length >= sizeof(digits))
+                return 0;
+        memcpy(digits, at, length);
+        digits[length] = '\0';
+        return text_parse_uint64(digits, &kibibytes) == 0 && kibibytes < UINT64_MAX / 2048 ? kibibytes * 1024
+                                                                                           : 0;
+}
+
+static void describe_cpu(const struct scan *scan, struct device *device, struct placement *placement)
+{
+        (void) text_copy(device->vendor, sizeof(device->vendor), "cpu");
+        (void) text_copy(device->model, sizeof(device->model), scan->inventory->hardware.cpu_model);
+        device->health = HEALTH_HEALTHY;
+        device->usable = true;
+        (void) text_copy(placement->runtime, sizeof(placement->runtime), "cpu");
+        (void) text_copy(placement->resource, sizeof(placement->resource), "remuda.dev/cpu-group");
+}
+
+static int add_cpu_groups(struct scan *scan, const struct cpus *cpus)
+{
+        for (size_t i = 0; i < cpus->node_count; i++) {
+                struct device device = { .numa = cpus->sockets ? -1 : (int) cpus->nodes[i],
+                                         .index = (unsigned) i };
+                struct placement placement = { .grouped = true, .order = (int) cpus->nodes[i] };
+                char path[96];
+                int r;
+
+                describe_cpu(scan, &device, &placement);
+                (void) text_format(device.id, sizeof(device.id), "cpu-%s%u",
+                                   cpus->sockets ? "socket" : "numa", cpus->nodes[i]);
+                (void) text_format(path, sizeof(path), "sys/devices/system/node/node%u/meminfo",
+                                   cpus->nodes[i]);
+                device.memory_bytes = read_memory(scan->tree, path);
+                if (device.memory_bytes == 0 || cpus->node_count == 1) /* hot-plugged memory has no node */
+                        device.memory_bytes = scan->inventory->hardware.memory_bytes / cpus->node_count;
+                (void) text_copy(placement.fabric, sizeof(placement.fabric),
+                                 cpus->sockets ? "socket" : "numa");
+                (void) text_copy(placement.source, sizeof(placement.source), "sysfs");
+                (void) text_format(placement.key, sizeof(placement.key), "%u", cpus->nodes[i]);
+                r = scan_add(scan, &device, &placement);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+/* --- Sunway --- */
+
+static bool contains_any(const char *text, const char *const *words)
+{
+        for (; *words != NULL; words++)
+                if (strcasestr(text, *words) != NULL)
+                        return true;
+        return false;
+}
+
+/* A live root is asked by uname(2); a tree by what its kernel left in procfs. */
+static bool is_sunway(const struct tree *tree)
+{
+        static const char *const words[] = {
+                "sw_64", "sunway", "SW26010", "SW39000", "SW3231", "SW831", NULL
+        };
+        static const char *const files[] = { "proc/cpuinfo", "proc/version" };
+        char text[TREE_VALUE_BYTES];
+        struct utsname name;
+        ssize_t size;
+
+        if (tree_is_live(tree) && uname(&name) == 0)
+                return strcmp(name.machine, "sw_64") == 0;
+        if (tree_read_text(tree, "proc/sys/kernel/arch", text, sizeof(text)) > 0)
+                return strcmp(text, "sw_64") == 0;
+        for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+                size = tree_read(tree, files[i], text, sizeof(text) - 1);
+                text[size > 0 ? size : 0] = '\0';
+                if (contains_any(text, words))
+                        return true;
+        }
+        return tree_has(tree, "usr/sw-mpp");
+}
+
+/* Core groups of one chip; 0 = one of the SMP servers. */
+static unsigned core_groups_per_chip(const char *model)
+{
+        if (strcasestr(model, "SW26010-Pro") != NULL || strcasestr(model, "SW26010P") != NULL ||
+            strcasestr(model, "SW39000") != NULL)
+                return 6;
+        return strcasestr(model, "SW26010") != NULL ? 4 : 0;
+}
+
+static int add_core_group(struct scan *scan, const struct cpus *cpus, size_t i, unsigned per_chip)
+{
+        static const char *const names[] = { "SW26010", "SW26010-Pro", "SW-SMP" };
+        unsigned number = per_chip > 0 ? (unsigned) i : cpus->nodes[i],
+                 chip = per_chip > 0 ? number / per_chip : 0;
+        struct device device = { .numa = per_chip > 0 ? -1 : (int) number, .index = (unsigned) i };
+        struct placement placement = { .grouped = true, .order = (int) chip };
+        const char *model = scan->inventory->hardware.cpu_model;
+        size_t count = per_chip > 0 ? cpus->online_count : cpus->node_count;
+
+        describe_cpu(scan, &device, &placement);
+        (void) text_copy(device.vendor, sizeof(device.vendor), "sunway");
+        if (per_chip > 0 || model[0] == '\0')
+                model = names[per_chip == 4 ? 0 : per_chip == 6 ? 1 : 2];
+        (void) text_copy(device.model, sizeof(device.model), model);
+        (void) text_format(device.id, sizeof(device.id), "sunway-cg%u", number);
+        device.memory_bytes = per_chip == 4 ? (uint64_t) 8 << 30 : per_chip == 6 ? (uint64_t) 16 << 30 : 0;
+        if (device.memory_bytes == 0 && count > 0)
+                device.memory_bytes = scan->inventory->hardware.memory_bytes / count;
+        (void) text_copy(placement.runtime, sizeof(placement.runtime), "sunway");
+        (void) text_copy(placement.resource, sizeof(placement.resource), "remuda.dev/sunway-cg");
+        (void) text_copy(placement.fabric, sizeof(placement.fabric), "core-groups");
+        (void) text_copy(placement.source, sizeof(placement.source), per_chip > 0 ? "rule" : "sysfs");
+        (void) text_format(placement.key, sizeof(placement.key), "chip%u", chip);
+        placement.tflops_fp16 = per_chip == 6 ? 9.2 : 0;
+        placement.tflops_fp32 = per_chip == 4 ? 0.765 : per_chip == 6 ? 2.3 : 0;
+        return scan_add(scan, &device, &placement);
+}
+
+int scan_cpus(struct scan *scan, struct err *err)
+{
+        CLEANUP(free_p) struct cpus *cpus = calloc(1, sizeof(*cpus));
+        unsigned per_chip;
+        int r = 0;
+
+        if (cpus == NULL)
+                return err_set(err, -ENOMEM, "no memory for discovery");
+        read_cpus(scan->tree, cpus);
+        if (!is_sunway(scan->tree))
+                r = add_cpu_groups(scan, cpus);
+        else {
+                per_chip = core_groups_per_chip(scan->inventory->hardware.cpu_model);
+                for (size_t i = 0; r == 0 && i < (per_chip > 0 ? cpus->online_count : cpus->node_count); i++)
+                        r = add_core_group(scan, cpus, i, per_chip);
+        }
+        return r < 0 ? err_set(err, r, "no memory for the CPU groups") : 0;
+}

@@ -1,0 +1,82 @@
+#include "agent/discovery/discovery.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/discovery/scan.h"
+#include "base/cleanup.h"
+#include "base/text.h"
+
+int scan_add(struct scan *scan, const struct device *device, const struct placement *placement)
+{
+        size_t count = scan->inventory->device_count;
+        struct placement *placements;
+        struct device *added;
+
+        placements = realloc(scan->placements, (count + 1) * sizeof(*placements));
+        if (placements == NULL)
+                return -ENOMEM;
+        scan->placements = placements;
+        added = inventory_add_device(scan->inventory);
+        if (added == NULL)
+                return -ENOMEM;
+        *added = *device;
+        placements[count] = *placement;
+        return 0;
+}
+
+static void read_boot_id(const struct tree *tree, struct inventory *inventory)
+{
+        (void) tree_read_text(tree, "proc/sys/kernel/random/boot_id", inventory->boot_id,
+                              sizeof(inventory->boot_id));
+}
+
+int discover(const struct tree *tree, const struct discovery_options *options, struct inventory *ret,
+             struct err *err)
+{
+        return discover_linked(tree, options, NULL, ret, err);
+}
+
+int discover_linked(const struct tree *tree, const struct discovery_options *options,
+                    const struct link_reports *links, struct inventory *ret, struct err *err)
+{
+        CLEANUP(free_p) struct discovery_options *defaults = NULL;
+        struct inventory inventory;
+        struct scan scan = { .tree = tree, .options = options, .links = links, .inventory = &inventory };
+        int r;
+
+        inventory_init(ret);
+        if (options == NULL)
+                scan.options = defaults = calloc(1, sizeof(*defaults));
+        if (scan.options == NULL)
+                return err_set(err, -ENOMEM, "no memory for discovery");
+        inventory_init(&inventory);
+        tree_budget(tree, DISCOVERY_OPERATIONS);
+        scan.has_dev = tree_kind(tree, "dev") == TREE_DIRECTORY;
+        read_boot_id(tree, &inventory);
+        scan_hardware(&scan);
+        r = scan_accelerators(&scan, err);
+        if (r == 0)
+                r = scan_cpus(&scan, err);
+        if (r == 0)
+                r = scan_sort(&scan, err);
+        if (r == 0) {
+                scan_identities(&scan);
+                scan_adopt(&scan);
+                scan_links(&scan);
+                scan_fabrics(&scan);
+                r = scan_groups(&scan, err);
+        }
+        if (r == 0 && tree_exhausted(tree))
+                r = err_set(err, -E2BIG, "'%s' is larger than any machine: refused after looking at %d files",
+                            tree_root(tree), DISCOVERY_OPERATIONS);
+        tree_budget(tree, UINT64_MAX);
+        scan_free(&scan);
+        if (r < 0) {
+                inventory_free(&inventory);
+                return r;
+        }
+        *ret = inventory;
+        return 0;
+}

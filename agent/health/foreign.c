@@ -1,0 +1,150 @@
+#include "agent/health/foreign.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <linux/capability.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/agent.h"
+#include "agent/health/holders.h"
+#include "agent/report.h"
+#include "agent/watch.h"
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "io/loop.h"
+
+#define ROUND_USEC UINT64_C(60000000)
+#define STEP_USEC  UINT64_C(200000)
+#define STEP_MAX   32 /* processes looked at in one step */
+
+struct count {
+        char id[DEVICE_ID_BYTES];
+        unsigned processes;
+};
+
+struct foreign {
+        struct agent *agent;
+        sd_event_source *timer;
+        DIR *proc;                /* of the round that goes on; NULL = none */
+        struct count *now, *last; /* by device; of this round, and of the last whole one */
+        size_t now_count, last_count;
+        const char *pid; /* that is looked at */
+};
+
+static void note(struct foreign *f, const struct device *d, const char *pid)
+{
+        struct count *more;
+
+        for (size_t i = 0; i < f->now_count; i++)
+                if (strcmp(f->now[i].id, d->id) == 0) {
+                        f->now[i].processes++;
+                        return;
+                }
+        more = realloc(f->now, (f->now_count + 1) * sizeof(*more));
+        if (more == NULL)
+                return;
+        f->now = more;
+        more += f->now_count++;
+        (void) text_copy(more->id, sizeof(more->id), d->id);
+        more->processes = 1;
+        report_event(f->agent->report, "Warning", "ForeignProcess", d->id,
+                     "process %s holds it, in no pod and not by the launch door", pid);
+}
+
+static void on_found(void *userdata, const struct device *device)
+{
+        struct foreign *f = userdata;
+
+        if (!holders_accounted("/proc", f->pid))
+                note(f, device, f->pid);
+}
+
+static void finish_round(struct foreign *f)
+{
+        (void) closedir(f->proc);
+        f->proc = NULL;
+        free(f->last);
+        f->last = f->now;
+        f->last_count = f->now_count;
+        f->now = NULL;
+        f->now_count = 0;
+}
+
+static void on_timer(void *userdata)
+{
+        struct foreign *f = userdata;
+        uint64_t next = STEP_USEC;
+        unsigned looked = 0;
+
+        f->timer = sd_event_source_unref(f->timer);
+        if (f->proc == NULL)
+                f->proc = opendir("/proc");
+        while (f->proc != NULL && looked < STEP_MAX) {
+                const struct dirent *e = readdir(f->proc);
+
+                if (e == NULL) {
+                        finish_round(f);
+                        next = ROUND_USEC;
+                        break;
+                }
+                if (!isdigit((unsigned char) e->d_name[0]))
+                        continue;
+                f->pid = e->d_name;
+                holders_look("/proc", f->pid, &f->agent->told, on_found, f);
+                looked++;
+        }
+        (void) loop_after(f->agent->loop, next, on_timer, f, &f->timer);
+}
+
+/* Without it the kernel shows the files of our own kin alone. */
+static bool may_look_at_others(void)
+{
+        CLEANUP(fclose_p) FILE *status = fopen("/proc/self/status", "re");
+        unsigned long long effective = 0;
+        char line[256];
+
+        while (status != NULL && fgets(line, sizeof(line), status) != NULL)
+                if (text_starts_with(line, "CapEff:"))
+                        effective = strtoull(line + strlen("CapEff:"), NULL, 16);
+        return (effective >> CAP_SYS_PTRACE & 1) != 0;
+}
+
+int foreign_new(struct agent *agent, struct foreign **ret, struct err *err)
+{
+        struct foreign *f = calloc(1, sizeof(*f));
+
+        if (f == NULL)
+                return err_set(err, -ENOMEM, "no memory");
+        f->agent = agent;
+        *ret = f;
+        if (agent->options->machine != NULL || !watch_is_live(agent->options->root))
+                return 0;
+        if (!may_look_at_others())
+                log_line(&agent->log, LOG_INFO, "foreign",
+                         "looking_at=own remedy=\"CAP_SYS_PTRACE, to see what processes of others hold\"");
+        return loop_after(agent->loop, ROUND_USEC, on_timer, f, &f->timer);
+}
+
+void foreign_free(struct foreign *f)
+{
+        if (f == NULL)
+                return;
+        (void) sd_event_source_unref(f->timer);
+        if (f->proc != NULL)
+                (void) closedir(f->proc);
+        free(f->now);
+        free(f->last);
+        free(f);
+}
+
+void foreign_metrics(const struct foreign *f, struct text *page)
+{
+        metrics_family(page, "remuda_device_foreign_processes", METRIC_GAUGE,
+                       "Processes outside any pod and the launch door that hold a device");
+        for (size_t i = 0; i < f->last_count; i++)
+                metrics_sample(page, "remuda_device_foreign_processes",
+                               METRIC_LABELS({ "uuid", f->last[i].id }), f->last[i].processes);
+}

@@ -1,0 +1,22 @@
+/* Repair: an administrator's program is run on an unhealthy device that nobody holds. Off unless configured.
+ *
+ *      repair: {nvidia: {path: /usr/sbin/gpu-reset, args: ["--pci", "{pci}"], maxPerDay: 2}}
+ *
+ * In `args`, {id}, {pci}, {index}, {vendor} and {reason} are replaced; the same are in its environment as
+ * REMUDA_DEVICE, REMUDA_PCI, REMUDA_INDEX, REMUDA_VENDOR, REMUDA_REASON. One at a time on a node, at most
+ * maxPerDay a day for a device, ten minutes each. No shell. The result is an event and a metric. */
+#pragma once
+
+#include "base/err.h"
+#include "base/text.h"
+
+struct agent;
+struct repair_room;
+
+int repair_new(struct agent *agent, struct repair_room **ret, struct err *err);
+void repair_free(struct repair_room *room); /* accepts NULL; kills what runs */
+
+/* repair_consider() - after a scan: is there a device to repair? */
+void repair_consider(struct repair_room *room);
+
+void repair_metrics(const struct repair_room *room, struct text *page);

@@ -1,0 +1,16 @@
+/* Inventory JSON: struct inventory <-> the NodeAccelerators object of DESIGN ("remuda.dev/v1alpha1").
+ *
+ * In memory only. Encoding is canonical: equal inventories give equal bytes. Decoding is lenient to unknown
+ * fields and strict to wrong types and absurd counts. */
+#pragma once
+
+#include <jansson.h>
+
+#include "agent/inventory/device.h"
+
+/* inventory_encode() - a new reference, or NULL when out of memory. */
+json_t *inventory_encode(const struct inventory *inventory);
+
+/* inventory_decode() - @ret initialised by the call, released with inventory_free(). 0 or negative errno,
+ * *err says which field. */
+int inventory_decode(const json_t *object, struct inventory *ret, struct err *err);

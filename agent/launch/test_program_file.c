@@ -1,0 +1,121 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "agent/launch/program_file.h"
+#include "base/cleanup.h"
+#include "base/exit_code.h"
+#include "base/text.h"
+
+#define ABC_SHA256 "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+
+struct folder {
+        char path[64];
+        char file[96];
+};
+
+static int set_up(void **state)
+{
+        struct folder *folder = calloc(1, sizeof(*folder));
+
+        strcpy(folder->path, "/tmp/remuda-test-XXXXXX");
+        assert_non_null(mkdtemp(folder->path));
+        assert_true(text_format(folder->file, sizeof(folder->file), "%s/file", folder->path));
+        *state = folder;
+        return 0;
+}
+
+static int tear_down(void **state)
+{
+        struct folder *folder = *state;
+
+        (void) unlink(folder->file);
+        (void) rmdir(folder->path);
+        free(folder);
+        return 0;
+}
+
+static void write_file(const char *path, const char *content, mode_t mode)
+{
+        CLEANUP(fclose_p) FILE *f = fopen(path, "we");
+
+        assert_non_null(f);
+        assert_true(fputs(content, f) >= 0);
+        assert_int_equal(fflush(f), 0);
+        assert_int_equal(chmod(path, mode), 0);
+}
+
+static void a_table_is_loaded_from_a_file(void **state)
+{
+        struct folder *folder = *state;
+        struct program_table table;
+        struct err err = { 0 };
+
+        write_file(folder->file, "programs:\n  cpu: {path: /bin/true, args: [\"1\", two]}\n", 0644);
+        assert_int_equal(program_file_load(folder->file, &table, &err), 0);
+        assert_string_equal(program_table_find(&table, "cpu")->args[0], "1");
+        program_table_free(&table);
+}
+
+static void a_bad_table_says_where_it_is(void **state)
+{
+        struct folder *folder = *state;
+        struct program_table table;
+        struct err err = { 0 };
+        int r;
+
+        write_file(folder->file, "programs: {cpu: {path: bin/true}}\n", 0644);
+        r = program_file_load(folder->file, &table, &err);
+        assert_int_equal(program_file_exit_code(r), EXIT_USAGE);
+        assert_non_null(strstr(err.msg, folder->file));
+        assert_non_null(strstr(err.msg, "not absolute"));
+        r = program_file_load("/nonexistent/programs.yaml", &table, &err);
+        assert_int_equal(program_file_exit_code(r), EXIT_NOT_FOUND);
+        r = program_file_load("/tmp", &table, &err);
+        assert_int_equal(program_file_exit_code(r), EXIT_USAGE);
+}
+
+static void a_program_is_judged_before_it_starts(void **state)
+{
+        struct folder *folder = *state;
+        struct program program = { .runtime = "cpu", .path = folder->file };
+        char sha256[SHA256_HEX_BYTES];
+        struct err err = { 0 };
+
+        assert_int_equal(program_file_exit_code(program_file_check(&program, sha256, &err)), EXIT_NOT_FOUND);
+        write_file(folder->file, "abc", 0644);
+        assert_int_equal(program_file_exit_code(program_file_check(&program, sha256, &err)),
+                         EXIT_NO_PERMISSION);
+        assert_int_equal(chmod(folder->file, 0755), 0);
+        assert_int_equal(program_file_check(&program, sha256, &err), 0);
+        assert_string_equal(sha256, ABC_SHA256);
+
+        (void) text_copy(program.sha256, sizeof(program.sha256), ABC_SHA256);
+        assert_int_equal(program_file_check(&program, NULL, &err), 0);
+        program.sha256[0] = 'c';
+        assert_int_equal(program_file_exit_code(program_file_check(&program, NULL, &err)), EXIT_USAGE);
+        assert_non_null(strstr(err.msg, ABC_SHA256));
+
+        program.path = folder->path;
+        assert_int_equal(program_file_exit_code(program_file_check(&program, NULL, &err)),
+                         EXIT_NO_PERMISSION);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test_setup_teardown(a_table_is_loaded_from_a_file, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(a_bad_table_says_where_it_is, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(a_program_is_judged_before_it_starts, set_up, tear_down),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,125 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <string.h>
+
+#include "agent/agent_config.h"
+#include "base/cleanup.h"
+#include "base/text.h"
+
+static int parse(const char *text, struct agent_config *ret, struct err *err)
+{
+        return agent_config_parse("agent.yaml", text, strlen(text), ret, err);
+}
+
+static void an_empty_file_is_the_defaults(void **state)
+{
+        static const struct health_rules rules = HEALTH_RULES_DEFAULT;
+        struct agent_config c;
+
+        (void) state;
+        assert_int_equal(agent_config_parse("none", NULL, 0, &c, NULL), 0);
+        assert_int_equal(c.node_class, NODE_CLASS_ANY);
+        assert_string_equal(c.pool, "regular");
+        assert_memory_equal(&c.health, &rules, sizeof(rules));
+        assert_true(c.probes_enabled);
+        agent_config_free(&c);
+}
+
+static void everything_is_read(void **state)
+{
+        static const char text[] = "nodeClass: multi\n"
+                                   "pool: reserved\n"
+                                   "exclude:\n"
+                                   "- {pci: \"0000:18:00.0\"}\n"
+                                   "- model: \"T4*\"\n"
+                                   "  numa: 1\n"
+                                   "health:\n"
+                                   "  recoveryProbes: 1\n"
+                                   "  recoverySeconds: 0\n"
+                                   "  rules: {link-width: ignore, xid-94: unhealthy}\n"
+                                   "probes: {deadlineSeconds: 2, libraries: {nvidia: /x.so}}\n"
+                                   "repair: {nvidia: {path: /bin/true, args: [a, b], maxPerDay: 2}}\n"
+                                   "launch: {group: staff}\n"
+                                   "compat: dcgm\n";
+        struct device d = { .pci = "0000:18:00.0", .model = "A100", .numa = 0 };
+        struct err err = { 0 };
+        struct agent_config c;
+
+        (void) state;
+        if (parse(text, &c, &err) < 0)
+                fail_msg("%s", err.msg);
+        assert_int_equal(c.node_class, NODE_CLASS_MULTI);
+        assert_string_equal(c.pool, "reserved");
+        assert_int_equal(c.health.recovery_usec, 0);
+        assert_int_equal(c.probes_deadline_sec, 2);
+        assert_string_equal(agent_config_library(&c, "nvidia"), "/x.so");
+        assert_null(agent_config_library(&c, "amd"));
+        assert_string_equal(agent_config_repair(&c, "nvidia")->args[1], "b");
+        assert_true(c.compat_dcgm);
+        assert_int_equal(agent_config_level(&c, "link-width", FINDING_BAD), FINDING_GOOD);
+        assert_int_equal(agent_config_level(&c, "xid-94", FINDING_GOOD), FINDING_BAD);
+        assert_int_equal(agent_config_level(&c, "other", FINDING_DEGRADED), FINDING_DEGRADED);
+        assert_true(agent_config_excludes(&c, &d));
+        (void) text_copy(d.pci, sizeof(d.pci), "0000:19:00.0");
+        assert_false(agent_config_excludes(&c, &d));
+        (void) text_copy(d.model, sizeof(d.model), "T4-16GB");
+        assert_false(agent_config_excludes(&c, &d));
+        d.numa = 1;
+        assert_true(agent_config_excludes(&c, &d));
+        agent_config_free(&c);
+}
+
+/* clang-format off */
+static const struct {
+        const char *what, *text, *place; /* the message begins with this */
+} mistakes[] = {
+        { "not YAML",                "a: [1",                              "agent.yaml: " },
+        { "not an object",           "- 1\n",                              "agent.yaml:1: " },
+        { "an unknown key",          "pool: regular\nnodeclass: multi\n",  "agent.yaml:2: nodeclass: " },
+        { "an unknown key inside",   "health:\n  recoveryProbs: 3\n",      "agent.yaml:2: health.recoveryProbs: " },
+        { "an unknown class",        "\n\nnodeClass: many\n",              "agent.yaml:3: nodeClass: " },
+        { "a pool with a blank",     "pool: my pool\n",                    "agent.yaml:1: pool: " },
+        { "zero probes",             "health:\n  probeSeconds: 5\n  recoveryProbes: 0\n",
+                                                                           "agent.yaml:3: health.recoveryProbes: " },
+        { "a negative time",         "health: {recoverySeconds: -1}\n",    "agent.yaml:1: health.recoverySeconds: " },
+        { "more flaps than memory",  "health: {flapChanges: 16}\n",        "agent.yaml:1: health.flapChanges: " },
+        { "a text for a number",     "health: {flapChanges: many}\n",      "agent.yaml:1: health.flapChanges: " },
+        { "an unknown level",        "health:\n rules:\n  xid-79: fatal\n","agent.yaml:3: health.rules.xid-79: " },
+        { "an empty exclude rule",   "exclude:\n- {}\n",                   "agent.yaml:1: exclude[0]: " },
+        { "exclude is no list",      "exclude: {pci: x}\n",                "agent.yaml:1: exclude: " },
+        { "a relative repair",       "repair:\n  amd:\n    path: reset\n", "agent.yaml:3: repair.amd.path: " },
+        { "a repair without a path", "repair:\n  amd: {args: [x]}\n",      "agent.yaml:2: repair.amd.path: " },
+        { "an unknown compat",       "compat: nagios\n",                   "agent.yaml:1: compat: " },
+};
+/* clang-format on */
+
+static void a_mistake_is_told_with_file_and_line(void **state)
+{
+        (void) state;
+        for (size_t i = 0; i < ARRAY_SIZE(mistakes); i++) {
+                struct err err = { 0 };
+                struct agent_config c;
+                int r = parse(mistakes[i].text, &c, &err);
+
+                if (r != -EBADMSG || !text_starts_with(err.msg, mistakes[i].place))
+                        fail_msg("%s: want \"%s...\", got %d \"%s\"", mistakes[i].what, mistakes[i].place, r,
+                                 err.msg);
+                agent_config_free(&c);
+        }
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(an_empty_file_is_the_defaults),
+                cmocka_unit_test(everything_is_read),
+                cmocka_unit_test(a_mistake_is_told_with_file_and_line),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,63 @@
+/* Tree backend: what tree.c needs from a directory and from a machine file. Private to lib/io/tree*.c.
+ *
+ * Paths are clean (no ".", "..", "//", no leading '/'), "" is the root itself. Unless the backend resolves
+ * links itself, every component but the last is known not to be a link. */
+#pragma once
+
+#include "agent/tree/tree.h"
+
+struct tree_recording;
+
+struct tree_backend {
+        /* Kind of the path itself: TREE_LINK for a link, unless `resolves`. */
+        enum tree_kind (*kind)(void *state, const char *path);
+        /* Target of a link: its length; -EINVAL when it is no link, -ENOENT when it is not there. */
+        ssize_t (*link)(void *state, const char *path, char *target, size_t target_bytes);
+        /* The same, where the backend resolves what comes before the last component; else as link(). */
+        ssize_t (*link_below)(void *state, const char *path, char *target, size_t target_bytes);
+        ssize_t (*read)(void *state, const char *path, void *buffer, size_t size_bytes);
+        int (*list)(void *state, const char *path, struct tree_names *ret);
+        void (*forget)(void *state); /* whatever was kept to answer faster */
+        void (*free)(void *state);
+};
+
+struct tree {
+        const struct tree_backend *backend;
+        void *state;
+        bool resolves; /* kind(), read() and list() follow links inside the root by themselves */
+        char root[TREE_PATH_BYTES];
+        uint64_t operations_left;
+        bool exhausted;
+        struct tree_recording *recording; /* NULL = none */
+};
+
+/* tree_resolve() - follow every link of `path`. Return: length of `ret`, -ENOENT, -ELOOP, -ENAMETOOLONG. */
+ssize_t tree_resolve(const struct tree *tree, const char *path, char *ret, size_t ret_bytes);
+
+/* tree_names_add() - append a copy; -ENOMEM, or -E2BIG past TREE_NAMES_MAX. tree_names_sort() - by strcmp. */
+int tree_names_add(struct tree_names *names, const char *name, size_t length);
+void tree_names_sort(struct tree_names *names);
+
+/* The recording (tree_record.c): every call may be made with NULL. */
+void tree_recording_free(struct tree_recording *recording);
+void tree_recording_note(struct tree_recording *recording, const char *path, enum tree_kind kind,
+                         const void *bytes, size_t size_bytes); /* bytes: content, or a link's target */
+
+/* The machine file (tree_machine.c). */
+struct machine_entry {
+        char *path;
+        enum tree_kind kind;
+        char *bytes; /* content of a file, target of a link; NULL for others */
+        size_t size_bytes;
+        unsigned major, minor; /* of a device node */
+};
+
+struct machine {
+        struct machine_entry *entries; /* sorted by path */
+        size_t count;
+};
+
+const struct machine *tree_machine(const struct tree *tree); /* NULL when the tree is a directory */
+
+/* machine_entry_write() - one entry as lines of the file. */
+void machine_entry_write(const struct machine_entry *entry, struct text *out);

@@ -1,0 +1,598 @@
+/* Tree backend: a machine file, one text file that holds what discovery reads of a machine.
+ *
+ *     # remuda machine 1
+ *     # anything a person should know: where it comes from, what is invented
+ *     /sys/bus/pci/devices/0000:18:00.0 -> ../../../devices/pci0000:17/0000:17:00.0/0000:18:00.0
+ *     /sys/devices/pci0000:17/0000:17:00.0/0000:18:00.0/vendor = 0x10de        content, a newline is added
+ *     /sys/devices/pci0000:17/0000:17:00.0/0000:18:00.0/config hex de103023    bytes
+ *     /proc/cpuinfo |                                                          lines; each begins with a tab
+ *             processor : 0
+ *     /sys/class/accel/                                                        an empty directory
+ *     /dev/nvidia0 char 195 0                                                  a device node (block: block)
+ *     /sys/x other                                                             a FIFO or a socket
+ *
+ * Directories that hold something need no line. In a path, blanks, '%', control and non-ASCII bytes are %XX.
+ * Kept sorted by path, so that looking up is a binary search and a directory is a range. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "agent/tree/tree_backend.h"
+#include "base/cleanup.h"
+
+#define MACHINE_FILE_BYTES ((size_t) 16 << 20)
+#define MACHINE_ENTRIES    200000
+#define MACHINE_HEAD       "# remuda machine 1"
+
+/* --- looking up --- */
+
+/* Like strcmp, but '/' sorts before every other byte: what is below a directory follows it at once. */
+static int path_compare(const char *a, const char *b)
+{
+        while (*a == *b && *a != '\0') {
+                a++;
+                b++;
+        }
+        if (*a == *b)
+                return 0;
+        if (*a == '/' || *b == '/')
+                return *a == '\0' || (*a == '/' && *b != '\0') ? -1 : 1;
+        return (unsigned char) *a < (unsigned char) *b ? -1 : 1;
+}
+
+/* Index of the first entry whose path is >= `path`. */
+static size_t lower_bound(const struct machine *machine, const char *path)
+{
+        size_t low = 0, high = machine->count;
+
+        while (low < high) {
+                size_t middle = low + (high - low) / 2;
+
+                if (path_compare(machine->entries[middle].path, path) < 0)
+                        low = middle + 1;
+                else
+                        high = middle;
+        }
+        return low;
+}
+
+static const struct machine_entry *find(const struct machine *machine, const char *path)
+{
+        size_t at = lower_bound(machine, path);
+
+        return at < machine->count && strcmp(machine->entries[at].path, path) == 0 ? &machine->entries[at]
+                                                                                   : NULL;
+}
+
+/* Index of the first entry below the directory `path`; machine->count when there is none. */
+static size_t first_below(const struct machine *machine, const char *path)
+{
+        char prefix[TREE_PATH_BYTES + 1];
+        size_t at;
+
+        if (path[0] == '\0')
+                return 0;
+        if (!text_format(prefix, sizeof(prefix), "%s/", path))
+                return machine->count;
+        at = lower_bound(machine, prefix);
+        return at < machine->count && text_starts_with(machine->entries[at].path, prefix) ? at
+                                                                                          : machine->count;
+}
+
+static enum tree_kind machine_kind(void *state, const char *path)
+{
+        const struct machine_entry *entry = find(state, path);
+
+        if (entry != NULL)
+                return entry->kind;
+        return path[0] == '\0' || first_below(state, path) < ((struct machine *) state)->count
+                       ? TREE_DIRECTORY
+                       : TREE_ABSENT;
+}
+
+static ssize_t machine_link(void *state, const char *path, char *target, size_t target_bytes)
+{
+        const struct machine_entry *entry = find(state, path);
+
+        if (entry == NULL)
+                return machine_kind(state, path) == TREE_DIRECTORY ? -EINVAL : -ENOENT;
+        if (entry->kind != TREE_LINK)
+                return -EINVAL;
+        return text_copy(target, target_bytes, entry->bytes) ? (ssize_t) entry->size_bytes : -ENAMETOOLONG;
+}
+
+static ssize_t machine_read(void *state, const char *path, void *buffer, size_t size_bytes)
+{
+        const struct machine_entry *entry = find(state, path);
+        size_t size;
+
+        if (entry == NULL)
+                return machine_kind(state, path) == TREE_DIRECTORY ? -EINVAL : -ENOENT;
+        if (entry->kind != TREE_FILE)
+                return -EINVAL;
+        size = entry->size_bytes < size_bytes ? entry->size_bytes : size_bytes;
+        if (size > 0)
+                memcpy(buffer, entry->bytes, size);
+        return (ssize_t) size;
+}
+
+static int machine_list(void *state, const char *path, struct tree_names *ret)
+{
+        const struct machine *machine = state;
+        size_t skip = path[0] == '\0' ? 0 : strlen(path) + 1;
+
+        if (machine_kind(state, path) != TREE_DIRECTORY)
+                return find(machine, path) == NULL ? -ENOENT : -EINVAL;
+        for (size_t i = first_below(machine, path); i < machine->count; i++) {
+                const char *entry = machine->entries[i].path, *name = entry + skip;
+                const char *last = ret->count > 0 ? ret->names[ret->count - 1] : "/";
+                size_t length;
+                int r;
+
+                if (skip > 0 && (strncmp(entry, path, skip - 1) != 0 || entry[skip - 1] != '/'))
+                        break;
+                length = strcspn(name, "/");
+                if (name[0] == '.' || (strlen(last) == length && strncmp(last, name, length) == 0))
+                        continue;
+                r = tree_names_add(ret, name, length);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+static void machine_entry_free(struct machine_entry *entry)
+{
+        free(entry->path);
+        free(entry->bytes);
+}
+
+static void machine_free(void *state)
+{
+        struct machine *machine = state;
+
+        if (machine == NULL)
+                return;
+        for (size_t i = 0; i < machine->count; i++)
+                machine_entry_free(&machine->entries[i]);
+        free(machine->entries);
+        free(machine);
+}
+
+static void machine_forget(void *state)
+{
+        (void) state; /* a file in memory does not change */
+}
+
+static const struct tree_backend machine_backend = {
+        .kind = machine_kind,
+        .link = machine_link,
+        .link_below = machine_link,
+        .read = machine_read,
+        .list = machine_list,
+        .forget = machine_forget,
+        .free = machine_free,
+};
+
+const struct machine *tree_machine(const struct tree *tree)
+{
+        return tree->backend == &machine_backend ? tree->state : NULL;
+}
+
+/* --- reading the file --- */
+
+struct parser {
+        const char *name; /* of the file, for messages */
+        unsigned line;
+        struct machine *machine;
+        size_t room;
+        struct text lines; /* of the `|` entry that is open */
+        bool open;
+        struct err *err;
+};
+
+static int refuse(const struct parser *parser, const char *why)
+{
+        return err_set(parser->err, -EBADMSG, "machine file '%s' line %u: %s", parser->name, parser->line,
+                       why);
+}
+
+static int hex_digit(char c)
+{
+        if (c >= '0' && c <= '9')
+                return c - '0';
+        if (c >= 'a' && c <= 'f')
+                return c - 'a' + 10;
+        return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+/* Undoes %XX in place. Return: false if a byte is missing or is NUL. */
+static bool unescape(char *path)
+{
+        char *out = path;
+
+        for (const char *in = path; *in != '\0'; in++, out++) {
+                if (*in != '%') {
+                        *out = *in;
+                        continue;
+                }
+                if (hex_digit(in[1]) < 0 || hex_digit(in[2]) < 0)
+                        return false;
+                *out = (char) (hex_digit(in[1]) << 4 | hex_digit(in[2]));
+                if (*out == '\0')
+                        return false;
+                in += 2;
+        }
+        *out = '\0';
+        return true;
+}
+
+/* No empty, "." or ".." component, so that looking up and writing out need no second thought. */
+static bool clean(const char *path)
+{
+        for (const char *part = path;; part = strchr(part, '/') + 1) {
+                size_t length = strcspn(part, "/");
+
+                if (length == 0 || length > 255 || (length <= 2 && strncmp(part, "..", length) == 0))
+                        return false;
+                if (part[length] == '\0')
+                        return strlen(path) < TREE_PATH_BYTES;
+        }
+}
+
+static int add_entry(struct parser *parser, const char *path, size_t length, enum tree_kind kind,
+                     struct machine_entry **ret)
+{
+        struct machine *machine = parser->machine;
+        struct machine_entry *entry;
+
+        if (machine->count >= MACHINE_ENTRIES)
+                return refuse(parser, "more entries than a machine may have");
+        if (machine->count == parser->room) {
+                size_t room = parser->room == 0 ? 256 : parser->room * 2;
+
+                entry = realloc(machine->entries, room * sizeof(*entry));
+                if (entry == NULL)
+                        return err_set(parser->err, -ENOMEM, "no memory for machine file '%s'", parser->name);
+                machine->entries = entry;
+                parser->room = room;
+        }
+        entry = &machine->entries[machine->count];
+        *entry = (struct machine_entry){ .kind = kind, .path = strndup(path, length) };
+        if (entry->path == NULL)
+                return err_set(parser->err, -ENOMEM, "no memory for machine file '%s'", parser->name);
+        machine->count++;
+        if (!unescape(entry->path) || !clean(entry->path))
+                return refuse(parser, "not a clean absolute path (blanks and '%' are written %XX)");
+        *ret = entry;
+        return 0;
+}
+
+static int set_bytes(struct parser *parser, struct machine_entry *entry, const char *bytes, size_t size,
+                     const char *end)
+{
+        size_t extra = strlen(end);
+
+        entry->bytes = malloc(size + extra + 1);
+        if (entry->bytes == NULL)
+                return err_set(parser->err, -ENOMEM, "no memory for machine file '%s'", parser->name);
+        if (size > 0)
+                memcpy(entry->bytes, bytes, size);
+        memcpy(entry->bytes + size, end, extra + 1);
+        entry->size_bytes = size + extra;
+        return 0;
+}
+
+static int set_hex(struct parser *parser, struct machine_entry *entry, const char *digits)
+{
+        size_t length = strlen(digits);
+
+        if (length % 2 != 0 || strspn(digits, "0123456789abcdefABCDEF") != length)
+                return refuse(parser, "hex takes an even number of hexadecimal digits");
+        entry->bytes = malloc(length / 2 + 1);
+        if (entry->bytes == NULL)
+                return err_set(parser->err, -ENOMEM, "no memory for machine file '%s'", parser->name);
+        for (size_t i = 0; i < length / 2; i++)
+                entry->bytes[i] = (char) (hex_digit(digits[2 * i]) << 4 | hex_digit(digits[2 * i + 1]));
+        entry->size_bytes = length / 2;
+        return 0;
+}
+
+static int set_node(struct parser *parser, struct machine_entry *entry, char *numbers)
+{
+        char *second = strchr(numbers, ' ');
+        uint64_t major, minor;
+
+        if (second == NULL)
+                return refuse(parser, "a device node takes two numbers");
+        *second++ = '\0';
+        if (text_parse_uint64(numbers, &major) < 0 || text_parse_uint64(second, &minor) < 0 ||
+            major > UINT32_MAX || minor > UINT32_MAX)
+                return refuse(parser, "a device node takes two numbers");
+        entry->major = (unsigned) major;
+        entry->minor = (unsigned) minor;
+        return 0;
+}
+
+static int close_lines(struct parser *parser)
+{
+        struct machine_entry *entry;
+        size_t size = 0;
+
+        if (!parser->open)
+                return 0;
+        parser->open = false;
+        entry = &parser->machine->entries[parser->machine->count - 1];
+        entry->bytes = text_take(&parser->lines, &size);
+        entry->size_bytes = size;
+        return entry->bytes == NULL ? err_set(parser->err, -ENOMEM, "no memory for machine file") : 0;
+}
+
+/* What stands behind the path. `rest` is "" or begins with the blank. */
+static int parse_rest(struct parser *parser, const char *path, size_t length, char *rest)
+{
+        static const struct {
+                const char *word;
+                enum tree_kind kind;
+        } forms[] = {
+                { " = ", TREE_FILE },         { " -> ", TREE_LINK },     { " hex ", TREE_FILE },
+                { " char ", TREE_CHARACTER }, { " block ", TREE_BLOCK },
+        };
+        struct machine_entry *entry;
+        int r;
+
+        if (strcmp(rest, " |") == 0 || strcmp(rest, " =") == 0 || strcmp(rest, " hex") == 0 ||
+            strcmp(rest, " other") == 0 || (rest[0] == '\0' && path[length - 1] == '/')) {
+                enum tree_kind kind = rest[0] == '\0'               ? TREE_DIRECTORY
+                                      : strcmp(rest, " other") == 0 ? TREE_OTHER
+                                                                    : TREE_FILE;
+
+                r = add_entry(parser, path, rest[0] == '\0' ? length - 1 : length, kind, &entry);
+                parser->open = r == 0 && strcmp(rest, " |") == 0;
+                if (r == 0 && !parser->open && kind == TREE_FILE)
+                        r = set_bytes(parser, entry, "", 0, rest[1] == '=' ? "\n" : "");
+                return r;
+        }
+        for (size_t i = 0; i < ARRAY_SIZE(forms); i++) {
+                char *value = rest + strlen(forms[i].word);
+
+                if (!text_starts_with(rest, forms[i].word))
+                        continue;
+                r = add_entry(parser, path, length, forms[i].kind, &entry);
+                if (r < 0)
+                        return r;
+                if (forms[i].kind == TREE_CHARACTER || forms[i].kind == TREE_BLOCK)
+                        return set_node(parser, entry, value);
+                if (forms[i].word[1] == 'h')
+                        return set_hex(parser, entry, value);
+                if (forms[i].kind == TREE_LINK && (value[0] == '\0' || strlen(value) >= TREE_PATH_BYTES))
+                        return refuse(parser, "a link needs a target shorter than a path may be");
+                return set_bytes(parser, entry, value, strlen(value), forms[i].kind == TREE_FILE ? "\n" : "");
+        }
+        return refuse(parser,
+                      "after a path comes '= TEXT', '|', 'hex DIGITS', '-> TARGET', 'char MAJOR MINOR', "
+                      "'block MAJOR MINOR' or 'other'; a directory ends with '/'");
+}
+
+static int parse_line(struct parser *parser, char *line, size_t length)
+{
+        size_t path;
+        int r;
+
+        if (memchr(line, '\0', length) != NULL)
+                return refuse(parser, "holds a NUL byte; write the content with 'hex'");
+        if (line[0] == '\t') {
+                if (!parser->open)
+                        return refuse(parser, "a line of content that belongs to no '|' entry");
+                text_append(&parser->lines, line + 1);
+                text_append_char(&parser->lines, '\n');
+                return 0;
+        }
+        r = close_lines(parser);
+        if (r < 0 || length == 0 || line[0] == '#')
+                return r;
+        if (line[0] != '/')
+                return refuse(parser,
+                              "expected an absolute path, a comment or a line that begins with a tab");
+        path = strcspn(line, " ");
+        return parse_rest(parser, line + 1, path - 1, line + path);
+}
+
+static int by_path(const void *a, const void *b)
+{
+        return path_compare(((const struct machine_entry *) a)->path,
+                            ((const struct machine_entry *) b)->path);
+}
+
+/* Nothing may lie below what is no directory, and no path may come twice. */
+static int check_order(const struct parser *parser)
+{
+        const struct machine *machine = parser->machine;
+
+        for (size_t i = 1; i < machine->count; i++) {
+                const struct machine_entry *before = &machine->entries[i - 1], *entry = &machine->entries[i];
+                size_t length = strlen(before->path);
+
+                if (strcmp(before->path, entry->path) == 0)
+                        return err_set(parser->err, -EBADMSG, "machine file '%s': '/%.120s' comes twice",
+                                       parser->name, entry->path);
+                if (before->kind != TREE_DIRECTORY && strncmp(before->path, entry->path, length) == 0 &&
+                    entry->path[length] == '/')
+                        return err_set(parser->err, -EBADMSG,
+                                       "machine file '%s': '/%.120s' lies below what is no directory",
+                                       parser->name, entry->path);
+        }
+        return 0;
+}
+
+static int parse(struct parser *parser, char *bytes, size_t size_bytes)
+{
+        int r = 0;
+
+        if (size_bytes < strlen(MACHINE_HEAD) || strncmp(bytes, MACHINE_HEAD, strlen(MACHINE_HEAD)) != 0) {
+                parser->line = 1;
+                return refuse(parser, "does not begin with '" MACHINE_HEAD "'");
+        }
+        for (char *line = bytes, *end = bytes + size_bytes; r == 0 && line < end;) {
+                char *newline = memchr(line, '\n', (size_t) (end - line));
+                size_t length = (size_t) ((newline != NULL ? newline : end) - line);
+
+                parser->line++;
+                line[length] = '\0';
+                r = parse_line(parser, line, length);
+                line += length + 1;
+        }
+        if (r == 0)
+                r = close_lines(parser);
+        if (r < 0)
+                return r;
+        if (parser->machine->count > 1)
+                qsort(parser->machine->entries, parser->machine->count, sizeof(*parser->machine->entries),
+                      by_path);
+        return check_order(parser);
+}
+
+int tree_open_machine_bytes(const char *name, const char *bytes, size_t size_bytes, struct tree **ret,
+                            struct err *err)
+{
+        struct parser parser = { .name = name, .err = err, .lines.max_bytes = MACHINE_FILE_BYTES };
+        CLEANUP(free_p) char *copy = NULL;
+        struct tree *tree;
+        int r;
+
+        if (size_bytes > MACHINE_FILE_BYTES)
+                return err_set(err, -E2BIG, "machine file '%s' is larger than %zu MiB", name,
+                               MACHINE_FILE_BYTES >> 20);
+        copy = malloc(size_bytes + 1);
+        tree = calloc(1, sizeof(*tree));
+        parser.machine = calloc(1, sizeof(*parser.machine));
+        if (copy == NULL || tree == NULL || parser.machine == NULL) {
+                free(tree);
+                free(parser.machine);
+                return err_set(err, -ENOMEM, "no memory for machine file '%s'", name);
+        }
+        if (size_bytes > 0)
+                memcpy(copy, bytes, size_bytes);
+        copy[size_bytes] = '\0';
+        tree->backend = &machine_backend;
+        tree->state = parser.machine;
+        tree->operations_left = UINT64_MAX;
+        (void) text_copy(tree->root, sizeof(tree->root), name);
+        r = parse(&parser, copy, size_bytes);
+        text_free(&parser.lines);
+        if (r < 0) {
+                tree_close(tree);
+                return r;
+        }
+        *ret = tree;
+        return 0;
+}
+
+int tree_open_machine(const char *path, struct tree **ret, struct err *err)
+{
+        CLEANUP(close_p) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+        CLEANUP(free_p) char *bytes = NULL;
+        struct stat st;
+        size_t done = 0;
+
+        if (fd < 0 || fstat(fd, &st) < 0)
+                return err_set(err, -errno, "machine file '%s' cannot be read: %m", path);
+        if (!S_ISREG(st.st_mode))
+                return err_set(err, -EINVAL, "machine file '%s' is not a regular file", path);
+        if ((uint64_t) st.st_size > MACHINE_FILE_BYTES)
+                return err_set(err, -E2BIG, "machine file '%s' is larger than %zu MiB", path,
+                               MACHINE_FILE_BYTES >> 20);
+        bytes = malloc((size_t) st.st_size + 1);
+        if (bytes == NULL)
+                return err_set(err, -ENOMEM, "no memory for machine file '%s'", path);
+        while (done < (size_t) st.st_size) {
+                ssize_t size = read(fd, bytes + done, (size_t) st.st_size - done);
+
+                if (size < 0 && errno == EINTR)
+                        continue;
+                if (size < 0)
+                        return err_set(err, -errno, "machine file '%s' cannot be read: %m", path);
+                if (size == 0)
+                        break;
+                done += (size_t) size;
+        }
+        return tree_open_machine_bytes(path, bytes, done, ret, err);
+}
+
+/* --- writing the file --- */
+
+static void write_path(const char *path, struct text *out)
+{
+        text_append_char(out, '/');
+        for (; *path != '\0'; path++) {
+                unsigned char c = (unsigned char) *path;
+
+                if (c <= ' ' || c == '%' || c >= 0x7f)
+                        text_printf(out, "%%%02x", c);
+                else
+                        text_append_char(out, (char) c);
+        }
+}
+
+/* Can the content be written as lines of text? */
+static bool is_text(const char *bytes, size_t size)
+{
+        if (size == 0 || bytes[size - 1] != '\n')
+                return false;
+        for (size_t i = 0; i < size; i++)
+                if (((unsigned char) bytes[i] < ' ' && bytes[i] != '\n' && bytes[i] != '\t') ||
+                    bytes[i] == 0x7f)
+                        return false;
+        return true;
+}
+
+static void write_content(const char *bytes, size_t size, struct text *out)
+{
+        if (!is_text(bytes, size)) {
+                text_append(out, " hex ");
+                for (size_t i = 0; i < size; i++)
+                        text_printf(out, "%02x", (unsigned char) bytes[i]);
+                text_append_char(out, '\n');
+                return;
+        }
+        if (memchr(bytes, '\n', size - 1) == NULL) {
+                text_append(out, " = ");
+                text_append_bytes(out, bytes, size);
+                return;
+        }
+        text_append(out, " |\n");
+        for (const char *line = bytes; line < bytes + size;) {
+                size_t length = (size_t) ((const char *) memchr(line, '\n', size) - line) + 1;
+
+                text_append_char(out, '\t');
+                text_append_bytes(out, line, length);
+                line += length;
+        }
+}
+
+void machine_entry_write(const struct machine_entry *entry, struct text *out)
+{
+        write_path(entry->path, out);
+        switch (entry->kind) {
+        case TREE_FILE:
+                write_content(entry->bytes != NULL ? entry->bytes : "", entry->size_bytes, out);
+                break;
+        case TREE_LINK:
+                text_printf(out, " -> %s\n", entry->bytes);
+                break;
+        case TREE_DIRECTORY:
+                text_append(out, "/\n");
+                break;
+        case TREE_CHARACTER:
+        case TREE_BLOCK:
+                text_printf(out, " %s %u %u\n", entry->kind == TREE_BLOCK ? "block" : "char", entry->major,
+                            entry->minor);
+                break;
+        case TREE_OTHER:
+        case TREE_ABSENT:
+                text_append(out, " other\n");
+                break;
+        }
+}

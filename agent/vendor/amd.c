@@ -1,0 +1,62 @@
+/* AMD. The compute devices are KFD's GPU nodes: one a function, or several where it is partitioned; hives and
+ * links are KFD's too. A tree that holds KFD alone (a container's view) is enough. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/vendor/kfd_devices.h"
+#include "agent/vendor/vendor.h"
+#include "base/text.h"
+
+/* clang-format off */
+static const struct vendor_model models[] = {
+        { 0x6860, "MI25",        16, NULL }, { 0x66a1, "MI50",       32, NULL },
+        { 0x738c, "MI100",       32, NULL }, { 0x738e, "MI100",      32, NULL },
+        { 0x7408, "MI250X",      64, NULL }, { 0x740c, "MI250X",     64, NULL },
+        { 0x740f, "MI210",       64, NULL }, { 0x74a0, "MI300A",    128, NULL },
+        { 0x74a1, "MI300X",     192, NULL }, { 0x74b5, "MI300X-VF", 192, NULL },
+        { 0x74a9, "MI300X-HF",  192, NULL }, { 0x74bd, "MI300X-HF", 192, NULL },
+        { 0x74a2, "MI308X",     192, NULL }, { 0x74a5, "MI325X",    256, NULL },
+        { 0x74b9, "MI325X-VF",  256, NULL }, { 0x75a0, "MI350X",    288, NULL },
+        { 0x75a3, "MI355X",     288, NULL }, { 0x75a8, "MI350P",    144, NULL },
+        { 0x7448, "W7900",       48, NULL }, { 0x744c, "RX7900",     24, NULL },
+        { 0x7551, "R9700",       32, NULL },
+        { 0, NULL, 0, NULL },
+};
+/* clang-format on */
+
+#define INTEGRATED_BYTES ((uint64_t) 4 << 30) /* less memory of its own has an integrated GPU's carve-out */
+
+/* A card that no table knows counts when KFD computes on it. */
+static int add_others(struct scan *scan, const struct vendor *vendor)
+{
+        int r = 0;
+
+        for (size_t i = 0; r == 0 && i < scan->kfd.count; i++) {
+                const struct kfd_node *node = &scan->kfd.nodes[i];
+                struct pci_function *function;
+                char address[PCI_ADDRESS_BYTES];
+
+                pci_format_address(node->order, address, sizeof(address));
+                function = node->vendor == 0x1002 && node->memory_bytes >= INTEGRATED_BYTES
+                                   ? pci_find(&scan->pci, address)
+                                   : NULL;
+                if (function != NULL && !function->claimed && function->class_code >> 16 == 0x03)
+                        r = vendor_add_function(scan, vendor, function, 0);
+        }
+        return r == 0 ? kfd_add_others(scan, vendor, 0x1002) : r;
+}
+
+const struct vendor vendor_amd = {
+        .name = "amd",
+        .runtime = "rocm",
+        .resource = "amd.com/gpu",
+        .unsure = "classes from memory; a Radeon that no table knows counts when KFD has it",
+        .pci_vendors = { 0x1002 },
+        .classes = { 0x0380, 0x1200 },
+        .models = models,
+        .foreign_drivers = { "radeon", "gim" }, /* gim gives virtual functions to guests */
+        .control_nodes = { "/dev/kfd" },
+        .visible_variable = "AMD_VISIBLE_DEVICES",
+        .add = kfd_add,
+        .add_others = add_others,
+};

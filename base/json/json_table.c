@@ -1,0 +1,537 @@
+/* Walks the rows of a table, once to read an object, once to write it, once to release what a struct owns. */
+#include "base/json/json_table.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "base/timestamp.h"
+
+#define NAME_BYTES 64  /* of one step of a path */
+#define ROWS_MAX   64  /* of a strict table */
+#define TEXT_BYTES 512 /* of text that is no UTF-8, when written */
+
+static size_t stride_of(const struct json_table_row *row)
+{
+        return row->table != NULL ? row->table->size_bytes : row->element->size_bytes;
+}
+
+static size_t *count_of(const struct json_table_row *row, char *object)
+{
+        return (size_t *) (void *) (object + row->count);
+}
+
+/* The elements of an array, a list or a map. */
+static char *elements_of(const struct json_table_row *row, char *object)
+{
+        return row->kind == JSON_TABLE_ARRAY ? object + row->offset
+                                             : *(char **) (void *) (object + row->offset);
+}
+
+/* step() - the first name of a path, and in *rest what follows it; false: the name is no path. */
+static bool step(const struct json_table *table, const char *name, char first[NAME_BYTES], const char **rest)
+{
+        const char *dot = table->literal || table->strict ? NULL : strchr(name, '.');
+
+        if (dot == NULL)
+                return false;
+        (void) text_format(first, NAME_BYTES, "%.*s", (int) (dot - name), name);
+        *rest = dot + 1;
+        return true;
+}
+
+static void free_row(const struct json_table_row *row, char *object);
+
+static void free_elements(const struct json_table_row *row, char *object)
+{
+        size_t *count = count_of(row, object);
+
+        for (size_t i = 0; i < *count; i++) {
+                char *element = elements_of(row, object) + i * stride_of(row);
+
+                if (row->element != NULL)
+                        free_row(row->element, element);
+                else
+                        json_table_free(row->table, element);
+        }
+        *count = 0;
+}
+
+static void free_row(const struct json_table_row *row, char *object)
+{
+        char *field = object + row->offset;
+
+        switch (row->kind) {
+        case JSON_TABLE_STRING:
+                free(*(char **) (void *) field);
+                *(char **) (void *) field = NULL;
+                break;
+        case JSON_TABLE_VALUE:
+                json_decref(*(json_t **) (void *) field);
+                *(json_t **) (void *) field = NULL;
+                break;
+        case JSON_TABLE_OBJECT:
+                json_table_free(row->table, field);
+                break;
+        case JSON_TABLE_ARRAY:
+                free_elements(row, object);
+                break;
+        case JSON_TABLE_LIST:
+        case JSON_TABLE_MAP:
+                free_elements(row, object);
+                free(*(void **) (void *) field);
+                *(void **) (void *) field = NULL;
+                break;
+        default:
+                break;
+        }
+}
+
+void json_table_free(const struct json_table *table, void *object)
+{
+        for (const struct json_table_row *row = table->rows; row->name != NULL; row++)
+                free_row(row, object);
+}
+
+static int decode_struct(const struct json_table *table, const struct json_field *at, void *object,
+                         struct err *err);
+static int decode_value(const struct json_table_row *row, const struct json_field *at, char *object,
+                        bool lenient, struct err *err);
+
+static void store_integer(void *field, size_t size_bytes, int64_t value)
+{
+        assert(size_bytes <= sizeof(value));
+        memcpy(field, &value, size_bytes); /* the low bytes come first on all that this is built for */
+}
+
+static int64_t load_integer(const void *field, size_t size_bytes, bool is_signed)
+{
+        uint64_t bits = 0;
+        unsigned unused = (unsigned) (8 * (sizeof(bits) - size_bytes));
+
+        memcpy(&bits, field, size_bytes);
+        return is_signed ? (int64_t) (bits << unused) >> unused : (int64_t) bits;
+}
+
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "store_integer() and load_integer()");
+
+static int decode_integer(const struct json_table_row *row, const struct json_field *at, void *field,
+                          struct err *err)
+{
+        unsigned unused = (unsigned) (8 * (sizeof(int64_t) - row->size_bytes));
+        int64_t most = row->kind == JSON_TABLE_UINT && unused > 0
+                               ? (int64_t) (UINT64_MAX >> unused)
+                               : (int64_t) ((uint64_t) INT64_MAX >> unused),
+                least = row->kind == JSON_TABLE_INT && row->min == 0 && row->max == 0 ? -most - 1 : row->min,
+                value = 0;
+        int r = json_field_as_int64(at, least, row->max == 0 ? most : row->max, &value, err);
+
+        if (r == 0)
+                store_integer(field, row->size_bytes, value);
+        return r;
+}
+
+static int decode_time(const struct json_field *at, uint64_t *field, struct err *err)
+{
+        const char *text = NULL;
+        int r = json_field_as_string(at, &text, err);
+
+        if (r == 0 && timestamp_parse(text, field) < 0)
+                return json_field_error(at, err, "must be a time such as 2026-11-21T10:00:00Z");
+        return r;
+}
+
+static int decode_string(const struct json_field *at, char **field, struct err *err)
+{
+        const char *text = NULL;
+        char *copy;
+        int r = json_field_as_string(at, &text, err);
+
+        if (r != 0)
+                return r;
+        copy = strdup(text);
+        if (copy == NULL)
+                return err_set(err, -ENOMEM, "no memory for a string of %zu bytes", strlen(text));
+        free(*field);
+        *field = copy;
+        return 0;
+}
+
+/* One element of a list, or member of a map, into the place that was made for it. */
+static int decode_element(const struct json_table_row *row, const struct json_field *at, const char *key,
+                          char *element, bool lenient, struct err *err)
+{
+        int r;
+
+        if (row->table != NULL && row->table->initial != NULL)
+                memcpy(element, row->table->initial, row->table->size_bytes);
+        if (key != NULL && !text_copy(element + row->table->key, row->table->key_bytes, key) && !lenient)
+                return json_field_error(at, err, "its name must have at most %zu bytes",
+                                        row->table->key_bytes - 1);
+        if (row->element == NULL)
+                return decode_struct(row->table, at, element, err);
+        r = decode_value(row->element, at, element, lenient, err);
+        if (r == JSON_FIELD_ABSENT && !lenient)
+                return json_field_error(at, err, "must not be null");
+        return lenient && r != -ENOMEM ? 0 : r;
+}
+
+/* Room for `count` elements and a zeroed one after them; what was there before is released. */
+static int make_room(const struct json_table_row *row, char *object, size_t count, struct err *err)
+{
+        free_row(row, object);
+        if (row->kind == JSON_TABLE_ARRAY)
+                memset(object + row->offset, 0, row->size_bytes);
+        else
+                *(void **) (void *) (object + row->offset) = calloc(count + 1, stride_of(row));
+        return elements_of(row, object) != NULL
+                       ? 0
+                       : err_set(err, -ENOMEM, "no memory for %zu elements of '%s'", count, row->name);
+}
+
+/* The most elements that fit, or are allowed. */
+static size_t most_elements(const struct json_table_row *row)
+{
+        size_t fit = row->kind == JSON_TABLE_ARRAY ? row->size_bytes / stride_of(row) : SIZE_MAX;
+
+        return row->max > 0 && (size_t) row->max < fit ? (size_t) row->max : fit;
+}
+
+static int decode_list(const struct json_table_row *row, const struct json_field *at, char *object,
+                       bool lenient, struct err *err)
+{
+        size_t most = most_elements(row), found, *count = count_of(row, object);
+        int r = json_field_as_array(at, lenient ? SIZE_MAX : most, err);
+
+        if (r != 0)
+                return r;
+        found = json_field_count(at) < most ? json_field_count(at) : most;
+        r = make_room(row, object, found, err);
+        while (r == 0 && *count < found) {
+                struct json_field item = json_field_at(at, *count);
+                char *element = elements_of(row, object) + *count * stride_of(row);
+
+                (*count)++; /* before it is read: a half-read element is released, too */
+                r = decode_element(row, &item, NULL, element, lenient, err);
+        }
+        return r;
+}
+
+static int decode_map(const struct json_table_row *row, const struct json_field *at, char *object,
+                      bool lenient, struct err *err)
+{
+        size_t most = most_elements(row), found = json_object_size(at->value), *count = count_of(row, object);
+        const char *key;
+        json_t *value;
+        int r;
+
+        if (at->value == NULL)
+                return JSON_FIELD_ABSENT;
+        r = json_field_is_object(at, err);
+        if (r == 0 && found > most && !lenient)
+                r = json_field_error(at, err, "must have at most %zu members, not %zu", most, found);
+        if (r == 0)
+                r = make_room(row, object, found < most ? found : most, err);
+        if (r < 0)
+                return r;
+        json_object_foreach((json_t *) at->value, key, value)
+        {
+                struct json_field item = json_field_get(at, key);
+                char *element = elements_of(row, object) + *count * stride_of(row);
+
+                if (*count == most)
+                        break;
+                (*count)++;
+                r = decode_element(row, &item, key, element, lenient, err);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+static int decode_nested(const struct json_table_row *row, const struct json_field *at, void *field,
+                         struct err *err)
+{
+        assert(row->size_bytes == row->table->size_bytes);
+        return at->value == NULL ? JSON_FIELD_ABSENT : decode_struct(row->table, at, field, err);
+}
+
+static int decode_passed_on(const struct json_field *at, json_t **field)
+{
+        if (at->value == NULL)
+                return JSON_FIELD_ABSENT;
+        json_decref(*field);
+        *field = json_incref((json_t *) at->value);
+        return 0;
+}
+
+static int decode_real(const struct json_table_row *row, const struct json_field *at, double *field,
+                       struct err *err)
+{
+        bool any = row->least == 0 && row->most == 0;
+
+        return json_field_as_double(at, any ? -HUGE_VAL : row->least, any ? HUGE_VAL : row->most, field, err);
+}
+
+/* Return: 0, JSON_FIELD_ABSENT or a negative errno. */
+static int decode_value(const struct json_table_row *row, const struct json_field *at, char *object,
+                        bool lenient, struct err *err)
+{
+        void *field = object + row->offset;
+
+        switch (row->kind) {
+        case JSON_TABLE_BOOL:
+                return json_field_as_bool(at, field, err);
+        case JSON_TABLE_UINT:
+        case JSON_TABLE_INT:
+                return decode_integer(row, at, field, err);
+        case JSON_TABLE_DOUBLE:
+                return decode_real(row, at, field, err);
+        case JSON_TABLE_CHARS:
+                return json_field_as_text(at, field, row->size_bytes, err);
+        case JSON_TABLE_STRING:
+                return decode_string(at, field, err);
+        case JSON_TABLE_BORROWED:
+                return json_field_as_string(at, field, err);
+        case JSON_TABLE_CHOICE:
+                return json_field_as_choice(at, row->names, field, err);
+        case JSON_TABLE_TIME:
+                return decode_time(at, field, err);
+        case JSON_TABLE_OBJECT:
+                return decode_nested(row, at, field, err);
+        case JSON_TABLE_ARRAY:
+        case JSON_TABLE_LIST:
+                return decode_list(row, at, object, lenient, err);
+        case JSON_TABLE_MAP:
+                return decode_map(row, at, object, lenient, err);
+        case JSON_TABLE_VALUE:
+                return decode_passed_on(at, field);
+        case JSON_TABLE_CONSTANT:
+                return 0;
+        case JSON_TABLE_CUSTOM:
+                break;
+        }
+        return at->value == NULL ? JSON_FIELD_ABSENT : row->decode(at, field, err);
+}
+
+/* @name: of the row, or what is left of its path below @in. */
+static int decode_row(const struct json_table *table, const struct json_table_row *row,
+                      const struct json_field *in, const char *name, char *object, struct err *err)
+{
+        char first[NAME_BYTES];
+        struct json_field at;
+        const char *rest;
+        int r;
+
+        if (step(table, name, first, &rest)) {
+                r = json_field_object(in, first, &at, table->lenient ? NULL : err);
+                if (r >= 0)
+                        return decode_row(table, row, &at, rest, object, err);
+        } else {
+                at = json_field_get(in, name);
+                r = decode_value(row, &at, object, table->lenient, table->lenient ? NULL : err);
+        }
+        if (r == JSON_FIELD_ABSENT && row->required)
+                return json_field_error(&at, err, "is missing");
+        return r > 0 || (table->lenient && r != -ENOMEM) ? 0 : r;
+}
+
+static int refuse_unknown(const struct json_table *table, const struct json_field *at, struct err *err)
+{
+        const char *names[ROWS_MAX + 1] = { NULL };
+
+        for (size_t i = 0; table->rows[i].name != NULL; i++) {
+                assert(i < ROWS_MAX);
+                names[i] = table->rows[i].name;
+        }
+        return json_field_only(at, names, err);
+}
+
+static int decode_struct(const struct json_table *table, const struct json_field *at, void *object,
+                         struct err *err)
+{
+        int r = table->lenient ? 0 : json_field_is_object(at, err);
+
+        if (r == 0 && table->strict)
+                r = refuse_unknown(table, at, err);
+        for (const struct json_table_row *row = table->rows; r == 0 && row->name != NULL; row++)
+                r = decode_row(table, row, at, row->name, object, err);
+        return r == 0 && table->check != NULL ? table->check(at, object, err) : r;
+}
+
+int json_table_decode_at(const struct json_table *table, const struct json_field *at, void *object,
+                         struct err *err)
+{
+        int r = decode_struct(table, at, object, err);
+
+        if (r < 0)
+                json_table_free(table, object);
+        if (r == -ENOMEM)
+                (void) err_set(err, r, "no memory for what the JSON holds");
+        return r;
+}
+
+int json_table_decode(const struct json_table *table, const json_t *value, void *object, struct err *err)
+{
+        struct json_field root = json_field_root(value);
+
+        return json_table_decode_at(table, &root, object, err);
+}
+
+static json_t *encode_text(const char *text)
+{
+        json_t *value = json_string(text);
+        char plain[TEXT_BYTES];
+
+        if (value != NULL)
+                return value;
+        (void) text_copy(plain, sizeof(plain), text);
+        for (char *c = plain; *c != '\0'; c++)
+                if ((unsigned char) *c >= 0x80)
+                        *c = '?';
+        return json_string(plain);
+}
+
+static json_t *encode_time(uint64_t usec)
+{
+        char text[TIMESTAMP_BYTES];
+
+        return json_string(timestamp_format(usec, text));
+}
+
+static json_t *encode_choice(const char *const *names, unsigned choice)
+{
+        for (unsigned i = 0; names[i] != NULL; i++)
+                if (i == choice)
+                        return json_string(names[i]);
+        return json_null();
+}
+
+static json_t *encode_value(const struct json_table_row *row, const char *object);
+
+static json_t *encode_element(const struct json_table_row *row, const char *element)
+{
+        return row->element != NULL ? encode_value(row->element, element)
+                                    : json_table_encode(row->table, element);
+}
+
+/* A list or a map; the object is not changed. */
+static json_t *encode_elements(const struct json_table_row *row, char *object)
+{
+        json_t *list = row->kind == JSON_TABLE_MAP ? json_object() : json_array();
+        int r = 0;
+
+        for (size_t i = 0; r == 0 && i < *count_of(row, object); i++) {
+                const char *element = elements_of(row, object) + i * stride_of(row);
+                json_t *value = encode_element(row, element);
+
+                if (row->kind == JSON_TABLE_MAP)
+                        r = json_object_set_new(list, element + row->table->key, value);
+                else
+                        r = json_array_append_new(list, value);
+        }
+        if (r == 0)
+                return list;
+        json_decref(list);
+        return NULL;
+}
+
+/* Return: a new reference, or NULL: no memory. */
+static json_t *encode_value(const struct json_table_row *row, const char *object)
+{
+        const void *field = object + row->offset;
+        const char *string;
+
+        switch (row->kind) {
+        case JSON_TABLE_BOOL:
+                return json_boolean(*(const bool *) field);
+        case JSON_TABLE_UINT:
+        case JSON_TABLE_INT:
+                return json_integer(load_integer(field, row->size_bytes, row->kind == JSON_TABLE_INT));
+        case JSON_TABLE_DOUBLE:
+                return isfinite(*(const double *) field) ? json_real(*(const double *) field) : json_null();
+        case JSON_TABLE_CHARS:
+                return encode_text(field);
+        case JSON_TABLE_STRING:
+        case JSON_TABLE_BORROWED:
+                string = *(const char *const *) field;
+                return string == NULL ? json_null() : encode_text(string);
+        case JSON_TABLE_CHOICE:
+                return encode_choice(row->names, *(const unsigned *) field);
+        case JSON_TABLE_TIME:
+                return encode_time(*(const uint64_t *) field);
+        case JSON_TABLE_OBJECT:
+                return json_table_encode(row->table, field);
+        case JSON_TABLE_ARRAY:
+        case JSON_TABLE_LIST:
+        case JSON_TABLE_MAP:
+                return encode_elements(row, (char *) object);
+        case JSON_TABLE_VALUE:
+                return *(json_t *const *) field == NULL ? json_null() : json_incref(*(json_t *const *) field);
+        case JSON_TABLE_CONSTANT:
+                return json_string(row->text);
+        case JSON_TABLE_CUSTOM:
+                break;
+        }
+        return row->encode(field);
+}
+
+static bool is_empty(const struct json_table_row *row, const json_t *value)
+{
+        switch (json_typeof(value)) {
+        case JSON_OBJECT:
+                return json_object_size(value) == 0;
+        case JSON_ARRAY:
+                return json_array_size(value) == 0;
+        case JSON_STRING:
+                return json_string_length(value) == 0 && row->kind != JSON_TABLE_CHOICE;
+        case JSON_INTEGER:
+        case JSON_REAL:
+                return !(json_number_value(value) < 0 || json_number_value(value) > 0);
+        case JSON_TRUE:
+                return false;
+        case JSON_FALSE:
+        case JSON_NULL:
+                break;
+        }
+        return true;
+}
+
+/* @name: what is left of the path below @in. Takes the reference. */
+static int set_at_path(const struct json_table *table, json_t *in, const char *name, json_t *value)
+{
+        char first[NAME_BYTES];
+        const char *rest;
+        json_t *inner;
+
+        if (!step(table, name, first, &rest))
+                return json_object_set_new(in, name, value);
+        inner = json_object_get(in, first);
+        if (inner == NULL && json_object_set_new(in, first, inner = json_object()) < 0) {
+                json_decref(value);
+                return -1;
+        }
+        return set_at_path(table, inner, rest, value);
+}
+
+json_t *json_table_encode(const struct json_table *table, const void *object)
+{
+        json_t *ret = json_object();
+        int r = ret == NULL ? -1 : 0;
+
+        for (const struct json_table_row *row = table->rows; r == 0 && row->name != NULL; row++) {
+                json_t *value = encode_value(row, object);
+
+                if (value != NULL && row->omit && is_empty(row, value))
+                        json_decref(value);
+                else
+                        r = set_at_path(table, ret, row->name, value);
+        }
+        if (r == 0)
+                return ret;
+        json_decref(ret);
+        return NULL;
+}

@@ -1,0 +1,148 @@
+#include "base/json/json_writer.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/decimal.h"
+
+#define OWN_LINES 2 /* levels whose members stand on lines of their own */
+
+static void append_quoted(struct text *text, const char *s)
+{
+        text_append_char(text, '"');
+        while (*s != '\0') {
+                size_t plain =
+                        strcspn(s, "\"\\\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f\x10\x11"
+                                   "\x12\x13\x14\x15\x16\x17\x18\x19\x1a\x1b\x1c\x1d\x1e\x1f\x7f");
+
+                text_append_bytes(text, s, plain);
+                s += plain;
+                if (*s == '\0')
+                        break;
+                if (*s == '"' || *s == '\\')
+                        text_printf(text, "\\%c", *s);
+                else
+                        text_printf(text, "\\u%04x", (unsigned) (unsigned char) *s);
+                s++;
+        }
+        text_append_char(text, '"');
+}
+
+/* The comma, the place and the name of what comes next. */
+static void begin_value(struct json_writer *writer, const char *key)
+{
+        if (writer->follows)
+                text_append_char(writer->text, ',');
+        if (writer->depth > 0 && writer->depth <= OWN_LINES) {
+                text_append_char(writer->text, '\n');
+                for (unsigned i = 0; i < writer->depth; i++)
+                        text_append(writer->text, "  ");
+        } else if (writer->follows) {
+                text_append_char(writer->text, ' ');
+        }
+        if (key != NULL) {
+                append_quoted(writer->text, key);
+                text_append(writer->text, ": ");
+        }
+        writer->follows = true;
+}
+
+void json_write_open(struct json_writer *writer, const char *key, char bracket)
+{
+        begin_value(writer, key);
+        text_append_char(writer->text, bracket);
+        writer->depth++;
+        writer->follows = false;
+}
+
+void json_write_close(struct json_writer *writer, char bracket)
+{
+        writer->depth--;
+        if (writer->follows && writer->depth < OWN_LINES) {
+                text_append_char(writer->text, '\n');
+                for (unsigned i = 0; i < writer->depth; i++)
+                        text_append(writer->text, "  ");
+        }
+        text_append_char(writer->text, bracket);
+        writer->follows = true;
+        if (writer->depth == 0)
+                text_append_char(writer->text, '\n');
+}
+
+void json_write_string(struct json_writer *writer, const char *key, const char *value)
+{
+        begin_value(writer, key);
+        append_quoted(writer->text, value);
+}
+
+void json_write_uint64(struct json_writer *writer, const char *key, uint64_t value)
+{
+        begin_value(writer, key);
+        text_printf(writer->text, "%" PRIu64, value);
+}
+
+/* What most answers have: a few digits and a point, found without writing and reading back. */
+static bool append_few_digits(struct text *text, double value)
+{
+        struct decimal decimal;
+        char digits[32];
+        int size, whole;
+
+        if (!(fabs(value) >= 1e-5 && fabs(value) < 1e15) || !decimal_quick(fabs(value), &decimal))
+                return false;
+        size = snprintf(digits, sizeof(digits), "%" PRIu64, decimal.digits);
+        whole = size + decimal.exponent;
+        if (value < 0)
+                text_append_char(text, '-');
+        if (whole <= 0) {
+                text_append_bytes(text, "0.000000000000000000000", (size_t) (2 - whole));
+                text_append_bytes(text, digits, (size_t) size);
+        } else {
+                text_append_bytes(text, digits, (size_t) whole);
+                text_append_char(text, '.');
+                text_append_bytes(text, digits + whole, (size_t) (size - whole));
+        }
+        return true;
+}
+
+void json_append_double(struct text *text, double value)
+{
+        char digits[40];
+
+        if (value == rint(value) && fabs(value) < 1e15) {
+                text_printf(text, "%.0f", value == 0 ? 0.0 : value);
+                return;
+        }
+        if (append_few_digits(text, value))
+                return;
+        for (int precision = fabs(value) >= 1e-5 ? 16 : 15; precision <= 17; precision++) {
+                (void) snprintf(digits, sizeof(digits), "%.*g", precision, value);
+                if (strtod(digits, NULL) == value)
+                        break;
+        }
+        text_append(text, digits);
+}
+
+void json_write_double(struct json_writer *writer, const char *key, double value)
+{
+        begin_value(writer, key);
+        if (isfinite(value))
+                json_append_double(writer->text, value);
+        else
+                text_append(writer->text, "null");
+}
+
+void json_write_bool(struct json_writer *writer, const char *key, bool value)
+{
+        begin_value(writer, key);
+        text_append(writer->text, value ? "true" : "false");
+}
+
+void json_write_null(struct json_writer *writer, const char *key)
+{
+        begin_value(writer, key);
+        text_append(writer->text, "null");
+}

@@ -1,0 +1,96 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/text.h"
+
+/* clang-format off */
+static const struct {
+        const char *what, *input;
+        int result;
+        int64_t value;
+} integers[] = {
+        { "plain",              "42",                   0,       42 },
+        { "negative",           "-7",                   0,       -7 },
+        { "smallest",           "-9223372036854775808", 0,       INT64_MIN },
+        { "one below smallest", "-9223372036854775809", -ERANGE, 0 },
+        { "largest",            "9223372036854775807",  0,       INT64_MAX },
+        { "one above largest",  "9223372036854775808",  -ERANGE, 0 },
+        { "empty",              "",                     -EINVAL, 0 },
+        { "leading blank",      " 1",                   -EINVAL, 0 },
+        { "trailing blank",     "1 ",                   -EINVAL, 0 },
+        { "plus sign",          "+1",                   -EINVAL, 0 },
+        { "two signs",          "--1",                  -EINVAL, 0 },
+        { "hexadecimal",        "0x10",                 -EINVAL, 0 },
+};
+/* clang-format on */
+
+static void parses_integers_strictly(void **state)
+{
+        (void) state;
+        for (size_t i = 0; i < ARRAY_SIZE(integers); i++) {
+                int64_t value = 0;
+                int r = text_parse_int64(integers[i].input, &value);
+
+                if (r != integers[i].result || value != integers[i].value)
+                        fail_msg("%s: want %d and %lld, got %d and %lld", integers[i].what,
+                                 integers[i].result, (long long) integers[i].value, r, (long long) value);
+        }
+}
+
+static void parses_doubles_strictly(void **state)
+{
+        double value = 0;
+
+        (void) state;
+        assert_int_equal(text_parse_double("1.5e3", &value), 0);
+        assert_true(value == 1500.0);
+        assert_int_equal(text_parse_double("nan", &value), -EINVAL);
+        assert_int_equal(text_parse_double("inf", &value), -EINVAL);
+        assert_int_equal(text_parse_double("0x1p3", &value), -EINVAL);
+        assert_int_equal(text_parse_double("1e999", &value), -ERANGE);
+        assert_int_equal(text_parse_double("1,5", &value), -EINVAL);
+}
+
+static void a_text_past_its_maximum_fails_once_and_for_all(void **state)
+{
+        struct text t = { .max_bytes = 4 };
+
+        (void) state;
+        text_append(&t, "1234");
+        assert_false(t.failed);
+        text_append(&t, "5");
+        assert_true(t.failed);
+        assert_null(text_take(&t, NULL));
+}
+
+static void an_error_is_one_line(void **state)
+{
+        struct err err = { 0 };
+
+        (void) state;
+        assert_int_equal(err_set(&err, -EINVAL, "label '%s'", "a\nb"), -EINVAL);
+        assert_string_equal(err.msg, "label 'a?b'");
+        assert_int_equal(err_wrap(&err, -EBADMSG, "file '%s'", "x"), -EBADMSG);
+        assert_string_equal(err.msg, "file 'x': label 'a?b'");
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(parses_integers_strictly),
+                cmocka_unit_test(parses_doubles_strictly),
+                cmocka_unit_test(a_text_past_its_maximum_fails_once_and_for_all),
+                cmocka_unit_test(an_error_is_one_line),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

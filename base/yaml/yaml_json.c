@@ -1,0 +1,636 @@
+#include "base/yaml/yaml_json.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <yaml.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+
+#define ANCHORS_MAX 1024
+#define VALUES_MAX  2000000 /* of one stream, expanded aliases included: a bomb of aliases ends here */
+
+struct anchor {
+        char *name;
+        json_t *value; /* owned */
+};
+
+struct reader {
+        yaml_parser_t parser;
+        struct anchor anchors[ANCHORS_MAX];
+        size_t anchor_count;
+        size_t value_count;
+        struct err *err;
+};
+
+static int fail_at(struct reader *r, yaml_mark_t mark, const char *why)
+{
+        return err_set(r->err, -EBADMSG, "line %zu, column %zu: %s", mark.line + 1, mark.column + 1, why);
+}
+
+static int next_event(struct reader *r, yaml_event_t *event)
+{
+        const yaml_parser_t *p = &r->parser;
+        char why[160];
+
+        if (yaml_parser_parse(&r->parser, event))
+                return 0;
+        if (p->error == YAML_MEMORY_ERROR)
+                return err_set(r->err, -ENOMEM, "no memory to read YAML");
+        if (p->error == YAML_READER_ERROR)
+                return err_set(r->err, -EBADMSG, "byte %zu: %s", p->problem_offset + 1, p->problem);
+        (void) text_format(why, sizeof(why), "%s%s%s", p->problem, p->context != NULL ? ", " : "",
+                           p->context != NULL ? p->context : "");
+        return fail_at(r, p->problem_mark, why);
+}
+
+/* --- scalars: the YAML 1.2 core schema
+ * ------------------------------------------------------------------------ */
+
+static bool is_one_of(const char *s, const char *const *words)
+{
+        for (; *words != NULL; words++)
+                if (strcmp(s, *words) == 0)
+                        return true;
+        return false;
+}
+
+static bool is_digits(const char *s, const char *digits)
+{
+        return *s != '\0' && s[strspn(s, digits)] == '\0';
+}
+
+/* looks_decimal() - [-+]? ( digits [. digits*] | . digits ) [eE [-+]? digits] */
+static bool looks_decimal(const char *s)
+{
+        size_t whole, fraction = 0;
+
+        s += *s == '-' || *s == '+';
+        whole = strspn(s, "0123456789");
+        s += whole;
+        if (*s == '.') {
+                fraction = strspn(s + 1, "0123456789");
+                s += 1 + fraction;
+        }
+        if (whole + fraction == 0)
+                return false;
+        if (*s == 'e' || *s == 'E') {
+                s++;
+                s += *s == '-' || *s == '+';
+                return is_digits(s, "0123456789");
+        }
+        return *s == '\0';
+}
+
+static json_t *real(const char *s)
+{
+        double value = strtod(s, NULL); /* looks_decimal() saw the whole of it; the locale is C */
+
+        return isfinite(value) ? json_real(value) : NULL;
+}
+
+static json_t *decimal(const char *s)
+{
+        const char *digits = s + (*s == '+');
+        int64_t value;
+
+        if (is_digits(digits + (*digits == '-'), "0123456789") && text_parse_int64(digits, &value) == 0)
+                return json_integer(value);
+        return real(s); /* has a point or an exponent, or is too long for 64 bits */
+}
+
+static json_t *based(const char *s)
+{
+        uint64_t value;
+
+        if (s[1] == 'x')
+                return text_parse_hex64(s, &value) == 0 && value <= INT64_MAX
+                               ? json_integer((json_int_t) value)
+                               : NULL;
+        errno = 0;
+        value = strtoull(s + 2, NULL, 8);
+        return errno == 0 && value <= INT64_MAX ? json_integer((json_int_t) value) : NULL;
+}
+
+static bool has_leading_zero(const char *s)
+{
+        s += *s == '-' || *s == '+';
+        return s[0] == '0' && s[1] >= '0' && s[1] <= '9' && is_digits(s, "0123456789");
+}
+
+static const char *const nulls[] = { "", "~", "null", "Null", "NULL", NULL };
+static const char *const trues[] = { "true", "True", "TRUE", NULL };
+static const char *const falses[] = { "false", "False", "FALSE", NULL };
+static const char *const not_finite[] = { ".inf",  ".Inf", ".INF", "+.inf", "-.inf", "-.Inf",
+                                          "-.INF", ".nan", ".NaN", ".NAN",  NULL };
+
+static int plain_scalar(struct reader *r, const yaml_event_t *event, json_t **ret)
+{
+        const char *s = (const char *) event->data.scalar.value;
+
+        if (is_one_of(s, nulls))
+                *ret = json_null();
+        else if (is_one_of(s, trues))
+                *ret = json_true();
+        else if (is_one_of(s, falses))
+                *ret = json_false();
+        else if (is_one_of(s, not_finite))
+                return fail_at(r, event->start_mark, "infinite and undefined numbers are not allowed");
+        else if (has_leading_zero(s))
+                return fail_at(r, event->start_mark,
+                               "a number with a leading zero is octal to some readers and decimal to others: "
+                               "write 0o.. for octal, or quote it");
+        else if ((s[0] == '0' && s[1] == 'x' && is_digits(s + 2, "0123456789abcdefABCDEF")) ||
+                 (s[0] == '0' && s[1] == 'o' && is_digits(s + 2, "01234567")))
+                *ret = based(s);
+        else if (looks_decimal(s))
+                *ret = decimal(s);
+        else
+                *ret = json_string(s);
+        return *ret == NULL ? fail_at(r, event->start_mark, "a number too large, or text that is not UTF-8")
+                            : 0;
+}
+
+static int scalar(struct reader *r, const yaml_event_t *event, json_t **ret)
+{
+        size_t length = event->data.scalar.length;
+        const char *s = (const char *) event->data.scalar.value;
+
+        if (memchr(s, '\0', length) != NULL)
+                return fail_at(r, event->start_mark, "text must not contain a NUL character");
+        if (event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE)
+                return plain_scalar(r, event, ret);
+        *ret = json_stringn(s, length);
+        return *ret == NULL ? fail_at(r, event->start_mark, "text that is not UTF-8") : 0;
+}
+
+/* --- collections
+ * ---------------------------------------------------------------------------------------------- */
+
+static int read_value(struct reader *r, yaml_event_t *event, unsigned depth, json_t **ret);
+
+static size_t count_values(const json_t *value)
+{
+        size_t count = 1, index;
+        const char *key;
+        json_t *child;
+
+        json_array_foreach(value, index, child) count += count_values(child);
+        json_object_foreach((json_t *) value, key, child) count += count_values(child);
+        return count;
+}
+
+static int read_sequence(struct reader *r, unsigned depth, json_t *array)
+{
+        for (;;) {
+                yaml_event_t event;
+                json_t *value = NULL;
+                int e = next_event(r, &event);
+
+                if (e < 0)
+                        return e;
+                if (event.type == YAML_SEQUENCE_END_EVENT) {
+                        yaml_event_delete(&event);
+                        return 0;
+                }
+                e = read_value(r, &event, depth, &value);
+                yaml_event_delete(&event);
+                if (e < 0)
+                        return e;
+                if (json_array_append_new(array, value) < 0)
+                        return err_set(r->err, -ENOMEM, "no memory for a YAML list");
+        }
+}
+
+static int check_key(struct reader *r, const yaml_event_t *event, const json_t *object)
+{
+        const char *key = (const char *) event->data.scalar.value;
+        char why[128];
+
+        if (event->type != YAML_SCALAR_EVENT)
+                return fail_at(r, event->start_mark, "a key must be plain text");
+        if (event->data.scalar.tag != NULL || event->data.scalar.anchor != NULL)
+                return fail_at(r, event->start_mark, "a key must not have a tag or an anchor");
+        if (memchr(key, '\0', event->data.scalar.length) != NULL)
+                return fail_at(r, event->start_mark, "text must not contain a NUL character");
+        if (event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE && strcmp(key, "<<") == 0)
+                return fail_at(r, event->start_mark, "merge keys ('<<') are not supported");
+        if (json_object_get(object, key) == NULL)
+                return 0;
+        (void) text_format(why, sizeof(why), "the key '%.64s' appears twice", key);
+        return fail_at(r, event->start_mark, why);
+}
+
+static int read_pair(struct reader *r, const yaml_event_t *key, unsigned depth, json_t *object)
+{
+        yaml_event_t event;
+        json_t *value = NULL;
+        int e = check_key(r, key, object);
+
+        if (e < 0)
+                return e;
+        e = next_event(r, &event);
+        if (e < 0)
+                return e;
+        e = read_value(r, &event, depth, &value);
+        yaml_event_delete(&event);
+        if (e < 0)
+                return e;
+        if (json_object_set_new(object, (const char *) key->data.scalar.value, value) < 0)
+                return fail_at(r, key->start_mark, "a key that is not UTF-8");
+        return 0;
+}
+
+static int read_mapping(struct reader *r, unsigned depth, json_t *object)
+{
+        for (;;) {
+                yaml_event_t event;
+                int e = next_event(r, &event);
+                bool end;
+
+                if (e < 0)
+                        return e;
+                end = event.type == YAML_MAPPING_END_EVENT;
+                if (!end)
+                        e = read_pair(r, &event, depth, object);
+                yaml_event_delete(&event);
+                if (e < 0 || end)
+                        return e;
+        }
+}
+
+/* --- anchors and aliases
+ * -------------------------------------------------------------------------------------- */
+
+static int remember(struct reader *r, yaml_mark_t mark, const yaml_char_t *name, json_t *value)
+{
+        char *copy;
+
+        if (name == NULL)
+                return 0;
+        if (r->anchor_count == ANCHORS_MAX)
+                return fail_at(r, mark, "too many anchors");
+        copy = strdup((const char *) name);
+        if (copy == NULL)
+                return err_set(r->err, -ENOMEM, "no memory for an anchor");
+        r->anchors[r->anchor_count++] = (struct anchor){ copy, json_incref(value) };
+        return 0;
+}
+
+static void forget_anchors(struct reader *r)
+{
+        for (size_t i = 0; i < r->anchor_count; i++) {
+                free(r->anchors[i].name);
+                json_decref(r->anchors[i].value);
+        }
+        r->anchor_count = 0;
+}
+
+/* An alias becomes a copy: callers may change what they get without changing it elsewhere. */
+static int expand(struct reader *r, const yaml_event_t *event, json_t **ret)
+{
+        const char *name = (const char *) event->data.alias.anchor;
+
+        for (size_t i = r->anchor_count; i-- > 0;) {
+                if (strcmp(r->anchors[i].name, name) != 0)
+                        continue;
+                r->value_count += count_values(r->anchors[i].value);
+                if (r->value_count > VALUES_MAX)
+                        return fail_at(r, event->start_mark, "aliases expand to too many values");
+                *ret = json_deep_copy(r->anchors[i].value);
+                return *ret == NULL ? err_set(r->err, -ENOMEM, "no memory for an alias") : 0;
+        }
+        return fail_at(r, event->start_mark, "an alias to an anchor that is not there (or not complete)");
+}
+
+static const yaml_char_t *anchor_of(const yaml_event_t *event)
+{
+        switch (event->type) {
+        case YAML_SCALAR_EVENT:
+                return event->data.scalar.anchor;
+        case YAML_SEQUENCE_START_EVENT:
+                return event->data.sequence_start.anchor;
+        case YAML_MAPPING_START_EVENT:
+                return event->data.mapping_start.anchor;
+        default:
+                return NULL;
+        }
+}
+
+static const yaml_char_t *tag_of(const yaml_event_t *event)
+{
+        switch (event->type) {
+        case YAML_SCALAR_EVENT:
+                return event->data.scalar.tag;
+        case YAML_SEQUENCE_START_EVENT:
+                return event->data.sequence_start.tag;
+        case YAML_MAPPING_START_EVENT:
+                return event->data.mapping_start.tag;
+        default:
+                return NULL;
+        }
+}
+
+static int read_collection(struct reader *r, const yaml_event_t *event, unsigned depth, json_t **ret)
+{
+        bool mapping = event->type == YAML_MAPPING_START_EVENT;
+        json_t *value = mapping ? json_object() : json_array();
+        int e;
+
+        if (value == NULL)
+                return err_set(r->err, -ENOMEM, "no memory to read YAML");
+        e = mapping ? read_mapping(r, depth + 1, value) : read_sequence(r, depth + 1, value);
+        if (e < 0)
+                json_decref(value);
+        else
+                *ret = value;
+        return e;
+}
+
+static int read_value(struct reader *r, yaml_event_t *event, unsigned depth, json_t **ret)
+{
+        json_t *value = NULL;
+        int e;
+
+        if (depth >= YAML_MAX_DEPTH)
+                return fail_at(r, event->start_mark, "nested too deeply");
+        if (++r->value_count > VALUES_MAX)
+                return fail_at(r, event->start_mark, "too many values");
+        if (tag_of(event) != NULL)
+                return fail_at(r, event->start_mark, "tags ('!') are not supported");
+        if (event->type == YAML_ALIAS_EVENT)
+                return expand(r, event, ret);
+        if (event->type == YAML_SCALAR_EVENT)
+                e = scalar(r, event, &value);
+        else
+                e = read_collection(r, event, depth, &value);
+        if (e < 0)
+                return e;
+        e = remember(r, event->start_mark, anchor_of(event), value);
+        if (e < 0)
+                json_decref(value);
+        else
+                *ret = value;
+        return e;
+}
+
+/* --- documents
+ * ------------------------------------------------------------------------------------------------ */
+
+static int read_document(struct reader *r, json_t *documents)
+{
+        yaml_event_t event;
+        json_t *value = NULL;
+        int e = next_event(r, &event);
+
+        if (e < 0)
+                return e;
+        e = read_value(r, &event, 0, &value);
+        yaml_event_delete(&event);
+        forget_anchors(r);
+        if (e < 0)
+                return e;
+        if (json_is_null(value)) {
+                json_decref(value);
+                value = json_object();
+        }
+        if (json_array_append_new(documents, value) < 0)
+                return err_set(r->err, -ENOMEM, "no memory to read YAML");
+        return 0;
+}
+
+static int read_stream(struct reader *r, json_t *documents)
+{
+        for (;;) {
+                yaml_event_t event;
+                yaml_event_type_t type;
+                int e = next_event(r, &event);
+
+                if (e < 0)
+                        return e;
+                type = event.type;
+                yaml_event_delete(&event);
+                if (type == YAML_STREAM_END_EVENT)
+                        return 0;
+                if (type == YAML_DOCUMENT_START_EVENT)
+                        e = read_document(r, documents);
+                if (e < 0)
+                        return e;
+        }
+}
+
+static int parse_yaml(const char *bytes, size_t size_bytes, json_t *documents, struct err *err)
+{
+        struct reader *r = calloc(1, sizeof(*r));
+        int e;
+
+        if (r == NULL || !yaml_parser_initialize(&r->parser)) {
+                free(r);
+                return err_set(err, -ENOMEM, "no memory to read YAML");
+        }
+        r->err = err;
+        yaml_parser_set_input_string(&r->parser, (const unsigned char *) bytes, size_bytes);
+        e = read_stream(r, documents);
+        forget_anchors(r);
+        yaml_parser_delete(&r->parser);
+        free(r);
+        return e;
+}
+
+/* JSON is YAML, and jansson reads it ten times faster. What it refuses is judged, and explained, as YAML. */
+static bool parse_json(const char *bytes, size_t size_bytes, json_t *documents)
+{
+        size_t skip = 0;
+        json_t *value;
+
+        while (skip < size_bytes && strchr(" \t\r\n", bytes[skip]) != NULL && bytes[skip] != '\0')
+                skip++;
+        if (skip == size_bytes || (bytes[skip] != '{' && bytes[skip] != '['))
+                return false;
+        value = json_loadb(bytes, size_bytes, JSON_REJECT_DUPLICATES, NULL);
+        return value != NULL && json_array_append_new(documents, value) == 0;
+}
+
+int yaml_parse_all(const char *bytes, size_t size_bytes, json_t **ret, struct err *err)
+{
+        json_t *documents;
+        int e = 0;
+
+        if (size_bytes > YAML_MAX_BYTES)
+                return err_set(err, -E2BIG, "%zu bytes; at most %zu are read", size_bytes, YAML_MAX_BYTES);
+        documents = json_array();
+        if (documents == NULL)
+                return err_set(err, -ENOMEM, "no memory to read YAML");
+        if (!parse_json(bytes, size_bytes, documents))
+                e = parse_yaml(bytes, size_bytes, documents, err);
+        if (e < 0)
+                json_decref(documents);
+        else
+                *ret = documents;
+        return e;
+}
+
+int yaml_parse(const char *bytes, size_t size_bytes, json_t **ret, struct err *err)
+{
+        json_t *documents = NULL, *value = NULL;
+        int e = yaml_parse_all(bytes, size_bytes, &documents, err);
+
+        if (e < 0)
+                return e;
+        if (json_array_size(documents) > 1)
+                e = err_set(err, -EBADMSG, "%zu documents ('---') where one is expected",
+                            json_array_size(documents));
+        else if (json_array_size(documents) == 0) {
+                value = json_object();
+                e = value == NULL ? err_set(err, -ENOMEM, "no memory to read YAML") : 0;
+        } else
+                value = json_incref(json_array_get(documents, 0));
+        json_decref(documents);
+        if (e == 0)
+                *ret = value;
+        return e;
+}
+
+/* --- writing
+ * -------------------------------------------------------------------------------------------------- */
+
+static int append_bytes(void *userdata, unsigned char *bytes, size_t size_bytes)
+{
+        text_append_bytes(userdata, bytes, size_bytes);
+        return 1;
+}
+
+static int emit(yaml_emitter_t *emitter, int made, yaml_event_t *event)
+{
+        return made && yaml_emitter_emit(emitter, event) ? 0 : -ENOMEM;
+}
+
+/* needs_quotes() - would this text be read back as something else, by us or by an older YAML? */
+static bool needs_quotes(const char *s)
+{
+        static const char *const words[] = { "y",  "Y",  "yes", "Yes", "YES", "n",   "N",   "no", "No",
+                                             "NO", "on", "On",  "ON",  "off", "Off", "OFF", "<<", NULL };
+
+        return is_one_of(s, nulls) || is_one_of(s, trues) || is_one_of(s, falses) ||
+               is_one_of(s, not_finite) || is_one_of(s, words) ||
+               (*s != '\0' && strchr("0123456789+-.", *s) != NULL);
+}
+
+static int emit_scalar(yaml_emitter_t *emitter, const char *s, size_t length, yaml_scalar_style_t style)
+{
+        yaml_event_t event;
+
+        return emit(emitter,
+                    yaml_scalar_event_initialize(&event, NULL, NULL, (const yaml_char_t *) s, (int) length, 1,
+                                                 1, style),
+                    &event);
+}
+
+static int emit_string(yaml_emitter_t *emitter, const char *s, size_t length)
+{
+        yaml_scalar_style_t style = YAML_ANY_SCALAR_STYLE;
+
+        if (needs_quotes(s))
+                style = YAML_DOUBLE_QUOTED_SCALAR_STYLE;
+        else if (strchr(s, '\n') != NULL)
+                style = YAML_LITERAL_SCALAR_STYLE;
+        return emit_scalar(emitter, s, length, style);
+}
+
+static int emit_number(yaml_emitter_t *emitter, const json_t *value)
+{
+        char *text = json_dumps(value, JSON_ENCODE_ANY);
+        int e;
+
+        if (text == NULL)
+                return -ENOMEM;
+        e = emit_scalar(emitter, text, strlen(text), YAML_PLAIN_SCALAR_STYLE);
+        free(text);
+        return e;
+}
+
+static int emit_value(yaml_emitter_t *emitter, const json_t *value);
+
+static int emit_array(yaml_emitter_t *emitter, const json_t *array)
+{
+        yaml_sequence_style_t style =
+                json_array_size(array) == 0 ? YAML_FLOW_SEQUENCE_STYLE : YAML_BLOCK_SEQUENCE_STYLE;
+        yaml_event_t event;
+        json_t *value;
+        size_t index;
+        int e = emit(emitter, yaml_sequence_start_event_initialize(&event, NULL, NULL, 1, style), &event);
+
+        json_array_foreach(array, index, value)
+        {
+                if (e == 0)
+                        e = emit_value(emitter, value);
+        }
+        return e < 0 ? e : emit(emitter, yaml_sequence_end_event_initialize(&event), &event);
+}
+
+static int emit_object(yaml_emitter_t *emitter, const json_t *object)
+{
+        yaml_mapping_style_t style =
+                json_object_size(object) == 0 ? YAML_FLOW_MAPPING_STYLE : YAML_BLOCK_MAPPING_STYLE;
+        yaml_event_t event;
+        json_t *value;
+        const char *key;
+        int e = emit(emitter, yaml_mapping_start_event_initialize(&event, NULL, NULL, 1, style), &event);
+
+        json_object_foreach((json_t *) object, key, value)
+        {
+                if (e == 0)
+                        e = emit_string(emitter, key, strlen(key));
+                if (e == 0)
+                        e = emit_value(emitter, value);
+        }
+        return e < 0 ? e : emit(emitter, yaml_mapping_end_event_initialize(&event), &event);
+}
+
+static int emit_value(yaml_emitter_t *emitter, const json_t *value)
+{
+        if (json_is_object(value))
+                return emit_object(emitter, value);
+        if (json_is_array(value))
+                return emit_array(emitter, value);
+        if (json_is_string(value))
+                return emit_string(emitter, json_string_value(value), json_string_length(value));
+        return emit_number(emitter, value); /* true, false and null too */
+}
+
+static int emit_document(yaml_emitter_t *emitter, const json_t *value)
+{
+        yaml_event_t event;
+        int e = emit(emitter, yaml_stream_start_event_initialize(&event, YAML_UTF8_ENCODING), &event);
+
+        if (e == 0)
+                e = emit(emitter, yaml_document_start_event_initialize(&event, NULL, NULL, NULL, 1), &event);
+        if (e == 0)
+                e = emit_value(emitter, value);
+        if (e == 0)
+                e = emit(emitter, yaml_document_end_event_initialize(&event, 1), &event);
+        return e < 0 ? e : emit(emitter, yaml_stream_end_event_initialize(&event), &event);
+}
+
+char *yaml_dump(const json_t *value)
+{
+        struct text text = { 0 };
+        yaml_emitter_t emitter;
+        int e;
+
+        if (!yaml_emitter_initialize(&emitter))
+                return NULL;
+        yaml_emitter_set_output(&emitter, append_bytes, &text);
+        yaml_emitter_set_unicode(&emitter, 1);
+        yaml_emitter_set_width(&emitter, -1);
+        e = emit_document(&emitter, value);
+        yaml_emitter_delete(&emitter);
+        if (e < 0) {
+                text_free(&text);
+                return NULL;
+        }
+        return text_take(&text, NULL);
+}

@@ -1,0 +1,36 @@
+#include <jansson.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/http/http_server.h"
+
+#define SENTENCE_BYTES 1024
+
+void http_reply_error(struct http_reply *reply, unsigned status, const char *fmt, ...)
+{
+        char sentence[SENTENCE_BYTES];
+        json_t *object;
+        va_list ap;
+
+        va_start(ap, fmt);
+        (void) vsnprintf(sentence, sizeof(sentence), fmt, ap);
+        va_end(ap);
+        object = json_pack("{s:s%}", "error", sentence, (int) strlen(sentence));
+        if (object == NULL) /* the sentence quotes bytes that are not UTF-8 */
+                object = json_pack("{s:s}", "error", "the request is not valid UTF-8");
+        reply->status = status;
+        reply->content_type = NULL;
+        reply->body = json_dumps(object, JSON_COMPACT);
+        reply->body_bytes = reply->body != NULL ? strlen(reply->body) : 0;
+        json_decref(object);
+}
+
+void http_reply_text(struct http_reply *reply, unsigned status, const char *content_type, const char *body)
+{
+        reply->status = status;
+        reply->content_type = content_type;
+        reply->body = strdup(body);
+        reply->body_bytes = reply->body != NULL ? strlen(body) : 0;
+}

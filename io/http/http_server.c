@@ -1,0 +1,627 @@
+/* libmicrohttpd in its external-epoll mode: one descriptor and one timer on the program's loop. What is ours
+ * here is what the library leaves to its user: which connection gives way when there are too many, how much
+ * memory bodies may take together, and that a refused body is read to its end before the refusal is sent
+ * (a client that is still writing would lose the answer to a reset). */
+#include "io/http/http_server.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <gnutls/gnutls.h>
+#include <microhttpd.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "io/http/http_listen.h"
+#include "io/http/http_server_internal.h"
+#include "io/loop.h"
+
+#define BODY_MAX_DEFAULT     ((size_t) 64 << 20)
+#define DRAIN_MAX            ((size_t) 256 << 20) /* of a refused body; beyond it the connection is just closed */
+#define BODY_FIRST_BYTES     ((size_t) 256 << 10) /* allocated on a Content-Length's word alone */
+#define BODIES_MIN           ((size_t) 32 << 20)  /* what all bodies being read may take together, at least */
+#define CONNECTIONS_DEFAULT  4096
+#define IDLE_TIMEOUT_DEFAULT 60
+#define RUNS_MAX             64
+#define IDLE_RUNS_MAX        4u /* in a row, before the next one is put off */
+#define IDLE_WAIT_MAX_USEC   UINT64_C(100000)
+#define SPARE_BODY_MAX                                                                                       \
+        ((size_t) 1 << 20) /* a used body buffer up to this size is kept for the next request */
+#define CONNECTION_POOL_BYTES ((size_t) 64 << 10) /* half is read buffer: 130 KB come in five reads */
+
+/* --- one request
+ * ---------------------------------------------------------------------------------------------- */
+
+struct http_pending {
+        struct exchange *exchange; /* NULL: the connection is gone */
+};
+
+struct exchange {
+        struct http_server *server;
+        struct connection *connection;
+        const struct http_route *route;
+        char *body;
+        size_t body_bytes, body_capacity, body_max_bytes, drained_bytes;
+        struct http_reply refusal; /* status != 0: the body is read and dropped, then this is the answer */
+        struct http_pending *pending;
+        struct http_reply later; /* the pending's reply, once it is there */
+        bool later_ready;
+        struct exchange *previous, *next; /* in server->exchanges */
+};
+
+static enum MHD_Result send_reply(struct MHD_Connection *mhd, struct http_reply *reply, const char *allow)
+{
+        struct MHD_Response *response = MHD_create_response_from_buffer(
+                reply->body_bytes, reply->body != NULL ? reply->body : (char[1]){ 0 },
+                reply->body != NULL ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_MUST_COPY);
+        enum MHD_Result r;
+
+        if (response == NULL) {
+                free(reply->body);
+                return MHD_NO;
+        }
+        reply->body = NULL; /* the response's now */
+        (void) MHD_add_response_header(response, "Content-Type",
+                                       reply->content_type != NULL ? reply->content_type
+                                                                   : "application/json");
+        if (allow != NULL)
+                (void) MHD_add_response_header(response, "Allow", allow);
+        if (reply->close)
+                (void) MHD_add_response_header(response, "Connection", "close");
+        r = MHD_queue_response(mhd, reply->status != 0 ? reply->status : 200, response);
+        MHD_destroy_response(response);
+        return r;
+}
+
+static void body_account(struct exchange *x, size_t capacity)
+{
+        x->server->bodies_bytes += capacity - x->body_capacity;
+        x->body_capacity = capacity;
+}
+
+/* Fresh memory costs a page fault every 4 KiB: the buffer of the last request serves the next one. */
+static void drop_body(struct exchange *x)
+{
+        struct http_server *s = x->server;
+
+        if (x->body != NULL && x->body_capacity <= SPARE_BODY_MAX && x->body_capacity > s->spare_capacity) {
+                free(s->spare);
+                s->spare = x->body;
+                s->spare_capacity = x->body_capacity;
+        } else
+                free(x->body);
+        body_account(x, 0);
+        x->body = NULL;
+        x->body_bytes = 0;
+}
+
+static bool take_spare(struct exchange *x, size_t need)
+{
+        struct http_server *s = x->server;
+
+        if (x->body != NULL || s->spare_capacity < need)
+                return false;
+        x->body = TAKE(s->spare);
+        body_account(x, s->spare_capacity);
+        s->spare_capacity = 0;
+        return true;
+}
+
+static bool reserve(struct exchange *x, size_t more)
+{
+        size_t need = x->body_bytes + more + 1, capacity = x->body_capacity != 0 ? x->body_capacity : 4096;
+        char *body;
+
+        if (need <= x->body_capacity || take_spare(x, need))
+                return true;
+        while (capacity < need)
+                capacity *= 2;
+        body = realloc(x->body, capacity);
+        if (body == NULL)
+                return false;
+        x->body = body;
+        body_account(x, capacity);
+        return true;
+}
+
+static void exchange_free(struct exchange *x)
+{
+        if (x->previous != NULL)
+                x->previous->next = x->next;
+        else
+                x->server->exchanges = x->next;
+        if (x->next != NULL)
+                x->next->previous = x->previous;
+        if (x->pending != NULL)
+                x->pending->exchange = NULL; /* its owner still resumes, and thereby frees, it */
+        x->connection->exchange = NULL;
+        drop_body(x);
+        free(x->refusal.body);
+        free(x->later.body);
+        free(x);
+}
+
+/* allowed_methods() - the methods a path has routes for, or "" when the path is not known. */
+static void allowed_methods(const struct http_server *s, const char *path, char *methods,
+                            size_t methods_bytes)
+{
+        struct text list = { 0 };
+
+        for (const struct http_route *route = s->routes; route->method != NULL; route++)
+                if (http_route_matches(route, path))
+                        text_printf(&list, "%s%s", list.size_bytes > 0 ? ", " : "", route->method);
+        (void) text_copy(methods, methods_bytes, list.data != NULL ? list.data : "");
+        text_free(&list);
+}
+
+static const struct http_route *find_route(const struct http_server *s, const char *method, const char *path)
+{
+        const char *wanted = strcmp(method, "HEAD") == 0 ? "GET" : method;
+
+        for (const struct http_route *route = s->routes; route->method != NULL; route++)
+                if (strcmp(route->method, wanted) == 0 && http_route_matches(route, path))
+                        return route;
+        return NULL;
+}
+
+bool http_route_matches(const struct http_route *route, const char *path)
+{
+        size_t length = strlen(route->path);
+
+        if (length > 0 && route->path[length - 1] == '*')
+                return strncmp(route->path, path, length - 1) == 0;
+        return strcmp(route->path, path) == 0;
+}
+
+/* Refuses what can be refused before the body is there. */
+static void judge_head(struct exchange *x, struct MHD_Connection *mhd, const char *method, const char *path)
+{
+        struct http_server *s = x->server;
+        const char *length = MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, "Content-Length");
+        uint64_t content_bytes = 0;
+        char methods[64];
+
+        if (s->client_ca && !http_server_client_is_known(mhd)) {
+                http_reply_error(&x->refusal, 403,
+                                 "a client certificate signed by the configured CA is required");
+                return;
+        }
+        x->route = find_route(s, method, path);
+        if (x->route == NULL) {
+                allowed_methods(s, path, methods, sizeof(methods));
+                if (methods[0] == '\0')
+                        http_reply_error(&x->refusal, 404, "there is nothing at '%.200s'", path);
+                else
+                        http_reply_error(&x->refusal, 405, "'%.200s' takes %s, not %.20s", path, methods,
+                                         method);
+                return;
+        }
+        x->body_max_bytes = x->route->body_max_bytes != 0 ? x->route->body_max_bytes : s->body_max_bytes;
+        if (length == NULL)
+                return;
+        if (text_parse_uint64(length, &content_bytes) < 0)
+                http_reply_error(&x->refusal, 400, "the Content-Length is not a number");
+        else if (content_bytes > x->body_max_bytes)
+                http_reply_error(&x->refusal, 413, "the body has %llu bytes; at most %zu are taken",
+                                 (unsigned long long) content_bytes, x->body_max_bytes);
+        else if (content_bytes > 0) {
+                size_t first = content_bytes < BODY_FIRST_BYTES ? (size_t) content_bytes : BODY_FIRST_BYTES;
+
+                (void) reserve(x, first);
+        }
+}
+
+/* A client that asked first (Expect: 100-continue), or whose body is absurdly long, is answered at once. */
+static bool answer_without_body(const struct MHD_Connection *mhd)
+{
+        struct MHD_Connection *m = (struct MHD_Connection *) mhd;
+        const char *expect = MHD_lookup_connection_value(m, MHD_HEADER_KIND, "Expect");
+        const char *length = MHD_lookup_connection_value(m, MHD_HEADER_KIND, "Content-Length");
+        uint64_t bytes = 0;
+
+        if (expect != NULL && strcasecmp(expect, "100-continue") == 0)
+                return true;
+        return length != NULL && (text_parse_uint64(length, &bytes) < 0 || bytes > DRAIN_MAX);
+}
+
+static enum MHD_Result begin(struct http_server *s, struct MHD_Connection *mhd, const char *path,
+                             const char *method, void **request_context)
+{
+        struct exchange *x = calloc(1, sizeof(*x));
+
+        if (x == NULL)
+                return MHD_NO;
+        x->server = s;
+        x->connection = http_connection_of(mhd);
+        x->connection->exchange = x;
+        x->next = s->exchanges;
+        if (x->next != NULL)
+                x->next->previous = x;
+        s->exchanges = x;
+        *request_context = x;
+        http_connection_reading(s, x->connection);
+        judge_head(x, mhd, method, path);
+        if (x->refusal.status != 0 && answer_without_body(mhd))
+                return send_reply(mhd, &x->refusal, NULL);
+        return MHD_YES;
+}
+
+/* Return: MHD_NO closes the connection. */
+static enum MHD_Result take_body(struct exchange *x, const char *bytes, size_t size_bytes)
+{
+        if (x->refusal.status == 0 && size_bytes > x->body_max_bytes - x->body_bytes)
+                http_reply_error(&x->refusal, 413, "the body is longer than the %zu bytes that are taken",
+                                 x->body_max_bytes);
+        if (x->refusal.status == 0 && !reserve(x, size_bytes))
+                http_reply_error(&x->refusal, 503, "out of memory");
+        if (x->refusal.status != 0) {
+                drop_body(x);
+                x->drained_bytes += size_bytes;
+                return x->drained_bytes > DRAIN_MAX ? MHD_NO : MHD_YES;
+        }
+        memcpy(x->body + x->body_bytes, bytes, size_bytes);
+        x->body_bytes += size_bytes;
+        x->connection->received_bytes += size_bytes;
+        if (x->server->bodies_bytes > x->server->bodies_max_bytes)
+                http_connection_give_way(x->server, x->connection); /* the slowest reader, not this one */
+        return MHD_YES;
+}
+
+static enum MHD_Result refuse(struct exchange *x, struct MHD_Connection *mhd, const char *path)
+{
+        char methods[64] = "";
+
+        if (x->refusal.status == 405)
+                allowed_methods(x->server, path, methods, sizeof(methods));
+        return send_reply(mhd, &x->refusal, methods[0] != '\0' ? methods : NULL);
+}
+
+/* The body is complete: ask the handler. */
+static enum MHD_Result handle(struct exchange *x, struct MHD_Connection *mhd, const char *path,
+                              const char *method)
+{
+        struct http_reply reply = { 0 };
+        struct http_request request = { .method = method, .path = path, .body = "", .internal = mhd };
+
+        http_connection_busy(x->server, x->connection);
+        if (x->body != NULL) {
+                x->body[x->body_bytes] = '\0';
+                request.body = x->body;
+                request.body_bytes = x->body_bytes;
+        }
+        x->route->handler(x->server->userdata, &request, &reply);
+        drop_body(x);
+        if (x->pending != NULL)
+                return MHD_YES; /* suspended: http_resume() brings us back to on_request() */
+        return send_reply(mhd, &reply, NULL);
+}
+
+static enum MHD_Result on_request(void *userdata, struct MHD_Connection *mhd, const char *path,
+                                  const char *method, const char *version, const char *bytes,
+                                  size_t *size_bytes, void **request_context)
+{
+        struct exchange *x = *request_context;
+        enum MHD_Result r;
+
+        (void) version;
+        ((struct http_server *) userdata)->progress++;
+        if (x == NULL)
+                return begin(userdata, mhd, path, method, request_context);
+        if (*size_bytes > 0) {
+                r = take_body(x, bytes, *size_bytes);
+                *size_bytes = 0;
+                return r;
+        }
+        if (x->refusal.status != 0)
+                return refuse(x, mhd, path);
+        if (x->later_ready)
+                return send_reply(mhd, &x->later, NULL);
+        if (x->pending != NULL)
+                return MHD_YES;
+        return handle(x, mhd, path, method);
+}
+
+static void on_completed(void *userdata, struct MHD_Connection *mhd, void **request_context,
+                         enum MHD_RequestTerminationCode why)
+{
+        struct exchange *x = *request_context;
+
+        (void) mhd;
+        ((struct http_server *) userdata)->progress++;
+        if (x == NULL)
+                return;
+        if (why == MHD_REQUEST_TERMINATED_COMPLETED_OK && x->refusal.status == 0)
+                http_connection_proven(userdata, x->connection);
+        else
+                http_connection_idle(userdata, x->connection);
+        exchange_free(x);
+        *request_context = NULL;
+}
+
+/* --- answering later
+ * ------------------------------------------------------------------------------------------ */
+
+struct http_pending *http_suspend(const struct http_request *request)
+{
+        struct MHD_Connection *mhd = request->internal;
+        struct connection *c = http_connection_of(mhd);
+        struct http_pending *pending = calloc(1, sizeof(*pending));
+
+        if (pending == NULL)
+                return NULL;
+        pending->exchange = c->exchange;
+        c->exchange->pending = pending;
+        c->mhd = mhd;
+        MHD_suspend_connection(mhd);
+        return pending;
+}
+
+void http_resume(struct http_pending *pending, struct http_reply *reply)
+{
+        struct exchange *x = pending->exchange;
+
+        free(pending);
+        if (x == NULL) {
+                free(reply->body);
+                return;
+        }
+        x->pending = NULL;
+        x->later = *reply;
+        x->later_ready = true;
+        MHD_resume_connection(x->connection->mhd);
+        x->server->idle_runs = 0; /* the library does not say that it has this to do: it is run anyway */
+        (void) sd_event_source_set_enabled(x->server->more, SD_EVENT_ONESHOT);
+}
+
+/* --- loop
+ * ----------------------------------------------------------------------------------------------------- */
+
+/* One run of the library reads and answers a piece of what is there; as long as it says that it has more to
+ * do it is run again, but others on the loop get their turn. While a TLS handshake waits for its client the
+ * library says so without end (0.9.75): runs that change nothing are put off, longer each time. News still
+ * come at once, by epoll. */
+static void run(struct http_server *s)
+{
+        MHD_UNSIGNED_LONG_LONG wait_msec = 0;
+
+        for (int i = 0; i < RUNS_MAX && s->idle_runs < IDLE_RUNS_MAX; i++) {
+                uint64_t before = s->progress;
+
+                (void) MHD_run(s->daemon);
+                s->idle_runs = s->progress != before ? 0 : s->idle_runs + 1;
+                if (MHD_get_timeout(s->daemon, &wait_msec) != MHD_YES || wait_msec > 0)
+                        return;
+        }
+}
+
+static uint64_t put_off_usec(const struct http_server *s)
+{
+        unsigned excess = s->idle_runs - IDLE_RUNS_MAX;
+
+        return excess > 6 ? IDLE_WAIT_MAX_USEC : UINT64_C(1000) << excess;
+}
+
+static int on_ready(sd_event_source *source, int fd, uint32_t events, void *userdata)
+{
+        struct http_server *s = userdata;
+
+        (void) source;
+        (void) fd;
+        (void) events;
+        s->idle_runs = 0;
+        run(s);
+        return 0;
+}
+
+static int on_more(sd_event_source *source, void *userdata)
+{
+        (void) source;
+        run(userdata);
+        return 0;
+}
+
+static int on_timeout(sd_event_source *source, uint64_t due_usec, void *userdata)
+{
+        struct http_server *s = userdata;
+
+        (void) source;
+        (void) due_usec;
+        s->timer_due_usec = UINT64_MAX;
+        if (s->idle_runs >= IDLE_RUNS_MAX) {
+                s->idle_runs++;
+                (void) MHD_run(s->daemon);
+        } else
+                run(s);
+        http_connections_sweep(s, loop_now_usec(s->loop));
+        return 0;
+}
+
+/* Before every wait: when does the library, or the sweep of slow readers, want to be called at the latest? A
+ * later wish than the one armed is met by waking once too often, which spares a system call a request. */
+static int on_prepare(sd_event_source *source, void *userdata)
+{
+        struct http_server *s = userdata;
+        MHD_UNSIGNED_LONG_LONG wait_msec = 0;
+        uint64_t now = loop_now_usec(s->loop), due = UINT64_MAX;
+
+        (void) source;
+        if (MHD_get_timeout(s->daemon, &wait_msec) == MHD_YES)
+                due = now + (uint64_t) wait_msec * 1000;
+        if (due == now && s->idle_runs < IDLE_RUNS_MAX)
+                return sd_event_source_set_enabled(s->more, SD_EVENT_ONESHOT);
+        if (due == now)
+                due = now + put_off_usec(s);
+        if (s->connection_count > 0 && due > now + s->sweep_usec)
+                due = now + s->sweep_usec;
+        if (due >= s->timer_due_usec || due == UINT64_MAX)
+                return 0;
+        s->timer_due_usec = due;
+        (void) sd_event_source_set_time(s->timer, due);
+        return sd_event_source_set_enabled(s->timer, SD_EVENT_ONESHOT);
+}
+
+static int attach(struct http_server *s, struct err *err)
+{
+        const union MHD_DaemonInfo *info = MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_EPOLL_FD);
+        int r;
+
+        if (info == NULL)
+                return err_set(err, -ENOTSUP, "the HTTP library has no epoll descriptor");
+        r = sd_event_add_io(s->loop, &s->io, info->epoll_fd, EPOLLIN, on_ready, s);
+        if (r >= 0)
+                r = sd_event_source_set_prepare(s->io, on_prepare);
+        if (r >= 0)
+                r = sd_event_add_time(s->loop, &s->timer, CLOCK_MONOTONIC, UINT64_MAX, 1000, on_timeout, s);
+        if (r >= 0)
+                r = sd_event_source_set_enabled(s->timer, SD_EVENT_OFF);
+        if (r >= 0)
+                r = sd_event_add_defer(s->loop, &s->more, on_more, s);
+        if (r >= 0)
+                r = sd_event_source_set_enabled(s->more, SD_EVENT_OFF);
+        if (r >= 0) /* re-armed in every round: at equal priority it would win over all that wait */
+                r = sd_event_source_set_priority(s->more, SD_EVENT_PRIORITY_NORMAL + 1);
+        s->timer_due_usec = UINT64_MAX;
+        return r < 0 ? err_set(err, r, "attach the HTTP server to the loop: %s", strerror(-r)) : 0;
+}
+
+/* --- life
+ * ----------------------------------------------------------------------------------------------------- */
+
+static int start(struct http_server *s, struct err *err)
+{
+        unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME;
+        struct MHD_OptionItem options[12];
+        size_t n = 0;
+
+        options[n++] = (struct MHD_OptionItem){ MHD_OPTION_LISTEN_SOCKET, s->listen.fd, NULL };
+        options[n++] =
+                (struct MHD_OptionItem){ MHD_OPTION_CONNECTION_LIMIT,
+                                         (intptr_t) s->connections_max + HTTP_CONNECTIONS_SLACK, NULL };
+        options[n++] = (struct MHD_OptionItem){ MHD_OPTION_CONNECTION_TIMEOUT, (intptr_t) s->idle_timeout_sec,
+                                                NULL };
+        options[n++] = (struct MHD_OptionItem){ MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+                                                (intptr_t) CONNECTION_POOL_BYTES, NULL };
+        options[n++] =
+                (struct MHD_OptionItem){ MHD_OPTION_NOTIFY_CONNECTION, (intptr_t) http_connection_notify, s };
+        options[n++] = (struct MHD_OptionItem){ MHD_OPTION_NOTIFY_COMPLETED, (intptr_t) on_completed, s };
+        if (s->tls_key != NULL) {
+                flags |= MHD_USE_TLS;
+                options[n++] = (struct MHD_OptionItem){ MHD_OPTION_HTTPS_MEM_KEY, 0, s->tls_key };
+                options[n++] = (struct MHD_OptionItem){ MHD_OPTION_HTTPS_MEM_CERT, 0, s->tls_certificate };
+        }
+        if (s->client_ca != NULL)
+                options[n++] = (struct MHD_OptionItem){ MHD_OPTION_HTTPS_MEM_TRUST, 0, s->client_ca };
+        options[n] = (struct MHD_OptionItem){ MHD_OPTION_END, 0, NULL };
+        s->daemon = MHD_start_daemon(flags, 0, NULL, NULL, on_request, s, MHD_OPTION_ARRAY, options,
+                                     MHD_OPTION_END);
+        if (s->daemon == NULL)
+                return err_set(err, -EIO, "start the HTTP server on '%s'%s", s->listen.address,
+                               s->tls_key != NULL ? ": do the certificate and its key belong together?" : "");
+        return 0;
+}
+
+static void configure(struct http_server *s, const struct http_server_options *o)
+{
+        s->routes = o->routes;
+        s->userdata = o->userdata;
+        s->body_max_bytes = o->body_max_bytes != 0 ? o->body_max_bytes : BODY_MAX_DEFAULT;
+        s->bodies_max_bytes = 4 * s->body_max_bytes > BODIES_MIN ? 4 * s->body_max_bytes : BODIES_MIN;
+        s->idle_timeout_sec = o->idle_timeout_sec != 0 ? o->idle_timeout_sec : IDLE_TIMEOUT_DEFAULT;
+        s->sweep_usec = 1000000;
+        s->connections_max =
+                http_listen_descriptors((o->connections_max != 0 ? o->connections_max : CONNECTIONS_DEFAULT) +
+                                        HTTP_CONNECTIONS_SLACK) -
+                HTTP_CONNECTIONS_SLACK;
+        s->connections_max_per_address = o->connections_max_per_address;
+}
+
+int http_server_new(sd_event *loop, const struct http_server_options *options, struct http_server **ret,
+                    struct err *err)
+{
+        struct http_server *s = calloc(1, sizeof(*s));
+        int r;
+
+        if (s == NULL)
+                return err_set(err, -ENOMEM, "no memory for an HTTP server");
+        s->listen.fd = -1;
+        s->loop = sd_event_ref(loop);
+        configure(s, options);
+        r = http_server_read_tls(s, options, err);
+        if (r == 0)
+                r = http_listen_open(options->address, options->unix_mode,
+                                     options->loopback_only && options->client_ca_file == NULL,
+                                     options->unix_take_over, &s->listen, err);
+        if (r == 0)
+                r = start(s, err);
+        if (r == 0)
+                r = attach(s, err);
+        if (r < 0) {
+                http_server_free(s);
+                return r;
+        }
+        *ret = s;
+        return 0;
+}
+
+void http_server_free(struct http_server *s)
+{
+        if (s == NULL)
+                return;
+        for (struct exchange *x = s->exchanges; x != NULL; x = x->next)
+                if (x->pending != NULL) {
+                        x->pending->exchange = NULL;
+                        x->pending = NULL;
+                        MHD_resume_connection(
+                                x->connection->mhd); /* the library refuses to stop with suspended ones */
+                }
+        sd_event_source_disable_unref(s->io);
+        sd_event_source_disable_unref(s->timer);
+        sd_event_source_disable_unref(s->more);
+        if (s->daemon != NULL)
+                MHD_stop_daemon(s->daemon); /* closes the listening socket too */
+        else if (s->listen.fd >= 0)
+                (void) close(s->listen.fd);
+        http_listen_remove(&s->listen);
+        free(s->spare);
+        free(s->tls_key);
+        free(s->tls_certificate);
+        free(s->client_ca);
+        sd_event_unref(s->loop);
+        free(s);
+}
+
+const char *http_server_address(const struct http_server *s)
+{
+        return s->listen.address;
+}
+
+/* --- for handlers
+ * --------------------------------------------------------------------------------------------- */
+
+const char *http_request_query(const struct http_request *request, const char *name)
+{
+        return MHD_lookup_connection_value(request->internal, MHD_GET_ARGUMENT_KIND, name);
+}
+
+const char *http_request_header(const struct http_request *request, const char *name)
+{
+        return MHD_lookup_connection_value(request->internal, MHD_HEADER_KIND, name);
+}
+
+int http_request_peer(const struct http_request *request, pid_t *ret_pid, uid_t *ret_uid, gid_t *ret_gid)
+{
+        const struct connection *c = http_connection_of(request->internal);
+        struct ucred credentials;
+        socklen_t size = sizeof(credentials);
+
+        if (c->server->listen.unix_path[0] == '\0' ||
+            getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) < 0)
+                return -ENOTSUP;
+        *ret_pid = credentials.pid;
+        *ret_uid = credentials.uid;
+        *ret_gid = credentials.gid;
+        return 0;
+}

@@ -1,0 +1,85 @@
+/* HTTP server: libmicrohttpd on the program's own loop; HTTP/1.1, keep-alive, Content-Length always.
+ *
+ * One struct http_server per listening address; several may share a loop. Owned by its creator. A handler
+ * runs to completion and fills a reply, or suspends the request and answers it later from the loop. Bodies
+ * beyond body_max_bytes get 413, too many connections are closed (the oldest idle one first), slow ones time
+ * out. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <systemd/sd-event.h>
+
+#include "base/err.h"
+
+struct http_server;
+struct http_pending; /* a request whose answer comes later */
+
+struct http_request {
+        const char *method; /* "GET", "POST" ... */
+        const char *path;   /* decoded, without the query */
+        const char *body;   /* NUL-terminated; "" when there is none */
+        size_t body_bytes;
+        void *internal;
+};
+
+struct http_reply {
+        unsigned status;          /* 0 is read as 200 */
+        const char *content_type; /* static string; NULL = application/json */
+        char *body;               /* malloc'd, taken over by the server; NULL = empty */
+        size_t body_bytes;
+        bool close; /* end the connection after it: the client's next one may reach another replica */
+};
+
+/* Called once per complete request. Borrowed request; the reply is zeroed before. */
+typedef void (*http_handler)(void *userdata, const struct http_request *request, struct http_reply *reply);
+
+struct http_route {
+        const char *method;
+        const char *path; /* exact; a trailing '*' matches any rest */
+        http_handler handler;
+        size_t body_max_bytes; /* 0 = the server's */
+};
+
+struct http_server_options {
+        const char *address; /* "127.0.0.1:8080", "[::1]:0", or "unix:/run/remuda/agent.sock" */
+        mode_t unix_mode;    /* of a UNIX socket; 0 = 0660 */
+        bool unix_take_over; /* a living server's UNIX socket is replaced; it keeps whom it has */
+        bool loopback_only;  /* refuse other addresses unless client_ca_file is set */
+        const char *tls_certificate_file, *tls_key_file, *client_ca_file; /* NULL = plain */
+        size_t body_max_bytes;                                            /* 0 = 64 MiB */
+        unsigned connections_max;                                         /* 0 = 4096 */
+        unsigned connections_max_per_address;                             /* 0 = no limit of its own */
+        unsigned idle_timeout_sec;                                        /* 0 = 60 */
+        const struct http_route
+                *routes; /* static; ends with method == NULL. Unknown path 404, wrong method 405 */
+        void *userdata;
+};
+
+/* http_server_new() - listen and serve on `loop`. Return: 0, -EADDRINUSE, -EACCES (not loopback), ... */
+int http_server_new(sd_event *loop, const struct http_server_options *options, struct http_server **ret,
+                    struct err *err);
+void http_server_free(struct http_server *server); /* closes every connection; accepts NULL */
+
+/* http_server_address() - "127.0.0.1:41234": the address in use, for port 0. Borrowed. */
+const char *http_server_address(const struct http_server *server);
+
+/* http_request_query() - the decoded value of a query parameter, or NULL. Borrowed for the call. */
+const char *http_request_query(const struct http_request *request, const char *name);
+const char *http_request_header(const struct http_request *request, const char *name);
+
+/* http_request_peer() - who is at the other end of a UNIX socket (SO_PEERCRED). 0 or -ENOTSUP. */
+int http_request_peer(const struct http_request *request, pid_t *ret_pid, uid_t *ret_uid, gid_t *ret_gid);
+
+/* http_suspend() - answer later. The handler must leave `reply` untouched. Each pending is resumed exactly
+ * once; if the client went away meanwhile, http_resume() still must be called and frees it. */
+struct http_pending *http_suspend(const struct http_request *request);
+void http_resume(struct http_pending *pending, struct http_reply *reply);
+
+/* http_reply_json_error() - {"error": sentence} with a status; a convenience for handlers. */
+void http_reply_error(struct http_reply *reply, unsigned status, const char *fmt, ...)
+        __attribute__((format(printf, 3, 4)));
+/* http_reply_text() - copies `body`. */
+void http_reply_text(struct http_reply *reply, unsigned status, const char *content_type, const char *body);

@@ -1,0 +1,229 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "io/http/http_client.h"
+#include "io/http/http_server.h"
+#include "io/loop.h"
+
+/* Our server and our client, with certificates made by openssl: a CA, a server and a client it signed, and a
+ * client that another CA signed. Both ends share a loop. */
+struct fixture {
+        sd_event *loop;
+        struct http_server *server;
+        struct http_client *client;
+        char folder[64];
+        bool done;
+        struct http_result result;
+        char body[300];
+};
+
+static const char script[] = "cd %s && exec >log 2>&1 && set -e\n"
+                             "ca() { openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 "
+                             "-nodes -days 2 -subj /CN=$1 -keyout $1.key -out $1.crt; }\n"
+                             "cert() { openssl req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes "
+                             "-subj /CN=$2 -keyout $2.key -out $2.csr;\n"
+                             "  printf 'subjectAltName=IP:127.0.0.1,DNS:extender.remuda\\n' >$2.ext;\n"
+                             "  openssl x509 -req -in $2.csr -CA $1.crt -CAkey $1.key -CAcreateserial -days "
+                             "2 -extfile $2.ext -out $2.crt; }\n"
+                             "ca good; ca bad; cert good server; cert good client; cert bad stranger\n";
+
+static char *path(struct fixture *f, const char *name)
+{
+        char *whole = malloc(200);
+
+        (void) text_format(whole, 200, "%s/%s", f->folder, name);
+        return whole;
+}
+
+static int make_certificates(void **state)
+{
+        struct fixture *f = calloc(1, sizeof(*f));
+        char commands[2048];
+
+        (void) text_copy(f->folder, sizeof(f->folder), "/tmp/remuda-tls-XXXXXX");
+        if (mkdtemp(f->folder) == NULL)
+                return -1;
+        (void) text_format(commands, sizeof(commands), script, f->folder);
+        *state = f;
+        return system(commands);
+}
+
+static int remove_certificates(void **state)
+{
+        struct fixture *f = *state;
+        char command[100];
+
+        (void) text_format(command, sizeof(command), "rm -rf %s", f->folder);
+        free(f);
+        return system(command);
+}
+
+static void hello(void *userdata, const struct http_request *request, struct http_reply *reply)
+{
+        (void) userdata;
+        (void) request;
+        http_reply_text(reply, 200, "text/plain", "hello");
+}
+
+static const struct http_route routes[] = { { "GET", "/", hello, 0 }, { "POST", "/", hello, 0 }, { 0 } };
+
+static int serve(struct fixture *f, const char *address, const char *certificate, const char *key,
+                 const char *ca, struct err *err)
+{
+        CLEANUP(free_p) char *certificate_file = path(f, certificate);
+        CLEANUP(free_p) char *key_file = path(f, key);
+        CLEANUP(free_p) char *ca_file = ca != NULL ? path(f, ca) : NULL;
+        struct http_server_options options = { .address = address,
+                                               .loopback_only = true,
+                                               .tls_certificate_file = certificate_file,
+                                               .tls_key_file = key_file,
+                                               .client_ca_file = ca_file,
+                                               .routes = routes };
+
+        if (f->loop == NULL)
+                assert_int_equal(loop_new(&f->loop, NULL), 0);
+        return http_server_new(f->loop, &options, &f->server, err);
+}
+
+static void stop(struct fixture *f)
+{
+        http_client_free(f->client);
+        http_server_free(f->server);
+        sd_event_unref(f->loop);
+        f->client = NULL;
+        f->server = NULL;
+        f->loop = NULL;
+}
+
+static void on_done(void *userdata, const struct http_result *result)
+{
+        struct fixture *f = userdata;
+
+        f->done = true;
+        f->result = *result;
+        (void) text_copy(f->body, sizeof(f->body), result->body);
+}
+
+static void ask(struct fixture *f, const char *ca, const char *who, const char *server_name)
+{
+        CLEANUP(free_p) char *ca_file = ca != NULL ? path(f, ca) : NULL;
+        char certificate[200], key[200], url[64];
+        struct http_client_options options = {
+                .base_url = url, .ca_file = ca_file, .insecure = ca == NULL, .tls_server_name = server_name
+        };
+        struct http_call_options call = {
+                .method = "GET", .path = "/", .timeout_usec = 5000000, .done = on_done, .userdata = f
+        };
+
+        (void) text_format(url, sizeof(url), "https://%s", http_server_address(f->server));
+        (void) text_format(certificate, sizeof(certificate), "%s/%s.crt", f->folder, who != NULL ? who : "");
+        (void) text_format(key, sizeof(key), "%s/%s.key", f->folder, who != NULL ? who : "");
+        if (who != NULL) {
+                options.certificate_file = certificate;
+                options.key_file = key;
+        }
+        http_client_free(f->client);
+        f->done = false;
+        assert_int_equal(http_client_new(f->loop, &options, &f->client, NULL), 0);
+        assert_int_equal(http_call_start(f->client, &call, NULL), 0);
+        while (!f->done)
+                (void) sd_event_run(f->loop, 1000000);
+}
+
+static void a_client_with_our_certificate_is_served(void **state)
+{
+        struct fixture *f = *state;
+        struct err err = { 0 };
+
+        assert_int_equal(serve(f, "127.0.0.1:0", "server.crt", "server.key", "good.crt", &err), 0);
+        ask(f, "good.crt", "client", NULL);
+        assert_int_equal(f->result.status, 200);
+        assert_string_equal(f->body, "hello");
+        ask(f, "good.crt", "client", "extender.remuda");
+        assert_int_equal(f->result.status, 200);
+        stop(f);
+}
+
+static void others_are_refused(void **state)
+{
+        struct fixture *f = *state;
+        struct err err = { 0 };
+
+        assert_int_equal(serve(f, "127.0.0.1:0", "server.crt", "server.key", "good.crt", &err), 0);
+        ask(f, "good.crt", NULL, NULL);
+        assert_int_equal(f->result.status, 403);
+        assert_non_null(strstr(f->body, "a client certificate signed by the configured CA is required"));
+        ask(f, "good.crt", "stranger", NULL);
+        assert_true(f->result.status != 200);
+        ask(f, "bad.crt", "client", NULL); /* the client refuses the server */
+        assert_int_equal(f->result.error, -EPROTO);
+        ask(f, "good.crt", "client", "somebody.else");
+        assert_int_equal(f->result.error, -EPROTO);
+        stop(f);
+}
+
+static void without_a_client_ca_anybody_on_loopback_is_served(void **state)
+{
+        struct fixture *f = *state;
+        struct err err = { 0 };
+
+        assert_int_equal(serve(f, "127.0.0.1:0", "server.crt", "server.key", NULL, &err), 0);
+        ask(f, "good.crt", NULL, NULL);
+        assert_int_equal(f->result.status, 200);
+        stop(f);
+}
+
+static void other_machines_need_a_client_ca(void **state)
+{
+        struct fixture *f = *state;
+        struct err err = { 0 };
+
+        assert_int_equal(serve(f, "0.0.0.0:0", "server.crt", "server.key", NULL, &err), -EACCES);
+        sd_event_unref(f->loop);
+        f->loop = NULL;
+        assert_int_equal(serve(f, "0.0.0.0:0", "server.crt", "server.key", "good.crt", &err), 0);
+        stop(f);
+}
+
+static void broken_files_are_named(void **state)
+{
+        struct fixture *f = *state;
+        struct err err = { 0 };
+        struct http_server_options options = { .address = "127.0.0.1:0",
+                                               .client_ca_file = "/tmp/x",
+                                               .routes = routes };
+
+        assert_int_equal(serve(f, "127.0.0.1:0", "server.crt", "client.key", NULL, &err), -EINVAL);
+        assert_non_null(strstr(err.msg, "client.key"));
+        assert_int_equal(serve(f, "127.0.0.1:0", "missing.crt", "server.key", NULL, &err), -ENOENT);
+        assert_non_null(strstr(err.msg, "missing.crt"));
+        assert_int_equal(serve(f, "127.0.0.1:0", "server.crt", "server.key", "log", &err), -EINVAL);
+        assert_non_null(strstr(err.msg, "holds no certificate"));
+        assert_int_equal(http_server_new(f->loop, &options, &f->server, &err), -EINVAL);
+        sd_event_unref(f->loop);
+        f->loop = NULL;
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(a_client_with_our_certificate_is_served),
+                cmocka_unit_test(others_are_refused),
+                cmocka_unit_test(without_a_client_ca_anybody_on_loopback_is_served),
+                cmocka_unit_test(other_machines_need_a_client_ca),
+                cmocka_unit_test(broken_files_are_named),
+        };
+
+        return cmocka_run_group_tests(tests, make_certificates, remove_certificates);
+}

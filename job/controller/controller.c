@@ -1,0 +1,283 @@
+#include "job/controller/controller.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <syslog.h>
+#include <time.h>
+
+#include "base/cleanup.h"
+#include "io/clock.h"
+#include "io/loop.h"
+#include "job/controller/record.h"
+
+/* --- what all files here use
+ * ------------------------------------------------------------------------------------ */
+
+void controller_log(struct controller *c, int priority, const char *event, const char *fmt, ...)
+{
+        CLEANUP(free_p) char *line = NULL;
+        va_list values;
+
+        if (c->options.log == NULL)
+                return;
+        va_start(values, fmt);
+        if (vasprintf(&line, fmt, values) < 0)
+                line = NULL;
+        va_end(values);
+        if (line != NULL)
+                c->options.log(c->options.userdata, priority, event, line);
+}
+
+uint64_t controller_now(const struct controller *c)
+{
+        return loop_realtime_usec(c->loop);
+}
+
+uint64_t controller_monotonic(const struct controller *c)
+{
+        return loop_now_usec(c->loop);
+}
+
+bool controller_leads(struct controller *c)
+{
+        return c->options.leads == NULL || c->options.leads(c->options.userdata);
+}
+
+struct job_record *controller_find(struct controller *c, const char *key)
+{
+        return (struct job_record *) name_map_find(&c->records, key);
+}
+
+void controller_queue(struct job_record *record)
+{
+        struct controller *c = record->controller;
+
+        if (c->closing)
+                return;
+        (void) sd_event_source_set_enabled(c->work, SD_EVENT_ONESHOT);
+        if (record->queued)
+                return;
+        record->queued = true;
+        record->next_queued = NULL;
+        *c->last_queued = record;
+        c->last_queued = &record->next_queued;
+}
+
+void controller_want_plan(struct controller *c)
+{
+        c->plan_wanted = true;
+        if (!c->closing)
+                (void) sd_event_source_set_enabled(c->work, SD_EVENT_ONESHOT);
+}
+
+/* --- work
+ * ------------------------------------------------------------------------------------------------------- */
+
+static bool is_ready(const struct controller *c)
+{
+        return c->jobs_synced && c->pods_synced && cluster_is_ready(c->options.cluster);
+}
+
+static void queue_all(struct controller *c)
+{
+        for (struct name_entry *e = name_map_first(&c->records); e != NULL; e = name_map_next(&c->records, e))
+                controller_queue((struct job_record *) e);
+}
+
+/* Nothing is left to be done for it, and nobody will call back. */
+static bool is_over(const struct job_record *record)
+{
+        return record->calls == 0 && record->pods == NULL && (record->gone || record->uid[0] == '\0');
+}
+
+static int on_later(sd_event_source *source, uint64_t usec, void *userdata)
+{
+        struct controller *c = userdata;
+
+        (void) source;
+        (void) usec;
+        (void) sd_event_source_set_enabled(c->work, SD_EVENT_ONESHOT);
+        return 0;
+}
+
+static void plan_now_or_later(struct controller *c)
+{
+        uint64_t begin = clock_monotonic_usec();
+
+        if (begin < c->plan_again_usec) {
+                (void) sd_event_source_set_time(c->later, c->plan_again_usec);
+                (void) sd_event_source_set_enabled(c->later, SD_EVENT_ONESHOT);
+                return;
+        }
+        c->plan_wanted = false;
+        plan_waiting(c);
+        c->plan_again_usec = begin + 10 * (clock_monotonic_usec() - begin);
+}
+
+static int work(sd_event_source *source, void *userdata)
+{
+        struct controller *c = userdata;
+        struct job_record *record = c->first_queued, *next;
+
+        (void) source;
+        c->first_queued = NULL;
+        c->last_queued = &c->first_queued;
+        for (; record != NULL; record = next) {
+                next = record->next_queued;
+                record->queued = false;
+                if (c->leading && is_ready(c) && record->uid[0] != '\0')
+                        reconcile(record);
+                if (!record->queued && is_over(record)) {
+                        record_release_lease(record);
+                        name_map_remove(&c->records, &record->entry);
+                        record_free(record);
+                }
+        }
+        if (c->plan_wanted && c->leading && is_ready(c))
+                plan_now_or_later(c);
+        return 0;
+}
+
+void controller_lead(struct controller *c)
+{
+        bool leads = controller_leads(c);
+
+        if (leads != c->leading)
+                controller_log(c, LOG_NOTICE, "job-controller", "leading=%s", leads ? "yes" : "no");
+        c->leading = leads;
+        queue_all(c);
+        controller_want_plan(c);
+}
+
+/* Once a second all is looked at: what depends on time, and what a lost message would leave undone. */
+static void on_tick(void *userdata)
+{
+        controller_lead(userdata);
+}
+
+void controller_think(struct controller *controller)
+{
+        if (controller != NULL)
+                controller_want_plan(controller);
+}
+
+void controller_observe(struct controller *controller, enum store_kind kind, const char *key,
+                        const json_t *object)
+{
+        if (kind == STORE_TRAINING_JOB)
+                observe_job(controller, key, object);
+        else if (kind == STORE_POD)
+                observe_pod(controller, key, object);
+        else if (kind == STORE_INVENTORY || kind == STORE_NODE)
+                observe_node(controller, key);
+}
+
+void controller_synced(struct controller *controller, enum store_kind kind)
+{
+        controller->jobs_synced = controller->jobs_synced || kind == STORE_TRAINING_JOB;
+        controller->pods_synced = controller->pods_synced || kind == STORE_POD;
+        queue_all(controller);
+}
+
+void controller_prepare_lease(struct controller *controller, const char *namespace_, const char *job)
+{
+        struct job_record *record;
+        char key[512];
+
+        if (controller == NULL || job == NULL || !text_format(key, sizeof(key), "%s/%s", namespace_, job))
+                return;
+        record = controller_find(controller, key);
+        if (record != NULL && record->uid[0] != '\0' && !record->gone)
+                record_sync_lease(record);
+}
+
+/* --- life
+ * ------------------------------------------------------------------------------------------------------- */
+
+int controller_new(sd_event *loop, const struct controller_options *options, struct controller **ret,
+                   struct err *err)
+{
+        struct controller *c = calloc(1, sizeof(*c));
+        int r;
+
+        if (c == NULL)
+                return err_set(err, -ENOMEM, "no memory");
+        c->loop = sd_event_ref(loop);
+        c->options = *options;
+        c->last_queued = &c->first_queued;
+        c->metrics.accepted_to_pods.bounds = histogram_duration_bounds;
+        c->metrics.accepted_to_pods.bound_count = HISTOGRAM_DURATION_BOUNDS;
+        r = sd_event_add_defer(loop, &c->work, work, c);
+        if (r >= 0)
+                r = sd_event_source_set_enabled(c->work, SD_EVENT_OFF);
+        if (r >= 0)
+                r = sd_event_add_time(loop, &c->later, CLOCK_MONOTONIC, 0, 1, on_later, c);
+        if (r >= 0)
+                r = sd_event_source_set_enabled(c->later, SD_EVENT_OFF);
+        if (r >= 0)
+                r = loop_every(loop, 0, 1000000, on_tick, c, &c->tick);
+        if (r < 0) {
+                controller_free(c);
+                return err_set(err, r, "job controller: no timers");
+        }
+        *ret = c;
+        return 0;
+}
+
+void controller_free(struct controller *c)
+{
+        if (c == NULL)
+                return;
+        c->closing = true;
+        sd_event_source_disable_unref(c->work);
+        sd_event_source_disable_unref(c->tick);
+        sd_event_source_disable_unref(c->later);
+        for (struct name_entry *e = name_map_first(&c->records), *next; e != NULL; e = next) {
+                next = name_map_next(&c->records, e);
+                record_free((struct job_record *) e);
+        }
+        name_map_free(&c->records);
+        sd_event_unref(c->loop);
+        free(c);
+}
+
+/* --- metrics
+ * ---------------------------------------------------------------------------------------------------- */
+
+void controller_metrics(const struct controller *c, struct text *page)
+{
+        uint64_t phases[JOB_PHASE_COUNT] = { 0 };
+
+        if (c == NULL)
+                return;
+        for (const struct name_entry *e = name_map_first(&c->records); e != NULL;
+             e = name_map_next(&c->records, e)) {
+                const struct job_record *record = (const struct job_record *) e;
+
+                if (record->uid[0] != '\0' && !record->gone)
+                        phases[record->state.phase]++;
+        }
+        metrics_family(page, "remuda_jobs", METRIC_GAUGE, "TrainingJobs, by phase");
+        for (size_t i = 0; i < JOB_PHASE_COUNT; i++)
+                metrics_sample_uint64(page, "remuda_jobs", METRIC_LABELS({ "phase", job_phase_names[i] }),
+                                      phases[i]);
+        metrics_gauge(page, "remuda_jobs_leading", "1 while this process carries jobs out", c->leading);
+        metrics_family(page, "remuda_jobs_ended_total", METRIC_COUNTER, "Jobs that ended, by phase");
+        for (size_t i = JOB_SUCCEEDED; i < JOB_PHASE_COUNT; i++)
+                metrics_sample_uint64(page, "remuda_jobs_ended_total",
+                                      METRIC_LABELS({ "phase", job_phase_names[i] }), c->metrics.ended[i]);
+        metrics_counter(page, "remuda_jobs_planned_total", "Plans made", c->metrics.planned);
+        metrics_counter(page, "remuda_job_faults_total", "Faults of running jobs", c->metrics.faults);
+        metrics_counter(page, "remuda_job_restarts_total", "Worlds started anew after a fault",
+                        c->metrics.restarts);
+        metrics_counter(page, "remuda_job_moves_total", "Groups moved to other chips", c->metrics.moves);
+        metrics_counter(page, "remuda_job_pods_created_total", "Pods made", c->metrics.pods_created);
+        metrics_counter(page, "remuda_job_pods_found_total", "Pods that were made and there already",
+                        c->metrics.pods_existed);
+        metrics_family(page, "remuda_job_pods_seconds", METRIC_HISTOGRAM,
+                       "Time from a job's acceptance to the creation of its last pod");
+        metrics_histogram(page, "remuda_job_pods_seconds", NULL, &c->metrics.accepted_to_pods);
+}

@@ -1,0 +1,57 @@
+/* Job controller: TrainingJobs of the store carried out: planned, started as pods, watched, repaired,
+ * released.
+ *
+ *      object -> record -> order -> plan -> status -> pods -> watch -> repair -> end
+ *
+ * Level-triggered: whatever is seen, reconcile() looks at the whole job and does the next thing that is
+ * missing, and every step may be repeated. What was decided is in the object's status before anything is made
+ * from it, pods have names that follow from the status, and making one again is found out; so a controller
+ * may stop anywhere, and the next one goes on. Only a leader acts. One owner: the extender, whose cluster it
+ * uses. */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "base/text.h"
+#include "job/controller/job_pods.h"
+#include "scheduler-extender/ledger/cluster.h"
+#include "store/store.h"
+
+struct controller;
+
+struct controller_options {
+        struct cluster *cluster;       /* outlives the controller */
+        struct job_pods_options pods;  /* borrowed strings */
+        unsigned keep_pods_sec;        /* ended pods of ended jobs stay so long, for their logs */
+        bool (*leads)(void *userdata); /* may it write now? Asked before every write; NULL = always */
+        /* is urgency: emergency allowed in this namespace? NULL = nowhere */
+        bool (*emergency_allowed)(void *userdata, const char *namespace_);
+        /* a pod that borrows chips of the reserve has to go; NULL = never */
+        void (*evict)(void *userdata, const struct ledger_pod *pod);
+        void (*log)(void *userdata, int priority, const char *event, const char *text); /* may be NULL */
+        void *userdata;
+};
+
+int controller_new(sd_event *loop, const struct controller_options *options, struct controller **ret,
+                   struct err *err);
+void controller_free(struct controller *controller); /* accepts NULL */
+
+/* controller_observe() - an object of the store is new or changed (object == NULL: gone); after the ledger
+ * has taken it. Kinds that say nothing of jobs are passed over. */
+void controller_observe(struct controller *controller, enum store_kind kind, const char *key,
+                        const json_t *object);
+
+void controller_synced(struct controller *controller, enum store_kind kind);
+
+/* controller_think() - the ledger has changed, or time has passed: jobs that wait are tried again. */
+void controller_think(struct controller *controller);
+
+/* controller_lead() - leads() may have another answer now; it is asked once a second as well. */
+void controller_lead(struct controller *controller);
+
+/* controller_prepare_lease() - a pod of this job is about to be judged: its job's lease is as planned. */
+void controller_prepare_lease(struct controller *controller, const char *namespace_, const char *job);
+
+void controller_metrics(const struct controller *controller, struct text *page);

@@ -1,0 +1,464 @@
+#include "job/controller/job_pods.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "job/spec/job_arguments.h"
+#include "scheduler-extender/wire/pod_json.h"
+
+#define LAUNCHER       "/remuda/remuda-launch"
+#define POD_FOLDER     "/etc/remuda-pod"
+#define JOB_FOLDER     "/etc/remuda-job"
+#define TLS_FOLDER     "/etc/remuda-tls" /* of the job's own Secret */
+#define GROUP_WAIT_SEC "86400"           /* for a manager: chips may be waited for, and a fault be repaired */
+#define WORLD_WAIT_SEC "900"             /* for the groups: images are pulled meanwhile */
+#define REJOIN_SEC     60    /* for a lost group to come back, before the job goes on with fewer */
+#define REJOIN_ALL_SEC 86400 /* the same where it cannot */
+
+static void put(json_t *object, const char *name, json_t *value)
+{
+        (void) json_object_set_new(object, name, value);
+}
+
+static void add(json_t *array, json_t *value)
+{
+        (void) json_array_append_new(array, value);
+}
+
+static void put_number_text(json_t *object, const char *name, uint64_t number)
+{
+        char text[24];
+
+        (void) text_format(text, sizeof(text), "%llu", (unsigned long long) number);
+        put(object, name, json_string(text));
+}
+
+/* --- programs
+ * --------------------------------------------------------------------------------------------------- */
+
+static const struct job_program *own_program(const struct job *job, const char *runtime)
+{
+        for (size_t i = 0; i < job->program_count; i++)
+                if (strcmp(job->programs[i].runtime, runtime) == 0)
+                        return &job->programs[i];
+        return NULL;
+}
+
+static const char *image_of(const struct job *job, const char *runtime,
+                            const struct job_pods_options *options)
+{
+        const struct job_program *own = own_program(job, runtime);
+
+        if (own != NULL && own->image[0] != '\0')
+                return own->image;
+        return options->job_image == NULL ? "" : options->job_image;
+}
+
+static int check_runtime(const struct job *job, const char *runtime, const struct job_pods_options *options,
+                         struct err *err)
+{
+        const struct job_program *own = own_program(job, runtime);
+
+        if (image_of(job, runtime, options)[0] == '\0')
+                return err_set(
+                        err, -EINVAL,
+                        "spec.programs.%s.image: missing; name the container image that holds the program "
+                        "(remuda-extender --job-image can name one for all)",
+                        runtime);
+        if ((own == NULL || own->command_count == 0) &&
+            (options->programs == NULL || program_table_find(options->programs, runtime) == NULL))
+                return err_set(
+                        err, -EINVAL,
+                        "spec.programs.%s.command: missing, and the program table (remuda-extender "
+                        "--programs) has no row '%s'; give the program's absolute path and its arguments",
+                        runtime, runtime);
+        if (own != NULL && own->command_count > 0 && own->command[0][0] != '/')
+                return err_set(
+                        err, -EINVAL,
+                        "spec.programs.%s.command: '%.100s' is not an absolute path; give the program's "
+                        "path in the image",
+                        runtime, own->command[0]);
+        return 0;
+}
+
+int job_pods_check(const struct job *job, const struct job_state *state,
+                   const struct job_pods_options *options, struct err *err)
+{
+        int r = 0;
+
+        for (size_t i = 0; i < state->group_count && r == 0; i++)
+                r = check_runtime(job, state->groups[i].runtime, options, err);
+        return r;
+}
+
+static json_t *strings(char *const *list, size_t count)
+{
+        json_t *array = json_array();
+
+        for (size_t i = 0; i < count; i++)
+                add(array, json_string(list[i]));
+        return array;
+}
+
+/* A row of the group's program table: the job's own command, else the administrator's row. */
+static json_t *table_row(const struct job_program *own, const struct program *row)
+{
+        json_t *entry = json_object();
+
+        if (own != NULL && own->command_count > 0) {
+                put(entry, "path", json_string(own->command[0]));
+                put(entry, "args", strings(own->command + 1, own->command_count - 1));
+        } else {
+                put(entry, "path", json_string(row->path));
+                put(entry, "args", strings(row->args, row->arg_count));
+        }
+        if (row != NULL && row->environment_count > 0)
+                put(entry, "environment", strings(row->environment, row->environment_count));
+        if (row != NULL && row->sha256[0] != '\0' && (own == NULL || own->command_count == 0))
+                put(entry, "sha256", json_string(row->sha256));
+        return entry;
+}
+
+static json_t *program_rows(const struct job *job, const struct program_table *table)
+{
+        json_t *rows = json_object();
+
+        for (size_t i = 0; table != NULL && i < table->count; i++)
+                put(rows, table->programs[i].runtime,
+                    table_row(own_program(job, table->programs[i].runtime), &table->programs[i]));
+        for (size_t i = 0; i < job->program_count; i++)
+                if (job->programs[i].command_count > 0 &&
+                    json_object_get(rows, job->programs[i].runtime) == NULL)
+                        put(rows, job->programs[i].runtime, table_row(&job->programs[i], NULL));
+        return rows;
+}
+
+/* --- what all objects have
+ * ----------------------------------------------------------------------------------------- */
+
+static json_t *metadata_of(const char *name, const struct job_owner *owner, const char *role)
+{
+        return json_pack("{s:s, s:s, s:{s:s, s:s, s:s}, s:{}, s:[{s:s, s:s, s:s, s:s, s:b, s:b}]}", "name",
+                         name, "namespace", owner->namespace_, "labels", "app.kubernetes.io/managed-by",
+                         "remuda", POD_LABEL_JOB, owner->name, JOB_LABEL_ROLE, role, "annotations",
+                         "ownerReferences", "apiVersion", "remuda.dev/v1alpha1", "kind", "TrainingJob",
+                         "name", owner->name, "uid", owner->uid, "controller", 1, "blockOwnerDeletion", 1);
+}
+
+char *job_keys(const char *secret, const char *ca, const char *certificate, const char *key)
+{
+        json_t *object = json_pack("{s:s, s:s, s:s, s:s}", "secret", secret, "ca", ca, "certificate",
+                                   certificate, "key", key);
+        char *text = object == NULL ? NULL : json_dumps(object, JSON_COMPACT);
+
+        json_decref(object);
+        return text;
+}
+
+void job_keys_secret(const char *keys, char name[JOB_POD_NAME_BYTES])
+{
+        json_t *object = json_loads(keys, JSON_REJECT_DUPLICATES, NULL);
+        const char *secret = json_string_value(json_object_get(object, "secret"));
+
+        (void) text_copy(name, JOB_POD_NAME_BYTES, secret == NULL ? "" : secret);
+        json_decref(object);
+}
+
+json_t *job_secret(const struct job *job, const struct job_owner *owner,
+                   const struct job_pods_options *options, const char *name,
+                   const struct job_secrets *secrets)
+{
+        json_t *table = json_pack("{s:o}", "programs", program_rows(job, options->programs));
+        CLEANUP(free_p) char *programs = table == NULL ? NULL : json_dumps(table, JSON_INDENT(1));
+
+        json_decref(table);
+        if (programs == NULL)
+                return NULL;
+        return json_pack("{s:s, s:s, s:o, s:s, s:{s:s, s:s, s:s, s:s, s:s}}", "apiVersion", "v1", "kind",
+                         "Secret", "metadata", metadata_of(name, owner, "secret"), "type", "remuda.dev/job",
+                         "stringData", "token", secrets->token, "programs.yaml", programs, "ca.crt",
+                         secrets->ca, "tls.crt", secrets->certificate, "tls.key", secrets->key);
+}
+
+static const char *checkpoint_path(const struct job *job)
+{
+        if (!job->checkpoint.given)
+                return "";
+        return job->checkpoint.path[0] == '\0' ? JOB_CHECKPOINT_PATH : job->checkpoint.path;
+}
+
+static void mount(json_t *volumes, json_t *mounts, const char *name, const char *path, bool read_only,
+                  json_t *volume)
+{
+        put(volume, "name", json_string(name));
+        add(volumes, volume);
+        add(mounts, json_pack("{s:s, s:s, s:b}", "name", name, "mountPath", path, "readOnly", read_only));
+}
+
+static void mount_data(const struct job *job, json_t *volumes, json_t *mounts)
+{
+        const char *checkpoint = checkpoint_path(job);
+
+        if (job->data.claim[0] != '\0')
+                mount(volumes, mounts, "data", job->data.path, true,
+                      json_pack("{s:{s:s, s:b}}", "persistentVolumeClaim", "claimName", job->data.claim,
+                                "readOnly", 1));
+        if (job->checkpoint.claim[0] != '\0')
+                mount(volumes, mounts, "checkpoint", checkpoint, false,
+                      json_pack("{s:{s:s}}", "persistentVolumeClaim", "claimName", job->checkpoint.claim));
+        else if (checkpoint[0] == '/')
+                mount(volumes, mounts, "checkpoint", checkpoint, false, json_pack("{s:{}}", "emptyDir"));
+}
+
+/* The launcher comes from our own image into every other one: it is static. */
+static json_t *launcher_container(const struct job_pods_options *options)
+{
+        return json_pack("{s:s, s:s, s:s, s:[s, s, s], s:[{s:s, s:s}]}", "name", "launcher", "image",
+                         options->launcher_image, "imagePullPolicy", "IfNotPresent", "command",
+                         "/usr/bin/remuda-launch", "--copy-to", LAUNCHER, "volumeMounts", "name", "remuda",
+                         "mountPath", "/remuda");
+}
+
+/* @file: the annotation's name in the pod's own folder */
+static json_t *pod_of(json_t *metadata, const struct job_pods_options *options, const char *keys,
+                      const char *hostname, const char *annotation, const char *file, json_t *main_container,
+                      json_t *volumes)
+{
+        json_t *mounts = json_object_get(main_container, "volumeMounts"), *spec;
+        char field[128], secret[JOB_POD_NAME_BYTES];
+
+        job_keys_secret(keys, secret);
+        put(json_object_get(metadata, "annotations"), JOB_ANNOTATION_KEYS, json_string(keys));
+
+        (void) text_format(field, sizeof(field), "metadata.annotations['%s']", annotation);
+        mount(volumes, mounts, "remuda", "/remuda", true, json_pack("{s:{}}", "emptyDir"));
+        mount(volumes, mounts, "remuda-pod", POD_FOLDER, true,
+              json_pack("{s:{s:[{s:s, s:{s:s}}]}}", "downwardAPI", "items", "path", file, "fieldRef",
+                        "fieldPath", field));
+        mount(volumes, mounts, "remuda-job", JOB_FOLDER, true,
+              json_pack("{s:{s:s, s:i}}", "secret", "secretName", secret, "defaultMode", 0444));
+        spec = json_pack("{s:s, s:s, s:b, s:b, s:s, s:i, s:[o], s:[o], s:o}", "restartPolicy", "Never",
+                         "schedulerName", options->scheduler_name, "automountServiceAccountToken", 0,
+                         "enableServiceLinks", 0, "hostname", hostname, "terminationGracePeriodSeconds",
+                         (int) options->grace_sec, "initContainers", launcher_container(options),
+                         "containers", main_container, "volumes", volumes);
+        return json_pack("{s:s, s:s, s:o, s:o}", "apiVersion", "v1", "kind", "Pod", "metadata", metadata,
+                         "spec", spec);
+}
+
+const char *job_tls_name(const struct job *job)
+{
+        return job->tls.secret[0] == '\0' ? JOB_TLS_NAME : JOB_TLS_STATUS_NAME;
+}
+
+/* The options by which manager and groups know each other. */
+static void take_part(const struct job *job, bool manager, json_t *command)
+{
+        bool own = job->tls.secret[0] != '\0';
+        static const char *const made[] = { JOB_FOLDER "/tls.crt", JOB_FOLDER "/tls.key",
+                                            JOB_FOLDER "/ca.crt" },
+                                 *const given[] = { TLS_FOLDER "/tls.crt", TLS_FOLDER "/tls.key",
+                                                    TLS_FOLDER "/ca.crt" },
+                                 *const options[] = { "--tls-cert", "--tls-key", "--tls-ca" };
+
+        add(command, json_string("--token-file"));
+        add(command, json_string(JOB_FOLDER "/token"));
+        for (size_t i = 0; i < ARRAY_SIZE(options); i++) {
+                add(command, json_string(options[i]));
+                add(command, json_string(own ? given[i] : made[i]));
+        }
+        add(command, json_string("--tls-name"));
+        add(command, json_string(own ? job->tls.server_name : JOB_TLS_NAME));
+        if (own && manager) { /* the controller cannot read that Secret: it asks by other keys */
+                add(command, json_string("--tls-status"));
+                add(command, json_string(JOB_FOLDER));
+        }
+}
+
+static void mount_tls(const struct job *job, json_t *volumes, json_t *mounts)
+{
+        if (job->tls.secret[0] != '\0')
+                mount(volumes, mounts, "remuda-tls", TLS_FOLDER, true,
+                      json_pack("{s:{s:s, s:i}}", "secret", "secretName", job->tls.secret, "defaultMode",
+                                0444));
+}
+
+static json_t *words(const char *first, ...) __attribute__((sentinel));
+static json_t *words(const char *first, ...)
+{
+        json_t *array = json_array();
+        va_list values;
+
+        va_start(values, first);
+        for (const char *word = first; word != NULL; word = va_arg(values, const char *))
+                add(array, json_string(word));
+        va_end(values);
+        return array;
+}
+
+/* --- a group
+ * ---------------------------------------------------------------------------------------------------- */
+
+static json_t *group_metadata(const struct job *job, const struct job_state *state,
+                              const struct job_group *group, const struct job_owner *owner)
+{
+        char name[JOB_POD_NAME_BYTES], number[40];
+        json_t *metadata, *labels, *annotations;
+
+        job_group_pod_name(owner->name, group, name);
+        metadata = metadata_of(name, owner, group->server ? "server" : "worker");
+        labels = json_object_get(metadata, "labels");
+        annotations = json_object_get(metadata, "annotations");
+        put(labels, JOB_LABEL_SUBTASK, json_string(group->name));
+        put_number_text(labels, POD_LABEL_GANG_SIZE, state->group_count);
+        put(labels, POD_LABEL_URGENCY, json_string(job_urgency_names[job->urgency]));
+        if (job->preemptible)
+                put(labels, POD_LABEL_PREEMPTIBLE, json_string("true"));
+        if (group->model[0] != '\0')
+                put(annotations, POD_ANNOTATION_MODELS, json_string(group->model));
+        put(annotations, POD_ANNOTATION_PLACEMENT, json_string(job_placement_names[job->placement]));
+        (void) text_format(number, sizeof(number), "%.17g", group->weight);
+        put(annotations, POD_ANNOTATION_WEIGHT, json_string(number));
+        put_number_text(annotations, POD_ANNOTATION_BATCH_SHARE, group->batch);
+        return metadata;
+}
+
+/* The plan chose the node: kube-scheduler and our own filter check it, and nothing else is tried. */
+static json_t *only_on(const char *node)
+{
+        return json_pack("{s:{s:{s:[{s:[{s:s, s:s, s:[s]}]}]}}}", "nodeAffinity",
+                         "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms", "matchFields",
+                         "key", "metadata.name", "operator", "In", "values", node);
+}
+
+json_t *job_group_pod(const struct job *job, const struct job_state *state, const struct job_group *group,
+                      const struct job_owner *owner, const struct job_pods_options *options, const char *keys)
+{
+        json_t *volumes = json_array(), *mounts = json_array(), *container, *pod;
+        json_t *command;
+        char chips[16], ranks[16];
+
+        (void) text_format(chips, sizeof(chips), "%u", group->chips);
+        (void) text_format(ranks, sizeof(ranks), "%u", group->ranks);
+        mount_data(job, volumes, mounts);
+        mount_tls(job, volumes, mounts);
+        command = words(LAUNCHER, "--join-file", POD_FOLDER "/manager", "--group", group->name, "--runtime",
+                        group->runtime, "--chips", ranks, "--programs", JOB_FOLDER "/programs.yaml",
+                        "--work-dir", "/tmp/remuda-work", "--wait-seconds", GROUP_WAIT_SEC, NULL);
+        take_part(job, false, command);
+        container = json_pack("{s:s, s:s, s:s, s:s, s:o, s:{s:{s:s}}, s:[{s:s, s:s}, {s:s, s:s}], s:o}",
+                              "name", "main", "image", image_of(job, group->runtime, options),
+                              "imagePullPolicy", "IfNotPresent", "terminationMessagePolicy",
+                              "FallbackToLogsOnError", "command", command, "resources", "limits",
+                              group->resource, chips, "env", "name", "REMUDA_VENDOR", "value", group->vendor,
+                              "name", "REMUDA_JOB", "value", owner->name, "volumeMounts", mounts);
+        pod = pod_of(group_metadata(job, state, group, owner), options, keys, group->name,
+                     JOB_ANNOTATION_MANAGER, "manager", container, volumes);
+        put(json_object_get(pod, "spec"), "affinity", only_on(group->node));
+        return pod;
+}
+
+/* --- the manager
+ * ------------------------------------------------------------------------------------------------ */
+
+static json_t *world_arguments(const struct job *job, const struct job_state *state)
+{
+        struct arguments args = { 0 };
+        struct job_arguments what = { .checkpoint = checkpoint_path(job),
+                                      .resume = false /* resume_args say it */ };
+        json_t *list;
+
+        /* shares are no arguments: every rank is given its own by the manager, in every world (REMUDA_BATCH)
+         */
+        for (size_t i = 0; i < state->group_count; i++)
+                what.servers += state->groups[i].server ? state->groups[i].ranks : 0;
+        if (job->data.given && !job->has_args)
+                job_arguments_add(job, &what, &args);
+        for (size_t i = 0; i < job->arg_count; i++)
+                arguments_add(&args, "%s", job->args[i]);
+        list = args.failed ? NULL : strings(args.list, args.count);
+        arguments_free(&args);
+        return list;
+}
+
+/* What the manager may do by itself: start the world anew, as often as is left. */
+static json_t *restart_of(const struct job *job, const struct job_state *state)
+{
+        uint64_t max = job_restart_max(job), least = 0;
+
+        for (size_t i = 0; i < job->worker_count; i++)
+                least += job->workers[i].min_chips;
+        return json_pack("{s:I, s:I, s:I, s:I}", "max",
+                         (json_int_t) (max > state->restarts ? max - state->restarts : 0), "hang_seconds",
+                         (json_int_t) job->restart.hang_seconds, "rejoin_seconds",
+                         (json_int_t) (least < job_worker_chips(job) ? REJOIN_SEC : REJOIN_ALL_SEC),
+                         "min_chips", (json_int_t) least);
+}
+
+static json_t *plan_groups(const struct job_state *state)
+{
+        json_t *groups = json_array();
+
+        for (size_t i = 0; i < state->group_count; i++) {
+                const struct job_group *group = &state->groups[i];
+                json_t *entry = json_pack("{s:s, s:s, s:s, s:I, s:s, s:f}", "name", group->name, "role",
+                                          group->server ? "server" : "worker", "runtime", group->runtime,
+                                          "chips", (json_int_t) group->ranks, "vendor", group->vendor,
+                                          "speed", group->batch > 0 ? (double) group->batch : 1.0);
+
+                if (!group->server)
+                        put(entry, "batch", json_integer((json_int_t) group->batch));
+                add(groups, entry);
+        }
+        return groups;
+}
+
+json_t *job_manager_plan(const struct job *job, const struct job_state *state)
+{
+        json_t *args = world_arguments(job, state), *plan;
+
+        plan = json_pack("{s:s, s:I, s:I, s:I, s:o, s:b, s:o, s:o}", "job", job->name, "global_batch",
+                         (json_int_t) job->global_batch, "samples", (json_int_t) state->samples, "epochs",
+                         (json_int_t) job->epochs, "args", args, "resume",
+                         state->world > 0 && job->checkpoint.given, "restart", restart_of(job, state),
+                         "groups", plan_groups(state));
+        if (plan != NULL && job->checkpoint.given && job->data.given && !job->has_args)
+                put(plan, "resume_args", json_pack("[s]", "--resume"));
+        if (plan != NULL && job->checkpoint.given)
+                put(plan, "environment", json_pack("{s:s}", "REMUDA_CHECKPOINT", checkpoint_path(job)));
+        return plan;
+}
+
+json_t *job_manager_pod(const struct job *job, const struct job_state *state, const struct job_owner *owner,
+                        const struct job_pods_options *options, const char *keys, const char *status_token)
+{
+        json_t *volumes = json_array(), *mounts = json_array(), *metadata, *container, *command;
+        json_t *plan = job_manager_plan(job, state);
+        CLEANUP(free_p) char *text = NULL;
+        char name[JOB_POD_NAME_BYTES], address[32];
+
+        if (plan != NULL)
+                put(plan, "status_token", json_string(status_token));
+        text = plan == NULL ? NULL : json_dumps(plan, JSON_COMPACT);
+        json_decref(plan);
+        if (text == NULL)
+                return NULL;
+        job_manager_pod_name(owner->name, state->world, name);
+        metadata = metadata_of(name, owner, "manager");
+        put(json_object_get(metadata, "annotations"), JOB_ANNOTATION_PLAN, json_string(text));
+        (void) text_format(address, sizeof(address), "$(POD_IP):%d", JOB_MANAGER_PORT);
+        mount_tls(job, volumes, mounts);
+        command = words(LAUNCHER, "--manage", address, "--plan", POD_FOLDER "/plan", "--result",
+                        "/dev/termination-log", "--wait-seconds", WORLD_WAIT_SEC, NULL);
+        take_part(job, true, command);
+        container = json_pack("{s:s, s:s, s:s, s:s, s:o, s:[{s:s, s:{s:{s:s}}}], s:o}", "name", "main",
+                              "image", image_of(job, state->groups[0].runtime, options), "imagePullPolicy",
+                              "IfNotPresent", "terminationMessagePolicy", "FallbackToLogsOnError", "command",
+                              command, "env", "name", "POD_IP", "valueFrom", "fieldRef", "fieldPath",
+                              "status.podIP", "volumeMounts", mounts);
+        return pod_of(metadata, options, keys, "manager", JOB_ANNOTATION_PLAN, "plan", container, volumes);
+}

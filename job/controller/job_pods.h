@@ -1,0 +1,79 @@
+/* Job pods: what a TrainingJob's controller writes to the API server: the Secret, the manager's pod of a
+ * world, a pod for every device group.
+ *
+ *      manager  remuda-launch --manage $(POD_IP):7000 --plan ... runs mpirun over the groups
+ *      group    remuda-launch --join-file ... waits for the manager that its annotation names, world after
+ * world
+ *
+ * Names follow from the state alone (job/plan/job_state.h), so that what is made twice is found out. Every
+ * object has the job as its owner. A program's image is the job's own or the configured one; its command line
+ * is always that of a program table: the job's command, else the administrator's row. In memory only. */
+#pragma once
+
+#include <jansson.h>
+
+#include "base/err.h"
+#include "job/plan/job_state.h"
+#include "job/spec/program_table.h"
+
+#define JOB_FINALIZER         "remuda.dev/job-controller"
+#define JOB_ANNOTATION_CANCEL "remuda.dev/cancel"
+#define JOB_ANNOTATION_MANAGER                                                                               \
+        "remuda.dev/manager"                  /* of a group's pod: "N ADDRESS:PORT", N from 1; or "end" */
+#define JOB_ANNOTATION_PLAN "remuda.dev/plan" /* of a manager's pod: what remuda-launch --plan reads */
+#define JOB_ANNOTATION_KEYS "remuda.dev/keys" /* of every pod: which Secret, and with what one may look */
+#define JOB_TLS_NAME        "manager"         /* that the certificates made for a job have */
+#define JOB_TLS_STATUS_NAME                                                                                  \
+        "status.remuda.dev" /* by this one the manager of a job with its own Secret is asked */
+#define JOB_LABEL_ROLE      POD_LABEL_ROLE
+#define JOB_LABEL_SUBTASK   "remuda.dev/subtask"
+#define JOB_MANAGER_PORT    7000
+#define JOB_CHECKPOINT_PATH "/var/lib/remuda/checkpoint" /* where spec.checkpoint names none */
+
+/* What all of a cluster's job pods have in common. Borrowed. */
+struct job_pods_options {
+        const char *launcher_image; /* that holds /usr/bin/remuda-launch, static: it runs in any image */
+        const char *job_image;      /* where spec.programs names none; NULL or "" = none */
+        const char *scheduler_name; /* "remuda" */
+        const struct program_table *programs; /* the administrator's; NULL = none */
+        unsigned grace_sec;                   /* from SIGTERM to SIGKILL: time for a checkpoint */
+};
+
+/* The object that the pods belong to. Borrowed. */
+struct job_owner {
+        const char *namespace_, *name, *uid;
+};
+
+/* What only those may know who take part. Borrowed. */
+struct job_secrets {
+        const char *token;                  /* of the job's rendezvous */
+        const char *ca, *certificate, *key; /* PEM: what manager and groups show each other */
+};
+
+/* job_tls_name() - the name that the certificates have that the controller makes for this job. */
+const char *job_tls_name(const struct job *job);
+
+/* job_pods_check() - can pods be made for this job? Return: 0; -EINVAL and *err (no image, no program for a
+ * runtime), with field and remedy. */
+int job_pods_check(const struct job *job, const struct job_state *state,
+                   const struct job_pods_options *options, struct err *err);
+
+/* job_keys() - the annotation JOB_ANNOTATION_KEYS: the Secret's name, and the certificate with which the
+ * controller, also one that is started anew, asks the manager how the job is. NULL = out of memory.
+ * job_keys_secret() - the Secret's name in one; "" = it is none of ours. */
+char *job_keys(const char *secret, const char *ca, const char *certificate, const char *key);
+void job_keys_secret(const char *keys, char name[JOB_POD_NAME_BYTES]);
+
+/* All return a new reference; NULL = out of memory. @keys: of job_keys(). @status_token: whoever has it may
+ * ask the manager how the job is, and nothing else; the controller finds it in the pod again. */
+json_t *job_secret(const struct job *job, const struct job_owner *owner,
+                   const struct job_pods_options *options, const char *name,
+                   const struct job_secrets *secrets);
+json_t *job_group_pod(const struct job *job, const struct job_state *state, const struct job_group *group,
+                      const struct job_owner *owner, const struct job_pods_options *options,
+                      const char *keys);
+json_t *job_manager_pod(const struct job *job, const struct job_state *state, const struct job_owner *owner,
+                        const struct job_pods_options *options, const char *keys, const char *status_token);
+
+/* job_manager_plan() - the plan that the manager of this world reads, as JSON. */
+json_t *job_manager_plan(const struct job *job, const struct job_state *state);

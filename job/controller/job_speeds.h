@@ -1,0 +1,21 @@
+/* Job speeds: what a manager says of its ranks, as observations for the SpeedTable. In memory only. */
+#pragma once
+
+#include "job/plan/job_state.h"
+#include "planner/speeds/speed_table.h"
+
+/* One rank's observation owns its names; program "" = not known. */
+struct job_speed {
+        char program[SHA256_HEX_BYTES], device[SPEED_DEVICE_BYTES];
+        double batch, step_ms, weight;
+};
+
+/* job_speeds_read() - one observation for each worker that has done ten of its batches and says how fast it
+ * is (samples_per_s: while it was busy, so its own speed and not that of the slowest). None for programs that
+ * are not the reference trainer, whose figures may mean anything, and none for the stages of a split, which
+ * do not compute whole samples.
+ * @answer: the manager's state: {"ranks":[{"group","batch","samples","samples_per_s"}],
+ * "programs":{GROUP:SHA256}}
+ * Return: how many of @ret (max) were filled in. */
+size_t job_speeds_read(const struct job *job, const struct job_state *state, const json_t *answer,
+                       struct job_speed *ret, size_t max);

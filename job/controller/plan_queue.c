@@ -1,0 +1,385 @@
+/* Jobs that wait, in their order: parents first, then urgency, priority, need and age; each is planned on the
+ * ledger and leases its chips at once, so that the next one sees them taken. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "job/controller/record.h"
+#include "job/plan/job_order.h"
+#include "job/plan/job_plan.h"
+#include "scheduler-extender/decide/victims.h"
+
+/* Jobs whose pods are being made at one time: the first ones need not wait for the last. */
+#define MAKING_MAX 4
+
+#define SAY_USEC 10000000u /* the same reason in other words is said this often */
+
+/* Jobs of higher priority that found no room: those after them must not take what they wait for. */
+struct blocked {
+        const struct job_record *jobs[64];
+        size_t count;
+};
+
+static struct ledger *ledger_of(struct controller *c)
+{
+        return cluster_ledger(c->options.cluster);
+}
+
+/* --- what is said of one that waits
+ * ------------------------------------------------------------------------------ */
+
+static void say_waiting(struct job_record *record, enum job_phase phase, const char *reason,
+                        const char *sentence)
+{
+        struct job_state *state = &record->state;
+        uint64_t now = controller_now(record->controller);
+        bool same = state->phase == phase && strcmp(state->reason, reason) == 0;
+
+        if (same && (strcmp(state->message, sentence) == 0 || now - record->said_usec < SAY_USEC))
+                return;
+        if (!same)
+                record_event(record, phase == JOB_FAILED, reason, "%s", sentence);
+        if (phase == JOB_FAILED)
+                record->controller->metrics.ended[JOB_FAILED]++;
+        record->said_usec = now;
+        job_state_condition(state, JOB_CONDITION_ACCEPTED, true, now, "Accepted", "the job is understood");
+        job_state_set(state, phase, now, reason, "%s", sentence);
+        record->dirty = true;
+        controller_queue(record);
+}
+
+/* --- planning one
+ * ----------------------------------------------------------------------------------------------- */
+
+static struct job_plan_question question_for(struct job_record *record, bool take_back)
+{
+        struct controller *c = record->controller;
+        size_t programs;
+        const struct ledger_program *table = cluster_programs(c->options.cluster, &programs);
+
+        return (struct job_plan_question){
+                .programs = table,
+                .program_count = programs,
+                .ledger = ledger_of(c),
+                .rules = cluster_rules(c->options.cluster),
+                .job = &record->job,
+                .ledger_job = ledger_find_job(ledger_of(c), record->namespace_, record->name),
+                .emergency = record->emergency,
+                .take_back = take_back,
+                .now_usec = controller_now(c),
+        };
+}
+
+static bool is_borrower(const struct ledger_pod *pod)
+{
+        return pod->node != NULL && pod->node->reserved && pod->ask.preemptible && !pod->ask.emergency;
+}
+
+/* The reserve is taken back where the plan needs it: the fewest borrowers go that make room. */
+static void take_back(struct job_record *record)
+{
+        struct controller *c = record->controller;
+        struct ledger *ledger = ledger_of(c);
+
+        for (size_t i = 0; i < record->state.group_count; i++) {
+                const struct job_group *group = &record->state.groups[i];
+                struct ledger_node *node = ledger_find_node(ledger, group->node, strlen(group->node));
+                struct ask ask = { .items = { { .resource = symbol_find(&ledger->symbols, group->resource,
+                                                                        strlen(group->resource)),
+                                                .chips = group->chips } },
+                                   .item_count = 1,
+                                   .emergency = true };
+                struct question question = { .ledger = ledger,
+                                             .rules = cluster_rules(c->options.cluster),
+                                             .ask = &ask,
+                                             .job = ledger_find_job(ledger, record->namespace_, record->name),
+                                             .now_usec = controller_now(c) };
+                struct victims victims;
+
+                question_prepare(&question);
+                if (node == NULL || victims_choose(ledger, &question, node, is_borrower, &victims) != 0)
+                        continue;
+                for (size_t k = 0; k < victims.count; k++)
+                        if (!victims.pods[k]->deleting)
+                                c->options.evict(c->options.userdata, victims.pods[k]);
+        }
+}
+
+/* What the plan has to say of itself, "Word: sentence", is an event each. */
+static void tell_notes(struct job_record *record)
+{
+        for (size_t i = 0; i < record->state.note_count; i++) {
+                const char *note = record->state.notes[i], *colon = strstr(note, ": ");
+                char word[JOB_REASON_BYTES];
+
+                if (colon != NULL && text_format(word, sizeof(word), "%.*s", (int) (colon - note), note))
+                        record_event(record, false, word, "%s", colon + 2);
+        }
+}
+
+static void planned(struct job_record *record)
+{
+        struct controller *c = record->controller;
+        struct job_state *state = &record->state;
+        uint64_t now = controller_now(c);
+
+        c->metrics.planned++;
+        if (state->start_usec == 0)
+                state->start_usec = now;
+        job_state_condition(state, JOB_CONDITION_ACCEPTED, true, now, "Accepted", "the job is understood");
+        job_state_set(state, state->world == 0 ? JOB_STARTING : JOB_RESTARTING, now, "Planned",
+                      "%u ranks in %zu device groups", job_state_world_size(state), state->group_count);
+        record_event(record, false, "Planned", "%u ranks in %zu device groups", job_state_world_size(state),
+                     state->group_count);
+        tell_notes(record);
+        record->dirty = true;
+        record->accepted_usec = controller_monotonic(c);
+        record_sync_lease(record);
+        controller_queue(record);
+}
+
+static bool plan_job(struct job_record *record)
+{
+        struct controller *c = record->controller;
+        struct job_plan_question question = question_for(record, false);
+        struct err err = { 0 };
+        bool back = false;
+        int r = job_plan(&question, &record->state, &err);
+
+        if (r == -EBUSY && record->emergency && c->options.evict != NULL) {
+                question = question_for(record, true);
+                r = job_plan(&question, &record->state, NULL);
+                back = r == 0;
+        }
+        if (r == 0) {
+                r = job_pods_check(&record->job, &record->state, &c->options.pods, &err);
+                if (r < 0) {
+                        job_state_clear_plan(&record->state);
+                        say_waiting(record, JOB_FAILED, "ProgramMissing", err.msg);
+                        return true;
+                }
+        }
+        if (r == -ERANGE || r == -EINVAL) {
+                say_waiting(record, JOB_FAILED, "NoPlan", err.msg);
+                return true;
+        }
+        if (r < 0) {
+                say_waiting(record, JOB_PENDING, "Unschedulable", err.msg);
+                return false;
+        }
+        planned(record);
+        if (back)
+                take_back(record);
+        return true;
+}
+
+/* --- those that lost a place
+ * ------------------------------------------------------------------------------------ */
+
+/* Return: is nothing to be done any more? */
+static bool place_lost_group(struct job_record *record, size_t index)
+{
+        struct controller *c = record->controller;
+        struct job_plan_question question = question_for(record, false);
+        struct job_state *state = &record->state;
+        struct job_group *group = &state->groups[index];
+        struct err err = { 0 };
+        char name[JOB_GROUP_NAME_BYTES];
+
+        (void) text_copy(name, sizeof(name), group->name);
+        if (record->job.restart.migrate && job_plan_move(&question, state, index, &err) == 0) {
+                c->metrics.moves++;
+                record_event(record, false, "Migrated", "%s goes to %s of node %s", name, group->group,
+                             group->node);
+        } else if (job_plan_may_leave(&record->job, state, index)) {
+                if (job_plan_leave_out(&question, state, index, &err) < 0)
+                        return false;
+                state->reshards++;
+                record_event(record, true, "LeftOut",
+                             "there are no spare chips for %s: the job goes on with fewer", name);
+        } else {
+                say_waiting(record, JOB_RESTARTING, "NoSpareChip",
+                            record->job.restart.migrate
+                                    ? err.msg
+                                    : "its chips cannot be used and spec.restart.migrate is false");
+                return false;
+        }
+        record->dirty = true;
+        record_sync_lease(record);
+        controller_queue(record);
+        return true;
+}
+
+static void place_lost(struct job_record *record)
+{
+        for (size_t i = 0; i < record->state.group_count;) {
+                if (record->state.groups[i].node[0] != '\0') {
+                        i++;
+                        continue;
+                }
+                if (!place_lost_group(record, i))
+                        return;
+        }
+}
+
+/* --- all
+ * -------------------------------------------------------------------------------------------------------- */
+
+static bool waits(const struct job_record *record)
+{
+        return record->has_finalizer && record->valid && !record->cancel && !record->deleting &&
+               !record->gone && record->state.group_count == 0 && !job_phase_ended(record->state.phase) &&
+               !record->writing;
+}
+
+static enum job_order_state order_state(const struct job_record *record)
+{
+        if (record->state.phase == JOB_SUCCEEDED)
+                return JOB_ORDER_SUCCEEDED;
+        if (job_phase_ended(record->state.phase) || !record->valid || record->deleting)
+                return JOB_ORDER_FAILED;
+        return waits(record) ? JOB_ORDER_WAITING : JOB_ORDER_RUNNING;
+}
+
+static void say_verdict(struct job_record *record, const struct job_order_entry *entries, size_t count,
+                        size_t index)
+{
+        const struct job_order_entry *entry = &entries[index];
+        const char *parent = entry->dependency_count > 0 ? entry->depends_on[entry->parent] : "";
+        struct text sentence = { .max_bytes = 400 };
+
+        switch (entry->verdict) {
+        case JOB_ORDER_PARENT_UNFINISHED:
+                text_printf(&sentence, "waits until job '%s' has succeeded", parent);
+                say_waiting(record, JOB_PENDING, "WaitsForDependency", sentence.data);
+                break;
+        case JOB_ORDER_PARENT_UNKNOWN:
+                text_printf(&sentence, "waits for job '%s', which is not there (yet)", parent);
+                say_waiting(record, JOB_PENDING, "WaitsForDependency", sentence.data);
+                break;
+        case JOB_ORDER_PARENT_FAILED:
+                text_printf(&sentence, "job '%s', on which it depends, did not succeed", parent);
+                say_waiting(record, JOB_FAILED, "DependencyFailed", sentence.data);
+                break;
+        case JOB_ORDER_CYCLE:
+                text_append(&sentence, "spec.dependsOn: the jobs wait for each other in a circle: ");
+                job_order_cycle(entries, count, index, &sentence);
+                say_waiting(record, JOB_FAILED, "DependencyCycle",
+                            sentence.data == NULL ? "a circle of jobs" : sentence.data);
+                break;
+        default:
+                break;
+        }
+        text_free(&sentence);
+}
+
+/* Does a job of higher priority wait for chips that this one would take? */
+static const struct job_record *blocker_of(const struct blocked *blocked, const struct job_record *record)
+{
+        for (size_t i = 0; i < blocked->count; i++) {
+                const struct job *other = &blocked->jobs[i]->job;
+
+                if (other->priority <= record->job.priority &&
+                    (int) blocked->jobs[i]->emergency <= (int) record->emergency)
+                        continue;
+                for (size_t a = 0; a < other->worker_count; a++)
+                        for (size_t b = 0; b < record->job.worker_count; b++)
+                                if (strcmp(other->workers[a].runtime, record->job.workers[b].runtime) == 0 &&
+                                    strcmp(other->workers[a].vendor, record->job.workers[b].vendor) == 0)
+                                        return blocked->jobs[i];
+        }
+        return NULL;
+}
+
+/* Could it run if nobody else did? One that never can must not hold others back. */
+static bool could_ever_run(struct job_record *record)
+{
+        const struct ledger *ledger = ledger_of(record->controller);
+        uint64_t usable = 0;
+
+        for (uint32_t n = 0; n < ledger->node_count; n++)
+                for (uint32_t g = 0; g < ledger->nodes[n]->group_count; g++) {
+                        const struct ledger_group *group = &ledger->nodes[n]->groups[g];
+
+                        for (size_t i = 0; i < record->job.worker_count; i++)
+                                if (job_role_takes(&record->job.workers[i], &ledger->symbols, group)) {
+                                        usable += group->usable;
+                                        break;
+                                }
+                }
+        return usable >= job_worker_chips(&record->job);
+}
+
+static size_t count_making(const struct controller *c)
+{
+        size_t count = 0;
+
+        for (const struct name_entry *e = name_map_first(&c->records); e != NULL;
+             e = name_map_next(&c->records, e)) {
+                const struct job_record *record = (const struct job_record *) e;
+
+                count += record->state.group_count > 0 && !record->pods_counted && !record->gone &&
+                         !record->deleting && record->state.phase == JOB_STARTING;
+        }
+        return count;
+}
+
+static void serve_ready(struct job_record **records, const size_t *order, size_t ready)
+{
+        struct blocked blocked = { .count = 0 };
+        size_t making = ready > 0 ? count_making(records[order[0]]->controller) : 0;
+
+        for (size_t i = 0; i < ready && making < MAKING_MAX; i++) {
+                struct job_record *record = records[order[i]];
+                const struct job_record *blocker = blocker_of(&blocked, record);
+                char sentence[200];
+
+                if (blocker != NULL) {
+                        (void) text_format(sentence, sizeof(sentence),
+                                           "waits behind job '%s', which comes first", blocker->name);
+                        say_waiting(record, JOB_PENDING, "WaitsForPriority", sentence);
+                } else if (plan_job(record)) {
+                        making += record->state.group_count > 0;
+                } else if (blocked.count < ARRAY_SIZE(blocked.jobs) && could_ever_run(record)) {
+                        blocked.jobs[blocked.count++] = record;
+                }
+        }
+}
+
+void plan_waiting(struct controller *c)
+{
+        size_t capacity = c->records.count, count = 0, waiting = 0;
+        CLEANUP(free_p) struct job_record **records = calloc(capacity + 1, sizeof(struct job_record *));
+        CLEANUP(free_p) struct job_order_entry *entries = calloc(capacity + 1, sizeof(*entries));
+        CLEANUP(free_p) size_t *order = calloc(capacity + 1, sizeof(*order));
+        long ready;
+
+        if (records == NULL || entries == NULL || order == NULL)
+                return;
+        for (struct name_entry *e = name_map_first(&c->records); e != NULL;
+             e = name_map_next(&c->records, e)) {
+                struct job_record *record = (struct job_record *) e;
+
+                if (record->uid[0] == '\0' || record->gone)
+                        continue;
+                if (!job_phase_ended(record->state.phase) && !record->deleting && !record->cancel &&
+                    record->valid && record->state.group_count > 0)
+                        place_lost(record);
+                records[count] = record;
+                entries[count] = job_order_entry_of(&record->job, record->created_usec);
+                entries[count].namespace_ = record->namespace_;
+                entries[count].name = record->name;
+                entries[count].urgency = record->emergency ? JOB_URGENCY_EMERGENCY : JOB_URGENCY_REGULAR;
+                entries[count].state = order_state(record);
+                waiting += entries[count++].state == JOB_ORDER_WAITING;
+        }
+        if (waiting == 0)
+                return;
+        ready = job_order(entries, count, order);
+        if (ready < 0)
+                return;
+        for (size_t i = (size_t) ready; i < count; i++)
+                say_verdict(records[order[i]], entries, count, order[i]);
+        serve_ready(records, order, (size_t) ready);
+}

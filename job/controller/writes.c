@@ -1,0 +1,393 @@
+/* Everything that the controller writes. Each write may be repeated; none is made unless this process leads.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <syslog.h>
+
+#include "base/text.h"
+#include "io/tls/tls_keys.h"
+#include "job/controller/record.h"
+#include "job/plan/job_status.h"
+
+#define RETRY_USEC 1000000u
+
+/* Finalizers that are set at one time. Of hundreds of jobs that come at once the first ones get their pods
+ * before the last ones get their finalizer. */
+#define SIGNING_MAX 8
+
+/* A write under way: the record stays while it counts, pods are found again by their names. */
+struct write {
+        struct job_record *record;
+        char uid[64]; /* of the record when it was asked: the object may have been replaced meanwhile */
+        char name[256];
+        bool present; /* of the finalizer */
+};
+
+static struct store *store_of(const struct job_record *record)
+{
+        return cluster_store(record->controller->options.cluster);
+}
+
+static struct write *begin(struct job_record *record, const char *name)
+{
+        struct write *write = controller_leads(record->controller) ? calloc(1, sizeof(*write)) : NULL;
+
+        if (write == NULL)
+                return NULL;
+        write->record = record;
+        (void) text_copy(write->uid, sizeof(write->uid), record->uid);
+        (void) text_copy(write->name, sizeof(write->name), name);
+        record->calls++;
+        return write;
+}
+
+/* Return: the record if it is still the one that asked, else NULL. Frees the write. */
+static struct job_record *end(struct write *write, const char *what, int result, const char *sentence)
+{
+        struct job_record *record = write->record;
+        bool same = strcmp(record->uid, write->uid) == 0;
+
+        record->calls--;
+        controller_queue(record);
+        if (result < 0 && result != -ECANCELED && result != -EEXIST && result != -ENOENT)
+                controller_log(record->controller, LOG_WARNING, "job-write-failed",
+                               "job=%s what=\"%s %s\" error=\"%s\"", record->key, what, write->name,
+                               sentence == NULL ? "" : sentence);
+        free(write);
+        return same && result != -ECANCELED ? record : NULL;
+}
+
+void record_owner(const struct job_record *record, struct job_owner *ret)
+{
+        *ret = (struct job_owner){ .namespace_ = record->namespace_,
+                                   .name = record->name,
+                                   .uid = record->uid };
+}
+
+/* --- the job's own object
+ * --------------------------------------------------------------------------------------- */
+
+static void on_status(void *userdata, int result, const char *sentence)
+{
+        struct write *write = userdata;
+        struct job_record *record = write->record;
+
+        if (strcmp(record->uid, write->uid) == 0)
+                record->writing = false;
+        record = end(write, "status", result, sentence);
+        if (record != NULL && result < 0 && result != -ENOENT) {
+                record->dirty = true;
+                record->retry_usec = controller_monotonic(record->controller) + RETRY_USEC;
+        }
+        if (record != NULL && result == 0)
+                controller_want_plan(record->controller); /* children wait for what is written */
+}
+
+void write_status(struct job_record *record)
+{
+        struct write *write;
+        json_t *object, *status;
+
+        if (!record->dirty || record->writing || record->gone ||
+            controller_monotonic(record->controller) < record->retry_usec)
+                return;
+        write = begin(record, "");
+        if (write == NULL)
+                return;
+        record->state.observed_generation = record->generation;
+        status = job_status_encode(record->valid ? &record->job : NULL, record->name, &record->state);
+        object = json_pack("{s:{s:s}, s:o}", "metadata", "uid", record->uid, "status", status);
+        record->dirty = false;
+        record->writing = true;
+        store_put(store_of(record), STORE_TRAINING_JOB, record->namespace_, record->name, object, on_status,
+                  write);
+        json_decref(object);
+}
+
+static bool wants_finalizer(const struct job_record *record)
+{
+        return record->uid[0] != '\0' && !record->gone && !record->deleting && !record->has_finalizer &&
+               !record->finalizing && !job_phase_ended(record->state.phase) &&
+               controller_monotonic(record->controller) >= record->retry_usec;
+}
+
+/* The next one that had to wait has its turn. */
+static void sign_next(struct controller *c)
+{
+        c->signing--;
+        if (!c->signing_waits)
+                return;
+        for (struct name_entry *e = name_map_first(&c->records); e != NULL; e = name_map_next(&c->records, e))
+                if (wants_finalizer((struct job_record *) e) && !((struct job_record *) e)->queued) {
+                        controller_queue((struct job_record *) e);
+                        return;
+                }
+        c->signing_waits = false;
+}
+
+static void on_finalizer(void *userdata, int result, const char *sentence)
+{
+        struct write *write = userdata;
+        struct controller *c = write->record->controller;
+        bool present = write->present;
+        struct job_record *record;
+
+        write->record->finalizing = false;
+        record = end(write, "finalizer", result, sentence);
+        if (record != NULL && result == 0)
+                record->has_finalizer = present; /* the watch shows it in a moment */
+        /* one that is refused lets the others pass; what was written meanwhile is seen in a moment, and a job
+         * that is to go is not kept for it */
+        if (record != NULL && result < 0 && (present || result != -ESTALE))
+                record->retry_usec = controller_monotonic(c) + RETRY_USEC;
+        if (present)
+                sign_next(c);
+}
+
+/* The whole list is written: the resourceVersion makes sure that it is still the one that was read. */
+void write_finalizer(struct job_record *record, bool present)
+{
+        struct controller *c = record->controller;
+        json_t *list, *patch;
+        struct write *write;
+
+        if (record->finalizing || record->has_finalizer == present ||
+            controller_monotonic(c) < record->retry_usec)
+                return;
+        if (present && c->signing >= SIGNING_MAX) {
+                c->signing_waits = true;
+                return;
+        }
+        write = begin(record, "");
+        list = write == NULL ? NULL : json_array();
+        if (write == NULL)
+                return;
+        c->signing += present;
+        for (size_t i = 0; i < json_array_size(record->finalizers); i++) {
+                json_t *name = json_array_get(record->finalizers, i);
+
+                if (json_is_string(name) && strcmp(json_string_value(name), JOB_FINALIZER) != 0)
+                        (void) json_array_append(list, name);
+        }
+        if (present)
+                (void) json_array_append_new(list, json_string(JOB_FINALIZER));
+        patch = json_pack("{s:{s:s, s:s, s:o}}", "metadata", "uid", record->uid, "resourceVersion",
+                          record->version, "finalizers", list);
+        if (record->version[0] == '\0')
+                (void) json_object_del(json_object_get(patch, "metadata"), "resourceVersion");
+        write->present = present;
+        record->finalizing = true;
+        store_patch(store_of(record), STORE_TRAINING_JOB, record->namespace_, record->name, patch,
+                    on_finalizer, write);
+        json_decref(patch);
+}
+
+/* --- the secret
+ * ------------------------------------------------------------------------------------------------- */
+
+static void on_secret(void *userdata, int result, const char *sentence)
+{
+        struct job_record *record = end(userdata, "secret", result, sentence);
+
+        if (record == NULL)
+                return;
+        record->secret_asked = false;
+        record->secret_made = result == 0;
+        if (!record->secret_made)
+                record->retry_usec = controller_monotonic(record->controller) + RETRY_USEC;
+}
+
+bool record_make_token(char token[49])
+{
+        static const char digits[] = "0123456789abcdef";
+        unsigned char bytes[24];
+
+        if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t) sizeof(bytes))
+                return false;
+        for (size_t i = 0; i < sizeof(bytes); i++) {
+                token[2 * i] = digits[bytes[i] >> 4];
+                token[2 * i + 1] = digits[bytes[i] & 15];
+        }
+        token[48] = '\0';
+        return true;
+}
+
+/* Keys and token of the job's rendezvous. The Secret's name is of its own, so that it is never somebody
+ * else's; pods say which one they mount, and which certificate lets one look: nobody has to read it. */
+static json_t *make_secret(struct job_record *record)
+{
+        const struct job_pods_options *options = &record->controller->options.pods;
+        char token[49], suffix[49], name[JOB_POD_NAME_BYTES];
+        struct job_owner owner;
+        struct job_secrets secrets;
+        struct tls_keys keys;
+        struct err err = { 0 };
+        json_t *secret = NULL;
+
+        if (!record_make_token(token) || !record_make_token(suffix))
+                return NULL;
+        if (tls_keys_make(job_tls_name(&record->job), controller_now(record->controller), &keys, &err) < 0) {
+                controller_log(record->controller, LOG_ERR, "job", "job=%s error=\"%s\"", record->key,
+                               err.msg);
+                tls_keys_free(&keys);
+                return NULL;
+        }
+        record_owner(record, &owner);
+        (void) text_format(name, sizeof(name), "%s-%.8s", record->name, suffix);
+        secrets = (struct job_secrets){ .token = token,
+                                        .ca = keys.ca,
+                                        .certificate = keys.pairs[0].certificate,
+                                        .key = keys.pairs[0].key };
+        record_set_keys(record, job_keys(name, keys.ca, keys.pairs[1].certificate, keys.pairs[1].key));
+        (void) text_copy(record->keys_uid, sizeof(record->keys_uid), record->uid);
+        if (record->keys != NULL)
+                secret = job_secret(&record->job, &owner, options, name, &secrets);
+        tls_keys_free(&keys);
+        explicit_bzero(token, sizeof(token));
+        return secret;
+}
+
+bool write_secret(struct job_record *record)
+{
+        struct write *write;
+        json_t *secret;
+
+        if (record->secret_asked || record->secret_made)
+                return record->secret_made;
+        if (controller_monotonic(record->controller) < record->retry_usec ||
+            (write = begin(record, record->name)) == NULL)
+                return false;
+        secret = make_secret(record);
+        if (secret == NULL) {
+                record->retry_usec = controller_monotonic(record->controller) + RETRY_USEC;
+                (void) end(write, "secret", -ENOMEM, "the job's keys cannot be made");
+                return false;
+        }
+        record->secret_asked = true;
+        store_create(store_of(record), STORE_SECRET, record->namespace_, secret, on_secret, write);
+        json_decref(secret);
+        return false;
+}
+
+/* --- pods
+ * ------------------------------------------------------------------------------------------------------- */
+
+static void on_pod(void *userdata, int result, const char *sentence)
+{
+        struct write *write = userdata;
+        struct controller *c = write->record->controller;
+        struct job_pod *pod = record_find_pod(write->record, write->name);
+        struct job_record *record;
+
+        if (result == 0)
+                c->metrics.pods_created++;
+        if (result == -EEXIST)
+                c->metrics.pods_existed++;
+        if (result < 0 && result != -EEXIST && pod != NULL && pod->asked)
+                record_drop_pod(write->record, pod);
+        else if (pod != NULL && pod->asked)
+                pod->asked_usec = controller_monotonic(c); /* from now on it should be seen soon */
+        record = end(write, "pod", result, sentence);
+        if (record == NULL || result == 0 || result == -EEXIST)
+                return;
+        record->retry_usec = controller_monotonic(c) + RETRY_USEC;
+        record_event(record, true, "PodNotCreated", "a pod could not be made: %s", sentence);
+}
+
+void write_pod(struct job_record *record, const char *name, const char *subtask, json_t *object)
+{
+        struct write *write = object == NULL ? NULL : begin(record, name);
+        struct job_pod *pod = write == NULL ? NULL : calloc(1, sizeof(*pod));
+
+        if (pod == NULL) {
+                if (write != NULL)
+                        (void) end(write, "pod", -ENOMEM, "no memory");
+                json_decref(object);
+                return;
+        }
+        (void) text_copy(pod->name, sizeof(pod->name), name);
+        (void) text_copy(pod->subtask, sizeof(pod->subtask), subtask);
+        (void) text_copy(pod->owner, sizeof(pod->owner), record->uid);
+        pod->asked = true;
+        pod->asked_usec = UINT64_MAX; /* until the answer is there */
+        pod->exit_code = -1;
+        pod->next = record->pods;
+        record->pods = pod;
+        store_create(store_of(record), STORE_POD, record->namespace_, object, on_pod, write);
+        json_decref(object);
+}
+
+static void on_told(void *userdata, int result, const char *sentence)
+{
+        struct write *write = userdata;
+        struct job_pod *pod = record_find_pod(write->record, write->name);
+
+        if (pod != NULL)
+                pod->telling = false;
+        (void) end(write, "annotation", result, sentence);
+}
+
+void write_manager(struct job_record *record, struct job_pod *pod, const char *value)
+{
+        struct write *write;
+        json_t *patch;
+
+        if (pod->telling || strcmp(pod->told, value) == 0 || (write = begin(record, pod->name)) == NULL)
+                return;
+        patch = json_pack("{s:{s:s, s:{s:s}}}", "metadata", "uid", pod->uid, "annotations",
+                          JOB_ANNOTATION_MANAGER, value);
+        pod->telling = true;
+        store_patch(store_of(record), STORE_POD, record->namespace_, pod->name, patch, on_told, write);
+        json_decref(patch);
+}
+
+static void on_deleted(void *userdata, int result, const char *sentence)
+{
+        struct write *write = userdata;
+        struct job_pod *pod = record_find_pod(write->record, write->name);
+
+        if (pod != NULL && result < 0)
+                pod->delete_asked = false;
+        (void) end(write, "delete", result == -ENOENT ? 0 : result, sentence);
+}
+
+void delete_pod(struct job_record *record, struct job_pod *pod, unsigned grace_sec)
+{
+        struct write *write;
+
+        /* one that is on its way out may be hurried, but not asked twice */
+        if (pod->asked || pod->delete_asked || (pod->deleting && grace_sec > 0) ||
+            (write = begin(record, pod->name)) == NULL)
+                return;
+        pod->delete_asked = true;
+        store_delete(store_of(record), STORE_POD, record->namespace_, pod->name, pod->uid, grace_sec,
+                     on_deleted, write);
+}
+
+/* --- events
+ * ------------------------------------------------------------------------------------------------------ */
+
+void record_event(struct job_record *record, bool warning, const char *reason, const char *fmt, ...)
+{
+        char message[600];
+        struct store_event event = { .object_kind = "TrainingJob",
+                                     .namespace_ = record->namespace_,
+                                     .name = record->name,
+                                     .uid = record->uid,
+                                     .type = warning ? "Warning" : "Normal",
+                                     .reason = reason,
+                                     .message = message };
+        va_list values;
+
+        va_start(values, fmt);
+        (void) vsnprintf(message, sizeof(message), fmt, values); /* NOLINT: cut to its field */
+        va_end(values);
+        controller_log(record->controller, warning ? LOG_WARNING : LOG_INFO, "job", "job=%s reason=%s \"%s\"",
+                       record->key, reason, message);
+        if (controller_leads(record->controller))
+                store_event(store_of(record), &event);
+}

@@ -1,0 +1,140 @@
+#include "job/launcher/door.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+
+void door_answer_free(struct door_answer *answer)
+{
+        json_decref(answer->body);
+        *answer = (struct door_answer){ 0 };
+}
+
+/* Everything but unreserved characters and the comma between ids is percent-encoded. */
+static void append_encoded(struct text *request, const char *s)
+{
+        static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~,";
+
+        for (; *s != '\0'; s++) {
+                if (strchr(plain, *s) != NULL)
+                        text_append_char(request, *s);
+                else
+                        text_printf(request, "%%%02X", (unsigned) (unsigned char) *s);
+        }
+}
+
+static int connect_to(const char *path, struct err *err)
+{
+        const struct timeval timeout = { .tv_sec = DOOR_TIMEOUT_SECONDS };
+        struct sockaddr_un address = { .sun_family = AF_UNIX };
+        int fd;
+
+        if (!text_copy(address.sun_path, sizeof(address.sun_path), path))
+                return err_set(err, -ENAMETOOLONG, "socket '%.150s': longer than a socket's path may be",
+                               path);
+        fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        if (fd < 0)
+                return err_set(err, -errno, "no socket: %m");
+        (void) setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
+        (void) setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
+        if (connect(fd, (const struct sockaddr *) &address, sizeof(address)) < 0) {
+                int r = err_set(err, -errno, "socket '%.150s': %m", path);
+
+                (void) close(fd);
+                return r;
+        }
+        return fd;
+}
+
+static int exchange(int fd, const struct text *request, struct text *answer)
+{
+        char buffer[8192];
+        ssize_t size;
+
+        if (send(fd, request->data, request->size_bytes, MSG_NOSIGNAL) != (ssize_t) request->size_bytes)
+                return -EIO;
+        while ((size = recv(fd, buffer, sizeof(buffer), 0)) != 0) {
+                if (size < 0)
+                        return errno == EAGAIN ? -ETIMEDOUT : -errno;
+                text_append_bytes(answer, buffer, (size_t) size);
+                if (answer->failed)
+                        return -EPROTO;
+        }
+        return 0;
+}
+
+static int take_variables(struct door_answer *answer)
+{
+        const json_t *variables = json_object_get(answer->body, "variables");
+        const char *name;
+        json_t *value;
+
+        if (variables == NULL)
+                variables = json_object_get(answer->body, "environment");
+        if (!json_is_object(variables) || json_object_size(variables) > DOOR_VARIABLES_MAX)
+                return -EPROTO;
+        json_object_foreach((json_t *) variables, name, value)
+        {
+                if (!json_is_string(value) || name[0] == '\0' || strchr(name, '=') != NULL)
+                        return -EPROTO;
+                answer->names[answer->variable_count] = name;
+                answer->values[answer->variable_count++] = json_string_value(value);
+        }
+        return 0;
+}
+
+int door_parse(const char *bytes, size_t size_bytes, struct door_answer *ret, struct err *err)
+{
+        const char *body = memmem(bytes, size_bytes, "\r\n\r\n", 4);
+        const char *message;
+        int r = -EPROTO;
+
+        *ret = (struct door_answer){ 0 };
+        if (body == NULL || size_bytes < 12 || memcmp(bytes, "HTTP/1.", 7) != 0)
+                return err_set(err, -EPROTO, "an answer that is not HTTP");
+        body += 4;
+        ret->body = json_loadb(body, size_bytes - (size_t) (body - bytes), JSON_REJECT_DUPLICATES, NULL);
+        if (memcmp(bytes + 9, "200", 3) != 0) {
+                message = json_string_value(json_object_get(ret->body, "message"));
+                r = memcmp(bytes + 9, "403", 3) == 0 ? -EKEYREJECTED : -EPROTO;
+                err_set(err, r, "HTTP status %.3s: %.200s", bytes + 9,
+                        message == NULL ? "no message" : message);
+        } else if (ret->body == NULL || take_variables(ret) < 0) {
+                err_set(err, -EPROTO, "an answer without variables");
+        } else {
+                return 0;
+        }
+        door_answer_free(ret);
+        return r;
+}
+
+int door_ask(const char *socket_path, const char *runtime, const char *devices, struct door_answer *ret,
+             struct err *err)
+{
+        struct text request = { 0 }, answer = { .max_bytes = DOOR_ANSWER_MAX_BYTES };
+        CLEANUP(close_p) int fd = connect_to(socket_path, err);
+        int r;
+
+        if (fd < 0)
+                return fd;
+        text_append(&request, "GET /v1/launch?runtime=");
+        append_encoded(&request, runtime);
+        text_append(&request, "&devices=");
+        append_encoded(&request, devices == NULL ? "" : devices);
+        text_append(&request,
+                    " HTTP/1.1\r\nHost: localhost\r\nAccept: application/json\r\nConnection: close\r\n\r\n");
+        r = request.failed ? -ENOMEM : exchange(fd, &request, &answer);
+        if (r < 0)
+                err_set(err, r, "socket '%.150s': %s", socket_path, strerror(-r));
+        else
+                r = door_parse(answer.data == NULL ? "" : answer.data, answer.size_bytes, ret, err);
+        text_free(&request);
+        text_free(&answer);
+        return r;
+}

@@ -1,0 +1,200 @@
+#include "job/launcher/group_ranks.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "job/launcher/rank_watch.h"
+
+#define PATH_BYTES     1200
+#define LOG_LINE_BYTES 16384 /* a longer line is cut into parts */
+#define LAST_BYTES     8192  /* of a rank's output that may hold its result */
+
+struct group_rank {
+        struct progress_rank seen;
+        uint32_t lines;
+        off_t progress_offset, log_offset[2]; /* of its output and its errors */
+        pid_t launcher;
+};
+
+static const char *const log_suffixes[] = { "out", "err" };
+
+static void path_of(const struct group_ranks *ranks, size_t index, const char *suffix, char path[PATH_BYTES])
+{
+        (void) text_format(path, PATH_BYTES, "%s/rank-%llu.%s", ranks->folder,
+                           (unsigned long long) ranks->first_rank + index, suffix);
+}
+
+void group_ranks_free(struct group_ranks *ranks)
+{
+        free(ranks->items);
+        free(ranks->said);
+        ranks->items = NULL;
+        ranks->said = NULL;
+        ranks->count = 0;
+}
+
+int group_ranks_begin(struct group_ranks *ranks, const struct subtask_ranks *cut, struct err *err)
+{
+        static const char *const suffixes[] = { "report", "progress", "out", "err" };
+        char path[PATH_BYTES];
+
+        group_ranks_free(ranks);
+        ranks->items = calloc(cut->chips, sizeof(*ranks->items));
+        ranks->said = calloc(cut->chips, sizeof(*ranks->said));
+        if (ranks->items == NULL || ranks->said == NULL)
+                return err_set(err, -ENOMEM, "no memory for the ranks");
+        ranks->world = cut->world;
+        ranks->first_rank = cut->first_rank;
+        ranks->count = cut->chips;
+        for (size_t i = 0; i < ranks->count; i++) {
+                ranks->said[i].rank = (uint32_t) (ranks->first_rank + i);
+                for (size_t k = 0; k < ARRAY_SIZE(suffixes); k++) {
+                        path_of(ranks, i, suffixes[k], path);
+                        (void) unlink(path);
+                }
+        }
+        return 0;
+}
+
+/* --- logs
+ * -------------------------------------------------------------------------------------------------------------
+ */
+
+static void copy_log(struct group_ranks *ranks, size_t index, size_t which)
+{
+        struct group_rank *rank = &ranks->items[index];
+        char path[PATH_BYTES], bytes[LOG_LINE_BYTES + 1], *line, *end;
+        CLEANUP(close_p) int fd = -1;
+        ssize_t size;
+
+        path_of(ranks, index, log_suffixes[which], path);
+        fd = open(path, O_RDONLY | O_CLOEXEC);
+        while (fd >= 0 && (size = pread(fd, bytes, LOG_LINE_BYTES, rank->log_offset[which])) > 0) {
+                bytes[size] = '\0';
+                for (line = bytes; (end = memchr(line, '\n', (size_t) (bytes + size - line))) != NULL;
+                     line = end + 1)
+                        (void) printf("[%llu] %.*s\n", (unsigned long long) ranks->first_rank + index,
+                                      (int) (end - line), line);
+                if (line == bytes && (size == LOG_LINE_BYTES || ranks->said[index].ended)) {
+                        (void) printf("[%llu] %.*s\n", (unsigned long long) ranks->first_rank + index,
+                                      (int) size, bytes);
+                        line = bytes + size;
+                }
+                if (line == bytes)
+                        break;
+                rank->log_offset[which] += line - bytes;
+        }
+}
+
+/* --- looking
+ * ----------------------------------------------------------------------------------------------------------
+ */
+
+/* The reference trainer's last line: {"accuracy", "loss", ...}. */
+static void read_result(const struct group_ranks *ranks, size_t index)
+{
+        char path[PATH_BYTES], bytes[LAST_BYTES + 1], *line;
+        CLEANUP(close_p) int fd = -1;
+        const json_t *accuracy;
+        ssize_t size;
+        off_t end;
+        json_t *value;
+
+        path_of(ranks, index, "out", path);
+        fd = open(path, O_RDONLY | O_CLOEXEC);
+        end = fd < 0 ? 0 : lseek(fd, 0, SEEK_END);
+        size = end <= 0 ? 0 : pread(fd, bytes, LAST_BYTES, end > LAST_BYTES ? end - LAST_BYTES : 0);
+        while (size > 0 && bytes[size - 1] == '\n')
+                size--;
+        if (size <= 0)
+                return;
+        bytes[size] = '\0';
+        line = strrchr(bytes, '\n');
+        value = json_loads(line == NULL ? bytes : line + 1, 0, NULL);
+        accuracy = json_object_get(value, "accuracy");
+        if (json_is_number(accuracy)) {
+                ranks->said[index].accuracy = json_number_value(accuracy);
+                ranks->said[index].has_accuracy = true;
+        }
+        if (json_is_number(json_object_get(value, "loss")))
+                ranks->said[index].loss = json_number_value(json_object_get(value, "loss"));
+        json_decref(value);
+}
+
+static void look_at(struct group_ranks *ranks, size_t index, uint64_t now_usec)
+{
+        struct group_rank *rank = &ranks->items[index];
+        struct rendezvous_rank *said = &ranks->said[index];
+        struct rank_report report;
+        char path[PATH_BYTES];
+        bool ended = said->ended;
+
+        path_of(ranks, index, "progress", path);
+        rank->lines += (uint32_t) rank_watch_progress(path, &rank->progress_offset, &rank->seen, now_usec);
+        path_of(ranks, index, "report", path);
+        if (!ended && rank_watch_report(path, &report)) {
+                said->pid = report.pid;
+                rank->launcher = report.launcher;
+                said->ended = report.ended;
+                said->exit_code = report.exit_code;
+                said->ended_usec = report.ended_usec;
+        }
+        said->stopped = !said->ended && rank_watch_stopped(said->pid, false);
+        said->lines = rank->lines;
+        said->epoch = (int64_t) rank->seen.epoch;
+        said->step = (int64_t) rank->seen.step;
+        said->samples = (int64_t) rank->seen.samples;
+        said->epoch_samples = (int64_t) rank->seen.epoch_samples;
+        if (!ended)
+                said->loss = rank->seen.loss;
+        said->samples_per_s = rank->seen.samples_per_s;
+        said->busy_seconds = rank->seen.busy_seconds;
+        if (said->ended && !ended && said->rank == 0)
+                read_result(ranks, index);
+        for (size_t k = 0; ranks->log_lines && k < ARRAY_SIZE(log_suffixes); k++)
+                copy_log(ranks, index, k);
+}
+
+bool group_ranks_look(struct group_ranks *ranks, uint64_t now_usec)
+{
+        bool changed = false;
+
+        for (size_t i = 0; i < ranks->count; i++) {
+                const struct rendezvous_rank before = ranks->said[i];
+
+                look_at(ranks, i, now_usec);
+                changed = changed || before.lines != ranks->said[i].lines ||
+                          before.pid != ranks->said[i].pid || before.ended != ranks->said[i].ended ||
+                          before.stopped != ranks->said[i].stopped;
+        }
+        if (ranks->log_lines)
+                (void) fflush(stdout);
+        return changed;
+}
+
+size_t group_ranks_terminate(const struct group_ranks *ranks)
+{
+        size_t count = 0;
+
+        for (size_t i = 0; i < ranks->count; i++)
+                if (ranks->items[i].launcher > 0 && !ranks->said[i].ended)
+                        count += kill(ranks->items[i].launcher, SIGTERM) == 0;
+        return count;
+}
+
+size_t group_ranks_running(const struct group_ranks *ranks)
+{
+        size_t count = 0;
+
+        for (size_t i = 0; i < ranks->count; i++)
+                count += ranks->said[i].pid > 0 && !ranks->said[i].ended;
+        return count;
+}

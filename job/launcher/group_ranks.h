@@ -1,0 +1,32 @@
+/* Group ranks: the ranks of one world that run in this group: their files, what they say, what became of
+ * them. */
+#pragma once
+
+#include "base/err.h"
+#include "job/launcher/rendezvous_pb.h"
+#include "job/launcher/subtask.h"
+
+struct group_rank;
+
+struct group_ranks {
+        const char *folder; /* --work-dir, absolute; borrowed */
+        bool log_lines;     /* what they print goes to standard output too, every line after "[RANK] " */
+        uint64_t world, first_rank;
+        struct group_rank *items;
+        struct rendezvous_rank *said; /* count of them, as the manager is told */
+        size_t count;
+};
+
+/* group_ranks_begin() - a new world: what an earlier one left in the folder is removed. 0 or -ENOMEM. */
+int group_ranks_begin(struct group_ranks *ranks, const struct subtask_ranks *cut, struct err *err);
+void group_ranks_free(struct group_ranks *ranks);
+
+/* group_ranks_look() - read the files. Return: has anything changed that the manager should know? */
+bool group_ranks_look(struct group_ranks *ranks, uint64_t now_usec);
+
+/* group_ranks_terminate() - SIGTERM to each rank's launcher, which passes it on and waits its grace time.
+ * Return: how many there are. */
+size_t group_ranks_terminate(const struct group_ranks *ranks);
+
+/* group_ranks_running() - how many have started and not ended. */
+size_t group_ranks_running(const struct group_ranks *ranks);

@@ -1,0 +1,64 @@
+#include "job/launcher/in_pods.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+
+static int copy_bytes(int from, int to, struct err *err)
+{
+        ssize_t sent = 1;
+
+        while (sent > 0) {
+                sent = sendfile(to, from, NULL, (size_t) 1 << 20);
+                if (sent < 0 && errno == EINTR)
+                        sent = 1;
+        }
+        return sent < 0 || fchmod(to, 0755) < 0 || fsync(to) < 0 ? err_set(err, -errno, "--copy-to: %m") : 0;
+}
+
+int in_pods_copy(const char *path, struct err *err)
+{
+        CLEANUP(close_p) int from = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+        CLEANUP(close_p) int to = -1;
+        char beside[4096];
+        int r;
+
+        if (from < 0)
+                return err_set(err, -errno, "--copy-to: /proc/self/exe: %m");
+        if (!text_format(beside, sizeof(beside), "%s.new", path))
+                return err_set(err, -ENAMETOOLONG, "--copy-to: '%.200s' is too long", path);
+        to = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0755);
+        if (to < 0)
+                return err_set(err, -errno, "--copy-to: '%.200s': %m", beside);
+        r = copy_bytes(from, to, err);
+        if (r == 0 && rename(beside, path) < 0)
+                r = err_set(err, -errno, "--copy-to: '%.200s': %m", path);
+        return r;
+}
+
+int in_pods_read(const char *path, uint64_t *ret_world, char ret_address[IN_PODS_ADDRESS_BYTES],
+                 struct err *err)
+{
+        CLEANUP(close_p) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+        char text[IN_PODS_ADDRESS_BYTES + 32] = "", *address;
+        ssize_t size = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+
+        if (size <= 0)
+                return -EAGAIN;
+        text[strcspn(text, "\n")] = '\0';
+        if (strcmp(text, "end") == 0)
+                return 1;
+        address = strchr(text, ' ');
+        if (address != NULL)
+                *address = '\0';
+        if (address == NULL || strrchr(address + 1, ':') == NULL || text_parse_uint64(text, ret_world) < 0 ||
+            !text_copy(ret_address, IN_PODS_ADDRESS_BYTES, address + 1))
+                return err_set(err, -EINVAL, "--join-file: '%.100s' does not hold WORLD ADDRESS:PORT", path);
+        return 0;
+}

@@ -1,0 +1,361 @@
+/* The groups of a job: who may join, what they are told and answer, and mpirun's agents that start daemons on
+ * them. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/exit_code.h"
+#include "base/text.h"
+#include "job/launcher/manager.h"
+
+/* --- orders
+ * -------------------------------------------------------------------------------------------------------------
+ */
+
+static void send_next(struct member *member)
+{
+        if (member->join == NULL || member->order_count == 0 || grpc_call_busy(member->join))
+                return;
+        if (grpc_call_send(member->join, member->orders[0].bytes, member->orders[0].size) < 0)
+                return;
+        free(member->orders[0].bytes);
+        member->order_count--;
+        memmove(&member->orders[0], &member->orders[1], member->order_count * sizeof(member->orders[0]));
+}
+
+uint64_t member_order(struct member *member, struct rendezvous_order *order)
+{
+        struct waiting_order next;
+
+        order->id = ++member->manager->last_order;
+        next.bytes = member->join == NULL || member->order_count == ORDERS_MAX
+                             ? NULL
+                             : rendezvous_order_encode(order, &next.size);
+        if (next.bytes == NULL)
+                return 0;
+        member->orders[member->order_count++] = next;
+        send_next(member);
+        return order->id;
+}
+
+void member_forget_orders(struct member *member)
+{
+        for (size_t i = 0; i < member->order_count; i++)
+                free(member->orders[i].bytes);
+        member->order_count = 0;
+}
+
+void manager_order_all(struct manager *manager, enum rendezvous_order_kind kind, int exit_code)
+{
+        for (size_t i = 0; i < manager->plan.group_count; i++) {
+                struct rendezvous_order order = { .kind = kind, .exit_code = exit_code };
+
+                (void) member_order(&manager->members[i], &order);
+        }
+}
+
+/* --- joining
+ * ------------------------------------------------------------------------------------------------------------
+ */
+
+static struct member *find_member(struct manager *manager, const char *name)
+{
+        for (size_t i = 0; i < manager->plan.group_count; i++)
+                if (strcmp(manager->plan.groups[i].name, name) == 0)
+                        return &manager->members[i];
+        return NULL;
+}
+
+static void on_idle(void *userdata, struct grpc_call *call)
+{
+        (void) call;
+        send_next(userdata);
+}
+
+static void on_left(void *userdata, struct grpc_call *call)
+{
+        struct member *member = userdata;
+
+        (void) call;
+        member->join = NULL;
+        member->ready = false;
+        member->subtask_order = member->start_order = member->stop_order = 0;
+        member_forget_orders(member);
+        if (!member->manager->ending)
+                manager_lose(member);
+}
+
+/* Return: NULL, or why the group may not join, and the status in *status. */
+static const char *refuse_join(struct manager *manager, const struct rendezvous_join *join,
+                               struct member **ret, enum grpc_status *status)
+{
+        if (!rendezvous_token_matches(join->token, manager->token)) {
+                *status = GRPC_UNAUTHENTICATED;
+                return "the token is wrong; give the job's own with --token-file";
+        }
+        *status = GRPC_FAILED_PRECONDITION;
+        if (join->version != RENDEZVOUS_VERSION)
+                return "this manager speaks another version; install the same remuda-launch everywhere";
+        *status = GRPC_NOT_FOUND;
+        *ret = find_member(manager, join->group);
+        if (*ret == NULL)
+                return "the job has no group of this name";
+        *status = GRPC_ALREADY_EXISTS;
+        if ((*ret)->join != NULL)
+                return "a group of this name has joined already";
+        *status = GRPC_INVALID_ARGUMENT;
+        if (strcmp(join->runtime, (*ret)->plan->runtime) != 0)
+                return "the job plans another runtime for this group";
+        if (join->chips < (*ret)->plan->chips)
+                return "the job plans more chips for this group than it has";
+        return NULL;
+}
+
+static void on_join(void *userdata, struct grpc_call *call, const uint8_t *bytes, size_t size_bytes)
+{
+        struct manager *manager = userdata;
+        enum grpc_status status = GRPC_INVALID_ARGUMENT;
+        struct rendezvous_join join;
+        struct member *member = NULL;
+        struct err err = { 0 };
+        const char *why = rendezvous_join_decode(bytes, size_bytes, &join, &err) < 0
+                                  ? err.msg
+                                  : refuse_join(manager, &join, &member, &status);
+
+        if (why != NULL) {
+                if (strcmp(manager->last_refusal, why) != 0)
+                        manager_say("a group was refused: %s", why);
+                (void) text_copy(manager->last_refusal, sizeof(manager->last_refusal), why);
+                grpc_call_finish(call, status, why);
+                return;
+        }
+        member->join = call;
+        member->leaving = false;
+        (void) text_copy(member->program_sha256, sizeof(member->program_sha256), join.program_sha256);
+        if (join.address[0] != '\0')
+                (void) text_copy(member->plan->address, sizeof(member->plan->address), join.address);
+        else
+                grpc_call_peer(call, member->plan->address, sizeof(member->plan->address));
+        member->plan->port = join.port == 0 ? 29500 : join.port;
+        grpc_call_keep(call, on_idle, on_left, member);
+        manager_event(manager, "Joined", "group %s has joined with %u chips (%s) from %s", join.group,
+                      join.chips, join.runtime, member->plan->address);
+        member->was_there = true;
+        manager_on_joined(manager);
+}
+
+/* --- answers
+ * ------------------------------------------------------------------------------------------------------------
+ */
+
+static void finish_start(struct member *member, int exit_code, const char *message)
+{
+        struct rendezvous_end what = { .exit_code = exit_code };
+        struct grpc_call *call = TAKE(member->start);
+        uint8_t *bytes;
+        size_t size;
+
+        if (call == NULL)
+                return;
+        (void) text_copy(what.message, sizeof(what.message), message);
+        bytes = rendezvous_end_encode(&what, &size);
+        if (bytes == NULL)
+                grpc_call_finish(call, GRPC_INTERNAL, "no memory");
+        else
+                grpc_call_reply(call, bytes, size);
+        free(bytes);
+}
+
+static void take_answer(struct manager *manager, struct member *member,
+                        const struct rendezvous_answer *answer)
+{
+        if (answer->id == 0)
+                return;
+        if (answer->id == member->start_order) {
+                member->start_order = 0;
+                finish_start(member, answer->exit_code, answer->message);
+        } else if (answer->id == member->stop_order) {
+                member->stop_order = 0;
+                manager_on_stopped(manager);
+        } else if (answer->id == member->subtask_order && answer->exit_code != 0) {
+                member->subtask_order = 0;
+                manager_end(manager, MANAGER_FAILED, EXIT_FAILED, "SubtaskRefused",
+                            "group %s refused its subtask: %s", member->plan->name, answer->message);
+        } else if (answer->id == member->subtask_order) {
+                member->subtask_order = 0;
+                member->ready = true;
+                if (manager->state == MANAGER_STARTING && manager_all_ready(manager))
+                        manager_start_mpirun(manager);
+        }
+}
+
+/* Return: the group that speaks, or NULL, and the call is finished. */
+static struct member *speaker(struct manager *manager, struct grpc_call *call, const char *token,
+                              const char *group)
+{
+        struct member *member = find_member(manager, group);
+
+        if (rendezvous_token_matches(token, manager->token) && member != NULL && member->join != NULL)
+                return member;
+        grpc_call_finish(call, GRPC_UNAUTHENTICATED, "the token is wrong, or the group has not joined");
+        return NULL;
+}
+
+static void on_answer(void *userdata, struct grpc_call *call, const uint8_t *bytes, size_t size_bytes)
+{
+        struct manager *manager = userdata;
+        struct rendezvous_answer answer;
+        struct member *member;
+        struct err err = { 0 };
+
+        if (rendezvous_answer_decode(bytes, size_bytes, &answer, &err) < 0) {
+                grpc_call_finish(call, GRPC_INVALID_ARGUMENT, err.msg);
+                return;
+        }
+        member = speaker(manager, call, answer.token, answer.group);
+        if (member == NULL)
+                return;
+        grpc_call_reply(call, (const uint8_t *) "", 0);
+        take_answer(manager, member, &answer);
+}
+
+/* --- what the ranks say
+ * -------------------------------------------------------------------------------------------------- */
+
+static void take_rank(struct manager *manager, struct manager_rank *rank, const struct rendezvous_rank *said,
+                      uint64_t now)
+{
+        const struct progress_rank before = rank->seen;
+        const struct progress_line line = { .epoch = said->epoch,
+                                            .step = said->step,
+                                            .samples = said->samples,
+                                            .loss = said->loss,
+                                            .has_loss = true,
+                                            .samples_per_s = said->samples_per_s,
+                                            .busy_seconds = said->busy_seconds,
+                                            .epoch_samples = said->epoch_samples };
+
+        if (said->lines > rank->lines) {
+                progress_say(&rank->seen, &line, now);
+                progress_look(&manager->progress, &rank->seen, &before, now);
+                rank->lines = said->lines;
+        }
+        rank->started = said->pid > 0;
+        rank->stopped = said->stopped;
+        rank->ended = said->ended;
+        rank->exit_code = said->exit_code;
+        rank->ended_usec = said->ended_usec;
+        if (said->has_accuracy) {
+                manager->accuracy = said->accuracy;
+                manager->has_accuracy = true;
+                rank->seen.loss = said->loss;
+        }
+}
+
+static void on_seen(void *userdata, struct grpc_call *call, const uint8_t *bytes, size_t size_bytes)
+{
+        struct manager *manager = userdata;
+        uint64_t now = manager_now_usec();
+        struct rendezvous_seen seen;
+        struct member *member = NULL;
+        struct err err = { 0 };
+
+        if (rendezvous_seen_decode(bytes, size_bytes, &seen, &err) < 0)
+                grpc_call_finish(call, GRPC_INVALID_ARGUMENT, err.msg);
+        else
+                member = speaker(manager, call, seen.token, seen.group);
+        if (member != NULL) {
+                grpc_call_reply(call, (const uint8_t *) "", 0);
+                for (size_t i = 0; seen.world == manager->plan.world && i < seen.rank_count; i++)
+                        if (seen.ranks[i].rank < manager->rank_count &&
+                            manager->ranks[seen.ranks[i].rank].member == member)
+                                take_rank(manager, &manager->ranks[seen.ranks[i].rank], &seen.ranks[i], now);
+                if (seen.leaving && !member->leaving) {
+                        member->leaving = true;
+                        manager_evict(manager, member);
+                }
+                if (manager->state == MANAGER_RUNNING)
+                        manager_judge(manager);
+        }
+        rendezvous_seen_free(&seen);
+}
+
+static void on_status(void *userdata, struct grpc_call *call, const uint8_t *bytes, size_t size_bytes)
+{
+        struct manager *manager = userdata;
+        struct rendezvous_ask ask;
+        struct err err = { 0 };
+        CLEANUP(free_p) char *text = NULL;
+        CLEANUP(free_p) uint8_t *answer = NULL;
+        size_t size;
+
+        if (rendezvous_ask_decode(bytes, size_bytes, &ask, &err) < 0) {
+                grpc_call_finish(call, GRPC_INVALID_ARGUMENT, err.msg);
+        } else if (!rendezvous_token_matches(ask.token, manager->token) &&
+                   (manager->plan.status_token[0] == '\0' ||
+                    !rendezvous_token_matches(ask.token, manager->plan.status_token))) {
+                grpc_call_finish(call, GRPC_UNAUTHENTICATED, "the token is wrong");
+        } else if (ask.version != RENDEZVOUS_VERSION) {
+                grpc_call_finish(call, GRPC_FAILED_PRECONDITION, "this manager speaks another version");
+        } else {
+                text = manager_state_text(manager, RENDEZVOUS_MAX_BYTES / 2);
+                answer = text == NULL ? NULL : rendezvous_state_encode(text, &size);
+                if (answer == NULL)
+                        grpc_call_finish(call, GRPC_INTERNAL, "no memory");
+                else
+                        grpc_call_reply(call, answer, size);
+        }
+}
+
+/* --- mpirun's agents
+ * ---------------------------------------------------------------------------------------------------- */
+
+static void on_agent_gone(void *userdata, struct grpc_call *call)
+{
+        struct member *member = userdata;
+        struct rendezvous_order order = { .kind = ORDER_STOP };
+
+        (void) call;
+        member->start = NULL;
+        member->start_order = 0;
+        if (member->stop_order == 0)
+                (void) member_order(member, &order);
+}
+
+static void on_start(void *userdata, struct grpc_call *call, const uint8_t *bytes, size_t size_bytes)
+{
+        struct manager *manager = userdata;
+        struct rendezvous_order order = { .kind = ORDER_START };
+        struct rendezvous_start start;
+        struct member *member;
+        struct err err = { 0 };
+
+        if (rendezvous_start_decode(bytes, size_bytes, &start, &err) < 0) {
+                grpc_call_finish(call, GRPC_INVALID_ARGUMENT, err.msg);
+                return;
+        }
+        member = find_member(manager, start.host);
+        if (!rendezvous_token_matches(start.token, manager->token)) {
+                grpc_call_finish(call, GRPC_UNAUTHENTICATED, "the token is wrong");
+        } else if (start.version != RENDEZVOUS_VERSION) {
+                grpc_call_finish(call, GRPC_FAILED_PRECONDITION, "another version");
+        } else if (manager->state != MANAGER_RUNNING || member == NULL || member->join == NULL ||
+                   member->start != NULL) {
+                grpc_call_finish(call, GRPC_NOT_FOUND, "no such group, or it has a daemon already");
+        } else {
+                order.argv = start.argv;
+                order.argc = start.argc;
+                member->start = call;
+                grpc_call_keep(call, NULL, on_agent_gone, member);
+                member->start_order = member_order(member, &order);
+                if (member->start_order == 0)
+                        finish_start(member, EXIT_FAILED, "the group takes no more orders");
+        }
+        rendezvous_start_free(&start);
+}
+
+const struct grpc_method manager_methods[] = {
+        { RENDEZVOUS_JOIN, on_join }, { RENDEZVOUS_ANSWER, on_answer }, { RENDEZVOUS_START, on_start },
+        { RENDEZVOUS_SEEN, on_seen }, { RENDEZVOUS_STATUS, on_status }, { NULL, NULL },
+};

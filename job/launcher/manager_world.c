@@ -1,0 +1,289 @@
+/* One world: everybody is told its part, and mpirun is started over them. */
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/exit_code.h"
+#include "base/text.h"
+#include "io/remove_folder.h"
+#include "job/launcher/environment.h"
+#include "job/launcher/manager.h"
+#include "job/launcher/subtask_read.h"
+#include "job/launcher/supervise.h"
+#include "planner/shards/shards.h"
+
+#define LINE_MAX_WORDS 8192
+
+/* --- parts
+ * --------------------------------------------------------------------------------------------------------------
+ */
+
+bool manager_all_ready(const struct manager *manager)
+{
+        for (size_t i = 0; i < manager->plan.group_count; i++)
+                if (manager->plan.groups[i].used && !manager->members[i].ready)
+                        return false;
+        return true;
+}
+
+/* As the group will cut its part itself (subtask_cut.c). */
+static int lay_out_group(struct manager *manager, size_t index, struct err *err)
+{
+        const struct subtask_group *group = &manager->plan.groups[index];
+        CLEANUP(free_p) struct shard *shards = calloc(group->chips, sizeof(*shards));
+        CLEANUP(free_p) double *speeds = calloc(group->chips, sizeof(*speeds));
+        int r = 0;
+
+        if (shards == NULL || speeds == NULL)
+                return err_set(err, -ENOMEM, "no memory for the ranks");
+        for (uint64_t k = 0; k < group->chips; k++)
+                speeds[k] = group->chip_speeds == NULL ? 1 : group->chip_speeds[k];
+        if (group->batch > 0)
+                r = subtask_share(speeds, group->chips, group->batch, shards, err);
+        for (uint64_t k = 0; r == 0 && k < group->chips; k++)
+                manager->ranks[manager->rank_count++] =
+                        (struct manager_rank){ .member = &manager->members[index],
+                                               .batch = shards[k].batch,
+                                               .seen = { .idle = group->server },
+                                               .restarts = manager->worlds };
+        return r;
+}
+
+static int lay_out_ranks(struct manager *manager, struct err *err)
+{
+        int r = 0;
+
+        free(manager->ranks);
+        free(manager->judged);
+        manager->ranks = calloc(manager->plan.world_size, sizeof(*manager->ranks));
+        manager->judged = calloc(manager->plan.world_size, sizeof(*manager->judged));
+        manager->rank_count = 0;
+        if (manager->ranks == NULL || manager->judged == NULL)
+                return err_set(err, -ENOMEM, "no memory for the ranks");
+        for (size_t i = 0; r == 0 && i < manager->plan.group_count; i++)
+                if (manager->plan.groups[i].used)
+                        r = lay_out_group(manager, i, err);
+        return r;
+}
+
+void manager_tell_parts(struct manager *manager)
+{
+        struct err err = { 0 };
+        int r = subtask_plan_cut(&manager->plan, &err);
+
+        if (r == 0)
+                r = lay_out_ranks(manager, &err);
+        if (r < 0) {
+                manager_end(manager, MANAGER_FAILED, EXIT_USAGE, "PlanRefused", "%s", err.msg);
+                return;
+        }
+        manager->state = MANAGER_STARTING;
+        manager_set_deadline(manager, manager->options->wait_seconds * 1000000ULL);
+        for (size_t i = 0; i < manager->plan.group_count && !manager->ending; i++) {
+                struct member *member = &manager->members[i];
+                struct rendezvous_order order = { .kind = ORDER_SUBTASK };
+
+                if (!manager->plan.groups[i].used)
+                        continue;
+                member->ready = false;
+                order.subtask = subtask_encode(&manager->plan, i);
+                member->subtask_order = order.subtask == NULL ? 0 : member_order(member, &order);
+                free(order.subtask);
+        }
+}
+
+/* --- mpirun
+ * -------------------------------------------------------------------------------------------------------------
+ */
+
+struct line {
+        char *words[LINE_MAX_WORDS + 1];
+        size_t count;
+        bool failed;
+};
+
+static void word(struct line *line, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void word(struct line *line, const char *fmt, ...)
+{
+        va_list values;
+
+        va_start(values, fmt);
+        if (line->count == LINE_MAX_WORDS || vasprintf(&line->words[line->count], fmt, values) < 0)
+                line->failed = true;
+        else
+                line->count++;
+        va_end(values);
+        line->words[line->count] = NULL;
+}
+
+static void mca(struct line *line, const char *name, const char *value)
+{
+        word(line, "--mca");
+        word(line, "%s", name);
+        word(line, "%s", value);
+}
+
+/* The shares of the first world are not those of the next one, whose ranks have REMUDA_BATCH. */
+static bool is_outdated(const struct manager *manager, const char *option)
+{
+        return manager->worlds > 1 && strcmp(option, "--shares") == 0;
+}
+
+static void add_args(const struct manager *manager, const json_t *args, struct line *line)
+{
+        for (size_t k = 0; k < json_array_size(args); k++) {
+                const char *arg = json_string_value(json_array_get(args, k));
+
+                if (is_outdated(manager, arg))
+                        k++;
+                else
+                        word(line, "%s", arg);
+        }
+}
+
+static void build_line(const struct manager *manager, struct line *line)
+{
+        char agent[PATH_MAX + 64], seconds[16];
+
+        word(line, "mpirun");
+        if (geteuid() == 0)
+                word(line, "--allow-run-as-root");
+        word(line, "--leave-session-attached");
+        word(line, "--oversubscribe");
+        word(line, "--bind-to");
+        word(line, "none");
+        /* Open MPI takes ':' in an agent's line for "or else": the address goes by the environment */
+        (void) text_format(agent, sizeof(agent), "%s --start-on manager --", manager->self);
+        mca(line, "plm", "rsh");
+        mca(line, "plm_rsh_agent", agent);
+        mca(line, "plm_rsh_no_tree_spawn", "1");
+        mca(line, "ras", "^slurm,tm,gridengine,loadleveler,alps,lsf");
+        mca(line, "pml", "ob1");
+        mca(line, "btl", "self,vader,tcp");
+        mca(line, "mpi_yield_when_idle", "1");
+        /* a rank that ends by SIGTERM leaves the others the time to do the same */
+        (void) text_format(seconds, sizeof(seconds), "%u", manager->options->grace_seconds + 1);
+        mca(line, "odls_base_sigkill_timeout", seconds);
+        for (size_t i = 0; i < manager->plan.group_count; i++) {
+                const struct subtask_group *group = &manager->plan.groups[i];
+
+                if (!group->used)
+                        continue;
+                if (group->first_rank > 0)
+                        word(line, ":");
+                word(line, "--host");
+                word(line, "%s:%llu", group->name, (unsigned long long) group->chips);
+                word(line, "-np");
+                word(line, "%llu", (unsigned long long) group->chips);
+                word(line, "%s", manager->self);
+                word(line, "--runtime");
+                word(line, "%s", group->runtime);
+                word(line, "--grace-seconds");
+                word(line, "%u", manager->options->grace_seconds);
+                word(line, "--die-with-parent");
+                word(line, "--");
+                add_args(manager, manager->plan.args, line);
+                if (manager->plan.resume || manager->worlds > 1)
+                        add_args(manager, manager->plan.resume_args, line);
+        }
+}
+
+/* mpirun's start agents speak to this manager as its groups do. */
+static int set_tls(const struct manager *manager, struct environment *environment)
+{
+        const struct tls_options *tls = &manager->options->tls;
+        const char *const files[][2] = { { "REMUDA_LAUNCH_TLS_CERT", tls->certificate },
+                                         { "REMUDA_LAUNCH_TLS_KEY", tls->key },
+                                         { "REMUDA_LAUNCH_TLS_CA", tls->ca } };
+        char absolute[PATH_MAX];
+        int r = 0;
+
+        for (size_t i = 0; r == 0 && i < ARRAY_SIZE(files); i++)
+                if (files[i][1] != NULL)
+                        r = realpath(files[i][1], absolute) == NULL
+                                    ? -errno
+                                    : environment_set(environment, files[i][0], absolute);
+        if (r == 0 && tls->name != NULL)
+                r = environment_set(environment, "REMUDA_LAUNCH_TLS_NAME", tls->name);
+        return r;
+}
+
+static int run_environment(const struct manager *manager, struct environment *environment)
+{
+        int r = 0;
+
+        for (char *const *variable = environ; r == 0 && *variable != NULL; variable++) {
+                char name[256];
+                const char *equals = strchr(*variable, '=');
+
+                if (equals == NULL || (size_t) (equals - *variable) >= sizeof(name))
+                        continue;
+                memcpy(name, *variable, (size_t) (equals - *variable));
+                name[equals - *variable] = '\0';
+                r = environment_set(environment, name, equals + 1);
+        }
+        if (r == 0)
+                r = set_tls(manager, environment);
+        if (r == 0)
+                r = environment_set(environment, "REMUDA_MANAGER", manager->address);
+        if (r == 0)
+                r = environment_set(environment, "REMUDA_LAUNCH_TOKEN_FILE", manager->token_file);
+        if (r == 0)
+                r = environment_set(environment, "TMPDIR", manager->folder);
+        return r == 0 ? environment_set(environment, "PMIX_MCA_gds", "hash") : r;
+}
+
+static pid_t spawn(struct manager *manager)
+{
+        struct environment environment = { 0 };
+        struct line *line = calloc(1, sizeof(*line));
+        int r = private_folder(manager->folder, sizeof(manager->folder), SUPERVISE_FOLDER);
+        pid_t pid = r < 0 ? r : -ENOMEM;
+
+        if (line != NULL && r == 0 && run_environment(manager, &environment) == 0) {
+                build_line(manager, line);
+                pid = line->failed ? -E2BIG
+                                   : rendezvous_spawn(manager->mpirun_path, line->words,
+                                                      environment.variables, NULL, manager->folder);
+        }
+        for (size_t i = 0; line != NULL && i < line->count; i++)
+                free(line->words[i]);
+        free(line);
+        environment_free(&environment);
+        return pid;
+}
+
+void manager_start_mpirun(struct manager *manager)
+{
+        pid_t pid;
+
+        manager->worlds++;
+        pid = spawn(manager);
+        if (pid < 0) {
+                manager_end(manager, MANAGER_FAILED, EXIT_FAILED, "WorldFailed",
+                            "mpirun could not be started: %s", strerror((int) -pid));
+                return;
+        }
+        manager->mpirun = pid;
+        manager->state = MANAGER_RUNNING;
+        manager->fault = (struct manager_fault){ .reason = "" };
+        manager->stopped_since_usec = 0;
+        manager->world_began_usec = manager_now_usec();
+        manager->progress = (struct progress){ .began_usec = manager->world_began_usec };
+        manager_set_deadline(manager, 0);
+        manager_event(manager, "Started", "world %llu: mpirun starts %llu ranks on all groups that are ready",
+                      (unsigned long long) manager->plan.world,
+                      (unsigned long long) manager->plan.world_size);
+}
+
+void manager_kill_mpirun(struct manager *manager)
+{
+        if (manager->mpirun != 0)
+                (void) kill(manager->mpirun, SIGKILL); /* its keeper then kills mpirun and the start agents */
+}

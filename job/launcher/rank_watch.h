@@ -1,0 +1,34 @@
+/* Rank watch: the files in which a rank and its launcher say how it is: progress lines (REMUDA_PROGRESS,
+ * written by the program) and its report (written by remuda-launch). Any content is survived: what cannot be
+ * read says nothing. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "job/world/progress.h"
+
+/* rank_watch_line() - one line as JSON: {"epoch", "step", "samples", "loss", "busy_seconds", "samples_per_s",
+ * "epoch_samples"}, all optional.
+ * Return: false if it is no JSON object. */
+bool rank_watch_line(const char *line, size_t size_bytes, struct progress_line *ret);
+
+/* rank_watch_progress() - the whole lines after *offset, which moves on; each is told to @rank.
+ * Return: how many there were. */
+size_t rank_watch_progress(const char *path, off_t *offset, struct progress_rank *rank, uint64_t now_usec);
+
+struct rank_report {
+        pid_t pid, launcher; /* the program, its remuda-launch; 0 = not known */
+        bool ended;
+        int exit_code;
+        uint64_t ended_usec; /* of the day's clock */
+};
+
+/* rank_watch_report() - Return: false if there is none. */
+bool rank_watch_report(const char *path, struct rank_report *ret);
+
+/* rank_watch_stopped() - is a process stopped by a signal? @or_stuck: or in the kernel, where it may be but
+ * for a moment */
+bool rank_watch_stopped(pid_t pid, bool or_stuck);

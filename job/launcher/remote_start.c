@@ -1,0 +1,104 @@
+/* mpirun's remote start agent: "HOST orted ARGS..." -> the manager -> the group's launcher. Stays until the
+ * daemon ends, as ssh would. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/exit_code.h"
+#include "base/text.h"
+#include "io/grpc/grpc_client.h"
+#include "job/launcher/rendezvous.h"
+
+struct start {
+        struct rendezvous_loop loop;
+        int exit_code;
+        bool answered;
+};
+
+static void on_signal(void *userdata, int signal_number)
+{
+        struct start *start = userdata;
+
+        if (signal_number != SIGCHLD) /* leaving closes the call, and that stops the daemon */
+                (void) sd_event_exit(start->loop.event, 128 + signal_number);
+}
+
+static void on_message(void *userdata, const uint8_t *message, size_t size_bytes)
+{
+        struct start *start = userdata;
+        struct rendezvous_end end;
+        struct err err = { 0 };
+
+        if (rendezvous_end_decode(message, size_bytes, &end, &err) < 0)
+                return;
+        start->answered = true;
+        start->exit_code = end.exit_code;
+        if (end.message[0] != '\0')
+                (void) fprintf(stderr, "remuda-launch: %s\n", end.message);
+}
+
+static void on_done(void *userdata, enum grpc_status status, const char *sentence)
+{
+        struct start *start = userdata;
+
+        if (status != GRPC_OK || !start->answered) {
+                (void) fprintf(stderr, "remuda-launch: the manager refused: %s\n",
+                               sentence == NULL ? "no reason" : sentence);
+                start->exit_code = EXIT_FAILED;
+        }
+        (void) sd_event_exit(start->loop.event, start->exit_code);
+}
+
+static int call(struct start *start, const struct rendezvous_options *options,
+                const struct rendezvous_start *message)
+{
+        struct tls *tls = NULL;
+        struct grpc_client_options client_options = { .address = options->address };
+        const struct grpc_client_handlers handlers = { .on_message = on_message,
+                                                       .on_done = on_done,
+                                                       .userdata = start };
+        struct grpc_client *client = NULL;
+        struct err err = { 0 };
+        size_t size;
+        uint8_t *bytes = rendezvous_start_encode(message, &size);
+        int r = bytes == NULL ? -ENOMEM : tls_open(&options->tls, options->address, false, &tls, &err);
+
+        client_options.wrap = tls == NULL ? NULL : tls_wrap;
+        client_options.wrap_userdata = tls;
+        if (r == 0)
+                r = grpc_client_new(start->loop.event, &client_options, &client, &err);
+        if (r == 0)
+                r = grpc_client_call(client, RENDEZVOUS_START, bytes, size, 0, &handlers, NULL);
+        free(bytes);
+        if (r < 0)
+                (void) fprintf(stderr, "remuda-launch: %s\n", err.msg);
+        else
+                r = sd_event_loop(start->loop.event);
+        grpc_client_free(client);
+        tls_close(tls);
+        return r < 0 ? EXIT_FAILED : r;
+}
+
+int rendezvous_start(const struct rendezvous_options *options, char *const *words, size_t count)
+{
+        struct start start = { .loop = { .signal_fd = -1, .on_signal = on_signal, .userdata = &start } };
+        struct rendezvous_start message = { .version = RENDEZVOUS_VERSION };
+        struct err err = { 0 };
+        int exit_code = EXIT_USAGE;
+
+        if (count < 2 || !text_copy(message.host, sizeof(message.host), words[0]))
+                (void) err_set(&err, -EINVAL,
+                               "--start-on: a host and a command are needed, as mpirun gives them");
+        else if (rendezvous_token(options->token_file, message.token, &err) == 0 &&
+                 rendezvous_loop_open(&start.loop, &err) == 0) {
+                message.argv = (char **) &words[1];
+                message.argc = count - 1;
+                exit_code = call(&start, options, &message);
+        }
+        if (err.code < 0)
+                (void) fprintf(stderr, "remuda-launch: %s\n", err.msg);
+        rendezvous_loop_close(&start.loop);
+        return exit_code;
+}

@@ -1,0 +1,117 @@
+#include "job/launcher/rendezvous.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "job/launcher/supervise.h"
+
+int rendezvous_token(const char *path, char token[RENDEZVOUS_TOKEN_BYTES], struct err *err)
+{
+        CLEANUP(close_p) int fd = path == NULL ? -1 : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+        ssize_t size;
+
+        if (path == NULL)
+                return err_set(err, -EINVAL,
+                               "no token; give --token-file FILE, the same for the manager and its groups");
+        if (fd < 0)
+                return err_set(err, -errno, "--token-file: '%.200s': %m", path);
+        size = read(fd, token, RENDEZVOUS_TOKEN_BYTES);
+        if (size < 0)
+                return err_set(err, -errno, "--token-file: '%.200s': %m", path);
+        if (size == RENDEZVOUS_TOKEN_BYTES)
+                return err_set(err, -EINVAL, "--token-file: '%.200s' holds more than %d bytes", path,
+                               RENDEZVOUS_TOKEN_BYTES - 1);
+        token[size] = '\0';
+        token[strcspn(token, "\r\n")] = '\0';
+        if (strlen(token) < 16)
+                return err_set(err, -EINVAL,
+                               "--token-file: '%.200s' holds a token of fewer than 16 characters", path);
+        return 0;
+}
+
+int rendezvous_token_matches(const char *a, const char *b)
+{
+        unsigned char difference = strlen(a) != strlen(b);
+
+        for (size_t i = 0; i < RENDEZVOUS_TOKEN_BYTES && a[i] != '\0' && b[i] != '\0'; i++)
+                difference |= (unsigned char) (a[i] ^ b[i]);
+        return difference == 0;
+}
+
+static int on_signal(sd_event_source *source, int fd, uint32_t events, void *userdata)
+{
+        struct rendezvous_loop *loop = userdata;
+        struct signalfd_siginfo info;
+
+        (void) source;
+        (void) events;
+        while (read(fd, &info, sizeof(info)) == (ssize_t) sizeof(info))
+                loop->on_signal(loop->userdata, (int) info.ssi_signo);
+        return 0;
+}
+
+int rendezvous_loop_open(struct rendezvous_loop *loop, struct err *err)
+{
+        sigset_t set;
+        int r;
+
+        (void) sigemptyset(&set);
+        (void) sigaddset(&set, SIGTERM);
+        (void) sigaddset(&set, SIGINT);
+        (void) sigaddset(&set, SIGHUP);
+        (void) sigaddset(&set, SIGCHLD);
+        (void) sigprocmask(SIG_BLOCK, &set, NULL);
+        (void) signal(SIGPIPE, SIG_IGN);
+        loop->signal_fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+        r = loop->signal_fd < 0 ? -errno : sd_event_new(&loop->event);
+        if (r >= 0)
+                r = sd_event_add_io(loop->event, &loop->signals, loop->signal_fd, EPOLLIN, on_signal, loop);
+        return r < 0 ? err_set(err, r, "no event loop: %s", strerror(-r)) : 0;
+}
+
+void rendezvous_loop_close(struct rendezvous_loop *loop)
+{
+        (void) sd_event_source_disable_unref(loop->signals);
+        (void) sd_event_unref(loop->event);
+        if (loop->signal_fd >= 0)
+                (void) close(loop->signal_fd);
+}
+
+pid_t rendezvous_spawn(const char *path, char *const *argv, char *const *environment, const char *log,
+                       const char *folder)
+{
+        const struct supervision what = {
+                .path = path,
+                .argv = argv,
+                .environment = environment,
+                .stdout_path = log,
+                .stderr_path = log,
+                .sha256 = "",
+                .folder = folder,
+                .keep_fds = { -1, -1 },
+                .grace_usec = 4000000,
+                .farewell_usec = 2000000,
+                .die_with_parent = true,
+        };
+        pid_t pid = fork();
+        int exit_code = 0;
+
+        if (pid < 0)
+                return -errno;
+        if (pid > 0)
+                return pid;
+        /* the parent's connections are not ours to hold open */
+        for (int fd = 3; fd < 256; fd++)
+                (void) close(fd);
+        if (supervise(&what, &exit_code, NULL) < 0)
+                exit_code = 127;
+        _exit(exit_code);
+}

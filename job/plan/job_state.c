@@ -1,0 +1,226 @@
+#include "job/plan/job_state.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+
+/* clang-format off */
+const char *const job_phase_names[JOB_PHASE_COUNT] = {
+        [JOB_PENDING]    = "Pending",
+        [JOB_PLANNING]   = "Planning",
+        [JOB_STARTING]   = "Starting",
+        [JOB_RUNNING]    = "Running",
+        [JOB_RESTARTING] = "Restarting",
+        [JOB_SUCCEEDED]  = "Succeeded",
+        [JOB_FAILED]     = "Failed",
+        [JOB_CANCELLED]  = "Cancelled",
+};
+const char *const job_speed_source_names[JOB_SPEED_COUNT] = {
+        [JOB_SPEED_ASSUMED]  = "assumed",
+        [JOB_SPEED_TABLE]    = "table",
+        [JOB_SPEED_MEASURED] = "measured",
+};
+const char *const job_group_state_names[JOB_GROUP_STATE_COUNT] = {
+        [JOB_GROUP_WAITING]   = "Waiting",
+        [JOB_GROUP_RUNNING]   = "Running",
+        [JOB_GROUP_SUCCEEDED] = "Succeeded",
+        [JOB_GROUP_FAILED]    = "Failed",
+        [JOB_GROUP_LOST]      = "Lost",
+};
+const char *const job_condition_names[JOB_CONDITION_COUNT] = {
+        [JOB_CONDITION_ACCEPTED]  = "Accepted",
+        [JOB_CONDITION_PLANNED]   = "Planned",
+        [JOB_CONDITION_RUNNING]   = "Running",
+        [JOB_CONDITION_SUCCEEDED] = "Succeeded",
+        [JOB_CONDITION_FAILED]    = "Failed",
+};
+/* clang-format on */
+
+void job_state_clear_plan(struct job_state *state)
+{
+        free(state->groups);
+        free(state->notes);
+        free(state->ranks);
+        state->groups = NULL;
+        state->notes = NULL;
+        state->ranks = NULL;
+        state->group_count = state->note_count = state->rank_count = 0;
+}
+
+void job_state_free(struct job_state *state)
+{
+        if (state == NULL)
+                return;
+        job_state_clear_plan(state);
+        *state = (struct job_state){ 0 };
+}
+
+int job_state_copy(const struct job_state *state, struct job_state *ret)
+{
+        *ret = *state;
+        ret->groups = malloc((state->group_count + 1) * sizeof(*ret->groups));
+        ret->notes = malloc((state->note_count + 1) * sizeof(*ret->notes));
+        ret->ranks = malloc((state->rank_count + 1) * sizeof(*ret->ranks));
+        if (ret->groups == NULL || ret->notes == NULL || ret->ranks == NULL) {
+                job_state_free(ret);
+                return -ENOMEM;
+        }
+        if (state->group_count > 0)
+                memcpy(ret->groups, state->groups, state->group_count * sizeof(*ret->groups));
+        if (state->note_count > 0)
+                memcpy(ret->notes, state->notes, state->note_count * sizeof(*ret->notes));
+        if (state->rank_count > 0)
+                memcpy(ret->ranks, state->ranks, state->rank_count * sizeof(*ret->ranks));
+        return 0;
+}
+
+bool job_phase_ended(enum job_phase phase)
+{
+        return phase == JOB_SUCCEEDED || phase == JOB_FAILED || phase == JOB_CANCELLED;
+}
+
+void job_state_note(struct job_state *state, const char *fmt, ...)
+{
+        char(*grown)[JOB_NOTE_BYTES];
+        va_list values;
+
+        if (state->note_count == JOB_NOTES_MAX)
+                return;
+        grown = realloc(state->notes, (state->note_count + 1) * sizeof(*grown));
+        if (grown == NULL)
+                return;
+        state->notes = grown;
+        va_start(values, fmt);
+        (void) vsnprintf(state->notes[state->note_count++], JOB_NOTE_BYTES, fmt, values); /* NOLINT: cut */
+        va_end(values);
+}
+
+void job_state_condition(struct job_state *state, enum job_condition_type type, bool holds, uint64_t now_usec,
+                         const char *reason, const char *message)
+{
+        struct job_condition *condition = &state->conditions[type];
+
+        if (!condition->known || condition->holds != holds)
+                condition->since_usec = now_usec;
+        condition->known = true;
+        condition->holds = holds;
+        (void) text_copy(condition->reason, sizeof(condition->reason), reason);
+        (void) text_copy(condition->message, sizeof(condition->message), message);
+}
+
+void job_state_set(struct job_state *state, enum job_phase phase, uint64_t now_usec, const char *reason,
+                   const char *fmt, ...)
+{
+        va_list values;
+
+        state->phase = phase;
+        (void) text_copy(state->reason, sizeof(state->reason), reason);
+        va_start(values, fmt);
+        (void) vsnprintf(state->message, sizeof(state->message), fmt, values); /* NOLINT: cut to its field */
+        va_end(values);
+        job_state_condition(state, JOB_CONDITION_PLANNED, state->group_count > 0, now_usec, reason,
+                            state->message);
+        job_state_condition(state, JOB_CONDITION_RUNNING, phase == JOB_RUNNING, now_usec, reason,
+                            state->message);
+        job_state_condition(state, JOB_CONDITION_SUCCEEDED, phase == JOB_SUCCEEDED, now_usec, reason,
+                            state->message);
+        job_state_condition(state, JOB_CONDITION_FAILED, phase == JOB_FAILED, now_usec, reason,
+                            state->message);
+        if (job_phase_ended(phase) && state->completion_usec == 0)
+                state->completion_usec = now_usec;
+}
+
+struct job_rank *job_state_rank(const struct job_state *state, const char *group, uint32_t index)
+{
+        for (size_t i = 0; i < state->rank_count; i++)
+                if (state->ranks[i].index == index && strcmp(state->ranks[i].group, group) == 0)
+                        return &state->ranks[i];
+        return NULL;
+}
+
+struct job_rank *job_state_make_rank(struct job_state *state, const char *group, uint32_t index)
+{
+        struct job_rank *rank = job_state_rank(state, group, index), *grown;
+
+        if (rank != NULL || state->rank_count == JOB_STATUS_RANKS_MAX)
+                return rank;
+        grown = realloc(state->ranks, (state->rank_count + 1) * sizeof(*grown));
+        if (grown == NULL)
+                return NULL;
+        state->ranks = grown;
+        rank = &grown[state->rank_count++];
+        *rank = (struct job_rank){ .index = index, .exit_code = -1 };
+        (void) text_copy(rank->group, sizeof(rank->group), group);
+        return rank;
+}
+
+/* Every second point stands for the one before it, too. */
+static void thin_points(struct job_state *state)
+{
+        for (size_t i = 0; i < state->point_count / 2; i++) {
+                const struct job_point *first = &state->points[2 * i];
+                struct job_point point = state->points[2 * i + 1];
+
+                for (uint32_t k = 0; k < point.busy_count && k < first->busy_count; k++)
+                        point.busy[k] = (uint8_t) ((first->busy[k] + point.busy[k]) / 2);
+                state->points[i] = point;
+        }
+        state->point_count /= 2;
+}
+
+void job_state_add_point(struct job_state *state, const struct job_point *point)
+{
+        if (state->point_count == JOB_POINTS_MAX)
+                thin_points(state);
+        state->points[state->point_count++] = *point;
+}
+
+bool job_state_shard(const struct job *job, const struct job_state *state, const struct job_group *group,
+                     uint32_t n, uint32_t ranks, uint64_t *ret_begin, uint64_t *ret_end)
+{
+        uint64_t before = 0, part = 0;
+
+        if (state->samples == 0 || group->server || job->strategy == JOB_STRATEGY_SPLIT ||
+            job->global_batch == 0)
+                return false;
+        for (const struct job_group *g = state->groups; g != group; g++)
+                before += g->server ? 0 : g->batch;
+        for (uint32_t i = 0; i < n + ranks; i++)
+                *(i < n ? &before : &part) += job_rank_batch(group, i);
+        *ret_begin = (uint64_t) ((double) state->samples * (double) before / (double) job->global_batch);
+        *ret_end =
+                (uint64_t) ((double) state->samples * (double) (before + part) / (double) job->global_batch);
+        return true;
+}
+
+uint32_t job_state_world_size(const struct job_state *state)
+{
+        uint32_t ranks = 0;
+
+        for (size_t i = 0; i < state->group_count; i++)
+                ranks += state->groups[i].ranks;
+        return ranks;
+}
+
+uint64_t job_rank_batch(const struct job_group *group, uint32_t n)
+{
+        return group->batch / group->ranks + (n < group->batch % group->ranks);
+}
+
+void job_group_pod_name(const char *job, const struct job_group *group, char name[JOB_POD_NAME_BYTES])
+{
+        if (group->incarnation == 0)
+                (void) text_format(name, JOB_POD_NAME_BYTES, "%s-%s", job, group->name);
+        else
+                (void) text_format(name, JOB_POD_NAME_BYTES, "%s-%s-r%u", job, group->name,
+                                   group->incarnation);
+}
+
+void job_manager_pod_name(const char *job, uint64_t world, char name[JOB_POD_NAME_BYTES])
+{
+        (void) text_format(name, JOB_POD_NAME_BYTES, "%s-m%llu", job, (unsigned long long) world);
+}

@@ -1,0 +1,116 @@
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "job/plan/launch_lines.h"
+
+/* Ranks that follow each other on one node with one runtime: a component of a heterogeneous job. */
+static size_t component_end(const struct launch_world *world, size_t first)
+{
+        size_t end = first + 1;
+
+        while (end < world->count && strcmp(world->ranks[end].node, world->ranks[first].node) == 0 &&
+               strcmp(world->ranks[end].runtime, world->ranks[first].runtime) == 0 &&
+               strcmp(world->ranks[end].model, world->ranks[first].model) == 0)
+                end++;
+        return end;
+}
+
+static void append_component(const struct launch_world *world, size_t first, size_t end, struct text *out)
+{
+        const struct launch_rank *rank = &world->ranks[first];
+
+        text_printf(out, "#SBATCH --nodes=1 --ntasks=%zu --nodelist=%s", end - first, rank->node);
+        if (strcmp(rank->runtime, "cpu") != 0 && strcmp(rank->vendor, "cpu") != 0)
+                text_printf(out, " --gres=%s:%zu",
+                            strcmp(rank->vendor, "nvidia") == 0 || strcmp(rank->vendor, "amd") == 0
+                                    ? "gpu"
+                                    : rank->vendor,
+                            end - first);
+        text_append_char(out, '\n');
+}
+
+/* Every process of the step picks its line by its rank. */
+static void append_choice(const struct launch_world *world, struct text *out)
+{
+        text_append(out, "case $SLURM_PROCID in\n");
+        for (size_t i = 0; i < world->count; i++) {
+                struct text environment = { 0 };
+
+                launch_environment(world, i, true, &environment);
+                text_printf(out, "%zu) exec env %s", i, environment.data != NULL ? environment.data : "");
+                text_free(&environment);
+                for (const char *const *word = world->ranks[i].command; *word != NULL; word++) {
+                        text_append_char(out, ' ');
+                        launch_quote(out, *word);
+                }
+                text_append(out, " ;;\n");
+        }
+        text_append(out, "esac");
+}
+
+/* A heterogeneous job: a component for each run of like ranks, and one step over all of them. */
+int launch_slurm(const struct launch_world *world, struct text *out, struct err *err)
+{
+        struct text choice = { 0 };
+        size_t components = 0;
+        int r = launch_need_commands(world, err);
+
+        if (r < 0)
+                return r;
+        text_printf(out, "#!/bin/bash\n#SBATCH --job-name=%s\n", world->job);
+        for (size_t first = 0; first < world->count; first = component_end(world, first)) {
+                if (first > 0)
+                        text_append(out, "#SBATCH hetjob\n");
+                append_component(world, first, component_end(world, first), out);
+                components++;
+        }
+        text_append(out, "srun --label ");
+        if (components > 1)
+                text_printf(out, "--het-group=0-%zu ", components - 1);
+        text_append(out, "bash -c ");
+        append_choice(world, &choice);
+        launch_quote(out, choice.data != NULL ? choice.data : "");
+        text_append_char(out, '\n');
+        text_free(&choice);
+        return 0;
+}
+
+/* LSF on Sunway: one rank a core group, its 64 computing cores with it. One line a program; the queue gives
+ * the nodes, so that shares by rank travel in the plan, not in the line. */
+int launch_bsub(const struct launch_world *world, struct text *out, struct err *err)
+{
+        const struct launch_rank *first = NULL;
+        size_t count = 0;
+
+        for (size_t i = 0; i < world->count; i++) {
+                const struct launch_rank *rank = &world->ranks[i];
+
+                if (strcmp(rank->runtime, "sunway") != 0)
+                        continue;
+                if (rank->command == NULL)
+                        return err_set(
+                                err, -EINVAL,
+                                "no program for runtime 'sunway', which rank %zu needs; give it below the "
+                                "job's `programs:`, or a table with --programs FILE",
+                                i);
+                if (first != NULL && !launch_same_command(first, rank))
+                        return err_set(err, -EINVAL,
+                                       "ranks of runtime sunway have several programs; bsub takes one");
+                first = first != NULL ? first : rank;
+                count++;
+        }
+        if (first == NULL)
+                return err_set(err, -EINVAL, "no rank of the job is on a Sunway core group (runtime sunway)");
+        text_append(out, "bsub -b -J ");
+        launch_quote(out, world->job);
+        text_append(out, " -q ");
+        launch_quote(out, world->queue);
+        text_printf(out, " -n %zu -cgsp 64 -share_size 4096 -host_stack 512", count);
+        for (const char *const *word = first->command; *word != NULL; word++) {
+                text_append_char(out, ' ');
+                launch_quote(out, *word);
+        }
+        text_append_char(out, '\n');
+        return 0;
+}

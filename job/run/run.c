@@ -1,0 +1,243 @@
+#include "job/run/run.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "agent/launch/program_file.h"
+#include "base/cleanup.h"
+#include "base/exit_code.h"
+#include "base/options.h"
+#include "base/version.h"
+#include "cli/commands.h"
+#include "io/clock.h"
+#include "io/process_tree.h"
+#include "job/run/run_chips.h"
+#include "job/show/jobs.h"
+
+#define AT(member) offsetof(struct run_options, member)
+
+/* clang-format off */
+static const struct option_spec specs[] = {
+        { "programs", 0, OPTION_STRING, AT(programs), "FILE", "/etc/remuda/programs.yaml", 0, 0, "the program of each runtime" },
+        { "store", 0, OPTION_STRING, AT(store), "dir:PATH", NULL, 0, 0, "take the chips of the inventories there, not of this machine" },
+        { "work-dir", 0, OPTION_STRING, AT(work_dir), "DIR", "remuda-jobs", 0, 0, "plans, logs and checkpoints go to DIR/JOB" },
+        { "output", 'o', OPTION_CHOICE, AT(output), "table|json", "table", 0, 0, "how the summary is printed" },
+        { "resume", 0, OPTION_BOOL, AT(resume), NULL, NULL, 0, 0, "go on from the last checkpoint of this job" },
+        { "measure-again", 0, OPTION_BOOL, AT(measure_again), NULL, NULL, 0, 0, "measure speeds even if the speed table has them" },
+        { "measure-seconds", 0, OPTION_DOUBLE, AT(measure_seconds), "S", "1", 0, 600, "how long the speed of the workers is measured" },
+        { "report", 0, OPTION_STRING, AT(report), "FILE", NULL, 0, 0, "at the end, write a page of the ranks' timeline, overlap and loss" },
+        { "grace-seconds", 0, OPTION_UNSIGNED, AT(grace_seconds), "N", "3", 0, 3600, "after SIGINT or SIGTERM, for the ranks to write a checkpoint and end" },
+        { "launcher", 0, OPTION_STRING, AT(launcher), "FILE", NULL, 0, 0, "remuda-launch, if it is not beside this program" },
+        { "mpirun", 0, OPTION_STRING, AT(mpirun), "FILE", "mpirun", 0, 0, "mpirun of Open MPI" },
+        { NULL, 0, 0, 0, NULL, NULL, 0, 0, NULL },
+};
+/* clang-format on */
+
+static const struct option_program description = {
+        .name = "remuda run",
+        .operands = "JOB.yaml",
+        .operands_min = 1,
+        .operands_max = 1,
+        .summary = "Run a TrainingJob on this machine: plan, start, watch, repair, release. Several jobs in "
+                   "one file "
+                   "(--- between them) run one after the other, by priority and dependsOn.",
+        .after = "Exit code: 0 succeeded, 1 failed, 2 bad job, 3 a file is missing, 5 not allowed, 130 "
+                 "cancelled.\n"
+                 "See remuda-run(1).\n",
+        .specs = specs,
+};
+
+uint64_t run_now_usec(void)
+{
+        return clock_monotonic_usec();
+}
+
+void run_pause(struct run *run, int changes, int msec)
+{
+        struct pollfd waiting[2] = { { .fd = run->signals, .events = POLLIN },
+                                     { .fd = changes, .events = POLLIN } };
+        struct signalfd_siginfo info;
+
+        (void) poll(waiting, 2, msec);
+        while (read(run->signals, &info, sizeof(info)) == (ssize_t) sizeof(info))
+                if (info.ssi_signo != SIGCHLD)
+                        run->interrupted = true;
+}
+
+void run_free(struct run *run)
+{
+        sweeper_end(&run->sweeper);
+        run_close_folder(run);
+        job_free(&run->job);
+        program_table_free(&run->table);
+        inventories_free(&run->inventories);
+        for (size_t i = 0; run->ranks != NULL && i < run->rank_count; i++)
+                free(run->ranks[i].layer_ms);
+        if (run->speeds != NULL)
+                speed_table_free(run->speeds);
+        free(run->speeds);
+        free(run->hashes);
+        free(run->layer_output_bytes);
+        free(run->segments);
+        free(run->ranks);
+        json_decref(run->events);
+        if (run->signals >= 0)
+                (void) close(run->signals);
+}
+
+static int open_signals(struct run *run)
+{
+        sigset_t set;
+
+        (void) sigemptyset(&set);
+        (void) sigaddset(&set, SIGINT);
+        (void) sigaddset(&set, SIGTERM);
+        (void) sigaddset(&set, SIGHUP);
+        (void) sigaddset(&set, SIGCHLD);
+        (void) sigprocmask(SIG_BLOCK, &set, NULL);
+        (void) signal(SIGPIPE, SIG_IGN);
+        run->signals = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+        return run->signals < 0 ? -errno : process_tree_adopt();
+}
+
+/* What a job says that has no meaning here is said, not silently dropped. */
+static void note_ignored(struct run *run)
+{
+        if (run->job.program_count > 0)
+                run_event(run, "ProgramsIgnored",
+                          "spec.programs is for pods; here the program table '%s' decides",
+                          run->programs_path);
+        if (run->job.tls.secret[0] != '\0')
+                run_event(run, "TlsIgnored",
+                          "spec.tls is for pods; here nothing of the job crosses a network");
+}
+
+/* Everything that may refuse the job before anything is started. */
+static int prepare(struct run *run, const char *job_path, const json_t *document, int *exit_code,
+                   struct err *err)
+{
+        int r = run_read(run, job_path, document, exit_code, err);
+
+        if (r == 0)
+                r = run_open_folder(run, exit_code, err);
+        if (r == 0)
+                r = run_choose_chips(run, exit_code, err);
+        if (r == -EBUSY) {
+                run_finish(run, "Failed", "Unschedulable", "%s", err->msg);
+                r = 0;
+        }
+        if (r == 0 && run->phase == NULL) {
+                note_ignored(run);
+                r = run_await_parents(run, exit_code, err);
+        }
+        return r;
+}
+
+static void train(struct run *run)
+{
+        struct err err = { 0 };
+        int r = run_measure(run, &err);
+
+        if (r == 0 && !run->interrupted)
+                r = run_plan(run, &err);
+        if (r == 0 && !run->interrupted)
+                r = run_train(run, &err);
+        if (r < 0)
+                run_finish(run, "Failed", "Internal", "%s", err.msg);
+}
+
+/* As `remuda jobs report` would do it: the job has ended, its name is free. */
+static void write_report(struct run *run)
+{
+        json_t *views = json_array();
+        struct err err = { 0 };
+        int r;
+
+        run_close_folder(run);
+        r = jobs_folder_read(run->work, run->job.name, views, &err);
+        if (r == 0)
+                r = jobs_write_report(json_array_get(views, 0), run->options->report, NULL, &err);
+        if (r < 0)
+                (void) fprintf(stderr, "%s: no report: %s\n", run->job.name, err.msg);
+        json_decref(views);
+}
+
+static int finish(struct run *run, json_t **ret_summary)
+{
+        char path[RUN_PATH_BYTES];
+        json_t *summary;
+        int r;
+
+        if (run->phase == NULL && run->interrupted)
+                run_finish(run, "Cancelled", "Interrupted", "cancelled by a signal");
+        summary = run_summary(run);
+        if (summary == NULL) {
+                (void) fprintf(stderr, "remuda run: no memory for the summary\n");
+                return EXIT_FAILED;
+        }
+        if (run_path(run, path, "summary.json"))
+                (void) run_write_json(path, summary, NULL);
+        if (run->options->report != NULL)
+                write_report(run);
+        r = ret_summary == NULL || strcmp(run->options->output, "json") != 0 ? run_print_summary(run, summary)
+                                                                             : 0;
+        if (ret_summary != NULL)
+                *ret_summary = json_incref(summary);
+        json_decref(summary);
+        if (run->phase != NULL && strcmp(run->phase, "Cancelled") == 0)
+                return EXIT_INTERRUPTED;
+        return r == 0 && run->phase != NULL && strcmp(run->phase, "Succeeded") == 0 ? EXIT_DONE : EXIT_FAILED;
+}
+
+int run_one(const struct run_options *options, const char *job_path, const json_t *document,
+            json_t **ret_summary)
+{
+        struct run run = { .lock = -1, .checkpoint_lock = -1, .signals = -1, .started_usec = run_now_usec() };
+        int exit_code = EXIT_FAILED;
+        struct err err = { 0 };
+
+        run.options = options;
+        run.events = json_array();
+        job_init(&run.job);
+        if (run.events == NULL || open_signals(&run) < 0) {
+                (void) fprintf(stderr, "remuda run: no memory or no descriptors\n");
+        } else if (prepare(&run, job_path, document, &exit_code, &err) < 0) {
+                (void) fprintf(stderr, "remuda run: %s\n", err.msg);
+        } else {
+                if (run.phase == NULL && !run.interrupted)
+                        train(&run);
+                exit_code = finish(&run, ret_summary);
+        }
+        run_free(&run);
+        return exit_code;
+}
+
+int command_run(int argc, char **argv)
+{
+        struct run_options options;
+        json_t *documents = NULL;
+        struct err err = { 0 };
+        size_t operands = 0;
+        int exit_code = options_start(&description, REMUDA_VERSION, argc, argv, environ, &options, &operands,
+                                      stdout, stderr);
+        int r;
+
+        if (exit_code >= 0)
+                return exit_code;
+        r = run_read_documents(argv[1], &documents, &err);
+        if (r < 0) {
+                (void) fprintf(stderr, "remuda run: %s\n", err.msg);
+                return program_file_exit_code(r);
+        }
+        exit_code = json_array_size(documents) > 1
+                            ? run_queue(&options, argv[1], documents)
+                            : run_one(&options, argv[1], json_array_get(documents, 0), NULL);
+        json_decref(documents);
+        return exit_code;
+}

@@ -1,0 +1,199 @@
+/* Run: one TrainingJob on this machine, from its file to its summary (`remuda run`).
+ *
+ *      job -> chips -> programs -> speeds -> shares -> one MPI world -> watch -> repair -> summary
+ *
+ * A struct run is what all steps share. Nothing outlives it: every world is started below a guard
+ * (run_guard.h). */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "agent/inventory/device.h"
+#include "base/err.h"
+#include "base/text.h"
+#include "job/run/run_sweeper.h"
+#include "job/spec/job.h"
+#include "job/spec/program_table.h"
+#include "job/world/progress.h"
+#include "planner/speeds/speed_table.h"
+
+#define RUN_RANKS_MAX  4096
+#define RUN_PATH_BYTES 1024
+
+struct run_options {
+        const char *programs, *store, *work_dir, *output, *launcher, *mpirun, *report;
+        bool resume, measure_again;
+        unsigned grace_seconds;
+        double measure_seconds;
+};
+
+enum run_speed { RUN_SPEED_ASSUMED, RUN_SPEED_TABLE, RUN_SPEED_MEASURED };
+
+enum run_peak { RUN_PEAK_MEASURED, RUN_PEAK_BF16, RUN_PEAK_FP16, RUN_PEAK_FP32, RUN_PEAK_COUNT };
+
+struct inventories { /* of this machine, or of a store's nodes */
+        struct inventory *items;
+        size_t count;
+};
+
+struct run_rank {
+        bool server;
+        const struct job_role *role;
+        char runtime[JOB_RUNTIME_BYTES];
+        const struct program *program; /* in the table */
+        char sha256[SHA256_HEX_BYTES];
+        char vendor[24], group[DEVICE_GROUP_BYTES], device[DEVICE_ID_BYTES], device_model[DEVICE_MODEL_BYTES];
+        char node[254];                     /* "" = this machine, when its name is not known */
+        double peak_gflops[RUN_PEAK_COUNT]; /* of the chip; 0 = not known. Those of one kind compare */
+        double *layer_ms;                   /* of a split: run.layer_count, owned; NULL = not measured */
+        size_t first_layer, last_layer;
+        unsigned device_index;
+
+        char speed_device[SPEED_DEVICE_BYTES]; /* its name in the SpeedTable */
+        enum run_speed speed_source;
+        double alpha_ms, beta_ms; /* a step of b samples takes alpha + beta b; beta > 0 */
+        uint64_t batch;           /* of each global batch; 0 for a server */
+        double weight;            /* batch / global batch */
+        uint64_t begin, end;      /* of an epoch's samples; 0:0 when the size of the data is not known */
+
+        /* what was seen of it */
+        struct progress_rank seen;
+        off_t progress_offset;
+        double kept_busy_ms;   /* of what it was busy, what the SpeedTable knows already */
+        uint64_t kept_samples; /* and of its samples */
+        pid_t pid, launcher;
+        bool ended;
+        uint64_t ended_usec;
+        int exit_code;
+        uint64_t restarts;
+        uint64_t used_samples; /* whose gradients are in the weights, over all its processes */
+};
+
+struct run {
+        const struct run_options *options;
+        struct job job;
+        struct program_table table;
+        struct inventories inventories;
+
+        struct speed_table *speeds;       /* what placement `fastest` goes by; NULL = not read yet */
+        char (*hashes)[SHA256_HEX_BYTES]; /* of the table's programs; "" = not computed yet */
+
+        char work[RUN_PATH_BYTES];   /* --work-dir, absolute */
+        char folder[RUN_PATH_BYTES]; /* work/NAME */
+        char launcher[RUN_PATH_BYTES];
+        char mpirun[RUN_PATH_BYTES];
+        char checkpoint[RUN_PATH_BYTES]; /* "" = none */
+        char programs_path[RUN_PATH_BYTES];
+        int lock;            /* descriptor that holds the job's name */
+        int checkpoint_lock; /* and one that holds its checkpoints */
+        struct sweeper sweeper;
+        int signals; /* SIGINT, SIGTERM, SIGHUP, SIGCHLD */
+
+        struct run_rank *ranks;
+        size_t rank_count, server_count;
+        uint64_t data_samples; /* of an epoch; 0 = not known */
+        uint64_t left_samples; /* used by ranks that were left out later */
+        size_t layer_count;    /* of the model, for a split; 0 = not known */
+        uint64_t *layer_output_bytes;
+        uint64_t *segments; /* that the trainer has chosen for `segments: auto` */
+        size_t segment_count;
+        unsigned cores;
+        bool trainer; /* the programs take the options of the reference trainer */
+        bool sample_log;
+
+        json_t *events;
+        uint64_t started_usec; /* CLOCK_MONOTONIC */
+        uint64_t first_world_usec;
+        uint64_t restarts, reshards, reshard_usec;
+        uint64_t fault_usec;  /* CLOCK_MONOTONIC of the last fault until training goes on; 0 = none */
+        uint64_t chips_usec;  /* CLOCK_MONOTONIC of the last look at their health */
+        uint64_t kept_usec;   /* CLOCK_MONOTONIC of the last refinement of the SpeedTable */
+        bool speeds_lost;     /* the table could not be written, which was said */
+        bool speeds_troubled; /* said once */
+        double training_seconds;
+        const char *phase; /* NULL while it runs */
+        char reason[48], message[512];
+        bool interrupted;
+};
+
+/* The steps, in order. All return 0, or a negative errno with *err and, where it is not EXIT_FAILED, the exit
+ * code in *ret_exit_code. */
+int run_read(struct run *run, const char *job_path, const json_t *document, int *ret_exit_code,
+             struct err *err);                                              /* run_read.c */
+int run_choose_chips(struct run *run, int *ret_exit_code, struct err *err); /* run_chips.c */
+int run_place(struct run *run, struct err *err); /* chips alone, whether or not there are programs for them */
+int run_open_folder(struct run *run, int *ret_exit_code, struct err *err); /* run_folder.c */
+void run_close_folder(struct run *run);
+void run_set_checkpoints_aside(struct run *run);                             /* run_folder.c */
+int run_await_parents(struct run *run, int *ret_exit_code, struct err *err); /* run_folder.c */
+int run_measure(struct run *run, struct err *err);                           /* run_measure.c */
+int run_plan(struct run *run, struct err *err);                              /* run_plan.c */
+int run_train(struct run *run, struct err *err);                             /* run_train.c */
+
+/* run_plan_split() - the stages of a split, in rank order, by the measured layers; the ranks may change
+ * places. run_stages() - "F:L,F:L" of the plan, or NULL; caller frees. (run_split.c) */
+int run_plan_split(struct run *run, struct err *err);
+char *run_stages(const struct run *run);
+void run_read_layers(struct run *run, size_t index, const json_t *layers);
+void run_add_layers(const struct run *run, size_t rank,
+                    json_t *entry); /* "layers": [first, last], of a split */
+
+/* run_read_segments() - what the trainer chose for `segments: auto`, from its words. (run_split.c) */
+void run_read_segments(struct run *run);
+
+/* run_reshard_pays() - is a worker slow, and would new shares, with a world started anew, be worth their
+ * cost? run_adopt_speeds() - the workers' speeds as they were seen last become the plan's. (run_reshard.c) */
+bool run_reshard_pays(const struct run *run);
+void run_adopt_speeds(struct run *run);
+
+/* run_refine_speeds() - what the workers' steps took since the last call goes into the SpeedTable of --store,
+ * or of the work folder. (run_speeds.c) */
+void run_refine_speeds(struct run *run);
+
+/* run_read_speeds() - speeds from that table. Return: are all workers' known? (run_speeds.c) */
+bool run_read_speeds(struct run *run);
+
+/* run_chip_speed() - samples/s of a chip of a group with the runtime's program, by the SpeedTable; 0 = not in
+ * it. @sharing: ranks on this one chip, 0 and 1 = it is alone. (run_speeds.c) */
+double run_chip_speed(struct run *run, const char *runtime, const struct device_group *group, size_t sharing);
+
+/* run_keep_speeds() - observations into that table; a table that cannot be written is an event.
+ * (run_speeds.c) */
+void run_keep_speeds(struct run *run, const struct speed_observation *observations, size_t count);
+
+/* run_leave_out() - the job goes on without a rank: its samples are counted, those after the last checkpoint
+ * are struck from its log, the ranks after it move up. (run_migrate.c) */
+void run_leave_out(struct run *run, size_t rank);
+
+/* run_pause() - wait for a signal, a change on a descriptor (-1 = none) or the time; sets run->interrupted.
+ */
+void run_pause(struct run *run, int changes, int msec);
+
+/* run_event() - note what happened, with a printf-like sentence; also on standard error. */
+void run_event(struct run *run, const char *reason, const char *fmt, ...)
+        __attribute__((format(printf, 3, 4)));
+void run_finish(struct run *run, const char *phase, const char *reason, const char *fmt, ...)
+        __attribute__((format(printf, 4, 5)));
+json_t *run_summary(struct run *run);
+int run_print_summary(struct run *run, const json_t *summary);
+void run_free(struct run *run);
+
+/* run_one() - one job from its document to its summary, which is printed, but as JSON only if ret_summary is
+ * NULL. Return: an exit code; *ret_summary is set if the job got as far as that. (run.c) run_queue() -
+ * several jobs of one file. (run_queue.c) run_read_documents() - the documents of a job file, at least one.
+ * (run_read.c) */
+int run_one(const struct run_options *options, const char *job_path, const json_t *document,
+            json_t **ret_summary);
+int run_queue(const struct run_options *options, const char *job_path, const json_t *documents);
+int run_read_documents(const char *job_path, json_t **ret, struct err *err);
+
+/* run_path() - folder/NAME, or folder/NAME-INDEX.SUFFIX */
+bool run_path(const struct run *run, char path[RUN_PATH_BYTES], const char *name);
+bool run_rank_path(const struct run *run, char path[RUN_PATH_BYTES], size_t rank, const char *suffix);
+int run_write_json(const char *path, const json_t *value, struct err *err); /* by rename */
+uint64_t run_now_usec(void);                                                /* CLOCK_MONOTONIC */
+const char *run_speed_name(enum run_speed source);

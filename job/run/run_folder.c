@@ -1,0 +1,284 @@
+/* The folder of a job below --work-dir: its lock, its logs, its plan, and what the job before it left. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/exit_code.h"
+#include "io/clock.h"
+#include "io/process_tree.h"
+#include "job/run/run.h"
+#include "job/run/run_guard.h"
+
+bool run_path(const struct run *run, char path[RUN_PATH_BYTES], const char *name)
+{
+        return run->folder[0] != '\0' && text_format(path, RUN_PATH_BYTES, "%s/%s", run->folder, name);
+}
+
+bool run_rank_path(const struct run *run, char path[RUN_PATH_BYTES], size_t rank, const char *suffix)
+{
+        return text_format(path, RUN_PATH_BYTES, "%s/rank-%zu.%s", run->folder, rank, suffix);
+}
+
+int run_write_json(const char *path, const json_t *value, struct err *err)
+{
+        char next[RUN_PATH_BYTES + 8];
+
+        (void) text_format(next, sizeof(next), "%s.next", path);
+        if (json_dump_file(value, next, JSON_INDENT(1) | JSON_REAL_PRECISION(17)) < 0)
+                return err_set(err, -EIO, "'%.200s' cannot be written: %m", next);
+        if (rename(next, path) < 0)
+                return err_set(err, -errno, "'%.200s' cannot be written: %m", path);
+        return 0;
+}
+
+static int make_folder(const char *path, struct err *err)
+{
+        if (mkdir(path, 0755) < 0 && errno != EEXIST)
+                return err_set(err, -errno, "--work-dir: folder '%.200s' cannot be made: %m", path);
+        return 0;
+}
+
+static int make_work(struct run *run, struct err *err)
+{
+        const char *wanted = run->options->work_dir;
+        char absolute[PATH_MAX];
+        int r = make_folder(wanted, err);
+
+        if (r < 0)
+                return r;
+        if (realpath(wanted, absolute) == NULL)
+                return err_set(err, -errno, "--work-dir: '%.200s': %m", wanted);
+        /* the longest name of a file below it still has to fit */
+        if (strlen(absolute) > RUN_PATH_BYTES - 200)
+                return err_set(err, -ENAMETOOLONG, "--work-dir: '%.200s' is too long", absolute);
+        (void) text_copy(run->work, sizeof(run->work), absolute);
+        (void) text_format(run->folder, sizeof(run->folder), "%.800s/%s", run->work, run->job.name);
+        return make_folder(run->folder, err);
+}
+
+#define LOCK_TRIES 10
+#define LOCK_MSEC  20
+
+static int lock(struct run *run, struct err *err)
+{
+        unsigned tries = 0;
+        char path[RUN_PATH_BYTES];
+
+        (void) run_path(run, path, "lock");
+        run->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+        if (run->lock < 0)
+                return err_set(err, -errno, "'%.200s': %m", path);
+        while (flock(run->lock, LOCK_EX | LOCK_NB) < 0) {
+                if (tries++ <
+                    LOCK_TRIES) { /* `remuda jobs` holds it for a moment to see whether anybody does */
+                        (void) poll(NULL, 0, LOCK_MSEC);
+                        continue;
+                }
+                return err_set(err, -EEXIST,
+                               "metadata.name: a job '%s' is running in '%.200s' and goes on; choose another "
+                               "name or another "
+                               "--work-dir",
+                               run->job.name, run->work);
+        }
+        /* for `remuda jobs`: whom to tell, and since when */
+        if (ftruncate(run->lock, 0) < 0 || dprintf(run->lock, "%d\n", (int) getpid()) < 0)
+                return err_set(err, -errno, "'%.200s' cannot be written: %m", path);
+        (void) futimens(run->lock, NULL);
+        return 0;
+}
+
+/* A world whose run, guard and sweeper were all killed. */
+static void remove_stale_worlds(const struct run *run)
+{
+        CLEANUP(fclose_p) FILE *f = NULL;
+        char path[RUN_PATH_BYTES], line[GUARD_PATH_BYTES + 2];
+
+        (void) run_path(run, path, "world");
+        f = fopen(path, "re");
+        while (f != NULL && fgets(line, sizeof(line), f) != NULL) {
+                char mark[sizeof(line) + sizeof(GUARD_MARK)];
+
+                line[strcspn(line, "\n")] = '\0';
+                if (line[0] == '/' && text_format(mark, sizeof(mark), GUARD_MARK "=%s", line))
+                        (void) process_marked_kill(mark);
+                guard_remove_folder(line);
+        }
+        (void) unlink(path);
+}
+
+/* Two jobs that write the same checkpoints would ruin both. */
+static int lock_checkpoint(struct run *run, struct err *err)
+{
+        run->checkpoint_lock = open(run->checkpoint, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (run->checkpoint_lock < 0)
+                return err_set(err, -errno, "spec.checkpoint.path: '%.200s': %m", run->checkpoint);
+        if (flock(run->checkpoint_lock, LOCK_EX | LOCK_NB) < 0)
+                return err_set(
+                        err, -EEXIST,
+                        "spec.checkpoint.path: '%.200s' is being written by another job; choose another",
+                        run->checkpoint);
+        return 0;
+}
+
+static int find_checkpoint(struct run *run, struct err *err)
+{
+        char absolute[PATH_MAX];
+
+        if (!run->job.checkpoint.given)
+                return 0;
+        if (run->job.checkpoint.path[0] == '\0') {
+                int r;
+
+                (void) run_path(run, run->checkpoint, "checkpoint");
+                r = make_folder(run->checkpoint, err);
+                return r < 0 ? r : lock_checkpoint(run, err);
+        }
+        if ((mkdir(run->job.checkpoint.path, 0755) < 0 && errno != EEXIST) ||
+            realpath(run->job.checkpoint.path, absolute) == NULL || access(absolute, W_OK) < 0)
+                return err_set(
+                        err, -errno,
+                        "spec.checkpoint.path: '%.200s' cannot be written to: %m; give a folder that can",
+                        run->job.checkpoint.path);
+        if (!text_copy(run->checkpoint, sizeof(run->checkpoint), absolute))
+                return err_set(err, -ENAMETOOLONG, "spec.checkpoint.path: too long");
+        return lock_checkpoint(run, err);
+}
+
+/* A run that begins anew must not, after a fault, go on from what an earlier run left. */
+void run_set_checkpoints_aside(struct run *run)
+{
+        char aside[RUN_PATH_BYTES + 64], from[RUN_PATH_BYTES + 300], to[RUN_PATH_BYTES + 400];
+        const struct dirent *file;
+        unsigned moved = 0;
+        DIR *folder;
+
+        if (run->checkpoint[0] == '\0' || run->options->resume)
+                return;
+        folder = opendir(run->checkpoint);
+        (void) text_format(aside, sizeof(aside), "%s/before-%llu", run->checkpoint,
+                           (unsigned long long) clock_realtime_usec() / 1000000);
+        while (folder != NULL && (file = readdir(folder)) != NULL) {
+                bool checkpoint = text_ends_with(file->d_name, ".checkpoint");
+
+                if (!checkpoint && strcmp(file->d_name, "joined") != 0) /* trainer/data/joined.h */
+                        continue;
+                (void) mkdir(aside, 0755);
+                (void) text_format(from, sizeof(from), "%s/%s", run->checkpoint, file->d_name);
+                (void) text_format(to, sizeof(to), "%s/%s", aside, file->d_name);
+                moved += rename(from, to) == 0 && checkpoint;
+        }
+        if (folder != NULL)
+                (void) closedir(folder);
+        if (moved > 0)
+                run_event(run, "CheckpointsSetAside",
+                          "%u of an earlier run are now in '%s'; --resume would go on from them", moved,
+                          aside);
+}
+
+int run_open_folder(struct run *run, int *ret_exit_code, struct err *err)
+{
+        static const char *const earlier[] = { "summary.json", "plan.json", "events.jsonl" };
+        char path[RUN_PATH_BYTES];
+        int r = make_work(run, err);
+
+        if (r == 0)
+                r = lock(run, err);
+        if (r == -EEXIST)
+                *ret_exit_code = EXIT_USAGE;
+        if (r == -EACCES || r == -EPERM || r == -EROFS)
+                *ret_exit_code = EXIT_NO_PERMISSION;
+        if (r < 0)
+                return r;
+        remove_stale_worlds(run);
+        for (size_t i = 0; i < ARRAY_SIZE(earlier); i++)
+                if (run_path(run, path, earlier[i]))
+                        (void) unlink(path);
+        r = find_checkpoint(run, err);
+        if (r < 0)
+                *ret_exit_code = r == -EACCES || r == -EROFS ? EXIT_NO_PERMISSION : EXIT_USAGE;
+        return r;
+}
+
+void run_close_folder(struct run *run)
+{
+        if (run->lock >= 0)
+                (void) close(run->lock);
+        run->lock = -1;
+        if (run->checkpoint_lock >= 0)
+                (void) close(run->checkpoint_lock);
+        run->checkpoint_lock = -1;
+}
+
+/* --- dependencies
+ * -------------------------------------------------------------------------------------------------- */
+
+/* Return: 1 = it runs, 0 = it does not, -ENOENT = there is none. */
+static int parent_runs(const struct run *run, const char *parent)
+{
+        CLEANUP(close_p) int fd = -1;
+        char path[RUN_PATH_BYTES];
+
+        if (!text_format(path, sizeof(path), "%s/%s/lock", run->work, parent))
+                return -ENOENT;
+        fd = open(path, O_RDWR | O_CLOEXEC);
+        if (fd < 0)
+                return -ENOENT;
+        return flock(fd, LOCK_EX | LOCK_NB) < 0 ? 1 : 0;
+}
+
+static int await_parent(struct run *run, const char *parent, size_t index, int *ret_exit_code,
+                        struct err *err)
+{
+        char path[RUN_PATH_BYTES];
+        const char *phase;
+        json_t *summary;
+        int r = parent_runs(run, parent);
+
+        if (r == 1)
+                run_event(run, "WaitingForParent", "job %s is still running", parent);
+        while (r == 1 && !run->interrupted) {
+                run_pause(run, -1, 200);
+                r = parent_runs(run, parent);
+        }
+        if (run->interrupted)
+                return 1;
+        (void) text_format(path, sizeof(path), "%s/%s/summary.json", run->work, parent);
+        summary = r < 0 ? NULL : json_load_file(path, 0, NULL);
+        phase = json_string_value(json_object_get(summary, "phase"));
+        if (summary == NULL) {
+                *ret_exit_code = EXIT_USAGE;
+                r = err_set(
+                        err, -ESRCH,
+                        "spec.dependsOn[%zu]: job '%s' was never run to its end in '%.200s'; run it first",
+                        index, parent, run->work);
+        } else if (phase == NULL || strcmp(phase, "Succeeded") != 0) {
+                r = 1;
+                run_finish(run, "Failed", "DependencyFailed",
+                           "job %s, which this one depends on, ended as %s", parent,
+                           phase == NULL ? "unknown" : phase);
+        }
+        json_decref(summary);
+        return r;
+}
+
+int run_await_parents(struct run *run, int *ret_exit_code, struct err *err)
+{
+        for (size_t i = 0; i < run->job.dependency_count; i++) {
+                int r = await_parent(run, run->job.depends_on[i], i, ret_exit_code, err);
+
+                if (r < 0)
+                        return r;
+                if (r == 1)
+                        return 0;
+        }
+        return 0;
+}

@@ -1,0 +1,211 @@
+/* Measures every worker's real speed, all at once as in the job, so that cores and memory are shared as they
+ * will be.
+ *
+ * The trainer's --measure times whole steps at a batch and its half, quarter and eighth; a line through them
+ * gives the fixed and the growing part of a step. Known speeds come from the SpeedTable (run_speeds.c). */
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "job/run/run_world.h"
+
+#define MEASURE_TIMEOUT_USEC 120000000ULL
+#define POINTS_MAX           16
+#define POINT_WEIGHT         4.0 /* of a batch size's median step, against steps that are merely seen */
+
+/* --- one measurement
+ * --------------------------------------------------------------------------------------------------- */
+
+/* A line through the points of one measurement. */
+static bool fit(const json_t *points, struct speed_fit *ret, double *ret_alpha_ms, double *ret_beta_ms)
+{
+        const json_t *point;
+        size_t i;
+
+        *ret = (struct speed_fit){ 0 };
+        json_array_foreach((json_t *) points, i, point)
+        {
+                if (!speed_fit_add(ret, json_number_value(json_object_get(point, "batch")),
+                                   json_number_value(json_object_get(point, "step_ms")), POINT_WEIGHT))
+                        return false;
+        }
+        return speed_fit_line(ret, ret_alpha_ms, ret_beta_ms);
+}
+
+/* The last whole measurement that a rank printed, or NULL. @which: points, or layers */
+static json_t *read_points(const struct run *run, size_t index, const char *which)
+{
+        CLEANUP(fclose_p) FILE *f = NULL;
+        CLEANUP(free_p) char *line = NULL;
+        char name[64], path[RUN_PATH_BYTES];
+        json_t *found = NULL;
+        size_t size = 0;
+
+        (void) text_format(name, sizeof(name), "measure-%zu.out", index);
+        (void) run_path(run, path, name);
+        f = fopen(path, "re");
+        while (f != NULL && getline(&line, &size, f) > 0) {
+                json_t *answer = json_loads(line, 0, NULL), *points = json_object_get(answer, which);
+
+                if (json_array_size(points) > 0) {
+                        json_decref(found);
+                        found = json_incref(points);
+                }
+                json_decref(answer);
+        }
+        return found;
+}
+
+static bool read_measurement(struct run *run, size_t index)
+{
+        struct run_rank *rank = &run->ranks[index];
+        json_t *points = read_points(run, index, "points"), *layers = read_points(run, index, "layers");
+        struct speed_fit line;
+        bool found = fit(points, &line, &rank->alpha_ms, &rank->beta_ms);
+
+        if (found)
+                rank->speed_source = RUN_SPEED_MEASURED;
+        run_read_layers(run, index, layers);
+        json_decref(layers);
+        json_decref(points);
+        return found;
+}
+
+/* Several ranks on chips of one model are one source of knowledge: together they count as one. */
+static double look_weight(const struct run *run, const struct run_rank *rank)
+{
+        unsigned alike = 0;
+
+        for (size_t i = run->server_count; i < run->rank_count; i++)
+                alike += strcmp(run->ranks[i].sha256, rank->sha256) == 0 &&
+                         strcmp(run->ranks[i].speed_device, rank->speed_device) == 0;
+        return POINT_WEIGHT / alike;
+}
+
+static void keep_measurements(struct run *run)
+{
+        size_t workers = run->rank_count - run->server_count, count = 0;
+        CLEANUP(free_p) struct speed_observation *seen = calloc(workers * POINTS_MAX, sizeof(*seen));
+
+        for (size_t i = run->server_count; seen != NULL && i < run->rank_count; i++) {
+                json_t *points = read_points(run, i, "points");
+                const json_t *point;
+                size_t k;
+
+                json_array_foreach(points, k, point)
+                {
+                        if (k < POINTS_MAX)
+                                seen[count++] = (struct speed_observation){
+                                        .program = run->ranks[i].sha256,
+                                        .model = run->job.model,
+                                        .device = run->ranks[i].speed_device,
+                                        .batch = json_number_value(json_object_get(point, "batch")),
+                                        .step_ms = json_number_value(json_object_get(point, "step_ms")),
+                                        .weight = look_weight(run, &run->ranks[i]),
+                                };
+                }
+                json_decref(points);
+        }
+        run_keep_speeds(run, seen, count);
+}
+
+static void measure_arguments(const struct run *run, struct arguments *args)
+{
+        size_t workers = run->rank_count - run->server_count;
+
+        arguments_add(args, "--data");
+        arguments_add(args, "%s", run->job.data.path);
+        arguments_add(args, "--model");
+        arguments_add(args, "%s", run->job.model);
+        /* every worker at the whole batch and its parts: its share may be any of it */
+        arguments_add(args, "--batch");
+        arguments_add(args, "%llu", (unsigned long long) run->job.global_batch * workers);
+        if (workers > 1) {
+                arguments_add(args, "--strategy");
+                arguments_add(args, "allreduce");
+        }
+        arguments_add(args, "--measure");
+        if (run->job.strategy == JOB_STRATEGY_SPLIT)
+                arguments_add(args, "--measure-layers");
+        arguments_add(args, "--measure-seconds");
+        arguments_add(args, "%g", run->options->measure_seconds);
+}
+
+/* Return: 0 if the world ended well, 1 if not. */
+static int measure_once(struct run *run, struct err *err)
+{
+        uint64_t begin = run_now_usec();
+        struct arguments args = { 0 };
+        struct world world;
+        int r;
+
+        for (size_t i = run->server_count; i < run->rank_count; i++) {
+                char name[64], path[RUN_PATH_BYTES];
+
+                (void) text_format(name, sizeof(name), "measure-%zu.out", i);
+                (void) run_path(run, path, name);
+                (void) unlink(path);
+        }
+        measure_arguments(run, &args);
+        r = world_start(run, run->server_count, "measure", &args, &world, err);
+        arguments_free(&args);
+        if (r < 0)
+                return r;
+        while (!world.ended) {
+                if (run->interrupted || run_now_usec() - begin > MEASURE_TIMEOUT_USEC)
+                        guard_kill(&world.guard);
+                run_pause(run, -1, 1000);
+                world_reap(run, &world);
+        }
+        return world.exit_code == 0 ? 0 : 1;
+}
+
+static void assume(struct run *run, const char *why)
+{
+        for (size_t i = run->server_count; i < run->rank_count; i++) {
+                run->ranks[i].alpha_ms = 0;
+                run->ranks[i].beta_ms = 1;
+                run->ranks[i].speed_source = RUN_SPEED_ASSUMED;
+        }
+        run_event(run, "SpeedAssumed", "%s; all workers are taken to be of one speed", why);
+}
+
+int run_measure(struct run *run, struct err *err)
+{
+        bool all = true;
+        int r;
+
+        for (size_t i = run->server_count; i < run->rank_count; i++) {
+                run->ranks[i].beta_ms = 1;
+                run->ranks[i].speed_source = RUN_SPEED_ASSUMED;
+        }
+        if (run->job.shards != JOB_SHARDS_WEIGHTED || run->rank_count - run->server_count < 2)
+                return 0;
+        if (!run->trainer) {
+                if (!run_read_speeds(run))
+                        assume(run, "the programs are not the reference trainer and cannot be measured "
+                                    "beforehand, and the SpeedTable does not have them all");
+                return 0;
+        }
+        /* the speed table knows whole models, a split needs the layers */
+        if (run_read_speeds(run) && !run->options->measure_again && run->job.strategy != JOB_STRATEGY_SPLIT)
+                return 0;
+        r = measure_once(run, err);
+        if (r < 0 || run->interrupted)
+                return r;
+        for (size_t i = run->server_count; i < run->rank_count; i++)
+                all = r == 0 && read_measurement(run, i) && all;
+        if (!all) {
+                assume(run, "a program could not be measured");
+                return 0;
+        }
+        keep_measurements(run);
+        return 0;
+}

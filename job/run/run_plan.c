@@ -1,0 +1,190 @@
+/* Cuts the global batch and the epoch by the workers' speeds, and writes the plan where every rank can read
+ * it. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "job/run/run.h"
+#include "planner/shards/shards.h"
+
+const char *run_speed_name(enum run_speed source)
+{
+        static const char *const names[] = {
+                [RUN_SPEED_ASSUMED] = "assumed",
+                [RUN_SPEED_TABLE] = "table",
+                [RUN_SPEED_MEASURED] = "measured",
+        };
+
+        return names[source];
+}
+
+static void equal_shares(struct run *run, struct shard *shards, size_t workers)
+{
+        for (size_t i = 0; i < workers; i++)
+                shards[i].batch =
+                        run->job.global_batch * (i + 1) / workers - run->job.global_batch * i / workers;
+}
+
+static int weighted_shares(struct run *run, struct shard *shards, size_t count, struct err *err)
+{
+        CLEANUP(free_p) struct shard_worker *workers = calloc(count, sizeof(*workers));
+        struct shards_plan plan;
+        int r;
+
+        if (workers == NULL)
+                return err_set(err, -ENOMEM, "no memory for the plan");
+        for (size_t i = 0; i < count; i++) {
+                const struct run_rank *rank = &run->ranks[run->server_count + i];
+
+                workers[i] = (struct shard_worker){ .model = SHARD_AFFINE,
+                                                    .alpha_ms = rank->alpha_ms,
+                                                    .beta_ms = rank->beta_ms };
+        }
+        r = shards_plan(workers, count, run->job.global_batch, shards, &plan, err);
+        if (r < 0)
+                return r;
+        return 0;
+}
+
+static bool may_leave(const struct run *run, const struct run_rank *rank)
+{
+        uint64_t count = 0;
+
+        for (size_t i = 0; i < run->rank_count; i++)
+                count += run->ranks[i].role == rank->role;
+        return count > rank->role->min_chips;
+}
+
+/* The exact plan gives nothing to a worker that would only slow the others. One of a range is not added,
+ * then; one of a fixed count, which is always used, takes a sample of the largest share. Return: was one left
+ * out, so that the plan has to be made anew? */
+static bool settle_idle(struct run *run, struct shard *shards, size_t count)
+{
+        for (size_t i = 0; i < count; i++) {
+                size_t largest = 0;
+
+                if (shards[i].batch > 0)
+                        continue;
+                if (may_leave(run, &run->ranks[run->server_count + i])) {
+                        run_event(run, "NotAdded", "rank %zu (%s on %s) would slow the job",
+                                  run->server_count + i, run->ranks[run->server_count + i].runtime,
+                                  run->ranks[run->server_count + i].device);
+                        run_leave_out(run, run->server_count + i);
+                        return true;
+                }
+                for (size_t k = 1; k < count; k++)
+                        if (shards[k].batch > shards[largest].batch)
+                                largest = k;
+                shards[largest].batch--;
+                shards[i].batch++;
+        }
+        return false;
+}
+
+static int share(struct run *run, struct shard *shards, struct err *err)
+{
+        bool again = run->job.shards == JOB_SHARDS_WEIGHTED && run->job.strategy != JOB_STRATEGY_SPLIT;
+
+        if (!again)
+                equal_shares(run, shards, run->rank_count - run->server_count);
+        while (again) {
+                size_t count = run->rank_count - run->server_count;
+                int r = weighted_shares(run, shards, count, err);
+
+                if (r < 0)
+                        return r;
+                again = settle_idle(run, shards, count);
+        }
+        return 0;
+}
+
+/* In steps of 2^-44, the last one what is left: in whatever order they are added, they are 1 exactly. */
+static double weight_of(uint64_t share, uint64_t batch)
+{
+        return ldexp(nearbyint(ldexp((double) share / (double) batch, 44)), -44);
+}
+
+static void place(struct run *run, const struct shard *shards, size_t workers)
+{
+        uint64_t before = 0, batch = run->job.global_batch;
+        double left = 1;
+
+        for (size_t i = 0; i < workers; i++) {
+                struct run_rank *rank = &run->ranks[run->server_count + i];
+
+                rank->batch = shards[i].batch;
+                rank->weight = i + 1 == workers ? left : weight_of(rank->batch, batch);
+                left -= rank->weight;
+                rank->begin = shards_begin(run->data_samples, before, batch);
+                before += rank->batch;
+                rank->end = shards_begin(run->data_samples, before, batch);
+        }
+}
+
+static json_t *plan_json(const struct run *run)
+{
+        json_t *ranks = json_array();
+
+        for (size_t i = 0; i < run->rank_count; i++) {
+                const struct run_rank *rank = &run->ranks[i];
+
+                json_t *entry = json_pack(
+                        "{s:I, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:f, s:[I,I], s:{s:f, s:f, s:s}}", "rank",
+                        (json_int_t) i, "role", rank->server ? "server" : "worker", "runtime", rank->runtime,
+                        "device", rank->device, "group", rank->group, "program", rank->program->path,
+                        "program_sha256", rank->sha256, "batch", (json_int_t) rank->batch, "weight",
+                        rank->weight, "shard", (json_int_t) rank->begin, (json_int_t) rank->end, "speed",
+                        "alpha_ms", rank->alpha_ms, "beta_ms", rank->beta_ms, "source",
+                        run_speed_name(rank->speed_source));
+
+                (void) json_object_set_new(entry, "node", json_string(rank->node));
+                (void) json_object_set_new(entry, "device_model", json_string(rank->device_model));
+                run_add_layers(run, i, entry);
+                (void) json_array_append_new(ranks, entry);
+        }
+        return json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:o}", "job", run->job.name, "model",
+                         run->job.model, "strategy", job_strategy_names[run->job.strategy], "shards",
+                         job_shards_names[run->job.shards], "global_batch",
+                         (json_int_t) run->job.global_batch, "epochs", (json_int_t) run->job.epochs,
+                         "samples", (json_int_t) run->data_samples, "ranks", ranks);
+}
+
+static void note_plan(struct run *run)
+{
+        struct text line = { .max_bytes = 400 };
+
+        for (size_t i = run->server_count; i < run->rank_count; i++)
+                text_printf(&line, "%s%llu (%s, %s)", i == run->server_count ? "" : " + ",
+                            (unsigned long long) run->ranks[i].batch, run->ranks[i].runtime,
+                            run_speed_name(run->ranks[i].speed_source));
+        run_event(run, "Planned", "%zu workers, %zu servers; of each batch of %llu: %s",
+                  run->rank_count - run->server_count, run->server_count,
+                  (unsigned long long) run->job.global_batch, line.data == NULL ? "" : line.data);
+        text_free(&line);
+}
+
+int run_plan(struct run *run, struct err *err)
+{
+        CLEANUP(free_p) struct shard *shards = calloc(run->rank_count - run->server_count, sizeof(*shards));
+        char path[RUN_PATH_BYTES];
+        json_t *plan;
+        int r = 0;
+
+        if (shards == NULL)
+                return err_set(err, -ENOMEM, "no memory for the plan");
+        if (run->job.strategy == JOB_STRATEGY_SPLIT && run->job.shards == JOB_SHARDS_WEIGHTED)
+                r = run_plan_split(run, err);
+        if (r == 0)
+                r = share(run, shards, err);
+        if (r < 0)
+                return err_wrap(err, r, "shares");
+        place(run, shards, run->rank_count - run->server_count);
+        note_plan(run);
+        plan = plan_json(run);
+        (void) run_path(run, path, "plan.json");
+        r = plan == NULL ? err_set(err, -ENOMEM, "no memory for the plan") : run_write_json(path, plan, err);
+        json_decref(plan);
+        return r;
+}

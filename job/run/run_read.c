@@ -1,0 +1,193 @@
+/* Reads what a run is made of: the job, the program table, the programs themselves, the size of the data. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <zlib.h>
+
+#include "agent/launch/program_file.h"
+#include "base/cleanup.h"
+#include "base/exit_code.h"
+#include "base/yaml/yaml_json.h"
+#include "job/run/run.h"
+#include "job/spec/job_yaml.h"
+
+static int read_file(const char *path, struct text *content, struct err *err)
+{
+        CLEANUP(close_p) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+        char buffer[16384];
+        ssize_t size = 1;
+
+        if (fd < 0)
+                return err_set(err, -errno, "job file '%.200s': %m", path);
+        while (size > 0 && content->size_bytes <= JOB_FILE_MAX_BYTES) {
+                size = read(fd, buffer, sizeof(buffer));
+                if (size < 0)
+                        return err_set(err, -errno, "job file '%.200s': %m", path);
+                text_append_bytes(content, buffer, (size_t) size);
+        }
+        return content->failed ? err_set(err, -ENOMEM, "no memory") : 0;
+}
+
+int run_read_documents(const char *job_path, json_t **ret, struct err *err)
+{
+        struct text content = { 0 };
+        int r = read_file(job_path, &content, err);
+
+        if (r == 0 && content.size_bytes > JOB_FILE_MAX_BYTES)
+                r = err_set(err, -E2BIG, "job file '%.200s': larger than %zu bytes; jobs are short texts",
+                            job_path, JOB_FILE_MAX_BYTES);
+        if (r == 0) {
+                r = yaml_parse_all(content.data == NULL ? "" : content.data, content.size_bytes, ret, err);
+                if (r < 0)
+                        err_wrap(err, r, "job file '%.200s'", job_path);
+        }
+        for (size_t i = 0; r == 0 && i < json_array_size(*ret);) /* nothing stands between two `---` */
+                if (json_array_size(*ret) > 1 && (json_is_null(json_array_get(*ret, i)) ||
+                                                  (json_is_object(json_array_get(*ret, i)) &&
+                                                   json_object_size(json_array_get(*ret, i)) == 0)))
+                        (void) json_array_remove(*ret, i);
+                else
+                        i++;
+        text_free(&content);
+        return r;
+}
+
+static int read_job(struct run *run, const char *path, const json_t *document, struct err *err)
+{
+        int r = job_decode(document, &run->job, err);
+
+        return r < 0 ? err_wrap(err, r, "job file '%.200s'", path) : 0;
+}
+
+static int find_launcher(struct run *run, struct err *err)
+{
+        char self[PATH_MAX] = "";
+        const char *launcher = run->options->launcher;
+        ssize_t size;
+
+        if (launcher == NULL) {
+                size = readlink("/proc/self/exe", self, sizeof(self) - 1);
+                if (size > 0) {
+                        self[size] = '\0';
+                        *strrchr(self, '/') = '\0';
+                        (void) text_format(run->launcher, sizeof(run->launcher), "%.1000s/remuda-launch",
+                                           self);
+                }
+        } else if (realpath(launcher, self) != NULL) {
+                (void) text_copy(run->launcher, sizeof(run->launcher), self);
+        }
+        if (launcher != NULL && (run->launcher[0] == '\0' || access(run->launcher, X_OK) < 0))
+                return err_set(
+                        err, run->launcher[0] == '\0' ? -ENOENT : -EACCES,
+                        "--launcher: '%.200s' is not a program that can be started; name remuda-launch",
+                        launcher);
+        if (run->launcher[0] == '\0' || access(run->launcher, X_OK) < 0)
+                return err_set(err, -ENOENT,
+                               "remuda-launch is not beside this program ('%.200s'); name it with --launcher",
+                               run->launcher);
+        return 0;
+}
+
+static int find_mpirun(struct run *run, struct err *err)
+{
+        const char *name = run->options->mpirun == NULL ? "mpirun" : run->options->mpirun;
+        int r = program_file_find(name, run->mpirun, sizeof(run->mpirun));
+
+        if (r == -ENOENT && strchr(name, '/') == NULL)
+                return err_set(err, r,
+                               "'%.200s' is not in PATH; install Open MPI or name it with --mpirun FILE",
+                               name);
+        return r < 0 ? err_set(err, r, "--mpirun: '%.200s' %s", name,
+                               r == -ENOENT ? "is not there; install Open MPI, or name its mpirun"
+                                            : "is not a file that may be executed; name Open MPI's mpirun")
+                     : 0;
+}
+
+static int read_programs(struct run *run, struct err *err)
+{
+        const char *path = run->options->programs == NULL ? PROGRAM_TABLE_PATH : run->options->programs;
+        char absolute[PATH_MAX], built[RUN_PATH_BYTES + 32];
+        const char *slash;
+
+        if (realpath(path, absolute) == NULL) {
+                int missing = -errno;
+
+                /* in a build that was not installed there is one beside bin/ */
+                (void) text_format(built, sizeof(built), "%s", run->launcher);
+                slash = strstr(built, "/bin/remuda-launch");
+                if (slash != NULL)
+                        (void) text_copy(built + (slash - built), sizeof(built) - (size_t) (slash - built),
+                                         "/programs.yaml");
+                if (slash == NULL || access(built, R_OK) < 0)
+                        (void) text_copy(built, sizeof(built), "FILE");
+                return err_set(err, missing,
+                               "program table '%.200s': %s; name another with --programs %.400s", path,
+                               strerror(-missing), built);
+        }
+        if (!text_copy(run->programs_path, sizeof(run->programs_path), absolute))
+                return err_set(err, -ENAMETOOLONG, "program table '%.200s': the path is too long", path);
+        return program_file_load(path, &run->table, err);
+}
+
+/* Samples of an epoch: the first size in the IDX header of the training images. 0 = could not be read, which
+ * the program will say better. */
+static uint64_t count_idx_samples(const char *folder)
+{
+        static const char *const names[] = { "train-images-idx3-ubyte", "train-images-idx3-ubyte.gz" };
+        unsigned char header[8] = { 0 };
+
+        for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+                char path[RUN_PATH_BYTES + 64];
+                gzFile file;
+                int size;
+
+                (void) text_format(path, sizeof(path), "%s/%s", folder, names[i]);
+                file = gzopen(path, "rbe");
+                if (file == NULL)
+                        continue;
+                size = gzread(file, header, sizeof(header));
+                (void) gzclose(file);
+                if (size == (int) sizeof(header) && header[0] == 0 && header[1] == 0)
+                        return (uint64_t) header[4] << 24 | (uint64_t) header[5] << 16 |
+                               (uint64_t) header[6] << 8 | header[7];
+        }
+        return 0;
+}
+
+static int find_data(struct run *run, struct err *err)
+{
+        char absolute[PATH_MAX];
+
+        run->trainer = run->job.data.given && !run->job.has_args;
+        if (!run->job.data.given)
+                return 0;
+        if (realpath(run->job.data.path, absolute) == NULL)
+                return err_set(err, -ENOENT, "spec.data.path: '%.200s': %m; give a folder that is there",
+                               run->job.data.path);
+        if (!text_copy(run->job.data.path, sizeof(run->job.data.path), absolute))
+                return err_set(err, -ENAMETOOLONG, "spec.data.path: '%.200s' is too long", absolute);
+        if (run->job.data.format == JOB_FORMAT_IDX)
+                run->data_samples = count_idx_samples(run->job.data.path);
+        return 0;
+}
+
+int run_read(struct run *run, const char *job_path, const json_t *document, int *ret_exit_code,
+             struct err *err)
+{
+        int r = read_job(run, job_path, document, err);
+
+        if (r == 0)
+                r = find_data(run, err);
+        if (r == 0)
+                r = find_launcher(run, err);
+        if (r == 0)
+                r = read_programs(run, err);
+        if (r == 0)
+                r = find_mpirun(run, err);
+        if (r < 0)
+                *ret_exit_code = program_file_exit_code(r);
+        return r;
+}

@@ -1,0 +1,173 @@
+/* The SpeedTable of a run: of --store, or of the work folder, which is a store of that one object. Read
+ * before the shares are cut; refined by what was measured, by what the steps take while the job runs, and at
+ * its end.
+ *
+ * A device that several ranks share is a device of its own in the table: cores and memory are divided among
+ * them. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/launch/program_file.h"
+#include "base/cleanup.h"
+#include "job/run/run.h"
+#include "store/speed_store.h"
+
+#define SAMPLES_MIN     10 /* batches of a worker: fewer are mostly the first ones, which are slow */
+#define SEEN_WEIGHT     4.0
+#define SPREAD_MIN      1.1 /* of the batch sizes a line was fitted to; a single one says nothing of alpha */
+#define STORE_SPEC_MORE 8
+
+static void store_spec(const struct run *run, char spec[RUN_PATH_BYTES + STORE_SPEC_MORE])
+{
+        if (run->options->store != NULL)
+                (void) text_copy(spec, RUN_PATH_BYTES + STORE_SPEC_MORE, run->options->store);
+        else
+                (void) text_format(spec, RUN_PATH_BYTES + STORE_SPEC_MORE, "dir:%s", run->work);
+}
+
+static void name_devices(struct run *run)
+{
+        for (size_t i = 0; i < run->rank_count; i++) {
+                struct run_rank *rank = &run->ranks[i];
+                size_t sharing = 0;
+
+                for (size_t k = 0; k < run->rank_count; k++)
+                        sharing += strcmp(run->ranks[k].device, rank->device) == 0 &&
+                                   strcmp(run->ranks[k].node, rank->node) == 0;
+                speed_device(rank->speed_device,
+                             rank->device_model[0] == '\0' ? rank->vendor : rank->device_model, sharing);
+        }
+}
+
+/* One batch size alone fits a line through the origin: good enough to choose a chip by, not to cut shares by.
+ */
+static bool knows_slope(const struct speed_fit *fit)
+{
+        return fit->weight <= 0 || /* written by hand */
+               fit->batch_batch * fit->one > SPREAD_MIN * fit->batch * fit->batch;
+}
+
+bool run_read_speeds(struct run *run)
+{
+        char spec[RUN_PATH_BYTES + STORE_SPEC_MORE];
+        struct speed_table table;
+        struct err err = { 0 };
+        bool all = true;
+
+        name_devices(run);
+        store_spec(run, spec);
+        if (speed_store_read_now(spec, NULL, &table, &err) < 0) {
+                run_event(run, "SpeedTableUnread", "%s", err.msg);
+                return false;
+        }
+        if (table.trouble[0] != '\0' && !run->speeds_troubled)
+                run_event(run, "SpeedTableIgnored", "%s", table.trouble);
+        run->speeds_troubled = run->speeds_troubled || table.trouble[0] != '\0';
+        for (size_t i = run->server_count; i < run->rank_count; i++) {
+                struct run_rank *rank = &run->ranks[i];
+                const struct speed_row *row =
+                        speed_table_find(&table, rank->sha256, run->job.model, rank->speed_device);
+
+                if (row == NULL || !knows_slope(&row->fit)) {
+                        all = false;
+                        continue;
+                }
+                rank->alpha_ms = row->alpha_ms;
+                rank->beta_ms = row->beta_ms;
+                rank->speed_source = RUN_SPEED_TABLE;
+        }
+        speed_table_free(&table);
+        return all;
+}
+
+/* --- before there are ranks
+ * --------------------------------------------------------------------------------------------- */
+
+/* Once; a table that cannot be read is an empty one, and run_read_speeds() will say so. */
+static const struct speed_table *placing_speeds(struct run *run)
+{
+        char spec[RUN_PATH_BYTES + STORE_SPEC_MORE];
+
+        if (run->speeds != NULL)
+                return run->speeds;
+        run->speeds = calloc(1, sizeof(*run->speeds));
+        if (run->speeds == NULL || (run->options->store == NULL && run->work[0] == '\0'))
+                return run->speeds;
+        store_spec(run, spec);
+        if (speed_store_read_now(spec, NULL, run->speeds, NULL) < 0)
+                *run->speeds = (struct speed_table){ 0 };
+        return run->speeds;
+}
+
+/* Without a program any one counts. */
+static const char *placing_hash(struct run *run, const char *runtime)
+{
+        const struct program *program = program_table_find(&run->table, runtime);
+        size_t i;
+
+        if (program == NULL)
+                return NULL;
+        if (run->hashes == NULL)
+                run->hashes = calloc(run->table.count, sizeof(*run->hashes));
+        if (run->hashes == NULL)
+                return NULL;
+        i = (size_t) (program - run->table.programs);
+        if (run->hashes[i][0] == '\0')
+                (void) program_file_check(program, run->hashes[i], NULL);
+        return run->hashes[i];
+}
+
+double run_chip_speed(struct run *run, const char *runtime, const struct device_group *group, size_t sharing)
+{
+        const struct speed_table *table = placing_speeds(run);
+        const struct speed_row *row = NULL;
+        char device[SPEED_DEVICE_BYTES];
+
+        if (table != NULL && table->count > 0) {
+                speed_device(device, group->model[0] == '\0' ? group->vendor : group->model, sharing);
+                row = speed_table_find(table, placing_hash(run, runtime), run->job.model, device);
+        }
+        return row == NULL ? 0 : 1000 / row->beta_ms;
+}
+
+void run_keep_speeds(struct run *run, const struct speed_observation *observations, size_t count)
+{
+        char spec[RUN_PATH_BYTES + STORE_SPEC_MORE];
+        struct err err = { 0 };
+
+        store_spec(run, spec);
+        if (count == 0 || speed_store_refine_now(spec, NULL, observations, count, &err) == 0 ||
+            run->speeds_lost)
+                return;
+        run->speeds_lost = true;
+        run_event(run, "SpeedTableUnwritten", "%s; what is learnt of the speeds is lost", err.msg);
+}
+
+void run_refine_speeds(struct run *run)
+{
+        size_t workers = run->rank_count - run->server_count, count = 0;
+        CLEANUP(free_p) struct speed_observation *seen = calloc(workers + 1, sizeof(*seen));
+
+        run->kept_usec = run_now_usec();
+        if (seen == NULL || !run->trainer || run->job.strategy == JOB_STRATEGY_SPLIT)
+                return;
+        name_devices(run);
+        for (size_t i = run->server_count; i < run->rank_count; i++) {
+                struct run_rank *rank = &run->ranks[i];
+                double samples = (double) (rank->seen.samples - rank->kept_samples),
+                       busy = rank->seen.busy_ms - rank->kept_busy_ms;
+
+                if (rank->seen.samples < rank->kept_samples + SAMPLES_MIN * rank->batch || rank->batch == 0 ||
+                    busy <= 0)
+                        continue;
+                rank->kept_samples = rank->seen.samples;
+                rank->kept_busy_ms = rank->seen.busy_ms;
+                seen[count++] = (struct speed_observation){ .program = rank->sha256,
+                                                            .model = run->job.model,
+                                                            .device = rank->speed_device,
+                                                            .batch = (double) rank->batch,
+                                                            .step_ms = busy * (double) rank->batch / samples,
+                                                            .weight = SEEN_WEIGHT / (double) workers };
+        }
+        run_keep_speeds(run, seen, count);
+}

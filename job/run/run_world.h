@@ -1,0 +1,25 @@
+/* World: one MPI world of a run: the ranks' variables, mpirun's command line, and its end. */
+#pragma once
+
+#include "job/run/run.h"
+#include "job/run/run_guard.h"
+#include "job/spec/job_arguments.h"
+
+struct world {
+        struct guard guard;
+        bool ended;
+        int exit_code; /* mpirun's, once ended */
+};
+
+/* world_start() - write the rank file and start mpirun for ranks first..rank_count-1.
+ * @tag: names the files: "rank" for training, "measure"
+ * @args: what every program is given, the table's own arguments before them */
+int world_start(struct run *run, size_t first, const char *tag, const struct arguments *args,
+                struct world *ret, struct err *err);
+
+/* world_reap() - has the guard ended? Fills ended and exit_code, and cleans up after a guard that was killed.
+ */
+void world_reap(struct run *run, struct world *world);
+
+/* trainer_arguments() - the options of the reference trainer that this job gives. */
+void trainer_arguments(const struct run *run, bool resume, struct arguments *args);

@@ -1,0 +1,193 @@
+#include "job/show/jobs.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/exit_code.h"
+#include "base/options.h"
+#include "base/text.h"
+#include "base/version.h"
+#include "cli/cluster_options.h"
+#include "cli/commands.h"
+#include "job/spec/job.h"
+
+#define AT(member) offsetof(struct jobs_options, member)
+
+/* clang-format off */
+static const struct option_spec specs[] = {
+        { "work-dir", 0, OPTION_STRING, AT(work_dir), "DIR", "remuda-jobs", 0, 0, "jobs of `remuda run --work-dir DIR`" },
+        { "store", 0, OPTION_STRING, AT(store), "dir:PATH|kubernetes", NULL, 0, 0, "TrainingJobs of a store instead" },
+        { "kubeconfig", 0, OPTION_STRING, AT(kubeconfig), "FILE", NULL, 0, 0, "for --store kubernetes" },
+        { "namespace", 'n', OPTION_STRING, AT(namespace_), "NS", "default", 0, 0, "of the jobs of a store" },
+        { "all-namespaces", 'A', OPTION_BOOL, AT(all_namespaces), NULL, NULL, 0, 0, "list the jobs of every namespace" },
+        { "output", 'o', OPTION_CHOICE, AT(output), "table|json", "table", 0, 0, "how to print" },
+        { "follow", 'f', OPTION_BOOL, AT(follow), NULL, NULL, 0, 0, "logs: go on until the job ends" },
+        { "rank", 0, OPTION_STRING, AT(rank), "N", NULL, 0, 0, "logs: of this rank alone" },
+        { "file", 0, OPTION_STRING, AT(file), "FILE", NULL, 0, 0, "report: where to; - is standard output; default NAME.html" },
+        { "picture", 0, OPTION_CHOICE, AT(picture), "timeline|progress|loss|shares|placement", NULL, 0, 0, "report: this picture alone, SVG" },
+        { NULL, 0, 0, 0, NULL, NULL, 0, 0, NULL },
+};
+
+static const struct verb {
+        const char *name;
+        int (*run)(const struct jobs_options *options, const char *name);
+} verbs[] = {
+        { "show",   jobs_show },
+        { "logs",   jobs_logs },
+        { "cancel", jobs_cancel },
+        { "report", jobs_report },
+};
+/* clang-format on */
+
+static const struct option_program program = {
+        .name = "remuda jobs",
+        .operands = "[show|logs|cancel|report NAME]",
+        .operands_max = 2,
+        .summary = "Lists training jobs, and shows, follows, cancels or draws one.",
+        .after = "  remuda jobs                  all jobs and how far they are\n"
+                 "  remuda jobs show NAME        one job: progress, ranks, what happened\n"
+                 "  remuda jobs logs -f NAME     what its ranks print, each line after [RANK]\n"
+                 "  remuda jobs cancel NAME      end it; its checkpoint stays\n"
+                 "  remuda jobs report NAME      one HTML page: timeline of the ranks, overlap, loss\n"
+                 "Exit code: 0 done, 1 failed, 2 usage, 3 no such job, 5 not allowed, 6 API unreachable.\n"
+                 "See remuda-jobs(1).\n",
+        .specs = specs,
+};
+
+enum jobs_place jobs_place(const struct jobs_options *options)
+{
+        if (options->store == NULL)
+                return JOBS_FOLDER;
+        return strcmp(options->store, "kubernetes") == 0 ? JOBS_KUBERNETES : JOBS_DIRECTORY;
+}
+
+bool jobs_ended(const json_t *view)
+{
+        const char *phase = view_text(view, "phase");
+
+        return strcmp(phase, "Succeeded") == 0 || strcmp(phase, "Failed") == 0 ||
+               strcmp(phase, "Cancelled") == 0;
+}
+
+long jobs_rank(const struct jobs_options *options, struct err *err)
+{
+        uint64_t rank = 0;
+
+        if (options->rank == NULL)
+                return JOBS_RANK_ALL;
+        if (text_parse_uint64(options->rank, &rank) < 0 || rank > 1000000)
+                return err_set(err, -EINVAL, "--rank: '%.40s' is not the number of a rank, such as 0",
+                               options->rank);
+        return (long) rank;
+}
+
+/* A directory store may also be the work folder of `remuda run`: what lies below it are jobs, too. */
+static int read_directory(const struct jobs_options *options, const char *name, json_t *views,
+                          struct err *err)
+{
+        const char *path = options->store + strlen("dir:");
+        int r = jobs_store_read(options, name, views, err);
+
+        if (r < 0 || (name != NULL && json_array_size(views) > 0))
+                return r;
+        r = jobs_folder_read(path, name, views, err);
+        return r == -ENOENT ? 0 : r;
+}
+
+static int compare_jobs(const void *a, const void *b)
+{
+        const json_t *x = *(json_t *const *) a, *y = *(json_t *const *) b;
+        int r = strcmp(view_text(x, "namespace"), view_text(y, "namespace"));
+
+        return r != 0 ? r : strcmp(view_text(x, "job"), view_text(y, "job"));
+}
+
+static int sort(json_t *views)
+{
+        size_t count = json_array_size(views);
+        CLEANUP(free_p) json_t **items = calloc(count + 1, sizeof(json_t *));
+
+        if (items == NULL)
+                return -ENOMEM;
+        for (size_t i = 0; i < count; i++)
+                items[i] = json_incref(json_array_get(views, i));
+        qsort(items, count, sizeof(json_t *), compare_jobs);
+        (void) json_array_clear(views);
+        for (size_t i = 0; i < count; i++)
+                (void) json_array_append_new(views, items[i]);
+        return 0;
+}
+
+int jobs_read(const struct jobs_options *options, const char *name, json_t **ret, struct err *err)
+{
+        json_t *views = json_array();
+        int r;
+
+        if (name != NULL && !job_name_valid(name)) {
+                json_decref(views);
+                return err_set(err, -EINVAL, "'%.80s' is not the name of a job; `remuda jobs` lists them",
+                               name);
+        }
+        if (jobs_place(options) == JOBS_FOLDER)
+                r = jobs_folder_read(options->work_dir, name, views, err);
+        else if (jobs_place(options) == JOBS_KUBERNETES)
+                r = jobs_store_read(options, name, views, err);
+        else if (text_starts_with(options->store, "dir:"))
+                r = read_directory(options, name, views, err);
+        else
+                r = err_set(err, -EINVAL, "--store: '%.100s' is no store; write dir:PATH or kubernetes",
+                            options->store);
+        for (size_t i = 0;
+             r == 0 && name != NULL && jobs_place(options) == JOBS_KUBERNETES && i < json_array_size(views);
+             i++)
+                jobs_add_events(options, json_array_get(views, i));
+        if (r == 0 && name != NULL && json_array_size(views) == 0)
+                r = err_set(err, -ENOENT,
+                            "there is no job '%.100s' in namespace '%.100s' of %.100s; -n NS chooses another "
+                            "namespace, "
+                            "`remuda jobs -A` lists all",
+                            name, options->namespace_, options->store);
+        if (r == 0)
+                r = sort(views);
+        if (r < 0) {
+                json_decref(views);
+                return r;
+        }
+        *ret = views;
+        return 0;
+}
+
+int jobs_refuse(const char *verb, int error, const struct err *err)
+{
+        (void) fprintf(stderr, "remuda jobs%s%s: %s\n", verb[0] == '\0' ? "" : " ", verb, err->msg);
+        return cluster_exit_code(error);
+}
+
+int command_jobs(int argc, char **argv)
+{
+        struct jobs_options options;
+        size_t operands = 0;
+        int exit_code = options_start(&program, REMUDA_VERSION, argc, argv, NULL, &options, &operands, stdout,
+                                      stderr);
+
+        if (exit_code >= 0)
+                return exit_code;
+        if (operands == 0 || (operands == 1 && strcmp(argv[1], "list") == 0))
+                return jobs_list(&options);
+        for (size_t i = 0; i < ARRAY_SIZE(verbs); i++) {
+                if (strcmp(argv[1], verbs[i].name) != 0)
+                        continue;
+                if (operands == 2)
+                        return verbs[i].run(&options, argv[2]);
+                (void) fprintf(stderr,
+                               "remuda jobs %s: the job's NAME is missing; `remuda jobs` lists them\n",
+                               argv[1]);
+                return EXIT_USAGE;
+        }
+        (void) fprintf(stderr, "remuda jobs: '%s' is none of show, logs, cancel, report; see --help\n",
+                       argv[1]);
+        return EXIT_USAGE;
+}

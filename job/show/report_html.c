@@ -1,0 +1,220 @@
+#include "job/show/report_html.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "job/show/job_view.h"
+#include "job/show/report_words.h"
+
+static void section(struct text *out, const char *id, const char *title, const char *words)
+{
+        text_printf(out, "<section id=\"%s\"><h2>%s</h2>", id, title);
+        if (words != NULL)
+                text_printf(out, "<p>%s</p>\n", words);
+}
+
+static void cell(struct text *out, const char *words)
+{
+        text_append(out, "<td>");
+        report_append_escaped(out, words);
+        text_append(out, "</td>");
+}
+
+static void number_cell(struct text *out, const char *unit, int decimals, double value)
+{
+        text_append(out, "<td class=\"n\">");
+        report_append_number(out, unit, decimals, value);
+        text_append(out, "</td>");
+}
+
+static void write_ranks(const struct report *report, struct text *out)
+{
+        const json_t *rank;
+        size_t i;
+
+        text_append(out, "<table><tr><th>rank<th>role<th>runtime<th>device<th>node<th>batch<th>weight<th>"
+                         "speed<th>samples"
+                         "<th>restarts<th>exit</tr>\n");
+        json_array_foreach(json_object_get(report->view, "ranks"), i, rank)
+        {
+                text_append(out, "<tr>");
+                number_cell(out, "", 0, view_number(rank, "rank"));
+                cell(out, view_text(rank, "role"));
+                cell(out, view_text(rank, "runtime"));
+                cell(out, view_text(rank, "device"));
+                cell(out, view_text(rank, "node"));
+                number_cell(out, "", 0, view_number(rank, "batch"));
+                number_cell(out, "", 4, view_number(rank, "weight"));
+                cell(out, view_text(rank, "speed_source"));
+                number_cell(out, "", 0, view_number(rank, "samples"));
+                number_cell(out, "", 0, view_number(rank, "restarts"));
+                number_cell(out, "", 0, view_number(rank, "exit_code"));
+                text_append(out, "</tr>\n");
+        }
+        text_append(out, "</table>\n");
+}
+
+static double share(uint64_t part, uint64_t whole)
+{
+        return whole == 0 ? NAN : 100 * (double) part / (double) whole;
+}
+
+/* How much of its time each rank computed: all that a rank says of itself. */
+static void write_busy(const struct report *report, struct text *out)
+{
+        text_append(out, "<table><tr><th>rank<th>computing<th>exchange, loading, waiting</tr>\n");
+        for (size_t i = 0; i < report->rank_count; i++) {
+                const struct report_totals *t = &report->ranks[i].totals;
+                uint64_t all = t->end_usec - t->begin_usec;
+
+                if (t->end_usec == 0)
+                        continue;
+                text_append(out, "<tr>");
+                number_cell(out, "", 0, (double) i);
+                number_cell(out, " %", 1, share(t->usec[REPORT_COMPUTE], all));
+                number_cell(out, " %", 1, share(t->usec[REPORT_WAIT], all));
+                text_append(out, "</tr>\n");
+        }
+        text_append(out, "</table>\n");
+}
+
+static void write_overlap(const struct report *report, struct text *out)
+{
+        if (report->coarse) {
+                write_busy(report, out);
+                return;
+        }
+        text_append(
+                out,
+                "<table><tr><th>rank<th>computing<th>exchange<th>of it hidden<th>loading<th>of it hidden<th>"
+                "waiting</tr>\n");
+        for (size_t i = 0; i < report->rank_count; i++) {
+                const struct report_totals *t = &report->ranks[i].totals;
+                uint64_t all = t->end_usec - t->begin_usec;
+
+                if (t->end_usec == 0)
+                        continue;
+                text_append(out, "<tr>");
+                number_cell(out, "", 0, (double) i);
+                number_cell(out, " %", 1,
+                            share(t->usec[REPORT_FORWARD] + t->usec[REPORT_BACKWARD] + t->usec[REPORT_UPDATE],
+                                  all));
+                number_cell(out, " %", 1, share(t->usec[REPORT_EXCHANGE], all));
+                number_cell(out, " %", 1, share(t->hidden_exchange_usec, t->usec[REPORT_EXCHANGE]));
+                number_cell(out, " %", 1, share(t->usec[REPORT_LOAD], all));
+                number_cell(out, " %", 1, share(t->hidden_load_usec, t->usec[REPORT_LOAD]));
+                number_cell(out, " %", 1, share(t->usec[REPORT_WAIT], all));
+                text_append(out, "</tr>\n");
+        }
+        text_append(out, "</table>\n");
+        if (report->cut)
+                text_append(out, "<p>The timeline is long: its beginning alone was read.</p>\n");
+}
+
+static void write_events(const struct report *report, struct text *out)
+{
+        const json_t *event;
+        size_t i;
+
+        text_append(out, "<table><tr><th>time<th>reason<th>what happened</tr>\n");
+        json_array_foreach(json_object_get(report->view, "events"), i, event)
+        {
+                text_append(out, "<tr>");
+                cell(out, view_text(event, "time"));
+                cell(out, view_text(event, "reason"));
+                cell(out, view_text(event, "message"));
+                text_append(out, "</tr>\n");
+        }
+        text_append(out, "</table>\n");
+}
+
+static void write_head(const json_t *view, struct text *out)
+{
+        text_append(out, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>job ");
+        report_append_escaped(out, view_text(view, "job"));
+        text_append(
+                out,
+                "</title><style>body{font:15px/1.5 sans-serif;color:#1f2933;max-width:1000px;margin:2em "
+                "auto;padding:0 1em}"
+                "h1{margin-bottom:0}h2{margin:1.6em 0 .3em}svg{width:100%;height:auto;border:1px solid "
+                "#e4e7eb}"
+                "table{border-collapse:collapse;width:100%;font-size:13px}td,th{text-align:left;padding:3px "
+                "9px;"
+                "border-bottom:1px solid "
+                "#e4e7eb;vertical-align:top}td.n{text-align:right;font-variant-numeric:tabular-nums}"
+                ".Succeeded{color:#2f7d4f}.Failed{color:#b3123a}p{margin:.4em 0}</style></head><body>\n<h1>");
+        report_append_escaped(out, view_text(view, "job"));
+        text_append(out, ": <span class=\"");
+        report_append_escaped(out, view_text(view, "phase"));
+        text_append(out, "\">");
+        report_append_escaped(out, view_text(view, "phase"));
+        text_append(out, "</span></h1>\n<p>");
+        report_append_escaped(out, view_text(view, "reason"));
+        if (view_text(view, "message")[0] != '\0')
+                text_append(out, ": ");
+        report_append_escaped(out, view_text(view, "message"));
+        text_append(out, "</p>\n");
+}
+
+static void write_figures(const json_t *view, struct text *out)
+{
+        text_append(out, "<table><tr><th>model<th>strategy<th>batch<th>epochs<th>seconds<th>samples<th>"
+                         "samples/s<th>loss"
+                         "<th>accuracy<th>restarts</tr><tr>");
+        cell(out, view_text(view, "model"));
+        cell(out, view_text(view, "strategy"));
+        number_cell(out, "", 0, view_number(view, "global_batch"));
+        number_cell(out, "", 0, view_number(view, "epochs"));
+        number_cell(out, "", 1, view_number(view, "seconds"));
+        number_cell(out, "", 0, view_number(view, "samples"));
+        number_cell(out, "", 0, view_number(view, "samples_per_s"));
+        number_cell(out, "", 4, view_number(view, "loss"));
+        number_cell(out, "", 4, view_number(view, "accuracy"));
+        number_cell(out, "", 0, view_number(view, "restarts"));
+        text_append(out, "</tr></table>\n");
+}
+
+static void picture_or(struct text *out, int drawn, const char *otherwise)
+{
+        if (drawn < 0)
+                text_printf(out, "<p>%s</p>", otherwise);
+        text_append(out, "</section>\n");
+}
+
+void report_html(const struct report *report, struct text *out)
+{
+        write_head(report->view, out);
+        write_figures(report->view, out);
+        section(out, "placement", "Placement", "The chips that the ranks are on, by node and device group.");
+        picture_or(out, report_picture(report, "placement", out), "No rank has been given a chip.");
+        section(out, "shares", "Shares", "Each batch is cut so that all ranks are done at the same time.");
+        (void) report_picture(report, "shares", out);
+        write_ranks(report, out);
+        text_append(out, "</section>\n");
+        section(out, "timeline", "Timeline of the ranks",
+                report->coarse
+                        ? "The whole job in a few moments, as its ranks say: how much of each a rank "
+                          "computed; "
+                          "the rest is exchange, loading and waiting. Gaps are restarts."
+                        : "A few steps from the middle. Upper bars: computing; lower bars: what goes on "
+                          "beside it.");
+        picture_or(
+                out, report_picture(report, "timeline", out),
+                "No timeline was written: the reference trainer writes one where `remuda run` starts it, and "
+                "of a cluster's job nothing was heard while its ranks ran.");
+        section(out, "overlap", "Overlap",
+                report->coarse
+                        ? "Shares of each rank's time over the whole run."
+                        : "Shares of each rank's time over the whole run, and how much of the exchange and "
+                          "of the loading was hidden behind computing.");
+        write_overlap(report, out);
+        text_append(out, "</section>\n");
+        section(out, "loss", "Loss",
+                "Of every rank over the steps; red dots are the accuracy on the test data, 0 to 1.");
+        picture_or(out, report_picture(report, "loss", out), "No loss was reported.");
+        section(out, "progress", "Progress", "Samples of every rank over time.");
+        picture_or(out, report_picture(report, "progress", out), "No progress was reported.");
+        section(out, "events", "What happened", NULL);
+        write_events(report, out);
+        text_append(out, "</section>\n</body></html>\n");
+}

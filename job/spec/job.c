@@ -1,0 +1,395 @@
+#include "job/spec/job.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "job/spec/preprocess_steps.h"
+
+/* clang-format off */
+const char *const job_urgency_names[JOB_URGENCY_COUNT] = {
+        [JOB_URGENCY_REGULAR]   = "regular",
+        [JOB_URGENCY_EMERGENCY] = "emergency",
+};
+const char *const job_placement_names[JOB_PLACEMENT_COUNT] = {
+        [JOB_PLACEMENT_FASTEST]      = "fastest",
+        [JOB_PLACEMENT_UNIFORM]      = "uniform",
+        [JOB_PLACEMENT_LARGEST_FREE] = "largest-free",
+        [JOB_PLACEMENT_PACKED]       = "packed",
+};
+const char *const job_strategy_names[JOB_STRATEGY_COUNT] = {
+        [JOB_STRATEGY_ALLREDUCE] = "allreduce",
+        [JOB_STRATEGY_PS_SYNC]   = "ps-sync",
+        [JOB_STRATEGY_PS_ASYNC]  = "ps-async",
+        [JOB_STRATEGY_PS_SSP]    = "ps-ssp",
+        [JOB_STRATEGY_SPLIT]     = "split",
+};
+const char *const job_shards_names[JOB_SHARDS_COUNT] = {
+        [JOB_SHARDS_WEIGHTED] = "weighted",
+        [JOB_SHARDS_EQUAL]    = "equal",
+};
+const char *const job_format_names[JOB_FORMAT_COUNT] = {
+        [JOB_FORMAT_IDX]  = "idx",
+        [JOB_FORMAT_RAW]  = "raw",
+        [JOB_FORMAT_TEXT] = "text",
+};
+const char *const job_distribute_names[JOB_DISTRIBUTE_COUNT] = {
+        [JOB_DISTRIBUTE_SHARED]  = "shared",
+        [JOB_DISTRIBUTE_MANAGER] = "manager",
+};
+const char *const job_order_names[JOB_ORDER_COUNT] = {
+        [JOB_ORDER_BLOCKS]      = "blocks",
+        [JOB_ORDER_ROUND_ROBIN] = "round-robin",
+};
+/* clang-format on */
+
+void job_init(struct job *job)
+{
+        *job = (struct job){
+                .staleness = 4,
+                .microbatches = 4,
+                .model = "mlp",
+                .seed = 1,
+                .global_batch = 256,
+                .epochs = 1,
+                .checkpoint.every_steps = 100,
+                .tls.server_name = "manager",
+                .restart = { .migrate = true, .hang_seconds = JOB_HANG_SECONDS },
+        };
+}
+
+static void free_strings(char **strings, size_t count)
+{
+        for (size_t i = 0; i < count; i++)
+                free(strings[i]);
+        free(strings);
+}
+
+void job_free(struct job *job)
+{
+        if (job == NULL)
+                return;
+        for (size_t i = 0; i < job->program_count; i++)
+                free_strings(job->programs[i].command, job->programs[i].command_count);
+        free(job->programs);
+        free_strings(job->args, job->arg_count);
+        free(job->depends_on);
+        free(job->segment_list);
+        free(job->workers);
+        job_init(job);
+}
+
+bool job_name_valid(const char *name)
+{
+        size_t length = strlen(name);
+
+        return length > 0 && length < JOB_NAME_BYTES &&
+               strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-") == length && name[0] != '-' &&
+               name[length - 1] != '-';
+}
+
+bool job_dns_name_valid(const char *name, size_t length)
+{
+        bool edge = true; /* the last character, or what comes before the first, parts two labels */
+
+        for (size_t i = 0; i < length; i++) {
+                bool letter = (name[i] >= 'a' && name[i] <= 'z') || (name[i] >= '0' && name[i] <= '9');
+                bool last = i + 1 == length || name[i + 1] == '.';
+
+                if (name[i] == '.' ? edge : !letter && (name[i] != '-' || edge || last))
+                        return false;
+                edge = name[i] == '.';
+        }
+        return length < JOB_DNS_BYTES && !edge;
+}
+
+bool job_strategy_has_servers(int strategy)
+{
+        return strategy == JOB_STRATEGY_PS_SYNC || strategy == JOB_STRATEGY_PS_ASYNC ||
+               strategy == JOB_STRATEGY_PS_SSP;
+}
+
+uint64_t job_worker_chips(const struct job *job)
+{
+        uint64_t chips = 0;
+
+        for (size_t i = 0; i < job->worker_count; i++)
+                chips += job->workers[i].chips;
+        return chips;
+}
+
+uint64_t job_server_chips(const struct job *job)
+{
+        if (!job_strategy_has_servers(job->strategy))
+                return 0;
+        return job->has_servers ? job->servers.chips : 1;
+}
+
+uint64_t job_restart_max(const struct job *job)
+{
+        if (job->restart.given)
+                return job->restart.max;
+        return job->checkpoint.given ? 3 : 0;
+}
+
+static bool runtime_valid(const char *runtime)
+{
+        return strspn(runtime, "abcdefghijklmnopqrstuvwxyz0123456789-") == strlen(runtime) &&
+               runtime[0] != '-';
+}
+
+static int check_role(const struct job_role *role, const char *field, struct err *err)
+{
+        if (role->vendor[0] == '\0' && role->runtime[0] == '\0' && role->model[0] == '\0' &&
+            role->group[0] == '\0')
+                return err_set(err, -EINVAL,
+                               "%s: says nothing of the chips; give vendor, runtime, model or group", field);
+        if (!runtime_valid(role->runtime))
+                return err_set(err, -EINVAL,
+                               "%s.runtime: '%s' is not the name of a runtime; small letters, digits and "
+                               "'-', such as "
+                               "cuda or cpu",
+                               field, role->runtime);
+        if (role->group[0] != '\0' && !job_name_valid(role->group))
+                return err_set(
+                        err, -EINVAL,
+                        "%s.group: '%s' is not the name of a device group; `remuda devices` lists them",
+                        field, role->group);
+        if (role->vendor[0] != '\0' && !runtime_valid(role->vendor))
+                return err_set(err, -EINVAL,
+                               "%s.vendor: '%s' is not the name of a vendor; such as nvidia or cpu", field,
+                               role->vendor);
+        if (role->min_chips > role->chips)
+                return err_set(err, -EINVAL, "%s.minChips: %llu is more than chips, %llu; give at most that",
+                               field, (unsigned long long) role->min_chips, (unsigned long long) role->chips);
+        return 0;
+}
+
+static int check_roles(const struct job *job, struct err *err)
+{
+        char field[32];
+
+        if (job->worker_count == 0)
+                return err_set(err, -EINVAL,
+                               "spec.workers: missing; list at least one, such as {runtime: cpu, chips: 2}");
+        for (size_t i = 0; i < job->worker_count; i++) {
+                int r;
+
+                (void) text_format(field, sizeof(field), "spec.workers[%zu]", i);
+                r = check_role(&job->workers[i], field, err);
+                if (r < 0)
+                        return r;
+        }
+        if (job->has_servers && check_role(&job->servers, "spec.servers", err) < 0)
+                return -EINVAL;
+        if (job_worker_chips(job) > JOB_CHIPS_MAX)
+                return err_set(err, -EINVAL, "spec.workers: %llu chips in all; at most %d are allowed",
+                               (unsigned long long) job_worker_chips(job), JOB_CHIPS_MAX);
+        if (job->strategy != JOB_STRATEGY_SPLIT && job->global_batch < job_worker_chips(job))
+                return err_set(err, -EINVAL,
+                               "spec.globalBatch: %llu is fewer than one sample for each of the %llu chips; "
+                               "raise it or "
+                               "ask for fewer chips",
+                               (unsigned long long) job->global_batch,
+                               (unsigned long long) job_worker_chips(job));
+        return 0;
+}
+
+/* The reference trainer knows three models; a job that brings its own `args` names its model as it likes. */
+static int check_model(const struct job *job, struct err *err)
+{
+        static const char *const known[] = { "mlp", "cnn", "text" };
+
+        if (job->has_args)
+                return 0;
+        for (size_t i = 0; i < ARRAY_SIZE(known); i++)
+                if (strcmp(job->model, known[i]) == 0)
+                        return 0;
+        return err_set(
+                err, -EINVAL,
+                "spec.model: '%s' is not mlp, cnn or text; a program of your own is given its options by "
+                "spec.args and may then name any model",
+                job->model);
+}
+
+/* So it is with the steps of its own data. */
+static int check_preprocess(const struct job *job, struct err *err)
+{
+        struct preprocess steps;
+        int r = job->has_args ? 0 : preprocess_steps_parse(job->data.preprocess, &steps, err);
+
+        if (r == 0 && !job->has_args)
+                r = preprocess_steps_fit(&steps, strcmp(job->model, "text") == 0, err);
+        return r < 0 ? err_wrap(err, r, "spec.data.preprocess") : 0;
+}
+
+static int check_dependencies(const struct job *job, struct err *err)
+{
+        for (size_t i = 0; i < job->dependency_count; i++) {
+                const char *parent = job->depends_on[i];
+
+                if (!job_name_valid(parent))
+                        return err_set(err, -EINVAL,
+                                       "spec.dependsOn[%zu]: '%s' is not the name of a job; 1 to 63 small "
+                                       "letters, digits and '-'",
+                                       i, parent);
+                if (strcmp(parent, job->name) == 0)
+                        return err_set(err, -EINVAL,
+                                       "spec.dependsOn[%zu]: '%s' is this job itself; remove it", i, parent);
+                for (size_t k = 0; k < i; k++)
+                        if (strcmp(parent, job->depends_on[k]) == 0)
+                                return err_set(err, -EINVAL,
+                                               "spec.dependsOn[%zu]: '%s' is listed twice; remove one", i,
+                                               parent);
+        }
+        return 0;
+}
+
+static int check_segments(const struct job *job, struct err *err)
+{
+        for (size_t i = 1; i < job->segment_count; i++)
+                if (job->segment_list[i] <= job->segment_list[i - 1])
+                        return err_set(err, -EINVAL,
+                                       "spec.segments[%zu]: %llu does not come after %llu; list the last "
+                                       "tensor of each "
+                                       "segment, growing",
+                                       i, (unsigned long long) job->segment_list[i],
+                                       (unsigned long long) job->segment_list[i - 1]);
+        return 0;
+}
+
+/* A path becomes an argument of a program: it must not be taken for an option. */
+static int check_path(const char *path, const char *field, struct err *err)
+{
+        if (path[0] == '-')
+                return err_set(err, -EINVAL, "%s: '%.100s' looks like an option; write ./%.100s", field, path,
+                               path);
+        return 0;
+}
+
+/* Names of volume claims become names in a pod. */
+static int check_claim(const char *claim, const char *field, struct err *err)
+{
+        if (claim[0] != '\0' && !job_name_valid(claim))
+                return err_set(err, -EINVAL,
+                               "%s: '%s' is not the name of a PersistentVolumeClaim; 1 to 63 small letters, "
+                               "digits and '-'",
+                               field, claim);
+        return 0;
+}
+
+static int check_tls(const struct job *job, struct err *err)
+{
+        if (job->tls.secret[0] != '\0' && !job_dns_name_valid(job->tls.secret, strlen(job->tls.secret)))
+                return err_set(
+                        err, -EINVAL,
+                        "spec.tls.secretName: '%s' is not the name of a Secret; small letters, digits, '-' "
+                        "and '.', such as fashion-tls",
+                        job->tls.secret);
+        if (!job_dns_name_valid(job->tls.server_name, strlen(job->tls.server_name)))
+                return err_set(
+                        err, -EINVAL,
+                        "spec.tls.serverName: '%s' is not a DNS name; give the one that the certificate "
+                        "in the Secret has, such as manager",
+                        job->tls.server_name);
+        return 0;
+}
+
+/* As a kubelet reads it, "" is none given: letters, digits and "._-/:@" with a letter or digit first. */
+static bool image_valid(const char *image)
+{
+        static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/:@";
+        size_t length = strlen(image);
+
+        return length == 0 || (strspn(image, letters) == length && strchr("._-/:@", image[0]) == NULL);
+}
+
+static int check_programs(const struct job *job, struct err *err)
+{
+        for (size_t i = 0; i < job->program_count; i++) {
+                const struct job_program *program = &job->programs[i];
+
+                if (program->runtime[0] == '\0' || !runtime_valid(program->runtime))
+                        return err_set(err, -EINVAL,
+                                       "spec.programs.%s: not the name of a runtime; small letters, digits "
+                                       "and '-', such "
+                                       "as cuda or cpu",
+                                       program->runtime);
+                if (!image_valid(program->image))
+                        return err_set(err, -EINVAL,
+                                       "spec.programs.%s.image: '%.100s' is not the name of an image; such "
+                                       "as registry.example/train:1",
+                                       program->runtime, program->image);
+        }
+        return 0;
+}
+
+static int check_names(const struct job *job, struct err *err)
+{
+        if (job->name[0] == '\0')
+                return err_set(err, -EINVAL, "metadata.name: missing; name the job, such as fashion");
+        if (!job_name_valid(job->name))
+                return err_set(err, -EINVAL,
+                               "metadata.name: '%s' is not a name; 1 to 63 small letters, digits and '-', "
+                               "beginning and "
+                               "ending with a letter or digit",
+                               job->name);
+        if (job->namespace_[0] != '\0' && !job_name_valid(job->namespace_))
+                return err_set(err, -EINVAL,
+                               "metadata.namespace: '%s' is not the name of a namespace; 1 to 63 small "
+                               "letters, digits and '-'",
+                               job->namespace_);
+        return 0;
+}
+
+int job_check(const struct job *job, struct err *err)
+{
+        int r = check_names(job, err);
+
+        if (r == 0)
+                r = check_model(job, err);
+        if (r == 0)
+                r = check_preprocess(job, err);
+        if (r == 0)
+                r = check_roles(job, err);
+        if (r == 0)
+                r = check_programs(job, err);
+        if (r == 0)
+                r = check_dependencies(job, err);
+        if (r == 0)
+                r = check_segments(job, err);
+        if (r == 0 && job->data.given)
+                r = check_path(job->data.path, "spec.data.path", err);
+        if (r == 0)
+                r = check_claim(job->data.claim, "spec.data.claim", err);
+        if (r == 0 && job->checkpoint.given)
+                r = check_path(job->checkpoint.path, "spec.checkpoint.path", err);
+        if (r == 0)
+                r = check_claim(job->checkpoint.claim, "spec.checkpoint.claim", err);
+        if (r == 0)
+                r = check_tls(job, err);
+        if (r == 0 && job->checkpoint.claim[0] != '\0' && job->checkpoint.path[0] != '/')
+                return err_set(
+                        err, -EINVAL,
+                        "spec.checkpoint.claim: a claim is mounted at spec.checkpoint.path, which must "
+                        "then be absolute; write path: /checkpoint");
+        if (r == 0 && job->data.claim[0] != '\0' && job->data.path[0] != '/')
+                return err_set(err, -EINVAL,
+                               "spec.data.claim: a claim is mounted at spec.data.path, which must then be "
+                               "absolute; write path: /data");
+        return r;
+}
+
+bool job_model_matches(const char *wanted, const char *model)
+{
+        size_t length = strlen(model);
+
+        for (const char *word = wanted; word != NULL; word = strchr(word, '|')) {
+                word += *word == '|';
+                if (strncmp(word, model, length) == 0 && (word[length] == '\0' || word[length] == '|'))
+                        return true;
+        }
+        return false;
+}

@@ -1,0 +1,162 @@
+/* Job: one TrainingJob, as `remuda run` and the controller understand it. Pure data and its rules.
+ *
+ * The same struct comes from a YAML file and from a custom resource (job/spec/job_yaml.h); both are judged
+ * here, so that a job is refused with the same words in both places. The job owns its lists; names are fixed
+ * fields. docs/reference/trainingjob.md describes every field. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/inventory/device.h"
+#include "base/err.h"
+
+#define JOB_DNS_BYTES        254 /* of a DNS name */
+#define JOB_NAME_BYTES       64  /* a DNS label: [a-z0-9-], at most 63, so that it may be a label's value */
+#define JOB_RUNTIME_BYTES    16
+#define JOB_PATH_BYTES       1024
+#define JOB_TEXT_BYTES       1024
+#define JOB_ROLES_MAX        64
+#define JOB_CHIPS_MAX        65536
+#define JOB_PROGRAMS_MAX     32
+#define JOB_DEPENDENCIES_MAX 32
+#define JOB_SEGMENTS_MAX     1024
+#define JOB_ARGS_MAX         256
+#define JOB_HANG_SECONDS     60 /* unless the job says another */
+
+enum job_urgency { JOB_URGENCY_REGULAR, JOB_URGENCY_EMERGENCY, JOB_URGENCY_COUNT };
+enum job_placement {
+        JOB_PLACEMENT_FASTEST,
+        JOB_PLACEMENT_UNIFORM,
+        JOB_PLACEMENT_LARGEST_FREE,
+        JOB_PLACEMENT_PACKED,
+        JOB_PLACEMENT_COUNT
+};
+enum job_strategy {
+        JOB_STRATEGY_ALLREDUCE,
+        JOB_STRATEGY_PS_SYNC,
+        JOB_STRATEGY_PS_ASYNC,
+        JOB_STRATEGY_PS_SSP,
+        JOB_STRATEGY_SPLIT,
+        JOB_STRATEGY_COUNT
+};
+enum job_shards { JOB_SHARDS_WEIGHTED, JOB_SHARDS_EQUAL, JOB_SHARDS_COUNT };
+enum job_segments { JOB_SEGMENTS_AUTO, JOB_SEGMENTS_NONE, JOB_SEGMENTS_LIST };
+enum job_format { JOB_FORMAT_IDX, JOB_FORMAT_RAW, JOB_FORMAT_TEXT, JOB_FORMAT_COUNT };
+enum job_distribute { JOB_DISTRIBUTE_SHARED, JOB_DISTRIBUTE_MANAGER, JOB_DISTRIBUTE_COUNT };
+enum job_order { JOB_ORDER_BLOCKS, JOB_ORDER_ROUND_ROBIN, JOB_ORDER_COUNT };
+
+/* Which chips a role runs on: every selector that is not "" must match. */
+struct job_role {
+        char vendor[24];
+        char runtime[JOB_RUNTIME_BYTES];
+        char model[DEVICE_MODEL_BYTES]; /* of the device; "A|B" = either */
+        char group[DEVICE_GROUP_BYTES];
+        uint64_t chips;     /* >= 1 */
+        uint64_t min_chips; /* 1..chips; equal to chips = a fixed count, which is always used */
+};
+
+/* The program of a runtime in pods; `remuda run` uses the program table and says that this is ignored. */
+struct job_program {
+        char runtime[JOB_RUNTIME_BYTES];
+        char image[512];
+        char **command; /* command_count strings and a NULL */
+        size_t command_count;
+};
+
+struct job {
+        char name[JOB_NAME_BYTES];
+        char namespace_[JOB_NAME_BYTES]; /* "" = not given */
+
+        int urgency; /* enum job_urgency, and so on: int, since the decoder writes them by table */
+        bool preemptible;
+        bool equal_nodes;
+        int placement;
+        int64_t priority;
+        char (*depends_on)[JOB_NAME_BYTES];
+        size_t dependency_count;
+
+        int strategy;
+        uint64_t staleness;    /* ps-ssp: clocks a worker may be ahead of the slowest */
+        uint64_t microbatches; /* split */
+        char model[JOB_NAME_BYTES];
+        uint64_t seed;
+        double learning_rate; /* 0 = the program's default */
+        uint64_t global_batch, epochs;
+        int shards;
+        int segments;
+        uint64_t *segment_list; /* indices of last tensors, growing */
+        size_t segment_count;
+        double neighbour_exchange; /* 0..1 */
+
+        struct job_role *workers;
+        size_t worker_count;
+        bool has_servers;
+        struct job_role servers;
+
+        struct job_program *programs;
+        size_t program_count;
+        bool has_args; /* `args` replaces the options of the reference trainer */
+        char **args;   /* arg_count strings and a NULL */
+        size_t arg_count;
+
+        struct {
+                bool given;
+                char path[JOB_PATH_BYTES];
+                char claim[JOB_NAME_BYTES]; /* PersistentVolumeClaim, of pods alone; "" = none */
+                int format;
+                char preprocess[JOB_TEXT_BYTES];
+                int distribute, order;
+                uint64_t poll_seconds; /* 0 = never */
+        } data;
+        struct {
+                bool given;
+                char path[JOB_PATH_BYTES];  /* "" = a folder of the job's own */
+                char claim[JOB_NAME_BYTES]; /* as above */
+                uint64_t every_steps;
+        } checkpoint;
+        struct {
+                bool given;
+                uint64_t max; /* new starts of the world; without `restart`: 3 with a checkpoint, else 0 */
+                bool migrate;
+                uint64_t hang_seconds; /* no progress for max(this, 5 median steps) = hung */
+        } restart;
+        struct {
+                char secret[JOB_DNS_BYTES]; /* with tls.crt, tls.key, ca.crt; "" = keys are made for the job
+                                             */
+                char server_name[JOB_DNS_BYTES]; /* that its certificate has */
+        } tls;                                   /* of pods alone */
+};
+
+/* job_init() - every default; no name and no workers yet. job_free() accepts NULL and leaves job_init(). */
+void job_init(struct job *job);
+void job_free(struct job *job);
+
+/* job_check() - the rules between and within fields, after decoding.
+ * Return: 0, or -EINVAL with "field: value is wrong; remedy". */
+int job_check(const struct job *job, struct err *err);
+
+/* job_name_valid() - a DNS label: 1-63 of [a-z0-9-], neither first nor last a '-'. */
+bool job_name_valid(const char *name);
+
+/* job_dns_name_valid() - a DNS subdomain as Kubernetes has it: 1-253 of [a-z0-9-] in parts with dots between
+ * them, no '-' first or last in one. A part may be longer than a label of DNS. */
+bool job_dns_name_valid(const char *name, size_t length);
+
+bool job_strategy_has_servers(int strategy); /* ps-* */
+uint64_t job_worker_chips(const struct job *job);
+uint64_t job_server_chips(const struct job *job); /* 0 unless the strategy has servers; 1 unless given */
+uint64_t job_restart_max(const struct job *job);
+
+/* Names of the enums, as they are written in a job. */
+extern const char *const job_urgency_names[JOB_URGENCY_COUNT];
+extern const char *const job_placement_names[JOB_PLACEMENT_COUNT];
+extern const char *const job_strategy_names[JOB_STRATEGY_COUNT];
+extern const char *const job_shards_names[JOB_SHARDS_COUNT];
+extern const char *const job_format_names[JOB_FORMAT_COUNT];
+extern const char *const job_distribute_names[JOB_DISTRIBUTE_COUNT];
+extern const char *const job_order_names[JOB_ORDER_COUNT];
+
+/* job_model_matches() - is `model` one of those that `wanted` ("A|B") names? */
+bool job_model_matches(const char *wanted, const char *model);

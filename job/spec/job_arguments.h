@@ -1,0 +1,35 @@
+/* Job arguments: the options of the reference trainer that a job asks for. The same for `remuda run`, for
+ * `remuda plan launch` and for the pods of the controller. Pure but for the heap. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "job/spec/job.h"
+
+/* A list of strings that is released with arguments_free(). */
+struct arguments {
+        char **list; /* count strings and a NULL */
+        size_t count, capacity;
+        bool failed; /* no memory */
+};
+
+void arguments_add(struct arguments *arguments, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void arguments_free(struct arguments *arguments);
+
+/* What a job's options need that the job itself does not say. */
+struct job_arguments {
+        const uint64_t *shares; /* of each batch, one a worker, in rank order; may be NULL with count 0 */
+        size_t share_count;
+        size_t servers;         /* ranks that serve */
+        const char *checkpoint; /* folder; "" = none */
+        bool resume;
+        const char *sample_log, *timeline; /* FILE, or NULL */
+        const char *stages;                /* of a split: "F:L,F:L", or NULL */
+        const uint64_t *segments;          /* found for `segments: auto` before; count 0 = not yet */
+        size_t segment_count;
+};
+
+/* job_arguments_add() - append the options: for a job with data and without `args` of its own. */
+void job_arguments_add(const struct job *job, const struct job_arguments *what, struct arguments *args);

@@ -1,0 +1,72 @@
+#include "job/spec/labels.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <string.h>
+
+#include "job/spec/job.h"
+
+#define WORD_MAX 63
+
+/* Letters, digits, '-', '_' and '.', the latter three neither first nor last. */
+static bool is_word(const char *s)
+{
+        size_t length = strlen(s);
+
+        for (size_t i = 0; i < length; i++) {
+                bool inside = i > 0 && i + 1 < length;
+
+                if (!isalnum((unsigned char) s[i]) && !(inside && strchr("-_.", s[i]) != NULL))
+                        return false;
+        }
+        return length > 0 && length <= WORD_MAX;
+}
+
+static bool is_name(const char *name)
+{
+        const char *slash = strchr(name, '/');
+        const char *word = slash == NULL ? name : slash + 1;
+
+        if (slash != NULL && !job_dns_name_valid(name, (size_t) (slash - name)))
+                return false;
+        return is_word(word);
+}
+
+static int check_one(const char *name, const json_t *value, const char *field, bool annotations,
+                     struct err *err)
+{
+        const char *s = json_string_value(value);
+
+        if (!is_name(name))
+                return err_set(err, -EINVAL,
+                               "%s: '%.100s' is not the name of a label; at most 63 letters, digits, '-', "
+                               "'_' and '.', "
+                               "such as team or example.com/team",
+                               field, name);
+        if (s == NULL)
+                return err_set(err, -EINVAL, "%s.%.100s: a string is needed; put it in quotes", field, name);
+        if (!annotations && s[0] != '\0' && (strlen(s) != json_string_length(value) || !is_word(s)))
+                return err_set(err, -EINVAL,
+                               "%s.%.100s: '%.100s' is not a label's value; at most 63 letters, digits, '-', "
+                               "'_' and "
+                               "'.', beginning and ending with a letter or digit",
+                               field, name, s);
+        return 0;
+}
+
+int labels_check(const json_t *labels, const char *field, bool annotations, struct err *err)
+{
+        const char *name;
+        json_t *value;
+
+        if (!json_is_object(labels))
+                return err_set(err, -EINVAL, "%s: a mapping is needed, such as {team: vision}", field);
+        json_object_foreach((json_t *) labels, name, value)
+        {
+                int r = check_one(name, value, field, annotations, err);
+
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}

@@ -1,0 +1,324 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "job/spec/job_arguments.h"
+#include "job/spec/job_yaml.h"
+
+/* The sketch of DESIGN.md, every field given. */
+static const char full[] = "apiVersion: remuda.dev/v1alpha1\n"
+                           "kind: TrainingJob\n"
+                           "metadata: {name: fashion, labels: {team: a}}\n"
+                           "spec:\n"
+                           "  urgency: emergency                 # regular | emergency\n"
+                           "  preemptible: false\n"
+                           "  placement: largest-free\n"
+                           "  strategy: ps-ssp\n"
+                           "  staleness: 7\n"
+                           "  model: cnn\n"
+                           "  seed: 9\n"
+                           "  learningRate: 0.05\n"
+                           "  globalBatch: 256\n"
+                           "  epochs: 3\n"
+                           "  shards: equal\n"
+                           "  segments: [3, 7]\n"
+                           "  neighbourExchange: 0.25\n"
+                           "  workers:\n"
+                           "  - {runtime: cuda, chips: 4, minChips: 2}\n"
+                           "  - {vendor: cpu, model: A|B, group: cpu-0, chips: 1}\n"
+                           "  servers: {runtime: cpu, chips: 2}\n"
+                           "  programs:\n"
+                           "    cuda: {image: registry.example/train-cuda:1, command: [/opt/train, -v]}\n"
+                           "  data: {path: /data, claim: pictures, format: raw, order: round-robin, "
+                           "distribute: manager, pollSeconds: 5}\n"
+                           "  checkpoint: {path: /ckpt, claim: kept, everySteps: 10}\n"
+                           "  restart: {max: 5, migrate: false, hangSeconds: 9}\n"
+                           "  priority: -3\n"
+                           "  dependsOn: [other-job]\n"
+                           "status: {phase: Running, anything: [1]}\n";
+
+static void every_field_is_read(void **state)
+{
+        struct err err = { 0 };
+        struct job job;
+
+        (void) state;
+        if (job_parse(full, strlen(full), &job, &err) < 0)
+                fail_msg("%s", err.msg);
+        assert_string_equal(job.name, "fashion");
+        assert_int_equal(job.urgency, JOB_URGENCY_EMERGENCY);
+        assert_int_equal(job.placement, JOB_PLACEMENT_LARGEST_FREE);
+        assert_int_equal(job.strategy, JOB_STRATEGY_PS_SSP);
+        assert_int_equal(job.staleness, 7);
+        assert_string_equal(job.model, "cnn");
+        assert_int_equal(job.seed, 9);
+        assert_true(job.learning_rate == 0.05);
+        assert_int_equal(job.shards, JOB_SHARDS_EQUAL);
+        assert_int_equal(job.segments, JOB_SEGMENTS_LIST);
+        assert_int_equal(job.segment_list[1], 7);
+        assert_true(job.neighbour_exchange == 0.25);
+        assert_int_equal(job.worker_count, 2);
+        assert_int_equal(job.workers[0].min_chips, 2);
+        assert_int_equal(job.workers[1].min_chips, 1);
+        assert_string_equal(job.workers[1].model, "A|B");
+        assert_int_equal(job_worker_chips(&job), 5);
+        assert_int_equal(job_server_chips(&job), 2);
+        assert_string_equal(job.programs[0].command[1], "-v");
+        assert_int_equal(job.data.format, JOB_FORMAT_RAW);
+        assert_string_equal(job.data.claim, "pictures");
+        assert_int_equal(job.data.order, JOB_ORDER_ROUND_ROBIN);
+        assert_int_equal(job.data.distribute, JOB_DISTRIBUTE_MANAGER);
+        assert_int_equal(job.data.poll_seconds, 5);
+        assert_int_equal(job.checkpoint.every_steps, 10);
+        assert_string_equal(job.checkpoint.claim, "kept");
+        assert_int_equal(job_restart_max(&job), 5);
+        assert_false(job.restart.migrate);
+        assert_int_equal(job.priority, -3);
+        assert_string_equal(job.depends_on[0], "other-job");
+        job_free(&job);
+}
+
+#define HEAD  "apiVersion: remuda.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: j}\nspec:\n"
+#define LEAST HEAD "  workers: [{runtime: cpu, chips: 2}]\n"
+
+static void what_is_left_out_has_a_default(void **state)
+{
+        struct err err = { 0 };
+        struct job job;
+
+        (void) state;
+        if (job_parse(LEAST, strlen(LEAST), &job, &err) < 0)
+                fail_msg("%s", err.msg);
+        assert_string_equal(job.model, "mlp");
+        assert_int_equal(job.seed, 1);
+        assert_int_equal(job.global_batch, 256);
+        assert_int_equal(job.epochs, 1);
+        assert_int_equal(job.shards, JOB_SHARDS_WEIGHTED);
+        assert_int_equal(job.segments, JOB_SEGMENTS_AUTO);
+        assert_int_equal(job_restart_max(&job), 0);
+        assert_int_equal(job_server_chips(&job), 0);
+        assert_false(job.has_args);
+        job_free(&job);
+}
+
+/* clang-format off */
+static const struct {
+        const char *text, *says;
+} refusals[] = {
+        { "",                                                               "apiVersion: missing" },
+        { "- a\n",                                                          "a TrainingJob is needed" },
+        { "apiVersion: v1\nkind: TrainingJob\n",                            "apiVersion: \"v1\" is not 'remuda.dev/v1alpha1'" },
+        { "apiVersion: remuda.dev/v1alpha1\nkind: Pod\n",                   "kind: \"Pod\" is not 'TrainingJob'" },
+        { "apiVersion: remuda.dev/v1alpha1\nkind: TrainingJob\nspec: {}\n", "metadata.name: missing" },
+        { "apiVersion: remuda.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: a}\n", "spec: missing" },
+        { "apiVersion: remuda.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: ../../etc}\nspec: {workers: [{runtime: cpu, chips: 1}]}\n", "metadata.name: '../../etc' is not a name" },
+        { "apiVersion: remuda.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: --help}\nspec: {workers: [{runtime: cpu, chips: 1}]}\n", "metadata.name: '--help' is not a name" },
+        { "apiVersion: remuda.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: 7}\nspec: {}\n", "metadata.name: 7 is not text" },
+        { "apiVersion: remuda.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: a}\nspec: {}\nextra: 1\n", "extra: no such field" },
+        { HEAD "  epochs: 3\n",                                 "spec.workers: missing" },
+        { HEAD "  workers: []\n",                               "spec.workers: [] is not understood" },
+        { HEAD "  workers: {runtime: cpu}\n",                   "spec.workers: {\"runtime\":\"cpu\"} is not understood" },
+        { HEAD "  workers: [{chips: 1}]\n",                     "spec.workers[0]: says nothing of the chips" },
+        { HEAD "  workers: [{runtime: cpu}]\n",                 "spec.workers[0].chips: missing" },
+        { HEAD "  workers: [{runtime: cpu, chips: 0}]\n",       "spec.workers[0].chips: 0 is not a whole number in 1..65536" },
+        { HEAD "  workers: [{runtime: cpu, chips: two}]\n",     "spec.workers[0].chips: \"two\" is not a whole number" },
+        { HEAD "  workers: [{runtime: cpu, chips: 1, minChips: 2}]\n", "spec.workers[0].minChips: 2 is more than chips, 1" },
+        { HEAD "  workers: [{runtime: ../cpu, chips: 1}]\n",    "spec.workers[0].runtime: '../cpu' is not the name" },
+        { HEAD "  workers: [{runtime: --cpu, chips: 1}]\n",     "spec.workers[0].runtime: '--cpu' is not the name" },
+        { HEAD "  workers: [{group: a/b, chips: 1}]\n",         "spec.workers[0].group: 'a/b' is not the name" },
+        { HEAD "  workers: [{runtime: cpu, chip: 1}]\n",        "spec.workers[0].chip: no such field" },
+        { LEAST "  urgency: urgent\n",                          "spec.urgency: \"urgent\" is none of regular, emergency" },
+        { LEAST "  preemptible: 1\n",                           "spec.preemptible: 1 is neither true nor false" },
+        { LEAST "  placement: best\n",                          "spec.placement: \"best\" is none of" },
+        { LEAST "  strategy: gossip\n",                         "spec.strategy: \"gossip\" is none of allreduce, ps-sync" },
+        { LEAST "  staleness: -1\n",                            "spec.staleness: -1 is not a whole number" },
+        { LEAST "  data: {path: /d, preprocess: 'scale,blur'}\n", "spec.data.preprocess: step 'blur'" },
+        { LEAST "  data: {path: /d, preprocess: 'tokenise:byte'}\n", "step 'tokenise' is for text" },
+        { LEAST "  model: transformer\n",                       "spec.model: 'transformer' is not mlp, cnn or text" },
+        { LEAST "  seed: 1.5\n",                                "spec.seed: 1.5 is not a whole number" },
+        { LEAST "  learningRate: 0\n",                          "spec.learningRate: 0 is not a number in" },
+        { LEAST "  learningRate: fast\n",                       "spec.learningRate: \"fast\" is not a number" },
+        { LEAST "  globalBatch: 1\n",                           "spec.globalBatch: 1 is fewer than one sample for each of the 2 chips" },
+        { LEAST "  globalBatch: 256.0\n",                       "spec.globalBatch: 256.0 is not a whole number" },
+        { LEAST "  epochs: 0\n",                                "spec.epochs: 0 is not a whole number in 1.." },
+        { LEAST "  shards: fair\n",                             "spec.shards: \"fair\" is none of weighted, equal" },
+        { LEAST "  segments: some\n",                           "spec.segments: \"some\" is not understood; give auto, none" },
+        { LEAST "  segments: [3, 3]\n",                         "spec.segments[1]: 3 does not come after 3" },
+        { LEAST "  neighbourExchange: 1.5\n",                   "spec.neighbourExchange: 1.5 is not a number in 0..1" },
+        { LEAST "  servers: []\n",                              "spec.servers: [] is not a mapping" },
+        { LEAST "  programs: [a]\n",                            "spec.programs: [\"a\"] is not understood" },
+        { LEAST "  programs: {cpu: {path: /x}}\n",              "spec.programs.cpu.path: no such field" },
+        { LEAST "  args: --fast\n",                             "spec.args: \"--fast\" is not understood" },
+        { LEAST "  data: /data\n",                              "spec.data: \"/data\" is not a mapping" },
+        { LEAST "  data: {format: idx}\n",                      "spec.data.path: missing" },
+        { LEAST "  data: {path: -rf}\n",                        "spec.data.path: '-rf' looks like an option" },
+        { LEAST "  data: {path: \"/a\\nb\"}\n",                 "spec.data.path: \"/a\\nb\" is not text" },
+        { LEAST "  data: {path: /d, format: csv}\n",            "spec.data.format: \"csv\" is none of idx, raw, text" },
+        { LEAST "  data: {path: /d, distribute: torrent}\n",    "spec.data.distribute" },
+        { LEAST "  data: {path: /d, order: random}\n",          "spec.data.order" },
+        { LEAST "  data: {path: /d, pollSeconds: -5}\n",        "spec.data.pollSeconds" },
+        { LEAST "  data: {path: /d, claim: ../x}\n",            "spec.data.claim: '../x' is not the name of a PersistentVolumeClaim" },
+        { LEAST "  data: {path: d, claim: x}\n",                "spec.data.claim: a claim is mounted at spec.data.path" },
+        { LEAST "  checkpoint: {path: /c, claim: -x}\n",        "spec.checkpoint.claim: '-x' is not the name" },
+        { LEAST "  tls: {}\n",                                  "spec.tls.secretName: missing" },
+        { LEAST "  tls: {secretName: ../x}\n",                  "spec.tls.secretName: '../x' is not the name of a Secret" },
+        { LEAST "  tls: {secretName: a..b}\n",                  "spec.tls.secretName: 'a..b' is not the name of a Secret" },
+        { LEAST "  tls: {secretName: a.-b}\n",                  "spec.tls.secretName: 'a.-b' is not the name of a Secret" },
+        { LEAST "  tls: {secretName: a-.b}\n",                  "spec.tls.secretName: 'a-.b' is not the name of a Secret" },
+        { LEAST "  tls: {secretName: a, serverName: A}\n",      "spec.tls.serverName: 'A' is not a DNS name" },
+        { LEAST "  checkpoint: {claim: x}\n",                   "spec.checkpoint.claim: a claim is mounted at spec.checkpoint.path" },
+        { LEAST "  checkpoint: {everySteps: 0}\n",              "spec.checkpoint.everySteps: 0 is not" },
+        { LEAST "  checkpoint: {path: ''}\n",                   "spec.checkpoint.path: \"\" is not text of 1 to" },
+        { LEAST "  restart: 3\n",                               "spec.restart: 3 is not a mapping" },
+        { LEAST "  restart: {max: -1}\n",                       "spec.restart.max: -1 is not a whole number in 0..1000" },
+        { LEAST "  restart: {migrate: maybe}\n",                "spec.restart.migrate: \"maybe\" is neither" },
+        { LEAST "  priority: high\n",                           "spec.priority: \"high\" is not a whole number" },
+        { LEAST "  dependsOn: [j]\n",                           "spec.dependsOn[0]: 'j' is this job itself" },
+        { LEAST "  dependsOn: [a, a]\n",                        "spec.dependsOn[1]: 'a' is listed twice" },
+        { LEAST "  dependsOn: [../a]\n",                        "spec.dependsOn[0]: '../a' is not the name of a job" },
+        { LEAST "  dependsOn: other\n",                         "spec.dependsOn: \"other\" is not understood" },
+        { LEAST "  epoch: 3\n",                                 "spec.epoch: no such field; there are urgency" },
+};
+/* clang-format on */
+
+static void every_wrong_field_is_named(void **state)
+{
+        (void) state;
+        for (size_t i = 0; i < ARRAY_SIZE(refusals); i++) {
+                struct err err = { 0 };
+                struct job job;
+                int r = job_parse(refusals[i].text, strlen(refusals[i].text), &job, &err);
+
+                if (r != -EINVAL || strstr(err.msg, refusals[i].says) == NULL)
+                        fail_msg("%s\nwant '%s'\ngot %d '%s'", refusals[i].text, refusals[i].says, r,
+                                 err.msg);
+        }
+}
+
+static void a_program_of_ones_own_names_its_model(void **state)
+{
+        static const char text[] = LEAST "  args: [--fast, '2']\n  model: my-net\n";
+        struct err err = { 0 };
+        struct job job;
+
+        (void) state;
+        if (job_parse(text, strlen(text), &job, &err) < 0)
+                fail_msg("%s", err.msg);
+        assert_true(job.has_args);
+        assert_string_equal(job.args[1], "2");
+        job_free(&job);
+}
+
+/* What a cluster takes: a part of a Secret's name may be longer than 63, and only a prefix is a DNS name. */
+static void names_are_those_of_kubernetes(void **state)
+{
+        static const struct {
+                const char *labels;
+                bool good;
+        } cases[] = {
+                { "{example.com/a..b: x}", true },
+                { "{a..b: x}", true },
+                { "{a-b.c-d/T_1: x}", true },
+                { "{a..b/c: x}", false },
+                { "{Example.com/a: x}", false },
+                { "{a.-b/c: x}", false },
+                { "{a-.b/c: x}", false },
+                { "{.a/c: x}", false },
+                { "{/c: x}", false },
+                { "{a./c: x}", false },
+                { "{a/..: x}", false },
+        };
+        static const size_t lengths[] = { 64, 253, 254 };
+        struct err err = { 0 };
+        struct job job;
+        char text[1024], name[300];
+
+        (void) state;
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                (void) text_format(text, sizeof(text),
+                                   "apiVersion: remuda.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: j, "
+                                   "labels: %s}\nspec:\n  workers: [{runtime: cpu, chips: 2}]\n",
+                                   cases[i].labels);
+                if ((job_parse(text, strlen(text), &job, &err) == 0) != cases[i].good)
+                        fail_msg("%s: %s", cases[i].labels, err.msg);
+                if (cases[i].good)
+                        job_free(&job);
+        }
+        for (size_t i = 0; i < ARRAY_SIZE(lengths); i++) {
+                memset(name, 'a', lengths[i]);
+                name[lengths[i]] = '\0';
+                (void) text_format(text, sizeof(text), LEAST "  tls: {secretName: %s}\n", name);
+                assert_int_equal(job_parse(text, strlen(text), &job, &err) == 0, lengths[i] <= 253);
+                if (lengths[i] <= 253)
+                        job_free(&job);
+        }
+}
+
+static void a_checkpoint_alone_allows_three_restarts(void **state)
+{
+        static const char text[] = LEAST "  checkpoint: {everySteps: 5}\n";
+        struct err err = { 0 };
+        struct job job;
+
+        (void) state;
+        assert_int_equal(job_parse(text, strlen(text), &job, &err), 0);
+        assert_int_equal(job_restart_max(&job), 3);
+        job_free(&job);
+}
+
+static bool has_word(const struct arguments *args, const char *word)
+{
+        for (size_t i = 0; i < args->count; i++)
+                if (strcmp(args->list[i], word) == 0)
+                        return true;
+        return false;
+}
+
+/* Of both the trainer takes the steps; and not everybody who makes arguments runs the job's own commands. */
+static void every_program_is_told_the_epochs(void **state)
+{
+        static const char *const cases[] = {
+                LEAST,
+                LEAST "  epochs: 7\n  programs: {cpu: {image: i, command: [t, --steps, '3']}}\n",
+                LEAST "  programs: {cpu: {image: i, command: [t, --steps=3]}}\n",
+        };
+        const struct job_arguments what = { .checkpoint = "" };
+
+        (void) state;
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                struct arguments args = { 0 };
+                struct err err = { 0 };
+                struct job job;
+
+                if (job_parse(cases[i], strlen(cases[i]), &job, &err) < 0)
+                        fail_msg("%s", err.msg);
+                job_arguments_add(&job, &what, &args);
+                assert_true(has_word(&args, "--epochs"));
+                assert_int_equal(has_word(&args, "7"), i == 1);
+                assert_true(has_word(&args, "--batch"));
+                arguments_free(&args);
+                job_free(&job);
+        }
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(every_field_is_read),
+                cmocka_unit_test(what_is_left_out_has_a_default),
+                cmocka_unit_test(every_wrong_field_is_named),
+                cmocka_unit_test(a_program_of_ones_own_names_its_model),
+                cmocka_unit_test(names_are_those_of_kubernetes),
+                cmocka_unit_test(a_checkpoint_alone_allows_three_restarts),
+                cmocka_unit_test(every_program_is_told_the_epochs),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

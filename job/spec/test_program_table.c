@@ -1,0 +1,114 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <jansson.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "job/spec/program_table.h"
+
+#define HASH "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+
+static int decode(const char *text, struct program_table *table, struct err *err)
+{
+        json_t *value = json_loads(text, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
+        int r = program_table_decode(value, table, err);
+
+        assert_non_null(value);
+        json_decref(value);
+        return r;
+}
+
+static void a_full_table_is_read(void **state)
+{
+        struct program_table table;
+        const struct program *program;
+        struct err err = { 0 };
+
+        (void) state;
+        assert_int_equal(decode("{\"programs\":{\"cpu\":{\"path\":\"/opt/a b\",\"args\":[\"-x\",\"\"],"
+                                "\"environment\":[\"HOME\",\"LD_LIBRARY_PATH\"],\"sha256\":\"" HASH
+                                "\"},\"sunway\":{\"path\":\"/s\"}}}",
+                                &table, &err),
+                         0);
+        assert_int_equal(table.count, 2);
+        program = program_table_find(&table, "cpu");
+        assert_string_equal(program->path, "/opt/a b");
+        assert_int_equal(program->arg_count, 2);
+        assert_string_equal(program->args[1], "");
+        assert_null(program->args[2]);
+        assert_string_equal(program->environment[1], "LD_LIBRARY_PATH");
+        assert_string_equal(program->sha256, HASH);
+        assert_string_equal(program_table_find(&table, "sunway")->sha256, "");
+        assert_null(program_table_find(&table, "cuda"));
+        program_table_free(&table);
+}
+
+/* clang-format off */
+static const struct {
+        const char *what, *text, *says;
+} refusals[] = {
+        { "no programs",        "{}",                                                          "programs: missing" },
+        { "a list",             "[]",                                                          "programs: missing" },
+        { "a stray field",      "{\"programs\":{},\"version\":1}",                             "version: no such field" },
+        { "programs a list",    "{\"programs\":[]}",                                           "programs: a mapping" },
+        { "program a string",   "{\"programs\":{\"cpu\":\"/x\"}}",                             "programs.cpu: a mapping" },
+        { "no path",            "{\"programs\":{\"cpu\":{}}}",                                 "programs.cpu.path: missing" },
+        { "relative path",      "{\"programs\":{\"cpu\":{\"path\":\"bin/x\"}}}",               "'bin/x' is not absolute" },
+        { "empty path",         "{\"programs\":{\"cpu\":{\"path\":\"\"}}}",                    "is not absolute" },
+        { "path with a NUL",    "{\"programs\":{\"cpu\":{\"path\":\"/x\\u0000y\"}}}",          "a string is needed" },
+        { "path a number",      "{\"programs\":{\"cpu\":{\"path\":1}}}",                       "a string is needed" },
+        { "misspelt field",     "{\"programs\":{\"cpu\":{\"path\":\"/x\",\"sha\":\"\"}}}",     "programs.cpu.sha: no such" },
+        { "short hash",         "{\"programs\":{\"cpu\":{\"path\":\"/x\",\"sha256\":\"12\"}}}", "64 hexadecimal digits" },
+        { "args a string",      "{\"programs\":{\"cpu\":{\"path\":\"/x\",\"args\":\"-v\"}}}",  "a list of strings" },
+        { "an arg a number",    "{\"programs\":{\"cpu\":{\"path\":\"/x\",\"args\":[1]}}}",     "args[0]: a string" },
+        { "variable = value",   "{\"programs\":{\"cpu\":{\"path\":\"/x\",\"environment\":[\"A=1\"]}}}", "'A=1' is not the name" },
+        { "wildcard variable",  "{\"programs\":{\"cpu\":{\"path\":\"/x\",\"environment\":[\"LD_*\"]}}}", "'LD_*' is not the name" },
+        { "runtime a path",     "{\"programs\":{\"../cpu\":{\"path\":\"/x\"}}}",               "not the name of a runtime" },
+        { "runtime an option",  "{\"programs\":{\"-cpu\":{\"path\":\"/x\"}}}",                 "not the name of a runtime" },
+        { "runtime too long",   "{\"programs\":{\"abcdefghijklmnop\":{\"path\":\"/x\"}}}",     "not the name of a runtime" },
+};
+/* clang-format on */
+
+static void what_is_wrong_is_named(void **state)
+{
+        (void) state;
+        for (size_t i = 0; i < ARRAY_SIZE(refusals); i++) {
+                struct program_table table;
+                struct err err = { 0 };
+                int r = decode(refusals[i].text, &table, &err);
+
+                if (r != -EINVAL || strstr(err.msg, refusals[i].says) == NULL || table.count != 0)
+                        fail_msg("%s: want '%s', got %d '%s'", refusals[i].what, refusals[i].says, r,
+                                 err.msg);
+        }
+}
+
+static void a_hash_in_capitals_is_the_same_hash(void **state)
+{
+        struct program_table table;
+        struct err err = { 0 };
+
+        (void) state;
+        assert_int_equal(decode("{\"programs\":{\"cpu\":{\"path\":\"/x\",\"sha256\":"
+                                "\"BA7816BF8F01CFEA414140DE5DAE2223B00361A396177A9CB410FF61F20015AD\"}}}",
+                                &table, &err),
+                         0);
+        assert_string_equal(table.programs[0].sha256, HASH);
+        program_table_free(&table);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(a_full_table_is_read),
+                cmocka_unit_test(what_is_wrong_is_named),
+                cmocka_unit_test(a_hash_in_capitals_is_the_same_hash),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,170 @@
+#include "job/world/progress.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+static int compare(const void *a, const void *b)
+{
+        double x = *(const double *) a, y = *(const double *) b;
+
+        return (x > y) - (x < y);
+}
+
+static double median(double *values, size_t count)
+{
+        if (count == 0)
+                return 0;
+        qsort(values, count, sizeof(*values), compare);
+        return count % 2 == 1 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
+}
+
+void progress_say(struct progress_rank *rank, const struct progress_line *line, uint64_t now_usec)
+{
+        if (!rank->heard || (line->step >= 0 && (uint64_t) line->step != rank->step))
+                rank->moved_usec = now_usec;
+        rank->heard = true;
+        rank->heard_usec = now_usec;
+        if (line->step >= 0)
+                rank->step = (uint64_t) line->step;
+        if (line->samples >= 0)
+                rank->samples = (uint64_t) line->samples;
+        if (line->epoch >= 0)
+                rank->epoch = (uint64_t) line->epoch;
+        if (line->epoch_samples > 0)
+                rank->epoch_samples = (uint64_t) line->epoch_samples;
+        if (line->has_loss)
+                rank->loss = line->loss;
+        if (line->busy_seconds > 0)
+                rank->busy_seconds = line->busy_seconds;
+        if (line->samples_per_s > 0) {
+                rank->samples_per_s = line->samples_per_s;
+                rank->busy_ms = (double) rank->samples * 1000 / rank->samples_per_s;
+        }
+}
+
+void progress_look(struct progress *progress, struct progress_rank *rank, const struct progress_rank *before,
+                   uint64_t now_usec)
+{
+        uint64_t steps = rank->step - before->step;
+
+        if (rank->step <= before->step || !before->heard)
+                return;
+        rank->step_busy_ms = (rank->busy_ms - before->busy_ms) / (double) steps;
+        rank->usual_busy_ms = rank->usual_busy_ms > 0 ? 0.8 * rank->usual_busy_ms + 0.2 * rank->step_busy_ms
+                                                      : rank->step_busy_ms;
+        rank->slow.steps += (unsigned) steps;
+        rank->slow.looks++;
+        rank->slow.look_seconds += (double) (now_usec - before->heard_usec) / 1e6;
+        progress->step_ms[progress->step_count++ % PROGRESS_STEPS] =
+                (double) (now_usec - before->heard_usec) / 1000 / (double) steps;
+}
+
+static double usual_step_usec(const struct progress *progress)
+{
+        double steps[PROGRESS_STEPS];
+        size_t count = progress->step_count < PROGRESS_STEPS ? progress->step_count : PROGRESS_STEPS;
+
+        memcpy(steps, progress->step_ms, count * sizeof(*steps));
+        return median(steps, count) * 1000;
+}
+
+static bool is_silent(const struct progress *progress, const struct progress_rank *rank,
+                      const struct progress_limits *limits, double limit_usec, uint64_t now_usec)
+{
+        if (rank->idle)
+                return false;
+        if (!rank->heard)
+                return limits->speaks && (double) (now_usec - progress->began_usec) >
+                                                 PROGRESS_START * (double) limits->hang_usec;
+        if (limits->last_step > 0 && rank->step >= limits->last_step)
+                return false;
+        return (double) (now_usec - rank->heard_usec) > limit_usec;
+}
+
+/* Does a rank that is not ahead of this one speak, and make no step? */
+static bool is_kept_waiting(const struct progress_rank *ranks, size_t count, const struct progress_rank *rank,
+                            double limit_usec, uint64_t now_usec)
+{
+        for (size_t i = 0; rank->heard && i < count; i++)
+                if (!ranks[i].idle && ranks[i].heard && ranks[i].step <= rank->step &&
+                    (double) (now_usec - ranks[i].heard_usec) <= limit_usec &&
+                    (double) (now_usec - ranks[i].moved_usec) > limit_usec)
+                        return true;
+        return false;
+}
+
+size_t progress_hung(const struct progress *progress, const struct progress_rank *ranks, size_t count,
+                     const struct progress_limits *limits, uint64_t now_usec)
+{
+        double limit = (double) limits->hang_usec, usual = PROGRESS_HANG_STEPS * usual_step_usec(progress);
+        size_t hung = count;
+        bool starting = false;
+
+        /* one that waits for another's first step is as silent as that one */
+        for (size_t i = 0; i < count; i++)
+                starting = starting || (limits->speaks && !ranks[i].idle && !ranks[i].heard);
+        if (starting)
+                limit = PROGRESS_START * limit;
+        limit = usual > limit ? usual : limit;
+        for (size_t i = 0; i < count; i++) {
+                if (!is_silent(progress, &ranks[i], limits, limit, now_usec) ||
+                    is_kept_waiting(ranks, count, &ranks[i], limit, now_usec))
+                        continue;
+                if (hung == count || (!ranks[i].heard && ranks[hung].heard) ||
+                    (ranks[i].heard == ranks[hung].heard && ranks[i].step < ranks[hung].step))
+                        hung = i;
+        }
+        return hung;
+}
+
+/* Takes the looks since the last judgement into account. Return: is it to be named? */
+static bool is_slow(struct progress_rank *rank, double median_ms)
+{
+        struct progress_slowness *slow = &rank->slow;
+        double ratio = median_ms > 0 ? rank->step_busy_ms / median_ms : 1;
+
+        if (ratio > PROGRESS_SLOW_RATIO_MAX)
+                ratio = PROGRESS_SLOW_RATIO_MAX;
+        slow->excess_seconds += (ratio - PROGRESS_SLOW_RATIO) * slow->look_seconds;
+        slow->look_seconds = 0;
+        if (ratio <= PROGRESS_SLOW_RATIO)
+                *slow = (struct progress_slowness){ .named = slow->named };
+        return !rank->idle && !slow->named && slow->steps >= PROGRESS_SLOW_STEPS &&
+               slow->looks >= PROGRESS_SLOW_LOOKS && slow->excess_seconds >= PROGRESS_SLOW_EXCESS_SECONDS;
+}
+
+size_t progress_slow(struct progress_rank *ranks, size_t count, double *ret_median_ms)
+{
+        CLEANUP(free_p) double *steps = calloc(count == 0 ? 1 : count, sizeof(*steps));
+        size_t known = 0, judged = 0;
+
+        *ret_median_ms = 0;
+        for (size_t i = 0; steps != NULL && i < count; i++) {
+                judged += !ranks[i].idle;
+                if (!ranks[i].idle && ranks[i].step_busy_ms > 0)
+                        steps[known++] = ranks[i].step_busy_ms;
+        }
+        if (known < 2 || known < judged) {
+                for (size_t i = 0; i < count; i++)
+                        ranks[i].slow.look_seconds = 0;
+                return count;
+        }
+        *ret_median_ms = median(steps, known);
+        for (size_t i = 0; i < count; i++) {
+                if (!is_slow(&ranks[i], *ret_median_ms))
+                        continue;
+                ranks[i].slow.named = true;
+                return i;
+        }
+        return count;
+}
+
+bool progress_may_reshard(uint64_t reshards, uint64_t last_usec, uint64_t now_usec)
+{
+        if (reshards == 0)
+                return true;
+        return reshards < PROGRESS_RESHARDS_MAX && now_usec - last_usec >= PROGRESS_RESHARD_PAUSE
+                                                                                   << (reshards - 1);
+}

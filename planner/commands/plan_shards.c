@@ -1,0 +1,108 @@
+#include <errno.h>
+#include <string.h>
+
+#include "base/options.h"
+#include "base/version.h"
+#include "cli/cluster_options.h"
+#include "planner/commands/plan.h"
+#include "planner/shards/plan_shards.h"
+#include "planner/shards/plan_speeds.h"
+#include "store/speed_store.h"
+
+struct shards_options {
+        const char *output, *store, *kubeconfig, *model;
+        bool drop_harmful;
+};
+
+/* clang-format off */
+static const struct option_spec specs[] = {
+        { .name = "output", .letter = 'o', .type = OPTION_CHOICE, .offset = offsetof(struct shards_options, output),
+          .value = "json|table", .default_ = "json", .help = "how to answer" },
+        { .name = "drop-harmful", .type = OPTION_BOOL, .offset = offsetof(struct shards_options, drop_harmful),
+          .help = "use the workers with the least step + \"communication\"" },
+        { .name = "store", .type = OPTION_STRING, .offset = offsetof(struct shards_options, store),
+          .value = "dir:PATH|kubernetes", .help = "the speeds of workers that name a \"device\" are in its SpeedTable" },
+        { .name = "kubeconfig", .type = OPTION_STRING, .offset = offsetof(struct shards_options, kubeconfig),
+          .value = "FILE", .help = "for --store kubernetes" },
+        { .name = "model", .type = OPTION_STRING, .offset = offsetof(struct shards_options, model), .value = "NAME",
+          .default_ = "mlp", .help = "the job's model, with --store" },
+        { .name = NULL },
+};
+/* clang-format on */
+
+static const struct option_program program = {
+        .name = "remuda plan shards",
+        .operands = "FILE",
+        .operands_min = 1,
+        .operands_max = 1,
+        .summary = "How much of each global batch every worker takes, so that the slowest is done soonest.",
+        .after = "FILE (- is standard input) holds\n"
+                 "  {\"batch\": 1024, \"epoch\": 60000, \"workers\": [{\"name\": \"a\", \"speed\": 1200},\n"
+                 "   {\"name\": \"b\", \"alpha_ms\": 3, \"beta_ms\": 0.8, \"max\": 256}]}\n"
+                 "and with --store also {\"name\": \"c\", \"device\": \"Ascend910A\"}.\n"
+                 "See man remuda-plan.\n",
+        .specs = specs,
+};
+
+static int answer(const json_t *json, const struct shards_options *options, struct text *out, struct err *err)
+{
+        struct shards_request request;
+        struct shards_answer answer;
+        int r = shards_request_decode(json, &request, err);
+
+        if (r < 0)
+                return r;
+        r = shards_request_answer(&request, options->drop_harmful, &answer, err);
+        if (r == 0) {
+                if (strcmp(options->output, "json") == 0)
+                        shards_answer_json(&request, &answer, out);
+                else
+                        shards_answer_table(&request, &answer, out);
+                shards_answer_free(&answer);
+        }
+        shards_request_free(&request);
+        return r;
+}
+
+static int take_speeds(json_t *json, const struct shards_options *options, struct err *err)
+{
+        struct speed_table table;
+        int r = speed_store_read_now(options->store, options->kubeconfig, &table, err);
+
+        if (r < 0)
+                return err_wrap(err, r, "--store %.100s", options->store);
+        if (table.trouble[0] != '\0')
+                (void) fprintf(stderr, "remuda plan shards: --store %.100s: the SpeedTable: %s\n",
+                               options->store, table.trouble);
+        r = plan_speeds_fill(json, &table, options->model, err);
+        speed_table_free(&table);
+        return r;
+}
+
+int plan_shards(int argc, char **argv)
+{
+        struct shards_options options;
+        struct text out = { 0 };
+        struct err err = { 0 };
+        json_t *json = NULL;
+        size_t operands = 0;
+        int r = options_start(&program, REMUDA_VERSION, argc, argv, NULL, &options, &operands, stdout,
+                              stderr);
+
+        if (r >= 0)
+                return r;
+        r = plan_read_json(argv[1], &json, &err);
+        if (r == 0 && options.store != NULL && (r = take_speeds(json, &options, &err)) < 0 && r != -EBADMSG) {
+                fprintf(stderr, "remuda plan shards: %s\n", err.msg);
+                json_decref(json);
+                return cluster_exit_code(r);
+        }
+        if (r == 0)
+                r = answer(json, &options, &out, &err);
+        json_decref(json);
+        if (r < 0) {
+                text_free(&out);
+                return plan_refuse("shards", argv[1], &err);
+        }
+        return plan_print("shards", &out);
+}

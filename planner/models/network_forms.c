@@ -1,0 +1,299 @@
+#include "planner/models/network_forms.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/json/json_writer.h"
+#include "planner/segments/segments.h"
+#include "planner/shards/shards.h"
+
+#define WORKERS_MAX ((size_t) 1 << 16)
+#define NO_LIMIT    ((uint64_t) 1 << 50) /* memory that is not known does not limit; the estimate says whose */
+
+static void write_estimate(struct json_writer *json, const struct network_question *question)
+{
+        const struct network_assumptions *a = &question->assumptions;
+        struct text line = { 0 };
+
+        text_printf(&line,
+                    "%s by formula, not measured: %.0f %% of each peak is reached; %s, %" PRIu64
+                    " bytes an element, %" PRIu64 " bytes a parameter; multiply-adds alone are counted",
+                    question->network->name, a->efficiency * 100,
+                    a->training ? "forward and backward" : "forward", a->bytes_per_element,
+                    a->training ? a->bytes_per_parameter : a->bytes_per_element);
+        for (size_t d = 0; d < question->device_count; d++)
+                if (question->devices[d].memory_bytes == 0)
+                        text_printf(&line, "; the memory of %s is not known and does not limit",
+                                    question->devices[d].name);
+        json_write_string(json, "estimate", line.data != NULL ? line.data : "by formula");
+        text_free(&line);
+}
+
+static void write_layer(struct json_writer *json, const struct network_question *question,
+                        const struct network_block *block)
+{
+        const struct network_assumptions *a = &question->assumptions;
+
+        json_write_open(json, NULL, '{');
+        json_write_string(json, "name", block->name);
+        json_write_open(json, "ms", '{');
+        for (size_t d = 0; d < question->device_count; d++)
+                json_write_double(json, question->devices[d].name,
+                                  network_ms(block->multiply_adds, &question->devices[d], a));
+        json_write_close(json, '}');
+        json_write_uint64(json, "memory_bytes", network_memory_bytes(block, a));
+        json_write_uint64(json, "params_bytes", block->parameters * a->bytes_per_element);
+        json_write_uint64(json, "activation_bytes", block->crossing * a->samples * a->bytes_per_element);
+        json_write_close(json, '}');
+}
+
+int network_split_form(const struct network_question *question, struct text *out, struct err *err)
+{
+        CLEANUP(free_p) struct network_block *blocks = NULL;
+        struct json_writer json = { .text = out };
+        size_t count = 0;
+        int r = network_blocks(question->network, &blocks, &count, err);
+
+        if (r < 0)
+                return r;
+        json_write_open(&json, NULL, '{');
+        json_write_string(&json, "name", question->network->name);
+        write_estimate(&json, question);
+        json_write_open(&json, "layers", '[');
+        for (size_t i = 0; i < count; i++)
+                write_layer(&json, question, &blocks[i]);
+        json_write_close(&json, ']');
+        json_write_open(&json, "devices", '[');
+        for (size_t d = 0; d < question->device_count; d++) {
+                const struct network_device *device = &question->devices[d];
+
+                json_write_open(&json, NULL, '{');
+                json_write_string(&json, "type", device->name);
+                json_write_uint64(&json, "count", device->count);
+                json_write_uint64(&json, "memory_bytes",
+                                  device->memory_bytes > 0 ? device->memory_bytes : NO_LIMIT);
+                json_write_double(&json, "bytes_per_ms", question->link_gb_per_s * 1e6);
+                json_write_close(&json, '}');
+        }
+        json_write_close(&json, ']');
+        json_write_string(&json, "schedule", question->assumptions.training ? "1f1b" : "inference");
+        json_write_uint64(&json, "microbatches", question->microbatches);
+        json_write_close(&json, '}');
+        return 0;
+}
+
+/* Ready times of the gradients: two thirds of the work is backward, from the last operation to the first. */
+int network_segments_form(const struct network_question *question, struct text *out, struct err *err)
+{
+        struct network_assumptions backward = question->assumptions;
+        const struct network *network = question->network;
+        struct json_writer json = { .text = out };
+        double ready_ms = 0;
+
+        if (!question->has_network)
+                return err_set(err, -EINVAL,
+                               "--network: is missing; give 10gbe:RANKS, 56gib:RANKS or "
+                               "ALPHA_MS,BETA_MS_PER_BYTE");
+        backward.training = false; /* network_ms() of the forward pass, doubled below */
+        json_write_open(&json, NULL, '{');
+        json_write_string(&json, "name", network->name);
+        write_estimate(&json, question);
+        json_write_open(&json, "tensors", '[');
+        for (size_t i = network->count; i-- > 0;) {
+                const struct operation *operation = &network->operators[i];
+
+                ready_ms +=
+                        2 * network_ms(operator_multiply_adds(operation), &question->devices[0], &backward);
+                if (operator_parameters(operation) == 0)
+                        continue;
+                json_write_open(&json, NULL, '{');
+                json_write_string(&json, "name", operation->name);
+                json_write_uint64(&json, "bytes",
+                                  operator_parameters(operation) * question->assumptions.bytes_per_element);
+                json_write_double(&json, "ready_ms", ready_ms);
+                json_write_close(&json, '}');
+        }
+        json_write_close(&json, ']');
+        json_write_double(&json, "alpha_ms", question->alpha_ms);
+        json_write_double(&json, "beta_ms_per_byte", question->beta_ms_per_byte);
+        json_write_close(&json, '}');
+        return 0;
+}
+
+static double samples_per_s(const struct network_question *question, const struct network_device *device)
+{
+        struct network_assumptions one = question->assumptions;
+
+        one.samples = 1;
+        return 1000.0 / network_ms(network_totals(question->network).multiply_adds, device, &one);
+}
+
+static size_t device_total(const struct network_question *question)
+{
+        size_t total = 0;
+
+        for (size_t d = 0; d < question->device_count; d++)
+                total += question->devices[d].count;
+        return total;
+}
+
+int network_shards_form(const struct network_question *question, struct text *out, struct err *err)
+{
+        struct json_writer json = { .text = out };
+
+        if (device_total(question) > WORKERS_MAX)
+                return err_set(err, -E2BIG, "%zu devices are more than %zu", device_total(question),
+                               WORKERS_MAX);
+        json_write_open(&json, NULL, '{');
+        json_write_string(&json, "name", question->network->name);
+        write_estimate(&json, question);
+        json_write_uint64(&json, "batch", question->batch);
+        json_write_open(&json, "workers", '[');
+        for (size_t d = 0; d < question->device_count; d++)
+                for (uint64_t i = 0; i < question->devices[d].count; i++) {
+                        char name[96];
+
+                        (void) text_format(name, sizeof(name), "%s-%" PRIu64, question->devices[d].name, i);
+                        json_write_open(&json, NULL, '{');
+                        json_write_string(&json, "name", name);
+                        json_write_double(&json, "speed", samples_per_s(question, &question->devices[d]));
+                        json_write_close(&json, '}');
+                }
+        json_write_close(&json, ']');
+        json_write_close(&json, '}');
+        return 0;
+}
+
+/* The exact shares of the batch over all devices; shares of one kind differ by one at most. */
+struct forecast {
+        struct shard *shards; /* [total] */
+        struct shards_plan plan;
+        size_t total;
+};
+
+static int make_forecast(const struct network_question *question, struct forecast *ret, struct err *err)
+{
+        CLEANUP(free_p) struct shard_worker *workers = NULL;
+        size_t total = device_total(question), at = 0;
+        int r;
+
+        if (total > WORKERS_MAX || total == 0)
+                return err_set(err, -E2BIG, "give 1 to %zu devices, not %zu", WORKERS_MAX, total);
+        workers = calloc(total, sizeof(*workers));
+        ret->shards = calloc(total, sizeof(*ret->shards));
+        if (workers == NULL || ret->shards == NULL) {
+                free(TAKE(ret->shards));
+                return err_set(err, -ENOMEM, "no memory for %zu devices", total);
+        }
+        for (size_t d = 0; d < question->device_count; d++)
+                for (uint64_t i = 0; i < question->devices[d].count; i++)
+                        workers[at++].speed = samples_per_s(question, &question->devices[d]);
+        ret->total = total;
+        r = shards_plan(workers, total, question->batch, ret->shards, &ret->plan, err);
+        if (r < 0)
+                free(TAKE(ret->shards));
+        return r;
+}
+
+/* Bytes that one device holds for its largest share of a step, all activations kept. */
+static double bytes_held(const struct network_question *question, uint64_t samples)
+{
+        struct network_totals totals = network_totals(question->network);
+        const struct network_assumptions *a = &question->assumptions;
+
+        return (double) totals.parameters *
+                       (double) (a->training ? a->bytes_per_parameter : a->bytes_per_element) +
+               (a->training ? (double) totals.activations * (double) samples * (double) a->bytes_per_element
+                            : 0);
+}
+
+static void write_devices(struct json_writer *json, const struct network_question *question,
+                          const struct forecast *forecast)
+{
+        size_t at = 0;
+
+        json_write_open(json, "devices", '[');
+        for (size_t d = 0; d < question->device_count; d++) {
+                const struct network_device *device = &question->devices[d];
+                uint64_t share = device->count > 0 ? forecast->shards[at].batch : 0;
+
+                json_write_open(json, NULL, '{');
+                json_write_string(json, "name", device->name);
+                json_write_uint64(json, "count", device->count);
+                json_write_double(json, "tflops", device->tflops);
+                json_write_double(json, "samples_per_s", samples_per_s(question, device));
+                json_write_uint64(json, "batch", share);
+                json_write_double(json, "held_bytes", bytes_held(question, share));
+                if (device->memory_bytes > 0)
+                        json_write_bool(json, "fits",
+                                        bytes_held(question, share) <= (double) device->memory_bytes);
+                else
+                        json_write_null(json, "fits");
+                json_write_close(json, '}');
+                at += device->count;
+        }
+        json_write_close(json, ']');
+}
+
+static void append_table(const struct network_question *question, const struct forecast *forecast,
+                         struct text *out)
+{
+        struct network_totals totals = network_totals(question->network);
+        size_t at = 0;
+
+        text_printf(out, "%s: %" PRIu64 " parameters, %.4g multiply-adds forward a sample\n\n",
+                    question->network->name, totals.parameters, (double) totals.multiply_adds);
+        text_printf(out, "%-24s %6s %9s %14s %8s %10s %s\n", "device", "count", "TFLOP/s", "samples/s each",
+                    "batch", "GiB held", "fits");
+        for (size_t d = 0; d < question->device_count; d++) {
+                const struct network_device *device = &question->devices[d];
+                uint64_t share = device->count > 0 ? forecast->shards[at].batch : 0;
+                double held = bytes_held(question, share);
+
+                text_printf(out, "%-24s %6" PRIu64 " %9.4g %14.5g %8" PRIu64 " %10.2f %s\n", device->name,
+                            device->count, device->tflops, samples_per_s(question, device), share,
+                            held / (double) (1 << 30),
+                            device->memory_bytes == 0               ? "not known"
+                            : held <= (double) device->memory_bytes ? "yes"
+                                                                    : "no");
+                at += device->count;
+        }
+        text_printf(out,
+                    "\na step of %" PRIu64 " samples: %.5g ms, %.5g samples/s, communication not counted\n",
+                    question->batch, forecast->plan.step_ms,
+                    (double) question->batch / forecast->plan.step_ms * 1000);
+        text_printf(out, "an estimate by formula (%.0f %% of each peak), not measured\n",
+                    question->assumptions.efficiency * 100);
+}
+
+int network_answer(const struct network_question *question, bool json, struct text *out, struct err *err)
+{
+        struct network_totals totals = network_totals(question->network);
+        struct json_writer writer = { .text = out };
+        struct forecast forecast = { 0 };
+        int r = make_forecast(question, &forecast, err);
+
+        if (r < 0)
+                return r;
+        if (!json) {
+                append_table(question, &forecast, out);
+                free(forecast.shards);
+                return 0;
+        }
+        json_write_open(&writer, NULL, '{');
+        json_write_string(&writer, "name", question->network->name);
+        write_estimate(&writer, question);
+        json_write_uint64(&writer, "parameters", totals.parameters);
+        json_write_uint64(&writer, "multiply_adds", totals.multiply_adds);
+        json_write_uint64(&writer, "activations", totals.activations);
+        json_write_uint64(&writer, "batch", question->batch);
+        json_write_double(&writer, "step_ms", forecast.plan.step_ms);
+        json_write_double(&writer, "samples_per_s", (double) question->batch / forecast.plan.step_ms * 1000);
+        write_devices(&writer, question, &forecast);
+        json_write_close(&writer, '}');
+        free(forecast.shards);
+        return 0;
+}

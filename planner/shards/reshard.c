@@ -1,0 +1,314 @@
+#include "planner/shards/reshard.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "planner/shards/shard_curve.h"
+
+#define ALL_SAMPLES ((uint64_t) INT64_MAX)
+
+void sample_ranges_free(struct sample_ranges *ranges)
+{
+        free(ranges->range);
+        *ranges = (struct sample_ranges){ 0 };
+}
+
+int sample_ranges_add(struct sample_ranges *ranges, uint64_t begin, uint64_t end)
+{
+        struct sample_range *more;
+
+        if (begin >= end)
+                return 0;
+        if (ranges->count > 0 && ranges->range[ranges->count - 1].end == begin) {
+                ranges->range[ranges->count - 1].end = end;
+                return 0;
+        }
+        more = realloc(ranges->range, (ranges->count + 1) * sizeof(*more));
+        if (more == NULL)
+                return -ENOMEM;
+        ranges->range = more;
+        ranges->range[ranges->count++] = (struct sample_range){ begin, end };
+        return 0;
+}
+
+uint64_t sample_ranges_total(const struct sample_ranges *ranges)
+{
+        uint64_t total = 0;
+
+        for (size_t i = 0; i < ranges->count; i++)
+                total += ranges->range[i].end - ranges->range[i].begin;
+        return total;
+}
+
+/* A reader of ranges from the front. */
+struct reader {
+        const struct sample_ranges *ranges;
+        size_t at;
+        uint64_t offset; /* into ranges->range[at] */
+};
+
+/* Moves up to `samples` into *to (NULL = skips them). Return: how many were left to move, or negative. */
+static int64_t move_samples(struct reader *reader, uint64_t samples, struct sample_ranges *to)
+{
+        while (samples > 0 && reader->at < reader->ranges->count) {
+                const struct sample_range *range = &reader->ranges->range[reader->at];
+                uint64_t begin = range->begin + reader->offset, room = range->end - begin;
+                uint64_t taken = room < samples ? room : samples;
+
+                if (to != NULL && sample_ranges_add(to, begin, begin + taken) < 0)
+                        return -ENOMEM;
+                samples -= taken;
+                reader->offset += taken;
+                if (taken == room) {
+                        reader->at++;
+                        reader->offset = 0;
+                }
+        }
+        return (int64_t) samples;
+}
+
+/* What everyone has used, and what is left of its own. @left: [count], zeroed */
+static int divide_used(const struct reshard_question *question, struct reshard_share *shares,
+                       struct sample_ranges *left)
+{
+        for (size_t i = 0; i < question->count; i++) {
+                const struct reshard_worker *worker = &question->workers[i];
+                struct reader reader = { .ranges = &worker->ranges };
+                uint64_t used;
+
+                if (__builtin_mul_overflow(question->steps, worker->batch, &used) || used > ALL_SAMPLES)
+                        used = ALL_SAMPLES;
+                if (move_samples(&reader, used, &shares[i].used) < 0 ||
+                    move_samples(&reader, ALL_SAMPLES, &left[i]) < 0)
+                        return -ENOMEM;
+        }
+        return 0;
+}
+
+/* Everyone keeps the front of its own up to its quota; the rest is handed to those that have too little. */
+static int divide_left(const struct reshard_question *question, struct reshard_plan *plan,
+                       const struct sample_ranges *left)
+{
+        struct sample_ranges surplus = { 0 };
+        struct reader reader = { .ranges = &surplus };
+        uint64_t before = 0;
+        int r = 0;
+
+        for (size_t i = 0; r == 0 && i < question->count; i++) {
+                struct reader own = { .ranges = &left[i] };
+                uint64_t end = shards_begin(plan->remaining, before + plan->shares[i].batch, question->batch);
+                uint64_t quota = end - shards_begin(plan->remaining, before, question->batch);
+
+                if (move_samples(&own, quota, &plan->shares[i].rest) < 0 ||
+                    move_samples(&own, ALL_SAMPLES, &surplus) < 0)
+                        r = -ENOMEM;
+                before += plan->shares[i].batch;
+        }
+        before = 0;
+        for (size_t i = 0; r == 0 && i < question->count; i++) {
+                uint64_t end = shards_begin(plan->remaining, before + plan->shares[i].batch, question->batch);
+                uint64_t quota = end - shards_begin(plan->remaining, before, question->batch);
+
+                if (move_samples(&reader, quota - sample_ranges_total(&plan->shares[i].rest),
+                                 &plan->shares[i].rest) < 0)
+                        r = -ENOMEM;
+                before += plan->shares[i].batch;
+        }
+        sample_ranges_free(&surplus);
+        return r;
+}
+
+/* The slowest of the shares. */
+static struct exact_time slowest(const struct shard_curves *curves, const uint64_t *shares, double *ret_ms)
+{
+        struct exact_time latest = { 0 };
+
+        *ret_ms = 0;
+        for (size_t i = 0; i < curves->count; i++) {
+                const struct shard_curve *curve = &curves->curve[i];
+                uint64_t end =
+                        curve->pieces[curve->piece_count - 1].to; /* of a table; its share may be beyond */
+                struct shard_moment moment = shard_moment_at(curves, i, shares[i] < end ? shares[i] : end);
+                struct exact_time own = shard_moment_exact(curves, &moment);
+
+                if (exact_compare(&latest, &own) < 0) {
+                        latest = own;
+                        *ret_ms = shard_moment_ms(&moment);
+                }
+        }
+        return latest;
+}
+
+/* remaining / batch steps of (current - new) against the cost: current r >= new r + cost b. */
+static bool gain_reaches_cost(const struct reshard_question *question, struct exact_time current,
+                              struct exact_time new, uint64_t remaining)
+{
+        struct decimal decimal = { 0 };
+        struct exact_time cost;
+
+        (void) decimal_from_double(question->cost_ms, &decimal); /* was checked */
+        cost = (struct exact_time){ .term = { exact_product(decimal, question->batch) }, .count = 1 };
+        current = exact_scale(current, remaining);
+        new = exact_scale(new, remaining);
+        new = exact_add(&new, &cost);
+        return exact_compare(&current, &new) >= 0;
+}
+
+/* The workers that are not gone, planned anew, against the plan in force. */
+struct fresh {
+        struct shard_worker *workers; /* [count] */
+        uint64_t *in_force, *planned; /* [count] shares */
+        struct shard *shards;
+        size_t count;
+};
+
+static int plan_fresh(const struct reshard_question *question, struct fresh *fresh, struct reshard_plan *plan,
+                      struct err *err)
+{
+        struct shards_plan shards;
+        struct shard_curves curves;
+        struct exact_time current, new;
+        bool same = true;
+        int r;
+
+        for (size_t i = 0; i < question->count; i++)
+                if (!question->workers[i].gone) {
+                        fresh->workers[fresh->count] = question->workers[i].model;
+                        fresh->workers[fresh->count].multiple = 0; /* the curves below count in samples */
+                        fresh->in_force[fresh->count++] = question->workers[i].batch;
+                }
+        if (fresh->count == 0)
+                return err_set(err, -ERANGE, "measured: every worker is gone; add one that is not");
+        r = shard_curves_make(fresh->workers, fresh->count, question->batch, &curves, err);
+        if (r < 0)
+                return r;
+        for (size_t i = 0, at = 0; i < question->count; i++)
+                if (!question->workers[i].gone)
+                        fresh->workers[at++].multiple = question->workers[i].model.multiple;
+        r = shards_plan(fresh->workers, fresh->count, question->batch, fresh->shards, &shards, err);
+        if (r == 0) {
+                for (size_t i = 0; i < fresh->count; i++) {
+                        fresh->planned[i] = fresh->shards[i].batch;
+                        same = same && fresh->planned[i] == fresh->in_force[i];
+                }
+                current = slowest(&curves, fresh->in_force, &plan->current_step_ms);
+                new = slowest(&curves, fresh->planned, &plan->new_step_ms);
+                plan->change = plan->forced || (!same && plan->remaining > 0 &&
+                                                gain_reaches_cost(question, current, new, plan->remaining));
+                plan->gain_ms = (plan->current_step_ms - plan->new_step_ms) *
+                                ((double) plan->remaining / (double) question->batch);
+        }
+        shard_curves_free(&curves);
+        return r;
+}
+
+static int decide(const struct reshard_question *question, struct reshard_plan *plan, struct err *err)
+{
+        CLEANUP(free_p) struct shard_worker *workers = calloc(question->count, sizeof(*workers));
+        CLEANUP(free_p) uint64_t *shares = calloc(2 * question->count, sizeof(*shares));
+        CLEANUP(free_p) struct shard *shards = calloc(question->count, sizeof(*shards));
+        struct fresh fresh = { .workers = workers, .in_force = shares, .shards = shards };
+        size_t at = 0;
+        int r;
+
+        if (workers == NULL || shares == NULL || shards == NULL)
+                return err_set(err, -ENOMEM, "no memory for %zu workers", question->count);
+        fresh.planned = shares + question->count;
+        r = plan_fresh(question, &fresh, plan, err);
+        if (r < 0)
+                return r;
+        for (size_t i = 0; i < question->count; i++) {
+                if (question->workers[i].gone)
+                        continue;
+                plan->shares[i].batch = plan->change ? fresh.planned[at] : fresh.in_force[at];
+                plan->shares[i].step_ms =
+                        shards_ms(&question->workers[i].model, (double) plan->shares[i].batch);
+                at++;
+        }
+        return 0;
+}
+
+/* Gone, or measured to an end before its share. */
+static bool cannot_go_on(const struct reshard_worker *worker)
+{
+        if (worker->batch == 0)
+                return false;
+        return worker->gone || (worker->model.model == SHARD_TABLE && worker->model.point_count > 0 &&
+                                worker->model.points[worker->model.point_count - 1].samples < worker->batch);
+}
+
+static int check(const struct reshard_question *question, struct err *err)
+{
+        struct decimal unused;
+        uint64_t total = 0;
+
+        if (!decimal_from_double(question->cost_ms, &unused))
+                return err_set(err, -EINVAL, "cost_ms: must be finite and not negative");
+        for (size_t i = 0; i < question->count; i++)
+                total += question->workers[i].batch;
+        if (question->count == 0 || question->batch == 0 || total != question->batch)
+                return err_set(err, -EINVAL, "plan: its shares do not add up to its batch");
+        return 0;
+}
+
+static int make_plan(const struct reshard_question *question, struct sample_ranges *left,
+                     struct reshard_plan *plan, struct err *err)
+{
+        int r = divide_used(question, plan->shares, left);
+
+        if (r < 0)
+                return err_set(err, r, "no memory for %zu workers", question->count);
+        for (size_t i = 0; i < question->count; i++) {
+                plan->remaining += sample_ranges_total(&left[i]);
+                plan->forced = plan->forced || cannot_go_on(&question->workers[i]);
+        }
+        r = decide(question, plan, err);
+        if (r < 0)
+                return r;
+        if (plan->change) {
+                r = divide_left(question, plan, left);
+                return r < 0 ? err_set(err, r, "no memory for %zu workers", question->count) : 0;
+        }
+        for (size_t i = 0; i < question->count; i++) {
+                plan->shares[i].rest = left[i];
+                left[i] = (struct sample_ranges){ 0 };
+        }
+        return 0;
+}
+
+int reshard_plan_make(const struct reshard_question *question, struct reshard_plan *ret, struct err *err)
+{
+        struct reshard_plan plan = { .count = question->count };
+        struct sample_ranges *left;
+        int r = check(question, err);
+
+        if (r < 0)
+                return r;
+        plan.shares = calloc(question->count, sizeof(*plan.shares));
+        left = calloc(question->count, sizeof(*left));
+        if (plan.shares != NULL && left != NULL)
+                r = make_plan(question, left, &plan, err);
+        else
+                r = err_set(err, -ENOMEM, "no memory for %zu workers", question->count);
+        for (size_t i = 0; left != NULL && i < question->count; i++)
+                sample_ranges_free(&left[i]);
+        free(left);
+        if (r < 0) {
+                reshard_plan_free(&plan);
+                return r;
+        }
+        *ret = plan;
+        return 0;
+}
+
+void reshard_plan_free(struct reshard_plan *plan)
+{
+        for (size_t i = 0; plan->shares != NULL && i < plan->count; i++) {
+                sample_ranges_free(&plan->shares[i].used);
+                sample_ranges_free(&plan->shares[i].rest);
+        }
+        free(plan->shares);
+        *plan = (struct reshard_plan){ 0 };
+}

@@ -1,0 +1,318 @@
+#include "planner/speeds/speed_table.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "base/timestamp.h"
+
+/* A row that people wrote, or whose sums were lost, is taken for this much experience when it is refined. */
+#define GIVEN_WEIGHT 6.0
+
+/* clang-format off */
+static const struct sum { const char *name; size_t offset; } sums[] = {
+        { "one",         offsetof(struct speed_fit, one) },
+        { "batch",       offsetof(struct speed_fit, batch) },
+        { "batch_batch", offsetof(struct speed_fit, batch_batch) },
+        { "ms",          offsetof(struct speed_fit, ms) },
+        { "batch_ms",    offsetof(struct speed_fit, batch_ms) },
+        { "weight",      offsetof(struct speed_fit, weight) },
+        { "deviation",   offsetof(struct speed_fit, deviation) },
+};
+/* clang-format on */
+
+static double *sum_of(struct speed_fit *fit, const struct sum *sum)
+{
+        return (double *) (void *) ((char *) fit + sum->offset);
+}
+
+/* --- reading
+ * ---------------------------------------------------------------------------------------------------- */
+
+static bool split_key(const char *key, struct speed_row *row)
+{
+        const char *model = strchr(key, '/'), *device = model == NULL ? NULL : strchr(model + 1, '/');
+
+        if (device == NULL || model == key || device == model + 1 || device[1] == '\0')
+                return false;
+        return text_format(row->program, sizeof(row->program), "%.*s", (int) (model - key), key) &&
+               text_format(row->model, sizeof(row->model), "%.*s", (int) (device - model) - 1, model + 1) &&
+               text_copy(row->device, sizeof(row->device), device + 1);
+}
+
+static bool decode_row(const char *key, const json_t *value, struct speed_row *row)
+{
+        const char *updated = json_string_value(json_object_get(value, "updated"));
+        const json_t *fit = json_object_get(value, "fit");
+
+        *row = (struct speed_row){ .alpha_ms = json_number_value(json_object_get(value, "alpha_ms")),
+                                   .beta_ms = json_number_value(json_object_get(value, "beta_ms")) };
+        if (!split_key(key, row) || !json_is_number(json_object_get(value, "beta_ms")) ||
+            !(row->alpha_ms >= 0 && row->alpha_ms <= SPEED_FIT_MS_MAX) ||
+            !(row->beta_ms >= 1e-12 && row->beta_ms <= SPEED_FIT_MS_MAX))
+                return false;
+        if (updated == NULL || timestamp_parse(updated, &row->updated_usec) < 0)
+                row->updated_usec = 0;
+        for (size_t i = 0; i < ARRAY_SIZE(sums); i++)
+                *sum_of(&row->fit, &sums[i]) = json_number_value(json_object_get(fit, sums[i].name));
+        if (!speed_fit_valid(&row->fit))
+                row->fit = (struct speed_fit){ 0 };
+        return true;
+}
+
+static int by_update(const void *a, const void *b)
+{
+        const struct speed_row *x = a, *y = b;
+
+        if (x->updated_usec != y->updated_usec)
+                return x->updated_usec < y->updated_usec ? -1 : 1;
+        if (strcmp(x->program, y->program) != 0)
+                return strcmp(x->program, y->program);
+        return strcmp(x->model, y->model) != 0 ? strcmp(x->model, y->model) : strcmp(x->device, y->device);
+}
+
+/* `spec` may hold them, too. */
+static json_t *speeds_of(const json_t *object)
+{
+        json_t *speeds = json_object_get(object, "speeds");
+
+        return speeds != NULL ? speeds : json_object_get(json_object_get(object, "spec"), "speeds");
+}
+
+static int check_object(const json_t *object, struct err *err)
+{
+        const char *kind = json_string_value(json_object_get(object, "kind"));
+
+        if (object != NULL && !json_is_object(object))
+                return err_set(err, -EBADMSG, "a SpeedTable is needed, an object");
+        if (kind != NULL && strcmp(kind, "SpeedTable") != 0)
+                return err_set(err, -EBADMSG, "kind: '%.60s' is not SpeedTable", kind);
+        if (speeds_of(object) != NULL && !json_is_object(speeds_of(object)))
+                return err_set(err, -EBADMSG,
+                               "speeds: an object is needed, such as {\"SHA256/mlp/H100\": {\"alpha_ms\": 1, "
+                               "\"beta_ms\": 0.02}}");
+        return 0;
+}
+
+static void tell_trouble(struct speed_table *table, size_t bad, const char *first, size_t more)
+{
+        if (bad > 0)
+                (void) text_format(table->trouble, sizeof(table->trouble),
+                                   "%zu rows make no sense and are passed over, such as '%.60s'; a row is "
+                                   "PROGRAM/MODEL/DEVICE: {alpha_ms: 0 or more, beta_ms: above 0}",
+                                   bad, first);
+        else if (more > 0)
+                (void) text_format(table->trouble, sizeof(table->trouble),
+                                   "it has %zu rows more than %d; the oldest are passed over", more,
+                                   SPEED_TABLE_ROWS_MAX);
+}
+
+/* The ones updated last are kept. Return: how many went. */
+static size_t drop_first_rows(struct speed_table *table)
+{
+        size_t more = table->count > SPEED_TABLE_ROWS_MAX ? table->count - SPEED_TABLE_ROWS_MAX : 0;
+        struct speed_row *less;
+
+        if (more == 0)
+                return 0;
+        table->count = SPEED_TABLE_ROWS_MAX;
+        memmove(table->rows, table->rows + more, table->count * sizeof(*table->rows));
+        less = reallocarray(table->rows, table->count, sizeof(*table->rows));
+        table->rows = less != NULL ? less : table->rows;
+        return more;
+}
+
+int speed_table_decode(const json_t *object, struct speed_table *ret, struct err *err)
+{
+        json_t *speeds = speeds_of(object), *value;
+        size_t bad = 0, more, room = json_object_size(speeds);
+        const char *key, *first = NULL;
+        int r = check_object(object, err);
+
+        *ret = (struct speed_table){ 0 };
+        if (r < 0)
+                return r;
+        ret->rows = calloc(room + 1, sizeof(*ret->rows));
+        if (ret->rows == NULL)
+                return err_set(err, -ENOMEM, "no memory for the speed table");
+        json_object_foreach(speeds, key, value)
+        {
+                if (!decode_row(key, value, &ret->rows[ret->count])) {
+                        first = first == NULL ? key : first;
+                        bad++;
+                } else {
+                        ret->count++;
+                }
+        }
+        qsort(ret->rows, ret->count, sizeof(*ret->rows), by_update);
+        more = drop_first_rows(ret);
+        tell_trouble(ret, bad, first, more);
+        return 0;
+}
+
+void speed_table_free(struct speed_table *table)
+{
+        free(table->rows);
+        *table = (struct speed_table){ 0 };
+}
+
+const struct speed_row *speed_table_find(const struct speed_table *table, const char *program,
+                                         const char *model, const char *device)
+{
+        const struct speed_row *unknown = NULL;
+
+        for (size_t i = table->count; i > 0; i--) {
+                const struct speed_row *row = &table->rows[i - 1];
+
+                if (strcmp(row->model, model) != 0 || strcmp(row->device, device) != 0)
+                        continue;
+                if (program == NULL || program[0] == '\0' || strcmp(row->program, program) == 0)
+                        return row;
+                if (unknown == NULL && strcmp(row->program, "-") == 0)
+                        unknown = row;
+        }
+        return unknown;
+}
+
+void speed_device(char device[SPEED_DEVICE_BYTES], const char *model, size_t sharing)
+{
+        if (sharing > 1)
+                (void) text_format(device, SPEED_DEVICE_BYTES, "%.*s (shared by %zu)", DEVICE_MODEL_BYTES - 1,
+                                   model, sharing > 9999 ? 9999 : sharing);
+        else
+                (void) text_format(device, SPEED_DEVICE_BYTES, "%.*s", DEVICE_MODEL_BYTES - 1, model);
+}
+
+/* --- writing
+ * ---------------------------------------------------------------------------------------------------- */
+
+static int encode_row(json_t *speeds, const char *key, const struct speed_row *row)
+{
+        json_t *value = json_object_get(speeds, key), *fit = json_object();
+        struct speed_fit copy = row->fit;
+        char updated[TIMESTAMP_BYTES];
+        int r = fit == NULL ? -1 : 0;
+
+        if (!json_is_object(value)) {
+                value = json_object();
+                r |= json_object_set_new(speeds, key, value);
+        }
+        for (size_t i = 0; i < ARRAY_SIZE(sums); i++)
+                r |= json_object_set_new(fit, sums[i].name, json_real(*sum_of(&copy, &sums[i])));
+        r |= json_object_set_new(value, "alpha_ms", json_real(row->alpha_ms));
+        r |= json_object_set_new(value, "beta_ms", json_real(row->beta_ms));
+        r |= json_object_set_new(
+                value, "updated",
+                json_string(timestamp_format(row->updated_usec / 1000000 * 1000000, updated)));
+        r |= json_object_set_new(value, "fit", fit);
+        return r;
+}
+
+/* What was given by hand becomes three looks at the line it says. */
+static void believe_given(struct speed_row *row, double batch)
+{
+        for (int i = -1; i <= 1 && row->beta_ms > 0; i++) {
+                double b = fmax(1, batch * exp2(i));
+
+                (void) speed_fit_add(&row->fit, b, row->alpha_ms + row->beta_ms * b, GIVEN_WEIGHT / 3);
+        }
+}
+
+static int refine_row(json_t *speeds, const struct speed_observation *seen, uint64_t now_usec)
+{
+        const char *program = seen->program == NULL || seen->program[0] == '\0' ? "-" : seen->program;
+        char key[SPEED_KEY_BYTES];
+        struct speed_row row;
+
+        if (!text_format(key, sizeof(key), "%s/%s/%s", program, seen->model, seen->device))
+                return 0;
+        if (!decode_row(key, json_object_get(speeds, key), &row)) {
+                row = (struct speed_row){ .beta_ms = 0 };
+                if (!split_key(key, &row))
+                        return 0;
+        } else if (row.fit.weight <= 0) {
+                believe_given(&row, seen->batch);
+        }
+        if (!speed_fit_add(&row.fit, seen->batch, seen->step_ms, seen->weight) ||
+            !speed_fit_line(&row.fit, &row.alpha_ms, &row.beta_ms))
+                return 0;
+        row.updated_usec = now_usec;
+        return encode_row(speeds, key, &row);
+}
+
+struct age {
+        const char *key; /* of the object's own */
+        uint64_t updated_usec;
+        size_t place;
+};
+
+static int by_age(const void *a, const void *b)
+{
+        const struct age *x = a, *y = b;
+
+        if (x->updated_usec != y->updated_usec)
+                return x->updated_usec < y->updated_usec ? -1 : 1;
+        return x->place < y->place ? -1 : x->place > y->place; /* qsort keeps no order by itself */
+}
+
+static int drop_oldest(json_t *speeds)
+{
+        size_t size = json_object_size(speeds), count = 0;
+        CLEANUP(free_p) struct age *ages = NULL;
+        const char *key;
+        json_t *value;
+        int r = 0;
+
+        if (size <= SPEED_TABLE_ROWS_MAX)
+                return 0;
+        ages = calloc(size, sizeof(*ages));
+        if (ages == NULL)
+                return -1;
+        json_object_foreach(speeds, key, value)
+        {
+                struct speed_row row;
+
+                ages[count] = (struct age){ .key = key, .place = count };
+                if (decode_row(key, value, &row))
+                        ages[count].updated_usec = row.updated_usec;
+                count++;
+        }
+        qsort(ages, count, sizeof(*ages), by_age);
+        for (size_t i = 0; i < count - SPEED_TABLE_ROWS_MAX; i++)
+                r |= json_object_del(speeds, ages[i].key);
+        return r;
+}
+
+static json_t *new_table(void)
+{
+        return json_pack("{s:s, s:s, s:{s:s}, s:{}}", "apiVersion", "remuda.dev/v1alpha1", "kind",
+                         "SpeedTable", "metadata", "name", SPEED_TABLE_NAME, "speeds");
+}
+
+json_t *speed_table_refine(const json_t *object, const struct speed_observation *observations, size_t count,
+                           uint64_t now_usec, struct err *err)
+{
+        json_t *table, *speeds;
+        int r = check_object(object, err);
+
+        if (r < 0)
+                return NULL;
+        table = object == NULL ? new_table() : json_deep_copy(object);
+        speeds = speeds_of(table);
+        if (speeds == NULL) {
+                speeds = json_object();
+                r |= json_object_set_new(table, "speeds", speeds);
+        }
+        for (size_t i = 0; r == 0 && i < count; i++)
+                r = refine_row(speeds, &observations[i], now_usec);
+        if (r == 0)
+                r = drop_oldest(speeds);
+        if (r == 0 && table != NULL)
+                return table;
+        json_decref(table);
+        (void) err_set(err, -ENOMEM, "no memory for the speed table");
+        return NULL;
+}

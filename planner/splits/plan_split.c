@@ -1,0 +1,359 @@
+#include "planner/splits/plan_split.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/json/json_field.h"
+#include "base/text.h"
+#include "planner/shards/shards.h"
+
+#define BYTES_MAX  ((uint64_t) 1 << 53)
+#define COUNT_MAX  4096
+#define NUMBER_MAX 1e18
+
+static const char *const schedules[] = { "1f1b", "gpipe", "inference", NULL };
+
+void split_input_free(struct split_input *input)
+{
+        for (size_t c = 0; input->types != NULL && c < input->problem.class_count; c++)
+                free(input->types[c]);
+        for (size_t i = 0; input->layers != NULL && i < input->problem.layer_count; i++)
+                free(input->layers[i]);
+        free(input->types);
+        free(input->layers);
+        free(input->classes);
+        free(input->rows);
+        free(input->memory);
+        free(input->activation);
+        free(input->ms);
+        memset(input, 0, sizeof(*input));
+}
+
+static int copy_name(const struct json_field *at, const char *field, char **ret, struct err *err)
+{
+        const char *name = NULL;
+        int r = json_field_string(at, field, &name, err);
+
+        if (r == JSON_FIELD_ABSENT)
+                return json_field_error(at, err, "has no %s", field);
+        if (r < 0)
+                return r;
+        if (name[0] == '\0')
+                return json_field_error(at, err, "%s is empty", field);
+        *ret = strdup(name);
+        return *ret == NULL ? err_set(err, -ENOMEM, "no memory for a name") : 0;
+}
+
+static int decode_device(const struct json_field *at, struct split_input *input, size_t c, struct err *err)
+{
+        static const char *const known[] = { "type", "count", "memory_bytes", "bytes_per_ms", NULL };
+        struct chain_class *class = &input->classes[c];
+        int r;
+
+        r = json_field_is_object(at, err);
+        if (r == 0)
+                r = json_field_only(at, known, err);
+        if (r == 0)
+                r = copy_name(at, "type", &input->types[c], err);
+        if (r < 0)
+                return r;
+        for (size_t other = 0; other < c; other++)
+                if (strcmp(input->types[other], input->types[c]) == 0)
+                        return json_field_error(at, err, "type '%s' is declared before; add to its count",
+                                                input->types[c]);
+        class->count = 1;
+        class->memory_bytes = BYTES_MAX;
+        r = json_field_unsigned(at, "count", 0, COUNT_MAX, &class->count, err);
+        if (r >= 0)
+                r = json_field_uint64(at, "memory_bytes", 0, BYTES_MAX, &class->memory_bytes, err);
+        if (r >= 0)
+                r = json_field_double(at, "bytes_per_ms", 0, NUMBER_MAX, &class->bytes_per_ms, err);
+        if (r == JSON_FIELD_ABSENT || (r == 0 && class->bytes_per_ms <= 0))
+                return json_field_error(at, err, "bytes_per_ms must be given and above 0");
+        return r;
+}
+
+static int decode_ms(const struct json_field *at, struct split_input *input, size_t layer, struct err *err)
+{
+        struct json_field ms;
+        const char *type;
+        json_t *value;
+        int r = json_field_object(at, "ms", &ms, err);
+
+        if (r != 0)
+                return r < 0 ? r : json_field_error(at, err, "has no ms: time by device type");
+        json_object_foreach((json_t *) ms.value, type, value)
+        {
+                size_t c = 0;
+
+                while (c < input->problem.class_count && strcmp(input->types[c], type) != 0)
+                        c++;
+                if (c == input->problem.class_count)
+                        return json_field_error(
+                                &ms, err,
+                                "'%s' is no declared device type; declare it in devices (count 0 is "
+                                "allowed)",
+                                type);
+                r = json_field_double(&ms, type, 0, NUMBER_MAX,
+                                      &input->ms[c * input->problem.layer_count + layer], err);
+                if (r < 0)
+                        return r;
+                if (r == JSON_FIELD_ABSENT)
+                        return json_field_error(&ms, err, "'%s' is null; leave the type out instead", type);
+        }
+        return 0;
+}
+
+static int decode_layer(const struct json_field *at, struct split_input *input, size_t i, struct err *err)
+{
+        static const char *const known[] = { "name", "ms", "memory_bytes", "params_bytes", "activation_bytes",
+                                             "rows", NULL };
+        uint64_t params_bytes;
+        int r = json_field_is_object(at, err);
+
+        if (r == 0)
+                r = json_field_only(at, known, err);
+        if (r == 0)
+                r = copy_name(at, "name", &input->layers[i], err);
+        if (r == 0)
+                r = decode_ms(at, input, i, err);
+        if (r >= 0)
+                r = json_field_uint64(at, "memory_bytes", 0, BYTES_MAX, &input->memory[i], err);
+        if (r >= 0)
+                r = json_field_uint64(at, "activation_bytes", 0, BYTES_MAX, &input->activation[i], err);
+        if (r >= 0)
+                r = json_field_uint64(at, "params_bytes", 0, BYTES_MAX, &params_bytes, err);
+        if (r >= 0)
+                r = json_field_uint64(at, "rows", 1, BYTES_MAX, &input->rows[i], err);
+        return r < 0 ? r : 0;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+        return strcmp(*(char *const *) a, *(char *const *) b);
+}
+
+static int refuse_duplicate_layers(const struct split_input *input, struct err *err)
+{
+        size_t n = input->problem.layer_count;
+        CLEANUP(free_p) char **sorted = calloc(n, sizeof(*sorted));
+
+        if (sorted == NULL)
+                return err_set(err, -ENOMEM, "no memory for %zu names", n);
+        memcpy(sorted, input->layers, n * sizeof(*sorted));
+        qsort(sorted, n, sizeof(*sorted), compare_names);
+        for (size_t i = 1; i < n; i++)
+                if (strcmp(sorted[i - 1], sorted[i]) == 0)
+                        return err_set(err, -EBADMSG, "layers: two are named '%s'; names must differ",
+                                       sorted[i]);
+        return 0;
+}
+
+static int allocate(struct split_input *input, struct err *err)
+{
+        size_t n = input->problem.layer_count, classes = input->problem.class_count;
+
+        input->classes = calloc(classes, sizeof(*input->classes));
+        input->types = calloc(classes, sizeof(*input->types));
+        input->layers = calloc(n, sizeof(*input->layers));
+        input->rows = calloc(n, sizeof(*input->rows));
+        input->memory = calloc(n, sizeof(*input->memory));
+        input->activation = calloc(n, sizeof(*input->activation));
+        input->ms = calloc(n * classes, sizeof(*input->ms));
+        if (input->classes == NULL || input->types == NULL || input->layers == NULL || input->rows == NULL ||
+            input->memory == NULL || input->activation == NULL || input->ms == NULL)
+                return err_set(err, -ENOMEM, "no memory for %zu layers", n);
+        for (size_t v = 0; v < n * classes; v++)
+                input->ms[v] = -1; /* may not go there, unless ms says otherwise */
+        return 0;
+}
+
+static int decode(const struct json_field *root, struct split_input *input, struct err *err)
+{
+        static const char *const known[] = { "layers", "devices", "schedule", "microbatches",
+                                             "name",   "comment", "estimate", NULL };
+        struct chain_problem *p = &input->problem;
+        struct json_field layers, devices;
+        unsigned schedule = CHAIN_1F1B;
+        int r = json_field_is_object(root, err);
+
+        if (r == 0)
+                r = json_field_only(root, known, err);
+        if (r == 0)
+                r = json_field_array(root, "layers", CHAIN_LAYERS_MAX, &layers, err);
+        if (r == 0)
+                r = json_field_array(root, "devices", CHAIN_CLASSES_MAX, &devices, err);
+        if (r == JSON_FIELD_ABSENT)
+                return json_field_error(root, err, "layers and devices must be given");
+        p->microbatches = 1;
+        if (r >= 0)
+                r = json_field_choice(root, "schedule", schedules, &schedule, err);
+        if (r >= 0)
+                r = json_field_unsigned(root, "microbatches", 1, 1u << 30, &p->microbatches, err);
+        if (r < 0)
+                return r;
+        if (json_field_count(&layers) == 0)
+                return json_field_error(&layers, err, "is empty: there is nothing to split");
+        if (json_field_count(&devices) == 0)
+                return json_field_error(&devices, err, "is empty: there is nothing to split over");
+
+        p->schedule = (enum chain_schedule) schedule;
+        p->layer_count = json_field_count(&layers);
+        p->class_count = json_field_count(&devices);
+        r = allocate(input, err);
+        for (size_t c = 0; r == 0 && c < p->class_count; c++) {
+                struct json_field at = json_field_at(&devices, c);
+
+                r = decode_device(&at, input, c, err);
+                input->classes[c].ms = input->ms + c * p->layer_count;
+                r = r > 0 ? 0 : r;
+        }
+        for (size_t i = 0; r == 0 && i < p->layer_count; i++) {
+                struct json_field at = json_field_at(&layers, i);
+
+                r = decode_layer(&at, input, i, err);
+        }
+        p->classes = input->classes;
+        p->memory_bytes = input->memory;
+        p->activation_bytes = input->activation;
+        return r != 0 ? r : refuse_duplicate_layers(input, err);
+}
+
+int split_input_decode(const json_t *object, struct split_input *ret, struct err *err)
+{
+        struct json_field root = json_field_root(object);
+        struct split_input input = { 0 };
+        int r = decode(&root, &input, err);
+
+        if (r < 0)
+                split_input_free(&input);
+        else
+                *ret = input;
+        return r;
+}
+
+static json_t *number_or_null(double value)
+{
+        return value < 0 ? json_null() : json_real(value);
+}
+
+json_t *split_plan_encode(const struct split_input *input, const struct chain_plan *plan, double planning_ms)
+{
+        json_t *stages = json_array();
+
+        for (size_t k = 0; k < plan->stage_count; k++) {
+                const struct chain_stage *s = &plan->stages[k];
+
+                json_array_append_new(stages,
+                                      json_pack("{s:s, s:I, s:I, s:f, s:I}", "type",
+                                                input->types[s->class_index], "first", (json_int_t) s->first,
+                                                "last", (json_int_t) s->last, "load_ms", s->load_ms,
+                                                "memory_bytes", (json_int_t) s->memory_bytes));
+        }
+        return json_pack("{s:f, s:f, s:o, s:f, s:f, s:f, s:b, s:o, s:o, s:f}", "period_ms", plan->period_ms,
+                         "latency_ms", plan->latency_ms, "stages", stages, "max_load", plan->period_ms,
+                         "lower_bound", plan->lower_bound_ms, "gap",
+                         plan->lower_bound_ms > 0 ? plan->period_ms / plan->lower_bound_ms - 1 : 0.0, "exact",
+                         (int) plan->exact, "equal_layers_ms",
+                         number_or_null(chain_equal_layers_ms(&input->problem)), "proportional_ms",
+                         number_or_null(chain_proportional_ms(&input->problem)), "planning_ms", planning_ms);
+}
+
+static void append_baseline(struct text *out, const char *name, double ms)
+{
+        if (ms < 0)
+                text_printf(out, "; %s impossible", name);
+        else
+                text_printf(out, "; %s %.3f ms", name, ms);
+}
+
+void split_plan_table(const struct split_input *input, const struct chain_plan *plan, double planning_ms,
+                      struct text *out)
+{
+        text_printf(out, "%-7s%-20s%-24s%-24s%12s%16s\n", "STAGE", "DEVICE", "FIRST", "LAST", "LOAD MS",
+                    "MEMORY MIB");
+        for (size_t k = 0; k < plan->stage_count; k++) {
+                const struct chain_stage *s = &plan->stages[k];
+
+                text_printf(out, "%-7zu%-20s%-24s%-24s%12.3f%16.1f\n", k, input->types[s->class_index],
+                            input->layers[s->first], input->layers[s->last], s->load_ms,
+                            (double) s->memory_bytes / 1048576);
+        }
+        text_printf(out, "\nperiod %.3f ms (exact), latency %.3f ms", plan->period_ms, plan->latency_ms);
+        append_baseline(out, "equal layers", chain_equal_layers_ms(&input->problem));
+        append_baseline(out, "in proportion", chain_proportional_ms(&input->problem));
+        text_printf(out, "; planned in %.1f ms\n", planning_ms);
+}
+
+/* One worker a device: its speed in rows, and how many rows its memory holds. */
+static size_t row_workers(const struct split_input *input, size_t layer, struct shard_worker *workers,
+                          size_t *classes)
+{
+        size_t count = 0;
+        uint64_t rows = input->rows[layer];
+
+        for (size_t c = 0; c < input->problem.class_count; c++) {
+                const struct chain_class *class = &input->classes[c];
+                double bytes = (double) input->memory[layer] + (double) input->activation[layer];
+                double fit = bytes > 0 ? floor((double) class->memory_bytes / bytes * (double) rows)
+                                       : (double) rows;
+
+                if (class->ms[layer] < 0 || fit < 1)
+                        continue;
+                for (unsigned u = 0; u < class->count; u++) {
+                        classes[count] = c;
+                        workers[count++] = (struct shard_worker){ .model = SHARD_AFFINE,
+                                                                  .beta_ms = class->ms[layer] / (double) rows,
+                                                                  .has_max = fit < (double) rows,
+                                                                  .max = (uint64_t) fit };
+                }
+        }
+        return count;
+}
+
+int split_rows_encode(const struct split_input *input, const char *layer, json_t **ret, struct err *err)
+{
+        size_t i = 0, devices = 1, count;
+        CLEANUP(free_p) struct shard_worker *workers = NULL;
+        CLEANUP(free_p) struct shard *shards = NULL;
+        CLEANUP(free_p) size_t *classes = NULL;
+        struct shards_plan plan;
+        uint64_t begin = 0;
+        json_t *list;
+        int r;
+
+        while (i < input->problem.layer_count && strcmp(input->layers[i], layer) != 0)
+                i++;
+        if (i == input->problem.layer_count)
+                return err_set(err, -ENOENT, "no layer is named '%s'", layer);
+        if (input->rows[i] == 0)
+                return err_set(err, -EINVAL, "layers[%zu]: has no rows; say how many its weights have", i);
+        for (size_t c = 0; c < input->problem.class_count; c++)
+                devices += input->classes[c].count;
+        workers = calloc(devices, sizeof(*workers));
+        shards = calloc(devices, sizeof(*shards));
+        classes = calloc(devices, sizeof(*classes));
+        if (workers == NULL || shards == NULL || classes == NULL)
+                return err_set(err, -ENOMEM, "no memory for %zu devices", devices);
+        count = row_workers(input, i, workers, classes);
+        if (count == 0)
+                return err_set(err, -ERANGE, "layers[%zu]: no device can hold even one row", i);
+        r = shards_plan(workers, count, input->rows[i], shards, &plan, err);
+        if (r < 0)
+                return err_wrap(err, r, "layers[%zu].rows", i);
+
+        list = json_array();
+        for (size_t w = 0; w < count; w++) {
+                json_array_append_new(
+                        list, json_pack("{s:s, s:I, s:I, s:I, s:f}", "type", input->types[classes[w]], "rows",
+                                        (json_int_t) shards[w].batch, "begin", (json_int_t) begin, "end",
+                                        (json_int_t) (begin + shards[w].batch), "ms", shards[w].step_ms));
+                begin += shards[w].batch;
+        }
+        *ret = json_pack("{s:s, s:I, s:f, s:f, s:o}", "layer", layer, "rows", (json_int_t) input->rows[i],
+                         "step_ms", plan.step_ms, "ideal_ms", plan.ideal_ms, "devices", list);
+        return *ret == NULL ? err_set(err, -ENOMEM, "no memory for the answer") : 0;
+}

@@ -1,0 +1,211 @@
+/* remuda whatif: where pods would go on the cluster as it is, or as it could be. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/exit_code.h"
+#include "base/text.h"
+#include "base/version.h"
+#include "base/yaml/yaml_json.h"
+#include "cli/cluster_options.h"
+#include "cli/commands.h"
+#include "cli/table.h"
+#include "io/clock.h"
+#include "scheduler-extender/explain/whatif.h"
+
+struct whatif_options {
+        struct cluster_arguments cluster;
+        struct option_list add_nodes, remove_nodes, without_pods;
+        const char *file, *output;
+};
+
+#define AT(member) offsetof(struct whatif_options, member)
+
+/* clang-format off */
+static const struct option_spec specs[] = {
+        { .name = "file", .letter = 'f', .type = OPTION_STRING, .offset = AT(file), .value = "FILE",
+          .help = "Pods, TrainingJobs or a List of them (YAML, JSON; - = stdin)" },
+        { .name = "add-node", .type = OPTION_LIST, .offset = AT(add_nodes), .value = "FILE|NEW=NODE",
+          .help = "one more node: an object, or a copy of NODE" },
+        { .name = "remove-node", .type = OPTION_LIST, .offset = AT(remove_nodes), .value = "NODE",
+          .help = "without this node" },
+        { .name = "without-pod", .type = OPTION_LIST, .offset = AT(without_pods), .value = "NS/NAME",
+          .help = "without this pod" },
+        CLUSTER_OPTION_ROWS(struct whatif_options),
+        { .name = "output", .letter = 'o', .type = OPTION_CHOICE, .offset = AT(output), .value = "table|json",
+          .default_ = "table", .help = "how to print" },
+        { 0 },
+};
+/* clang-format on */
+
+static const struct option_program program = {
+        .name = "remuda whatif",
+        .summary = "Places pods on a copy of the cluster with the scheduler's own code; writes nothing.",
+        .after = "See remuda-whatif(1).",
+        .specs = specs,
+};
+
+static int read_objects(const char *path, json_t *list, struct err *err)
+{
+        CLEANUP(fclose_p) FILE *opened = strcmp(path, "-") == 0 ? NULL : fopen(path, "re");
+        FILE *file = strcmp(path, "-") == 0 ? stdin : opened;
+        CLEANUP(free_p) char *bytes = malloc(YAML_MAX_BYTES + 1);
+        json_t *documents = NULL, *document;
+        size_t size, i;
+        int r;
+
+        if (file == NULL)
+                return err_set(err, -errno, "open '%s': %m", path);
+        if (bytes == NULL)
+                return err_set(err, -ENOMEM, "no memory");
+        size = fread(bytes, 1, YAML_MAX_BYTES + 1, file);
+        if (size > YAML_MAX_BYTES)
+                return err_set(err, -E2BIG, "'%s' is larger than 16 MiB", path);
+        r = yaml_parse_all(bytes, size, &documents, err);
+        if (r < 0)
+                return err_wrap(err, r, "'%s'", path);
+        json_array_foreach(documents, i, document)
+        {
+                json_t *items = json_object_get(document, "items");
+
+                if (json_is_array(items))
+                        (void) json_array_extend(list, items);
+                else if (json_is_object(document) && json_object_size(document) > 0)
+                        (void) json_array_append(list, document);
+        }
+        json_decref(documents);
+        return 0;
+}
+
+/* NEW=NODE: the inventory (or allocatable) of a node that exists, under another name. */
+static int copy_node(struct cluster *cluster, const char *text, json_t *list, struct err *err)
+{
+        const struct ledger *ledger = cluster_ledger(cluster);
+        const char *equals = strchr(text, '=');
+        const struct ledger_node *node = ledger_find_node(ledger, equals + 1, strlen(equals + 1));
+        json_t *groups = json_array();
+
+        if (node == NULL) {
+                json_decref(groups);
+                return err_set(err, -ENOENT, "--add-node '%s': there is no node '%s'", text, equals + 1);
+        }
+        for (uint32_t i = 0; i < node->group_count; i++) {
+                const struct ledger_group *g = &node->groups[i];
+                const struct symbols *s = &ledger->symbols;
+
+                (void) json_array_append_new(
+                        groups,
+                        json_pack("{s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:f, s:I}", "name",
+                                  symbol_name(s, g->name), "vendor", symbol_name(s, g->vendor), "runtime",
+                                  symbol_name(s, g->runtime), "model", symbol_name(s, g->model), "resource",
+                                  symbol_name(s, g->resource), "total", (int) g->total, "healthy",
+                                  (int) g->total, "free", (int) g->total, "tflopsBf16", g->tflops,
+                                  "memoryBytes", (json_int_t) g->memory_bytes));
+        }
+        (void) json_array_append_new(
+                list, json_pack("{s:s, s:s, s:{s:s%}, s:{s:s, s:s, s:o, s:[]}}", "apiVersion",
+                                "remuda.dev/v1alpha1", "kind", "NodeAccelerators", "metadata", "name", text,
+                                (size_t) (equals - text), "status", "nodeClass",
+                                node_class_name((enum node_class) node->node_class), "pool",
+                                node->pool == 0 ? "regular" : symbol_name(&ledger->symbols, node->pool),
+                                "groups", groups, "devices"));
+        return 0;
+}
+
+static int build_question(const struct whatif_options *o, struct cluster *cluster, json_t *question,
+                          struct err *err)
+{
+        json_t *pods = json_array(), *add = json_array(), *remove = json_array(), *without = json_array();
+        int r;
+
+        (void) json_object_set_new(question, "pods", pods);
+        (void) json_object_set_new(question, "addNodes", add);
+        (void) json_object_set_new(question, "removeNodes", remove);
+        (void) json_object_set_new(question, "withoutPods", without);
+        r = read_objects(o->file, pods, err);
+        for (size_t i = 0; i < o->add_nodes.count && r == 0; i++)
+                r = strchr(o->add_nodes.items[i], '=') != NULL
+                            ? copy_node(cluster, o->add_nodes.items[i], add, err)
+                            : read_objects(o->add_nodes.items[i], add, err);
+        for (size_t i = 0; i < o->remove_nodes.count; i++)
+                (void) json_array_append_new(remove, json_string(o->remove_nodes.items[i]));
+        for (size_t i = 0; i < o->without_pods.count; i++)
+                (void) json_array_append_new(without, json_string(o->without_pods.items[i]));
+        return r;
+}
+
+static const char *text_of(const json_t *object, const char *name)
+{
+        const char *text = json_string_value(json_object_get(object, name));
+
+        return text == NULL ? "" : text;
+}
+
+static void print_table(const json_t *answer)
+{
+        static const char *const headings[] = { "POD", "NODE", "WHEN", "MISSING", NULL };
+        struct table table = { 0 };
+        size_t i;
+        json_t *item;
+
+        table_begin(&table, headings);
+        json_array_foreach(json_object_get(answer, "placements"), i, item)
+        {
+                const json_t *first = json_array_get(json_object_get(item, "missing"), 0);
+
+                table_add(&table, TABLE_PLAIN, "%s", text_of(item, "pod"));
+                table_add(&table, text_of(item, "node")[0] != '\0' ? TABLE_GOOD : TABLE_WARN, "%s",
+                          text_of(item, "node"));
+                table_add(&table, TABLE_PLAIN, "%s", text_of(item, "when"));
+                table_add(&table, TABLE_PLAIN, "%s", first != NULL ? text_of(first, "message") : "");
+        }
+        (void) table_print(&table, table_wants_colour(stdout), stdout);
+        table_free(&table);
+}
+
+static int run(const struct whatif_options *o, struct err *err)
+{
+        struct opened_cluster opened = { 0 };
+        json_t *question = json_object(), *answer = NULL;
+        int r = cluster_arguments_open(&o->cluster, &opened, err);
+
+        if (r == 0)
+                r = build_question(o, opened.cluster, question, err);
+        if (r == 0)
+                r = whatif(opened.cluster, question, clock_realtime_usec(), &answer, err);
+        if (r == 0 && strcmp(o->output, "json") == 0) {
+                CLEANUP(free_p) char *text = json_dumps(answer, JSON_INDENT(2));
+
+                puts(text == NULL ? "" : text);
+        } else if (r == 0) {
+                print_table(answer);
+        }
+        json_decref(question);
+        json_decref(answer);
+        opened_cluster_close(&opened);
+        return r;
+}
+
+int command_whatif(int argc, char **argv)
+{
+        struct whatif_options options;
+        struct err err = { 0 };
+        size_t operands;
+        int r = options_start(&program, REMUDA_VERSION, argc, argv, NULL, &options, &operands, stdout,
+                              stderr);
+
+        if (r >= 0)
+                return r;
+        if (options.file == NULL) {
+                fprintf(stderr, "remuda whatif: -f FILE is needed (- = standard input); see --help\n");
+                return EXIT_USAGE;
+        }
+        r = run(&options, &err);
+        if (r < 0) {
+                fprintf(stderr, "remuda whatif: %s\n", err.msg);
+                return cluster_exit_code(r);
+        }
+        return EXIT_DONE;
+}

@@ -1,0 +1,202 @@
+#include "scheduler-extender/decide/candidates.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "scheduler-extender/decide/node_kinds.h"
+#include "scheduler-extender/decide/score.h"
+
+#define KIND_OPEN  255 /* not judged yet in this request */
+#define KIND_ALONE 254 /* its nodes are judged themselves */
+
+struct panel {
+        const struct question *question;
+        const struct ledger *ledger;
+        uint8_t *verdicts; /* by kind; KIND_OPEN, KIND_ALONE or enum reason */
+        uint32_t own;      /* index of the node that the pod is bound to, or ROSTER_NONE */
+        bool each;         /* no two nodes are alike for this question */
+};
+
+static int panel_open(const struct question *q, struct ledger *ledger, struct panel *ret)
+{
+        node_kinds_update(ledger);
+        *ret = (struct panel){
+                .question = q,
+                .ledger = ledger,
+                .verdicts = malloc(ledger->kinds.count + NODE_KIND_FIRST),
+                .own = q->self != NULL && q->self->node != NULL ? q->self->node->index : ROSTER_NONE,
+                .each = q->equal_to != NULL || q->ask->network_mbps > 0,
+        };
+        if (ret->verdicts == NULL)
+                return -ENOMEM;
+        memset(ret->verdicts, KIND_OPEN, ledger->kinds.count + NODE_KIND_FIRST);
+        ret->verdicts[NODE_KIND_UNKNOWN] = ret->verdicts[NODE_KIND_ALONE] = KIND_ALONE;
+        return 0;
+}
+
+/* Overflow onto a node of the other class depends on the pods that are there. */
+static bool needs_pods(const struct question *q, const struct ledger_node *shape)
+{
+        return q->overflow.allowed &&
+               shape->node_class == (q->ask->class_chips <= 1 ? NODE_CLASS_MULTI : NODE_CLASS_SINGLE);
+}
+
+static uint8_t judge_kind(struct panel *panel, uint32_t kind)
+{
+        const struct ledger_node *shape = node_kinds_shape(panel->ledger, kind);
+
+        panel->verdicts[kind] = needs_pods(panel->question, shape)
+                                        ? KIND_ALONE
+                                        : (uint8_t) rules_judge_known(panel->question, shape);
+        return panel->verdicts[kind];
+}
+
+/* The verdict on a node by its kind, or KIND_ALONE. */
+static inline uint8_t judge_by_kind(struct panel *panel, uint32_t index, const struct roster_seat *seat)
+{
+        uint8_t verdict = panel->verdicts[seat->kind];
+
+        if (index == panel->own || panel->each)
+                return KIND_ALONE;
+        if (verdict == KIND_OPEN)
+                verdict = judge_kind(panel, seat->kind);
+        if (verdict != KIND_ALONE && verdict != REASON_NODE_UNKNOWN &&
+            rules_too_old(panel->question, seat->seen_usec))
+                return REASON_INVENTORY_STALE;
+        return verdict;
+}
+
+int candidates_judge(const struct question *q, struct ledger *ledger, const uint32_t *nodes, size_t count,
+                     uint8_t *verdicts)
+{
+        struct panel panel;
+
+        if (q->ask->item_count == 0) {
+                memset(verdicts, REASON_NONE, count);
+                return 0;
+        }
+        if (panel_open(q, ledger, &panel) < 0)
+                return -ENOMEM;
+        for (size_t i = 0; i < count; i++) {
+                if (nodes[i] == ROSTER_NONE) {
+                        verdicts[i] = REASON_NODE_UNKNOWN;
+                        continue;
+                }
+                verdicts[i] = judge_by_kind(&panel, nodes[i], &ledger->roster.seats[nodes[i]]);
+                if (verdicts[i] == KIND_ALONE)
+                        verdicts[i] = (uint8_t) rules_judge(q, ledger->nodes[nodes[i]]);
+        }
+        free(panel.verdicts);
+        return 0;
+}
+
+/* --- scores --- */
+
+/* The tuples that are to be ranked: one of each kind that takes the pod, and one of each node by itself. */
+struct table {
+        struct score_tuple *tuples;
+        uint32_t *of_kind; /* kind -> index of its tuple + 1; 0 = none yet */
+        uint32_t *which;   /* candidate -> index of its tuple + 1; 0 = does not take the pod */
+        uint8_t *scores;   /* of the tuples */
+        size_t count, capacity;
+};
+
+static void table_free(struct table *table)
+{
+        free(table->tuples);
+        free(table->of_kind);
+        free(table->which);
+        free(table->scores);
+}
+
+static uint32_t add_tuple(struct table *table, const struct question *q, const struct ledger_node *node)
+{
+        if (table->count == table->capacity) {
+                size_t capacity = table->capacity == 0 ? 256 : 2 * table->capacity;
+                struct score_tuple *tuples = realloc(table->tuples, capacity * sizeof(*tuples));
+
+                if (tuples == NULL)
+                        return 0;
+                table->tuples = tuples;
+                table->capacity = capacity;
+        }
+        score_tuple(q, node, &table->tuples[table->count]);
+        return (uint32_t) ++table->count;
+}
+
+/* Return: index of the node's tuple + 1; 0 when out of memory. */
+static uint32_t tuple_of(struct table *table, const struct panel *panel, uint32_t index, bool alone)
+{
+        uint32_t kind = panel->ledger->roster.seats[index].kind;
+
+        if (alone)
+                return add_tuple(table, panel->question, panel->ledger->nodes[index]);
+        if (table->of_kind[kind] == 0)
+                table->of_kind[kind] =
+                        add_tuple(table, panel->question, node_kinds_shape(panel->ledger, kind));
+        return table->of_kind[kind];
+}
+
+static int choose_tuples(struct panel *panel, const uint32_t *nodes, size_t count, struct table *table)
+{
+        const struct ledger *ledger = panel->ledger;
+
+        for (size_t i = 0; i < count; i++) {
+                uint8_t verdict;
+
+                table->which[i] = 0;
+                if (nodes[i] == ROSTER_NONE)
+                        continue;
+                verdict = judge_by_kind(panel, nodes[i], &ledger->roster.seats[nodes[i]]);
+                if (verdict == KIND_ALONE) {
+                        if (rules_judge(panel->question, ledger->nodes[nodes[i]]) != REASON_NONE)
+                                continue;
+                } else if (verdict != REASON_NONE) {
+                        continue;
+                }
+                table->which[i] = tuple_of(table, panel, nodes[i], verdict == KIND_ALONE);
+                if (table->which[i] == 0)
+                        return -ENOMEM;
+        }
+        return 0;
+}
+
+static int score_table(struct panel *panel, const uint32_t *nodes, size_t count, struct table *table,
+                       uint8_t *scores)
+{
+        int r;
+
+        table->of_kind = calloc(panel->ledger->kinds.count + NODE_KIND_FIRST, sizeof(*table->of_kind));
+        table->which = malloc((count + 1) * sizeof(*table->which));
+        if (table->of_kind == NULL || table->which == NULL)
+                return -ENOMEM;
+        r = choose_tuples(panel, nodes, count, table);
+        table->scores = malloc(table->count + 1);
+        if (r < 0 || table->scores == NULL || score_rank(table->tuples, table->count, table->scores) < 0)
+                return -ENOMEM;
+        for (size_t i = 0; i < count; i++)
+                scores[i] = table->which[i] == 0 ? 0 : table->scores[table->which[i] - 1];
+        return 0;
+}
+
+int candidates_score(const struct question *q, struct ledger *ledger, const uint32_t *nodes, size_t count,
+                     uint8_t *scores)
+{
+        struct table table = { 0 };
+        struct panel panel;
+        int r;
+
+        if (q->ask->item_count == 0) { /* one place is as good as another */
+                for (size_t i = 0; i < count; i++)
+                        scores[i] = nodes[i] == ROSTER_NONE ? 0 : SCORE_BEST;
+                return 0;
+        }
+        if (panel_open(q, ledger, &panel) < 0)
+                return -ENOMEM;
+        r = score_table(&panel, nodes, count, &table, scores);
+        table_free(&table);
+        free(panel.verdicts);
+        return r;
+}

@@ -1,0 +1,289 @@
+#include "scheduler-extender/decide/gang.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "scheduler-extender/decide/gang_members.h"
+#include "scheduler-extender/decide/gang_search.h"
+#include "scheduler-extender/decide/gang_step.h"
+#include "scheduler-extender/decide/score.h"
+#include "scheduler-extender/decide/weighting.h"
+
+/* --- members --- */
+
+bool gang_same_shape(const struct ask *a, const struct ask *b)
+{
+        return a->item_count == b->item_count &&
+               memcmp(a->items, b->items, a->item_count * sizeof(a->items[0])) == 0 &&
+               a->model_count == b->model_count &&
+               memcmp(a->models, b->models, a->model_count * sizeof(a->models[0])) == 0 &&
+               a->match == b->match && a->serves == b->serves;
+}
+
+static int compare_asks(const void *a, const void *b)
+{
+        const struct ask *p = a, *q = b;
+        uint32_t x = ask_chips(p), y = ask_chips(q);
+
+        if (x != y)
+                return (x < y) - (x > y);
+        if ((p->match == NODE_MATCH_ANY) != (q->match == NODE_MATCH_ANY)) /* who has less choice goes first */
+                return p->match == NODE_MATCH_ANY ? 1 : -1;
+        return memcmp(p, q, sizeof(*p));
+}
+
+/* --- greedy: the best node first, by the score's own tuple --- */
+
+struct candidate {
+        struct score_tuple tuple;
+        struct ledger_node *node;
+};
+
+/* The tuple first; equal ones by the node's name, so that the plan does not depend on the order of events. */
+static bool goes_before(const struct candidate *a, const struct candidate *b)
+{
+        int order = score_compare(&a->tuple, &b->tuple);
+
+        return order != 0 ? order < 0 : strcmp(a->node->name, b->node->name) < 0;
+}
+
+static void sift_down(struct candidate *heap, size_t count, size_t at)
+{
+        for (;;) {
+                size_t least = at, left = 2 * at + 1, right = left + 1;
+                struct candidate swap;
+
+                if (left < count && goes_before(&heap[left], &heap[least]))
+                        least = left;
+                if (right < count && goes_before(&heap[right], &heap[least]))
+                        least = right;
+                if (least == at)
+                        return;
+                swap = heap[at];
+                heap[at] = heap[least];
+                heap[least] = swap;
+                at = least;
+        }
+}
+
+static size_t gather(const struct question *q, const struct ledger *ledger, struct candidate *heap)
+{
+        size_t count = 0;
+
+        for (uint32_t i = 0; i < ledger->node_count; i++)
+                if (rules_judge(q, ledger->nodes[i]) == REASON_NONE) {
+                        heap[count].node = ledger->nodes[i];
+                        score_tuple(q, ledger->nodes[i], &heap[count++].tuple);
+                }
+        for (size_t i = count / 2; i-- > 0;)
+                sift_down(heap, count, i);
+        return count;
+}
+
+/* Members asks[0..count) of one shape. Return: how many found a place. Slots stay in the ledger. */
+static size_t place_alike(struct ledger *ledger, const struct question *plan, struct ledger_job *job,
+                          const struct ask *asks, size_t count, struct candidate *heap)
+{
+        struct question q = *plan;
+        size_t candidates, placed = 0;
+
+        q.ask = asks;
+        overflow_prepare(&q, &q.overflow);
+        candidates = gather(&q, ledger, heap);
+        while (placed < count && candidates > 0) {
+                struct ledger_node *node = heap[0].node;
+
+                if (rules_judge(&q, node) != REASON_NONE) {
+                        heap[0] = heap[--candidates];
+                } else {
+                        if (ledger_add_slot(ledger, job, node, &asks[placed]) < 0)
+                                return placed;
+                        placed++;
+                        if (rules_judge(&q, node) == REASON_NONE)
+                                score_tuple(&q, node, &heap[0].tuple);
+                }
+                sift_down(heap, candidates, 0);
+        }
+        return placed;
+}
+
+static bool place_greedily(struct ledger *ledger, const struct question *plan, struct ledger_job *job,
+                           const struct gang_members *members, struct candidate *heap)
+{
+        for (size_t i = 0; i < members->count;) {
+                size_t alike = 1;
+
+                while (i + alike < members->count &&
+                       gang_same_shape(&members->asks[i], &members->asks[i + alike]))
+                        alike++;
+                if (place_alike(ledger, plan, job, &members->asks[i], alike, heap) < alike)
+                        return false;
+                i += alike;
+        }
+        return true;
+}
+
+static bool place_all(struct ledger *ledger, const struct question *plan, struct ledger_job *job,
+                      const struct gang_members *members, struct candidate *heap)
+{
+        if (place_greedily(ledger, plan, job, members, heap))
+                return true;
+        ledger_drop_lease(ledger, job);
+        if (gang_same_shape(&members->asks[0], &members->asks[members->count - 1]))
+                return false; /* alike members fit greedily or not at all */
+        if (gang_search(ledger, plan, job, members->asks, members->count) > 0)
+                return true;
+        ledger_drop_lease(ledger, job);
+        return false;
+}
+
+/* --- a common batch: the shortest step --- */
+
+struct stage {
+        struct ledger *ledger;
+        const struct question *plan;
+        struct ledger_job *job;
+        struct candidate *heap;
+};
+
+static bool place_chosen(void *userdata, const struct ask *asks, size_t count)
+{
+        struct stage *stage = userdata;
+        struct gang_members members = { .asks = (struct ask *) asks, .count = count };
+
+        return place_all(stage->ledger, stage->plan, stage->job, &members, stage->heap);
+}
+
+static bool place_for_step(struct ledger *ledger, const struct question *plan, struct ledger_job *job,
+                           const struct gang_members *members, struct candidate *heap)
+{
+        struct stage stage = { .ledger = ledger, .plan = plan, .job = job, .heap = heap };
+        int r = gang_step_search(plan, job, members->asks, members->count, place_chosen, &stage);
+
+        return r > 0 || (r == 0 && place_all(ledger, plan, job, members, heap));
+}
+
+/* --- equal nodes --- */
+
+/* Tries every configuration that some node has, the one with the best node first. */
+static const struct ledger_node *place_on_equals(struct ledger *ledger, struct question *plan,
+                                                 struct ledger_job *job, const struct gang_members *members,
+                                                 struct candidate *heap)
+{
+        CLEANUP(free_p) const struct ledger_node **tried = calloc(ledger->node_count + 1, sizeof(*tried));
+        CLEANUP(free_p) struct candidate *order = calloc(ledger->node_count + 1, sizeof(*order));
+        size_t tried_count = 0, count;
+
+        if (tried == NULL || order == NULL)
+                return NULL;
+        plan->ask = &members->asks[0];
+        for (count = gather(plan, ledger, order); count > 0; sift_down(order, count, 0)) {
+                const struct ledger_node *node = order[0].node;
+                bool seen = false;
+
+                order[0] = order[--count];
+                for (size_t i = 0; i < tried_count && !seen; i++)
+                        seen = configuration_difference(tried[i], node) == NULL;
+                if (seen)
+                        continue;
+                tried[tried_count++] = node;
+                plan->equal_to = node;
+                if (place_all(ledger, plan, job, members, heap))
+                        return node;
+        }
+        return NULL;
+}
+
+/* --- the verdict --- */
+
+static int plan_members(struct ledger *ledger, struct question *q, struct ledger_job *job,
+                        struct gang_members *members)
+{
+        CLEANUP(free_p) struct candidate *heap = calloc(ledger->node_count + 1, sizeof(*heap));
+        struct question plan = *q;
+        struct weighting weighting;
+        bool fits;
+
+        if (heap == NULL)
+                return -ENOMEM;
+        plan.planning = plan.unfiltered = true;
+        plan.gang_blocked = false;
+        if (q->weighting != NULL) { /* shares are judged when all members are known */
+                weighting = *q->weighting;
+                for (size_t i = 0; i < weighting.row_count; i++)
+                        weighting.rows[i].verdict = REASON_NONE;
+                plan.weighting = &weighting;
+        }
+        qsort(members->asks, members->count, sizeof(*members->asks), compare_asks);
+        if (q->ask->equal_nodes && q->equal_to == NULL) {
+                q->equal_to = place_on_equals(ledger, &plan, job, members, heap);
+                fits = q->equal_to != NULL;
+        } else {
+                fits = place_for_step(ledger, &plan, job, members, heap);
+        }
+        q->gang_blocked = !fits;
+        return fits;
+}
+
+int gang_prepare(struct ledger *ledger, struct question *q, struct ledger_job *job,
+                 const struct gang_request *request)
+{
+        struct gang_members members = { 0 };
+        int r = 0;
+
+        if (q->ask->item_count == 0 || job == NULL || (q->ask->gang_size <= 1 && request->kind_count == 0) ||
+            job->slots != NULL || (q->self != NULL && q->self->node != NULL))
+                return 0;
+        for (int least = 0; least < 2 && r == 0; least++) {
+                r = gang_members_list(q, job, request, least > 0, &members);
+                if (r == 0 && members.count > 0)
+                        r = plan_members(ledger, q, job, &members);
+                free(members.asks);
+                if (!members.fewer)
+                        break;
+        }
+        if (r <= 0)
+                return r;
+        job->lease_ends_usec = q->now_usec + q->rules->lease_usec;
+        if (!request->keep)
+                ledger_drop_lease(ledger, job);
+        return request->keep;
+}
+
+size_t gang_expire(struct ledger *ledger, uint64_t now_usec)
+{
+        size_t expired = 0;
+
+        for (size_t i = 0; i < LEDGER_JOB_BUCKETS && ledger->slot_total > 0; i++)
+                for (struct ledger_job *job = ledger->jobs[i], *next; job != NULL; job = next) {
+                        next = job->next;
+                        if (job->slots == NULL || job->lease_ends_usec > now_usec)
+                                continue;
+                        ledger_drop_lease(ledger, job);
+                        expired++;
+                }
+        return expired;
+}
+
+uint64_t gang_next_end(const struct ledger *ledger)
+{
+        uint64_t end = UINT64_MAX;
+
+        for (size_t i = 0; i < LEDGER_JOB_BUCKETS && ledger->slot_total > 0; i++)
+                for (const struct ledger_job *job = ledger->jobs[i]; job != NULL; job = job->next)
+                        if (job->slots != NULL && job->lease_ends_usec < end)
+                                end = job->lease_ends_usec;
+        return end;
+}
+
+size_t gang_lease_count(const struct ledger *ledger)
+{
+        size_t count = 0;
+
+        for (size_t i = 0; i < LEDGER_JOB_BUCKETS && ledger->slot_total > 0; i++)
+                for (const struct ledger_job *job = ledger->jobs[i]; job != NULL; job = job->next)
+                        count += job->slots != NULL;
+        return count;
+}

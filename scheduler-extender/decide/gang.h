@@ -1,0 +1,43 @@
+/* Gang: the pods of one job are placed together before the first may pass: all fit, and get a lease with an
+ * end, or none does.
+ *
+ * Members that are bound already count; pending ones that the store knows are planned with what they ask for;
+ * those not created yet count as copies of the one asked for, unless the pod or its TrainingJob
+ * lists the members (scheduler-extender/decide/gang_members.h). Members are
+ * placed largest first, each on the best node by the score's tuple; with a common batch, on those kinds of
+ * chips that make the shortest modelled step (scheduler-extender/decide/gang_step.h); when members differ in
+ * size and that does not succeed, a bounded search over nodes decides (GANG_SEARCH_STEPS; beyond it the gang
+ * is said not to fit). Pure but for the heap; time is an argument. Cost: O(nodes + members log nodes) per
+ * shape of member.
+ */
+#pragma once
+
+#include "scheduler-extender/decide/rules.h"
+
+#define GANG_SEARCH_STEPS 200000
+
+struct gang_request {
+        const struct gang_member *kinds; /* NULL = the pod's gang-size says how many copies */
+        size_t kind_count;
+        bool keep; /* true: leave the lease in the ledger (filter); false: only find out (prioritize, explain)
+                    */
+};
+
+/* gang_prepare() - work out question->gang_blocked (and equal_to) for a pod of a gang; nothing for others.
+ * Call it after question_prepare().
+ * @job: the pod's job, referred to by the caller; may be without pods and slots yet
+ * Return: 1 = a lease was made; 0 = none was needed, or the gang does not fit; -ENOMEM. */
+int gang_prepare(struct ledger *ledger, struct question *question, struct ledger_job *job,
+                 const struct gang_request *request);
+
+/* gang_same_shape() - do they ask for the same chips of the same models, on the same nodes? */
+bool gang_same_shape(const struct ask *a, const struct ask *b);
+
+/* gang_expire() - drop leases whose end has come. Return: how many. */
+size_t gang_expire(struct ledger *ledger, uint64_t now_usec);
+
+/* gang_next_end() - the earliest end of a lease, UINT64_MAX when there is none. */
+uint64_t gang_next_end(const struct ledger *ledger);
+
+/* gang_lease_count() - jobs that have a lease now. */
+size_t gang_lease_count(const struct ledger *ledger);

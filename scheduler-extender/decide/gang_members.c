@@ -1,0 +1,332 @@
+#include "scheduler-extender/decide/gang_members.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "job/plan/job_plan.h"
+#include "job/plan/job_plan_shares.h"
+#include "scheduler-extender/decide/weighting.h"
+
+/* --- what the pod says: a list, or copies of itself --- */
+
+static size_t count_bound(const struct ledger_job *job, const struct ledger_pod *self)
+{
+        size_t bound = 0;
+
+        for (const struct ledger_pod *pod = job->pods; pod != NULL; pod = pod->next_in_job)
+                bound += pod != self && pod->node != NULL;
+        return bound;
+}
+
+/* Where members may go that are not created yet: like the one that asks, unless that is a single node (a
+ * selector by host name): such a pod says nothing of its fellows. */
+static uint32_t match_of_copies(const struct question *q)
+{
+        const struct ledger *ledger = q->ledger;
+        size_t allowed = 0;
+
+        for (uint32_t i = 0; i < ledger->node_count && allowed < 2; i++) {
+                const struct ledger_node *node = ledger->nodes[i];
+
+                allowed += !node->has_object || node_match_takes(&ledger->matches, q->ask->match, node->name,
+                                                                 node->index, &node->traits);
+        }
+        return allowed == 1 ? NODE_MATCH_ANY : q->ask->match;
+}
+
+/* Where members of a kind may go, by the pending one that is known; of others only the asking pod's kind is
+ * taken to be like the asking pod. */
+static uint32_t match_of_kind(const struct question *q, const struct ledger_job *job,
+                              const struct gang_member *kind)
+{
+        if (kind->resource == q->ask->items[0].resource && kind->chips == q->ask->items[0].chips)
+                return q->ask->match;
+        for (const struct ledger_pod *pod = job->pods; pod != NULL; pod = pod->next_in_job)
+                if (pod->node == NULL && pod->ask.item_count > 0 &&
+                    pod->ask.items[0].resource == kind->resource && pod->ask.items[0].chips == kind->chips)
+                        return pod->ask.match;
+        return kind->resource == q->ask->items[0].resource ? q->ask->match : NODE_MATCH_ANY;
+}
+
+/* The members that the job lists, less those that are bound. The asking pod is one of them. */
+static int list_kinds(const struct question *q, const struct ledger_job *job,
+                      const struct gang_request *request, struct gang_members *ret)
+{
+        size_t total = 0;
+
+        for (size_t i = 0; i < request->kind_count; i++)
+                total += request->kinds[i].members;
+        ret->asks = calloc(total + 1, sizeof(*ret->asks));
+        if (ret->asks == NULL)
+                return -ENOMEM;
+        for (size_t i = 0; i < request->kind_count; i++) {
+                const struct gang_member *kind = &request->kinds[i];
+                uint32_t left = kind->members;
+
+                for (const struct ledger_pod *pod = job->pods; pod != NULL; pod = pod->next_in_job)
+                        left -= left > 0 && pod != q->self && pod->node != NULL && pod->ask.item_count > 0 &&
+                                pod->ask.items[0].resource == kind->resource &&
+                                pod->ask.items[0].chips == kind->chips;
+                for (; left > 0; left--) {
+                        struct ask *ask = &ret->asks[ret->count++];
+
+                        *ask = *q->ask;
+                        ask->item_count = 1;
+                        ask->items[0] = (struct ask_item){ .resource = kind->resource, .chips = kind->chips };
+                        ask->match = match_of_kind(q, job, kind);
+                        if (kind->resource != q->ask->items[0].resource)
+                                ask->model_count = 0; /* the pod's models are of its own resource */
+                }
+        }
+        return 0;
+}
+
+/* The asking pod, the pending ones that are known, and copies for the rest. */
+static int list_copies(const struct question *q, const struct ledger_job *job, struct gang_members *ret)
+{
+        size_t bound = count_bound(job, q->self), left;
+
+        left = q->ask->gang_size > bound ? q->ask->gang_size - bound : 0;
+        ret->asks = calloc(left + 1, sizeof(*ret->asks));
+        if (ret->asks == NULL)
+                return -ENOMEM;
+        if (left == 0)
+                return 0;
+        ret->asks[ret->count++] = *q->ask;
+        for (const struct ledger_pod *pod = job->pods; pod != NULL && ret->count < left;
+             pod = pod->next_in_job)
+                if (pod != q->self && pod->node == NULL && !pod->ended && !pod->deleting &&
+                    pod->ask.item_count > 0) {
+                        struct ask *ask = &ret->asks[ret->count++];
+
+                        *ask = pod->ask;
+                        ledger_chips_only(q->ledger, ask);
+                        ask->class_chips = q->ask->class_chips;
+                }
+        for (uint32_t match = match_of_copies(q); ret->count < left; ret->count++) {
+                ret->asks[ret->count] = *q->ask;
+                ret->asks[ret->count].match = match;
+        }
+        return 0;
+}
+
+/* --- what the TrainingJob lists --- */
+
+#define RESOURCES_MAX 16 /* that one entry could mean */
+
+/* One entry of its workers, or its servers. */
+struct entry {
+        const struct job_role *role;
+        bool servers;
+        uint64_t left;     /* chips that no known member asks for */
+        uint32_t unit;     /* chips of a known member; 0 = none is known */
+        uint32_t resource; /* whose chips it would get; 0 = nobody has such chips */
+};
+
+struct listing {
+        const struct question *question;
+        const struct ledger_job *job;
+        struct entry entries[JOB_ROLES_MAX + 1];
+        struct job_role server;
+        size_t entry_count, known; /* known: members of the store, bound ones and the asking one included */
+        bool strange;              /* a member is of no entry */
+};
+
+static uint64_t usable_chips(const struct ledger *ledger, const struct job_role *role, uint32_t resource)
+{
+        uint64_t usable = 0;
+
+        for (uint32_t n = 0; n < ledger->node_count; n++)
+                for (uint32_t g = 0; g < ledger->nodes[n]->group_count; g++) {
+                        const struct ledger_group *group = &ledger->nodes[n]->groups[g];
+
+                        if (group->resource == resource && job_role_takes(role, &ledger->symbols, group))
+                                usable += group->usable;
+                }
+        return usable;
+}
+
+/* The resource with the most usable chips that the entry may have. */
+static uint32_t resource_of(const struct ledger *ledger, const struct job_role *role)
+{
+        uint32_t tried[RESOURCES_MAX] = { 0 }, best = 0;
+        uint64_t most = 0, usable;
+        size_t count = 0;
+
+        for (uint32_t n = 0; n < ledger->node_count; n++)
+                for (uint32_t g = 0; g < ledger->nodes[n]->group_count && count < RESOURCES_MAX; g++) {
+                        const struct ledger_group *group = &ledger->nodes[n]->groups[g];
+                        bool seen = !job_role_takes(role, &ledger->symbols, group);
+
+                        for (size_t i = 0; i < count && !seen; i++)
+                                seen = tried[i] == group->resource;
+                        if (seen)
+                                continue;
+                        tried[count++] = group->resource;
+                        usable = usable_chips(ledger, role, group->resource);
+                        if (usable <= most)
+                                continue;
+                        most = usable;
+                        best = group->resource;
+                }
+        return best;
+}
+
+/* Could the member be one of the entry's? Of a bound one its chips say so, of another those that it accepts.
+ */
+static bool is_of(const struct ledger *ledger, const struct entry *entry, const struct ask *ask,
+                  const struct ledger_node *bound)
+{
+        if (ask->serves != entry->servers)
+                return false;
+        for (uint32_t n = 0; n < ledger->node_count; n++)
+                for (uint32_t g = 0; g < ledger->nodes[n]->group_count; g++) {
+                        const struct ledger_group *group = &ledger->nodes[n]->groups[g];
+
+                        if ((bound == NULL || bound == ledger->nodes[n]) &&
+                            group->resource == ask->items[0].resource && ask_accepts(ask, group->model) &&
+                            job_role_takes(entry->role, &ledger->symbols, group))
+                                return true;
+                }
+        return false;
+}
+
+static void count_member(struct listing *l, const struct ask *ask, const struct ledger_node *bound)
+{
+        l->known++;
+        for (size_t i = 0; i < l->entry_count; i++) {
+                struct entry *entry = &l->entries[i];
+
+                if (entry->left == 0 || !is_of(l->question->ledger, entry, ask, bound))
+                        continue;
+                entry->left -= ask_chips(ask) < entry->left ? ask_chips(ask) : entry->left;
+                entry->unit = ask_chips(ask);
+                return;
+        }
+        l->strange = true;
+}
+
+static bool is_member(const struct ledger_pod *pod, const struct question *q)
+{
+        return pod != q->self && !pod->ended && !pod->deleting && pod->ask.item_count > 0;
+}
+
+static void add_entry(struct listing *l, const struct job_role *role, bool servers, bool least)
+{
+        l->entries[l->entry_count++] = (struct entry){ .role = role,
+                                                       .servers = servers,
+                                                       .left = least ? role->min_chips : role->chips,
+                                                       .resource = resource_of(l->question->ledger, role) };
+}
+
+/* Chips of each member that is not created yet: as those that are known, else as the one that asks if that
+ * divides what is left, else all in one. */
+static uint32_t unit_of(const struct listing *l, const struct entry *entry)
+{
+        uint32_t own = ask_chips(l->question->ask);
+
+        if (entry->unit != 0)
+                return entry->unit;
+        return entry->resource == l->question->ask->items[0].resource && entry->left % own == 0
+                       ? own
+                       : (uint32_t) entry->left;
+}
+
+static size_t missing_of(const struct listing *l, const struct entry *entry)
+{
+        return entry->left == 0 ? 0 : (size_t) ((entry->left + unit_of(l, entry) - 1) / unit_of(l, entry));
+}
+
+/* The models that the entry takes; all of them where it does not say. */
+static void accept_models(const struct ledger *ledger, const struct entry *entry, struct ask *ask)
+{
+        ask->model_count = 0;
+        for (uint32_t n = 0; n < ledger->node_count; n++)
+                for (uint32_t g = 0; g < ledger->nodes[n]->group_count; g++) {
+                        const struct ledger_group *group = &ledger->nodes[n]->groups[g];
+
+                        if (group->resource == entry->resource && group->model != 0 &&
+                            ask->model_count < ASK_MODELS_MAX &&
+                            (ask->model_count == 0 || !ask_accepts(ask, group->model)) &&
+                            job_role_takes(entry->role, &ledger->symbols, group))
+                                ask->models[ask->model_count++] = group->model;
+                }
+}
+
+static void add_missing(const struct listing *l, const struct entry *entry, struct gang_members *ret)
+{
+        struct ask like = *l->question->ask;
+        uint32_t unit = unit_of(l, entry);
+
+        if (entry->left == 0)
+                return;
+        like.item_count = 1;
+        like.serves = entry->servers;
+        like.share_given = false;
+        like.match = entry->resource != l->question->ask->items[0].resource ? NODE_MATCH_ANY
+                                                                            : match_of_copies(l->question);
+        accept_models(l->question->ledger, entry, &like);
+        for (uint64_t left = entry->left; left > 0; left -= like.items[0].chips) {
+                like.items[0] = (struct ask_item){ .resource = entry->resource,
+                                                   .chips = unit < left ? unit : (uint32_t) left };
+                ret->asks[ret->count++] = like;
+        }
+}
+
+/* Return: 0; 1 = it does not say who the members are (their number is another one); -ENOMEM. */
+static int list_training(const struct question *q, const struct ledger_job *job, bool least,
+                         struct gang_members *ret)
+{
+        const struct job *training = job->training;
+        struct listing l = { .question = q, .job = job };
+        size_t missing = 0;
+
+        for (size_t i = 0; i < training->worker_count && i < JOB_ROLES_MAX; i++) {
+                add_entry(&l, &training->workers[i], false, least);
+                ret->fewer = ret->fewer || training->workers[i].min_chips < training->workers[i].chips;
+        }
+        l.server = job_plan_server_role(training);
+        if (job_server_chips(training) > 0)
+                add_entry(&l, &l.server, true, false);
+        for (const struct ledger_pod *pod = job->pods; pod != NULL; pod = pod->next_in_job)
+                if (is_member(pod, q))
+                        count_member(&l, &pod->ask, pod->node);
+        count_member(&l, q->ask, NULL);
+        for (size_t i = 0; i < l.entry_count; i++)
+                missing += missing_of(&l, &l.entries[i]);
+        if (l.strange || missing > ASK_GANG_MAX ||
+            (!least && l.known + missing != q->ask->gang_size && l.known + missing + 1 != q->ask->gang_size))
+                return 1;
+        ret->asks = calloc(l.known + missing, sizeof(*ret->asks));
+        if (ret->asks == NULL)
+                return -ENOMEM;
+        ret->asks[ret->count++] = *q->ask;
+        for (const struct ledger_pod *pod = job->pods; pod != NULL; pod = pod->next_in_job)
+                if (is_member(pod, q) && pod->node == NULL) {
+                        struct ask *ask = &ret->asks[ret->count++];
+
+                        *ask = pod->ask;
+                        ledger_chips_only(q->ledger, ask);
+                        ask->class_chips = q->ask->class_chips;
+                }
+        for (size_t i = 0; i < l.entry_count; i++)
+                add_missing(&l, &l.entries[i], ret);
+        return 0;
+}
+
+int gang_members_list(const struct question *q, const struct ledger_job *job,
+                      const struct gang_request *request, bool least, struct gang_members *ret)
+{
+        int r = 1;
+
+        *ret = (struct gang_members){ 0 };
+        if (request->kind_count > 0)
+                return list_kinds(q, job, request, ret);
+        if (job->training != NULL)
+                r = list_training(q, job, least, ret);
+        if (r <= 0)
+                return r;
+        ret->fewer = false;
+        return list_copies(q, job, ret);
+}

@@ -1,0 +1,20 @@
+/* Gang members: who is still to be placed of a gang, the asking pod and the pods that are not created yet
+ * included.
+ *
+ * Members that the store knows ask for what they ask for. The others are, in this order: those that the pod
+ * lists (annotation remuda.dev/gang), those that the job's TrainingJob lists (workers by runtime, vendor,
+ * model or group, and servers; a manager asks for no chips), or copies of the pod that asks. Internal to
+ * scheduler-extender/decide/gang.c. Pure but for the heap. */
+#pragma once
+
+#include "scheduler-extender/decide/gang.h"
+
+struct gang_members {
+        struct ask *asks; /* owned; what is left to place */
+        size_t count;
+        bool fewer; /* the TrainingJob would do with less: minChips */
+};
+
+/* gang_members_list() - @least: of a TrainingJob minChips are enough. Return: 0 or -ENOMEM. */
+int gang_members_list(const struct question *question, const struct ledger_job *job,
+                      const struct gang_request *request, bool least, struct gang_members *ret);

@@ -1,0 +1,99 @@
+#include "scheduler-extender/decide/gang_search.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "scheduler-extender/decide/gang.h"
+
+#define GANG_SEARCH_MEMBERS 64 /* deeper than this the search would never end */
+
+struct search {
+        struct ledger *ledger;
+        const struct question *plan;
+        struct ledger_job *job;
+        const struct ask *members;
+        size_t count;
+        size_t steps;
+        bool one_match; /* all members may go onto the same nodes: only then are nodes alike */
+};
+
+static uint32_t open_chips(const struct question *q, const struct ledger_node *node)
+{
+        struct room room;
+
+        rules_room(q, node, 0, &room);
+        return room.open;
+}
+
+/* Nodes with equal signatures are alike for the rest of the search; 0 = like no other. */
+static uint32_t signature(const struct search *s, const struct ledger_node *node, uint32_t open)
+{
+        if (node->group_count != 1 || node->holds != NULL || !s->one_match)
+                return 0;
+        return (open << 8 | (uint32_t) node->node_class << 1 | node->reserved) + 1;
+}
+
+static bool tried_alike(const uint32_t *tried, size_t count, uint32_t like)
+{
+        for (size_t i = 0; i < count && like != 0; i++)
+                if (tried[i] == like)
+                        return true;
+        return false;
+}
+
+static int place(struct search *s, size_t member)
+{
+        uint32_t tried[64];
+        size_t tried_count = 0;
+        struct question q = *s->plan;
+
+        if (member == s->count)
+                return 1;
+        q.ask = &s->members[member];
+        for (uint32_t pass = 0; pass < 2; pass++) /* exact fits first: they cost nothing */
+                for (uint32_t i = 0; i < s->ledger->node_count; i++) {
+                        struct ledger_node *node = s->ledger->nodes[i];
+                        uint32_t open;
+                        int r;
+
+                        if (++s->steps > GANG_SEARCH_STEPS)
+                                return 0;
+                        if (rules_judge(&q, node) != REASON_NONE)
+                                continue;
+                        open = open_chips(&q, node);
+                        if ((pass == 0) != (open == ask_chips(q.ask)) ||
+                            tried_alike(tried, tried_count, signature(s, node, open)))
+                                continue;
+                        if (tried_count < ARRAY_SIZE(tried))
+                                tried[tried_count++] = signature(s, node, open);
+                        if (ledger_add_slot(s->ledger, s->job, node, q.ask) < 0)
+                                return 0;
+                        r = place(s, member + 1);
+                        if (r != 0)
+                                return r;
+                        ledger_drop_slot(s->ledger, s->job->slots);
+                }
+        return 0;
+}
+
+int gang_search(struct ledger *ledger, const struct question *plan, struct ledger_job *job,
+                const struct ask *members, size_t count)
+{
+        struct search search = { .ledger = ledger,
+                                 .plan = plan,
+                                 .job = job,
+                                 .members = members,
+                                 .count = count,
+                                 .one_match = true };
+        int r;
+
+        if (count > GANG_SEARCH_MEMBERS)
+                return 0;
+        for (size_t i = 1; i < count; i++)
+                search.one_match = search.one_match && members[i].match == members[0].match;
+        job->references++; /* the job stays while its last slot comes and goes */
+        r = place(&search, 0);
+        job->references--;
+        return r;
+}

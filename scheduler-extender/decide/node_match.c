@@ -1,0 +1,423 @@
+#include "scheduler-extender/decide/node_match.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+
+struct node_match {
+        struct name_entry entry;
+        uint32_t references, number;
+        uint32_t known_count;
+        uint64_t generation; /* of the answers */
+        uint8_t *known;      /* by node index: enum answer */
+        char text[];
+};
+
+enum answer { ANSWER_OPEN, ANSWER_YES, ANSWER_NO };
+
+/* --- words --- */
+
+struct word {
+        const char *at;
+        size_t bytes;
+};
+
+/* The words of one line, one after the other. */
+static bool next_word(const char **line, const char *end, struct word *ret)
+{
+        const char *tab;
+
+        if (*line == NULL)
+                return false;
+        tab = memchr(*line, '\t', (size_t) (end - *line));
+        *ret = (struct word){ .at = *line, .bytes = (size_t) ((tab != NULL ? tab : end) - *line) };
+        *line = tab != NULL ? tab + 1 : NULL;
+        return true;
+}
+
+static bool word_is(const struct word *word, const char *text, size_t bytes)
+{
+        return word->bytes == bytes && memcmp(word->at, text, bytes) == 0;
+}
+
+static bool word_number(const struct word *word, int64_t *ret)
+{
+        char number[24];
+
+        return text_format(number, sizeof(number), "%.*s", (int) word->bytes, word->at) &&
+               text_parse_int64(number, ret) == 0;
+}
+
+/* --- labels --- */
+
+static bool find_label(const struct node_traits *traits, const struct word *key, struct word *ret)
+{
+        for (uint32_t i = 0; i < traits->count; i++) {
+                const char *text = traits->list[i]->text;
+
+                if (strncmp(text, key->at, key->bytes) != 0 || text[key->bytes] != '=' || text[0] == '!')
+                        continue;
+                *ret = (struct word){ .at = text + key->bytes + 1, .bytes = strlen(text + key->bytes + 1) };
+                return true;
+        }
+        return false;
+}
+
+static bool is_one_of(const struct word *value, const char *line, const char *end)
+{
+        struct word word;
+
+        while (next_word(&line, end, &word))
+                if (word_is(&word, value->at, value->bytes))
+                        return true;
+        return false;
+}
+
+static bool compares(char relation, const struct word *value, const char *line, const char *end)
+{
+        struct word word;
+        int64_t have, limit;
+
+        if (!next_word(&line, end, &word) || !word_number(value, &have) || !word_number(&word, &limit))
+                return false;
+        return relation == 'g' ? have > limit : have < limit;
+}
+
+/* One line that demands something of the node. @line: behind the operator. */
+static bool holds(char relation, const char *line, const char *end, const char *node,
+                  const struct node_traits *traits)
+{
+        struct word key, value, name = { .at = node, .bytes = strlen(node) };
+        bool there;
+
+        if (relation == 'I' || relation == 'N')
+                return is_one_of(&name, line, end) == (relation == 'I');
+        if (!next_word(&line, end, &key))
+                return false;
+        there = find_label(traits, &key, &value);
+        switch (relation) {
+        case '=':
+        case 'i':
+                return there && is_one_of(&value, line, end);
+        case 'n':
+                return !there || !is_one_of(&value, line, end);
+        case 'e':
+                return there;
+        case 'a':
+                return !there;
+        case 'g':
+        case 'l':
+                return there && compares(relation, &value, line, end);
+        default:
+                return false;
+        }
+}
+
+static void say(char *why, size_t bytes, const char *sentence, const char *line, const char *end)
+{
+        if (why == NULL)
+                return;
+        (void) text_format(why, bytes, sentence, (int) (end - line), line);
+        for (char *c = why; *c != '\0'; c++)
+                if (*c == '\t')
+                        *c = '=';
+}
+
+static bool selected(const char *text, const char *node, const struct node_traits *traits, char *why,
+                     size_t why_bytes)
+{
+        bool terms = false, term = false, found = false;
+
+        for (const char *line = text, *next; *line != '\0'; line = next) {
+                const char *end = strchrnul(line, '\n'), *rest = end - line >= 2 ? line + 2 : NULL;
+
+                next = *end == '\n' ? end + 1 : end;
+                if (line[0] == '=' && !holds('=', rest, end, node, traits)) {
+                        say(why, why_bytes, "the pod's nodeSelector asks for the label %.*s", rest, end);
+                        return false;
+                }
+                if (line[0] == '=' || line[0] == 't')
+                        continue;
+                if (line[0] == '|') {
+                        found = found || term;
+                        terms = term = true;
+                } else {
+                        term = term && holds(line[0], rest, end, node, traits);
+                }
+        }
+        if (!terms || found || term)
+                return true;
+        say(why, why_bytes, "no term of the pod's required node affinity holds here%.*s", "", "");
+        return false;
+}
+
+/* --- taints --- */
+
+/* @taint: "KEY=VALUE:EFFECT" */
+static bool tolerates(const char *line, const char *end, const char *taint)
+{
+        const char *equals = strchr(taint, '='), *colon = strrchr(taint, ':');
+        struct word key, relation, value, effect;
+
+        if (!next_word(&line, end, &key) || !next_word(&line, end, &relation) ||
+            !next_word(&line, end, &value) || !next_word(&line, end, &effect))
+                return false;
+        if (effect.bytes > 0 && !word_is(&effect, colon + 1, strlen(colon + 1)))
+                return false;
+        if (key.bytes > 0 && !word_is(&key, taint, (size_t) (equals - taint)))
+                return false;
+        if (!word_is(&relation, "=", 1))
+                return true;
+        return key.bytes > 0 && word_is(&value, equals + 1, (size_t) (colon - equals) - 1);
+}
+
+static bool tolerated(const char *text, const char *taint)
+{
+        for (const char *line = text, *next; *line != '\0'; line = next) {
+                const char *end = strchrnul(line, '\n');
+
+                next = *end == '\n' ? end + 1 : end;
+                if (line[0] == 't' && end - line >= 2 && tolerates(line + 2, end, taint))
+                        return true;
+        }
+        return false;
+}
+
+bool node_match_judge(const char *text, const char *node, const struct node_traits *traits, char *why,
+                      size_t why_bytes)
+{
+        if (!selected(text, node, traits, why, why_bytes))
+                return false;
+        for (uint32_t i = 0; i < traits->count; i++) {
+                const char *taint = traits->list[i]->text;
+
+                if (taint[0] != '!' || tolerated(text, taint + 1))
+                        continue;
+                say(why, why_bytes, "the pod does not tolerate the node's taint %.*s", taint + 1,
+                    taint + strlen(taint));
+                return false;
+        }
+        return true;
+}
+
+/* --- the tables --- */
+
+void node_matches_free(struct node_matches *matches)
+{
+        for (uint32_t i = 0; i < matches->count; i++)
+                if (matches->list[i] != NULL) {
+                        free(matches->list[i]->known);
+                        free(matches->list[i]);
+                }
+        free(matches->list);
+        name_map_free(&matches->texts);
+        name_map_free(&matches->traits);
+        *matches = (struct node_matches){ 0 };
+}
+
+static int take_number(struct node_matches *matches, struct node_match *match)
+{
+        struct node_match **grown;
+
+        for (uint32_t i = 0; i < matches->count; i++)
+                if (matches->list[i] == NULL) {
+                        matches->list[i] = match;
+                        match->number = i + 1;
+                        return 0;
+                }
+        grown = realloc(matches->list, (matches->count + 1) * sizeof(struct node_match *));
+        if (grown == NULL)
+                return -ENOMEM;
+        matches->list = grown;
+        grown[matches->count++] = match;
+        match->number = matches->count;
+        return 0;
+}
+
+uint32_t node_match_hold(struct node_matches *matches, const char *text)
+{
+        struct node_match *match = (struct node_match *) name_map_find(&matches->texts, text);
+        size_t bytes = strlen(text) + 1;
+
+        if (match != NULL) {
+                match->references++;
+                return match->number;
+        }
+        match = calloc(1, sizeof(*match) + bytes);
+        if (match == NULL)
+                return NODE_MATCH_ANY;
+        memcpy(match->text, text, bytes);
+        match->entry.key = match->text;
+        match->references = 1;
+        if (name_map_insert(&matches->texts, &match->entry) < 0) {
+                free(match);
+                return NODE_MATCH_ANY;
+        }
+        if (take_number(matches, match) < 0) {
+                name_map_remove(&matches->texts, &match->entry);
+                free(match);
+                return NODE_MATCH_ANY;
+        }
+        return match->number;
+}
+
+void node_match_release(struct node_matches *matches, uint32_t number)
+{
+        struct node_match *match = number == NODE_MATCH_ANY ? NULL : matches->list[number - 1];
+
+        if (match == NULL || --match->references > 0)
+                return;
+        matches->list[number - 1] = NULL;
+        name_map_remove(&matches->texts, &match->entry);
+        free(match->known);
+        free(match);
+}
+
+const char *node_match_text(const struct node_matches *matches, uint32_t match)
+{
+        return match == NODE_MATCH_ANY ? NULL : matches->list[match - 1]->text;
+}
+
+void node_matches_forget(struct node_matches *matches)
+{
+        matches->generation++;
+}
+
+/* --- traits --- */
+
+static struct node_trait *hold_trait(struct node_matches *matches, const char *text, size_t bytes)
+{
+        struct node_trait *made = calloc(1, sizeof(*made) + bytes + 1), *known;
+
+        if (made == NULL)
+                return NULL;
+        memcpy(made->text, text, bytes);
+        made->entry.key = made->text;
+        known = (struct node_trait *) name_map_find(&matches->traits, made->text);
+        if (known != NULL || name_map_insert(&matches->traits, &made->entry) < 0) {
+                free(made);
+                made = known;
+        }
+        if (made != NULL)
+                made->references++;
+        return made;
+}
+
+static void release_traits(struct node_matches *matches, struct node_trait **list, uint32_t count)
+{
+        for (uint32_t i = 0; i < count; i++)
+                if (--list[i]->references == 0) {
+                        name_map_remove(&matches->traits, &list[i]->entry);
+                        free(list[i]);
+                }
+        free(list);
+}
+
+static uint32_t count_lines(const char *lines)
+{
+        uint32_t count = 0;
+
+        for (const char *line = lines; *line != '\0'; count++) {
+                const char *end = strchrnul(line, '\n');
+
+                line = *end == '\n' ? end + 1 : end;
+        }
+        return count;
+}
+
+static void put_traits(struct node_matches *matches, struct node_traits *traits, struct node_trait **list,
+                       uint32_t count)
+{
+        bool same = count == traits->count;
+
+        for (uint32_t i = 0; i < count && same; i++)
+                same = list[i] == traits->list[i];
+        if (!same)
+                matches->generation++;
+        release_traits(matches, traits->list, traits->count);
+        *traits = (struct node_traits){ .list = list, .count = count };
+}
+
+int node_traits_set(struct node_matches *matches, struct node_traits *traits, const char *lines)
+{
+        uint32_t wanted = lines == NULL ? 0 : count_lines(lines), count = 0;
+        struct node_trait **list = wanted == 0 ? NULL : calloc(wanted, sizeof(struct node_trait *));
+
+        if (wanted > 0 && list == NULL)
+                return -ENOMEM;
+        for (const char *line = lines; count < wanted; count++) {
+                const char *end = strchrnul(line, '\n');
+
+                list[count] = hold_trait(matches, line, (size_t) (end - line));
+                if (list[count] == NULL) {
+                        release_traits(matches, list, count);
+                        return -ENOMEM;
+                }
+                line = *end == '\n' ? end + 1 : end;
+        }
+        put_traits(matches, traits, list, count);
+        return 0;
+}
+
+int node_traits_copy(struct node_matches *to, struct node_traits *traits, const struct node_traits *from)
+{
+        struct node_trait **list = from->count == 0 ? NULL : calloc(from->count, sizeof(struct node_trait *));
+
+        if (from->count > 0 && list == NULL)
+                return -ENOMEM;
+        for (uint32_t i = 0; i < from->count; i++) {
+                list[i] = hold_trait(to, from->list[i]->text, strlen(from->list[i]->text));
+                if (list[i] == NULL) {
+                        release_traits(to, list, i);
+                        return -ENOMEM;
+                }
+        }
+        put_traits(to, traits, list, from->count);
+        return 0;
+}
+
+void node_traits_free(struct node_matches *matches, struct node_traits *traits)
+{
+        release_traits(matches, traits->list, traits->count);
+        *traits = (struct node_traits){ 0 };
+}
+
+/* --- asking --- */
+
+/* Room for the answer, or NULL: then it is worked out each time. */
+static uint8_t *answer_of(const struct node_matches *matches, struct node_match *match, uint32_t index)
+{
+        if (match->generation != matches->generation && match->known != NULL)
+                memset(match->known, ANSWER_OPEN, match->known_count);
+        match->generation = matches->generation;
+        if (index >= match->known_count) {
+                uint32_t count = index + 64 + index / 2;
+                uint8_t *grown = index < UINT32_MAX / 2 ? realloc(match->known, count) : NULL;
+
+                if (grown == NULL)
+                        return NULL;
+                memset(grown + match->known_count, ANSWER_OPEN, count - match->known_count);
+                match->known = grown;
+                match->known_count = count;
+        }
+        return &match->known[index];
+}
+
+bool node_match_takes(const struct node_matches *matches, uint32_t number, const char *node, uint32_t index,
+                      const struct node_traits *traits)
+{
+        struct node_match *match = number == NODE_MATCH_ANY ? NULL : matches->list[number - 1];
+        uint8_t *answer = match == NULL ? NULL : answer_of(matches, match, index);
+        bool takes;
+
+        if (match == NULL)
+                return true;
+        if (answer != NULL && *answer != ANSWER_OPEN)
+                return *answer == ANSWER_YES;
+        takes = node_match_judge(match->text, node, traits, NULL, 0);
+        if (answer != NULL)
+                *answer = takes ? ANSWER_YES : ANSWER_NO;
+        return takes;
+}

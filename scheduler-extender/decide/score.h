@@ -1,0 +1,35 @@
+/* Score: which of the nodes that take a pod is the best place for it.
+ *
+ * Every node gets a tuple; smaller is better, compared field by field; its rank among the distinct tuples of
+ * the nodes sent is mapped onto 10..1. The tuple (issue: right place):
+ *   1. pool       an emergency prefers the reserve, a borrower regular nodes to lent ones
+ *   2. class      the matching class, then `any`, then overflow
+ *   3. placement  packed, uniform, largest-free or fastest, see placement_key()
+ *   4. step       the modelled step time with this member; under `fastest` it comes first
+ * Before all of them, for a member of a gang with a common batch: where its lease is
+ * (scheduler-extender/decide/gang_step.h). Pure; a tuple costs O(groups), ranking N nodes O(N + D log D) for
+ * D different tuples. */
+#pragma once
+
+#include "scheduler-extender/decide/rules.h"
+
+#define SCORE_BEST  10 /* the extender protocol's 0..10; 0 is kept for nodes that do not take the pod */
+#define SCORE_KEYS  8
+#define SCORE_SIZES 8 /* typical pods of 1, 2, 4 ... 128 chips */
+
+struct score_tuple {
+        int64_t key[SCORE_KEYS];
+};
+
+/* score_tuple() - of a node that takes the question's pod. */
+void score_tuple(const struct question *question, const struct ledger_node *node, struct score_tuple *ret);
+
+int score_compare(const struct score_tuple *a, const struct score_tuple *b); /* < 0: a is the better place */
+
+/* score_rank() - turn tuples into scores 10..1, falling strictly for up to ten different ones; equal tuples
+ * get equal scores. Return: 0 or -ENOMEM. */
+int score_rank(const struct score_tuple *tuples, size_t count, uint8_t *scores);
+
+/* score_parts() - the groups that the pod's chips will be recorded in when it is bound there.
+ * Return: how many parts. */
+size_t score_parts(const struct question *question, const struct ledger_node *node, struct pod_part *parts);

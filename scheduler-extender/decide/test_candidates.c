@@ -1,0 +1,285 @@
+/* Candidates against the rules and scores they stand for: node by node, in random clusters that change. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "base/random.h"
+#include "scheduler-extender/decide/candidates.h"
+#include "scheduler-extender/decide/hold.h"
+#include "scheduler-extender/decide/weighting.h"
+#include "tests/support/cluster_fixture.h"
+
+#define NODES 40
+
+static const char *const models[] = { "H100", "A100", "910B" };
+
+static void node_name(uint64_t i, char *name, size_t bytes)
+{
+        (void) text_format(name, bytes, i % 7 == 0 ? "n\"%llu" : "node-%llu", (unsigned long long) i);
+}
+
+static void change_node(struct ledger *l, uint64_t *seed)
+{
+        char name[32];
+        unsigned total = 1u << random_below(seed, 4), healthy = (unsigned) random_below(seed, total + 1);
+
+        node_name(random_below(seed, NODES), name, sizeof(name));
+        switch (random_below(seed, 8)) {
+        case 0:
+                ledger_drop_inventory(l, name);
+                break;
+        case 1:
+                add_two_groups(l, name, total, 4, 100, 50);
+                break;
+        default:
+                add_node(l, name, (enum node_class) random_below(seed, 3),
+                         random_below(seed, 6) == 0 ? "reserved" : "regular", models[random_below(seed, 3)],
+                         total, random_below(seed, 3) == 0 ? healthy : total);
+        }
+        if (node_of(l, name) != NULL && random_below(seed, 3) == 0)
+                ledger_set_seen(l, node_of(l, name), 1 + random_below(seed, 1000000));
+}
+
+static void change_pod(struct ledger *l, uint64_t *seed)
+{
+        char name[32], pod[32];
+        struct pod_facts facts;
+
+        node_name(random_below(seed, NODES), name, sizeof(name));
+        (void) text_format(pod, sizeof(pod), "pod-%llu", (unsigned long long) random_below(seed, 60));
+        facts = pod_of(l, pod, 1 + (uint32_t) random_below(seed, 4));
+        facts.node = random_below(seed, 4) == 0 ? NULL : name;
+        facts.created_usec = 1 + random_below(seed, 5000);
+        facts.job = random_below(seed, 4) == 0 ? "train" : NULL;
+        if (random_below(seed, 3) == 0)
+                ledger_drop_pod(l, "default", pod);
+        else
+                assert_int_equal(ledger_set_pod(l, &facts), 0);
+}
+
+/* Leases of another job and holds of an older pod, which belong to single nodes. */
+static void change_claims(struct ledger *l, uint64_t *seed)
+{
+        struct ledger_node *node = l->nodes[random_below(seed, l->node_count)];
+        struct ledger_job *job =
+                ledger_hold_job(l, "default", random_below(seed, 2) == 0 ? "train" : "other");
+        struct pod_facts older = pod_of(l, "older", 2);
+
+        if (random_below(seed, 3) == 0)
+                ledger_drop_lease(l, job);
+        else
+                (void) ledger_add_slot(l, job, node, &older.ask);
+        ledger_release_job(l, job);
+        if (random_below(seed, 2) == 0) {
+                assert_int_equal(ledger_set_pod(l, &older), 0);
+                ledger_find_pod(l, "default", "older")->waited = true;
+                (void) hold_add(l, node, ledger_find_pod(l, "default", "older"), UINT64_MAX,
+                                (uint32_t) random_below(seed, 2));
+        } else {
+                holds_clear(l);
+        }
+}
+
+static struct ask random_ask(struct ledger *l, uint64_t *seed)
+{
+        struct ask ask = pod_of(l, "new", (uint32_t) random_below(seed, 6)).ask;
+
+        ask.placement = (uint8_t) random_below(seed, PLACEMENT_COUNT);
+        ask.emergency = random_below(seed, 5) == 0;
+        ask.preemptible = random_below(seed, 4) == 0;
+        ask.same_group = random_below(seed, 4) == 0;
+        ask.equal_nodes = random_below(seed, 6) == 0;
+        ask.network_mbps = random_below(seed, 20) == 0 ? 1000 : 0;
+        ask.class_chips *= 1 + random_below(seed, 2);
+        ask.batch = random_below(seed, 4) == 0 ? 4 : 0;
+        ask.model_count = random_below(seed, 3) == 0;
+        ask.models[0] = symbol_add(&l->symbols, models[random_below(seed, 3)]);
+        return ask;
+}
+
+static struct rules random_rules(uint64_t *seed)
+{
+        return (struct rules){
+                .stale_after_usec = random_below(seed, 2) == 0 ? 0 : 400000,
+                .lend_reserve = random_below(seed, 2) == 0,
+                .overflow = (enum overflow) random_below(seed, 4),
+                .overflow_percent = 60,
+                .placement = PLACEMENT_PACKED,
+                .lease_usec = 60000000,
+        };
+}
+
+/* Node by node, as the rules and the scores say it. */
+static void expect(const struct question *q, struct ledger *l, const uint32_t *nodes, size_t count,
+                   uint8_t *verdicts, uint8_t *scores)
+{
+        struct score_tuple tuples[NODES + 2];
+        uint8_t ranked[NODES + 2];
+        size_t fitting = 0;
+
+        for (size_t i = 0; i < count; i++) {
+                const struct ledger_node *node = nodes[i] == ROSTER_NONE ? NULL : l->nodes[nodes[i]];
+
+                verdicts[i] = (uint8_t) rules_judge(q, node);
+                scores[i] = node != NULL && verdicts[i] == REASON_NONE;
+                if (scores[i] > 0)
+                        score_tuple(q, node, &tuples[fitting++]);
+        }
+        assert_int_equal(score_rank(tuples, fitting, ranked), 0);
+        fitting = 0;
+        for (size_t i = 0; i < count; i++)
+                scores[i] = scores[i] == 0 ? 0 : ranked[fitting++];
+}
+
+static void compare(const struct question *q, struct ledger *l, uint64_t round)
+{
+        uint8_t verdicts[NODES + 2], scores[NODES + 2], want_verdicts[NODES + 2], want_scores[NODES + 2];
+        uint32_t nodes[NODES + 2];
+        size_t count = 0;
+
+        nodes[count++] = ROSTER_NONE;
+        for (uint32_t i = 0; i < l->node_count; i++)
+                nodes[count++] = l->node_count - 1 - i;
+        expect(q, l, nodes, count, want_verdicts, want_scores);
+        assert_int_equal(candidates_judge(q, l, nodes, count, verdicts), 0);
+        assert_int_equal(candidates_score(q, l, nodes, count, scores), 0);
+        for (size_t i = 0; i < count; i++)
+                if (verdicts[i] != want_verdicts[i] || scores[i] != want_scores[i])
+                        fail_msg("round %llu, candidate %zu (%s): want verdict %d, score %d; got %d, %d",
+                                 (unsigned long long) round, i,
+                                 nodes[i] == ROSTER_NONE ? "unknown" : l->nodes[nodes[i]]->name,
+                                 want_verdicts[i], want_scores[i], verdicts[i], scores[i]);
+}
+
+/* The list of pods on no node, and the count of holds, are what a look at everything says. */
+static void compare_lists(const struct ledger *l)
+{
+        uint32_t pending = 0, listed = 0, holds = 0;
+
+        for (uint32_t i = 0; i < l->pod_slot_count; i++)
+                pending += l->pod_slots[i] != NULL && l->pod_slots[i]->node == NULL;
+        for (const struct ledger_pod *pod = l->pending; pod != NULL; pod = pod->next_pending) {
+                assert_null(pod->node);
+                assert_true(pod->next_pending == NULL || pod->next_pending->previous_pending == pod);
+                listed++;
+        }
+        for (uint32_t i = 0; i < l->node_count; i++)
+                for (const struct hold *hold = l->nodes[i]->holds; hold != NULL; hold = hold->next)
+                        holds++;
+        assert_int_equal(listed, pending);
+        assert_int_equal(l->pending_count, pending);
+        assert_int_equal(l->hold_total, holds);
+}
+
+static void ask_once(struct ledger *l, uint64_t *seed, uint64_t round)
+{
+        struct rules rules = random_rules(seed);
+        struct ask ask = random_ask(l, seed);
+        struct weighting *weighting = calloc(1, sizeof(*weighting));
+        struct ledger_job *job = random_below(seed, 2) == 0 ? ledger_hold_job(l, "default", "train") : NULL;
+        struct question q = { .ledger = l, .rules = &rules, .ask = &ask, .job = job, .now_usec = 1000000 };
+        char name[32];
+
+        (void) text_format(name, sizeof(name), "pod-%llu", (unsigned long long) random_below(seed, 60));
+        if (random_below(seed, 3) == 0)
+                q.self = ledger_find_pod(l, "default", name);
+        q.created_usec = random_below(seed, 5000);
+        question_prepare(&q);
+        if (ask.item_count > 0 && weighting_build(l, job, q.self, &ask, weighting) == 0)
+                q.weighting = weighting;
+        compare(&q, l, round);
+        if (job != NULL)
+                ledger_release_job(l, job);
+        free(weighting);
+}
+
+static void same_answers_as_node_by_node(void **state)
+{
+        struct ledger *l = ledger_new();
+        uint64_t seed = 20261121;
+
+        (void) state;
+        ledger_mark_chips(l, GPU);
+        for (int i = 0; i < NODES; i++)
+                change_node(l, &seed);
+        for (uint64_t round = 0; round < 4000; round++) {
+                for (uint64_t changes = random_below(&seed, 3); changes > 0; changes--)
+                        switch (random_below(&seed, 4)) {
+                        case 0:
+                                change_node(l, &seed);
+                                break;
+                        case 1:
+                                change_claims(l, &seed);
+                                break;
+                        default:
+                                change_pod(l, &seed);
+                        }
+                ask_once(l, &seed, round);
+                compare_lists(l);
+        }
+        ledger_free(l);
+}
+
+/* More kinds than nodes: old ones are dropped, and answers stay right. */
+static void kinds_do_not_pile_up(void **state)
+{
+        struct ledger *l = ledger_new();
+        uint64_t seed = 7;
+
+        (void) state;
+        ledger_mark_chips(l, GPU);
+        for (unsigned i = 1; i < 6000; i++) {
+                add_node(l, "a", NODE_CLASS_ANY, "regular", "H100", i, i);
+                add_node(l, "b", NODE_CLASS_ANY, "regular", "H100", i, i / 2);
+                if (i % 50 == 0)
+                        ask_once(l, &seed, i);
+                node_kinds_update(l);
+        }
+        assert_true(l->kinds.count < 1100);
+        ledger_free(l);
+}
+
+static void names_are_found_after_others_went(void **state)
+{
+        struct roster roster = { 0 };
+        char name[300];
+
+        (void) state;
+        for (int i = 0; i < 3000; i++) {
+                (void) text_format(name, sizeof(name), "node-%0*d", 1 + i % 200, i);
+                assert_int_equal(roster_add(&roster, name, strlen(name)), i);
+        }
+        for (int i = 0; i < 2900; i++)
+                roster_remove(&roster, (uint32_t) (i * 7919 % (3000 - i)));
+        assert_int_equal(roster.count, 100);
+        assert_true(roster.text_bytes < 100 * 210 + 4096 + 30000); /* what went was given back */
+        for (uint32_t i = 0; i < roster.count; i++) {
+                const struct roster_seat *seat = &roster.seats[i];
+
+                assert_int_equal(roster_find(&roster, roster.text + seat->name_at, seat->name_bytes), i);
+                assert_int_equal(roster_expects(&roster, i, roster.text + seat->name_at,
+                                                roster.text + seat->name_at + seat->name_bytes + 1),
+                                 seat->name_bytes);
+                assert_int_equal(roster_expects(&roster, i, roster.text + seat->name_at,
+                                                roster.text + seat->name_at + seat->name_bytes),
+                                 0);
+        }
+        assert_int_equal(roster_find(&roster, "nobody", 6), ROSTER_NONE);
+        roster_free(&roster);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(same_answers_as_node_by_node),
+                cmocka_unit_test(kinds_do_not_pile_up),
+                cmocka_unit_test(names_are_found_after_others_went),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,212 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/random.h"
+#include "planner/shards/shards.h"
+#include "scheduler-extender/decide/weighting.h"
+#include "tests/support/cluster_fixture.h"
+
+#define NPU       "huawei.com/Ascend910"
+#define NODES     4
+#define CASES     400
+#define MEMBERS   5
+#define MODELS    4
+#define CHIPS_MAX 64
+
+/* Every member on every group that has room: the least step there is, independent of how the plan is found.
+ */
+struct brute {
+        uint32_t open[NODES][2], model[NODES][2], resource[NODES][2];
+        double speed[MODELS];
+        uint32_t need[MEMBERS], wants[MEMBERS];
+        size_t count;
+        uint64_t batch;
+        bool equal;
+        double chips[CHIPS_MAX];
+        size_t chip_count;
+        double best;
+};
+
+/* The least T with sum floor(T speed_i) >= batch, found among the T = b / speed_i; equal shares: the slowest.
+ */
+static double step_of(const struct brute *b)
+{
+        double best = INFINITY;
+
+        if (b->equal) {
+                double slowest = 0;
+
+                for (size_t i = 0; i < b->chip_count; i++)
+                        slowest = fmax(slowest,
+                                       (double) (b->batch / b->chip_count + (i < b->batch % b->chip_count)) /
+                                               b->chips[i]);
+                return slowest;
+        }
+        for (size_t i = 0; i < b->chip_count; i++)
+                for (uint64_t share = 1; share <= b->batch; share++) {
+                        double step = (double) share / b->chips[i];
+                        uint64_t sum = 0;
+
+                        if (step >= best)
+                                break;
+                        for (size_t k = 0; k < b->chip_count; k++)
+                                sum += (uint64_t) floor(step * b->chips[k] * (1 + 1e-12));
+                        if (sum >= b->batch)
+                                best = step;
+                }
+        return best;
+}
+
+static void try_all(struct brute *b, size_t member)
+{
+        if (member == b->count) {
+                double step = step_of(b);
+
+                b->best = step < b->best ? step : b->best;
+                return;
+        }
+        for (size_t n = 0; n < NODES; n++)
+                for (size_t g = 0; g < 2; g++) {
+                        uint32_t chips = b->need[member];
+
+                        if (b->resource[n][g] != b->wants[member] || b->open[n][g] < chips)
+                                continue;
+                        b->open[n][g] -= chips;
+                        for (uint32_t c = 0; c < chips; c++)
+                                b->chips[b->chip_count++] = b->speed[b->model[n][g]];
+                        try_all(b, member + 1);
+                        b->chip_count -= chips;
+                        b->open[n][g] += chips;
+                }
+}
+
+static void add_random_node(struct ledger *ledger, struct brute *b, size_t n, uint64_t *seed)
+{
+        static const char *const models[MODELS] = { "H100", "A100", "V100", "K80" };
+        struct inventory inventory;
+
+        inventory_init(&inventory);
+        (void) text_format(inventory.node, sizeof(inventory.node), "n%zu", n);
+        for (size_t g = 0; g < 2; g++) {
+                struct device_group *group;
+
+                b->resource[n][g] = (uint32_t) random_below(seed, 3); /* 0 = there is no such group */
+                b->model[n][g] = (uint32_t) (random_below(seed, 2) + (b->resource[n][g] == 2 ? 2 : 0));
+                b->open[n][g] = (uint32_t) random_below(seed, 5);
+                if (g == 1 && b->resource[n][0] == b->resource[n][1] && b->model[n][0] == b->model[n][1])
+                        b->resource[n][1] = 0; /* one kind, two groups: members may straddle them */
+                if (b->resource[n][g] == 0)
+                        continue;
+                group = inventory_add_group(&inventory);
+                (void) text_format(group->name, sizeof(group->name), "g%zu", g);
+                (void) text_copy(group->vendor, sizeof(group->vendor), "x");
+                (void) text_copy(group->runtime, sizeof(group->runtime), "cuda");
+                (void) text_copy(group->model, sizeof(group->model), models[b->model[n][g]]);
+                (void) text_copy(group->resource, sizeof(group->resource),
+                                 b->resource[n][g] == 1 ? GPU : NPU);
+                group->total = 4;
+                group->healthy = b->open[n][g];
+                group->tflops_bf16 = b->speed[b->model[n][g]];
+        }
+        (void) ledger_set_inventory(ledger, &inventory);
+        inventory_free(&inventory);
+}
+
+/* The step of what was leased, by the chips that the slots say. */
+static double planned_step(struct brute *b, const struct ledger *ledger, const struct ledger_job *job)
+{
+        b->chip_count = 0;
+        for (const struct lease_slot *slot = job->slots; slot != NULL; slot = slot->next_in_job) {
+                const struct ledger_group *group =
+                        weighting_group(slot->node->groups, slot->node->group_count, &slot->ask, true);
+
+                (void) ledger;
+                for (uint32_t c = 0; c < slot->ask.items[0].chips; c++)
+                        b->chips[b->chip_count++] = group->tflops;
+        }
+        return step_of(b);
+}
+
+static void one_case(uint64_t number)
+{
+        static const double speeds[] = { 1000, 700, 400, 300, 100, 50 };
+        struct ledger *ledger = ledger_new();
+        struct brute *b = calloc(1, sizeof(*b));
+        uint64_t seed = 77 + number;
+        struct pod_facts facts;
+        struct ledger_job *job;
+        struct question q;
+        struct weighting *weighting = calloc(1, sizeof(*weighting));
+        struct gang_request request = { .keep = true };
+
+        assert_non_null(weighting);
+        ledger_mark_chips(ledger, GPU);
+        ledger_mark_chips(ledger, NPU);
+        for (size_t m = 0; m < MODELS; m++)
+                b->speed[m] = speeds[random_below(&seed, 6)];
+        for (size_t n = 0; n < NODES; n++)
+                add_random_node(ledger, b, n, &seed);
+        facts = pod_of(ledger, "m-0", (uint32_t) random_below(&seed, 2) + 1);
+        facts.job = "train";
+        facts.kind_count = 2;
+        facts.kinds[0] = (struct gang_member){ .resource = facts.ask.items[0].resource,
+                                               .chips = facts.ask.items[0].chips,
+                                               .members = (uint32_t) random_below(&seed, 3) + 1 };
+        facts.kinds[1] = (struct gang_member){ .resource = symbol_add(&ledger->symbols, NPU),
+                                               .chips = (uint32_t) random_below(&seed, 2) + 1,
+                                               .members = (uint32_t) random_below(&seed, 2) + 1 };
+        facts.ask.gang_size = facts.kinds[0].members + facts.kinds[1].members;
+        facts.ask.batch = (uint32_t) random_below(&seed, 60) + 10;
+        b->batch = facts.ask.batch;
+        for (size_t k = 0; k < 2; k++)
+                for (uint32_t m = 0; m < facts.kinds[k].members; m++) {
+                        b->wants[b->count] = (uint32_t) k + 1;
+                        b->need[b->count++] = facts.kinds[k].chips;
+                }
+        b->best = INFINITY;
+        try_all(b, 0);
+        job = ledger_hold_job(ledger, "default", "train");
+        q = question_of(ledger, &facts.ask);
+        q.job = job;
+        assert_int_equal(weighting_build(ledger, job, NULL, &facts.ask, weighting), 0);
+        q.weighting = weighting;
+        request.kinds = facts.kinds;
+        request.kind_count = facts.kind_count;
+        assert_true(gang_prepare(ledger, &q, job, &request) >= 0);
+        if (isinf(b->best) && job->slots == NULL)
+                assert_true(q.gang_blocked);
+        else if (!isinf(b->best)) {
+                double planned = planned_step(b, ledger, job);
+
+                if (fabs(planned - b->best) > 1e-9 * b->best)
+                        fail_msg("case %llu: planned %.9g, best %.9g", (unsigned long long) number, planned,
+                                 b->best);
+        }
+        ledger_drop_lease(ledger, job);
+        ledger_release_job(ledger, job);
+        free(weighting);
+        free(b);
+        ledger_free(ledger);
+}
+
+static void the_plan_has_the_least_step_that_trying_all_finds(void **state)
+{
+        (void) state;
+        for (uint64_t i = 0; i < CASES; i++)
+                one_case(i);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(the_plan_has_the_least_step_that_trying_all_finds),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,202 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdlib.h>
+
+#include "base/random.h"
+#include "scheduler-extender/decide/hold.h"
+#include "tests/support/cluster_fixture.h"
+
+/* A simulation with departures: single-chip pods keep four nodes of eight full for ever, tried before anybody
+ * else; a large pod or a gang comes now and then. Time is in seconds. */
+#define NODES        4
+#define SECONDS      2000
+#define SINGLE_STAYS 20
+#define LARGE_EVERY  200
+#define LARGE_STAYS  30
+#define PODS_MAX     16384
+#define WAIT_MAX     (2 * SINGLE_STAYS) /* singles that are older start first, then the node empties */
+
+struct life {
+        char name[24];
+        uint64_t created, ends; /* ends: 0 = it waits */
+        uint32_t chips, gang;
+        bool gone;
+};
+
+struct simulated {
+        struct ledger *ledger;
+        struct life *pods;
+        size_t count;
+        uint64_t longest_wait; /* of large pods */
+        size_t large_started;
+        bool holds;
+};
+
+static struct pod_facts facts_of(struct simulated *s, const struct life *life)
+{
+        struct pod_facts facts = pod_of(s->ledger, life->name, life->chips);
+
+        facts.created_usec = (life->created + 1) * 1000000;
+        facts.ask.gang_size = life->gang;
+        facts.ask.class_chips = life->chips * (life->gang > 1 ? life->gang : 1);
+        facts.job = life->gang > 1 ? "gang" : NULL;
+        return facts;
+}
+
+static void arrive(struct simulated *s, uint64_t now, uint32_t chips, uint32_t gang)
+{
+        struct life *life = &s->pods[s->count];
+        struct pod_facts facts;
+
+        (void) text_format(life->name, sizeof(life->name), "p%zu", s->count);
+        life->created = now;
+        life->chips = chips;
+        life->gang = gang;
+        facts = facts_of(s, life);
+        assert_int_equal(ledger_set_pod(s->ledger, &facts), 0);
+        assert_true(++s->count < PODS_MAX);
+}
+
+static void leave(struct simulated *s, uint64_t now)
+{
+        for (size_t i = 0; i < s->count; i++)
+                if (!s->pods[i].gone && s->pods[i].ends != 0 && s->pods[i].ends <= now) {
+                        ledger_drop_pod(s->ledger, "default", s->pods[i].name);
+                        s->pods[i].gone = true;
+                }
+}
+
+static bool try_pod(struct simulated *s, struct life *life, uint64_t now)
+{
+        struct ledger_pod *pod = ledger_find_pod(s->ledger, "default", life->name);
+        struct gang_request request = { .keep = true };
+        struct question q = { .ledger = s->ledger,
+                              .rules = &fixture_rules,
+                              .ask = &pod->ask,
+                              .job = pod->job,
+                              .self = pod,
+                              .created_usec = pod->created_usec,
+                              .now_usec = (now + 1) * 1000000 };
+        struct pod_part parts[POD_PARTS_MAX];
+
+        question_prepare(&q);
+        assert_true(gang_prepare(s->ledger, &q, pod->job, &request) >= 0);
+        for (uint32_t i = 0; i < s->ledger->node_count; i++) {
+                struct ledger_node *node = s->ledger->nodes[i];
+
+                if (rules_judge(&q, node) != REASON_NONE)
+                        continue;
+                assert_int_equal(ledger_assume(s->ledger, pod, node, parts, score_parts(&q, node, parts)), 0);
+                life->ends = now + (life->chips > 1 || life->gang > 1 ? LARGE_STAYS : SINGLE_STAYS);
+                return true;
+        }
+        return false;
+}
+
+/* The young before the old: nothing but a hold helps the large ones. */
+static void schedule(struct simulated *s, uint64_t now)
+{
+        if (s->holds)
+                assert_true(holds_update(s->ledger, &fixture_rules, (now + 1) * 1000000) >= 0);
+        else
+                holds_clear(s->ledger);
+        for (size_t i = s->count; i-- > 0;) {
+                struct life *life = &s->pods[i];
+                bool large = life->chips > 1 || life->gang > 1;
+
+                if (life->gone || life->ends != 0)
+                        continue;
+                if (try_pod(s, life, now) && large)
+                        s->large_started++;
+                if (large && now - life->created > s->longest_wait)
+                        s->longest_wait = now - life->created;
+        }
+}
+
+static struct simulated run(bool holds, uint32_t chips, uint32_t gang)
+{
+        struct simulated s = { .ledger = ledger_new(), .holds = holds };
+        uint64_t seed = 7;
+
+        s.pods = calloc(PODS_MAX, sizeof(*s.pods));
+        assert_non_null(s.pods);
+        ledger_mark_chips(s.ledger, GPU);
+        for (int n = 0; n < NODES; n++) {
+                char name[8];
+
+                (void) text_format(name, sizeof(name), "n%d", n);
+                add_node(s.ledger, name, NODE_CLASS_ANY, "regular", "H100", 8, 8);
+        }
+        for (uint64_t now = 0; now < SECONDS; now++) {
+                leave(&s, now);
+                for (size_t k = random_below(&seed, 4); k > 0; k--)
+                        arrive(&s, now, 1, 0);
+                if (now % LARGE_EVERY == 50)
+                        for (uint32_t m = 0; m < (gang > 1 ? gang : 1); m++)
+                                arrive(&s, now, chips, gang);
+                schedule(&s, now);
+        }
+        ledger_free(s.ledger);
+        free(s.pods);
+        return s;
+}
+
+static void eight_chip_pods_never_starve(void **state)
+{
+        struct simulated with = run(true, 8, 0), without = run(false, 8, 0);
+
+        (void) state;
+        assert_int_equal(with.large_started, SECONDS / LARGE_EVERY);
+        assert_in_range(with.longest_wait, 0, WAIT_MAX);
+        assert_true(without.longest_wait > 5 * with.longest_wait);
+}
+
+static void gangs_never_starve(void **state)
+{
+        struct simulated with = run(true, 8, 2), without = run(false, 8, 2);
+
+        (void) state;
+        assert_int_equal(with.large_started, 2 * SECONDS / LARGE_EVERY);
+        assert_in_range(with.longest_wait, 0, WAIT_MAX);
+        assert_true(without.longest_wait > 5 * with.longest_wait);
+        with = run(true, 1, 16); /* sixteen single chips that must start together */
+        assert_int_equal(with.large_started, 16 * SECONDS / LARGE_EVERY);
+        assert_in_range(with.longest_wait, 0, WAIT_MAX);
+}
+
+static void a_gang_that_fits_holds_nothing(void **state)
+{
+        struct simulated s = { .ledger = ledger_new(), .holds = true };
+
+        (void) state;
+        s.pods = calloc(8, sizeof(*s.pods));
+        ledger_mark_chips(s.ledger, GPU);
+        add_node(s.ledger, "a", NODE_CLASS_ANY, "regular", "H100", 8, 8);
+        add_node(s.ledger, "b", NODE_CLASS_ANY, "regular", "H100", 8, 8);
+        arrive(&s, 0, 8, 2);
+        arrive(&s, 0, 8, 2);
+        assert_int_equal(holds_update(s.ledger, &fixture_rules, 1000000), 0);
+        arrive(&s, 1, 8, 0);
+        s.pods[2].ends = 99;
+        bind_pod(s.ledger, s.pods[2].name, "b", 8);
+        assert_int_equal(holds_update(s.ledger, &fixture_rules, 1000000), 2);
+        assert_non_null(node_of(s.ledger, "a")->holds);
+        assert_non_null(node_of(s.ledger, "b")->holds);
+        ledger_free(s.ledger);
+        free(s.pods);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(eight_chip_pods_never_starve),
+                cmocka_unit_test(gangs_never_starve),
+                cmocka_unit_test(a_gang_that_fits_holds_nothing),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,272 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdlib.h>
+
+#include "agent/inventory/inventory_json.h"
+#include "base/cleanup.h"
+#include "tests/support/cluster_fixture.h"
+
+static struct ledger *cluster(void)
+{
+        struct ledger *l = ledger_new();
+
+        ledger_mark_chips(l, GPU);
+        add_node(l, "single", NODE_CLASS_SINGLE, "regular", "A100", 4, 4);
+        add_node(l, "multi", NODE_CLASS_MULTI, "regular", "H100", 8, 8);
+        add_node(l, "any", NODE_CLASS_ANY, "regular", "H100", 8, 8);
+        add_node(l, "reserve", NODE_CLASS_ANY, "reserved", "H100", 8, 8);
+        add_node(l, "sick", NODE_CLASS_ANY, "regular", "H100", 8, 2);
+        add_node(l, "busy", NODE_CLASS_ANY, "regular", "H100", 8, 8);
+        bind_pod(l, "hog", "busy", 7);
+        add_two_groups(l, "rings", 4, 4, 100, 200);
+        return l;
+}
+
+/* clang-format off */
+static const struct {
+        const char *what, *node;
+        uint32_t chips;
+        bool emergency, same_group;
+        const char *model, *word;
+} cases[] = {
+        { "one chip on a single-chip node",          "single",  1, false, false, NULL,   "" },
+        { "two chips on a single-chip node",         "single",  2, false, false, NULL,   "SingleChipNode" },
+        { "one chip on a multi-chip node",           "multi",   1, false, false, NULL,   "MultiChipNode" },
+        { "eight chips on a multi-chip node",        "multi",   8, false, false, NULL,   "" },
+        { "any takes one",                           "any",     1, false, false, NULL,   "" },
+        { "nine chips never fit on eight",           "any",     9, false, false, NULL,   "TooFewChips" },
+        { "the reserve is for emergencies",          "reserve", 1, false, false, NULL,   "ReservedPool" },
+        { "an emergency on the reserve",             "reserve", 1, true,  false, NULL,   "" },
+        { "the class comes before the count",        "single",  9, false, false, NULL,   "SingleChipNode" },
+        { "the pool comes before the model",         "reserve", 1, false, false, "A100", "ReservedPool" },
+        { "another model",                           "any",     1, false, false, "A100", "WrongModel" },
+        { "the model before the count",              "any",     9, false, false, "A100", "WrongModel" },
+        { "too few usable ones",                     "sick",    3, false, false, NULL,   "ChipsUnhealthy" },
+        { "as many usable ones as asked",            "sick",    2, false, false, NULL,   "" },
+        { "too few free ones",                       "busy",    2, false, false, NULL,   "ChipsBusy" },
+        { "the last free one",                       "busy",    1, false, false, NULL,   "" },
+        { "unresolvable beats failed",               "busy",    9, false, false, NULL,   "TooFewChips" },
+        { "six chips over two groups of four",       "rings",   6, false, false, NULL,   "" },
+        { "six chips in one group of four",          "rings",   6, false, true,  NULL,   "NoSuchGroup" },
+        { "four chips in one group of four",         "rings",   4, false, true,  NULL,   "" },
+        { "chips of one model only",                 "rings",   5, false, false, "H100", "TooFewChips" },
+        { "no such node",                            "nowhere", 1, false, false, NULL,   "NodeUnknown" },
+};
+/* clang-format on */
+
+static void each_node_has_one_reason(void **state)
+{
+        struct ledger *l = cluster();
+
+        (void) state;
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                struct pod_facts facts = pod_of(l, "p", cases[i].chips);
+                const char *word;
+
+                facts.ask.emergency = cases[i].emergency;
+                facts.ask.same_group = cases[i].same_group;
+                if (cases[i].model != NULL)
+                        facts.ask.models[facts.ask.model_count++] = symbol_add(&l->symbols, cases[i].model);
+                word = word_for(l, &facts.ask, cases[i].node);
+                if (strcmp(word, cases[i].word) != 0)
+                        fail_msg("%s: want '%s', got '%s'", cases[i].what, cases[i].word, word);
+        }
+        ledger_free(l);
+}
+
+static void a_broken_ring_is_no_whole_group(void **state)
+{
+        struct ledger *l = cluster();
+        struct pod_facts facts = pod_of(l, "p", 4);
+
+        (void) state;
+        bind_pod(l, "a", "rings", 1);
+        facts.ask.same_group = true;
+        assert_string_equal(word_for(l, &facts.ask, "rings"), "");
+        bind_pod(l, "b", "rings", 4);
+        facts.ask.items[0].chips = 3;
+        assert_string_equal(word_for(l, &facts.ask, "rings"), "");
+        facts.ask.items[0].chips = 4;
+        assert_string_equal(word_for(l, &facts.ask, "rings"), "ChipsBusy");
+        ledger_free(l);
+}
+
+static void a_node_without_inventory_is_judged_by_its_allocatable(void **state)
+{
+        struct ledger *l = ledger_new();
+        struct node_facts node = { .name = "plain", .allocatable_count = 1 };
+        struct pod_facts facts = pod_of(l, "p", 2);
+
+        (void) state;
+        node.allocatable[0] = (struct ask_item){ .resource = facts.ask.items[0].resource, .chips = 4 };
+        assert_int_equal(ledger_set_node(l, &node), 0);
+        assert_string_equal(word_for(l, &facts.ask, "plain"), "");
+        facts.ask.items[0].chips = 5;
+        assert_string_equal(word_for(l, &facts.ask, "plain"), "TooFewChips");
+        facts.ask.items[0].chips = 1;
+        facts.ask.models[facts.ask.model_count++] = symbol_add(&l->symbols, "H100");
+        assert_string_equal(word_for(l, &facts.ask, "plain"), "WrongModel");
+        add_node(l, "plain", NODE_CLASS_ANY, "regular", "H100", 8, 8);
+        assert_string_equal(word_for(l, &facts.ask, "plain"), "");
+        ledger_drop_inventory(l, "plain");
+        assert_string_equal(word_for(l, &facts.ask, "plain"), "WrongModel");
+        ledger_drop_node(l, "plain");
+        assert_string_equal(word_for(l, &facts.ask, "plain"), "NodeUnknown");
+        ledger_free(l);
+}
+
+static void an_old_inventory_is_stale_only_with_a_limit(void **state)
+{
+        struct ledger *l = cluster();
+        struct pod_facts facts = pod_of(l, "p", 1);
+
+        (void) state;
+        ledger_set_seen(l, node_of(l, "any"), 1);
+        assert_string_equal(word_for(l, &facts.ask, "any"), "");
+        fixture_rules.stale_after_usec = 500000;
+        assert_string_equal(word_for(l, &facts.ask, "any"), "InventoryStale");
+        assert_string_equal(word_for(l, &facts.ask, "multi"), "MultiChipNode");
+        fixture_rules.stale_after_usec = 0;
+        ledger_free(l);
+}
+
+static void the_idle_reserve_may_be_lent(void **state)
+{
+        struct ledger *l = cluster();
+        struct pod_facts facts = pod_of(l, "p", 1);
+
+        (void) state;
+        fixture_rules.lend_reserve = true;
+        assert_string_equal(word_for(l, &facts.ask, "reserve"), "ReservedPool");
+        facts.ask.preemptible = true;
+        assert_string_equal(word_for(l, &facts.ask, "reserve"), "");
+        fixture_rules.lend_reserve = false;
+        ledger_free(l);
+}
+
+static void overflow_never_takes_the_last_whole_group(void **state)
+{
+        struct ledger *l = ledger_new();
+        struct pod_facts facts = pod_of(l, "p", 1);
+
+        (void) state;
+        add_node(l, "m1", NODE_CLASS_MULTI, "regular", "H100", 8, 8);
+        add_node(l, "m2", NODE_CLASS_MULTI, "regular", "H100", 8, 8);
+        assert_string_equal(word_for(l, &facts.ask, "m1"), "MultiChipNode");
+        assert_int_equal(overflow_parse("single-to-multi:100", &fixture_rules.overflow,
+                                        &fixture_rules.overflow_percent),
+                         0);
+        assert_string_equal(word_for(l, &facts.ask, "m1"), "");
+        bind_pod(l, "s", "m1", 1);
+        assert_string_equal(word_for(l, &facts.ask, "m1"), "");
+        assert_string_equal(word_for(l, &facts.ask, "m2"), "MultiChipNode");
+        fixture_rules.overflow_percent = 6; /* of 16 chips: none */
+        assert_string_equal(word_for(l, &facts.ask, "m1"), "MultiChipNode");
+        fixture_rules.overflow = OVERFLOW_NONE;
+        ledger_free(l);
+}
+
+/* One chip of a job of eight: the node runs a multi-chip job, and is not idle. */
+static void a_member_of_a_large_job_counts_as_its_job(void **state)
+{
+        struct ledger *l = ledger_new();
+        struct pod_facts facts = pod_of(l, "p", 1), member = pod_of(l, "member", 1);
+        struct job *job = calloc(1, sizeof(*job));
+
+        (void) state;
+        add_node(l, "m1", NODE_CLASS_MULTI, "regular", "H100", 8, 8);
+        add_node(l, "m2", NODE_CLASS_MULTI, "regular", "H100", 8, 8);
+        member.job = "eight";
+        member.node = "m1";
+        assert_int_equal(ledger_set_pod(l, &member), 0);
+        assert_int_equal(overflow_parse("single-to-multi:100", &fixture_rules.overflow,
+                                        &fixture_rules.overflow_percent),
+                         0);
+        assert_string_equal(word_for(l, &facts.ask, "m1"), "");
+        job_init(job);
+        job->workers = calloc(1, sizeof(*job->workers));
+        job->worker_count = 1;
+        job->workers[0].chips = job->workers[0].min_chips = 8;
+        assert_int_equal(ledger_set_training(l, "default", "eight", job), 0);
+        assert_string_equal(word_for(l, &facts.ask, "m1"), "MultiChipNode");
+        fixture_rules.overflow = OVERFLOW_NONE;
+        ledger_free(l);
+}
+
+static void chips_lost_under_a_pod_never_count_below_zero(void **state)
+{
+        struct ledger *l = cluster();
+        struct pod_facts facts = pod_of(l, "p", 1);
+
+        (void) state;
+        bind_pod(l, "big", "sick", 8);
+        assert_string_equal(word_for(l, &facts.ask, "sick"), "ChipsBusy");
+        ledger_free(l);
+}
+
+static void a_pod_on_a_chip_that_may_not_be_used_is_known(void **state)
+{
+        struct ledger *l = cluster();
+        struct inventory told, read;
+        char device[DEVICE_ID_BYTES];
+        json_t *object;
+
+        (void) state;
+        bind_pod(l, "big", "sick", 8);
+        assert_true(ledger_pod_lost(ledger_find_pod(l, "default", "big"), device)); /* more than are usable */
+        assert_string_equal(device, "");
+        bind_pod(l, "small", "sick", 1);
+        assert_false(ledger_pod_lost(ledger_find_pod(l, "default", "small"), device));
+
+        inventory_init(&told); /* the agent says who has it, and the word survives its way */
+        (void) text_copy(told.node, sizeof(told.node), "sick");
+        (void) text_copy(inventory_add_device(&told)->id, DEVICE_ID_BYTES, "GPU-0");
+        (void) text_copy(inventory_add_device(&told)->id, DEVICE_ID_BYTES, "GPU-1");
+        assert_int_equal(inventory_add_loss(&told, "GPU-1", "default/other"), 0);
+        assert_int_equal(inventory_add_loss(&told, "GPU-1", "default/small"), 0);
+        object = inventory_encode(&told);
+        assert_int_equal(inventory_decode(object, &read, NULL), 0);
+        assert_true(inventory_same(&told, &read));
+        assert_int_equal(ledger_set_inventory(l, &read), 0);
+        assert_true(ledger_pod_lost(ledger_find_pod(l, "default", "small"), device));
+        assert_string_equal(device, "GPU-1");
+        read.losses[1].pod[0] = 'x';
+        assert_false(inventory_same(&told, &read));
+        json_decref(object);
+        inventory_free(&read);
+        inventory_free(&told);
+        ledger_free(l);
+}
+
+static void a_node_that_was_removed_takes_nothing(void **state)
+{
+        struct ledger *l = cluster();
+        struct pod_facts facts = pod_of(l, "p", 1);
+
+        (void) state;
+        ledger_set_seen(l, ledger_find_node(l, "any", 3), LEDGER_NODE_REMOVED);
+        assert_string_equal(word_for(l, &facts.ask, "any"), "InventoryStale"); /* also without a limit */
+        ledger_free(l);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(each_node_has_one_reason),
+                cmocka_unit_test(a_broken_ring_is_no_whole_group),
+                cmocka_unit_test(a_node_without_inventory_is_judged_by_its_allocatable),
+                cmocka_unit_test(an_old_inventory_is_stale_only_with_a_limit),
+                cmocka_unit_test(the_idle_reserve_may_be_lent),
+                cmocka_unit_test(overflow_never_takes_the_last_whole_group),
+                cmocka_unit_test(a_member_of_a_large_job_counts_as_its_job),
+                cmocka_unit_test(chips_lost_under_a_pod_never_count_below_zero),
+                cmocka_unit_test(a_pod_on_a_chip_that_may_not_be_used_is_known),
+                cmocka_unit_test(a_node_that_was_removed_takes_nothing),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

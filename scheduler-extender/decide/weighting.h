@@ -1,0 +1,79 @@
+/* Weighting: programs and shares of a training job, as they bear on where one more member may go.
+ *
+ * The shard planner (planner/shards/shards.h) is asked once per distinct (runtime, model) that could serve
+ * the pod, never per node: "with the members bound, leased or planned so far and these chips added, what is
+ * their share of the batch, and how long is a step?" Speeds are measured ones of the job's program and model
+ * (ledger_find_speed()) when all chips concerned have one, else the device table's, else all are assumed
+ * alike. The program is the table's, else what the nodes report, else not known. Pure but for the heap. */
+#pragma once
+
+#include "agent/inventory/device.h"
+#include "scheduler-extender/decide/reason.h"
+#include "scheduler-extender/ledger/ledger.h"
+
+#define WEIGHTING_ROWS_MAX     64
+#define WEIGHTING_PROGRAMS_MAX 16   /* runtimes of which nodes report a program's hash */
+#define WEIGHTING_CHIPS_MAX    8192 /* chips of one job that are planned; larger jobs are not weighted here */
+
+struct weighting_row {
+        uint32_t runtime, model; /* symbols */
+        enum reason verdict;     /* NONE, SHARE_TOO_SMALL, SHARE_TOO_LARGE */
+        uint64_t step_nsec;      /* modelled step time with this member; 0 = not known */
+        double speed;   /* samples a second of one chip, measured for the job's model; 0 = not known */
+        uint64_t batch; /* samples of each batch for all chips of the member */
+        double weight;  /* batch / the job's batch */
+};
+
+struct weighting {
+        bool of_training_job; /* programs are known: a runtime without one gets NoProgram */
+        const struct ledger *ledger;
+        const struct job *job;              /* NULL = none */
+        const struct ledger_program *table; /* the program table; borrowed */
+        size_t table_count;
+        struct ledger_program reported[WEIGHTING_PROGRAMS_MAX]; /* by nodes; "" where they differ */
+        size_t reported_count;
+        uint64_t batch;                     /* 0 = no shares */
+        bool equal;                         /* shards: equal: no verdicts, the slowest chip sets the step */
+        const char *source;                 /* of the speeds: "measured", "table" or "assumed" */
+        uint64_t fixed_bytes, sample_bytes; /* memory of a chip: fixed + sample x its share; 0 = not known */
+        struct weighting_row rows[WEIGHTING_ROWS_MAX];
+        size_t row_count;
+};
+
+/* weighting_build() - fill the rows for a pod that asks `ask` and is (or will be) of `job`. `table` and
+ * `table_count` are set before.
+ * @self: left out of the members; a slot of the job's lease that is like the pod's own is, too
+ * Return: 0; 1 = nothing to weigh (no batch, and no TrainingJob); -ENOMEM. */
+int weighting_build(const struct ledger *ledger, const struct ledger_job *job, const struct ledger_pod *self,
+                    const struct ask *ask, struct weighting *ret);
+
+/* weighting_step() - the modelled step of the bound members of the job together with these chips, by the
+ * speeds of `weighting->source`. weighting_note_kind() - that source must be known for this kind, too;
+ * @first: begin anew. Return: 0; 1 = it cannot be planned; -ENOMEM. */
+struct weighting_choice {
+        const struct ledger_group *group; /* of this kind */
+        size_t chips;
+};
+
+int weighting_step(const struct weighting *weighting, const struct ledger_job *job,
+                   const struct ledger_pod *self, const struct weighting_choice *choices, size_t count,
+                   double *ret_step_ms);
+void weighting_note_kind(struct weighting *weighting, const struct ledger_group *group, bool first);
+
+/* weighting_group() - the group that would serve the pod: the tightest one with room (the fastest one if
+ * asked), else the first accepted one; NULL = none is accepted. */
+const struct ledger_group *weighting_group(const struct ledger_group *groups, size_t group_count,
+                                           const struct ask *ask, bool fastest);
+
+/* weighting_row() - of the group's runtime and model, or NULL. */
+const struct weighting_row *weighting_row(const struct weighting *weighting,
+                                          const struct ledger_group *group);
+
+/* weighting_has_program() - is there a program for the runtime that would serve the pod on this node, and is
+ * it the one that the node reports? */
+bool weighting_has_program(const struct weighting *weighting, const struct ask *ask,
+                           const struct ledger_node *node, const struct ledger_group *groups);
+
+/* weighting_judge() - REASON_NONE, REASON_SHARE_TOO_SMALL or REASON_SHARE_TOO_LARGE. */
+enum reason weighting_judge(const struct weighting *weighting, const struct ask *ask,
+                            const struct ledger_node *node, const struct ledger_group *groups);

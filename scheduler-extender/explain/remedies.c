@@ -1,0 +1,340 @@
+/* Remedies: small changes that would let a pod run, each tried on the ledger before it is offered. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "base/timestamp.h"
+#include "scheduler-extender/decide/hold.h"
+#include "scheduler-extender/decide/victims.h"
+#include "scheduler-extender/explain/explain.h"
+
+#define REMEDIES_MAX 16
+
+struct remedy {
+        uint64_t cost; /* how large the change is: the smallest comes first */
+        json_t *json;
+};
+
+struct remedies {
+        struct cluster *cluster;
+        struct inquiry *inquiry;
+        struct ledger *ledger;
+        struct remedy list[REMEDIES_MAX];
+        size_t count;
+};
+
+static void offer(struct remedies *r, uint64_t cost, const char *action, json_t *detail, const char *message)
+{
+        json_t *json = json_pack("{s:s, s:o, s:s}", "action", action, "detail", detail, "message", message);
+
+        if (json == NULL)
+                return;
+        for (size_t i = 0; i < r->count; i++)
+                if (r->count == REMEDIES_MAX &&
+                    cost < r->list[i].cost) { /* full: a larger change makes room */
+                        json_decref(r->list[i].json);
+                        r->list[i] = r->list[--r->count];
+                }
+        if (r->count == REMEDIES_MAX) {
+                json_decref(json);
+                return;
+        }
+        r->list[r->count++] = (struct remedy){ .cost = cost, .json = json };
+}
+
+/* Would the pod fit somewhere if it asked so, under these rules? Its gang is planned again. */
+static const struct ledger_node *fits_somewhere(struct remedies *r, const struct ask *ask,
+                                                const struct rules *rules)
+{
+        struct question q = r->inquiry->question;
+        struct gang_request request = { .kinds = r->inquiry->facts.kinds,
+                                        .kind_count = r->inquiry->facts.kind_count };
+
+        q.ask = ask;
+        q.rules = rules;
+        q.gang_blocked = false;
+        question_prepare(&q);
+        if (gang_prepare(r->ledger, &q, r->inquiry->job, &request) < 0)
+                return NULL;
+        for (uint32_t i = 0; i < r->ledger->node_count; i++)
+                if (rules_judge(&q, r->ledger->nodes[i]) == REASON_NONE)
+                        return r->ledger->nodes[i];
+        return NULL;
+}
+
+/* --- what the pod could ask instead --- */
+
+static void try_fewer_chips(struct remedies *r)
+{
+        struct ask ask = r->inquiry->ask;
+        uint32_t wanted = ask.items[0].chips;
+        char message[256];
+
+        if (ask.item_count != 1)
+                return;
+        for (ask.items[0].chips = wanted - 1; ask.items[0].chips > 0; ask.items[0].chips--) {
+                ask.class_chips = (uint64_t) ask.items[0].chips * (ask.gang_size > 1 ? ask.gang_size : 1);
+                if (fits_somewhere(r, &ask, r->inquiry->question.rules) == NULL)
+                        continue;
+                (void) text_format(message, sizeof(message), "ask for %u chip(s) instead of %u",
+                                   ask.items[0].chips, wanted);
+                offer(r, wanted - ask.items[0].chips, "ask-for-fewer",
+                      json_pack("{s:i, s:i}", "chips", (int) ask.items[0].chips, "insteadOf", (int) wanted),
+                      message);
+                return;
+        }
+}
+
+static void try_smaller_gang(struct remedies *r)
+{
+        struct ask ask = r->inquiry->ask;
+        uint32_t wanted = ask.gang_size;
+        char message[256];
+
+        if (wanted <= 1 || wanted > 64 || r->inquiry->facts.kind_count > 0)
+                return;
+        for (ask.gang_size = wanted - 1; ask.gang_size > 0; ask.gang_size--) {
+                ask.class_chips = (uint64_t) ask_chips(&ask) * ask.gang_size;
+                if (fits_somewhere(r, &ask, r->inquiry->question.rules) == NULL)
+                        continue;
+                (void) text_format(message, sizeof(message), "make the gang %u member(s) instead of %u",
+                                   ask.gang_size, wanted);
+                offer(r, (uint64_t) (wanted - ask.gang_size) * ask_chips(&ask), "smaller-gang",
+                      json_pack("{s:i, s:i}", "members", (int) ask.gang_size, "insteadOf", (int) wanted),
+                      message);
+                return;
+        }
+}
+
+static void try_model(struct remedies *r, uint32_t model)
+{
+        const char *name = symbol_name(&r->ledger->symbols, model);
+        struct ask ask = r->inquiry->ask;
+        char message[256];
+
+        if (ask.model_count == ASK_MODELS_MAX || ask_accepts(&ask, model))
+                return;
+        ask.models[ask.model_count++] = model;
+        if (fits_somewhere(r, &ask, r->inquiry->question.rules) == NULL)
+                return;
+        (void) text_format(message, sizeof(message), "accept model %s too (annotation remuda.dev/models)",
+                           name);
+        offer(r, 1, "accept-model", json_pack("{s:s}", "model", name), message);
+}
+
+static void try_models(struct remedies *r)
+{
+        uint32_t tried[64];
+        size_t count = 0;
+
+        if (r->inquiry->ask.model_count == 0)
+                return;
+        for (uint32_t i = 0; i < r->ledger->node_count && count < ARRAY_SIZE(tried); i++)
+                for (uint32_t g = 0; g < r->ledger->nodes[i]->group_count && count < ARRAY_SIZE(tried); g++) {
+                        const struct ledger_group *group = &r->ledger->nodes[i]->groups[g];
+                        bool seen = group->model == 0 || group->resource != r->inquiry->ask.items[0].resource;
+
+                        for (size_t t = 0; t < count && !seen; t++)
+                                seen = tried[t] == group->model;
+                        if (seen)
+                                continue;
+                        tried[count++] = group->model;
+                        try_model(r, group->model);
+                }
+}
+
+static void try_without_labels(struct remedies *r)
+{
+        struct ask ask = r->inquiry->ask;
+
+        if (ask.same_group) {
+                ask.same_group = false;
+                if (fits_somewhere(r, &ask, r->inquiry->question.rules) != NULL)
+                        offer(r, 1, "drop-label", json_pack("{s:s}", "label", "remuda.dev/same-group"),
+                              "drop the label remuda.dev/same-group: the chips are there, in several groups");
+        }
+        ask = r->inquiry->ask;
+        if (ask.equal_nodes) {
+                ask.equal_nodes = false;
+                if (fits_somewhere(r, &ask, r->inquiry->question.rules) != NULL)
+                        offer(r, 1, "drop-label", json_pack("{s:s}", "label", "remuda.dev/equal-nodes"),
+                              "drop the label remuda.dev/equal-nodes: the nodes are there, but differ");
+        }
+}
+
+/* --- what an operator could change --- */
+
+static void try_rules(struct remedies *r)
+{
+        struct rules rules = *r->inquiry->question.rules;
+        struct ask ask = r->inquiry->ask;
+
+        if (!rules.lend_reserve || !ask.preemptible) {
+                rules.lend_reserve = ask.preemptible = true;
+                if (fits_somewhere(r, &ask, &rules) != NULL)
+                        offer(r, ask_chips(&ask), "lend-reserve",
+                              json_pack("{s:b, s:b}", "lendReserve", 1, "preemptible", 1),
+                              "lend the idle reserve (--lend-reserve) and label the pod "
+                              "remuda.dev/preemptible: \"true\"");
+        }
+        rules = *r->inquiry->question.rules;
+        ask = r->inquiry->ask;
+        if (rules.overflow != OVERFLOW_BOTH) {
+                rules.overflow = OVERFLOW_BOTH;
+                rules.overflow_percent = 100;
+                if (fits_somewhere(r, &ask, &rules) != NULL)
+                        offer(r, ask_chips(&ask), "allow-overflow", json_pack("{s:s}", "overflow", "both"),
+                              "allow --overflow: nodes of the other class have room");
+        }
+}
+
+/* Sick devices of one node, taken as mended: the fewest of its groups' that make it fit. */
+static void try_mending(struct remedies *r, struct ledger_node *node)
+{
+        const struct ledger_sick *first = node->sick;
+        char message[256];
+        uint32_t mended = 0;
+        bool fits = false;
+
+        for (; mended < node->sick_count && !fits; mended++)
+                for (uint32_t g = 0; g < node->group_count; g++)
+                        if (node->groups[g].name == node->sick[mended].group) {
+                                node->groups[g].usable++;
+                                fits = rules_judge(&r->inquiry->question, node) == REASON_NONE;
+                        }
+        for (uint32_t i = 0; i < mended; i++)
+                for (uint32_t g = 0; g < node->group_count; g++)
+                        node->groups[g].usable -= node->groups[g].name == node->sick[i].group;
+        if (!fits)
+                return;
+        (void) text_format(message, sizeof(message), "%s %s on node %s%s",
+                           first->health == HEALTH_QUARANTINED ? "clear the quarantine of" : "repair",
+                           first->id, node->name, mended > 1 ? " (and others there)" : "");
+        offer(r, mended, first->health == HEALTH_QUARANTINED ? "clear-quarantine" : "repair-device",
+              json_pack("{s:s, s:s, s:i}", "node", node->name, "device", first->id, "devices", (int) mended),
+              message);
+}
+
+/* --- who would have to go --- */
+
+static json_t *pod_names(struct ledger_pod *const *pods, size_t count)
+{
+        json_t *names = json_array();
+
+        for (size_t i = 0; i < count; i++)
+                (void) json_array_append_new(names, json_string(pods[i]->key));
+        return names;
+}
+
+static void try_freeing(struct remedies *r, struct ledger_node *node)
+{
+        struct victims victims;
+        char message[256];
+
+        if (victims_choose(r->ledger, &r->inquiry->question, node, NULL, &victims) != 0 || victims.count == 0)
+                return;
+        (void) text_format(message, sizeof(message),
+                           "free %u chip(s) on node %s: %zu pod(s), the first is %s", victims.chips,
+                           node->name, victims.count, victims.pods[0]->key);
+        offer(r, victims.chips + 1, "free-chips",
+              json_pack("{s:s, s:i, s:o}", "node", node->name, "chips", (int) victims.chips, "pods",
+                        pod_names(victims.pods, victims.count)),
+              message);
+}
+
+/* Pods end in the order of their known ends: after which one does it fit? */
+static void try_waiting(struct remedies *r, struct ledger_node *node)
+{
+        struct ledger_pod *gone[256];
+        size_t count = 0;
+        uint64_t end = 0;
+        bool fits = false;
+        char time[TIMESTAMP_BYTES], message[256];
+
+        while (!fits && count < ARRAY_SIZE(gone)) {
+                struct ledger_pod *next = NULL;
+
+                for (struct ledger_pod *pod = node->pods; pod != NULL; pod = pod->next_on_node)
+                        if (pod_ends_usec(pod) != UINT64_MAX &&
+                            (next == NULL || pod_ends_usec(pod) < pod_ends_usec(next)))
+                                next = pod;
+                if (next == NULL)
+                        break;
+                end = pod_ends_usec(next);
+                ledger_detach(r->ledger, next);
+                gone[count++] = next;
+                fits = rules_judge(&r->inquiry->question, node) == REASON_NONE;
+        }
+        for (size_t i = 0; i < count; i++)
+                ledger_attach(r->ledger, gone[i], node);
+        if (!fits)
+                return;
+        if (end < r->inquiry->question.now_usec) /* overdue: any moment now */
+                end = r->inquiry->question.now_usec;
+        (void) timestamp_format(end, time);
+        (void) text_format(message, sizeof(message), "wait: node %s ends enough of its work by %s",
+                           node->name, time);
+        offer(r, 0, "wait", json_pack("{s:s, s:s}", "node", node->name, "until", time), message);
+}
+
+/* It would fit there, but for the node's labels or taints. */
+static void try_allowing(struct remedies *r, struct ledger_node *node)
+{
+        struct question q = r->inquiry->question;
+        char why[256] = "", message[512];
+
+        q.unfiltered = false;
+        if (rules_judge(&q, node) != REASON_NONE ||
+            node_match_judge(node_match_text(&r->ledger->matches, q.ask->match), node->name, &node->traits,
+                             why, sizeof(why)))
+                return;
+        (void) text_format(message, sizeof(message), "let the pod onto node %s: %s", node->name, why);
+        offer(r, 2, "allow-node", json_pack("{s:s, s:s}", "node", node->name, "because", why), message);
+}
+
+static void try_nodes(struct remedies *r)
+{
+        for (uint32_t i = 0; i < r->ledger->node_count; i++) {
+                struct ledger_node *node = r->ledger->nodes[i];
+                enum reason reason = rules_judge(&r->inquiry->question, node);
+
+                if (reason == REASON_NODE_NOT_ALLOWED)
+                        try_allowing(r, node);
+                if (reason == REASON_NONE || reason_text(reason)->unresolvable ||
+                    reason < REASON_CHIPS_UNHEALTHY)
+                        continue;
+                if (reason == REASON_CHIPS_UNHEALTHY)
+                        try_mending(r, node);
+                try_waiting(r, node);
+                try_freeing(r, node);
+        }
+}
+
+static int compare_remedies(const void *a, const void *b)
+{
+        const struct remedy *x = a, *y = b;
+
+        return (x->cost > y->cost) - (x->cost < y->cost);
+}
+
+json_t *explain_remedies(struct cluster *cluster, struct inquiry *inquiry)
+{
+        struct remedies r = { .cluster = cluster, .inquiry = inquiry, .ledger = cluster_ledger(cluster) };
+        json_t *list = json_array();
+
+        if (inquiry->ask.item_count == 0 || list == NULL)
+                return list;
+        try_models(&r);
+        try_without_labels(&r);
+        try_fewer_chips(&r);
+        try_smaller_gang(&r);
+        try_rules(&r);
+        try_nodes(&r);
+        qsort(r.list, r.count, sizeof(r.list[0]), compare_remedies);
+        for (size_t i = 0; i < r.count; i++)
+                (void) json_array_append_new(list, r.list[i].json);
+        return list;
+}

@@ -1,0 +1,415 @@
+#include "scheduler-extender/explain/whatif.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/json/json_field.h"
+#include "base/text.h"
+#include "base/timestamp.h"
+#include "scheduler-extender/decide/hold.h"
+#include "scheduler-extender/decide/score.h"
+#include "scheduler-extender/explain/explain.h"
+
+#define WHATIF_PODS_MAX 10000
+#define HOLDS_EACH      64 /* steps */
+
+/* --- one pod --- */
+
+struct choice {
+        struct ledger_node *node; /* NULL = none takes it */
+        uint8_t score;
+};
+
+/* As kube-scheduler does: filter, then the highest score; equal ones by name. */
+static int choose(const struct question *q, struct choice *ret)
+{
+        uint32_t count = q->ledger->node_count, fitting = 0;
+        CLEANUP(free_p) struct ledger_node **nodes = malloc((count + 1) * sizeof(struct ledger_node *));
+        CLEANUP(free_p) struct score_tuple *tuples = malloc((count + 1) * sizeof(*tuples));
+        CLEANUP(free_p) uint8_t *scores = malloc(count + 1);
+        uint32_t best = 0;
+
+        *ret = (struct choice){ 0 };
+        if (nodes == NULL || tuples == NULL || scores == NULL)
+                return -ENOMEM;
+        for (uint32_t i = 0; i < count; i++)
+                if (rules_judge(q, q->ledger->nodes[i]) == REASON_NONE) {
+                        nodes[fitting] = q->ledger->nodes[i];
+                        score_tuple(q, nodes[fitting], &tuples[fitting]);
+                        fitting++;
+                }
+        if (fitting == 0)
+                return 0;
+        if (score_rank(tuples, fitting, scores) < 0)
+                return -ENOMEM;
+        for (uint32_t i = 1; i < fitting; i++) {
+                int order = score_compare(&tuples[i], &tuples[best]);
+
+                if (order < 0 || (order == 0 && strcmp(nodes[i]->name, nodes[best]->name) < 0))
+                        best = i;
+        }
+        *ret = (struct choice){ .node = nodes[best], .score = scores[best] };
+        return 0;
+}
+
+/* Older pods of several chips that wait hold chips, here as in the extender. With many pods, it is looked at
+ * anew only now and then: as the extender itself does when much changes at once. */
+static void keep_holds(struct cluster *c, uint64_t now_usec, size_t step)
+{
+        if (step < HOLDS_EACH || step % HOLDS_EACH == 0)
+                (void) holds_update(cluster_ledger(c), cluster_rules(c), now_usec);
+}
+
+static json_t *count_reasons(const struct question *q)
+{
+        json_t *reasons = json_object();
+        int counts[REASON_COUNT] = { 0 };
+
+        for (uint32_t i = 0; i < q->ledger->node_count; i++)
+                counts[rules_judge(q, q->ledger->nodes[i])]++;
+        for (size_t i = REASON_NONE + 1; i < REASON_COUNT; i++)
+                if (counts[i] > 0)
+                        (void) json_object_set_new(reasons, reason_text((enum reason) i)->word,
+                                                   json_integer(counts[i]));
+        return reasons;
+}
+
+static int by_end(const void *a, const void *b)
+{
+        uint64_t x = pod_ends_usec(*(struct ledger_pod *const *) a),
+                 y = pod_ends_usec(*(struct ledger_pod *const *) b);
+
+        return (x > y) - (x < y);
+}
+
+static json_t *tell_waiting(struct cluster *c, struct inquiry *inquiry, const struct ledger_pod *pod)
+{
+        return json_pack("{s:s, s:n, s:i, s:n, s:s, s:o, s:o}", "pod", pod->key, "node", "score", 0, "when",
+                         "message", "no node takes it, and no known end of other pods changes that",
+                         "reasons", count_reasons(&inquiry->question), "missing",
+                         explain_remedies(c, inquiry));
+}
+
+static int place(struct cluster *c, struct ledger_pod *pod, uint64_t now_usec, json_t *placements,
+                 int *placed, struct err *err)
+{
+        struct pod_part parts[POD_PARTS_MAX];
+        struct inquiry inquiry;
+        struct choice choice;
+        size_t part_count = 0;
+        int r = inquiry_begin_pod(c, pod, now_usec, true, &inquiry, err);
+
+        inquiry.question.unfiltered = true;
+        if (r == 0)
+                r = choose(&inquiry.question, &choice);
+        if (r == 0 && choice.node == NULL) {
+                (void) json_array_append_new(placements, tell_waiting(c, &inquiry, pod));
+        } else if (r == 0) {
+                if (inquiry.ask.item_count > 0)
+                        part_count = score_parts(&inquiry.question, choice.node, parts);
+                r = ledger_assume(cluster_ledger(c), pod, choice.node, parts, part_count);
+                (*placed)++;
+                (void) json_array_append_new(
+                        placements, json_pack("{s:s, s:s, s:i, s:s, s:s, s:{}, s:[]}", "pod", pod->key,
+                                              "node", choice.node->name, "score", (int) choice.score, "when",
+                                              "now", "message", "placed", "reasons", "missing"));
+        }
+        inquiry_end(c, &inquiry);
+        if (r == 0)
+                keep_holds(c, now_usec, json_array_size(placements));
+        return r < 0 ? err_set(err, r, "no memory") : 0;
+}
+
+/* --- when the others start --- */
+
+/* What is asked about and waits, with its place in the answer. */
+struct waiting {
+        struct ledger_pod *pod;
+        json_t *answer; /* borrowed */
+};
+
+static void start_at(struct cluster *c, struct waiting *waiting, uint64_t at_usec)
+{
+        struct pod_part parts[POD_PARTS_MAX];
+        struct inquiry inquiry;
+        struct choice choice = { 0 };
+        char when[TIMESTAMP_BYTES];
+
+        int r = inquiry_begin_pod(c, waiting->pod, at_usec, true, &inquiry, NULL);
+
+        inquiry.question.unfiltered = true;
+        if (r == 0 && choose(&inquiry.question, &choice) == 0 && choice.node != NULL &&
+            ledger_assume(cluster_ledger(c), waiting->pod, choice.node, parts,
+                          score_parts(&inquiry.question, choice.node, parts)) == 0) {
+                (void) timestamp_format(at_usec, when);
+                (void) json_object_set_new(waiting->answer, "when", json_string(when));
+                (void) json_object_set_new(waiting->answer, "message", json_string("no node takes it now"));
+                waiting->pod = NULL; /* it has started */
+        }
+        inquiry_end(c, &inquiry);
+}
+
+/* Pods end when they say, and those that wait start in the order given, as soon as they fit; nobody else
+ * comes. */
+static void let_time_pass(struct cluster *c, uint64_t now_usec, struct waiting *waiting, size_t waiting_count)
+{
+        struct ledger *ledger = cluster_ledger(c);
+        CLEANUP(free_p)
+        struct ledger_pod **ends = malloc((ledger->pod_count + 1) * sizeof(struct ledger_pod *));
+        size_t count = 0, left = waiting_count;
+
+        if (ends == NULL || waiting_count == 0)
+                return;
+        for (uint32_t i = 0; i < ledger->pod_slot_count; i++)
+                if (ledger->pod_slots[i] != NULL && ledger->pod_slots[i]->node != NULL &&
+                    pod_ends_usec(ledger->pod_slots[i]) != UINT64_MAX)
+                        ends[count++] = ledger->pod_slots[i];
+        qsort(ends, count, sizeof(ends[0]), by_end);
+        for (size_t gone = 0; gone < count && left > 0;) {
+                uint64_t end = pod_ends_usec(ends[gone]), at = end > now_usec ? end : now_usec;
+
+                for (; gone < count && pod_ends_usec(ends[gone]) <= end; gone++) {
+                        ledger_detach(ledger, ends[gone]);
+                        ends[gone]->ended = true; /* nor does it wait */
+                }
+                (void) gang_expire(ledger, at);
+                keep_holds(c, at, gone);
+                left = 0;
+                for (size_t i = 0; i < waiting_count; i++) {
+                        if (waiting[i].pod != NULL)
+                                start_at(c, &waiting[i], at);
+                        left += waiting[i].pod != NULL;
+                }
+        }
+}
+
+/* The pods of the answers that have no node. */
+static int tell_when(struct cluster *c, uint64_t now_usec, json_t *placements)
+{
+        CLEANUP(free_p)
+        struct waiting *waiting = calloc(json_array_size(placements) + 1, sizeof(*waiting));
+        size_t count = 0;
+
+        if (waiting == NULL)
+                return -ENOMEM;
+        for (size_t i = 0; i < json_array_size(placements); i++) {
+                json_t *answer = json_array_get(placements, i);
+                const char *key = json_string_value(json_object_get(answer, "pod")),
+                           *slash = key == NULL ? NULL : strchr(key, '/');
+                char namespace_[256];
+
+                if (slash == NULL || !json_is_null(json_object_get(answer, "node")))
+                        continue;
+                (void) text_format(namespace_, sizeof(namespace_), "%.*s", (int) (slash - key), key);
+                waiting[count].pod = ledger_find_pod(cluster_ledger(c), namespace_, slash + 1);
+                waiting[count].answer = answer;
+                count += waiting[count].pod != NULL;
+        }
+        let_time_pass(c, now_usec, waiting, count);
+        return 0;
+}
+
+/* --- the question --- */
+
+static json_t *items_of(const json_t *question, json_t **owned)
+{
+        json_t *items = json_object_get(question, "pods");
+
+        if (items == NULL)
+                items = json_object_get(question, "items");
+        if (items == NULL && json_object_get(question, "kind") != NULL) {
+                *owned = items = json_array();
+                (void) json_array_append(items, (json_t *) question);
+        }
+        return items;
+}
+
+static int change_nodes(struct cluster *c, const json_t *question, struct err *err)
+{
+        struct json_field root = json_field_root(question), add, remove, without;
+        int r = 0;
+
+        if (json_field_array(&root, "addNodes", WHATIF_PODS_MAX, &add, err) < 0 ||
+            json_field_array(&root, "removeNodes", WHATIF_PODS_MAX, &remove, err) < 0 ||
+            json_field_array(&root, "withoutPods", WHATIF_PODS_MAX, &without, err) < 0)
+                return -EBADMSG;
+        for (size_t i = 0; i < json_field_count(&without); i++) {
+                const char *key = json_string_value(json_array_get(without.value, i));
+                const char *slash = key == NULL ? NULL : strchr(key, '/');
+                char namespace_[256] = "default";
+
+                if (key == NULL)
+                        return err_set(err, -EBADMSG, "withoutPods[%zu]: must be \"NAMESPACE/NAME\"", i);
+                if (slash != NULL)
+                        (void) text_format(namespace_, sizeof(namespace_), "%.*s", (int) (slash - key), key);
+                if (ledger_find_pod(cluster_ledger(c), namespace_, slash == NULL ? key : slash + 1) == NULL)
+                        return err_set(err, -EBADMSG, "withoutPods[%zu]: there is no pod '%s'", i, key);
+                ledger_drop_pod(cluster_ledger(c), namespace_, slash == NULL ? key : slash + 1);
+        }
+        for (size_t i = 0; i < json_field_count(&remove); i++) {
+                const char *name = json_string_value(json_array_get(remove.value, i));
+
+                if (name == NULL || ledger_find_node(cluster_ledger(c), name, strlen(name)) == NULL)
+                        return err_set(err, -EBADMSG, "removeNodes[%zu]: there is no node '%s'", i,
+                                       name == NULL ? "?" : name);
+                ledger_drop_inventory(cluster_ledger(c), name);
+                ledger_drop_node(cluster_ledger(c), name);
+        }
+        for (size_t i = 0; i < json_field_count(&add) && r == 0; i++) {
+                r = cluster_take(c, json_array_get(add.value, i), err);
+                if (r < 0)
+                        (void) err_wrap(err, r, "addNodes[%zu]", i);
+        }
+        return r;
+}
+
+/* A pod as the question tells it, pending and with a name of its own. */
+static struct ledger_pod *admit(struct cluster *c, const json_t *pod, size_t i, struct err *err)
+{
+        struct json_field root = json_field_root(pod), metadata = json_field_get(&root, "metadata");
+        const char *name = "", *namespace_ = "default";
+        CLEANUP(free_p) char *made_up = NULL;
+        json_t *copy = json_deep_copy(pod);
+        struct ledger_pod *admitted = NULL;
+        int r = 0;
+
+        if (copy == NULL)
+                return NULL;
+        (void) json_object_del(copy, "status");
+        (void) json_object_del(json_object_get(copy, "spec"), "nodeName");
+        (void) json_object_set_new(copy, "kind", json_string("Pod"));
+        if (json_field_string(&metadata, "name", &name, err) == JSON_FIELD_ABSENT &&
+            asprintf(&made_up, "whatif-%zu", i) > 0) {
+                name = made_up;
+                (void) json_object_set_new(json_object_get(copy, "metadata"), "name", json_string(name));
+        }
+        (void) json_field_string(&metadata, "namespace", &namespace_, NULL);
+        ledger_drop_pod(cluster_ledger(c), namespace_, name);
+        r = cluster_take(c, copy, err);
+        if (r == 0)
+                admitted = ledger_find_pod(cluster_ledger(c), namespace_, name);
+        json_decref(copy);
+        return admitted;
+}
+
+static int place_job(struct cluster *c, const json_t *object, uint64_t now_usec, json_t *placements,
+                     int *placed, struct err *err);
+
+static int place_all(struct cluster *c, const json_t *items, uint64_t now_usec, json_t *placements,
+                     int *placed, struct err *err)
+{
+        for (size_t i = 0; i < json_array_size(items); i++) {
+                const json_t *item = json_array_get(items, i);
+                const char *kind = json_string_value(json_object_get(item, "kind"));
+                struct ledger_pod *pod;
+                int r;
+
+                if (kind != NULL && strcmp(kind, "TrainingJob") == 0) {
+                        r = place_job(c, item, now_usec, placements, placed, err);
+                } else {
+                        pod = admit(c, item, i, err);
+                        r = pod == NULL ? -EBADMSG : place(c, pod, now_usec, placements, placed, err);
+                }
+                if (r < 0)
+                        return err_wrap(err, r, "pods[%zu]", i);
+        }
+        return 0;
+}
+
+/* --- TrainingJobs: a pod per chip of each role --- */
+
+static int add_role(const struct cluster *c, const struct job *job, const char *role_name,
+                    const struct job_role *role, uint64_t chips, json_t *pods)
+{
+        const struct ledger *ledger = cluster_ledger((struct cluster *) c);
+        const char *resource = NULL;
+        char name[160];
+
+        for (uint32_t i = 0; i < ledger->node_count && resource == NULL; i++)
+                for (uint32_t g = 0; g < ledger->nodes[i]->group_count && resource == NULL; g++) {
+                        const struct ledger_group *group = &ledger->nodes[i]->groups[g];
+
+                        if ((role->runtime[0] == '\0' ||
+                             strcmp(symbol_name(&ledger->symbols, group->runtime), role->runtime) == 0) &&
+                            (role->vendor[0] == '\0' ||
+                             strcmp(symbol_name(&ledger->symbols, group->vendor), role->vendor) == 0))
+                                resource = symbol_name(&ledger->symbols, group->resource);
+                }
+        for (uint64_t i = 0; i < chips && json_array_size(pods) < WHATIF_PODS_MAX; i++) {
+                (void) text_format(name, sizeof(name), "%s-%s-%llu", job->name, role_name,
+                                   (unsigned long long) i);
+                (void) json_array_append_new(
+                        pods, json_pack("{s:s, s:{s:s, s:s, s:s, s:{s:s}}, s:{s:[{s:s, s:{s:{s:s}}}]}}",
+                                        "kind", "Pod", "metadata", "name", name, "namespace",
+                                        job->namespace_[0] == '\0' ? "default" : job->namespace_, "uid", name,
+                                        "labels", POD_LABEL_JOB, job->name, "spec", "containers", "name",
+                                        "worker", "resources", "limits",
+                                        resource == NULL ? "remuda.dev/no-such-runtime" : resource, "1"));
+        }
+        return 0;
+}
+
+static int place_job(struct cluster *c, const json_t *object, uint64_t now_usec, json_t *placements,
+                     int *placed, struct err *err)
+{
+        const char *name = json_string_value(json_object_get(json_object_get(object, "metadata"), "name"));
+        const char *namespace_ =
+                json_string_value(json_object_get(json_object_get(object, "metadata"), "namespace"));
+        const struct ledger_job *job;
+        json_t *pods;
+        int r = cluster_take(c, object, err);
+
+        if (r < 0)
+                return r;
+        job = ledger_find_job(cluster_ledger(c), namespace_ == NULL ? "default" : namespace_,
+                              name == NULL ? "" : name);
+        if (job == NULL || job->training == NULL)
+                return err_set(err, -EBADMSG, "the TrainingJob was not understood");
+        pods = json_array();
+        for (size_t i = 0; i < job->training->worker_count && r == 0; i++) {
+                char role[24];
+
+                (void) text_format(role, sizeof(role), "worker%zu", i);
+                r = add_role(c, job->training, role, &job->training->workers[i],
+                             job->training->workers[i].chips, pods);
+        }
+        if (r == 0 && job_server_chips(job->training) > 0)
+                r = add_role(c, job->training, "server", &job->training->servers,
+                             job_server_chips(job->training), pods);
+        if (r == 0)
+                r = place_all(c, pods, now_usec, placements, placed, err);
+        json_decref(pods);
+        return r;
+}
+
+int whatif(struct cluster *cluster, const json_t *question, uint64_t now_usec, json_t **ret, struct err *err)
+{
+        struct cluster *fork;
+        json_t *placements = json_array(), *owned = NULL, *items = items_of(question, &owned);
+        int placed = 0, r = 0;
+
+        if (!json_is_array(items) || json_array_size(items) > WHATIF_PODS_MAX)
+                r = err_set(err, -EBADMSG, "pods: must be a list of at most %d pods", WHATIF_PODS_MAX);
+        fork = r < 0 ? NULL : cluster_fork(cluster);
+        if (r == 0 && fork == NULL)
+                r = err_set(err, -ENOMEM, "no memory for a copy of the ledger");
+        if (r == 0)
+                r = change_nodes(fork, question, err);
+        if (r == 0) {
+                keep_holds(fork, now_usec, 0);
+                r = place_all(fork, items, now_usec, placements, &placed, err);
+        }
+        if (r == 0)
+                r = tell_when(fork, now_usec, placements);
+        cluster_close(fork);
+        json_decref(owned);
+        if (r < 0) {
+                json_decref(placements);
+                return r;
+        }
+        *ret = json_pack("{s:o, s:i, s:i}", "placements", placements, "placed", placed, "waiting",
+                         (int) json_array_size(placements) - placed);
+        return 0;
+}

@@ -1,0 +1,589 @@
+#include "scheduler-extender/ledger/cluster_internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/inventory/inventory_json.h"
+#include "base/cleanup.h"
+#include "base/hash.h"
+#include "base/json/json_field.h"
+#include "base/text.h"
+#include "base/timestamp.h"
+#include "io/loop.h"
+#include "job/spec/job_yaml.h"
+#include "planner/speeds/speed_table.h"
+#include "scheduler-extender/ledger/audit.h"
+#include "scheduler-extender/wire/pod_node_match.h"
+
+/* Resources of chips as vendors' plugins call them; inventories and the configuration add theirs. */
+static const char *const usual_resources[] = {
+        "nvidia.com/gpu",
+        "amd.com/gpu",
+        "huawei.com/Ascend910",
+        "huawei.com/Ascend310P",
+        "cambricon.com/mlu",
+        "cambricon.com/vmlu",
+        "hygon.com/dcu",
+        "mthreads.com/gpu",
+        "metax-tech.com/gpu",
+        "iluvatar.ai/gpu",
+        "enflame.com/gcu",
+        "kunlunxin.com/xpu",
+        "birentech.com/gpu",
+        "habana.ai/gaudi",
+        "gpu.intel.com/i915",
+        "gpu.intel.com/xe",
+        "aws.amazon.com/neuron",
+        "aws.amazon.com/neuroncore",
+        "google.com/tpu",
+        "tenstorrent.com/n150",
+        "rebellions.ai/ATOM",
+        "furiosa.ai/npu",
+        "graphcore.ai/ipu",
+        "qualcomm.com/qaic",
+        "nec.com/ve",
+        "xilinx.com/fpga",
+        "remuda.dev/sunway-cg",
+        "remuda.dev/cpu-group",
+};
+
+static const unsigned needed_kinds = 1u << STORE_NODE | 1u << STORE_POD | 1u << STORE_INVENTORY;
+
+static void trouble(struct cluster *c, const char *kind, const char *key, const struct err *err)
+{
+        struct text text = { 0 };
+        CLEANUP(free_p) char *sentence = NULL;
+
+        text_printf(&text, "%s %s: %s", kind, key, err->msg);
+        sentence = text_take(&text, NULL);
+        if (c->options.trouble != NULL && sentence != NULL)
+                c->options.trouble(c->options.userdata, sentence);
+}
+
+/* "namespace/name" in two; a key without a slash is of namespace "default". */
+static const char *split_key(const char *key, char *namespace_, size_t bytes)
+{
+        const char *slash = strchr(key, '/');
+
+        if (slash == NULL) {
+                (void) text_copy(namespace_, bytes, "default");
+                return key;
+        }
+        (void) text_format(namespace_, bytes, "%.*s", (int) (slash - key), key);
+        return slash + 1;
+}
+
+/* --- when nodes were heard of --- */
+
+static bool is_stale(const struct cluster *c, uint64_t seen_usec, uint64_t now_usec)
+{
+        return seen_usec > 0 && c->options.rules.stale_after_usec > 0 &&
+               now_usec > seen_usec + c->options.rules.stale_after_usec;
+}
+
+/* Where there are Node objects, a node without one was taken out of the cluster, whatever is left of it. */
+static bool is_removed(const struct cluster *c, const struct ledger_node *node)
+{
+        return c->store != NULL && !c->is_directory && (c->synced & (1u << STORE_NODE)) != 0 &&
+               !node->has_object;
+}
+
+/* A node that is heard of again takes pods that waited for it. */
+static void set_seen(struct cluster *c, const char *name, uint64_t seen_usec)
+{
+        struct ledger_node *node = ledger_find_node(c->ledger, name, strlen(name));
+        uint64_t now = loop_realtime_usec(c->loop), before;
+
+        if (node == NULL)
+                return;
+        before = ledger_seen_usec(c->ledger, node);
+        if (is_removed(c, node))
+                seen_usec = LEDGER_NODE_REMOVED;
+        ledger_set_seen(c->ledger, node, seen_usec);
+        if (is_stale(c, before, now) && !is_stale(c, seen_usec, now) && c->options.node_changed != NULL)
+                c->options.node_changed(c->options.userdata, name, true);
+}
+
+/* --- objects --- */
+
+static int take_node(struct cluster *c, const char *key, const json_t *object, struct err *err)
+{
+        CLEANUP(text_free) struct text traits = { 0 };
+        struct node_facts facts;
+        const json_t *labels;
+        int r;
+
+        if (object == NULL) {
+                ledger_drop_node(c->ledger, key);
+                set_seen(c, key, 0);
+                if (c->options.node_labels != NULL)
+                        c->options.node_labels(c->options.userdata, key, NULL);
+                return 0;
+        }
+        r = node_decode(object, &c->ledger->symbols, &facts, err);
+        node_trait_lines(object, &traits);
+        facts.traits = traits.failed ? NULL : traits.data;
+        if (r == 0)
+                r = ledger_set_node(c->ledger, &facts);
+        if (r == 0 && !c->is_directory && c->store != NULL)
+                set_seen(c, facts.name, heard_usec(&c->heard, facts.name));
+        labels = json_object_get(json_object_get(object, "metadata"), "labels");
+        if (labels == NULL)
+                labels = json_object_get(object,
+                                         "metadata"); /* it has none: nothing there is a label of ours */
+        if (r == 0 && c->options.node_labels != NULL)
+                c->options.node_labels(c->options.userdata, facts.name, labels);
+        return r;
+}
+
+static int take_pod(struct cluster *c, const char *key, const json_t *object, struct err *err)
+{
+        CLEANUP(text_free) struct text match = { 0 };
+        struct pod_facts facts;
+        char namespace_[256];
+        const char *name = split_key(key, namespace_, sizeof(namespace_));
+        int r;
+
+        if (object == NULL) {
+                ledger_drop_pod(c->ledger, namespace_, name);
+                return 0;
+        }
+        r = pod_decode(object, &c->options.policy, &c->ledger->symbols, true, &facts, err);
+        if (r < 0) {
+                ledger_drop_pod(c->ledger, namespace_, name);
+                return r;
+        }
+        if (facts.ask.item_count > 0 && (facts.node == NULL || facts.node[0] == '\0')) {
+                pod_node_match(object, &match);
+                facts.node_match = match.failed ? NULL : match.data == NULL ? "" : match.data;
+        }
+        return ledger_set_pod(c->ledger, &facts);
+}
+
+/* --- the audit: an object that should be known in just this form is taken once more --- */
+
+static void compare(struct cluster *c, enum store_kind kind, const char *key, const struct audit *before,
+                    const struct audit *now)
+{
+        char sentence[768];
+
+        if (audit_differs(before, now, sentence, sizeof(sentence)) && c->options.drifted != NULL)
+                c->options.drifted(c->options.userdata, kind, key, sentence);
+}
+
+static int recheck_pod(struct cluster *c, const char *key, const json_t *object, struct err *err)
+{
+        char namespace_[256];
+        const char *name = split_key(key, namespace_, sizeof(namespace_));
+        struct audit before = audit_pod(c->ledger, namespace_, name), now;
+        const json_t *node = json_object_get(json_object_get(object, "spec"), "nodeName");
+        int r;
+
+        if (!json_is_string(node))
+                (void) audit_settle(c->ledger, namespace_, name);
+        r = take_pod(c, key, object, err);
+        now = audit_pod(c->ledger, namespace_, name);
+        compare(c, STORE_POD, key, &before, &now);
+        return r;
+}
+
+static uint64_t usable_chips(const struct cluster *c, const char *name)
+{
+        const struct ledger_node *node = ledger_find_node(c->ledger, name, strlen(name));
+        uint64_t usable = 0;
+
+        for (uint32_t g = 0; node != NULL && g < node->group_count; g++)
+                usable += node->groups[g].usable;
+        return usable;
+}
+
+static int take_inventory(struct cluster *c, const char *key, const json_t *object, struct err *err)
+{
+        struct inventory inventory;
+        uint64_t before;
+        int r;
+
+        if (object == NULL) {
+                ledger_drop_inventory(c->ledger, key);
+                if (c->options.node_changed != NULL)
+                        c->options.node_changed(c->options.userdata, key, false);
+                return 0;
+        }
+        r = inventory_decode(object, &inventory, err);
+        if (r < 0)
+                return r;
+        before = usable_chips(c, inventory.node);
+        r = ledger_set_inventory(c->ledger, &inventory);
+        if (r == 0 && c->options.node_changed != NULL)
+                c->options.node_changed(c->options.userdata, inventory.node,
+                                        usable_chips(c, inventory.node) > before);
+        if (c->store != NULL)
+                set_seen(c, inventory.node,
+                         c->is_directory ? store_inventory_mtime_usec(c->store, inventory.node)
+                                         : heard_usec(&c->heard, inventory.node));
+        inventory_free(&inventory);
+        return r;
+}
+
+static int recheck_inventory(struct cluster *c, const char *key, const json_t *object, struct err *err)
+{
+        struct audit before = audit_node(c->ledger, key), now;
+        int r = take_inventory(c, key, object, err);
+
+        now = audit_node(c->ledger, key);
+        compare(c, STORE_INVENTORY, key, &before, &now);
+        return r;
+}
+
+static int take_lease(struct cluster *c, const char *key, const json_t *object, struct err *err)
+{
+        struct json_field root = json_field_root(object), spec = json_field_get(&root, "spec");
+        char namespace_[256];
+        const char *name = split_key(key, namespace_, sizeof(namespace_)), *text;
+        uint64_t renewed = 0;
+
+        if (object == NULL) {
+                heard_forget(&c->heard, name);
+                set_seen(c, name, 0);
+                return 0;
+        }
+        if (json_field_string(&spec, "renewTime", &text, err) != 0)
+                return 0;
+        if (timestamp_parse(text, &renewed) < 0)
+                return err_set(err, -EBADMSG, "spec.renewTime: '%s' is no time", text);
+        if (heard_note(&c->heard, name, renewed) < 0)
+                return err_set(err, -ENOMEM, "no memory");
+        set_seen(c, name, renewed);
+        return 0;
+}
+
+static int take_training_job(struct cluster *c, const char *key, const json_t *object, struct err *err)
+{
+        char namespace_[256];
+        const char *name = split_key(key, namespace_, sizeof(namespace_));
+        struct job *job;
+        int r;
+
+        if (object == NULL)
+                return ledger_set_training(c->ledger, namespace_, name, NULL);
+        job = calloc(1, sizeof(*job));
+        if (job == NULL)
+                return err_set(err, -ENOMEM, "no memory");
+        r = job_decode(object, job, err);
+        if (r < 0) {
+                job_free(job);
+                free(job);
+                return r;
+        }
+        return ledger_set_training(c->ledger, namespace_, name, job);
+}
+
+/* A table is written every few seconds while jobs run: what is wrong with it is said when that changes. */
+static void tell_speed_trouble(struct cluster *c, const char *key, const char *sentence)
+{
+        uint64_t hash = hash_text(sentence, 0);
+        struct err passed_over = { 0 };
+
+        if (sentence[0] == '\0') {
+                heard_forget(&c->speed_troubles, key);
+                return;
+        }
+        if (heard_usec(&c->speed_troubles, key) == hash)
+                return;
+        (void) heard_note(&c->speed_troubles, key, hash); /* no memory: it is said again */
+        (void) err_set(&passed_over, -EBADMSG, "%s", sentence);
+        trouble(c, "SpeedTable", key, &passed_over);
+}
+
+/* All tables are one list; the rows that were refined last stand. */
+static int take_speed_table(struct cluster *c, const char *key, const json_t *object, struct err *err)
+{
+        struct speed_table table;
+        int r = speed_table_decode(object, &table, err);
+
+        if (r == 0)
+                tell_speed_trouble(c, key, table.trouble);
+        if (r == 0 && strcmp(key, SPEED_TABLE_NAME) == 0) /* the one table: what is not in it is not known */
+                c->ledger->speed_count = 0;
+        for (size_t i = 0; r == 0 && i < table.count; i++) {
+                const struct speed_row *row = &table.rows[i];
+                struct ledger_speed speed = { .alpha_ms = row->alpha_ms,
+                                              .beta_ms = row->beta_ms,
+                                              .device = symbol_add(&c->ledger->symbols, row->device) };
+
+                (void) text_copy(speed.job_model, sizeof(speed.job_model), row->model);
+                (void) text_copy(speed.program, sizeof(speed.program),
+                                 strcmp(row->program, "-") == 0 ? "" : row->program);
+                if (ledger_keep_speed(c->ledger, &speed) < 0)
+                        r = err_set(err, -ENOMEM, "no memory");
+        }
+        speed_table_free(&table);
+        c->ledger->generation++;
+        return r;
+}
+
+static void changed(void *userdata, enum store_kind kind, const char *key, const json_t *object)
+{
+        static int (*const takers[STORE_KIND_COUNT])(struct cluster *, const char *, const json_t *,
+                                                     struct err *) = {
+                [STORE_NODE] = take_node,           [STORE_POD] = take_pod,
+                [STORE_INVENTORY] = take_inventory, [STORE_TRAINING_JOB] = take_training_job,
+                [STORE_LEASE] = take_lease,         [STORE_SPEED_TABLE] = take_speed_table,
+        };
+        static const char *const names[STORE_KIND_COUNT] = {
+                [STORE_NODE] = "Node",
+                [STORE_POD] = "Pod",
+                [STORE_INVENTORY] = "NodeAccelerators",
+                [STORE_TRAINING_JOB] = "TrainingJob",
+                [STORE_LEASE] = "Lease",
+                [STORE_SPEED_TABLE] = "SpeedTable",
+        };
+        struct cluster *c = userdata;
+        bool recheck = c->store != NULL && store_is_rechecking(c->store);
+        struct err err = { 0 };
+        int r;
+
+        if (takers[kind] == NULL)
+                return;
+        if (recheck && (kind == STORE_POD || kind == STORE_INVENTORY))
+                r = (kind == STORE_POD ? recheck_pod : recheck_inventory)(c, key, object, &err);
+        else
+                r = takers[kind](c, key, object, &err);
+        if (r < 0)
+                trouble(c, names[kind], key, &err);
+        if (c->options.observed != NULL)
+                c->options.observed(c->options.userdata, kind, key, object);
+        if (c->options.changed != NULL)
+                c->options.changed(c->options.userdata);
+}
+
+static void synced(void *userdata, enum store_kind kind)
+{
+        struct cluster *c = userdata;
+
+        c->synced |= 1u << kind;
+        for (uint32_t i = 0; kind == STORE_NODE && !c->is_directory && i < c->ledger->node_count; i++)
+                set_seen(c, c->ledger->nodes[i]->name, heard_usec(&c->heard, c->ledger->nodes[i]->name));
+        if (c->options.kind_synced != NULL)
+                c->options.kind_synced(c->options.userdata, kind);
+        if (c->options.changed != NULL)
+                c->options.changed(c->options.userdata);
+        if (c->waiting && cluster_is_ready(c))
+                (void) sd_event_exit(c->loop, 0);
+        if (c->refreshing == 0)
+                return;
+        c->refreshing &= ~(1u << kind);
+        if (c->refreshing == 0 && c->options.refreshed != NULL)
+                c->options.refreshed(c->options.userdata);
+}
+
+void cluster_refresh(struct cluster *cluster)
+{
+        cluster->refreshing = cluster->watched;
+        store_refresh(cluster->store);
+}
+
+static void store_trouble(void *userdata, enum store_kind kind, const char *sentence)
+{
+        struct cluster *c = userdata;
+
+        (void) kind;
+        if (c->options.trouble != NULL)
+                c->options.trouble(c->options.userdata, sentence);
+}
+
+static bool may_commit(void *userdata)
+{
+        struct cluster *c = userdata;
+
+        return c->options.may_commit(c->options.userdata);
+}
+
+/* --- life --- */
+
+static void take_programs(struct cluster *c)
+{
+        const struct program_table *table = c->options.programs;
+
+        for (size_t i = 0; table != NULL && i < table->count; i++) {
+                struct ledger_program *to = &c->programs[c->program_count++];
+
+                to->runtime = symbol_add(&c->ledger->symbols, table->programs[i].runtime);
+                (void) text_copy(to->sha256, sizeof(to->sha256), table->programs[i].sha256);
+        }
+}
+
+int cluster_open(sd_event *loop, const struct cluster_options *options, struct cluster **ret, struct err *err)
+{
+        struct cluster *c = calloc(1, sizeof(*c));
+        struct store_options store = {
+                .spec = options->store,
+                .kubeconfig = options->kubeconfig,
+                .kinds =
+                        needed_kinds | 1u << STORE_TRAINING_JOB | 1u << STORE_SPEED_TABLE | 1u << STORE_LEASE,
+                .changed = changed,
+                .synced = synced,
+                .trouble = store_trouble,
+                .userdata = c,
+        };
+        int r;
+
+        if (options->may_commit != NULL)
+                store.may_commit = may_commit;
+        store.commit_usec = options->commit_usec;
+        if (c == NULL || (c->ledger = ledger_new()) == NULL) {
+                free(c);
+                return err_set(err, -ENOMEM, "no memory");
+        }
+        c->options = *options;
+        c->loop = loop;
+        c->is_directory = text_starts_with(options->store, "dir:");
+        if (c->is_directory)
+                store.kinds &= ~(1u << STORE_LEASE);
+        c->watched = store.kinds;
+        for (size_t i = 0; i < ARRAY_SIZE(usual_resources); i++)
+                ledger_mark_chips(c->ledger, usual_resources[i]);
+        for (size_t i = 0; i < options->managed_resource_count; i++)
+                ledger_mark_chips(c->ledger, options->managed_resources[i]);
+        take_programs(c);
+        r = store_open(loop, &store, &c->store, err);
+        if (r < 0) {
+                cluster_close(c);
+                return r;
+        }
+        *ret = c;
+        return 0;
+}
+
+void cluster_close(struct cluster *cluster)
+{
+        if (cluster == NULL)
+                return;
+        if (cluster->store != NULL)
+                store_close(cluster->store);
+        ledger_free(cluster->ledger);
+        heard_free(&cluster->heard);
+        heard_free(&cluster->speed_troubles);
+        free(cluster);
+}
+
+struct cluster *cluster_fork(const struct cluster *cluster)
+{
+        struct cluster *fork = calloc(1, sizeof(*fork));
+
+        if (fork == NULL)
+                return NULL;
+        fork->options = cluster->options;
+        fork->options.changed = NULL;
+        fork->options.node_changed = NULL;
+        fork->options.observed = NULL;
+        fork->options.kind_synced = NULL;
+        fork->options.node_labels = NULL;
+        fork->options.drifted = NULL;
+        fork->synced = cluster->synced;
+        memcpy(fork->programs, cluster->programs, sizeof(fork->programs));
+        fork->program_count = cluster->program_count;
+        fork->ledger = ledger_copy(cluster->ledger);
+        if (fork->ledger == NULL) {
+                free(fork);
+                return NULL;
+        }
+        return fork;
+}
+
+int cluster_take(struct cluster *cluster, const json_t *object, struct err *err)
+{
+        struct json_field root = json_field_root(object), metadata = json_field_get(&root, "metadata");
+        const char *kind = "", *name = "", *namespace_ = "default";
+        char key[512];
+
+        if (json_field_is_object(&root, err) < 0 || json_field_string(&root, "kind", &kind, err) < 0 ||
+            json_field_require(&metadata, "name", err) < 0 ||
+            json_field_string(&metadata, "name", &name, err) < 0 ||
+            json_field_string(&metadata, "namespace", &namespace_, err) < 0)
+                return -EBADMSG;
+        (void) text_format(key, sizeof(key), "%s/%s", namespace_, name);
+        if (strcmp(kind, "Node") == 0)
+                return take_node(cluster, name, object, err);
+        if (strcmp(kind, "NodeAccelerators") == 0)
+                return take_inventory(cluster, name, object, err);
+        if (strcmp(kind, "Pod") == 0)
+                return take_pod(cluster, key, object, err);
+        if (strcmp(kind, "TrainingJob") == 0)
+                return take_training_job(cluster, key, object, err);
+        return err_set(err, -ENOTSUP, "kind: must be Node, NodeAccelerators, Pod or TrainingJob, not '%.40s'",
+                       kind);
+}
+
+static int on_timeout(sd_event_source *source, uint64_t usec, void *userdata)
+{
+        struct cluster *c = userdata;
+
+        (void) source;
+        (void) usec;
+        return sd_event_exit(c->loop, -ETIMEDOUT);
+}
+
+int cluster_load(sd_event *loop, const struct cluster_options *options, uint64_t timeout_usec,
+                 struct cluster **ret, struct err *err)
+{
+        struct cluster *c = NULL;
+        sd_event_source *timer = NULL;
+        int r = cluster_open(loop, options, &c, err);
+
+        if (r < 0)
+                return r;
+        r = sd_event_add_time_relative(loop, &timer, CLOCK_MONOTONIC, timeout_usec, 0, on_timeout, c);
+        c->waiting = true;
+        if (r >= 0 && !cluster_is_ready(c))
+                r = sd_event_loop(loop);
+        c->waiting = false;
+        sd_event_source_unref(timer);
+        if (r < 0 || !cluster_is_ready(c)) {
+                cluster_close(c);
+                return err_set(err, r < 0 ? r : -EINTR, "the store '%s' did not tell all it has in time",
+                               options->store);
+        }
+        *ret = c;
+        return 0;
+}
+
+struct ledger *cluster_ledger(struct cluster *cluster)
+{
+        return cluster->ledger;
+}
+
+struct store *cluster_store(struct cluster *cluster)
+{
+        return cluster->store;
+}
+
+const struct rules *cluster_rules(const struct cluster *cluster)
+{
+        return &cluster->options.rules;
+}
+
+const struct ledger_program *cluster_programs(const struct cluster *cluster, size_t *ret_count)
+{
+        *ret_count = cluster->program_count;
+        return cluster->programs;
+}
+
+bool cluster_is_ready(const struct cluster *cluster)
+{
+        return (cluster->synced & needed_kinds) == needed_kinds;
+}
+
+void cluster_refresh_ages(struct cluster *cluster)
+{
+        struct ledger *ledger = cluster->ledger;
+
+        if (!cluster->is_directory || !cluster->options.judge_age ||
+            cluster->options.rules.stale_after_usec == 0)
+                return;
+        for (uint32_t i = 0; i < ledger->node_count; i++)
+                if (ledger->nodes[i]->has_inventory)
+                        ledger_set_seen(ledger, ledger->nodes[i],
+                                        store_inventory_mtime_usec(cluster->store, ledger->nodes[i]->name));
+}

@@ -1,0 +1,104 @@
+/* Cluster: the store's objects turned into a ledger, and pods turned into questions to it.
+ *
+ * Shared by the extender (a live ledger on its loop) and by the command line (one load, then questions). Owns
+ * its store and its ledger. Objects that cannot be understood are told to `trouble` and otherwise treated as
+ * absent; the last good version of an inventory stands. */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <systemd/sd-event.h>
+
+#include "job/spec/program_table.h"
+#include "scheduler-extender/decide/gang.h"
+#include "scheduler-extender/decide/rules.h"
+#include "scheduler-extender/decide/weighting.h"
+#include "scheduler-extender/ledger/ledger.h"
+#include "scheduler-extender/wire/pod_json.h"
+#include "store/store.h"
+
+struct cluster;
+
+struct cluster_options {
+        const char *store, *kubeconfig;
+        struct rules rules;
+        struct pod_policy policy; /* borrowed */
+        const char *const
+                *managed_resources; /* resources that count as chips besides the usual ones; borrowed */
+        size_t managed_resource_count;
+        const struct program_table *programs; /* borrowed; NULL = none */
+        bool judge_age;                       /* false: nobody is stale (saved clusters) */
+        void (*changed)(void *userdata);      /* something in the ledger changed; may be NULL */
+        /* a node's inventory says something else (or is gone), or it was heard of again; gained: it takes
+         * more than before. And the labels of a Node object, NULL when it is gone. May be NULL */
+        void (*node_changed)(void *userdata, const char *node, bool gained);
+        void (*node_labels)(void *userdata, const char *node, const json_t *labels);
+        void (*trouble)(void *userdata, const char *sentence); /* may be NULL */
+        /* cluster_refresh() is done; and what the ledger had wrong. May be NULL */
+        void (*refreshed)(void *userdata);
+        void (*drifted)(void *userdata, enum store_kind kind, const char *key, const char *sentence);
+        bool (*may_commit)(void *userdata); /* this and the next as struct store_options has them */
+        uint64_t commit_usec;
+        /* an object of the store, after the ledger has taken it (NULL = it is gone); and: the first complete
+         * list of a kind is in. May be NULL */
+        void (*observed)(void *userdata, enum store_kind kind, const char *key, const json_t *object);
+        void (*kind_synced)(void *userdata, enum store_kind kind);
+        void *userdata;
+};
+
+int cluster_open(sd_event *loop, const struct cluster_options *options, struct cluster **ret,
+                 struct err *err);
+void cluster_close(struct cluster *cluster); /* accepts NULL */
+
+/* cluster_load() - open, run the loop until the first complete lists are in, and return.
+ * Return: 0; what store_open() says; -ETIMEDOUT after timeout_usec. */
+int cluster_load(sd_event *loop, const struct cluster_options *options, uint64_t timeout_usec,
+                 struct cluster **ret, struct err *err);
+
+/* cluster_fork() - the same cluster with a copy of its ledger and no store, to try things on; close it before
+ * the original. NULL when out of memory. */
+struct cluster *cluster_fork(const struct cluster *cluster);
+
+/* cluster_take() - an object as the store would tell it: Node, NodeAccelerators, Pod or TrainingJob.
+ * Return: 0; -EBADMSG (it is wrong); -ENOTSUP (another kind). */
+int cluster_take(struct cluster *cluster, const json_t *object, struct err *err);
+
+struct ledger *cluster_ledger(struct cluster *cluster);
+struct store *cluster_store(struct cluster *cluster);
+const struct rules *cluster_rules(const struct cluster *cluster);
+const struct ledger_program *cluster_programs(const struct cluster *cluster, size_t *ret_count);
+bool cluster_is_ready(const struct cluster *cluster); /* the first complete lists are in */
+
+/* cluster_refresh() - read the whole store anew and compare: the audit of the ledger, and what a new leader
+ * does before it commits. */
+void cluster_refresh(struct cluster *cluster);
+
+/* cluster_refresh_ages() - read again when each node was last heard of (dir: modification times). */
+void cluster_refresh_ages(struct cluster *cluster);
+
+/* A pod's question, with all that it rests on. */
+struct inquiry {
+        struct pod_facts facts; /* borrows from the pod's JSON, or from the ledger's pod */
+        struct ask ask;         /* chips only */
+        struct question question;
+        struct ledger_job *job; /* referred to; released by inquiry_end() */
+        char namespace_[256];
+        uint32_t match; /* held for it, where the store does not know the pod; released likewise */
+        bool leased;    /* a lease was made for it */
+        struct weighting weighting; /* last: its rows are not cleared */
+};
+
+/* inquiry_begin() - read the pod and work out what is the same for all nodes.
+ * @keep_lease: a gang's plan stays in the ledger as a lease (filter alone)
+ * Return: 0; -EBADMSG (the pod is wrong, *err says where); -ENOMEM. inquiry_end() in any case. */
+int inquiry_begin(struct cluster *cluster, const json_t *pod, uint64_t now_usec, bool keep_lease,
+                  struct inquiry *ret, struct err *err);
+
+/* inquiry_begin_pod() - the same for a pod that the ledger knows. */
+int inquiry_begin_pod(struct cluster *cluster, const struct ledger_pod *pod, uint64_t now_usec,
+                      bool keep_lease, struct inquiry *ret, struct err *err);
+void inquiry_end(struct cluster *cluster, struct inquiry *inquiry);
+
+/* inquiry_is_gang() - would it need a lease that is not there yet? */
+bool inquiry_is_gang(const struct inquiry *inquiry);

@@ -1,0 +1,150 @@
+/* The accounts of one node: recorded pods first, then pods bound by others where they break least, then
+ * leases. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "scheduler-extender/ledger/ledger.h"
+
+static bool serves(const struct ledger_group *group, const struct ask *ask, const struct ask_item *item,
+                   bool any_model)
+{
+        return group->resource == item->resource && item->resource != 0 &&
+               (any_model || ask_accepts(ask, group->model));
+}
+
+static void take(struct ledger_group *group, uint32_t chips, bool lease, struct pod_part *parts,
+                 size_t *count)
+{
+        if (lease)
+                group->leased += chips;
+        else
+                group->held += chips;
+        if (parts != NULL && *count < POD_PARTS_MAX)
+                parts[(*count)++] = (struct pod_part){ .group = group->name, .chips = chips };
+}
+
+/* The group with room for all of it whose room is smallest; else the one with most room; NULL = no room at
+ * all. */
+static struct ledger_group *best_group(struct ledger_group *groups, size_t group_count, const struct ask *ask,
+                                       const struct ask_item *item, uint32_t chips, bool any_model)
+{
+        struct ledger_group *fits = NULL, *largest = NULL;
+
+        for (size_t i = 0; i < group_count; i++) {
+                struct ledger_group *g = &groups[i];
+                uint32_t open = group_open(g);
+
+                if (!serves(g, ask, item, any_model) || open == 0)
+                        continue;
+                if (open >= chips && (fits == NULL || open < group_open(fits)))
+                        fits = g;
+                if (largest == NULL || open > group_open(largest))
+                        largest = g;
+        }
+        return fits != NULL ? fits : largest;
+}
+
+/* Chips that no usable device is left for: they were bound before devices broke, or bound twice by others. */
+static void place_beyond_room(struct ledger_group *groups, size_t group_count, const struct ask *ask,
+                              const struct ask_item *item, uint32_t chips, bool lease, struct pod_part *parts,
+                              size_t *count)
+{
+        struct ledger_group *last = NULL;
+
+        for (size_t i = 0; i < group_count && chips > 0; i++) {
+                struct ledger_group *g = &groups[i];
+                uint32_t taken = g->held + g->leased, broken = g->total > taken ? g->total - taken : 0;
+                uint32_t part = broken < chips ? broken : chips;
+
+                if (!serves(g, ask, item, true))
+                        continue;
+                last = g;
+                if (part > 0)
+                        take(g, part, lease, parts, count);
+                chips -= part;
+        }
+        if (chips > 0 && last != NULL)
+                take(last, chips, lease, parts, count);
+}
+
+static bool any_group_accepted(const struct ledger_group *groups, size_t group_count, const struct ask *ask,
+                               const struct ask_item *item)
+{
+        for (size_t i = 0; i < group_count; i++)
+                if (serves(&groups[i], ask, item, false))
+                        return true;
+        return false;
+}
+
+size_t pod_place(struct ledger_group *groups, size_t group_count, const struct ask *ask, bool lease,
+                 struct pod_part *parts)
+{
+        size_t count = 0;
+
+        for (size_t i = 0; i < ask->item_count; i++) {
+                const struct ask_item *item = &ask->items[i];
+                bool any_model = !any_group_accepted(groups, group_count, ask, item);
+                uint32_t chips = item->chips;
+
+                while (chips > 0) {
+                        struct ledger_group *g = best_group(groups, group_count, ask, item, chips, any_model);
+                        uint32_t part;
+
+                        if (g == NULL) {
+                                place_beyond_room(groups, group_count, ask, item, chips, lease, parts,
+                                                  &count);
+                                break;
+                        }
+                        part = group_open(g) < chips ? group_open(g) : chips;
+                        take(g, part, lease, parts, &count);
+                        chips -= part;
+                }
+        }
+        return count;
+}
+
+/* Recorded parts of a pod, as far as the groups still exist. Return: false if one of them is gone. */
+static bool hold_recorded(struct ledger_group *groups, size_t group_count, const struct ledger_pod *pod)
+{
+        size_t found = 0;
+
+        for (size_t p = 0; p < pod->part_count; p++)
+                for (size_t i = 0; i < group_count; i++)
+                        found += groups[i].name == pod->parts[p].group;
+        if (found != pod->part_count)
+                return false;
+        for (size_t p = 0; p < pod->part_count; p++)
+                for (size_t i = 0; i < group_count; i++)
+                        if (groups[i].name == pod->parts[p].group)
+                                groups[i].held += pod->parts[p].chips;
+        return true;
+}
+
+static bool recorded_here(const struct ledger_node *node, const struct ledger_pod *pod)
+{
+        size_t found = 0;
+
+        for (size_t p = 0; p < pod->part_count; p++)
+                for (size_t i = 0; i < node->group_count; i++)
+                        found += node->groups[i].name == pod->parts[p].group;
+        return pod->part_count > 0 && found == pod->part_count;
+}
+
+void ledger_account(const struct ledger_node *node, const struct ledger_pod *without_pod,
+                    const struct ledger_job *without_job, struct ledger_group *groups)
+{
+        if (groups != node->groups)
+                memcpy(groups, node->groups, node->group_count * sizeof(*groups));
+        for (size_t i = 0; i < node->group_count; i++)
+                groups[i].held = groups[i].leased = 0;
+
+        for (const struct ledger_pod *pod = node->pods; pod != NULL; pod = pod->next_on_node)
+                if (pod != without_pod && recorded_here(node, pod))
+                        (void) hold_recorded(groups, node->group_count, pod);
+        for (const struct ledger_pod *pod = node->pods; pod != NULL; pod = pod->next_on_node)
+                if (pod != without_pod && !recorded_here(node, pod))
+                        (void) pod_place(groups, node->group_count, &pod->ask, false, NULL);
+        for (const struct lease_slot *slot = node->slots; slot != NULL; slot = slot->next_on_node)
+                if (slot->job != without_job)
+                        (void) pod_place(groups, node->group_count, &slot->ask, true, NULL);
+}

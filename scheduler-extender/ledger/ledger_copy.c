@@ -1,0 +1,157 @@
+/* A ledger once more, for "what if". */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "scheduler-extender/ledger/ledger_table.h"
+
+static int copy_symbols(const struct ledger *from, struct ledger *to)
+{
+        for (uint32_t i = 0; i < from->symbols.count; i++)
+                if (symbol_add(&to->symbols, from->symbols.names[i]) != i + 1)
+                        return -ENOMEM;
+        if (from->chip_resource_count == 0)
+                return 0;
+        to->chip_resource = malloc(from->chip_resource_count);
+        if (to->chip_resource == NULL)
+                return -ENOMEM;
+        memcpy(to->chip_resource, from->chip_resource, from->chip_resource_count);
+        to->chip_resource_count = from->chip_resource_count;
+        return 0;
+}
+
+static void *copy_array(const void *array, size_t count, size_t size)
+{
+        void *copy = calloc(count + 1, size);
+
+        if (copy != NULL && count > 0)
+                memcpy(copy, array, count * size);
+        return copy;
+}
+
+static int copy_node(const struct ledger_node *from, uint64_t seen_usec, struct ledger *to)
+{
+        struct ledger_node *node = node_find_or_add(to, from->name);
+
+        if (node == NULL)
+                return -ENOMEM;
+        node->has_inventory = from->has_inventory;
+        node->has_object = from->has_object;
+        node->reserved = from->reserved;
+        node->node_class = from->node_class;
+        node->pool = from->pool;
+        node->switch_domain = from->switch_domain;
+        if (node_traits_copy(&to->matches, &node->traits, &from->traits) < 0)
+                return -ENOMEM;
+        ledger_set_seen(to, node, seen_usec);
+        node->hardware = from->hardware;
+        node->groups = copy_array(from->groups, from->group_count, sizeof(*from->groups));
+        node->allocatable =
+                copy_array(from->allocatable, from->allocatable_count, sizeof(*from->allocatable));
+        node->programs = copy_array(from->programs, from->program_count, sizeof(*from->programs));
+        node->sick = copy_array(from->sick, from->sick_count, sizeof(*from->sick));
+        node->losses = copy_array(from->losses, from->loss_count, sizeof(*from->losses));
+        if (node->groups == NULL || node->allocatable == NULL || node->programs == NULL ||
+            node->sick == NULL || node->losses == NULL)
+                return -ENOMEM;
+        node->group_count = from->group_count;
+        node->allocatable_count = from->allocatable_count;
+        node->program_count = from->program_count;
+        node->sick_count = from->sick_count;
+        node->loss_count = from->loss_count;
+        return 0;
+}
+
+static void split_key(const char *key, size_t name_at, char *namespace_, size_t bytes)
+{
+        size_t length = name_at - 1 < bytes - 1 ? name_at - 1 : bytes - 1;
+
+        memcpy(namespace_, key, length);
+        namespace_[length] = '\0';
+}
+
+static int copy_pod(const struct ledger *ledger, const struct ledger_pod *from, struct ledger *to)
+{
+        char namespace_[256];
+        struct pod_facts facts = {
+                .namespace_ = namespace_,
+                .name = from->name,
+                .uid = from->uid,
+                .node = from->node == NULL ? NULL : from->node->name,
+                .job = from->job == NULL ? NULL : strchr(from->job->key, '/') + 1,
+                .ask = from->ask,
+                .node_match = node_match_text(&ledger->matches, from->ask.match),
+                .part_count = from->part_count,
+                .ended = from->ended,
+                .deleting = from->deleting,
+                .created_usec = from->created_usec,
+                .started_usec = from->started_usec,
+                .ended_usec = from->ended_usec,
+                .weight = from->weight,
+                .batch_share = from->batch_share,
+                .kind_count = from->kind_count,
+        };
+
+        split_key(from->key, (size_t) (from->name - from->key), namespace_, sizeof(namespace_));
+        memcpy(facts.parts, from->parts, sizeof(facts.parts));
+        if (from->kind_count > 0)
+                memcpy(facts.kinds, from->kinds, from->kind_count * sizeof(facts.kinds[0]));
+        return ledger_set_pod(to, &facts);
+}
+
+static int copy_job(const struct ledger_job *from, struct ledger *to)
+{
+        const char *name = strchr(from->key, '/') + 1;
+        struct ledger_job *job;
+        char namespace_[256];
+
+        if (from->training == NULL && from->slots == NULL)
+                return 0;
+        split_key(from->key, (size_t) (name - from->key), namespace_, sizeof(namespace_));
+        job = ledger_hold_job(to, namespace_, name);
+        if (job == NULL)
+                return -ENOMEM;
+        job->training = from->training;
+        job->training_borrowed = true;
+        job->lease_ends_usec = from->lease_ends_usec;
+        for (const struct lease_slot *slot = from->slots; slot != NULL; slot = slot->next_in_job) {
+                struct ledger_node *node = ledger_find_node(to, slot->node->name, slot->node->name_bytes);
+
+                if (node != NULL && ledger_add_slot(to, job, node, &slot->ask) < 0)
+                        return -ENOMEM;
+        }
+        if (job->training == NULL)
+                ledger_release_job(to, job);
+        return 0;
+}
+
+static int copy_all(const struct ledger *from, struct ledger *to)
+{
+        int r = copy_symbols(from, to);
+
+        to->speeds = copy_array(from->speeds, from->speed_count, sizeof(*from->speeds));
+        if (to->speeds == NULL)
+                return -ENOMEM;
+        to->speed_count = from->speed_count;
+
+        for (uint32_t i = 0; r == 0 && i < from->node_count; i++)
+                r = copy_node(from->nodes[i], ledger_seen_usec(from, from->nodes[i]), to);
+        for (uint32_t i = 0; r == 0 && i < from->pod_slot_count; i++)
+                if (from->pod_slots[i] != NULL)
+                        r = copy_pod(from, from->pod_slots[i], to);
+        for (size_t i = 0; i < LEDGER_JOB_BUCKETS; i++)
+                for (const struct ledger_job *job = from->jobs[i]; r == 0 && job != NULL; job = job->next)
+                        r = copy_job(job, to);
+        return r;
+}
+
+struct ledger *ledger_copy(const struct ledger *ledger)
+{
+        struct ledger *copy = ledger_new();
+
+        if (copy != NULL && copy_all(ledger, copy) < 0) {
+                ledger_free(copy);
+                return NULL;
+        }
+        return copy;
+}

@@ -1,0 +1,152 @@
+/* Jobs and the leases of gangs. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "scheduler-extender/ledger/ledger_table.h"
+
+static bool same_key(const struct ledger_job *job, const char *namespace_, size_t bytes, const char *name)
+{
+        return strncmp(job->key, namespace_, bytes) == 0 && job->key[bytes] == '/' &&
+               strcmp(job->key + bytes + 1, name) == 0;
+}
+
+static size_t bucket(const char *namespace_, size_t bytes, const char *name)
+{
+        return (size_t) (hash_bytes(namespace_, bytes, 0) * 31 + hash_text(name, 0)) % LEDGER_JOB_BUCKETS;
+}
+
+struct ledger_job *ledger_find_job(const struct ledger *ledger, const char *namespace_, const char *name)
+{
+        size_t bytes = strlen(namespace_);
+        struct ledger_job *job = ledger->jobs[bucket(namespace_, bytes, name)];
+
+        while (job != NULL && !same_key(job, namespace_, bytes, name))
+                job = job->next;
+        return job;
+}
+
+struct ledger_job *ledger_hold_job(struct ledger *ledger, const char *namespace_, const char *name)
+{
+        struct ledger_job *job = ledger_find_job(ledger, namespace_, name);
+        size_t bytes = strlen(namespace_), name_bytes = strlen(name);
+        struct ledger_job **place = &ledger->jobs[bucket(namespace_, bytes, name)];
+
+        if (job == NULL) {
+                job = calloc(1, sizeof(*job) + bytes + name_bytes + 2);
+                if (job == NULL)
+                        return NULL;
+                memcpy(job->key, namespace_, bytes);
+                job->key[bytes] = '/';
+                memcpy(job->key + bytes + 1, name, name_bytes + 1);
+                job->next = *place;
+                *place = job;
+        }
+        job->references++;
+        return job;
+}
+
+void job_drop_training(struct ledger_job *job)
+{
+        if (!job->training_borrowed) {
+                job_free(job->training);
+                free(job->training);
+        }
+        job->training_borrowed = false;
+        job->training = NULL;
+}
+
+static void remove_job(struct ledger *ledger, struct ledger_job *job)
+{
+        const char *slash = strchr(job->key, '/');
+        size_t bytes = (size_t) (slash - job->key);
+        struct ledger_job **place = &ledger->jobs[bucket(job->key, bytes, slash + 1)];
+
+        while (*place != job)
+                place = &(*place)->next;
+        *place = job->next;
+        job_drop_training(job);
+        free(job);
+}
+
+void ledger_release_job(struct ledger *ledger, struct ledger_job *job)
+{
+        if (--job->references == 0)
+                remove_job(ledger, job);
+}
+
+int ledger_set_training(struct ledger *ledger, const char *namespace_, const char *name, struct job *training)
+{
+        struct ledger_job *job = ledger_find_job(ledger, namespace_, name);
+        bool had = job != NULL && job->training != NULL;
+
+        if (training == NULL && !had)
+                return 0;
+        if (!had)
+                job = ledger_hold_job(ledger, namespace_, name); /* the TrainingJob's own reference */
+        if (job == NULL) {
+                job_free(training);
+                free(training);
+                return -ENOMEM;
+        }
+        job_drop_training(job);
+        job->training = training;
+        ledger->generation++;
+        if (training == NULL)
+                ledger_release_job(ledger, job);
+        return 0;
+}
+
+int ledger_add_slot(struct ledger *ledger, struct ledger_job *job, struct ledger_node *node,
+                    const struct ask *ask)
+{
+        struct lease_slot *slot = malloc(sizeof(*slot));
+
+        if (slot == NULL)
+                return -ENOMEM;
+        if (job->slots == NULL)
+                job->references++; /* the lease's own */
+        *slot = (struct lease_slot){
+                .job = job,
+                .node = node,
+                .next_on_node = node->slots,
+                .next_in_job = job->slots,
+                .ask = *ask,
+        };
+        slot->ask.match = NODE_MATCH_ANY; /* it outlives the pod's; the node is chosen */
+        node->slots = slot;
+        job->slots = slot;
+        ledger->slot_total++;
+        ledger->generation++;
+        ledger_account(node, NULL, NULL, node->groups);
+        ledger_touch(ledger, node);
+        return 0;
+}
+
+void ledger_drop_slot(struct ledger *ledger, struct lease_slot *slot)
+{
+        struct lease_slot **place;
+
+        for (place = &slot->node->slots; *place != slot;)
+                place = &(*place)->next_on_node;
+        *place = slot->next_on_node;
+        for (place = &slot->job->slots; *place != slot;)
+                place = &(*place)->next_in_job;
+        *place = slot->next_in_job;
+        ledger_account(slot->node, NULL, NULL, slot->node->groups);
+        ledger_touch(ledger, slot->node);
+        ledger->slot_total--;
+        ledger->generation++;
+        if (slot->job->slots == NULL)
+                ledger_release_job(ledger, slot->job);
+        free(slot);
+}
+
+void ledger_drop_lease(struct ledger *ledger, struct ledger_job *job)
+{
+        job->references++; /* the last slot's going must not take the job away under us */
+        while (job->slots != NULL)
+                ledger_drop_slot(ledger, job->slots);
+        ledger_release_job(ledger, job);
+}

@@ -1,0 +1,67 @@
+/* The ledger's speeds: a row for each (program, job model, device model). */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "scheduler-extender/ledger/ledger.h"
+
+static bool is_same(const struct ledger_speed *a, const struct ledger_speed *b)
+{
+        return a->device == b->device && strcmp(a->job_model, b->job_model) == 0 &&
+               strcmp(a->program, b->program) == 0;
+}
+
+int ledger_keep_speed(struct ledger *ledger, const struct ledger_speed *speed)
+{
+        struct ledger_speed *grown;
+        size_t i = 0;
+
+        while (i < ledger->speed_count && !is_same(&ledger->speeds[i], speed))
+                i++;
+        if (i < ledger->speed_count) { /* it goes to the end: the one seen last stands there */
+                memmove(&ledger->speeds[i], &ledger->speeds[i + 1],
+                        (ledger->speed_count - i - 1) * sizeof(*speed));
+                ledger->speeds[ledger->speed_count - 1] = *speed;
+                return 0;
+        }
+        if (ledger->speed_count >= LEDGER_SPEEDS_MAX)
+                return 0;
+        grown = realloc(ledger->speeds, (ledger->speed_count + 1) * sizeof(*grown));
+        if (grown == NULL)
+                return -ENOMEM;
+        ledger->speeds = grown;
+        ledger->speeds[ledger->speed_count++] = *speed;
+        return 0;
+}
+
+const struct ledger_speed *ledger_find_speed(const struct ledger *ledger, const char *program,
+                                             const char *job_model, uint32_t device)
+{
+        const struct ledger_speed *unknown = NULL;
+
+        for (size_t i = device == 0 ? 0 : ledger->speed_count; i > 0; i--) {
+                const struct ledger_speed *speed = &ledger->speeds[i - 1];
+
+                if (speed->device != device || strcmp(speed->job_model, job_model) != 0)
+                        continue;
+                if (program[0] == '\0' || strcmp(speed->program, program) == 0)
+                        return speed;
+                if (unknown == NULL && speed->program[0] == '\0')
+                        unknown = speed;
+        }
+        return unknown;
+}
+
+const char *ledger_program_hash(const struct ledger *ledger, const struct job *job,
+                                const struct ledger_program *table, size_t count, const char *runtime)
+{
+        uint32_t symbol = symbol_find(&ledger->symbols, runtime, strlen(runtime));
+
+        for (size_t i = 0; job != NULL && i < job->program_count; i++)
+                if (job->programs[i].command_count > 0 && strcmp(job->programs[i].runtime, runtime) == 0)
+                        return ""; /* a file of the job's own image */
+        for (size_t i = 0; symbol != 0 && i < count; i++)
+                if (table[i].runtime == symbol)
+                        return table[i].sha256;
+        return "";
+}

@@ -1,0 +1,651 @@
+#include "scheduler-extender/wire/extender_json.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/hash.h"
+#include "base/text.h"
+#include "scheduler-extender/ledger/symbol.h"
+
+/* --- request --- */
+
+/* What is kept while the lists are read. */
+struct reading {
+        struct json_scan scan;
+        struct extender_args *args;
+        struct roster *roster;
+        uint32_t expected; /* index of the node that is likely to be named next */
+        uint32_t before;   /* ... that was named last; ROSTER_NONE = none yet */
+        size_t unknown;
+        struct err *err;
+};
+
+static bool grow_list(void *list, size_t capacity, size_t size)
+{
+        void **place = list, *grown = realloc(*place, capacity * size);
+
+        if (grown != NULL)
+                *place = grown;
+        return grown != NULL;
+}
+
+static int grow_nodes(struct reading *r)
+{
+        struct extender_args *args = r->args;
+        size_t capacity = args->node_capacity == 0 ? r->roster->count + 64u : args->node_capacity * 2;
+
+        if (!grow_list(&args->names, capacity, sizeof(*args->names)) ||
+            !grow_list(&args->nodes, capacity, sizeof(*args->nodes)) ||
+            !grow_list(&args->verdicts, capacity, sizeof(*args->verdicts)) ||
+            (args->full && !grow_list(&args->objects, capacity, sizeof(*args->objects))))
+                return err_set(r->err, -ENOMEM, "no memory for %zu nodes", capacity);
+        args->node_capacity = capacity;
+        return 0;
+}
+
+static int add_node(struct reading *r, const struct json_slice *name, uint32_t index,
+                    const struct json_slice *object)
+{
+        struct extender_args *args = r->args;
+        size_t i = args->node_count;
+        bool again = false;
+
+        if (i == EXTENDER_NODES_MAX)
+                return err_set(r->err, -E2BIG, "more than %zu nodes are sent", EXTENDER_NODES_MAX);
+        if (i == args->node_capacity && grow_nodes(r) < 0)
+                return -ENOMEM;
+        if (object != NULL)
+                args->objects[i] = *object;
+        if (index != ROSTER_NONE) {
+                again = !roster_named(r->roster, r->before, index);
+                r->before = index;
+                r->expected = r->roster->seats[index].next;
+        } else {
+                r->unknown++;
+        }
+        args->names[i] = (struct extender_name){ .escaped = name->bytes, .escaped_bytes = name->size_bytes };
+        args->nodes[i] = index;
+        args->verdicts[i] = again ? EXTENDER_NODE_AGAIN : REASON_NONE;
+        args->any_again = args->any_again || again;
+        args->node_count++;
+        return 0;
+}
+
+/* The node of this name. Return: its index; ROSTER_NONE (unknown, or no memory for a name with escapes). */
+static uint32_t look_up(const struct roster *roster, const struct json_slice *name)
+{
+        CLEANUP(free_p) char *plain = NULL;
+
+        if (!name->escaped)
+                return roster_find(roster, name->bytes, name->size_bytes);
+        plain = malloc(name->size_bytes + 1);
+        return plain == NULL ? ROSTER_NONE : roster_find(roster, plain, json_slice_unescape(name, plain));
+}
+
+static int scan_unexpected(struct reading *r)
+{
+        struct json_slice name;
+        int result = json_scan_string(&r->scan, &name, r->err);
+
+        return result < 0 ? result : add_node(r, &name, look_up(r->roster, &name), NULL);
+}
+
+static int scan_name(struct reading *r)
+{
+        struct json_slice name = { 0 };
+        const char *at = r->scan.at;
+
+        while (at < r->scan.end && *at == ' ')
+                at++;
+        name.bytes = at + 1;
+        if (at < r->scan.end && *at == '"')
+                name.size_bytes = roster_expects(r->roster, r->expected, at + 1, r->scan.end);
+        if (name.size_bytes == 0)
+                return scan_unexpected(r);
+        r->scan.at = at + name.size_bytes + 2;
+        return add_node(r, &name, r->expected, NULL);
+}
+
+static int scan_names(struct reading *r)
+{
+        int result = json_scan_open(&r->scan, '[', r->err);
+
+        if (result == 0)
+                result = json_scan_more(&r->scan, ']', true, r->err);
+        while (result == 1) {
+                result = scan_name(r);
+                if (result < 0)
+                        break;
+                if (r->scan.at < r->scan.end && *r->scan.at == ',') { /* the usual case, in line */
+                        r->scan.at++;
+                        result = 1;
+                } else {
+                        result = json_scan_more(&r->scan, ']', false, r->err);
+                }
+        }
+        return result;
+}
+
+/* metadata.name of a Node object. `found` stays empty when there is none. */
+static int scan_name_in(struct json_scan *scan, bool in_metadata, struct json_slice *found, struct err *err)
+{
+        bool first = true;
+        int r = json_scan_open(scan, '{', err);
+
+        while (r == 0) {
+                struct json_slice key, value;
+
+                r = json_scan_more(scan, '}', first, err);
+                if (r <= 0)
+                        break;
+                first = false;
+                r = json_scan_key(scan, &key, err);
+                if (r < 0)
+                        break;
+                if (!in_metadata && json_slice_is(&key, "metadata") && json_scan_kind(scan) == '{')
+                        r = scan_name_in(scan, true, found, err);
+                else if (in_metadata && json_slice_is(&key, "name") && json_scan_kind(scan) == '"')
+                        r = json_scan_string(scan, found, err);
+                else
+                        r = json_scan_value(scan, &value, err);
+        }
+        return r;
+}
+
+static int scan_node_object(struct reading *r)
+{
+        struct json_slice object = { 0 }, name = { 0 };
+        int result;
+
+        (void) json_scan_kind(&r->scan);
+        object.bytes = r->scan.at;
+        result = scan_name_in(&r->scan, false, &name, r->err);
+        if (result < 0)
+                return result;
+        object.size_bytes = (size_t) (r->scan.at - object.bytes);
+        if (name.bytes == NULL)
+                return err_set(r->err, -EBADMSG, "Nodes.items[%zu].metadata.name: is missing",
+                               r->args->node_count);
+        return add_node(r, &name, look_up(r->roster, &name), &object);
+}
+
+static int scan_items(struct reading *r)
+{
+        bool first = true;
+        int result;
+
+        if (json_scan_kind(&r->scan) == 'n')
+                return json_scan_null(&r->scan, r->err);
+        result = json_scan_open(&r->scan, '[', r->err);
+        while (result == 0) {
+                result = json_scan_more(&r->scan, ']', first, r->err);
+                if (result <= 0)
+                        break;
+                first = false;
+                result = scan_node_object(r);
+        }
+        return result;
+}
+
+static int scan_node_list(struct reading *r)
+{
+        bool first = true, seen = false;
+        int result = json_scan_open(&r->scan, '{', r->err);
+
+        while (result == 0) {
+                struct json_slice key, value;
+
+                result = json_scan_more(&r->scan, '}', first, r->err);
+                if (result <= 0)
+                        break;
+                first = false;
+                result = json_scan_key(&r->scan, &key, r->err);
+                if (result < 0)
+                        break;
+                if (!json_slice_is(&key, "items")) {
+                        result = json_scan_value(&r->scan, &value, r->err);
+                } else if (seen) {
+                        result = err_set(r->err, -EBADMSG, "Nodes.items: is given twice");
+                } else {
+                        seen = true;
+                        result = scan_items(r);
+                }
+        }
+        return result;
+}
+
+/* What has been seen of ExtenderArgs. */
+struct args_parts {
+        struct json_slice pod;
+        bool has_pod, has_nodes, has_names;
+};
+
+static int seen_twice(bool *seen, const char *name, struct err *err)
+{
+        if (*seen)
+                return err_set(err, -EBADMSG, "%s: is given twice", name);
+        *seen = true;
+        return 0;
+}
+
+static void begin_list(struct reading *r)
+{
+        r->args->node_count = 0;
+        r->args->any_again = false;
+        r->unknown = 0;
+        r->before = ROSTER_NONE;
+        r->expected = r->roster->first;
+        roster_begin(r->roster);
+}
+
+/* Names are what counts where both lists are given. */
+static int take_names(struct reading *r)
+{
+        int result;
+
+        if (json_scan_kind(&r->scan) == 'n')
+                return json_scan_null(&r->scan, r->err);
+        begin_list(r);
+        r->args->full = false;
+        r->args->named = true;
+        result = scan_names(r);
+        return result < 0 ? err_wrap(r->err, result, "NodeNames") : 0;
+}
+
+static int take_nodes(struct reading *r)
+{
+        struct json_slice ignored;
+        int result;
+
+        if (r->args->named || json_scan_kind(&r->scan) == 'n')
+                return json_scan_value(&r->scan, &ignored, r->err);
+        begin_list(r);
+        r->args->full = true; /* and there are no nodes yet */
+        result = scan_node_list(r);
+        return result < 0 ? err_wrap(r->err, result, "Nodes") : 0;
+}
+
+static int take_member(struct reading *r, const struct json_slice *key, struct args_parts *parts)
+{
+        struct json_slice ignored;
+
+        if (json_slice_is(key, "Pod"))
+                return seen_twice(&parts->has_pod, "Pod", r->err) < 0
+                               ? -EBADMSG
+                               : json_scan_value(&r->scan, &parts->pod, r->err);
+        if (json_slice_is(key, "Nodes"))
+                return seen_twice(&parts->has_nodes, "Nodes", r->err) < 0 ? -EBADMSG : take_nodes(r);
+        if (json_slice_is(key, "NodeNames"))
+                return seen_twice(&parts->has_names, "NodeNames", r->err) < 0 ? -EBADMSG : take_names(r);
+        return json_scan_value(&r->scan, &ignored, r->err);
+}
+
+/* One pass over the text; the lists are taken as they come. */
+static int scan_args(struct reading *r, struct args_parts *parts)
+{
+        bool first = true;
+        int result = json_scan_open(&r->scan, '{', r->err);
+
+        while (result == 0) {
+                struct json_slice key;
+
+                result = json_scan_more(&r->scan, '}', first, r->err);
+                if (result <= 0)
+                        break;
+                first = false;
+                result = json_scan_key(&r->scan, &key, r->err);
+                if (result == 0)
+                        result = take_member(r, &key, parts);
+        }
+        return result < 0 ? result : json_scan_end(&r->scan, r->err);
+}
+
+/* --- names that nobody knows: they may be repeated, too --- */
+
+/* A set of names by what they mean: escapes are taken away first. */
+struct name_set {
+        struct json_slice *names; /* decoded */
+        uint32_t *slots;          /* index + 1 */
+        size_t slot_count;
+        char *text; /* of the decoded names that have escapes */
+};
+
+static bool add_name(struct name_set *set, uint32_t i)
+{
+        const struct json_slice *name = &set->names[i];
+        size_t at = (size_t) hash_bytes(name->bytes, name->size_bytes, 0) & (set->slot_count - 1);
+
+        for (; set->slots[at] != 0; at = (at + 1) & (set->slot_count - 1)) {
+                const struct json_slice *other = &set->names[set->slots[at] - 1];
+
+                if (other->size_bytes == name->size_bytes &&
+                    memcmp(other->bytes, name->bytes, name->size_bytes) == 0)
+                        return false;
+        }
+        set->slots[at] = i + 1;
+        return true;
+}
+
+/* Every unknown name decoded, `set->text` being large enough for all. */
+static void decode_unknown(const struct extender_args *args, struct name_set *set)
+{
+        char *text = set->text;
+        uint32_t count = 0;
+
+        for (size_t i = 0; i < args->node_count; i++) {
+                const struct extender_name *name = &args->names[i];
+                struct json_slice slice = { .bytes = name->escaped, .size_bytes = name->escaped_bytes };
+
+                if (args->nodes[i] != ROSTER_NONE)
+                        continue;
+                set->names[count].bytes = text;
+                set->names[count].size_bytes = json_slice_unescape(&slice, text);
+                text += set->names[count++].size_bytes;
+        }
+}
+
+static int mark_unknown_repeats(struct reading *r)
+{
+        CLEANUP(free_p) struct json_slice *names = malloc(r->unknown * sizeof(*names));
+        CLEANUP(free_p) char *text = NULL;
+        CLEANUP(free_p) uint32_t *slots = NULL;
+        struct name_set set = { .names = names, .slot_count = 64 };
+        struct extender_args *args = r->args;
+        size_t bytes = 1;
+        uint32_t count = 0;
+
+        while (set.slot_count < 2 * r->unknown)
+                set.slot_count *= 2;
+        for (size_t i = 0; i < args->node_count; i++)
+                bytes += args->nodes[i] == ROSTER_NONE ? args->names[i].escaped_bytes : 0;
+        set.text = text = malloc(bytes);
+        set.slots = slots = calloc(set.slot_count, sizeof(*slots));
+        if (names == NULL || text == NULL || slots == NULL)
+                return err_set(r->err, -ENOMEM, "no memory for the names");
+        decode_unknown(args, &set);
+        for (size_t i = 0; i < args->node_count; i++)
+                if (args->nodes[i] == ROSTER_NONE && !add_name(&set, count++)) {
+                        args->verdicts[i] = EXTENDER_NODE_AGAIN;
+                        args->any_again = true;
+                }
+        return 0;
+}
+
+static bool is_null(const struct json_slice *slice)
+{
+        return slice->bytes == NULL || json_slice_is(slice, "null");
+}
+
+static int decode_pod(const struct json_slice *slice, json_t **ret, struct err *err)
+{
+        json_error_t where;
+
+        if (is_null(slice))
+                return err_set(err, -EBADMSG, "Pod: is missing");
+        *ret = json_loadb(slice->bytes, slice->size_bytes, JSON_REJECT_DUPLICATES, &where);
+        if (*ret == NULL)
+                return err_set(err, -EBADMSG, "Pod: line %d, column %d: %s", where.line, where.column,
+                               where.text);
+        return json_is_object(*ret) ? 0 : err_set(err, -EBADMSG, "Pod: must be an object");
+}
+
+int extender_args_decode(const char *body, size_t body_bytes, struct roster *roster,
+                         struct extender_args *ret, struct err *err)
+{
+        struct args_parts parts = { 0 };
+        struct reading reading = {
+                .scan = json_scan_text(body, body_bytes), .args = ret, .roster = roster, .err = err
+        };
+        int r;
+
+        *ret = (struct extender_args){ .end = body + body_bytes };
+        r = scan_args(&reading, &parts);
+        if (r == 0)
+                r = decode_pod(&parts.pod, &ret->pod, err);
+        if (r == 0 && reading.unknown > 1)
+                r = mark_unknown_repeats(&reading);
+        return r;
+}
+
+void extender_args_free(struct extender_args *args)
+{
+        json_decref(args->pod);
+        free(args->names);
+        free(args->nodes);
+        free(args->verdicts);
+        free(args->objects);
+        *args = (struct extender_args){ 0 };
+}
+
+static int bind_field(json_t *json, const char *name, const char **ret, struct err *err)
+{
+        const json_t *value = json_object_get(json, name);
+
+        if (value == NULL || json_is_null(value))
+                return err_set(err, -EBADMSG, "%s: is missing", name);
+        if (!json_is_string(value) || json_string_length(value) == 0)
+                return err_set(err, -EBADMSG, "%s: must be a string that is not empty", name);
+        *ret = json_string_value(value);
+        return 0;
+}
+
+int extender_bind_decode(const char *body, size_t body_bytes, struct extender_bind_args *ret, struct err *err)
+{
+        json_error_t where;
+        int r;
+
+        *ret = (struct extender_bind_args){ 0 };
+        ret->json = json_loadb(body, body_bytes, JSON_REJECT_DUPLICATES, &where);
+        if (ret->json == NULL)
+                return err_set(err, -EBADMSG, "line %d, column %d: %s", where.line, where.column, where.text);
+        if (!json_is_object(ret->json))
+                return err_set(err, -EBADMSG, "the message must be an object");
+        r = bind_field(ret->json, "PodName", &ret->pod_name, err);
+        if (r == 0)
+                r = bind_field(ret->json, "PodNamespace", &ret->pod_namespace, err);
+        if (r == 0)
+                r = bind_field(ret->json, "PodUID", &ret->pod_uid, err);
+        if (r == 0)
+                r = bind_field(ret->json, "Node", &ret->node, err);
+        return r;
+}
+
+void extender_bind_free(struct extender_bind_args *args)
+{
+        json_decref(args->json);
+        *args = (struct extender_bind_args){ 0 };
+}
+
+/* --- replies --- */
+
+/* Sizes are added up first, so that one block is enough and writing is copying. */
+static char *put(char *to, const char *bytes, size_t size_bytes)
+{
+        memcpy(to, bytes, size_bytes);
+        return to + size_bytes;
+}
+
+#define PUT(to, literal) put(to, literal, sizeof(literal) - 1)
+
+/* The name with its quotes, which stand around it in the request. Most names are short: 32 bytes are copied
+ * whatever the length, where the text has them and what follows up to `limit` is still to be written. */
+#define COPY_BYTES 32
+
+static inline char *put_name(char *to, const char *limit, const struct extender_args *args, size_t i)
+{
+        const char *from = args->names[i].escaped - 1;
+        size_t bytes = args->names[i].escaped_bytes + 2;
+
+        if (bytes <= COPY_BYTES && args->end - from >= COPY_BYTES && limit - to >= COPY_BYTES)
+                memcpy(to, from, COPY_BYTES);
+        else
+                memcpy(to, from, bytes);
+        return to + bytes;
+}
+
+static char *error_reply(const char *form, const char *error, size_t *ret_bytes)
+{
+        CLEANUP(free_p) char *quoted = NULL;
+        json_t *string = json_string(error);
+        struct text text = { 0 };
+
+        if (string == NULL)
+                string = json_string("the error is not UTF-8");
+        quoted = json_dumps(string, JSON_ENCODE_ANY);
+        json_decref(string);
+        if (quoted == NULL)
+                return NULL;
+        text_append(&text, form);
+        text_append(&text, quoted);
+        text_append(&text, "}");
+        return text_take(&text, ret_bytes);
+}
+
+/* The three lists of filter's reply, each written where it will stand. */
+enum list { PASSING, FAILED, UNRESOLVABLE, LISTS, NO_LIST = LISTS };
+
+struct lists {
+        uint8_t of_verdict[UINT8_MAX + 1];
+        size_t bytes[LISTS + 1]; /* every entry ends in a comma, over which the list's end is written */
+        char *at[LISTS];
+        const char *limit[LISTS];
+};
+
+static void sort_verdicts(struct lists *lists)
+{
+        memset(lists->of_verdict, NO_LIST, sizeof(lists->of_verdict));
+        lists->of_verdict[REASON_NONE] = PASSING;
+        for (int r = REASON_NONE + 1; r < REASON_COUNT; r++)
+                lists->of_verdict[r] = reason_text((enum reason) r)->unresolvable ? UNRESOLVABLE : FAILED;
+}
+
+static void add_sizes(const struct extender_args *args, struct lists *lists)
+{
+        size_t more[UINT8_MAX + 1] = { 0 }; /* than the name: quotes, message, comma */
+
+        more[REASON_NONE] = 3;
+        for (int r = REASON_NONE + 1; r < REASON_COUNT; r++)
+                more[r] = reason_text((enum reason) r)->message_bytes + 6;
+        for (size_t i = 0; i < args->node_count; i++) {
+                uint8_t verdict = args->verdicts[i];
+
+                lists->bytes[lists->of_verdict[verdict]] +=
+                        verdict == REASON_NONE && args->full ? args->objects[i].size_bytes + 1
+                                                             : args->names[i].escaped_bytes + more[verdict];
+        }
+}
+
+static char *put_failure(char *to, const char *limit, const struct extender_args *args, size_t i)
+{
+        const struct reason_text *text = reason_text((enum reason) args->verdicts[i]);
+
+        to = put_name(to, limit, args, i);
+        to = PUT(to, ":\"");
+        to = put(to, text->message, text->message_bytes); /* our own: nothing to escape */
+        return PUT(to, "\",");
+}
+
+static void put_entries(const struct extender_args *args, struct lists *lists)
+{
+        for (size_t i = 0; i < args->node_count; i++) {
+                uint8_t list = lists->of_verdict[args->verdicts[i]];
+                char *to;
+
+                if (list == NO_LIST)
+                        continue;
+                to = lists->at[list];
+                if (list != PASSING)
+                        to = put_failure(to, lists->limit[list], args, i);
+                else if (args->full)
+                        to = PUT(put(to, args->objects[i].bytes, args->objects[i].size_bytes), ",");
+                else
+                        to = PUT(put_name(to, lists->limit[list], args, i), ",");
+                lists->at[list] = to;
+        }
+}
+
+/* What stands before each list, and after the last. */
+static const char *const before_list[2][LISTS + 1] = {
+        { "{\"Nodes\":null,\"NodeNames\":[", "],\"FailedNodes\":{", "},\"FailedAndUnresolvableNodes\":{",
+          "},\"Error\":\"\"}" },
+        { "{\"Nodes\":{\"metadata\":{},\"items\":[", "]},\"NodeNames\":null,\"FailedNodes\":{",
+          "},\"FailedAndUnresolvableNodes\":{", "},\"Error\":\"\"}" },
+};
+
+static char *put_lists(const struct extender_args *args, struct lists *lists, size_t *ret_bytes)
+{
+        const char *const *before = before_list[args->full];
+        char *block = malloc(lists->bytes[PASSING] + lists->bytes[FAILED] + lists->bytes[UNRESOLVABLE] + 256);
+        char *to = block;
+
+        if (block == NULL)
+                return NULL;
+        for (int list = 0; list < LISTS; list++) {
+                lists->at[list] = to + strlen(before[list]);
+                lists->limit[list] = lists->at[list] + lists->bytes[list];
+                to = lists->at[list] + lists->bytes[list] - (lists->bytes[list] > 0);
+        }
+        put_entries(args, lists);
+        to = put(block, before[PASSING], strlen(before[PASSING]));
+        for (int list = 0; list < LISTS; list++) { /* what comes after a list begins on its last comma */
+                to += lists->bytes[list] - (lists->bytes[list] > 0);
+                to = put(to, before[list + 1], strlen(before[list + 1]));
+        }
+        *to = '\0';
+        *ret_bytes = (size_t) (to - block);
+        return block;
+}
+
+char *extender_filter_encode(const struct extender_args *args, const char *error, size_t *ret_bytes)
+{
+        struct lists lists = { 0 };
+
+        if (error != NULL && error[0] != '\0')
+                return error_reply("{\"Nodes\":null,\"NodeNames\":null,\"FailedNodes\":{},"
+                                   "\"FailedAndUnresolvableNodes\":{},\"Error\":",
+                                   error, ret_bytes);
+        sort_verdicts(&lists);
+        add_sizes(args, &lists);
+        return put_lists(args, &lists, ret_bytes);
+}
+
+/* {"Host":"NAME","Score":N}, */
+#define SCORE_MAX  10
+#define HOST_BYTES (sizeof("{\"Host\":\"\",\"Score\":10},") - 1)
+#define END_BYTES  (sizeof(",\"Score\":10},") - 1)
+
+char *extender_prioritize_encode(const struct extender_args *args, const uint8_t *scores, size_t *ret_bytes)
+{
+        static const char *const ends[] = { ",\"Score\":0},", ",\"Score\":1},", ",\"Score\":2},",
+                                            ",\"Score\":3},", ",\"Score\":4},", ",\"Score\":5},",
+                                            ",\"Score\":6},", ",\"Score\":7},", ",\"Score\":8},",
+                                            ",\"Score\":9},", ",\"Score\":10}," };
+        size_t bytes = 8 + COPY_BYTES;
+        char *block, *to;
+
+        for (size_t i = 0; i < args->node_count; i++)
+                bytes += args->names[i].escaped_bytes + HOST_BYTES;
+        block = malloc(bytes);
+        if (block == NULL)
+                return NULL;
+        to = PUT(block, "[");
+        for (size_t i = 0; i < args->node_count; i++) {
+                if (args->verdicts[i] == EXTENDER_NODE_AGAIN)
+                        continue;
+                to = PUT(to, "{\"Host\":");
+                to = put_name(to, block + bytes, args, i);
+                to = put(to, ends[scores[i]], END_BYTES) - (scores[i] < SCORE_MAX); /* the NUL */
+        }
+        to -= to[-1] == ',';
+        to = PUT(to, "]");
+        *to = '\0';
+        *ret_bytes = (size_t) (to - block);
+        return block;
+}
+
+char *extender_bind_encode(const char *error, size_t *ret_bytes)
+{
+        return error_reply("{\"Error\":", error, ret_bytes);
+}

@@ -1,0 +1,447 @@
+#include "scheduler-extender/wire/pod_json.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/json/json_field.h"
+#include "base/quantity.h"
+#include "base/text.h"
+#include "base/timestamp.h"
+#include "scheduler-extender/wire/pod_chips.h"
+
+/* --- labels and annotations --- */
+
+static int label_bool(const struct json_field *labels, const char *name, bool *ret, struct err *err)
+{
+        const char *text;
+        int r = json_field_string(labels, name, &text, err);
+        struct json_field at = json_field_get(labels, name);
+
+        if (r != 0)
+                return r < 0 ? r : 0;
+        if (strcmp(text, "true") != 0 && strcmp(text, "false") != 0)
+                return json_field_error(&at, err, "must be \"true\" or \"false\", not \"%s\"", text);
+        *ret = strcmp(text, "true") == 0;
+        return 0;
+}
+
+static int label_number(const struct json_field *labels, const char *name, uint64_t max, uint32_t *ret,
+                        struct err *err)
+{
+        const char *text;
+        uint64_t value = 0;
+        int r = json_field_string(labels, name, &text, err);
+        struct json_field at = json_field_get(labels, name);
+
+        if (r != 0)
+                return r < 0 ? r : 0;
+        if (text_parse_uint64(text, &value) < 0 || value < 1 || value > max)
+                return json_field_error(&at, err, "must be a whole number in 1..%llu, not \"%s\"",
+                                        (unsigned long long) max, text);
+        *ret = (uint32_t) value;
+        return 0;
+}
+
+/* A size in bytes, as a quantity ("2Gi"). */
+static int label_bytes(const struct json_field *annotations, const char *name, uint64_t *ret, struct err *err)
+{
+        struct json_field at = json_field_get(annotations, name);
+        const char *text;
+        int64_t value = 0;
+        int r = json_field_string(annotations, name, &text, err);
+
+        if (r != 0)
+                return r < 0 ? r : 0;
+        if (quantity_parse(text, &value) < 0 || value < 0 || value > (int64_t) 1 << 50)
+                return json_field_error(&at, err, "must be a size such as 2Gi, not \"%s\"", text);
+        *ret = (uint64_t) value;
+        return 0;
+}
+
+static int decode_models(const struct json_field *annotations, struct symbols *symbols, bool add,
+                         struct ask *ask, struct err *err)
+{
+        struct json_field at = json_field_get(annotations, POD_ANNOTATION_MODELS);
+        const char *text, *end;
+        int r = json_field_string(annotations, POD_ANNOTATION_MODELS, &text, err);
+
+        if (r != 0)
+                return r < 0 ? r : 0;
+        for (; *text != '\0'; text = *end == '|' ? end + 1 : end) {
+                char model[DEVICE_MODEL_BYTES] = "";
+                size_t bytes;
+
+                end = strchrnul(text, '|');
+                while (*text == ' ' && text < end)
+                        text++;
+                bytes = (size_t) (end - text);
+                while (bytes > 0 && text[bytes - 1] == ' ')
+                        bytes--;
+                if (bytes == 0)
+                        continue;
+                if (ask->model_count == ASK_MODELS_MAX)
+                        return json_field_error(&at, err, "names more than %d models", ASK_MODELS_MAX);
+                if (bytes < sizeof(model)) /* a longer one is a model that nobody has */
+                        memcpy(model, text, bytes);
+                ask->models[ask->model_count++] = pod_symbol(symbols, model, add);
+        }
+        return 0;
+}
+
+static int decode_placement(const struct json_field *annotations, struct ask *ask, struct err *err)
+{
+        struct json_field at = json_field_get(annotations, POD_ANNOTATION_PLACEMENT);
+        enum placement placement;
+        const char *text;
+        int r = json_field_string(annotations, POD_ANNOTATION_PLACEMENT, &text, err);
+
+        if (r != 0)
+                return r < 0 ? r : 0;
+        if (placement_parse(text, &placement) < 0)
+                return json_field_error(&at, err,
+                                        "must be packed, uniform, largest-free or fastest, not \"%s\"", text);
+        ask->placement = (uint8_t) placement;
+        return 0;
+}
+
+static bool is_listed(const char *const *list, size_t count, const char *name)
+{
+        for (size_t i = 0; i < count; i++)
+                if (strcmp(list[i], name) == 0)
+                        return true;
+        return false;
+}
+
+/* The class is the administrator's word; the label counts only where it is allowed, and is otherwise passed
+ * over. */
+static int decode_urgency(const struct json_field *spec, const struct json_field *labels,
+                          const struct pod_policy *policy, struct pod_facts *facts, struct err *err)
+{
+        struct json_field at = json_field_get(labels, POD_LABEL_URGENCY);
+        const char *class = NULL, *label = NULL;
+        bool allowed =
+                is_listed(policy->emergency_namespaces, policy->emergency_namespace_count, "*") ||
+                is_listed(policy->emergency_namespaces, policy->emergency_namespace_count, facts->namespace_);
+
+        if (json_field_string(spec, "priorityClassName", &class, err) < 0 ||
+            json_field_string(labels, POD_LABEL_URGENCY, &label, err) < 0)
+                return -EBADMSG;
+        if (label != NULL && strcmp(label, "regular") != 0 && strcmp(label, "emergency") != 0)
+                return json_field_error(&at, err, "must be \"regular\" or \"emergency\", not \"%s\"", label);
+        facts->ask.emergency =
+                class != NULL && is_listed(policy->emergency_classes, policy->emergency_class_count, class);
+        if (label == NULL || strcmp(label, "emergency") != 0 || facts->ask.emergency)
+                return 0;
+        facts->ask.emergency = allowed;
+        facts->ask.urgency_ignored = !allowed;
+        return 0;
+}
+
+static int decode_labels(const struct json_field *labels, struct pod_facts *facts, struct err *err)
+{
+        struct ask *ask = &facts->ask;
+        const char *role = NULL;
+        int r = json_field_string(labels, POD_LABEL_JOB, &facts->job, err);
+
+        if (r >= 0)
+                r = label_bool(labels, POD_LABEL_PREEMPTIBLE, &ask->preemptible, err);
+        if (r == 0)
+                r = label_bool(labels, POD_LABEL_SAME_GROUP, &ask->same_group, err);
+        if (r == 0)
+                r = label_bool(labels, POD_LABEL_EQUAL_NODES, &ask->equal_nodes, err);
+        if (r == 0)
+                r = label_number(labels, POD_LABEL_GANG_SIZE, ASK_GANG_MAX, &ask->gang_size, err);
+        if (r == 0)
+                r = label_number(labels, POD_LABEL_MAX_SECONDS, UINT32_MAX, &ask->deadline_sec, err);
+        if (r == 0)
+                r = label_number(labels, POD_LABEL_MIN_NETWORK, UINT32_MAX, &ask->network_mbps, err);
+        if (r == 0)
+                r = json_field_string(labels, POD_LABEL_ROLE, &role, err);
+        ask->serves = role != NULL && (strcmp(role, "server") == 0 || strcmp(role, "manager") == 0);
+        return r < 0 ? r : 0;
+}
+
+/* remuda.dev/groups: "GROUP=CHIPS,...": what our own bind recorded. Something else there is passed over: the
+ * pod is then assumed where it breaks least. */
+static void decode_groups(const struct json_field *annotations, struct symbols *symbols, bool add,
+                          struct pod_facts *facts)
+{
+        const json_t *value = json_object_get(annotations->value, POD_ANNOTATION_GROUPS);
+        const char *text = json_is_string(value) ? json_string_value(value) : "";
+
+        while (*text != '\0' && facts->part_count < POD_PARTS_MAX) {
+                const char *end = strchrnul(text, ','), *equals = memchr(text, '=', (size_t) (end - text));
+                char group[DEVICE_GROUP_BYTES] = "", number[12] = "";
+                uint64_t chips = 0;
+
+                if (equals == NULL || (size_t) (equals - text) >= sizeof(group) ||
+                    (size_t) (end - equals) > sizeof(number))
+                        break;
+                memcpy(group, text, (size_t) (equals - text));
+                memcpy(number, equals + 1, (size_t) (end - equals) - 1);
+                if (text_parse_uint64(number, &chips) < 0 || chips < 1 || chips > ASK_CHIPS_MAX)
+                        break;
+                facts->parts[facts->part_count++] =
+                        (struct pod_part){ .group = pod_symbol(symbols, group, add),
+                                           .chips = (uint32_t) chips };
+                text = *end == ',' ? end + 1 : end;
+        }
+        if (*text != '\0')
+                facts->part_count = 0;
+}
+
+/* --- gangs that list their members --- */
+
+/* "RESOURCE=CHIPSxMEMBERS", `bytes` long. */
+static int decode_kind(const char *text, size_t bytes, struct symbols *symbols, bool add,
+                       struct gang_member *ret)
+{
+        const char *equals = memchr(text, '=', bytes), *x;
+        char chips[12] = "", members[12] = "", resource[DEVICE_RESOURCE_BYTES];
+        uint64_t chip_count = 0, member_count = 0;
+
+        if (equals == NULL)
+                return -EINVAL;
+        x = memchr(equals, 'x', bytes - (size_t) (equals - text));
+        if (x == NULL || (size_t) (x - equals) > sizeof(chips) ||
+            bytes - (size_t) (x - text) > sizeof(members))
+                return -EINVAL;
+        memcpy(chips, equals + 1, (size_t) (x - equals) - 1);
+        memcpy(members, x + 1, bytes - (size_t) (x - text) - 1);
+        if (text_parse_uint64(chips, &chip_count) < 0 || text_parse_uint64(members, &member_count) < 0 ||
+            chip_count < 1 || chip_count > ASK_CHIPS_MAX || member_count < 1 || member_count > ASK_GANG_MAX)
+                return -EINVAL;
+        (void) text_format(resource, sizeof(resource), "%.*s", (int) (equals - text), text);
+        *ret = (struct gang_member){ .resource = pod_symbol(symbols, resource, add),
+                                     .chips = (uint32_t) chip_count,
+                                     .members = (uint32_t) member_count };
+        return 0;
+}
+
+/* remuda.dev/gang: "nvidia.com/gpu=4x2,huawei.com/Ascend910=8x1". */
+static int decode_kinds(const struct json_field *annotations, struct symbols *symbols, bool add,
+                        struct pod_facts *facts, struct err *err)
+{
+        struct json_field at = json_field_get(annotations, POD_ANNOTATION_GANG);
+        const char *text;
+        int r = json_field_string(annotations, POD_ANNOTATION_GANG, &text, err);
+
+        if (r != 0)
+                return r < 0 ? r : 0;
+        while (*text != '\0') {
+                const char *end = strchrnul(text, ',');
+
+                while (*text == ' ')
+                        text++;
+                if (facts->kind_count == ASK_KINDS_MAX ||
+                    decode_kind(text, (size_t) (end - text), symbols, add, &facts->kinds[facts->kind_count]) <
+                            0)
+                        return json_field_error(&at, err,
+                                                "must be RESOURCE=CHIPSxMEMBERS, ... such as "
+                                                "nvidia.com/gpu=4x2 (at most %d kinds)",
+                                                ASK_KINDS_MAX);
+                facts->kind_count++;
+                text = *end == ',' ? end + 1 : end;
+        }
+        return 0;
+}
+
+static int decode_annotations(const struct json_field *annotations, struct symbols *symbols, bool add,
+                              struct pod_facts *facts, struct err *err)
+{
+        const json_t *weight = json_object_get(annotations->value, POD_ANNOTATION_WEIGHT);
+        const json_t *share = json_object_get(annotations->value, POD_ANNOTATION_BATCH_SHARE);
+        uint64_t number = 0;
+        int r = decode_models(annotations, symbols, add, &facts->ask, err);
+
+        if (r == 0)
+                r = decode_placement(annotations, &facts->ask, err);
+        if (r == 0)
+                r = decode_kinds(annotations, symbols, add, facts, err);
+        if (r == 0)
+                r = label_number(annotations, POD_ANNOTATION_BATCH, UINT32_MAX, &facts->ask.batch, err);
+        if (r == 0) /* read as a label before; people write it either way */
+                r = label_number(annotations, POD_LABEL_MIN_NETWORK, UINT32_MAX, &facts->ask.network_mbps,
+                                 err);
+        decode_groups(annotations, symbols, add, facts);
+        if (r == 0)
+                r = label_bytes(annotations, POD_ANNOTATION_FIXED, &facts->ask.fixed_bytes, err);
+        if (r == 0)
+                r = label_bytes(annotations, POD_ANNOTATION_SAMPLE, &facts->ask.sample_bytes, err);
+        if (json_is_string(weight))
+                (void) text_parse_double(json_string_value(weight), &facts->weight);
+        if (json_is_string(share) && text_parse_uint64(json_string_value(share), &number) == 0 &&
+            number <= UINT32_MAX)
+                facts->batch_share = (uint32_t) number;
+        facts->ask.share_given = facts->batch_share > 0;
+        return r;
+}
+
+/* --- the pod --- */
+
+static int decode_time(const struct json_field *in, const char *name, uint64_t *ret, struct err *err)
+{
+        struct json_field at = json_field_get(in, name);
+        const char *text;
+        int r = json_field_string(in, name, &text, err);
+
+        if (r != 0)
+                return r < 0 ? r : 0;
+        if (timestamp_parse(text, ret) < 0)
+                return json_field_error(&at, err, "must be a time such as 2026-11-21T10:00:00Z, not \"%s\"",
+                                        text);
+        return 0;
+}
+
+static int decode_metadata(const struct json_field *metadata, struct pod_facts *facts, struct err *err)
+{
+        struct json_field deleting = json_field_get(metadata, "deletionTimestamp");
+        int r = json_field_require(metadata, "name", err);
+
+        if (r == 0)
+                r = json_field_string(metadata, "name", &facts->name, err);
+        if (r == 0 && facts->name[0] == '\0')
+                return json_field_error(metadata, err, "name is empty");
+        if (r >= 0)
+                r = json_field_string(metadata, "namespace", &facts->namespace_, err);
+        if (r >= 0)
+                r = json_field_string(metadata, "uid", &facts->uid, err);
+        if (r >= 0)
+                r = decode_time(metadata, "creationTimestamp", &facts->created_usec, err);
+        facts->deleting = deleting.value != NULL && !json_is_null(deleting.value);
+        return r < 0 ? r : 0;
+}
+
+static int decode_spec(const struct json_field *spec, struct pod_facts *facts, struct err *err)
+{
+        const json_t *gates = json_object_get(spec->value, "schedulingGates");
+        int64_t deadline = 0;
+        int r = json_field_string(spec, "nodeName", &facts->node, err);
+
+        if (r >= 0)
+                r = json_field_int64(spec, "activeDeadlineSeconds", 0, INT64_MAX, &deadline, err);
+        if (r < 0)
+                return r;
+        if (deadline > 0)
+                facts->ask.deadline_sec = deadline < UINT32_MAX ? (uint32_t) deadline : UINT32_MAX;
+        facts->ask.gated = json_is_array(gates) && json_array_size(gates) > 0;
+        return 0;
+}
+
+/* When the last of its containers ended; 0 = not told. Told for people's statistics: what cannot be read is
+ * left out. */
+static uint64_t last_end(const struct json_field *status)
+{
+        const json_t *containers = json_object_get(status->value, "containerStatuses"), *container;
+        uint64_t last = 0, end;
+        size_t i;
+
+        json_array_foreach((json_t *) containers, i, container)
+        {
+                const json_t *state = json_object_get(container, "state");
+                const char *text = json_string_value(
+                        json_object_get(json_object_get(state, "terminated"), "finishedAt"));
+
+                if (text != NULL && timestamp_parse(text, &end) == 0 && end > last)
+                        last = end;
+        }
+        return last;
+}
+
+static int decode_status(const struct json_field *status, struct pod_facts *facts, struct err *err)
+{
+        const char *phase = "";
+        int r = json_field_string(status, "phase", &phase, err);
+
+        if (r < 0)
+                return r;
+        facts->ended = strcmp(phase, "Succeeded") == 0 || strcmp(phase, "Failed") == 0;
+        if (facts->ended)
+                facts->ended_usec = last_end(status);
+        return decode_time(status, "startTime", &facts->started_usec, err);
+}
+
+/* The chips of the whole job, as far as the pod itself says: the class rule counts them. */
+static void count_class_chips(struct pod_facts *facts)
+{
+        struct ask *ask = &facts->ask;
+        uint32_t members = 0;
+
+        ask->class_chips = (uint64_t) ask_chips(ask) * (ask->gang_size > 1 ? ask->gang_size : 1);
+        if (facts->kind_count == 0)
+                return;
+        ask->class_chips = 0;
+        for (size_t i = 0; i < facts->kind_count; i++) {
+                ask->class_chips += (uint64_t) facts->kinds[i].chips * facts->kinds[i].members;
+                members += facts->kinds[i].members;
+        }
+        if (ask->gang_size == 0)
+                ask->gang_size = members;
+}
+
+int pod_decode(const json_t *pod, const struct pod_policy *policy, struct symbols *symbols, bool add,
+               struct pod_facts *ret, struct err *err)
+{
+        struct json_field root = json_field_root(pod), metadata, spec, status, labels, annotations;
+        int r = json_field_is_object(&root, err);
+
+        *ret = (struct pod_facts){ .namespace_ = "default", .name = "", .uid = "" };
+        if (r == 0)
+                r = json_field_require(&root, "metadata", err);
+        if (r < 0 || json_field_object(&root, "metadata", &metadata, err) < 0 ||
+            json_field_object(&root, "spec", &spec, err) < 0 ||
+            json_field_object(&root, "status", &status, err) < 0 ||
+            json_field_object(&metadata, "labels", &labels, err) < 0 ||
+            json_field_object(&metadata, "annotations", &annotations, err) < 0)
+                return -EBADMSG;
+        r = decode_metadata(&metadata, ret, err);
+        if (r == 0)
+                r = decode_status(&status, ret, err);
+        if (r == 0)
+                r = decode_labels(&labels, ret, err);
+        if (r == 0)
+                r = decode_spec(&spec, ret, err);
+        if (r == 0)
+                r = decode_annotations(&annotations, symbols, add, ret, err);
+        if (r == 0)
+                r = decode_urgency(&spec, &labels, policy, ret, err);
+        if (r == 0)
+                r = pod_chips_decode(&spec, symbols, add, &ret->ask, err);
+        if (r == 0)
+                count_class_chips(ret);
+        return r;
+}
+
+/* --- nodes --- */
+
+int node_decode(const json_t *node, struct symbols *symbols, struct node_facts *ret, struct err *err)
+{
+        struct json_field root = json_field_root(node), metadata, status, allocatable, labels;
+        const char *name;
+        json_t *value;
+        int r = json_field_is_object(&root, err);
+
+        *ret = (struct node_facts){ 0 };
+        if (r < 0 || json_field_object(&root, "metadata", &metadata, err) < 0 ||
+            json_field_object(&metadata, "labels", &labels, err) < 0 ||
+            json_field_object(&root, "status", &status, err) < 0 ||
+            json_field_object(&status, "allocatable", &allocatable, err) < 0 ||
+            json_field_require(&metadata, "name", err) < 0 ||
+            json_field_string(&metadata, "name", &ret->name, err) < 0 ||
+            json_field_string(&labels, NODE_LABEL_SWITCH_DOMAIN, &ret->switch_domain, err) < 0)
+                return -EBADMSG;
+        json_object_foreach((json_t *) allocatable.value, name, value)
+        {
+                int64_t chips = 0;
+
+                if (!resource_is_extended(name) || ret->allocatable_count == ARRAY_SIZE(ret->allocatable))
+                        continue;
+                r = pod_chips_read(&allocatable, name, &chips, err);
+                if (r < 0)
+                        return r;
+                ret->allocatable[ret->allocatable_count++] =
+                        (struct ask_item){ .resource = symbol_add(symbols, name), .chips = (uint32_t) chips };
+        }
+        return 0;
+}

@@ -1,0 +1,176 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "scheduler-extender/wire/extender_json.h"
+
+/* Decodes `body`, gives every node the verdict, and encodes filter's reply. */
+static char *filter_with(const char *body, enum reason verdict)
+{
+        struct extender_args args;
+        struct roster roster = { 0 };
+        struct err err = { 0 };
+        size_t bytes;
+        char *reply = NULL;
+
+        if (extender_args_decode(body, strlen(body), &roster, &args, &err) == 0) {
+                for (size_t i = 0; i < args.node_count; i++)
+                        args.verdicts[i] = (uint8_t) verdict;
+                reply = extender_filter_encode(&args, NULL, &bytes);
+        }
+        extender_args_free(&args);
+        return reply;
+}
+
+static void expect(const char *body, enum reason verdict, const char *want)
+{
+        CLEANUP(free_p) char *reply = filter_with(body, verdict);
+
+        if (reply == NULL || strcmp(reply, want) != 0)
+                fail_msg("%s: want %s, got %s", body, want, reply == NULL ? "an error" : reply);
+}
+
+static void names_and_objects_come_back_as_they_were(void **state)
+{
+        (void) state;
+        expect("{\"Pod\":{},\"Nodes\":null,\"NodeNames\":[\"a\",\"b\\u002d1\"]}", REASON_NONE,
+               "{\"Nodes\":null,\"NodeNames\":[\"a\",\"b\\u002d1\"],\"FailedNodes\":{},"
+               "\"FailedAndUnresolvableNodes\":{},\"Error\":\"\"}");
+        expect("{\"Pod\":{},\"NodeNames\":[\"a\"]}", REASON_RESERVED_POOL,
+               "{\"Nodes\":null,\"NodeNames\":[],\"FailedNodes\":{},\"FailedAndUnresolvableNodes\":{\"a\":"
+               "\"ReservedPool: the node is reserved for emergencies\"},\"Error\":\"\"}");
+        expect("{\"Pod\":{},\"Nodes\":{\"items\":[ "
+               "{\"x\":[1,{}],\"metadata\":{\"labels\":{},\"name\":\"a\"}} "
+               "]},\"NodeNames\":null}",
+               REASON_NONE,
+               "{\"Nodes\":{\"metadata\":{},\"items\":[{\"x\":[1,{}],\"metadata\":{\"labels\":{},\"name\":"
+               "\"a\"}}]"
+               "},\"NodeNames\":null,\"FailedNodes\":{},\"FailedAndUnresolvableNodes\":{},\"Error\":\"\"}");
+        expect("{\"Pod\":{},\"Nodes\":{\"items\":null}}", REASON_NONE,
+               "{\"Nodes\":{\"metadata\":{},\"items\":[]},\"NodeNames\":null,\"FailedNodes\":{},"
+               "\"FailedAndUnresolvableNodes\":{},\"Error\":\"\"}");
+        expect("{\"Pod\":{},\"Nodes\":null,\"NodeNames\":null,\"Else\":[[[]]]}", REASON_NONE,
+               "{\"Nodes\":null,\"NodeNames\":[],\"FailedNodes\":{},\"FailedAndUnresolvableNodes\":{},"
+               "\"Error\":\"\"}");
+}
+
+/* clang-format off */
+static const struct {
+        const char *what, *body;
+} malformed[] = {
+        { "nothing",                  "" },
+        { "no JSON",                  "hello" },
+        { "an array",                 "[]" },
+        { "cut short",                "{\"Pod\":{},\"NodeNames\":[\"a\"" },
+        { "no pod",                   "{\"NodeNames\":[\"a\"]}" },
+        { "a null pod",               "{\"Pod\":null,\"NodeNames\":[]}" },
+        { "a pod that is a string",   "{\"Pod\":\"x\",\"NodeNames\":[]}" },
+        { "a name that is a number",  "{\"Pod\":{},\"NodeNames\":[1]}" },
+        { "names in an object",       "{\"Pod\":{},\"NodeNames\":{}}" },
+        { "nodes in an array",        "{\"Pod\":{},\"Nodes\":[]}" },
+        { "a node without a name",    "{\"Pod\":{},\"Nodes\":{\"items\":[{}]}}" },
+        { "a node that is null",      "{\"Pod\":{},\"Nodes\":{\"items\":[null]}}" },
+        { "something after the end",  "{\"Pod\":{}}x" },
+        { "two pods",                 "{\"Pod\":{},\"Pod\":{}}" },
+        { "a trailing comma",         "{\"Pod\":{},\"NodeNames\":[\"a\",]}" },
+        { "a leading comma",          "{\"Pod\":{},\"NodeNames\":[,\"a\"]}" },
+        { "a control character",      "{\"Pod\":{},\"NodeNames\":[\"a\nb\"]}" },
+        { "bytes that are not UTF-8", "{\"Pod\":{},\"NodeNames\":[\"\xff\xfe\"]}" },
+        { "a surrogate in UTF-8",     "{\"Pod\":{},\"NodeNames\":[\"\xed\xa0\x80\"]}" },
+        { "a bad escape",             "{\"Pod\":{},\"NodeNames\":[\"\\q\"]}" },
+        { "a number with a zero",     "{\"Pod\":{},\"Else\":01}" },
+        { "a word",                   "{\"Pod\":{},\"Else\":nul}" },
+};
+/* clang-format on */
+
+static void malformed_bodies_are_refused_with_a_sentence(void **state)
+{
+        (void) state;
+        for (size_t i = 0; i < ARRAY_SIZE(malformed); i++) {
+                CLEANUP(free_p) char *copy = strdup(malformed[i].body); /* exact size: ASan sees overreads */
+                struct extender_args args;
+                struct roster roster = { 0 };
+                struct err err = { 0 };
+                int r = extender_args_decode(copy, strlen(copy), &roster, &args, &err);
+
+                extender_args_free(&args);
+                if (r != -EBADMSG || err.msg[0] == '\0')
+                        fail_msg("%s: got %d, '%s'", malformed[i].what, r, err.msg);
+        }
+}
+
+static void nesting_has_an_end(void **state)
+{
+        struct err err = { 0 };
+        char body[2048] = "{\"Pod\":{},\"Else\":";
+        struct extender_args args;
+        struct roster roster = { 0 };
+
+        (void) state;
+        memset(body + strlen(body), '[', 1500);
+        assert_int_equal(extender_args_decode(body, strlen(body), &roster, &args, &err), -EBADMSG);
+        assert_non_null(strstr(err.msg, "deeply"));
+        extender_args_free(&args);
+}
+
+static void scores_are_written_for_every_host(void **state)
+{
+        const char *body = "{\"Pod\":{},\"NodeNames\":[\"a\",\"b\",\"a\"]}";
+        struct extender_args args;
+        struct roster roster = { 0 };
+        size_t bytes;
+
+        (void) state;
+        assert_int_equal(extender_args_decode(body, strlen(body), &roster, &args, NULL), 0);
+        assert_int_equal(args.verdicts[2], EXTENDER_NODE_AGAIN);
+        {
+                CLEANUP(free_p)
+                char *reply = extender_prioritize_encode(&args, (const uint8_t[]){ 10, 3, 7 }, &bytes);
+
+                assert_string_equal(reply, "[{\"Host\":\"a\",\"Score\":10},{\"Host\":\"b\",\"Score\":3}]");
+                assert_int_equal(bytes, strlen(reply));
+        }
+        extender_args_free(&args);
+}
+
+static void bind_needs_all_four_fields(void **state)
+{
+        struct extender_bind_args args;
+        struct err err = { 0 };
+        const char *good = "{\"PodName\":\"p\",\"PodNamespace\":\"n\",\"PodUID\":\"u\",\"Node\":\"x\"}";
+        const char *bad = "{\"PodName\":\"p\",\"PodNamespace\":\"n\",\"PodUID\":7,\"Node\":\"x\"}";
+        size_t bytes;
+
+        (void) state;
+        assert_int_equal(extender_bind_decode(good, strlen(good), &args, &err), 0);
+        assert_string_equal(args.node, "x");
+        extender_bind_free(&args);
+        assert_int_equal(extender_bind_decode(bad, strlen(bad), &args, &err), -EBADMSG);
+        assert_non_null(strstr(err.msg, "PodUID"));
+        extender_bind_free(&args);
+        {
+                CLEANUP(free_p) char *reply = extender_bind_encode("no \"room\"", &bytes);
+
+                assert_string_equal(reply, "{\"Error\":\"no \\\"room\\\"\"}");
+        }
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(names_and_objects_come_back_as_they_were),
+                cmocka_unit_test(malformed_bodies_are_refused_with_a_sentence),
+                cmocka_unit_test(nesting_has_an_end),
+                cmocka_unit_test(scores_are_written_for_every_host),
+                cmocka_unit_test(bind_needs_all_four_fields),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,46 @@
+/* Journal: a file of lines that several processes append to and none rewrites (bindings.jsonl).
+ *
+ * What is committed: every line that ends with a newline. Appending takes the file's lock, first reads what
+ * others appended (so that the caller decides on everything that is committed), writes, and syncs once for a
+ * whole batch. A line that was cut short by a crash is closed by the next append and then reads as junk. If a
+ * write fails the file is cut back to where it was. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "base/text.h"
+
+#define JOURNAL_LINE_MAX ((size_t) 1 << 20)
+
+struct journal {
+        int directory_fd; /* borrowed */
+        char name[64];
+        int fd; /* -1 while there is no file */
+        dev_t device;
+        ino_t inode;
+        off_t read_bytes; /* how far it was read */
+        struct text rest; /* the beginning of a line whose end was not there yet */
+};
+
+/* One line, NUL-terminated, without its newline. */
+typedef void (*journal_line)(void *userdata, const char *line, size_t size_bytes);
+
+void journal_init(struct journal *j, int directory_fd, const char *name);
+void journal_free(struct journal *j);
+
+/* journal_read() - the lines that were appended since the last call.
+ * Return: 0; 1 when the file was replaced, removed or cut: forget every line so far, then the lines of this
+ * very call are all there are (`forget` is called before them); negative errno. */
+int journal_read(struct journal *j, void (*forget)(void *userdata), journal_line line, void *userdata,
+                 struct err *err);
+
+/* journal_lock() - create the file if need be, take its lock and read what others appended (as
+ * journal_read()). Then decide, and journal_commit() (lines, each ended by '\n'; may be empty) or
+ * journal_unlock(). */
+int journal_lock(struct journal *j, void (*forget)(void *userdata), journal_line line, void *userdata,
+                 struct err *err);
+int journal_commit(struct journal *j, const char *lines, size_t size_bytes, struct err *err);
+void journal_unlock(struct journal *j);

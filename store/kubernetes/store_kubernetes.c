@@ -1,0 +1,125 @@
+#include "store/kubernetes/store_kubernetes.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/loop.h"
+
+static void close_(struct store *store)
+{
+        struct store_kubernetes *k = (struct store_kubernetes *) store;
+
+        for (int kind = 0; kind < STORE_KIND_COUNT; kind++)
+                reflector_stop(&k->reflectors[kind]);
+        store_kubernetes_cancel_writes(k);
+        kube_client_free(k->client); /* answers the writes under way */
+        store_done(store);
+        store_kubernetes_forget_events(k);
+        free(k->node);
+        free(k);
+}
+
+static bool is_synced(const struct store *store, enum store_kind kind)
+{
+        return ((const struct store_kubernetes *) store)->reflectors[kind].synced;
+}
+
+static void refresh(struct store *store)
+{
+        struct store_kubernetes *k = (struct store_kubernetes *) store;
+
+        for (int kind = 0; kind < STORE_KIND_COUNT; kind++)
+                if (store_wants(store, (enum store_kind) kind))
+                        reflector_refresh(&k->reflectors[kind]);
+}
+
+static uint64_t age_usec(const struct store *store, uint64_t now_usec)
+{
+        const struct store_kubernetes *k = (const struct store_kubernetes *) store;
+        uint64_t oldest = 0;
+
+        for (int kind = 0; kind < STORE_KIND_COUNT; kind++) {
+                uint64_t age = store_wants(store, (enum store_kind) kind)
+                                       ? reflector_age_usec(&k->reflectors[kind], now_usec)
+                                       : 0;
+
+                oldest = age > oldest ? age : oldest;
+        }
+        return oldest;
+}
+
+static uint64_t inventory_mtime_usec(const struct store *store, const char *node)
+{
+        (void) store;
+        (void) node;
+        return 0; /* the kubelet's Lease tells age here */
+}
+
+static int touch(struct store *store, const char *node)
+{
+        (void) store;
+        (void) node;
+        return 0;
+}
+
+static const struct store_backend backend = {
+        .close = close_,
+        .is_synced = is_synced,
+        .refresh = refresh,
+        .age_usec = age_usec,
+        .inventory_mtime_usec = inventory_mtime_usec,
+        .touch = touch,
+        .bind = store_kubernetes_bind,
+        .put = store_kubernetes_put,
+        .patch = store_kubernetes_patch,
+        .change = store_kubernetes_change,
+        .create = store_kubernetes_create,
+        .delete = store_kubernetes_delete,
+        .evict = store_kubernetes_evict,
+        .event = store_kubernetes_event,
+};
+
+static int start(struct store_kubernetes *k, const struct store_options *options, struct err *err)
+{
+        int r = kube_client_new(k->store.loop, options->kubeconfig, &k->client, err);
+
+        if (r < 0)
+                return r;
+        if (options->field_selector_node != NULL) {
+                if (!kube_name_is_safe(options->field_selector_node))
+                        return err_set(err, -EINVAL, "'%s' is no name of a node",
+                                       options->field_selector_node);
+                k->node = strdup(options->field_selector_node);
+                if (k->node == NULL)
+                        return err_set(err, -ENOMEM, "out of memory");
+        }
+        for (int kind = 0; kind < STORE_KIND_COUNT; kind++)
+                if (store_wants(&k->store, (enum store_kind) kind))
+                        reflector_start(&k->reflectors[kind]);
+        return 0;
+}
+
+int store_kubernetes_new(sd_event *loop, const struct store_options *options, struct store **ret,
+                         struct err *err)
+{
+        struct store_kubernetes *k = calloc(1, sizeof(*k));
+        int r;
+
+        if (k == NULL)
+                return err_set(err, -ENOMEM, "out of memory");
+        r = store_init(&k->store, &backend, loop, options, err);
+        k->opened_usec = loop_now_usec(loop);
+        for (int kind = 0; kind < STORE_KIND_COUNT; kind++) {
+                k->reflectors[kind].k = k;
+                k->reflectors[kind].kind = (enum store_kind) kind;
+        }
+        if (r == 0)
+                r = start(k, options, err);
+        if (r < 0) {
+                close_(&k->store);
+                return r;
+        }
+        *ret = &k->store;
+        return 0;
+}

@@ -1,0 +1,162 @@
+#include "store/kubernetes/store_kubernetes_operation.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "io/loop.h"
+
+#define OPERATION_USEC (20 * UINT64_C(1000000))
+
+void operation_free(struct operation *o)
+{
+        if (o->previous != NULL)
+                o->previous->next = o->next;
+        else
+                o->k->operations = o->next;
+        if (o->next != NULL)
+                o->next->previous = o->previous;
+        free(o->namespace_);
+        free(o->name);
+        free(o->uid);
+        free(o->node);
+        json_decref(o->body);
+        json_decref(o->status);
+        sd_event_source_disable_unref(o->waiting);
+        free(o);
+}
+
+void operation_finish(struct operation *o, int result, const char *sentence)
+{
+        store_answer_later(&o->k->store, o->answer, o->userdata, result, "%s", sentence);
+        operation_free(o);
+}
+
+void store_kubernetes_cancel_writes(struct store_kubernetes *k)
+{
+        struct operation *next;
+
+        for (struct operation *o = k->operations; o != NULL; o = next) {
+                next = o->next;
+                if (o->waiting != NULL) /* those with a call under way end with it */
+                        operation_finish(o, -ECANCELED, "the store is closing");
+        }
+}
+
+static char *copy(const char *value)
+{
+        return value != NULL ? strdup(value) : NULL;
+}
+
+/* @uid: NULL or "" = any. On failure the answer is given. */
+struct operation *operation_new(struct store *store, enum store_kind kind, const char *namespace_,
+                                const char *name, const char *uid, store_answer answer, void *userdata)
+{
+        struct operation *o = calloc(1, sizeof(*o));
+        bool namespaced = store_kind_info(kind)->namespaced;
+
+        if (o == NULL) {
+                store_answer_later(store, answer, userdata, -ENOMEM, "out of memory");
+                return NULL;
+        }
+        o->k = (struct store_kubernetes *) store;
+        o->next = o->k->operations;
+        if (o->next != NULL)
+                o->next->previous = o;
+        o->k->operations = o;
+        o->kind = kind;
+        o->answer = answer;
+        o->userdata = userdata;
+        o->namespace_ = namespaced
+                                ? copy(namespace_ != NULL && namespace_[0] != '\0' ? namespace_ : "default")
+                                : NULL;
+        o->name = copy(name);
+        o->uid = copy(uid != NULL && uid[0] != '\0' ? uid : NULL);
+        o->end_usec = loop_now_usec(store->loop) + OPERATION_USEC;
+        if ((name != NULL && !kube_name_is_safe(name)) ||
+            (o->namespace_ != NULL && !kube_name_is_safe(o->namespace_))) {
+                store_answer_later(store, answer, userdata, -EINVAL, "'%.100s' is no name for a %s",
+                                   name != NULL ? name : "", store_kind_name(kind));
+                operation_free(o);
+                return NULL;
+        }
+        return o;
+}
+
+/* "/api/v1/namespaces/NS/pods/NAME" + suffix */
+static void append_path(struct text *path, const struct operation *o, const char *suffix)
+{
+        const char *collection = store_kind_info(o->kind)->collection, *plural = strrchr(collection, '/');
+
+        if (o->namespace_ != NULL)
+                text_printf(path, "%.*s/namespaces/%s%s", (int) (plural - collection), collection,
+                            o->namespace_, plural);
+        else
+                text_append(path, collection);
+        if (o->name != NULL && !o->unnamed)
+                text_printf(path, "/%s", o->name);
+        text_append(path, suffix);
+}
+
+bool operation_is_fenced(const struct operation *o)
+{
+        return o->k->store.options.may_commit != NULL;
+}
+
+void operation_call(struct operation *o, const char *method, const char *suffix, const char *content_type,
+                    const json_t *body, void (*done)(void *userdata, const struct http_result *result))
+{
+        struct text path = { 0 };
+        struct kube_request request = {
+                .method = method,
+                .content_type = content_type,
+                .body = body,
+                .timeout_usec =
+                        operation_is_fenced(o) ? o->k->store.options.commit_usec : OPERATION_CALL_USEC,
+                .deadline_usec = operation_is_fenced(o) ? o->k->store.options.commit_usec : OPERATION_USEC,
+                .done = done,
+                .userdata = o
+        };
+        int r = -ENOMEM;
+
+        o->waiting = sd_event_source_disable_unref(o->waiting);
+        append_path(&path, o, suffix);
+        request.path = path.data;
+        if (!path.failed)
+                r = kube_call_start(o->k->client, &request, NULL);
+        text_free(&path);
+        if (r < 0)
+                operation_finish(o, r, "out of memory");
+}
+
+/* Was the call a failure that says nothing about the request itself? */
+bool operation_may_be_repeated(const struct http_result *result)
+{
+        if (result->error == -ECANCELED)
+                return false;
+        return result->error != 0 || result->status / 100 == 5;
+}
+
+/* Once more, a little later. False: it has been tried often or long enough. */
+bool operation_again(struct operation *o, void (*step)(void *userdata))
+{
+        uint64_t wait_usec = OPERATION_RETRY_FIRST_USEC << o->tries;
+        uint32_t jitter = 0;
+
+        if (o->tries >= OPERATION_TRIES_MAX || loop_now_usec(o->k->store.loop) + wait_usec > o->end_usec)
+                return false;
+        o->tries++;
+        (void) !getrandom(&jitter, sizeof(jitter), GRND_NONBLOCK);
+        wait_usec += jitter % OPERATION_RETRY_FIRST_USEC;
+        o->waiting = sd_event_source_disable_unref(o->waiting);
+        return loop_after(o->k->store.loop, wait_usec, step, o, &o->waiting) >= 0;
+}
+
+void operation_answer_as(struct operation *o, const struct http_result *result)
+{
+        char sentence[400];
+        int r = kube_result(result, sentence, sizeof(sentence));
+
+        operation_finish(o, r, sentence);
+}

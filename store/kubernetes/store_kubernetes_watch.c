@@ -1,0 +1,539 @@
+/* List, then watch from where the list ended; resume after a break, list again when history is gone (410). */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/cleanup.h"
+#include "base/hash.h"
+#include "base/json/json_items.h"
+#include "io/loop.h"
+#include "store/kubernetes/store_kubernetes.h"
+
+#define PAGE_ITEMS         500
+#define RECHECK_PAGE_ITEMS 100 /* nobody waits for these, but others wait for the loop */
+#define LINE_MAX_BYTES     ((size_t) 16 << 20)
+#define LIST_TIMEOUT_USEC  (60 * UINT64_C(1000000))
+#define WATCH_SEC_MIN                                                                                        \
+        300 /* a watch ends after 300 to 600 s, so that watches do not all begin anew together */
+#define WATCH_SLACK_SEC    30 /* the server should have ended it by then: it is dead */
+#define BACKOFF_FIRST_USEC UINT64_C(250000)
+#define BACKOFF_MAX_USEC   (10 * UINT64_C(1000000))
+#define MISSING_USEC       (4 * UINT64_C(1000000)) /* between two looks for a kind that is not installed */
+#define STEADY_USEC        (2 * UINT64_C(1000000)) /* a watch that lasted this long was no failure */
+
+static uint64_t now_usec(const struct reflector *r)
+{
+        return loop_now_usec(r->k->store.loop);
+}
+
+static uint32_t random_below(uint32_t limit)
+{
+        uint32_t value = 0;
+
+        if (getrandom(&value, sizeof(value), GRND_NONBLOCK) != sizeof(value))
+                value = 0; /* no jitter: no harm */
+        return value % limit;
+}
+
+/* --- what is known
+ * -------------------------------------------------------------------------------------------- */
+
+static void deliver(struct reflector *r, const char *key, const json_t *object)
+{
+        r->k->store.options.changed(r->k->store.options.userdata, r->kind, key, object);
+}
+
+/* Objects of a list that repeats everything: is this one no news? Versions of one collection can be compared.
+ */
+static bool should_be_known(const struct reflector *r, const json_t *metadata)
+{
+        const char *text = json_string_value(json_object_get(metadata, "resourceVersion"));
+        uint64_t version = 0;
+
+        return r->rechecking && text != NULL && text_parse_uint64(text, &version) == 0 &&
+               version <= r->recheck_version;
+}
+
+static void deliver_again(struct reflector *r, const char *key, const json_t *object, bool known)
+{
+        r->k->store.rechecking = known;
+        deliver(r, key, object);
+        r->k->store.rechecking = false;
+}
+
+static uint64_t hash_of(const json_t *metadata, const char *name)
+{
+        const char *value = json_string_value(json_object_get(metadata, name));
+
+        return value != NULL ? hash_text(value, 1) : 0;
+}
+
+static bool key_of(const struct reflector *r, const json_t *metadata, char key[600])
+{
+        const char *name = json_string_value(json_object_get(metadata, "name"));
+        const char *namespace_ = json_string_value(json_object_get(metadata, "namespace"));
+
+        if (name == NULL || name[0] == '\0' || strlen(name) > 253)
+                return false;
+        if (!store_kind_info(r->kind)->namespaced)
+                return text_copy(key, 600, name);
+        return namespace_ != NULL && strlen(namespace_) <= 253 &&
+               text_format(key, 600, "%s/%s", namespace_, name);
+}
+
+static struct known_object *remember(struct reflector *r, const char *key)
+{
+        struct known_object *known = calloc(1, sizeof(*known) + strlen(key) + 1);
+
+        if (known == NULL)
+                return NULL;
+        memcpy(known->key, key, strlen(key) + 1);
+        known->entry.key = known->key;
+        if (name_map_insert(&r->known, &known->entry) == 0)
+                return known;
+        free(known);
+        return NULL;
+}
+
+static void forget(struct reflector *r, struct known_object *known)
+{
+        name_map_remove(&r->known, &known->entry);
+        deliver_again(r, known->key, NULL, r->rechecking);
+        free(known);
+}
+
+/* An object as it is now. Another uid under the same name is another object: the old one went first. */
+static int upsert(struct reflector *r, json_t *object, struct err *err)
+{
+        json_t *metadata = json_object_get(object, "metadata");
+        uint64_t uid = hash_of(metadata, "uid"), version = hash_of(metadata, "resourceVersion");
+        struct known_object *known;
+        char key[600];
+
+        if (!key_of(r, metadata, key))
+                return err_set(err, -EBADMSG, "an object without a (usable) name");
+        known = (struct known_object *) name_map_find(&r->known, key);
+        if (known != NULL && known->uid_hash != uid) {
+                forget(r, known);
+                known = NULL;
+        }
+        if (known != NULL && known->version_hash == version && version != 0) {
+                known->list = r->list;
+                if (r->rechecking)
+                        deliver_again(r, key, object, true);
+                return 0;
+        }
+        if (known == NULL)
+                known = remember(r, key);
+        if (known == NULL)
+                return err_set(err, -ENOMEM, "out of memory");
+        known->uid_hash = uid;
+        known->version_hash = version;
+        known->list = r->list;
+        deliver_again(r, key, object, should_be_known(r, metadata));
+        return 0;
+}
+
+static void drop_unlisted(struct reflector *r)
+{
+        for (struct name_entry *e = name_map_first(&r->known), *next; e != NULL; e = next) {
+                next = name_map_next(&r->known, e);
+                if (((struct known_object *) e)->list != r->list)
+                        forget(r, (struct known_object *) e);
+        }
+}
+
+/* --- waiting
+ * ---------------------------------------------------------------------------------------------------- */
+
+static void list(struct reflector *r);
+static void watch(struct reflector *r);
+
+static void go_on(void *userdata)
+{
+        struct reflector *r = userdata;
+
+        r->timer = sd_event_source_disable_unref(r->timer);
+        if (r->version[0] == '\0')
+                list(r);
+        else
+                watch(r);
+}
+
+static void wait_usec(struct reflector *r, uint64_t usec)
+{
+        r->state = REFLECTOR_WAITING;
+        if (loop_after(r->k->store.loop, usec, go_on, r, &r->timer) < 0)
+                store_trouble(&r->k->store, r->kind, "out of memory: %s is no longer watched",
+                              store_kind_name(r->kind));
+}
+
+static void back_off(struct reflector *r)
+{
+        uint64_t usec = BACKOFF_FIRST_USEC << (r->failures < 6 ? r->failures : 6);
+
+        r->failures++;
+        if (usec > BACKOFF_MAX_USEC)
+                usec = BACKOFF_MAX_USEC;
+        wait_usec(r, usec / 2 + random_below((uint32_t) usec / 2 + 1));
+}
+
+/* --- list
+ * ---------------------------------------------------------------------------------------------------------
+ */
+
+int reflector_take_list(struct reflector *r, const char *bytes, size_t size_bytes, struct err *err)
+{
+        struct json_items items;
+        const char *item;
+        size_t size;
+        int e = json_items_open(bytes, size_bytes, &items, err);
+
+        if (e < 0)
+                return e == -ENODATA ? err_set(err, -EBADMSG, "an empty reply") : e;
+        if (!items.is_list || items.continue_cut)
+                return err_set(err, -EBADMSG, items.is_list ? "the continue token is too long" : "no list");
+        while (json_items_next(&items, &item, &size)) {
+                json_t *object = json_loadb(item, size, 0, NULL);
+
+                e = object != NULL ? upsert(r, object, err)
+                                   : err_set(err, -EBADMSG, "an item that is no JSON");
+                json_decref(object);
+                if (e < 0)
+                        return e;
+        }
+        (void) text_copy(r->continue_, sizeof(r->continue_), items.continue_);
+        (void) text_copy(r->version, sizeof(r->version),
+                         items.continue_[0] == '\0' ? items.resource_version : "");
+        return 0;
+}
+
+static void say_synced(struct reflector *r)
+{
+        r->synced = true;
+        if (r->k->store.options.synced != NULL)
+                r->k->store.options.synced(r->k->store.options.userdata, r->kind);
+}
+
+static void list_is_whole(struct reflector *r)
+{
+        drop_unlisted(r);
+        r->rechecking = false;
+        r->in_step_usec = now_usec(r);
+        r->failures = 0;
+        if (r->version[0] == '\0') { /* a server that names no version cannot be watched from it */
+                store_trouble(&r->k->store, r->kind, "the list of %s has no resourceVersion",
+                              store_kind_name(r->kind));
+                back_off(r);
+                return;
+        }
+        say_synced(r);
+        watch(r);
+}
+
+/* A kind that the server does not know (yet): there are none of it. It is asked again from time to time. */
+static void kind_is_missing(struct reflector *r)
+{
+        if (!r->missing)
+                store_trouble(&r->k->store, r->kind,
+                              "the API server knows no %s: is its definition installed?",
+                              store_kind_name(r->kind));
+        r->missing = true;
+        r->list++;
+        drop_unlisted(r);
+        r->in_step_usec = now_usec(r);
+        if (!r->synced || r->rechecking)
+                say_synced(r);
+        r->rechecking = false;
+        wait_usec(r, MISSING_USEC / 2 + random_below((uint32_t) MISSING_USEC / 2));
+}
+
+static void on_list(void *userdata, const struct http_result *result)
+{
+        struct reflector *r = userdata;
+        struct err err = { 0 };
+        char sentence[300];
+        int e = kube_result(result, sentence, sizeof(sentence));
+
+        r->call = NULL;
+        if (result->error == -ECANCELED)
+                return;
+        if (e == -ENOENT) {
+                kind_is_missing(r);
+                return;
+        }
+        if (e == 0) {
+                r->missing = false;
+                e = reflector_take_list(r, result->body, result->body_bytes, &err);
+                (void) text_copy(sentence, sizeof(sentence), err.msg);
+        }
+        if (e < 0) {
+                store_trouble(&r->k->store, r->kind, "list %s: %s", store_kind_name(r->kind), sentence);
+                r->continue_[0] = r->version[0] =
+                        '\0'; /* also when a page's token expired (410): from the start */
+                back_off(r);
+        } else if (r->continue_[0] != '\0')
+                list(r);
+        else
+                list_is_whole(r);
+}
+
+static void append_selector(const struct reflector *r, struct text *path)
+{
+        if (r->kind == STORE_POD && r->k->node != NULL)
+                text_printf(path, "&fieldSelector=spec.nodeName%%3D%s", r->k->node);
+}
+
+static void append_escaped(struct text *path, const char *value)
+{
+        for (; *value != '\0'; value++) {
+                unsigned char c = (unsigned char) *value;
+
+                if ((c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
+                    strchr("-_.~", c) != NULL)
+                        text_append_char(path, (char) c);
+                else
+                        text_printf(path, "%%%02X", c);
+        }
+}
+
+static void begin(struct reflector *r, struct text *path, struct kube_request request)
+{
+        int e = -ENOMEM;
+
+        request.method = "GET";
+        request.path = path->data;
+        request.userdata = r;
+        if (!path->failed)
+                e = kube_call_start(r->k->client, &request, &r->call);
+        text_free(path);
+        if (e < 0)
+                back_off(r);
+}
+
+static void list(struct reflector *r)
+{
+        struct text path = { 0 };
+
+        r->state = REFLECTOR_LISTING;
+        if (r->continue_[0] == '\0')
+                r->list++;
+        text_printf(&path, "%s?limit=%d", store_kind_info(r->kind)->collection,
+                    r->rechecking ? RECHECK_PAGE_ITEMS : PAGE_ITEMS);
+        append_selector(r, &path);
+        if (r->continue_[0] != '\0') {
+                text_append(&path, "&continue=");
+                append_escaped(&path, r->continue_);
+        }
+        begin(r, &path, (struct kube_request){ .timeout_usec = LIST_TIMEOUT_USEC, .done = on_list });
+}
+
+/* --- watch
+ * -------------------------------------------------------------------------------------------------------- */
+
+static void note_version(struct reflector *r, const json_t *object)
+{
+        const char *version =
+                json_string_value(json_object_get(json_object_get(object, "metadata"), "resourceVersion"));
+
+        if (version != NULL && strlen(version) < sizeof(r->version))
+                (void) text_copy(r->version, sizeof(r->version), version);
+}
+
+static int take_error(const json_t *status, struct err *err)
+{
+        const char *message = json_string_value(json_object_get(status, "message"));
+        const char *reason = json_string_value(json_object_get(status, "reason"));
+        bool gone = json_integer_value(json_object_get(status, "code")) == 410 ||
+                    (reason != NULL && (strcmp(reason, "Expired") == 0 || strcmp(reason, "Gone") == 0));
+
+        return err_set(err, gone ? -ESTALE : -EBADMSG, "%s",
+                       message != NULL && message[0] != '\0' ? message : "the watch ended with an error");
+}
+
+static int take_event(struct reflector *r, const char *type, json_t *object, struct err *err)
+{
+        struct known_object *known;
+        char key[600];
+        int e = 0;
+
+        if (strcmp(type, "ERROR") == 0)
+                return take_error(object, err);
+        if (strcmp(type, "ADDED") == 0 || strcmp(type, "MODIFIED") == 0)
+                e = upsert(r, object, err);
+        else if (strcmp(type, "DELETED") == 0 && key_of(r, json_object_get(object, "metadata"), key)) {
+                known = (struct known_object *) name_map_find(&r->known, key);
+                if (known != NULL)
+                        forget(r, known);
+        }
+        if (e == 0)
+                note_version(r, object); /* BOOKMARKs carry nothing else */
+        return e;
+}
+
+int reflector_take_line(struct reflector *r, const char *bytes, size_t size_bytes, struct err *err)
+{
+        json_t *line = json_loadb(bytes, size_bytes, 0, NULL);
+        const char *type = json_string_value(json_object_get(line, "type"));
+        json_t *object = json_object_get(line, "object");
+        int e;
+
+        if (type == NULL || !json_is_object(object))
+                e = err_set(err, -EBADMSG, "a watch event that is none");
+        else
+                e = take_event(r, type, object, err);
+        json_decref(line);
+        return e;
+}
+
+/* A line that came in several pieces is gathered; one that is whole in its piece is read in place. */
+static bool on_watch_bytes(void *userdata, const char *bytes, size_t size)
+{
+        struct reflector *r = userdata;
+        struct err err = { 0 };
+
+        r->in_step_usec = now_usec(r);
+        while (size > 0) {
+                const char *end = memchr(bytes, '\n', size);
+                size_t part = end != NULL ? (size_t) (end - bytes) : size;
+                int e = 0;
+
+                if (end == NULL || r->line.size_bytes > 0)
+                        text_append_bytes(&r->line, bytes, part);
+                if (r->line.failed)
+                        e = err_set(&err, -E2BIG, "a watch event of more than %zu bytes", LINE_MAX_BYTES);
+                else if (end != NULL && r->line.size_bytes > 0)
+                        e = reflector_take_line(r, r->line.data, r->line.size_bytes, &err);
+                else if (end != NULL && part > 0)
+                        e = reflector_take_line(r, bytes, part, &err);
+                if (end != NULL)
+                        text_reset(&r->line);
+                if (e < 0) {
+                        r->expired = true; /* whatever it was, a fresh list is right */
+                        if (e != -ESTALE)
+                                store_trouble(&r->k->store, r->kind, "watch %s: %s", store_kind_name(r->kind),
+                                              err.msg);
+                        return false;
+                }
+                if (end == NULL)
+                        return true;
+                bytes = end + 1;
+                size -= part + 1;
+        }
+        return true;
+}
+
+static void on_watch_began(void *userdata, unsigned status)
+{
+        struct reflector *r = userdata;
+
+        r->watch_open = status == 200;
+}
+
+static void on_watch_end(void *userdata, const struct http_result *result)
+{
+        struct reflector *r = userdata;
+        uint64_t lasted_usec = now_usec(r) - r->watch_began_usec;
+        char sentence[300];
+        int e = kube_result(result, sentence, sizeof(sentence));
+        bool opened = result->status == 200;
+
+        r->call = NULL;
+        r->watch_open = false;
+        text_free(&r->line);
+        r->line.max_bytes = LINE_MAX_BYTES;
+        if (result->error == -ECANCELED && !r->expired)
+                return;
+        if (opened)
+                r->in_step_usec = now_usec(r);
+        if (opened && lasted_usec >= STEADY_USEC)
+                r->failures = 0;
+        if (r->expired || result->status == 410 || result->status == 400 || result->status == 404) {
+                r->version[0] = '\0';
+                r->expired = false;
+        } else if (e < 0 && r->failures > 0) /* one break is an API server's everyday life */
+                store_trouble(&r->k->store, r->kind, "watch %s: %s", store_kind_name(r->kind), sentence);
+        if (opened && lasted_usec >= STEADY_USEC)
+                go_on(r);
+        else
+                back_off(r);
+}
+
+static void watch(struct reflector *r)
+{
+        unsigned seconds = WATCH_SEC_MIN + random_below(WATCH_SEC_MIN);
+        struct text path = { 0 };
+
+        r->state = REFLECTOR_WATCHING;
+        r->watch_began_usec = now_usec(r);
+        text_printf(&path, "%s?watch=1&allowWatchBookmarks=true&timeoutSeconds=%u&resourceVersion=",
+                    store_kind_info(r->kind)->collection, seconds);
+        append_escaped(&path, r->version);
+        append_selector(r, &path);
+        begin(r, &path,
+              (struct kube_request){ .timeout_usec = (seconds + WATCH_SLACK_SEC) * UINT64_C(1000000),
+                                     .began = on_watch_began,
+                                     .chunk = on_watch_bytes,
+                                     .done = on_watch_end });
+}
+
+/* --- life
+ * ----------------------------------------------------------------------------------------------------------
+ */
+
+void reflector_start(struct reflector *r)
+{
+        r->line.max_bytes = LINE_MAX_BYTES;
+        wait_usec(r, 0);
+}
+
+static void on_refresh(void *userdata)
+{
+        struct reflector *r = userdata;
+        uint64_t version = 0;
+
+        r->refreshing = sd_event_source_disable_unref(r->refreshing);
+        kube_call_cancel(r->call);
+        r->call = NULL;
+        r->timer = sd_event_source_disable_unref(r->timer);
+        text_free(&r->line);
+        r->line.max_bytes = LINE_MAX_BYTES;
+        r->watch_open = r->expired = false;
+        if (r->synced && !r->rechecking && text_parse_uint64(r->version, &version) == 0)
+                r->recheck_version = version;
+        r->rechecking = r->synced;
+        r->version[0] = r->continue_[0] = '\0';
+        list(r);
+}
+
+/* Not at once: it may be asked for from within the very call that is to be cancelled. */
+void reflector_refresh(struct reflector *r)
+{
+        if (r->refreshing == NULL && loop_after(r->k->store.loop, 0, on_refresh, r, &r->refreshing) < 0)
+                store_trouble(&r->k->store, r->kind, "out of memory: %s is not read anew",
+                              store_kind_name(r->kind));
+}
+
+void reflector_stop(struct reflector *r)
+{
+        r->refreshing = sd_event_source_disable_unref(r->refreshing);
+        kube_call_cancel(r->call);
+        r->call = NULL;
+        r->timer = sd_event_source_disable_unref(r->timer);
+        for (struct name_entry *e = name_map_first(&r->known), *next; e != NULL; e = next) {
+                next = name_map_next(&r->known, e);
+                free(e);
+        }
+        name_map_free(&r->known);
+        text_free(&r->line);
+}
+
+uint64_t reflector_age_usec(const struct reflector *r, uint64_t now)
+{
+        uint64_t since = r->synced ? r->in_step_usec : r->k->opened_usec;
+
+        if (r->synced && (r->watch_open || r->missing))
+                return 0;
+        return now > since ? now - since : 0;
+}

@@ -1,0 +1,327 @@
+/* Writes to the API server: bind, evict, delete, create, patch, put. Every one may be repeated, so a reply
+ * that was lost is found out by asking again. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "io/loop.h"
+#include "store/kubernetes/store_kubernetes_operation.h"
+
+/* --- bind
+ * ---------------------------------------------------------------------------------------------------------
+ */
+
+static void try_bind(void *userdata);
+static void try_evict(void *userdata);
+
+/* The truth about a pod whose bind (or eviction: no node) came to no clear end. Return: 1 = nothing has
+ * happened, try again. */
+static int judge_pod(const struct operation *o, const json_t *pod, char *sentence, size_t sentence_bytes)
+{
+        json_t *metadata = json_object_get(pod, "metadata");
+        const char *uid = json_string_value(json_object_get(metadata, "uid"));
+        const char *node = json_string_value(json_object_get(json_object_get(pod, "spec"), "nodeName"));
+
+        sentence[0] = '\0';
+        if (o->uid != NULL && uid != NULL && strcmp(uid, o->uid) != 0) {
+                (void) text_format(sentence, sentence_bytes, "pod '%s/%s' has uid '%s', not '%s'",
+                                   o->namespace_, o->name, uid, o->uid);
+                return -ESTALE;
+        }
+        if (o->node == NULL)
+                return json_is_string(json_object_get(metadata, "deletionTimestamp")) ? 0 : 1;
+        if (node != NULL && strcmp(node, o->node) == 0)
+                return 0;
+        if (node != NULL && node[0] != '\0') {
+                (void) text_format(sentence, sentence_bytes, "pod '%s/%s' is bound to node '%s'",
+                                   o->namespace_, o->name, node);
+                return -EALREADY;
+        }
+        if (json_is_string(json_object_get(metadata, "deletionTimestamp"))) {
+                (void) text_format(sentence, sentence_bytes, "pod '%s/%s' is being deleted", o->namespace_,
+                                   o->name);
+                return -ESTALE;
+        }
+        return 1;
+}
+
+static void look_at_pod(void *userdata);
+
+static void on_pod(void *userdata, const struct http_result *result)
+{
+        struct operation *o = userdata;
+        char sentence[400];
+        int r = kube_result(result, sentence, sizeof(sentence));
+        json_t *pod;
+
+        if (r < 0 && operation_may_be_repeated(result) && operation_again(o, look_at_pod))
+                return;
+        if (r < 0) {
+                operation_finish(o, r, sentence);
+                return;
+        }
+        pod = json_loadb(result->body, result->body_bytes, 0, NULL);
+        r = pod != NULL ? judge_pod(o, pod, sentence, sizeof(sentence)) : -EBADMSG;
+        json_decref(pod);
+        if (r == 1 && operation_again(o, o->node != NULL ? try_bind : try_evict))
+                return;
+        if (r == 1 || r == -EBADMSG)
+                operation_finish(o, r == 1 ? -EAGAIN : r,
+                                 o->node != NULL ? "the bind was tried and the pod is still not bound"
+                                                 : "the eviction was tried and the pod is still there");
+        else
+                operation_finish(o, r, sentence);
+}
+
+static void look_at_pod(void *userdata)
+{
+        operation_call(userdata, "GET", "", NULL, NULL, on_pod);
+}
+
+/* 409 may mean: bound already (perhaps by us, the reply was lost), another uid, being deleted, or a collision
+ * of writes. The pod itself tells which. */
+static void on_bind(void *userdata, const struct http_result *result)
+{
+        struct operation *o = userdata;
+
+        if ((result->error == 0 && result->status == 409) || operation_may_be_repeated(result))
+                look_at_pod(o);
+        else
+                operation_answer_as(o, result);
+}
+
+/* Whoever no longer leads commits no more, not even what was begun. */
+static bool may_commit(struct operation *o)
+{
+        if (!operation_is_fenced(o) || o->k->store.options.may_commit(o->k->store.options.userdata))
+                return true;
+        operation_finish(o, -EPERM, "this replica does not lead any longer; another one will do it");
+        return false;
+}
+
+static void try_bind(void *userdata)
+{
+        struct operation *o = userdata;
+
+        if (may_commit(o))
+                operation_call(o, "POST", "/binding", NULL, o->body, on_bind);
+}
+
+void store_kubernetes_bind(struct store *store, const struct store_binding *binding, store_answer answer,
+                           void *userdata)
+{
+        struct operation *o = operation_new(store, STORE_POD, binding->namespace_, binding->name,
+                                            binding->uid, answer, userdata);
+
+        if (o == NULL)
+                return;
+        o->node = binding->node != NULL ? strdup(binding->node) : NULL;
+        o->body = json_pack("{s:s, s:s, s:{s:s, s:s, s:s*, s:O*}, s:{s:s, s:s, s:s}}", "apiVersion", "v1",
+                            "kind", "Binding", "metadata", "name", o->name, "namespace", o->namespace_, "uid",
+                            o->uid, "annotations", binding->annotations, "target", "apiVersion", "v1", "kind",
+                            "Node", "name", binding->node);
+        if (o->node == NULL || o->body == NULL || o->node[0] == '\0')
+                operation_finish(o, -EINVAL, "a bind needs a node, in UTF-8");
+        else
+                try_bind(o);
+}
+
+/* --- evict, delete, create, patch
+ * ----------------------------------------------------------------------------- */
+
+static void try_delete(void *userdata);
+static void try_patch(void *userdata);
+
+/* The API server itself tries for seconds when the uid is another's: the pod tells sooner. */
+static void on_evict(void *userdata, const struct http_result *result)
+{
+        if (operation_may_be_repeated(result))
+                look_at_pod(userdata);
+        else
+                operation_answer_as(userdata, result);
+}
+
+static void try_evict(void *userdata)
+{
+        struct operation *o = userdata;
+
+        if (may_commit(o))
+                operation_call(o, "POST", "/eviction", NULL, o->body, on_evict);
+}
+
+static json_t *delete_options(const char *uid, unsigned grace_sec)
+{
+        json_t *options = json_pack("{s:i}", "gracePeriodSeconds", (int) grace_sec);
+
+        if (options != NULL && uid != NULL)
+                (void) json_object_set_new(options, "preconditions", json_pack("{s:s}", "uid", uid));
+        return options;
+}
+
+void store_kubernetes_evict(struct store *store, const char *namespace_, const char *name, const char *uid,
+                            unsigned grace_sec, store_answer answer, void *userdata)
+{
+        struct operation *o = operation_new(store, STORE_POD, namespace_, name, uid, answer, userdata);
+
+        if (o == NULL)
+                return;
+        o->body = json_pack("{s:s, s:s, s:{s:s, s:s}, s:o}", "apiVersion", "policy/v1", "kind", "Eviction",
+                            "metadata", "name", o->name, "namespace", o->namespace_, "deleteOptions",
+                            delete_options(o->uid, grace_sec));
+        try_evict(o);
+}
+
+static void on_delete(void *userdata, const struct http_result *result)
+{
+        struct operation *o = userdata;
+
+        if (operation_may_be_repeated(result) && operation_again(o, try_delete))
+                return;
+        if (result->error == 0 && result->status == 404 && o->tries > 0)
+                operation_finish(o, 0, ""); /* the try whose reply was lost did it */
+        else
+                operation_answer_as(o, result);
+}
+
+static void try_delete(void *userdata)
+{
+        struct operation *o = userdata;
+
+        operation_call(o, "DELETE", "", NULL, o->body, on_delete);
+}
+
+void store_kubernetes_delete(struct store *store, enum store_kind kind, const char *namespace_,
+                             const char *name, const char *uid, unsigned grace_sec, store_answer answer,
+                             void *userdata)
+{
+        struct operation *o = operation_new(store, kind, namespace_, name, uid, answer, userdata);
+
+        if (o == NULL)
+                return;
+        o->body = delete_options(o->uid, grace_sec);
+        if (kind != STORE_POD)
+                (void) json_object_del(o->body, "gracePeriodSeconds");
+        (void) json_object_set_new(o->body, "propagationPolicy", json_string("Background"));
+        try_delete(o);
+}
+
+static void on_create(void *userdata, const struct http_result *result)
+{
+        operation_answer_as(userdata,
+                            result); /* not repeated: its caller names what it makes, and asks again itself */
+}
+
+void store_kubernetes_create(struct store *store, enum store_kind kind, const char *namespace_,
+                             const json_t *object, store_answer answer, void *userdata)
+{
+        struct operation *o = operation_new(store, kind, namespace_, NULL, NULL, answer, userdata);
+
+        if (o == NULL)
+                return;
+        o->body = json_deep_copy(object);
+        (void) json_object_set_new(o->body, "apiVersion", json_string(store_kind_info(kind)->api_version));
+        (void) json_object_set_new(o->body, "kind", json_string(store_kind_name(kind)));
+        operation_call(o, "POST", "", NULL, o->body, on_create);
+}
+
+static void on_patch(void *userdata, const struct http_result *result)
+{
+        if (!operation_may_be_repeated(result) || !operation_again(userdata, try_patch))
+                operation_answer_as(userdata, result);
+}
+
+static void try_patch(void *userdata)
+{
+        struct operation *o = userdata;
+
+        operation_call(o, "PATCH", "?fieldManager=" OPERATION_FIELD_MANAGER, "application/merge-patch+json",
+                       o->body, on_patch);
+}
+
+void store_kubernetes_patch(struct store *store, enum store_kind kind, const char *namespace_,
+                            const char *name, const json_t *patch, store_answer answer, void *userdata)
+{
+        struct operation *o = operation_new(store, kind, namespace_, name, NULL, answer, userdata);
+
+        if (o == NULL)
+                return;
+        o->body = json_deep_copy(patch);
+        try_patch(o);
+}
+
+/* --- put: server-side apply
+ * ---------------------------------------------------------------------------------- */
+
+static void try_apply(void *userdata);
+
+/* The status goes to its own door; if there is no such object yet, it is made first (not a job: those are
+ * made by people). */
+static void on_apply(void *userdata, const struct http_result *result)
+{
+        struct operation *o = userdata;
+        char sentence[400];
+        int r = kube_result(result, sentence, sizeof(sentence));
+
+        if (r < 0 && operation_may_be_repeated(result) && operation_again(o, try_apply))
+                return;
+        if (r == -ENOENT && o->status != NULL && !o->creating && o->kind != STORE_TRAINING_JOB) {
+                o->creating = true;
+                try_apply(o);
+        } else if (r == 0 && o->creating && o->status != NULL) {
+                o->creating = false;
+                if (o->tries++ < OPERATION_TRIES_MAX)
+                        try_apply(o);
+                else
+                        operation_finish(o, -EAGAIN, "the object vanishes as often as it is made");
+        } else
+                operation_finish(o, r, sentence);
+}
+
+static void try_apply(void *userdata)
+{
+        struct operation *o = userdata;
+        bool to_status = o->status != NULL && !o->creating;
+
+        operation_call(o, "PATCH",
+                       to_status ? "/status?fieldManager=" OPERATION_FIELD_MANAGER "&force=true"
+                                 : "?fieldManager=" OPERATION_FIELD_MANAGER "&force=true",
+                       "application/apply-patch+yaml", to_status ? o->status : o->body, on_apply);
+}
+
+/* What server-side apply takes: no fields that the server owns. */
+static json_t *applicable(const struct operation *o, const json_t *object)
+{
+        static const char *const server_owned[] = { "managedFields", "resourceVersion", "uid",
+                                                    "creationTimestamp", "generation" };
+        json_t *copy_of = json_deep_copy(object), *metadata = json_object_get(copy_of, "metadata");
+
+        if (!json_is_object(metadata)) {
+                metadata = json_object();
+                (void) json_object_set_new(copy_of, "metadata", metadata);
+        }
+        for (size_t i = 0; i < ARRAY_SIZE(server_owned); i++)
+                (void) json_object_del(metadata, server_owned[i]);
+        (void) json_object_set_new(metadata, "name", json_string(o->name));
+        if (o->namespace_ != NULL)
+                (void) json_object_set_new(metadata, "namespace", json_string(o->namespace_));
+        (void) json_object_set_new(copy_of, "apiVersion", json_string(store_kind_info(o->kind)->api_version));
+        (void) json_object_set_new(copy_of, "kind", json_string(store_kind_name(o->kind)));
+        return copy_of;
+}
+
+void store_kubernetes_put(struct store *store, enum store_kind kind, const char *namespace_, const char *name,
+                          const json_t *object, store_answer answer, void *userdata)
+{
+        struct operation *o = operation_new(store, kind, namespace_, name, NULL, answer, userdata);
+
+        if (o == NULL)
+                return;
+        o->body = applicable(o, object);
+        if (store_kind_info(kind)->status && json_object_get(object, "status") != NULL) {
+                o->status = applicable(o, object);
+                (void) json_object_del(o->status, "spec");
+                (void) json_object_del(o->body, "status");
+        }
+        try_apply(o);
+}

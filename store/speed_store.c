@@ -1,0 +1,236 @@
+#include "store/speed_store.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "io/clock.h"
+#include "io/loop.h"
+
+#define NOW_USEC (20 * UINT64_C(1000000)) /* for those that wait */
+
+/* --- refining
+ * --------------------------------------------------------------------------------------------------- */
+
+struct refinement {
+        store_answer answer;
+        void *userdata;
+        uint64_t now_usec;
+        struct speed_observation *observations;
+        size_t count;
+};
+
+static void refinement_free(struct refinement *r)
+{
+        for (size_t i = 0; i < r->count; i++) {
+                free((char *) r->observations[i].program);
+                free((char *) r->observations[i].model);
+                free((char *) r->observations[i].device);
+        }
+        free(r->observations);
+        free(r);
+}
+
+static struct refinement *refinement_new(const struct speed_observation *observations, size_t count)
+{
+        struct refinement *r = calloc(1, sizeof(*r));
+
+        if (r == NULL)
+                return NULL;
+        r->observations = calloc(count + 1, sizeof(*r->observations));
+        for (; r->observations != NULL && r->count < count; r->count++) {
+                const struct speed_observation *o = &observations[r->count];
+
+                r->observations[r->count] = *o;
+                r->observations[r->count].program = strdup(o->program == NULL ? "" : o->program);
+                r->observations[r->count].model = strdup(o->model);
+                r->observations[r->count].device = strdup(o->device);
+                if (r->observations[r->count].program == NULL || r->observations[r->count].model == NULL ||
+                    r->observations[r->count].device == NULL) {
+                        r->count++;
+                        break;
+                }
+        }
+        if (r->observations != NULL && r->count == count)
+                return r;
+        refinement_free(r);
+        return NULL;
+}
+
+static json_t *refine(void *userdata, const json_t *object, struct err *err)
+{
+        const struct refinement *r = userdata;
+
+        return speed_table_refine(object, r->observations, r->count, r->now_usec, err);
+}
+
+static void refined(void *userdata, int result, const char *sentence)
+{
+        struct refinement *r = userdata;
+
+        if (r->answer != NULL)
+                r->answer(r->userdata, result, sentence);
+        refinement_free(r);
+}
+
+void speed_store_refine(struct store *store, const struct speed_observation *observations, size_t count,
+                        store_answer answer, void *userdata)
+{
+        struct refinement *r = refinement_new(observations, count);
+
+        if (r == NULL) {
+                if (answer != NULL)
+                        answer(userdata, -ENOMEM, "no memory for the speed table");
+                return;
+        }
+        r->now_usec = clock_realtime_usec() / 1000000 * 1000000;
+        r->answer = answer;
+        r->userdata = userdata;
+        store_change(store, STORE_SPEED_TABLE, NULL, SPEED_TABLE_NAME, refine, refined, r);
+}
+
+/* --- for programs without a loop
+ * -------------------------------------------------------------------------------- */
+
+struct waiting {
+        sd_event *loop;
+        json_t *speeds;    /* of all tables */
+        char trouble[256]; /* the first; "" = none */
+        char failure[200]; /* of the last list, which is asked for again; "" = none */
+        int result;
+        char sentence[256];
+};
+
+static void stop(struct waiting *w, int result, const char *sentence)
+{
+        w->result = result;
+        (void) text_copy(w->sentence, sizeof(w->sentence), sentence);
+        (void) sd_event_exit(w->loop, 0);
+}
+
+static void answered(void *userdata, int result, const char *sentence)
+{
+        stop(userdata, result, sentence);
+}
+
+static void note_trouble(struct waiting *w, const char *what, const char *sentence)
+{
+        if (w->trouble[0] == '\0')
+                (void) text_format(w->trouble, sizeof(w->trouble), "%.60s%s%.180s", what,
+                                   what[0] == '\0' ? "" : ": ", sentence);
+}
+
+static void changed(void *userdata, enum store_kind kind, const char *key, const json_t *object)
+{
+        struct waiting *w = userdata;
+        struct speed_table table;
+        struct err err = { 0 };
+        json_t *speeds = json_object_get(object, "speeds");
+
+        (void) kind;
+        if (speed_table_decode(object, &table, &err) < 0)
+                note_trouble(w, key, err.msg);
+        else if (table.trouble[0] != '\0')
+                note_trouble(w, key, table.trouble);
+        speed_table_free(&table);
+        if (speeds == NULL)
+                speeds = json_object_get(json_object_get(object, "spec"), "speeds");
+        if (json_is_object(speeds))
+                (void) json_object_update(w->speeds, speeds);
+}
+
+/* A file that holds nothing readable is no object of any kind. */
+static void on_trouble(void *userdata, enum store_kind kind, const char *sentence)
+{
+        struct waiting *w = userdata;
+
+        if (kind == STORE_SPEED_TABLE && text_starts_with(sentence, "list ")) /* synced() may still come */
+                (void) text_format(w->failure, sizeof(w->failure), "%.190s", sentence);
+        else if (kind == STORE_SPEED_TABLE || strstr(sentence, SPEED_TABLE_NAME ".speedtable.") != NULL)
+                note_trouble(w, "", sentence);
+}
+
+static void synced(void *userdata, enum store_kind kind)
+{
+        (void) kind;
+        stop(userdata, 0, "");
+}
+
+static void too_late(void *userdata)
+{
+        struct waiting *w = userdata;
+        char sentence[256];
+
+        (void) text_format(sentence, sizeof(sentence), "the store did not answer within 20 s%s%s",
+                           w->failure[0] == '\0' ? "" : ": ", w->failure);
+        stop(w, -ETIMEDOUT, sentence);
+}
+
+static int run_until_stopped(struct waiting *w, struct store *store, struct err *err)
+{
+        sd_event_source *timer = NULL;
+        int r = loop_after(w->loop, NOW_USEC, too_late, w, &timer);
+
+        w->result = -EINTR; /* a signal ends the loop, too */
+        (void) text_copy(w->sentence, sizeof(w->sentence), "interrupted");
+        if (r >= 0)
+                r = sd_event_loop(w->loop);
+        sd_event_source_disable_unref(timer);
+        store_close(store);
+        if (r < 0)
+                return err_set(err, r, "wait for the store: %s", strerror(-r));
+        return w->result < 0 ? err_set(err, w->result, "%s", w->sentence) : 0;
+}
+
+/* A loop without signal handlers: the caller has its own. */
+int speed_store_read_now(const char *spec, const char *kubeconfig, struct speed_table *ret, struct err *err)
+{
+        struct waiting w = { .speeds = json_object() };
+        struct store_options options = { .spec = spec,
+                                         .kubeconfig = kubeconfig,
+                                         .kinds = 1u << STORE_SPEED_TABLE,
+                                         .changed = changed,
+                                         .synced = synced,
+                                         .trouble = on_trouble,
+                                         .userdata = &w };
+        struct store *store = NULL;
+        json_t *table = NULL;
+        int r = sd_event_new(&w.loop);
+
+        *ret = (struct speed_table){ 0 };
+        r = r < 0 ? err_set(err, r, "make a loop: %s", strerror(-r))
+                  : store_open(w.loop, &options, &store, err);
+        if (r == 0)
+                r = run_until_stopped(&w, store, err);
+        if (r == 0) {
+                table = json_pack("{s:O}", "speeds", w.speeds);
+                r = speed_table_decode(table, ret, err);
+                /* else its own: several tables, each of few rows, may have too many */
+                if (w.trouble[0] != '\0')
+                        (void) text_copy(ret->trouble, sizeof(ret->trouble), w.trouble);
+        }
+        json_decref(table);
+        json_decref(w.speeds);
+        sd_event_unref(w.loop);
+        return r;
+}
+
+int speed_store_refine_now(const char *spec, const char *kubeconfig,
+                           const struct speed_observation *observations, size_t count, struct err *err)
+{
+        struct waiting w = { .result = 0 };
+        struct store_options options = { .spec = spec, .kubeconfig = kubeconfig };
+        struct store *store = NULL;
+        int r = sd_event_new(&w.loop);
+
+        r = r < 0 ? err_set(err, r, "make a loop: %s", strerror(-r))
+                  : store_open(w.loop, &options, &store, err);
+        if (r == 0) {
+                speed_store_refine(store, observations, count, answered, &w);
+                r = run_until_stopped(&w, store, err);
+        }
+        sd_event_unref(w.loop);
+        return r;
+}

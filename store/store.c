@@ -1,0 +1,228 @@
+#include "store/store.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "store/store_backend.h"
+
+/* clang-format off */
+static const struct store_kind_info kinds[] = {
+        [STORE_NODE]           = { "Node",             "v1",                     "/api/v1/nodes",                                 false, true },
+        [STORE_POD]            = { "Pod",              "v1",                     "/api/v1/pods",                                  true,  true },
+        [STORE_INVENTORY]      = { "NodeAccelerators", "remuda.dev/v1alpha1",    "/apis/remuda.dev/v1alpha1/nodeaccelerators",    false, true },
+        [STORE_TRAINING_JOB]   = { "TrainingJob",      "remuda.dev/v1alpha1",    "/apis/remuda.dev/v1alpha1/trainingjobs",        true,  true },
+        [STORE_SPEED_TABLE]    = { "SpeedTable",       "remuda.dev/v1alpha1",    "/apis/remuda.dev/v1alpha1/speedtables",         false, false },
+        [STORE_PRIORITY_CLASS] = { "PriorityClass",    "scheduling.k8s.io/v1",   "/apis/scheduling.k8s.io/v1/priorityclasses",    false, false },
+        [STORE_LEASE]          = { "Lease",            "coordination.k8s.io/v1", "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases", true, false },
+        [STORE_SECRET]         = { "Secret",           "v1",                     "/api/v1/secrets",                               true,  false },
+};
+/* clang-format on */
+
+const struct store_kind_info *store_kind_info(enum store_kind kind)
+{
+        return &kinds[kind];
+}
+
+const char *store_kind_name(enum store_kind kind)
+{
+        return kinds[kind].kind;
+}
+
+int store_kind_parse(const char *name, enum store_kind *ret)
+{
+        for (int kind = 0; kind < STORE_KIND_COUNT; kind++)
+                if (strcmp(kinds[kind].kind, name) == 0) {
+                        *ret = (enum store_kind) kind;
+                        return 0;
+                }
+        return -ENOENT;
+}
+
+/* --- for backends
+ * ------------------------------------------------------------------------------------------- */
+
+bool store_wants(const struct store *store, enum store_kind kind)
+{
+        return store->options.changed != NULL && (store->options.kinds & (1u << kind)) != 0;
+}
+
+void store_trouble(struct store *store, enum store_kind kind, const char *fmt, ...)
+{
+        char sentence[1024];
+        va_list ap;
+
+        if (store->options.trouble == NULL)
+                return;
+        va_start(ap, fmt);
+        (void) vsnprintf(sentence, sizeof(sentence), fmt, ap);
+        va_end(ap);
+        store->options.trouble(store->options.userdata, kind, sentence);
+}
+
+static void give_answers(struct store *store)
+{
+        struct pending_answer *answers = store->first_answer;
+
+        store->first_answer = NULL;
+        store->last_answer = &store->first_answer;
+        while (answers != NULL) {
+                struct pending_answer *next = answers->next;
+
+                answers->answer(answers->userdata, answers->result, answers->sentence);
+                free(answers);
+                answers = next;
+        }
+}
+
+static int on_answering(sd_event_source *source, void *userdata)
+{
+        (void) source;
+        give_answers(userdata);
+        return 0;
+}
+
+void store_answer_later(struct store *store, store_answer answer, void *userdata, int result, const char *fmt,
+                        ...)
+{
+        struct pending_answer *pending;
+        va_list ap;
+
+        if (answer == NULL)
+                return;
+        pending = calloc(1, sizeof(*pending));
+        if (pending == NULL) {
+                answer(userdata, result, "out of memory");
+                return;
+        }
+        pending->answer = answer;
+        pending->userdata = userdata;
+        pending->result = result;
+        va_start(ap, fmt);
+        (void) vsnprintf(pending->sentence, sizeof(pending->sentence), fmt, ap);
+        va_end(ap);
+        *store->last_answer = pending;
+        store->last_answer = &pending->next;
+        (void) sd_event_source_set_enabled(store->answering, SD_EVENT_ONESHOT);
+}
+
+int store_init(struct store *store, const struct store_backend *backend, sd_event *loop,
+               const struct store_options *options, struct err *err)
+{
+        int r;
+
+        store->backend = backend;
+        store->loop = sd_event_ref(loop);
+        store->options = *options;
+        store->options.spec = store->options.kubeconfig = store->options.field_selector_node = NULL;
+        store->last_answer = &store->first_answer;
+        r = sd_event_add_defer(loop, &store->answering, on_answering, store);
+        if (r >= 0)
+                r = sd_event_source_set_enabled(store->answering, SD_EVENT_OFF);
+        return r < 0 ? err_set(err, r, "attach the store to the loop: %s", strerror(-r)) : 0;
+}
+
+void store_done(struct store *store)
+{
+        while (store->first_answer != NULL)
+                give_answers(store);
+        sd_event_source_disable_unref(store->answering);
+        sd_event_unref(store->loop);
+}
+
+/* --- the interface
+ * -------------------------------------------------------------------------------------------- */
+
+int store_open(sd_event *loop, const struct store_options *options, struct store **ret, struct err *err)
+{
+        if (text_starts_with(options->spec, "dir:"))
+                return store_dir_new(loop, options, options->spec + strlen("dir:"), ret, err);
+        if (strcmp(options->spec, "kubernetes") == 0)
+                return store_kubernetes_new(loop, options, ret, err);
+        return err_set(err, -EINVAL, "'%s' is no store: write dir:PATH or kubernetes", options->spec);
+}
+
+void store_close(struct store *store)
+{
+        if (store != NULL)
+                store->backend->close(store);
+}
+
+bool store_is_synced(const struct store *store, enum store_kind kind)
+{
+        return store->backend->is_synced(store, kind);
+}
+
+void store_refresh(struct store *store)
+{
+        store->backend->refresh(store);
+}
+
+bool store_is_rechecking(const struct store *store)
+{
+        return store->rechecking;
+}
+
+uint64_t store_age_usec(const struct store *store, uint64_t now_usec)
+{
+        return store->backend->age_usec(store, now_usec);
+}
+
+uint64_t store_inventory_mtime_usec(const struct store *store, const char *node)
+{
+        return store->backend->inventory_mtime_usec(store, node);
+}
+
+int store_touch(struct store *store, const char *node)
+{
+        return store->backend->touch(store, node);
+}
+
+void store_bind(struct store *store, const struct store_binding *binding, store_answer answer, void *userdata)
+{
+        store->backend->bind(store, binding, answer, userdata);
+}
+
+void store_put(struct store *store, enum store_kind kind, const char *namespace_, const char *name,
+               const json_t *object, store_answer answer, void *userdata)
+{
+        store->backend->put(store, kind, namespace_, name, object, answer, userdata);
+}
+
+void store_change(struct store *store, enum store_kind kind, const char *namespace_, const char *name,
+                  store_changer change, store_answer answer, void *userdata)
+{
+        store->backend->change(store, kind, namespace_, name, change, answer, userdata);
+}
+
+void store_patch(struct store *store, enum store_kind kind, const char *namespace_, const char *name,
+                 const json_t *patch, store_answer answer, void *userdata)
+{
+        store->backend->patch(store, kind, namespace_, name, patch, answer, userdata);
+}
+
+void store_create(struct store *store, enum store_kind kind, const char *namespace_, const json_t *object,
+                  store_answer answer, void *userdata)
+{
+        store->backend->create(store, kind, namespace_, object, answer, userdata);
+}
+
+void store_delete(struct store *store, enum store_kind kind, const char *namespace_, const char *name,
+                  const char *uid, unsigned grace_sec, store_answer answer, void *userdata)
+{
+        store->backend->delete (store, kind, namespace_, name, uid, grace_sec, answer, userdata);
+}
+
+void store_evict(struct store *store, const char *namespace_, const char *name, const char *uid,
+                 unsigned grace_sec, store_answer answer, void *userdata)
+{
+        store->backend->evict(store, namespace_, name, uid, grace_sec, answer, userdata);
+}
+
+void store_event(struct store *store, const struct store_event *event)
+{
+        store->backend->event(store, event);
+}

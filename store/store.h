@@ -1,0 +1,133 @@
+/* Store: where inventories, nodes, pods and jobs are read from and where binds are written to.
+ *
+ * One interface, two backends: "dir:PATH" (files watched by inotify) and "kubernetes" (list + watch on the
+ * API server). The same decisions run on both. Everything happens on the caller's loop; callbacks are never
+ * made from within the call that caused them. JSON objects are borrowed for the callback. */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <systemd/sd-event.h>
+
+#include "base/err.h"
+
+struct store;
+
+enum store_kind {
+        STORE_NODE,
+        STORE_POD,
+        STORE_INVENTORY, /* NodeAccelerators */
+        STORE_TRAINING_JOB,
+        STORE_SPEED_TABLE,
+        STORE_PRIORITY_CLASS,
+        STORE_LEASE,  /* of kubelets (kube-node-lease); kubernetes only */
+        STORE_SECRET, /* made, never watched */
+        STORE_KIND_COUNT
+};
+
+/* store_kind_name() - "Node", "Pod", "NodeAccelerators" ...: the `kind` of its objects. */
+const char *store_kind_name(enum store_kind kind);
+int store_kind_parse(const char *name, enum store_kind *ret); /* 0 or -ENOENT */
+
+struct store_options {
+        const char *spec;                /* "dir:PATH" or "kubernetes" */
+        const char *kubeconfig;          /* kubernetes: NULL = in-cluster, else KUBECONFIG */
+        unsigned kinds;                  /* bit set of (1u << STORE_...) to watch; 0 = write only */
+        const char *field_selector_node; /* pods of this node only; NULL = all */
+        /* The object is new or changed; object == NULL: it is gone. `key` is "namespace/name" or "name". */
+        void (*changed)(void *userdata, enum store_kind kind, const char *key, const json_t *object);
+        /* The first complete list of a kind was delivered (again after every re-list; deletions that the
+         * re-list showed were delivered before). */
+        void (*synced)(void *userdata, enum store_kind kind);
+        /* Something worth a log line or a metric happened: a file could not be read, a watch was lost... */
+        void (*trouble)(void *userdata, enum store_kind kind, const char *sentence);
+        /* asked before every try of a bind or an eviction: may it still be sent? NULL = always. Such a try
+         * ends within commit_usec. */
+        bool (*may_commit)(void *userdata);
+        uint64_t commit_usec;
+        void *userdata;
+};
+
+/* store_open() - open and begin to watch; the first callbacks come from the loop.
+ * Return: 0 or a negative errno with a sentence (-ENOENT no such directory, -EINVAL bad spec...). */
+int store_open(sd_event *loop, const struct store_options *options, struct store **ret, struct err *err);
+void store_close(struct store *store); /* accepts NULL; pending writes are answered -ECANCELED first */
+
+bool store_is_synced(const struct store *store, enum store_kind kind);
+
+/* store_refresh() - read everything anew, whatever is known: every object is delivered once more, then
+ * synced() is called for every kind. store_is_rechecking() - is the object being delivered one that should
+ * have been known in just this form? What the user has otherwise of it is then wrong, not old. */
+void store_refresh(struct store *store);
+bool store_is_rechecking(const struct store *store);
+
+/* store_age_usec() - how long ago the backend was last known to be in step (0 for a healthy watch or
+ * directory). */
+uint64_t store_age_usec(const struct store *store, uint64_t now_usec);
+
+/* store_inventory_mtime_usec() - dir: only: modification time of the file that holds the inventory of `node`
+ * (CLOCK_REALTIME, microseconds), 0 = unknown. */
+uint64_t store_inventory_mtime_usec(const struct store *store, const char *node);
+
+/* Answers to writes: result 0 or a negative errno (-EEXIST/-EALREADY, -ECONFLICT as -ESTALE, -ENOENT,
+ * -EPERM...), sentence says why. Called once, from the loop. */
+typedef void (*store_answer)(void *userdata, int result, const char *sentence);
+
+struct store_binding {
+        const char *namespace_, *name, *uid, *node; /* borrowed for the call */
+        const json_t *annotations;                  /* object of strings recorded with the bind, or NULL */
+};
+
+/* store_bind() - bind a pod to a node. dir: a line in PATH/bindings.jsonl, synced before the answer;
+ * kubernetes: POST pods/NAME/binding. A repeated bind of the same uid to the same node is a success. */
+void store_bind(struct store *store, const struct store_binding *binding, store_answer answer,
+                void *userdata);
+
+/* store_put() - create or replace an object of ours (NodeAccelerators incl. its status, TrainingJob status,
+ * SpeedTable). dir: PATH/NAME.<kind>.json by rename. kubernetes: server-side apply, status subresource where
+ * the kind has one. The object is copied. */
+void store_put(struct store *store, enum store_kind kind, const char *namespace_, const char *name,
+               const json_t *object, store_answer answer, void *userdata);
+
+/* store_change() - read an object of ours, change it, write it, so that no other writer's change is lost:
+ * dir: under the directory's lock and by rename; kubernetes: with the resourceVersion that was read, again
+ * after a conflict.
+ * @change: makes the new object (a new reference) from the present one, NULL = there is none; may be called
+ * more than once; NULL = leave it as it is. Called from the loop or from within this call, never after the
+ * answer. */
+typedef json_t *(*store_changer)(void *userdata, const json_t *object, struct err *err);
+void store_change(struct store *store, enum store_kind kind, const char *namespace_, const char *name,
+                  store_changer change, store_answer answer, void *userdata);
+
+/* store_patch() - merge-patch metadata or spec of any object (node labels, pod annotations). */
+void store_patch(struct store *store, enum store_kind kind, const char *namespace_, const char *name,
+                 const json_t *patch, store_answer answer, void *userdata);
+
+/* store_touch() - dir: refresh the modification time of this node's inventory file; kubernetes: nothing. */
+int store_touch(struct store *store, const char *node);
+
+/* store_create(), store_delete() - pods of a job, TrainingJobs, events. `path` names the collection for
+ * kubernetes
+ * ("/api/v1/namespaces/x/pods"); dir: only kinds of enum store_kind. */
+void store_create(struct store *store, enum store_kind kind, const char *namespace_, const json_t *object,
+                  store_answer answer, void *userdata);
+void store_delete(struct store *store, enum store_kind kind, const char *namespace_, const char *name,
+                  const char *uid, unsigned grace_sec, store_answer answer, void *userdata);
+
+/* store_evict() - through the Eviction API (kubernetes) or a line in PATH/evictions.jsonl (dir:); the pod
+ * then carries a deletionTimestamp until it is gone.
+ */
+void store_evict(struct store *store, const char *namespace_, const char *name, const char *uid,
+                 unsigned grace_sec, store_answer answer, void *userdata);
+
+struct store_event {
+        const char *object_kind, *namespace_, *name, *uid; /* the object it is about */
+        const char *type;                                  /* Normal | Warning */
+        const char *reason, *message;
+        const char *field; /* a part of the object, "status.devices{GPU-1}"; NULL = all of it */
+};
+/* store_event() - write a Kubernetes Event (kubernetes) or a line in PATH/events.jsonl (dir:). Best effort.
+ * Of one object, or part of one, and reason at most one in five minutes. */
+void store_event(struct store *store, const struct store_event *event);

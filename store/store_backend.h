@@ -1,0 +1,74 @@
+/* Store, inside: what a backend of store/store.h implements, and what store.c does for all of them. */
+#pragma once
+
+#include "store/store.h"
+
+struct store_kind_info {
+        const char *kind, *api_version;
+        const char *collection; /* "/api/v1/pods"; with a namespace "/api/v1/namespaces/NS/pods" */
+        bool namespaced;
+        bool status; /* has a status subresource */
+};
+
+const struct store_kind_info *store_kind_info(enum store_kind kind);
+
+struct store_backend {
+        void (*close)(struct store *store);
+        bool (*is_synced)(const struct store *store, enum store_kind kind);
+        void (*refresh)(struct store *store);
+        uint64_t (*age_usec)(const struct store *store, uint64_t now_usec);
+        uint64_t (*inventory_mtime_usec)(const struct store *store, const char *node);
+        int (*touch)(struct store *store, const char *node);
+        void (*bind)(struct store *store, const struct store_binding *binding, store_answer answer,
+                     void *userdata);
+        void (*put)(struct store *store, enum store_kind kind, const char *namespace_, const char *name,
+                    const json_t *object, store_answer answer, void *userdata);
+        void (*change)(struct store *store, enum store_kind kind, const char *namespace_, const char *name,
+                       store_changer change, store_answer answer, void *userdata);
+        void (*patch)(struct store *store, enum store_kind kind, const char *namespace_, const char *name,
+                      const json_t *patch, store_answer answer, void *userdata);
+        void (*create)(struct store *store, enum store_kind kind, const char *namespace_,
+                       const json_t *object, store_answer answer, void *userdata);
+        void (*delete)(struct store *store, enum store_kind kind, const char *namespace_, const char *name,
+                       const char *uid, unsigned grace_sec, store_answer answer, void *userdata);
+        void (*evict)(struct store *store, const char *namespace_, const char *name, const char *uid,
+                      unsigned grace_sec, store_answer answer, void *userdata);
+        void (*event)(struct store *store, const struct store_event *event);
+};
+
+struct pending_answer {
+        struct pending_answer *next;
+        store_answer answer;
+        void *userdata;
+        int result;
+        char sentence[512];
+};
+
+/* The first member of every backend's own struct. */
+struct store {
+        const struct store_backend *backend;
+        sd_event *loop;
+        struct store_options options; /* spec and strings are not kept: a backend copies what it needs */
+        sd_event_source *answering;
+        bool rechecking; /* see store_is_rechecking() */
+        struct pending_answer *first_answer, **last_answer;
+};
+
+/* The constructors: allocate, set ->backend. @path: what follows "dir:". */
+int store_dir_new(sd_event *loop, const struct store_options *options, const char *path, struct store **ret,
+                  struct err *err);
+int store_kubernetes_new(sd_event *loop, const struct store_options *options, struct store **ret,
+                         struct err *err);
+
+/* store_init(), store_done() - of the common part. store_done() gives the answers that still wait. */
+int store_init(struct store *store, const struct store_backend *backend, sd_event *loop,
+               const struct store_options *options, struct err *err);
+void store_done(struct store *store);
+
+/* store_answer_later() - call `answer` from the loop; without memory it is called at once. */
+void store_answer_later(struct store *store, store_answer answer, void *userdata, int result, const char *fmt,
+                        ...) __attribute__((format(printf, 5, 6)));
+
+bool store_wants(const struct store *store, enum store_kind kind);
+void store_trouble(struct store *store, enum store_kind kind, const char *fmt, ...)
+        __attribute__((format(printf, 3, 4)));

@@ -1,0 +1,6 @@
+# plugin-host, store-host: a device plugin, a store alone, driven line by line from a test; see their sources.
+hosts := $(addprefix $(B)/tests-bin/,plugin-host store-host)
+$(hosts): $(B)/tests-bin/%-host: $(B)/obj/tests/support/%_host.o $(call archive,base io store planner agent plugin scheduler-extender job)
+	@mkdir -p $(@D)
+	$(LINK) -o $@ $(call whole,$^) $(LIBS)
+programs: $(hosts)

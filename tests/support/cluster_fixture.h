@@ -1,0 +1,101 @@
+/* A small cluster in few lines, for the tests of lib/core's decisions. */
+#pragma once
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "scheduler-extender/decide/gang.h"
+#include "scheduler-extender/decide/rules.h"
+#include "scheduler-extender/decide/score.h"
+#include "scheduler-extender/ledger/ledger.h"
+
+#define GPU "nvidia.com/gpu"
+
+static struct rules fixture_rules = { .placement = PLACEMENT_PACKED, .lease_usec = 60000000 };
+
+/* A node with one group of `total` chips of which `healthy` are usable. */
+static inline void add_node(struct ledger *ledger, const char *name, enum node_class class, const char *pool,
+                            const char *model, unsigned total, unsigned healthy)
+{
+        struct inventory inventory;
+        struct device_group *group;
+
+        inventory_init(&inventory);
+        (void) text_copy(inventory.node, sizeof(inventory.node), name);
+        inventory.node_class = class;
+        (void) text_copy(inventory.pool, sizeof(inventory.pool), pool);
+        group = inventory_add_group(&inventory);
+        (void) text_copy(group->name, sizeof(group->name), "group-0");
+        (void) text_copy(group->vendor, sizeof(group->vendor), "nvidia");
+        (void) text_copy(group->runtime, sizeof(group->runtime), "cuda");
+        (void) text_copy(group->model, sizeof(group->model), model);
+        (void) text_copy(group->resource, sizeof(group->resource), GPU);
+        group->total = total;
+        group->healthy = healthy;
+        group->tflops_bf16 = 100;
+        (void) ledger_set_inventory(ledger, &inventory);
+        inventory_free(&inventory);
+}
+
+/* One more group of the same resource on a node that exists: the inventory is told again with both. */
+static inline void add_two_groups(struct ledger *ledger, const char *name, unsigned first, unsigned second,
+                                  double first_tflops, double second_tflops)
+{
+        struct inventory inventory;
+
+        inventory_init(&inventory);
+        (void) text_copy(inventory.node, sizeof(inventory.node), name);
+        for (int i = 0; i < 2; i++) {
+                struct device_group *group = inventory_add_group(&inventory);
+
+                (void) text_format(group->name, sizeof(group->name), "group-%d", i);
+                (void) text_copy(group->vendor, sizeof(group->vendor), "nvidia");
+                (void) text_copy(group->runtime, sizeof(group->runtime), "cuda");
+                (void) text_copy(group->model, sizeof(group->model), i == 0 ? "H100" : "A100");
+                (void) text_copy(group->resource, sizeof(group->resource), GPU);
+                group->total = group->healthy = i == 0 ? first : second;
+                group->tflops_bf16 = i == 0 ? first_tflops : second_tflops;
+        }
+        (void) ledger_set_inventory(ledger, &inventory);
+        inventory_free(&inventory);
+}
+
+static inline struct pod_facts pod_of(struct ledger *ledger, const char *name, uint32_t chips)
+{
+        struct pod_facts facts = { .namespace_ = "default", .name = name, .uid = name, .created_usec = 1000 };
+
+        facts.ask.item_count = chips > 0;
+        facts.ask.items[0] =
+                (struct ask_item){ .resource = symbol_add(&ledger->symbols, GPU), .chips = chips };
+        facts.ask.class_chips = chips;
+        return facts;
+}
+
+static inline void bind_pod(struct ledger *ledger, const char *name, const char *node, uint32_t chips)
+{
+        struct pod_facts facts = pod_of(ledger, name, chips);
+
+        facts.node = node;
+        (void) ledger_set_pod(ledger, &facts);
+}
+
+static inline struct question question_of(struct ledger *ledger, const struct ask *ask)
+{
+        struct question q = { .ledger = ledger, .rules = &fixture_rules, .ask = ask, .now_usec = 1000000 };
+
+        question_prepare(&q);
+        return q;
+}
+
+static inline struct ledger_node *node_of(struct ledger *ledger, const char *name)
+{
+        return ledger_find_node(ledger, name, strlen(name));
+}
+
+static inline const char *word_for(struct ledger *ledger, const struct ask *ask, const char *node)
+{
+        struct question q = question_of(ledger, ask);
+
+        return reason_text(rules_judge(&q, node_of(ledger, node)))->word;
+}

@@ -1,0 +1,89 @@
+#include "trainer/data/joined.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+static bool number(const char **at, uint64_t *ret)
+{
+        char digits[24];
+        size_t length = strspn(*at, "0123456789");
+
+        if (length == 0 || length >= sizeof(digits) || (*at)[length] != ' ')
+                return false;
+        memcpy(digits, *at, length);
+        digits[length] = '\0';
+        *at += length + 1;
+        return text_parse_uint64(digits, ret) == 0;
+}
+
+bool joined_next(const char **at, struct joined_line *ret)
+{
+        const char *p = *at;
+        size_t length;
+
+        if (!number(&p, &ret->epoch) || !number(&p, &ret->samples))
+                return false;
+        length = strcspn(p, "\n");
+        if (length == 0 || length >= sizeof(ret->name) || p[length] != '\n')
+                return false;
+        memcpy(ret->name, p, length);
+        ret->name[length] = '\0';
+        *at = p + length + 1;
+        return true;
+}
+
+static bool path_of(char *path, size_t path_bytes, const char *directory, const char *end, struct err *err)
+{
+        if (text_format(path, path_bytes, "%s/joined%s", directory, end))
+                return true;
+        (void) err_set(err, -EINVAL, "--checkpoint: the directory's name is too long");
+        return false;
+}
+
+int joined_read(const char *directory, struct text *ret, struct err *err)
+{
+        char path[4096], bytes[4096];
+        size_t count;
+
+        if (!path_of(path, sizeof(path), directory, "", err))
+                return err->code;
+        CLEANUP(fclose_p) FILE *f = fopen(path, "re");
+        if (f == NULL)
+                return errno == ENOENT ? 0 : err_set(err, -EINVAL, "--resume: file '%s': %m", path);
+        while ((count = fread(bytes, 1, sizeof(bytes), f)) > 0)
+                text_append_bytes(ret, bytes, count);
+        if (ferror(f) != 0 || ret->failed)
+                return err_set(err, -EINVAL, "--resume: file '%s' could not be read", path);
+        return 0;
+}
+
+int joined_write(const char *directory, const struct text *lines, struct err *err)
+{
+        char path[4096], part[4096];
+        bool whole;
+
+        if (!path_of(path, sizeof(path), directory, "", err) ||
+            !path_of(part, sizeof(part), directory, ".part", err))
+                return err->code;
+        if (lines->failed)
+                return err_set(err, -ENOMEM, "no memory for the names of the files that joined");
+        if (lines->size_bytes == 0) {
+                (void) unlink(path);
+                return 0;
+        }
+        if (mkdir(directory, 0777) < 0 && errno != EEXIST)
+                return err_set(err, -errno, "--checkpoint: directory '%s': %m", directory);
+        FILE *f = fopen(part, "we");
+        if (f == NULL)
+                return err_set(err, -errno, "--checkpoint: file '%s': %m", part);
+        whole = fwrite(lines->data, 1, lines->size_bytes, f) == lines->size_bytes && fflush(f) == 0 &&
+                fsync(fileno(f)) == 0;
+        if (fclose(f) != 0 || !whole || rename(part, path) < 0)
+                return err_set(err, -EIO, "--checkpoint: file '%s' not written whole: %m", part);
+        return 0;
+}

@@ -1,0 +1,249 @@
+#include "trainer/data/loader.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "io/clock.h"
+
+#define SLOTS_MIN   4 /* one to compute on and three that fill */
+#define SLOTS_MAX   48
+#define SLOTS_BYTES ((size_t) 8 << 20)
+
+struct slot {
+        uint64_t key, step, epoch;
+        uint32_t *ids;
+        float *x;
+        int32_t *labels;
+        size_t count, ready; /* ready: samples that are there */
+        uint64_t cost_usec;  /* of them */
+        uint64_t pending;    /* number of the request that the thread has not begun, 0 = none */
+};
+
+struct loader {
+        const struct dataset *data;
+        const struct backend *backend;
+        struct record *record;
+        size_t capacity, segment, features;
+        struct slot slots[SLOTS_MAX]; /* used in turn */
+        size_t slot_count;
+        uint64_t requests;
+        size_t current; /* slot taken last */
+        size_t queued;  /* the slots after it that are under way or waiting to be taken */
+        bool closing, started;
+        pthread_t thread;
+        pthread_mutex_t lock;
+        pthread_cond_t wake, progress;
+};
+
+uint64_t loader_processor_usec(const struct loader *l)
+{
+        clockid_t clock;
+
+        return pthread_getcpuclockid(l->thread, &clock) == 0 ? clock_usec(clock) : 0;
+}
+
+/* Fills a slot segment by segment; the lock is held only to tell. Once the last segment is told the slot may
+ * be asked for anew at any moment: what it was asked for is therefore taken before.
+ * @asked: the slot as it was when its request was taken */
+static void fill(struct loader *l, struct slot *s, struct slot asked)
+{
+        size_t segment = l->segment > 0 ? l->segment : l->capacity;
+        uint64_t begin = record_now(), had = loader_processor_usec(l);
+
+        for (size_t at = 0; at < asked.count; at += segment) {
+                size_t count = asked.count - at < segment ? asked.count - at : segment;
+
+                dataset_load(l->data, DATASET_TRAIN, asked.epoch, asked.ids + at, count,
+                             asked.x + at * l->features, asked.labels + at);
+                (void) pthread_mutex_lock(&l->lock);
+                s->ready = at + count;
+                s->cost_usec = loader_processor_usec(l) - had;
+                (void) pthread_cond_signal(&l->progress);
+                (void) pthread_mutex_unlock(&l->lock);
+        }
+        (void) record_done(l->record, DOING_LOAD, asked.step, begin);
+}
+
+static size_t slot_after(const struct loader *l, size_t n)
+{
+        return (l->current + n) % l->slot_count;
+}
+
+/* The oldest of the requests that were not begun; NULL = none. */
+static struct slot *next_pending(struct loader *l)
+{
+        struct slot *oldest = NULL;
+
+        for (size_t i = 0; i < l->slot_count; i++) {
+                struct slot *s = &l->slots[i];
+
+                if (s->pending != 0 && (oldest == NULL || s->pending < oldest->pending))
+                        oldest = s;
+        }
+        return oldest;
+}
+
+static void *loader_main(void *argument)
+{
+        struct loader *l = argument;
+
+        (void) pthread_mutex_lock(&l->lock);
+        while (!l->closing) {
+                struct slot *s = next_pending(l), asked;
+
+                if (s == NULL) {
+                        (void) pthread_cond_wait(&l->wake, &l->lock);
+                        continue;
+                }
+                s->pending = 0;
+                asked = *s;
+                (void) pthread_mutex_unlock(&l->lock);
+                fill(l, s, asked);
+                (void) pthread_mutex_lock(&l->lock);
+        }
+        (void) pthread_mutex_unlock(&l->lock);
+        return NULL;
+}
+
+/* The smaller a chunk, the sooner it is used up, and the longer, in chunks, is a moment in which somebody
+ * else has the processor. */
+static size_t slots_for(size_t chunk_bytes)
+{
+        size_t fit = chunk_bytes > 0 ? SLOTS_BYTES / chunk_bytes : SLOTS_MAX;
+
+        return fit < SLOTS_MIN ? SLOTS_MIN : fit > SLOTS_MAX ? SLOTS_MAX : fit;
+}
+
+int loader_new(const struct dataset *d, const struct backend *b, struct record *r, size_t capacity,
+               size_t segment, struct loader **ret, struct err *err)
+{
+        struct loader *l = calloc(1, sizeof(*l));
+        struct model_size size = dataset_size(d);
+        bool whole = l != NULL;
+
+        if (l == NULL)
+                return err_set(err, -ENOMEM, "no memory for the loader");
+        *l = (struct loader){ .data = d,
+                              .backend = b,
+                              .record = r,
+                              .capacity = capacity,
+                              .segment = segment,
+                              .features = shape_size(&size.input),
+                              .slot_count = slots_for(capacity * shape_size(&size.input) * sizeof(float)) };
+        (void) pthread_mutex_init(&l->lock, NULL);
+        (void) pthread_cond_init(&l->wake, NULL);
+        (void) pthread_cond_init(&l->progress, NULL);
+        for (size_t i = 0; i < l->slot_count; i++) {
+                l->slots[i].ids = calloc(capacity, sizeof(uint32_t));
+                l->slots[i].x = b->allocate(b->state, capacity * l->features * sizeof(float));
+                l->slots[i].labels = b->allocate(b->state, capacity * sizeof(int32_t));
+                whole = whole && l->slots[i].ids != NULL && l->slots[i].x != NULL &&
+                        l->slots[i].labels != NULL;
+        }
+        l->started = whole && pthread_create(&l->thread, NULL, loader_main, l) == 0;
+        if (!l->started) {
+                loader_free(l);
+                return err_set(err, -ENOMEM, "the loader for batches of %zu could not be set up", capacity);
+        }
+        *ret = l;
+        return 0;
+}
+
+void loader_free(struct loader *l)
+{
+        if (l == NULL)
+                return;
+        (void) pthread_mutex_lock(&l->lock);
+        l->closing = true;
+        (void) pthread_cond_signal(&l->wake);
+        (void) pthread_mutex_unlock(&l->lock);
+        if (l->started)
+                (void) pthread_join(l->thread, NULL);
+        for (size_t i = 0; i < l->slot_count; i++) {
+                free(l->slots[i].ids);
+                l->backend->release(l->backend->state, l->slots[i].x);
+                l->backend->release(l->backend->state, l->slots[i].labels);
+        }
+        (void) pthread_mutex_destroy(&l->lock);
+        (void) pthread_cond_destroy(&l->wake);
+        (void) pthread_cond_destroy(&l->progress);
+        free(l);
+}
+
+size_t loader_ahead(const struct loader *l)
+{
+        return l->slot_count - 1;
+}
+
+bool loader_requested(const struct loader *l, uint64_t key)
+{
+        for (size_t i = 1; i <= l->queued; i++)
+                if (l->slots[slot_after(l, i)].key == key)
+                        return true;
+        return false;
+}
+
+int loader_request(struct loader *l, uint64_t key, uint64_t step, uint64_t epoch, const uint32_t *ids,
+                   size_t count)
+{
+        struct slot *s;
+
+        if (l->queued == l->slot_count - 1 || count > l->capacity)
+                return -EBUSY;
+        (void) pthread_mutex_lock(&l->lock);
+        s = &l->slots[slot_after(l, ++l->queued)];
+        memcpy(s->ids, ids, count * sizeof(*ids));
+        s->key = key;
+        s->step = step;
+        s->epoch = epoch;
+        s->count = count;
+        backend_to_host(l->backend, s->x);
+        backend_to_host(l->backend, s->labels);
+        s->ready = 0;
+        s->cost_usec = 0;
+        s->pending = ++l->requests;
+        (void) pthread_cond_signal(&l->wake);
+        (void) pthread_mutex_unlock(&l->lock);
+        return 0;
+}
+
+struct loaded loader_take(struct loader *l)
+{
+        const struct slot *s;
+
+        l->current = slot_after(l, 1);
+        l->queued--;
+        /* the thread may still fill it: it holds its own pointer */
+        s = &l->slots[l->current];
+        return (struct loaded){ .ids = s->ids, .x = s->x, .labels = s->labels, .count = s->count };
+}
+
+uint64_t loader_cost_usec(struct loader *l, size_t count)
+{
+        const struct slot *s = &l->slots[l->current];
+        uint64_t usec;
+
+        (void) pthread_mutex_lock(&l->lock);
+        usec = s->ready > 0 ? s->cost_usec * count / s->ready : 0;
+        (void) pthread_mutex_unlock(&l->lock);
+        return usec;
+}
+
+void loader_wait(struct loader *l, size_t count)
+{
+        const struct slot *s = &l->slots[l->current];
+        uint64_t begin;
+
+        (void) pthread_mutex_lock(&l->lock);
+        if (s->ready < count) {
+                begin = record_now();
+                while (s->ready < count)
+                        (void) pthread_cond_wait(&l->progress, &l->lock);
+                l->record->load_waited_usec += record_done(l->record, DOING_WAIT, s->step, begin) - begin;
+        }
+        (void) pthread_mutex_unlock(&l->lock);
+}

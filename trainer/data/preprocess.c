@@ -1,0 +1,85 @@
+#include "trainer/data/preprocess.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "trainer/random.h"
+
+int preprocess_parse(const char *spec, bool text, struct preprocess *ret, struct err *err)
+{
+        int r = preprocess_steps_parse(spec, ret, err);
+
+        if (r == 0)
+                r = preprocess_steps_fit(ret, text, err);
+
+        return r < 0 ? err_wrap(err, r, "--preprocess") : 0;
+}
+
+void preprocess_resize(const uint8_t *from, size_t height, size_t width, size_t channels, uint8_t *to,
+                       size_t to_height, size_t to_width)
+{
+        for (size_t r = 0; r < to_height; r++) {
+                size_t top = r * height / to_height, end = (r + 1) * height / to_height;
+
+                end = end > top ? end : top + 1;
+                for (size_t c = 0; c < to_width * channels; c++) {
+                        size_t left = c / channels * width / to_width,
+                               right = (c / channels + 1) * width / to_width;
+                        size_t sum = 0;
+
+                        right = right > left ? right : left + 1;
+                        for (size_t y = top; y < end; y++)
+                                for (size_t x = left; x < right; x++)
+                                        sum += from[(y * width + x) * channels + c % channels];
+                        to[r * to_width * channels + c] =
+                                (uint8_t) ((sum + (end - top) * (right - left) / 2) /
+                                           ((end - top) * (right - left)));
+                }
+        }
+}
+
+static void flip(size_t height, size_t width, size_t channels, const float *from, float *to)
+{
+        for (size_t r = 0; r < height; r++)
+                for (size_t c = 0; c < width; c++)
+                        memcpy(to + (r * width + c) * channels, from + (r * width + width - 1 - c) * channels,
+                               channels * sizeof(*to));
+}
+
+static void move(size_t height, size_t width, size_t channels, long down, long right, float fill,
+                 const float *from, float *to)
+{
+        for (size_t r = 0; r < height; r++)
+                for (size_t c = 0; c < width; c++)
+                        for (size_t k = 0; k < channels; k++) {
+                                long y = (long) r - down, x = (long) c - right;
+                                bool inside = y >= 0 && x >= 0 && y < (long) height && x < (long) width;
+
+                                to[(r * width + c) * channels + k] =
+                                        inside ? from[((size_t) y * width + (size_t) x) * channels + k]
+                                               : fill;
+                        }
+}
+
+void preprocess_augment(const struct preprocess *p, uint64_t seed, uint64_t epoch, uint32_t sample,
+                        size_t height, size_t width, size_t channels, float darkest, float *image,
+                        float *room)
+{
+        struct random_source r = random_for(seed ^ (epoch << 32), "augmentation", sample);
+        size_t bytes = height * width * channels * sizeof(*image);
+        bool mirrored = (double) random_unit(&r) < p->flip;
+        long down = (long) random_below(&r, 2 * p->crop + 1) - (long) p->crop;
+        long right = (long) random_below(&r, 2 * p->crop + 1) - (long) p->crop;
+
+        if (mirrored) {
+                flip(height, width, channels, image, room);
+                memcpy(image, room, bytes);
+        }
+        if (down != 0 || right != 0) {
+                move(height, width, channels, down, right, darkest, image, room);
+                memcpy(image, room, bytes);
+        }
+}

@@ -1,0 +1,56 @@
+/* Sampler: which samples belong to which batch, and which worker takes which of them.
+ *
+ * One permutation an epoch, from the seed; batch k holds its samples k*B .. (k+1)*B-1, the last batch of an
+ * epoch what is left. Batches therefore do not depend on the workers. Each batch is cut by exact integer
+ * shares: bound i is floor(n * (b_1+...+b_i) / B), so that the parts add up for the shorter last batch too,
+ * and every sample is used exactly once an epoch.
+ *
+ * Neighbour exchange: after each iteration every worker passes floor(F * smallest remaining count) of the
+ * samples it has left, chosen by the seed, to the next worker of the ring. Every rank computes the same
+ * exchange, so no order of messages can change who uses what. Counts per step never change. Pure but for the
+ * heap; not thread-safe. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+#define SAMPLER_WORKERS_MAX 4096
+
+enum sampler_order {
+        SAMPLER_BLOCKS,     /* a worker takes neighbours of a batch */
+        SAMPLER_ROUND_ROBIN /* a batch is dealt out one sample at a time, in proportion to the shares */
+};
+
+struct sampler_rule {
+        uint64_t seed;
+        size_t samples, batch;
+        size_t workers;
+        const size_t *shares; /* b_i, they add up to batch; borrowed */
+        enum sampler_order order;
+        double exchange; /* F, 0..1 */
+};
+
+struct sampler; /* opaque */
+
+int sampler_new(const struct sampler_rule *rule, struct sampler **ret, struct err *err);
+void sampler_free(struct sampler *s);
+void sampler_free_p(struct sampler **s);
+
+/* sampler_grow() - the data set has `samples` from `epoch` on (new files joined); earlier epochs keep their
+ * size. */
+int sampler_grow(struct sampler *s, uint64_t epoch, size_t samples, struct err *err);
+
+size_t sampler_steps(const struct sampler *s, uint64_t epoch);              /* steps of that epoch */
+size_t sampler_batch(const struct sampler *s, uint64_t epoch, size_t step); /* samples in that batch */
+size_t sampler_count(const struct sampler *s, uint64_t epoch, size_t step, size_t worker);
+
+/* sampler_locate() - global step (0-based) -> epoch and step within it. */
+void sampler_locate(const struct sampler *s, uint64_t global_step, uint64_t *ret_epoch, size_t *ret_step);
+
+/* sampler_chunk() - the samples of one worker in one step, in the order they are used.
+ * @ids: room for sampler_count() (at most `batch`) numbers
+ * Cheapest when steps are asked in rising order. Return: count, or -ENOMEM. */
+int sampler_chunk(struct sampler *s, uint64_t epoch, size_t step, size_t worker, uint32_t *ids);

@@ -1,0 +1,152 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "trainer/data/sampler.h"
+
+/* clang-format off */
+static const struct {
+        const char *what;
+        size_t samples, batch, workers, shares[4];
+        enum sampler_order order;
+        double exchange;
+} rules[] = {
+        { "one worker",                  100,  32, 1, { 32 },           SAMPLER_BLOCKS,      0 },
+        { "unequal shares",             1003,  50, 3, { 23, 0, 27 },    SAMPLER_BLOCKS,      0 },
+        { "dealt out",                  1003,  50, 3, { 23, 0, 27 },    SAMPLER_ROUND_ROBIN, 0 },
+        { "dealt out to four",           777,  64, 4, { 1, 2, 30, 31 }, SAMPLER_ROUND_ROBIN, 0 },
+        { "a batch larger than the data", 10, 128, 2, { 100, 28 },      SAMPLER_BLOCKS,      0 },
+        { "neighbours exchange",         999,  30, 3, { 10, 10, 10 },   SAMPLER_BLOCKS,      0.25 },
+        { "neighbours exchange all",     500,  40, 4, { 4, 8, 12, 16 }, SAMPLER_ROUND_ROBIN, 1 },
+        { "nobody has anything left",     50,  50, 2, { 50, 0 },        SAMPLER_BLOCKS,      0.5 },
+};
+/* clang-format on */
+
+static struct sampler *open_rule(size_t i)
+{
+        struct sampler_rule rule = { .seed = 7,
+                                     .samples = rules[i].samples,
+                                     .batch = rules[i].batch,
+                                     .workers = rules[i].workers,
+                                     .shares = rules[i].shares,
+                                     .order = rules[i].order,
+                                     .exchange = rules[i].exchange };
+        struct err err = { 0 };
+        struct sampler *s = NULL;
+
+        if (sampler_new(&rule, &s, &err) < 0)
+                fail_msg("%s: %s", rules[i].what, err.msg);
+        return s;
+}
+
+static void use_epoch(struct sampler *s, size_t i, uint64_t epoch)
+{
+        CLEANUP(free_p) uint32_t *ids = calloc(rules[i].batch, sizeof(*ids));
+        CLEANUP(free_p) unsigned char *seen = calloc(rules[i].samples, 1);
+        size_t total = 0;
+
+        for (size_t step = 0; step < sampler_steps(s, epoch); step++) {
+                size_t in_step = 0;
+
+                for (size_t w = 0; w < rules[i].workers; w++) {
+                        int count = sampler_chunk(s, epoch, step, w, ids);
+
+                        assert_int_equal(count, sampler_count(s, epoch, step, w));
+                        for (int k = 0; k < count; k++)
+                                if (ids[k] >= rules[i].samples || seen[ids[k]]++ != 0)
+                                        fail_msg("%s: sample %u twice in epoch %d", rules[i].what, ids[k],
+                                                 (int) epoch);
+                        in_step += (size_t) count;
+                }
+                if (in_step != sampler_batch(s, epoch, step))
+                        fail_msg("%s: step %zu uses %zu samples", rules[i].what, step, in_step);
+                total += in_step;
+        }
+        if (total != rules[i].samples)
+                fail_msg("%s: %zu samples used of %zu", rules[i].what, total, rules[i].samples);
+}
+
+static void uses_every_sample_once_an_epoch(void **state)
+{
+        (void) state;
+        for (size_t i = 0; i < ARRAY_SIZE(rules); i++) {
+                CLEANUP(sampler_free_p) struct sampler *s = open_rule(i);
+
+                for (uint64_t epoch = 0; epoch < 3; epoch++)
+                        use_epoch(s, i, epoch);
+        }
+}
+
+/* Asking out of order, as a resumed run does, gives the same answer. */
+static void answers_alike_in_any_order(void **state)
+{
+        (void) state;
+        for (size_t i = 0; i < ARRAY_SIZE(rules); i++) {
+                CLEANUP(sampler_free_p) struct sampler *forward = open_rule(i), *fresh = open_rule(i);
+                uint32_t *a = calloc(rules[i].batch, sizeof(*a)), *b = calloc(rules[i].batch, sizeof(*b));
+                size_t steps = sampler_steps(forward, 1);
+
+                for (size_t step = 0; step < steps; step++) {
+                        int n = sampler_chunk(forward, 1, step, 0, a);
+
+                        if (step == steps / 2) {
+                                assert_int_equal(sampler_chunk(fresh, 1, step, 0, b), n);
+                                assert_memory_equal(a, b, (size_t) n * sizeof(*a));
+                        }
+                }
+                free(a);
+                free(b);
+        }
+}
+
+static void grows_at_an_epoch(void **state)
+{
+        const size_t shares[] = { 10 };
+        struct sampler_rule rule = { .seed = 1, .samples = 95, .batch = 10, .workers = 1, .shares = shares };
+        CLEANUP(sampler_free_p) struct sampler *s = NULL;
+        struct err err = { 0 };
+        uint64_t epoch;
+        size_t step;
+
+        (void) state;
+        assert_int_equal(sampler_new(&rule, &s, &err), 0);
+        assert_int_equal(sampler_grow(s, 2, 120, &err), 0);
+        assert_int_equal(sampler_steps(s, 1), 10);
+        assert_int_equal(sampler_steps(s, 2), 12);
+        sampler_locate(s, 19, &epoch, &step);
+        assert_true(epoch == 1 && step == 9);
+        sampler_locate(s, 20 + 12 + 3, &epoch, &step);
+        assert_true(epoch == 3 && step == 3);
+}
+
+static void refuses_shares_that_do_not_add_up(void **state)
+{
+        const size_t shares[] = { 10, 5 };
+        struct sampler_rule rule = { .samples = 95, .batch = 16, .workers = 2, .shares = shares };
+        struct sampler *s = NULL;
+        struct err err = { 0 };
+
+        (void) state;
+        assert_int_equal(sampler_new(&rule, &s, &err), -EINVAL);
+        assert_non_null(strstr(err.msg, "15"));
+        assert_null(s);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(uses_every_sample_once_an_epoch),
+                cmocka_unit_test(answers_alike_in_any_order),
+                cmocka_unit_test(grows_at_an_epoch),
+                cmocka_unit_test(refuses_shares_that_do_not_add_up),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,227 @@
+#include "trainer/export/export.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "trainer/export/quantised.h"
+#include "trainer/operators/vector.h"
+
+struct measured {
+        double accuracy, loss, samples_per_s;
+        size_t bytes;
+};
+
+static int compare_floats(const void *a, const void *b)
+{
+        float x = *(const float *) a, y = *(const float *) b;
+
+        return (x > y) - (x < y);
+}
+
+/* The magnitude below which `share` of the values lie. */
+static int find_threshold(const float *values, size_t count, double share, float *ret)
+{
+        CLEANUP(free_p) float *sizes = calloc(count, sizeof(*sizes));
+        size_t out = (size_t) (share * (double) count);
+
+        if (sizes == NULL)
+                return -ENOMEM;
+        for (size_t i = 0; i < count; i++)
+                sizes[i] = fabsf(values[i]);
+        qsort(sizes, count, sizeof(*sizes), compare_floats);
+        *ret = out > 0 ? sizes[out - 1] : -1;
+        return 0;
+}
+
+/* Writes one tensor and leaves in `values` what a reader of the file would have. */
+static int write_tensor(FILE *f, float *values, size_t count, bool quantise, double sparsity)
+{
+        CLEANUP(free_p) unsigned char *bits = calloc(count / 8 + 1, 1);
+        float threshold = -1, largest = 0, scale;
+        size_t kept = 0;
+
+        if (bits == NULL || (sparsity > 0 && find_threshold(values, count, sparsity, &threshold) < 0))
+                return -ENOMEM;
+        for (size_t i = 0; i < count; i++) {
+                largest = fmaxf(largest, fabsf(values[i]));
+                if (fabsf(values[i]) <= threshold) {
+                        values[i] = 0;
+                        continue;
+                }
+                bits[i / 8] = (unsigned char) (bits[i / 8] | 1U << (i % 8));
+                kept++;
+        }
+        scale = quantise ? (largest > 0 ? largest / 127 : 1) : 1;
+        (void) fprintf(f, "tensor %zu %zu %.9g\n", count, kept, (double) scale);
+        (void) fwrite(bits, 1, (count + 7) / 8, f);
+        for (size_t i = 0; i < count; i++) {
+                signed char byte = (signed char) lrintf(values[i] / scale);
+
+                if ((bits[i / 8] >> (i % 8) & 1) == 0)
+                        continue;
+                (void) (quantise ? fwrite(&byte, 1, 1, f) : fwrite(&values[i], sizeof(float), 1, f));
+                values[i] = quantise ? (float) byte * scale : values[i];
+        }
+        return 0;
+}
+
+static int write_model(struct training *t, struct err *err)
+{
+        const struct options *o = t->options;
+        bool quantise = o->quantise != NULL;
+        FILE *f = fopen(o->export_file, "we");
+        bool whole = true;
+
+        if (f == NULL)
+                return err_set(err, -errno, "--export: file '%s': %m", o->export_file);
+        (void) fprintf(f, "remuda-export 1 model=%s tensors=%zu quantise=%s\n", t->model.name,
+                       t->model.tensor_count, quantise ? "int8" : "none");
+        for (size_t i = 0; whole && i < t->model.tensor_count; i++) {
+                const struct tensor *s = &t->model.tensors[i];
+
+                whole = write_tensor(f, t->parameters + s->offset, s->count, quantise && !s->bias,
+                                     s->bias ? 0 : o->sparsity) == 0;
+        }
+        whole = ferror(f) == 0 && whole;
+        if (fclose(f) != 0 || !whole)
+                return err_set(err, -EIO, "--export: file '%s' not written whole: %m", o->export_file);
+        return 0;
+}
+
+static int measure(struct training *t, struct measured *m, struct err *err)
+{
+        uint64_t begin = record_now();
+
+        if (training_evaluate(t, &m->accuracy, &m->loss, err) < 0)
+                return err->code;
+        m->samples_per_s =
+                (double) dataset_count(t->data, DATASET_TEST) * 1e6 / (double) (record_now() - begin + 1);
+        return 0;
+}
+
+static int read_file(const char *path, unsigned char **ret, size_t *ret_bytes, struct err *err)
+{
+        CLEANUP(fclose_p) FILE *f = fopen(path, "re");
+        CLEANUP(free_p) unsigned char *bytes = NULL;
+        long size = f != NULL && fseek(f, 0, SEEK_END) == 0 ? ftell(f) : -1;
+
+        if (size < 0)
+                return err_set(err, -errno, "--export: file '%s': %m", path);
+        bytes = malloc((size_t) size + 1);
+        rewind(f);
+        if (bytes == NULL || fread(bytes, 1, (size_t) size, f) != (size_t) size)
+                return err_set(err, -EIO, "--export: file '%s' cannot be read back", path);
+        *ret = TAKE(bytes);
+        *ret_bytes = (size_t) size;
+        return 0;
+}
+
+/* The written model itself, in 8-bit products. */
+static int measure_quantised(const struct training *t, const unsigned char *bytes, struct measured *m,
+                             struct err *err)
+{
+        CLEANUP(quantised_free_p) struct quantised *q = NULL;
+        CLEANUP(free_p) float *x = calloc(QUANTISED_BATCH * shape_size(&t->model.input), sizeof(*x));
+        size_t total = dataset_count(t->data, DATASET_TEST), right = 0, classes = t->model.classes;
+        uint64_t begin;
+
+        if (x == NULL)
+                return err_set(err, -ENOMEM, "no memory to evaluate");
+        if (quantised_open(&t->model, bytes, m->bytes, &q, err) < 0)
+                return err_wrap(err, err->code, "--export: file '%s'", t->options->export_file);
+        begin = record_now();
+        for (size_t first = 0; first < total; first += QUANTISED_BATCH) {
+                size_t count = total - first < QUANTISED_BATCH ? total - first : QUANTISED_BATCH;
+                uint32_t ids[QUANTISED_BATCH];
+                int32_t labels[QUANTISED_BATCH];
+                const float *values;
+
+                for (size_t i = 0; i < count; i++)
+                        ids[i] = (uint32_t) (first + i);
+                dataset_load(t->data, DATASET_TEST, 0, ids, count, x, labels);
+                values = quantised_forward(q, x, count);
+                for (size_t i = 0; i < count; i++)
+                        right += vector_largest(classes, values + i * classes) == (size_t) labels[i];
+        }
+        m->samples_per_s = (double) total * 1e6 / (double) (record_now() - begin + 1);
+        m->accuracy = (double) right / (double) total;
+        return 0;
+}
+
+static int export_whole(struct training *t, struct err *err)
+{
+        struct measured before = { 0 }, after = { 0 };
+        CLEANUP(free_p) unsigned char *bytes = NULL;
+        int r;
+
+        before.bytes = t->model.parameter_count * sizeof(float);
+        if (measure(t, &before, err) < 0)
+                return err->code;
+        backend_to_host(&t->backend, t->parameters);
+        if (write_model(t, err) < 0)
+                return err->code;
+        backend_to_device(&t->backend, t->parameters);
+        if (read_file(t->options->export_file, &bytes, &after.bytes, err) < 0)
+                return err->code;
+        r = t->options->quantise != NULL ? measure_quantised(t, bytes, &after, err) : measure(t, &after, err);
+        if (r < 0)
+                return r;
+        printf("{\"export\":\"%s\",\"bytes_before\":%zu,\"bytes_after\":%zu,\"accuracy_before\":%.6f,"
+               "\"accuracy_after\":%.6f,\"samples_per_s_before\":%.1f,\"samples_per_s_after\":%.1f}\n",
+               t->options->quantise != NULL ? "int8" : "float32", before.bytes, after.bytes, before.accuracy,
+               after.accuracy, before.samples_per_s, after.samples_per_s);
+        return 0;
+}
+
+struct collected {
+        float *at;
+};
+
+static void collect(void *context, const float *values, size_t count)
+{
+        struct collected *c = context;
+
+        memcpy(c->at, values, count * sizeof(*values));
+        c->at += count;
+}
+
+/* A split model comes together on rank 0 for this alone. */
+static int export_stages(struct training *t, struct err *err)
+{
+        struct training whole = *t;
+        struct collected c;
+        int r;
+
+        if (t->world.rank > 0) {
+                training_stream(t, t->parameters, collect, NULL);
+                return 0;
+        }
+        whole.stages = NULL;
+        whole.staged = (struct staged){ 0 };
+        whole.part = (struct part){ 0, t->model.node_count - 1, 0, t->model.parameter_count };
+        whole.parameters =
+                t->backend.allocate(t->backend.state, t->model.parameter_count * sizeof(*whole.parameters));
+        if (whole.parameters == NULL)
+                return err_set(err, -ENOMEM, "--export: no memory for %zu parameters on rank 0",
+                               t->model.parameter_count);
+        c.at = whole.parameters;
+        training_stream(t, t->parameters, collect, &c);
+        backend_to_device(&t->backend, whole.parameters);
+        r = training_open_runner(&whole, err);
+        if (r == 0)
+                r = export_whole(&whole, err);
+        runner_free(whole.runner);
+        t->backend.release(t->backend.state, whole.parameters);
+        return r;
+}
+
+int export_run(struct training *t, struct err *err)
+{
+        if (t->stages != NULL)
+                return export_stages(t, err);
+        return t->world.rank == 0 ? export_whole(t, err) : 0;
+}

@@ -1,0 +1,27 @@
+/* Export file: reads what export_run() wrote (the form is in export.h), tensor by tensor. The bytes are
+ * untrusted. Pure but for the caller's memory. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct export_reader {
+        const unsigned char *bytes; /* borrowed */
+        size_t size_bytes, at;
+        char model[32];
+        size_t tensors;
+        bool int8;
+};
+
+/* export_reader_open() - Return: 0 or -EINVAL. */
+int export_reader_open(struct export_reader *r, const unsigned char *bytes, size_t size_bytes,
+                       struct err *err);
+
+/* export_reader_bytes() - the next tensor, of `count` 8-bit values; those left out are 0.
+ * export_reader_floats() - the same for one of floats. Return: 0 or -EINVAL. */
+int export_reader_bytes(struct export_reader *r, size_t count, int8_t *ret, float *ret_scale,
+                        struct err *err);
+int export_reader_floats(struct export_reader *r, size_t count, float *ret, struct err *err);

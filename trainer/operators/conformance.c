@@ -1,0 +1,313 @@
+#include "trainer/operators/conformance.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trainer/operators/operators.h"
+#include "trainer/operators/reference.h"
+#include "trainer/random.h"
+
+#define TOLERANCE 2e-4 /* of the largest value of what is compared */
+#define STEP      1e-6 /* of the differences */
+#define SCALE     0.25
+
+/* What an operator is tried on: samples, image in, channels or outputs, window. Odd sizes on purpose. */
+static const struct {
+        size_t count;
+        struct shape in;
+        size_t width, kernel, vocabulary;
+} trials[] = {
+        { 1, { 4, 4, 1 }, 3, 3, 5 },
+        { 3, { 6, 5, 2 }, 5, 3, 11 },
+        { 5, { 7, 8, 3 }, 4, 5, 7 },
+};
+
+enum side { INPUT, WEIGHT, BIAS, SIDES };
+
+struct trial {
+        const struct backend *backend;
+        struct node node;
+        size_t count;
+        size_t sizes[SIDES], outputs;            /* floats */
+        float *values[SIDES], *gradients[SIDES]; /* the backend's memory */
+        float *y, *dy, *scratch;
+        uint8_t *which;
+        int32_t *labels;
+        double *wide[SIDES], *wide_y, *wide_dy; /* the reference's */
+        double loss;
+};
+
+static bool has_loss(enum operator_kind kind)
+{
+        return kind == OP_CROSS_ENTROPY || kind == OP_SOFTMAX_CROSS_ENTROPY;
+}
+
+static struct node node_for(enum operator_kind kind, size_t index)
+{
+        struct node n = { .kind = kind, .in = trials[index].in, .out = trials[index].in };
+        size_t width = trials[index].width, inputs = shape_size(&n.in);
+
+        switch (kind) {
+        case OP_MATMUL:
+        case OP_MATMUL_BIAS:
+        case OP_MATMUL_BIAS_RAMP:
+                n.out = (struct shape){ 1, 1, width };
+                n.weight_count = inputs * width;
+                n.bias_count = kind == OP_MATMUL ? 0 : width;
+                break;
+        case OP_CONVOLUTION:
+        case OP_CONVOLUTION_BIAS_RAMP:
+        case OP_CONVOLUTION_BIAS_RAMP_POOL:
+                n.out.channels = width;
+                n.kernel = trials[index].kernel;
+                n.weight_count = n.kernel * n.kernel * n.in.channels * width;
+                n.bias_count = kind == OP_CONVOLUTION ? 0 : width;
+                break;
+        case OP_EMBEDDING:
+                n.in = (struct shape){ 1, 1, 4 };
+                n.out = (struct shape){ 1, 1, 4 * width };
+                n.vocabulary = trials[index].vocabulary;
+                n.weight_count = n.vocabulary * width;
+                break;
+        case OP_BIAS:
+                n.bias_count = n.in.channels;
+                break;
+        case OP_SOFTMAX:
+        case OP_CROSS_ENTROPY:
+        case OP_SOFTMAX_CROSS_ENTROPY:
+                n.in = n.out = (struct shape){ 1, 1, inputs };
+                break;
+        default:
+                break;
+        }
+        if (kind == OP_POOL || kind == OP_CONVOLUTION_BIAS_RAMP_POOL) {
+                n.out.height /= 2;
+                n.out.width /= 2;
+        }
+        return n;
+}
+
+static void *take(const struct trial *t, size_t bytes)
+{
+        return t->backend->allocate(t->backend->state, bytes > 0 ? bytes : 1);
+}
+
+static void give_back(struct trial *t)
+{
+        void *memory[] = { t->y, t->dy, t->scratch, t->which, t->labels };
+
+        for (size_t i = 0; i < sizeof(memory) / sizeof(memory[0]); i++)
+                t->backend->release(t->backend->state, memory[i]);
+        for (int side = 0; side < SIDES; side++) {
+                t->backend->release(t->backend->state, t->values[side]);
+                t->backend->release(t->backend->state, t->gradients[side]);
+                free(t->wide[side]);
+        }
+        free(t->wide_y);
+        free(t->wide_dy);
+}
+
+static int allocate(struct trial *t)
+{
+        bool whole = true;
+
+        for (int side = 0; side < SIDES; side++) {
+                t->values[side] = take(t, t->sizes[side] * sizeof(float));
+                t->gradients[side] = take(t, t->sizes[side] * sizeof(float));
+                t->wide[side] = calloc(t->sizes[side] + 1, sizeof(double));
+                whole = whole && t->values[side] != NULL && t->gradients[side] != NULL &&
+                        t->wide[side] != NULL;
+        }
+        t->y = take(t, t->outputs * sizeof(float));
+        t->dy = take(t, t->outputs * sizeof(float));
+        t->which = take(t, t->outputs);
+        t->scratch = take(t, operator_scratch(&t->node, t->count) * sizeof(float));
+        t->labels = take(t, t->count * sizeof(*t->labels));
+        t->wide_y = calloc(t->outputs, sizeof(double));
+        t->wide_dy = calloc(t->outputs, sizeof(double));
+        return whole && t->y != NULL && t->dy != NULL && t->which != NULL && t->scratch != NULL &&
+                               t->labels != NULL && t->wide_y != NULL && t->wide_dy != NULL
+                       ? 0
+                       : -ENOMEM;
+}
+
+/* Probabilities for a loss that stands alone, word numbers for an embedding, otherwise anything. */
+static float draw(struct trial *t, enum side side, struct random_source *r)
+{
+        if (side == INPUT && t->node.kind == OP_EMBEDDING)
+                return (float) random_below(r, t->node.vocabulary);
+        if (side == INPUT && t->node.kind == OP_CROSS_ENTROPY)
+                return 0.1F + 0.9F * random_unit(r);
+        return 2 * random_unit(r) - 1;
+}
+
+static void fill(struct trial *t, size_t index)
+{
+        struct random_source r = random_for(index, operator_name(t->node.kind), 0);
+
+        for (int side = 0; side < SIDES; side++)
+                for (size_t i = 0; i < t->sizes[side]; i++)
+                        t->wide[side][i] = t->values[side][i] = draw(t, (enum side) side, &r);
+        for (size_t i = 0; i < t->outputs; i++)
+                t->wide_dy[i] = t->dy[i] = 2 * random_unit(&r) - 1;
+        for (size_t i = 0; i < t->count; i++)
+                t->labels[i] = (int32_t) random_below(&r, shape_size(&t->node.out));
+}
+
+/* What the gradients are of: the weighted sum of the outputs, or the scaled loss. */
+static double objective(struct trial *t, double *y)
+{
+        struct reference_call c = { .node = &t->node,
+                                    .count = t->count,
+                                    .x = t->wide[INPUT],
+                                    .weight = t->wide[WEIGHT],
+                                    .bias = t->wide[BIAS],
+                                    .labels = t->labels,
+                                    .y = y };
+        double sum = 0;
+
+        if (reference_forward(&c) < 0)
+                return NAN;
+        t->loss = c.loss;
+        if (has_loss(t->node.kind))
+                return SCALE * c.loss;
+        for (size_t i = 0; i < t->outputs; i++)
+                sum += t->wide_dy[i] * y[i];
+        return sum;
+}
+
+static double difference_of(struct trial *t, enum side side, size_t i)
+{
+        double before = t->wide[side][i], up, down;
+
+        t->wide[side][i] = before + STEP;
+        up = objective(t, t->wide_y);
+        t->wide[side][i] = before - STEP;
+        down = objective(t, t->wide_y);
+        t->wide[side][i] = before;
+        return (up - down) / (2 * STEP);
+}
+
+static void run_operator(struct trial *t, double *loss)
+{
+        struct operator_call call = { .backend = t->backend,
+                                      .node = &t->node,
+                                      .count = t->count,
+                                      .x = t->values[INPUT],
+                                      .y = t->y,
+                                      .dx = t->node.kind == OP_EMBEDDING ? NULL : t->gradients[INPUT],
+                                      .dy = t->dy,
+                                      .weight = t->values[WEIGHT],
+                                      .bias = t->values[BIAS],
+                                      .dweight = t->gradients[WEIGHT],
+                                      .dbias = t->gradients[BIAS],
+                                      .which = t->which,
+                                      .labels = t->labels,
+                                      .scratch = t->scratch,
+                                      .scale = SCALE };
+
+        operator_forward(&call);
+        operator_backward(&call);
+        *loss = call.loss;
+        backend_to_host(t->backend, t->y);
+        for (int side = 0; side < SIDES; side++)
+                backend_to_host(t->backend, t->gradients[side]);
+}
+
+struct verdict {
+        double worst, largest; /* difference; value of the reference */
+};
+
+static void compare(struct verdict *v, double got, double wanted)
+{
+        double apart = fabs(got - wanted);
+
+        if (!(apart <= v->worst)) /* a NaN is the worst */
+                v->worst = apart;
+        v->largest = fmax(v->largest, fabs(wanted));
+}
+
+static bool good(const struct verdict *v)
+{
+        return v->worst <= TOLERANCE * fmax(v->largest, 1e-3);
+}
+
+static struct verdict judge_outputs(struct trial *t, double loss)
+{
+        struct verdict v = { 0 };
+
+        (void) objective(t, t->wide_y);
+        for (size_t i = 0; i < t->outputs; i++)
+                compare(&v, t->y[i], t->wide_y[i]);
+        if (has_loss(t->node.kind))
+                compare(&v, loss, t->loss);
+        return v;
+}
+
+static struct verdict judge_gradients(struct trial *t)
+{
+        struct verdict v = { 0 };
+
+        for (int side = t->node.kind == OP_EMBEDDING ? WEIGHT : INPUT; side < SIDES; side++)
+                for (size_t i = 0; i < t->sizes[side]; i++)
+                        compare(&v, t->gradients[side][i], difference_of(t, (enum side) side, i));
+        return v;
+}
+
+static int report(const struct backend *b, enum operator_kind kind, size_t index, const char *what,
+                  const struct verdict *v, size_t *number)
+{
+        printf("%s %zu - %s %s %s, %zu samples of %zu x %zu x %zu: differs by %.1e of %.1e\n",
+               good(v) ? "ok" : "not ok", ++*number, b->runtime, operator_name(kind), what,
+               trials[index].count, trials[index].in.height, trials[index].in.width,
+               trials[index].in.channels, v->worst, v->largest);
+        return good(v) ? 0 : 1;
+}
+
+static int try_operator(const struct backend *b, enum operator_kind kind, size_t index, size_t *number,
+                        struct err *err)
+{
+        struct trial t = { .backend = b, .node = node_for(kind, index), .count = trials[index].count };
+        struct verdict outputs, gradients;
+        double loss;
+        int failed;
+
+        t.sizes[INPUT] = t.count * shape_size(&t.node.in);
+        t.sizes[WEIGHT] = t.node.weight_count;
+        t.sizes[BIAS] = t.node.bias_count;
+        t.outputs = t.count * shape_size(&t.node.out);
+        if (allocate(&t) < 0) {
+                give_back(&t);
+                return err_set(err, -ENOMEM, "no memory for the conformance test");
+        }
+        fill(&t, index);
+        run_operator(&t, &loss);
+        outputs = judge_outputs(&t, loss);
+        gradients = judge_gradients(&t);
+        failed = report(b, kind, index, "forward", &outputs, number);
+        failed += report(b, kind, index, "backward", &gradients, number);
+        give_back(&t);
+        return failed;
+}
+
+int conformance_run(const struct backend *b, struct err *err)
+{
+        size_t number = 0;
+        int failed = 0;
+
+        for (int kind = 0; kind < OP_COUNT; kind++)
+                for (size_t index = 0; index < sizeof(trials) / sizeof(trials[0]); index++) {
+                        int r = try_operator(b, (enum operator_kind) kind, index, &number, err);
+
+                        if (r < 0)
+                                return r;
+                        failed += r;
+                }
+        printf("1..%zu\n", number);
+        if (b->trouble != NULL && b->trouble(b->state, err) < 0)
+                return err->code;
+        return failed;
+}

@@ -1,0 +1,10 @@
+/* Conformance: a test for each operator of the table, generated for the backend of this program. Outputs are
+ * compared with the double-precision reference, gradients with differences of the reference. */
+#pragma once
+
+#include "base/err.h"
+#include "trainer/operators/backend.h"
+
+/* conformance_run() - prints one TAP line an operator, direction and shape. Return: tests that failed, or
+ * -ENOMEM. */
+int conformance_run(const struct backend *b, struct err *err);
