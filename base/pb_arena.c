@@ -1,3 +1,4 @@
+/* Blocks of memory that are given back all at once, up to a limit. */
 #include "base/pb_arena.h"
 
 #include <stdint.h>

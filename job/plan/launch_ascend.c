@@ -1,3 +1,4 @@
+/* Rank tables, HCCL segment lists and FlagScale files: what Ascend jobs are started with. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* Batch scripts: a heterogeneous Slurm job, a bsub line for Sunway. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* Sets the variables of each framework for a rank, and writes HCCL's rank table. */
 #include "job/plan/launch_frameworks.h"
 
 #include <errno.h>

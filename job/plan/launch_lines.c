@@ -1,3 +1,4 @@
+/* The table of formats, and what they share: quoting, a rank's environment, its place on its node. */
 #include "job/plan/launch_lines.h"
 
 #include <errno.h>

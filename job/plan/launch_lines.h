@@ -62,9 +62,6 @@ int launch_write(const struct launch_world *world, enum launch_format format, st
 int launch_write_mpi_hosts(const struct launch_world *world, struct text *out, struct err *err);
 int launch_write_mpi_app(const struct launch_world *world, struct text *out, struct err *err);
 
-/* --- parts that the formats share
- * --------------------------------------------------------------------------*/
-
 /* launch_quote() - one word for a POSIX shell, quoted only where it must be. */
 void launch_quote(struct text *out, const char *word);
 

@@ -1,3 +1,4 @@
+/* Lines and files for Open MPI and torchrun, and plain environments. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* Chooses the planner, reads its file, and prints its answer or what is wrong with the file. */
 #include "planner/commands/plan.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* `remuda plan reshard`: a new plan for the rest of an epoch. */
 #include <string.h>
 
 #include "base/options.h"

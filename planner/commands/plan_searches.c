@@ -1,3 +1,4 @@
+/* Forks a search a core, waits for their answers, and keeps the best. */
 #include "planner/commands/plan_searches.h"
 
 #include <errno.h>

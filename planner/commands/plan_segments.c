@@ -1,3 +1,4 @@
+/* `remuda plan segments`: which gradients travel together. */
 #include <stdlib.h>
 #include <string.h>
 

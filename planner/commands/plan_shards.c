@@ -1,3 +1,4 @@
+/* `remuda plan shards`: how much of each batch every worker takes. */
 #include <errno.h>
 #include <string.h>
 

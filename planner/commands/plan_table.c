@@ -1,3 +1,4 @@
+/* The planners, a row each. */
 #include "planner/commands/plan.h"
 
 /* clang-format off */

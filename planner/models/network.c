@@ -1,3 +1,4 @@
+/* Parameters, multiply-adds and crossing elements by formula from the shapes. */
 #include "planner/models/network.h"
 
 #include <errno.h>

@@ -86,8 +86,6 @@ int network_crossing(const struct network *network, uint64_t *ret, struct err *e
 
 const char *operator_type_name(enum operator_type type); /* "conv", "linear" ... */
 
-/* --- shipped models
- * ----------------------------------------------------------------------------------------*/
 struct network_model {
         const char *name;               /* "resnet50" */
         const char *title;              /* "ResNet-50" */

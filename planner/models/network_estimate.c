@@ -1,3 +1,4 @@
+/* Times and memory of blocks of operators, from their work and a device's rate. */
 #include "planner/models/network_estimate.h"
 
 #include <errno.h>

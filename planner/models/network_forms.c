@@ -1,3 +1,5 @@
+/* Writes a network on given devices as the input of the other planners, with the assumptions of the estimate.
+ */
 #include "planner/models/network_forms.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Reads and writes networks, operator by operator. */
 #include "planner/models/network_json.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* The table of shipped models, and their families' sizes. */
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* Walks an ONNX graph once, from its inputs on: values by name, weights counted with their first reader. */
 #include "planner/models/network_onnx.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Computes what an ONNX graph computes about its own shapes: small vectors of whole numbers. */
 #include <string.h>
 
 #include "planner/models/onnx_graph.h"

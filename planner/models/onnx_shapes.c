@@ -1,3 +1,4 @@
+/* The shape rules, one for each kind of ONNX operator, and their table. */
 #include <errno.h>
 #include <string.h>
 

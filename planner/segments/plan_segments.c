@@ -1,3 +1,4 @@
+/* Reads gradients and what a call costs, and writes which of them travel together. */
 #include "planner/segments/plan_segments.h"
 
 #include <errno.h>

@@ -1,3 +1,12 @@
+/* The dynamic programme over (tensors, segments), in two forms: sliding minima for a cost alpha + beta bytes,
+ * every begin for a measured table; and the rules of thumb beside it.
+ *
+ * Example: three gradients of 10 bytes, ready at 1, 2 and 3 ms; a call costs 0.5 ms + 0.1 ms a byte. All in
+ * one starts at 3 and ends at 6.5. First alone, the others together: 1 + 1.5 = 2.5, then max(3, 2.5) + 2.5
+ * = 5.5. One by one: 2.5, 4, 5.5. The least end is 5.5, and two segments are the fewest for it. Invariant:
+ * end[k][j] is the least end of the first j tensors in at most k calls; an earlier end of the front never
+ * makes the rest later, so nothing else of the front has to be known. Buckets of equal size are no
+ * substitute: how early a segment may start depends on its last tensor's time, not on its bytes. */
 #include "planner/segments/segments.h"
 
 #include <assert.h>

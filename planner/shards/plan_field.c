@@ -1,3 +1,4 @@
+/* Adds to what a typed read found wrong the sentence that says how to mend it. */
 #include "planner/shards/plan_field.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Reads a plan in force and what was measured since, and writes the plan for the rest of the epoch. */
 #include "planner/shards/plan_reshard.h"
 
 #include <errno.h>

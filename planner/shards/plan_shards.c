@@ -1,3 +1,4 @@
+/* Reads a batch and its workers, plans them, and prices those that were left out. */
 #include "planner/shards/plan_shards.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Writes a plan of shards, as JSON or as a table, worker by worker and group by group. */
 #include <inttypes.h>
 #include <string.h>
 

@@ -1,3 +1,5 @@
+/* Fills in the speeds of workers that name a device: from the table of speeds, else the mean of those known.
+ */
 #include "planner/shards/plan_speeds.h"
 
 #include <errno.h>

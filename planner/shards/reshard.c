@@ -1,3 +1,11 @@
+/* Divides what is left of an epoch anew: every worker keeps the front of what it has, and only the surplus
+ * moves.
+ *
+ * Example: a batch of 10, two workers with 5 each, samples 0:50 and 50:100; after 4 steps 30 are left with
+ * each. New shares 8 and 2 make quotas of 48 and 12: the first keeps 20:50 and gets 82:100, the second keeps
+ * 70:82. Invariant: quotas are differences of floor(left x shares before / batch), so they add up to what is
+ * left, whatever is rounded; ranges are only ever moved from one reader to one list, so no sample is lost or
+ * doubled. */
 #include "planner/shards/reshard.h"
 
 #include <errno.h>

@@ -1,3 +1,5 @@
+/* Chooses among the plans of one step: sorting where every worker may take 0, 1, 2 ... up to its share, and
+ * the sets of sums (shard_sums) where not. */
 #include "planner/shards/shard_choice.h"
 
 #include <errno.h>

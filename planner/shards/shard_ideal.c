@@ -1,3 +1,10 @@
+/* The step of real-valued shares, by bisection over doubles: what the exact search starts from, and what
+ * people are shown as the limit.
+ *
+ * Example: 3 and 1 samples a second, a batch of 10: at T both have done 4 T, so T = 2.5 s, shares 7.5
+ * and 2.5. Invariant: at `low` the workers have not done the batch, at `high` they have. With minima that
+ * compete (two workers that take at least 8 of a batch of 10) what can be done by T no longer is a sum over
+ * the workers: a knapsack then says which of them to leave out. */
 #include "planner/shards/shard_search.h"
 
 #include <math.h>

@@ -1,3 +1,16 @@
+/* Finds the least moment that a test accepts, by pivoting over all (worker, share) pairs without listing
+ * them.
+ *
+ * Example: 3 and 1 samples a second, a batch of 10. Candidates are the times of every share: 333 ms x 1, 2, 3
+ * ... of the first worker and 1000 ms x 1, 2, 3 ... of the second. The pivot 2333 ms (7 and 2 by then: 9
+ * samples, too few) raises `low` to 7 and 2; the pivot 3000 ms (9 and 3: enough) lowers `high` to the shares
+ * before it, 8 and 2; of the one candidate left, 2667 ms, the test says yes. Rounding the real shares 7.5
+ * and 2.5 would have had to guess.
+ *
+ * Invariant: at the time of anyone's low share the test fails, and every candidate above a high share is as
+ * late as a moment that passes or later: the answer is a share in low + 1 ... high, or the last moment that
+ * passed. Each pivot leaves half of the candidates on average: O(log(n batch)) tests. Bisection over doubles
+ * is no substitute: it ends between two doubles, not on the share that decides a tie. */
 #include "planner/shards/shard_search.h"
 
 #include <errno.h>

@@ -1,3 +1,10 @@
+/* Which sums can be made of shares with minima and multiples, and with how few workers: a bitset, and a
+ * dynamic programme by sliding minima.
+ *
+ * Example: one worker takes 0 or 4 ... 6, another 0, 3 or 6. Its sums 0, 4, 5, 6 moved by 0, 3 and 6 are 0, 3
+ * ... 12: a batch of 2 is impossible, 3 needs the second alone, 8 both. Invariant: after worker i the set
+ * holds exactly the sums of the workers up to i. Taking the largest shares first is no substitute: for 7 it
+ * takes 6 of the first and cannot make the rest of 1, where 4 + 3 is a plan. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,5 @@
+/* Plans a batch: the least step with every `min` forgotten, which is easy and nearly always right, else the
+ * hard problem; and, where communication is counted, the number of workers that is worth it. */
 #include "planner/shards/shards.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Reads the SpeedTable object, finds rows in it, and refines them by what was observed. */
 #include "planner/speeds/speed_table.h"
 
 #include <errno.h>

@@ -1,3 +1,15 @@
+/* Is a period possible? A walk over the mixes of devices, level by level, whose states are bit sets of
+ * layers.
+ *
+ * Example: layers of 4, 2 and 3 ms on two equal devices, 1 ms for each output that crosses a cut. Period 6:
+ * as the last stage a device may begin at layer 2 (3 + 1) or 1 (2 + 3 + 1), the set {1, 2}; before 1 the
+ * other device takes layer 0 (4 + 1): arrived. Period 5: the last stage begins at 2 alone; before it layers 0
+ * and 1 would take 7, and layer 1 by itself would leave layer 0 without a device: not possible.
+ *
+ * Invariant: a begin is fresh in a state if the devices of the state, all of them, reach it and no smaller
+ * mix does; whatever can be placed before a begin with many devices left can be placed with more, so only
+ * fresh begins are extended. Bisection with a greedy fill, which is enough for equal devices, is not here:
+ * which device comes next depends on memory, allowed layers and the link of its neighbour. */
 #include "planner/splits/chain_search.h"
 
 #include <errno.h>

@@ -1,3 +1,5 @@
+/* The chain planner at the top: bounds, the search for the least period, baselines, and the sentence when
+ * nothing fits. */
 #include "planner/splits/chain_split.h"
 
 #include <errno.h>

@@ -1,5 +1,4 @@
-/* Chain split: which layers of a chain-shaped model go to which device, exactly (rows A5 and D1 of the
- * design).
+/* Chain split: which layers of a chain-shaped model go to which device, exactly.
  *
  * Contiguous stages, one device each, devices in any order, unused ones allowed. A stage's load is the time
  * of its layers on its device plus, at each of its inner boundaries, the bytes that cross it through the

@@ -3,7 +3,10 @@
  * The same walk over mixes of devices, level by level, but a begin now carries its least sum so far. It is
  * kept only if no mix that uses a subset of the devices reaches the same begin for as little, and if it can
  * still beat the best complete plan. Only two levels of the dense "least so far" tables are alive at a time.
- */
+ *
+ * Example (that of chain_search.c with three devices, period 6): 4 + 1 | 2 + 3 + 1 sums to 11, 4 + 1 | 2 + 2
+ * | 3 + 1 to 13: the first is kept, with a device to spare. Invariant: least[mix][begin] is the least sum
+ * over all mixes within the mix; a begin that costs more than that can be replaced in any plan. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,13 @@
 /* Branch and bound: the heaviest unit first, onto every device that is not like one tried before. A load
  * never falls when a unit is added, so a partial placement that is no better than the best complete one is
  * left at once; so is one whose free capacity below the best load cannot take the work that is still to
- * place. */
+ * place.
+ *
+ * Example: units of 5, 4 and 3 ms on two equal devices, the best so far 12 (all on one). 5 goes to the first;
+ * the second, as empty, need not be tried. 4 beside it makes 9, and 3 beside them 12: no better, so 3 to the
+ * second: 9. Then 4 to the second: 5 and 4, and 3 there: 7, the new best; 3 to the first: 8, left. Invariant:
+ * what was left cannot be completed to less than the best; so if the steps suffice, the best is the least
+ * possible. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>

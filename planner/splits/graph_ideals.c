@@ -7,7 +7,17 @@
  * search ends.
  *
  * The cost of a difference J \ I needs no walk: an output crosses its border exactly if the number of the
- * output's units in J less that in I is neither none nor all of them. O(ideals^2 x outputs) in all. */
+ * output's units in J less that in I is neither none nor all of them. O(ideals^2 x outputs) in all.
+ *
+ * Example: a feeds b and c, which feed d. Of 16 subsets 6 are ideals: {}, {a}, {a b}, {a c}, {a b c}, all.
+ * Two devices may take {a b} and then {c d}. The second one's border: a's output has its units a, b, c; 3 of
+ * them are in "all", 2 in {a b}, so 1 of 3 is inside: it crosses. b's has b and d: 2 less 1, it crosses. c's
+ * has c and d: 2 less 0, all inside. Its load is c + d + the outputs of a and b.
+ *
+ * Invariant: table[J][mix] is the least largest load of J on the devices of the mix, over all chains of the
+ * ideals that take part; an ideal stands before its supersets, so a row is final when it is read. Filling
+ * devices greedily in topological order is no substitute: which of b and c comes first decides what crosses.
+ */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -54,8 +64,6 @@ static void ideals_free(struct ideals *x)
         free(x->table);
         free(x->came_from);
 }
-
-/* --- which ideals take part --- */
 
 static uint64_t *set_at(const struct ideals *x, size_t i)
 {
@@ -244,8 +252,6 @@ static int choose_ideals(struct ideals *x, unsigned round)
         set_index_free(&index);
         return r < 0 ? r : sort_sets(x);
 }
-
-/* --- the programme --- */
 
 static int measure_ideals(struct ideals *x)
 {

@@ -5,8 +5,6 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-/* --- blocks: strongly connected units, by Tarjan's algorithm without recursion --- */
-
 struct tarjan {
         size_t *first; /* edges by unit */
         uint32_t *targets;

@@ -1,3 +1,5 @@
+/* The graph planner at the top: a first placement, the methods in turn, the proven bound, and the check of a
+ * finished placement. */
 #include "planner/splits/graph_split.h"
 
 #include <errno.h>

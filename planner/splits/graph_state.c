@@ -1,3 +1,9 @@
+/* Keeps the loads of a placement as units are put down and taken up, net by net.
+ *
+ * Example: an output of 3 ms used by two consumers. Alone on a device the producer pays nothing; the first
+ * consumer on another device makes the net span two devices, and both pay 3 ms; a second consumer there
+ * changes nothing; moved to a third device it makes that one pay, too. Invariant: span = how many devices
+ * hold a pin; a device pays a net exactly if it holds a pin and span > 1. */
 #include "planner/splits/graph_state.h"
 
 #include <errno.h>

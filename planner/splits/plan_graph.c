@@ -1,3 +1,4 @@
+/* Reads layer graphs (nodes, edges, colours, devices) and writes placements. */
 #include "planner/splits/plan_graph.h"
 
 #include <errno.h>

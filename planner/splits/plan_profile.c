@@ -1,3 +1,4 @@
+/* Reads layer profiles ("nodeN -- ..."), and knows what an allreduce costs on named networks. */
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* Reads a chain of layers and kinds of devices, and writes stages, or one layer's rows over all devices. */
 #include "planner/splits/plan_split.h"
 
 #include <errno.h>

@@ -1,3 +1,9 @@
+/* Simulates the waiting of a list of jobs for each number of nodes of class single, on a grid and then around
+ * its best by halves.
+ *
+ * Example: 40 nodes are tried with 0, 3, 6 ... 39 single ones; with the best at 12 also with 11 and 13.
+ * The wait need not fall and rise once, so the answer is the best of those tried, which is what the header
+ * promises. Invariant: a queue is served from its front alone; nobody overtakes within a class. */
 #include "planner/traces/class_split.h"
 
 #include <errno.h>
@@ -29,8 +35,6 @@ struct simulation {
         size_t placed;
 };
 
-/* --- the heap of ends --- */
-
 static void push(struct simulation *s, struct running item)
 {
         size_t at = s->heap_count++;
@@ -55,8 +59,6 @@ static struct running pop(struct simulation *s)
                 s->heap[at] = last;
         return first;
 }
-
-/* --- placing --- */
 
 static bool class_takes(uint8_t node_class, const struct class_job *job)
 {
@@ -167,8 +169,6 @@ int class_split_wait(const struct class_split_node *nodes, const uint8_t *classe
         *ret_sec = s.placed > 0 ? s.waited_sec / (double) s.placed : 0;
         return r;
 }
-
-/* --- searching --- */
 
 struct trial {
         const struct class_split_node *nodes;

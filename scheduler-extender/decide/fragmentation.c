@@ -1,3 +1,5 @@
+/* Measures what is left of a node by what typical pods could still use of it, and chooses the chip that
+ * wastes least. */
 #include "scheduler-extender/decide/fragmentation.h"
 
 #include <errno.h>
@@ -9,8 +11,6 @@
 #include "base/random.h"
 
 #define ANY_AMOUNT 0
-
-/* --- room --- */
 
 static bool is_shared(const struct packing_pod *pod)
 {
@@ -68,8 +68,6 @@ void packing_take(struct packing_node *node, const struct packing_pod *pod, int 
                 node->partial[node->partial_count++] = (uint16_t) (CHIP_MILLI - pod->milli);
         }
 }
-
-/* --- the two estimates --- */
 
 /* What one typical pod could use of what is free. */
 static uint32_t usable_by(const struct packing_node *node, const struct packing_pod *pod)
@@ -150,8 +148,6 @@ double fragmentation_of(const struct typical_pods *typical, const struct packing
         return (lost + after / TYPICAL_SEQUENCES) / 2;
 }
 
-/* --- the best chip --- */
-
 static double growth_on(const struct typical_pods *typical, const struct packing_node *node, double before,
                         const struct packing_pod *pod, int partial)
 {
@@ -191,8 +187,6 @@ int64_t packing_choose(const struct typical_pods *typical, const struct packing_
         }
         return (int64_t) llround(best * FRAGMENTATION_STEPS / CHIP_MILLI);
 }
-
-/* --- typical pods --- */
 
 struct counted {
         struct packing_pod pod;

@@ -1,3 +1,5 @@
+/* Replays arrivals and departures of a trace over nodes, with the verdict of each kind of pod kept per node.
+ */
 #include "scheduler-extender/replay/replay.h"
 
 #include <assert.h>
@@ -36,8 +38,6 @@ int replay_policy_parse(const char *name, enum replay_policy *ret)
                 }
         return -EINVAL;
 }
-
-/* --- state --- */
 
 struct state_node {
         struct packing_node free;
@@ -83,8 +83,6 @@ static uint32_t milli_of(const struct packing_pod *pod)
 {
         return pod->chips * pod->milli;
 }
-
-/* --- judging a node --- */
 
 static void key_of(const struct replay *r, const struct state_node *node, const struct replay_node *whole,
                    const struct packing_pod *pod, struct verdict *v)
@@ -167,8 +165,6 @@ static int32_t best_node(struct replay *r, uint32_t kind)
         return found;
 }
 
-/* --- placing and leaving --- */
-
 static void touch(struct replay *r, struct state_node *node)
 {
         if (node->version == 0) /* nodes that began alike need another twin that is still untouched */
@@ -232,8 +228,6 @@ static void leave(struct replay *r, const struct guest *g)
         r->busy_milli -= milli_of(pod);
 }
 
-/* --- departures: a heap by time --- */
-
 static void sift(struct guest *heap, size_t count, size_t at)
 {
         for (size_t child; (child = 2 * at + 1) < count; at = child) {
@@ -291,8 +285,6 @@ static double arrival_interval(const struct replay *r)
         return chip_time / (double) r->pod_count / (r->options->load * (double) r->capacity_milli);
 }
 
-/* --- arrivals --- */
-
 static void arrive(struct replay *r, uint32_t pod, struct replay_placement *p)
 {
         uint32_t kind = r->kind_of[pod];
@@ -344,8 +336,6 @@ static int run(struct replay *r, void (*placed)(void *, const struct replay_plac
         ret->allocation_percent = 100 * ret->chips_allocated * CHIP_MILLI / (double) r->capacity_milli;
         return 0;
 }
-
-/* --- preparation --- */
 
 static int find_kinds(struct replay *r)
 {

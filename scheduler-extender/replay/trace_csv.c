@@ -1,3 +1,4 @@
+/* Reads the lines of a cluster trace, column by name. */
 #include "scheduler-extender/replay/trace_csv.h"
 
 #include <errno.h>
