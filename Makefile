@@ -82,7 +82,7 @@ $(unit): $(support) $(archives)
 ASAN := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
 check: deps ## install what is missing and pass the tests; ends with `N passed, N failed`
-	@$(MAKE) --no-print-directory all check-layers format-check check-docs
+	@$(MAKE) --no-print-directory all check-house format-check check-docs
 	@$(MAKE) --no-print-directory B=$(B)/asan CFLAGS='$(ASAN)' unit-build
 	@B=$(B) tests/run-tests $(B)/asan/tests tests/integration
 unit: unit-build ## build and run the unit tests alone, without sanitizers
@@ -92,8 +92,8 @@ check-asan: ## the unit tests under AddressSanitizer and UBSan
 	@$(MAKE) --no-print-directory unit B=$(B)/asan CFLAGS='$(ASAN)'
 integration: all ## the tests that run the programs
 	@B=$(B) tests/run-tests tests/integration
-check-layers: ## includes may only point down
-	@tools/check-layers
+check-house: ## floors, homes, sizes, names and openings of every file
+	@tools/check-house
 check-docs: programs ## every option, metric and reason word is documented
 	@if [ -x tools/check-docs ]; then B=$(B) tools/check-docs; fi
 e2e: all ## prove it on a real Kubernetes (skips, saying why, where it cannot run)
@@ -139,5 +139,5 @@ help: ## this list
 .SECONDARY: # keep objects between runs
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := all
-.PHONY: all programs check unit unit-build check-asan integration check-layers check-docs e2e demo bench fuzz fuzz-build \
+.PHONY: all programs check unit unit-build check-asan integration check-house check-docs e2e demo bench fuzz fuzz-build \
         format format-check tidy deps install clean help

@@ -8,16 +8,16 @@
 #include <jansson.h>
 #include <systemd/sd-event.h>
 
-#include "agent/agent_config.h"
+#include "agent/config/agent_config.h"
 #include "agent/discovery/discovery.h"
 #include "agent/health/judge.h"
 #include "agent/inventory/device.h"
-#include "agent/log.h"
 #include "agent/options.h"
 #include "agent/state_file.h"
 #include "agent/tree/tree.h"
 #include "base/metrics_text.h"
 #include "io/http/http_server.h"
+#include "io/log.h"
 #include "store/store.h"
 
 struct deep;

@@ -1,8 +1,8 @@
-#include "cli/command.h"
+#include "cli/command/command.h"
 
 #include <stddef.h>
 
-#include "cli/commands.h"
+#include "cli/command/commands.h"
 
 const struct command commands[] = {
         { "devices", "the accelerators and CPU groups of a machine", command_devices },

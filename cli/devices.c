@@ -9,7 +9,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "agent/agent_config.h"
+#include "agent/config/agent_config.h"
 #include "agent/discovery/discovery.h"
 #include "agent/discovery/discovery_config.h"
 #include "agent/inventory/inventory_json.h"
@@ -18,10 +18,10 @@
 #include "base/exit_code.h"
 #include "base/text.h"
 #include "base/yaml/yaml_json.h"
-#include "cli/commands.h"
+#include "cli/command/commands.h"
+#include "cli/command/open_tree.h"
+#include "cli/command/table.h"
 #include "cli/measure.h"
-#include "cli/open_tree.h"
-#include "cli/table.h"
 #include "io/clock.h"
 
 enum format { FORMAT_TABLE, FORMAT_WIDE, FORMAT_JSON, FORMAT_YAML };

@@ -13,9 +13,9 @@
 #include "base/options.h"
 #include "base/text.h"
 #include "base/version.h"
-#include "cli/commands.h"
-#include "cli/open_tree.h"
-#include "cli/table.h"
+#include "cli/command/commands.h"
+#include "cli/command/open_tree.h"
+#include "cli/command/table.h"
 
 struct doctor_options {
         const char *root, *machine, *socket, *kubelet_dir, *config, *programs, *output;

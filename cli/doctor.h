@@ -5,7 +5,7 @@
 
 #include "agent/inventory/device.h"
 #include "agent/tree/tree.h"
-#include "cli/agent_client.h"
+#include "cli/command/agent_client.h"
 
 enum verdict { VERDICT_PASS, VERDICT_WARN, VERDICT_FAIL, VERDICT_SKIP, VERDICT_COUNT };
 

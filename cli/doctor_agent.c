@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/agent_config.h"
+#include "agent/config/agent_config.h"
 #include "agent/launch/program_file.h"
 #include "base/cleanup.h"
 #include "base/text.h"

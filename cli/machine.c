@@ -12,8 +12,8 @@
 #include "base/cleanup.h"
 #include "base/exit_code.h"
 #include "base/text.h"
-#include "cli/commands.h"
-#include "cli/open_tree.h"
+#include "cli/command/commands.h"
+#include "cli/command/open_tree.h"
 #include "io/clock.h"
 
 struct machine_options {

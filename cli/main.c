@@ -3,7 +3,7 @@
 
 #include "base/exit_code.h"
 #include "base/version.h"
-#include "cli/command.h"
+#include "cli/command/command.h"
 
 static void print_help(FILE *out)
 {

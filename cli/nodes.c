@@ -8,9 +8,9 @@
 #include "base/exit_code.h"
 #include "base/version.h"
 #include "base/yaml/yaml_json.h"
-#include "cli/cluster_options.h"
-#include "cli/commands.h"
-#include "cli/table.h"
+#include "cli/command/cluster_options.h"
+#include "cli/command/commands.h"
+#include "cli/command/table.h"
 #include "io/clock.h"
 #include "scheduler-extender/commands/suggest_classes.h"
 

@@ -11,9 +11,9 @@
 #include "base/exit_code.h"
 #include "base/options.h"
 #include "base/version.h"
-#include "cli/agent_client.h"
-#include "cli/commands.h"
-#include "cli/table.h"
+#include "cli/command/agent_client.h"
+#include "cli/command/commands.h"
+#include "cli/command/table.h"
 
 #define CTRL_C 3
 

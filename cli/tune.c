@@ -9,7 +9,7 @@
 #include "base/options.h"
 #include "base/text.h"
 #include "base/version.h"
-#include "cli/commands.h"
+#include "cli/command/commands.h"
 
 struct tune_options {
         const char *runtime, *cache, *program;

@@ -5,7 +5,7 @@
  *     - {vendor: nvidia, pci: "10de:2399", name: H100-X, memory: 80Gi, tflopsBf16: 900}
  *     vendors:                          # a whole simple vendor
  *     - {name: acme, pci: "abcd", classes: ["1200"], node: "/dev/acme{n}", resource: acme.com/npu, runtime:
- * acme} exclude:                            # as in agent/agent_config.h
+ * acme} exclude:                            # as in agent/config/agent_config.h
  *   - {model: "T4*", numa: 1}
  *
  * In memory only. Strict: what is not known here is an error that names the place. */

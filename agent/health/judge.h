@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/agent_config.h"
+#include "agent/config/agent_config.h"
 #include "agent/health/health.h"
 #include "agent/inventory/device.h"
 

@@ -6,7 +6,7 @@
  * ras-correctable, ras-bad-pages. */
 #pragma once
 
-#include "agent/agent_config.h"
+#include "agent/config/agent_config.h"
 #include "agent/health/judge.h"
 #include "agent/tree/tree.h"
 

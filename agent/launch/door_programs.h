@@ -6,8 +6,8 @@
 #include <time.h>
 
 #include "agent/inventory/device.h"
-#include "agent/log.h"
 #include "base/text.h"
+#include "io/log.h"
 #include "job/spec/program_table.h"
 
 enum door_result { DOOR_ANSWERED, DOOR_REFUSED, DOOR_STARTED, DOOR_FINISHED, DOOR_FAILED, DOOR_RESULT_COUNT };

@@ -8,7 +8,7 @@
 #pragma once
 
 #include "agent/inventory/link_report.h"
-#include "agent/log.h"
+#include "io/log.h"
 
 struct link_memory;
 

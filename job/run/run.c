@@ -14,7 +14,7 @@
 #include "base/exit_code.h"
 #include "base/options.h"
 #include "base/version.h"
-#include "cli/commands.h"
+#include "cli/command/commands.h"
 #include "io/clock.h"
 #include "io/process_tree.h"
 #include "job/run/run_chips.h"

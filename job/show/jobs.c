@@ -10,8 +10,8 @@
 #include "base/options.h"
 #include "base/text.h"
 #include "base/version.h"
-#include "cli/cluster_options.h"
-#include "cli/commands.h"
+#include "cli/command/cluster_options.h"
+#include "cli/command/commands.h"
 #include "job/spec/job.h"
 
 #define AT(member) offsetof(struct jobs_options, member)

@@ -9,7 +9,7 @@
 #include "base/cleanup.h"
 #include "base/exit_code.h"
 #include "base/text.h"
-#include "cli/cluster_options.h"
+#include "cli/command/cluster_options.h"
 #include "io/loop.h"
 #include "job/show/jobs.h"
 #include "store/kubernetes/kube_client.h"

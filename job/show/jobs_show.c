@@ -9,7 +9,7 @@
 #include "base/cleanup.h"
 #include "base/exit_code.h"
 #include "base/text.h"
-#include "cli/table.h"
+#include "cli/command/table.h"
 #include "job/show/jobs.h"
 
 static int print_json(const json_t *value)

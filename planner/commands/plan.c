@@ -10,7 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/exit_code.h"
-#include "cli/commands.h"
+#include "cli/command/commands.h"
 
 static void print_help(FILE *out)
 {

@@ -9,7 +9,7 @@
 #include "agent/inventory/prefer.h"
 #include "base/cleanup.h"
 #include "base/exit_code.h"
-#include "cli/open_tree.h"
+#include "cli/command/open_tree.h"
 #include "planner/commands/plan.h"
 
 struct ids {

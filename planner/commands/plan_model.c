@@ -8,7 +8,7 @@
 #include "base/exit_code.h"
 #include "base/options.h"
 #include "base/version.h"
-#include "cli/given_devices.h"
+#include "cli/command/given_devices.h"
 #include "planner/commands/plan.h"
 #include "planner/models/network_forms.h"
 #include "planner/models/network_json.h"

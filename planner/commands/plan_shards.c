@@ -4,7 +4,7 @@
 
 #include "base/options.h"
 #include "base/version.h"
-#include "cli/cluster_options.h"
+#include "cli/command/cluster_options.h"
 #include "planner/commands/plan.h"
 #include "planner/shards/plan_shards.h"
 #include "planner/shards/plan_speeds.h"

@@ -8,7 +8,7 @@
 #include "base/exit_code.h"
 #include "base/options.h"
 #include "base/version.h"
-#include "cli/given_devices.h"
+#include "cli/command/given_devices.h"
 #include "io/clock.h"
 #include "planner/commands/plan.h"
 #include "planner/commands/plan_searches.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "cli/read_file.h"
+#include "cli/command/read_file.h"
 #include "planner/traces/class_split.h"
 #include "scheduler-extender/replay/trace_csv.h"
 

@@ -9,9 +9,9 @@
 #include "base/text.h"
 #include "base/version.h"
 #include "base/yaml/yaml_json.h"
-#include "cli/cluster_options.h"
-#include "cli/commands.h"
-#include "cli/table.h"
+#include "cli/command/cluster_options.h"
+#include "cli/command/commands.h"
+#include "cli/command/table.h"
 #include "io/clock.h"
 #include "scheduler-extender/explain/whatif.h"
 

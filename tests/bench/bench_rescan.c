@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "agent/agent_config.h"
+#include "agent/config/agent_config.h"
 #include "agent/discovery/discovery.h"
 #include "agent/health/judge.h"
 #include "agent/tree/tree.h"

@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "agent/agent_config.h"
+#include "agent/config/agent_config.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

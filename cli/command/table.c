@@ -1,4 +1,4 @@
-#include "cli/table.h"
+#include "cli/command/table.h"
 
 #include <errno.h>
 #include <stdarg.h>

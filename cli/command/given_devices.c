@@ -1,4 +1,4 @@
-#include "cli/given_devices.h"
+#include "cli/command/given_devices.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "cli/open_tree.h"
+#include "cli/command/open_tree.h"
 
 #include <stddef.h>
 

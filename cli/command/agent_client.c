@@ -1,4 +1,4 @@
-#include "cli/agent_client.h"
+#include "cli/command/agent_client.h"
 
 #include <curl/curl.h>
 #include <errno.h>

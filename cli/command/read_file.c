@@ -1,4 +1,4 @@
-#include "cli/read_file.h"
+#include "cli/command/read_file.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "cli/cluster_options.h"
+#include "cli/command/cluster_options.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "agent/agent_config.h"
+#include "agent/config/agent_config.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 
