@@ -9,33 +9,35 @@
 #include "base/text.h"
 
 /* clang-format off */
-static const char *const health_names[] = {
+const char *const device_health_names[] = {
         [HEALTH_UNKNOWN]     = "unknown",
         [HEALTH_HEALTHY]     = "healthy",
         [HEALTH_DEGRADED]    = "degraded",
         [HEALTH_UNHEALTHY]   = "unhealthy",
         [HEALTH_QUARANTINED] = "quarantined",
+        [HEALTH_COUNT]       = NULL,
 };
 
-static const char *const class_names[] = {
+const char *const device_class_names[] = {
         [NODE_CLASS_ANY]    = "any",
         [NODE_CLASS_SINGLE] = "single",
         [NODE_CLASS_MULTI]  = "multi",
+        [NODE_CLASS_COUNT]  = NULL,
 };
 /* clang-format on */
-static_assert(ARRAY_SIZE(health_names) == HEALTH_COUNT, "a health state without a name");
-static_assert(ARRAY_SIZE(class_names) == NODE_CLASS_COUNT, "a node class without a name");
+static_assert(ARRAY_SIZE(device_health_names) == HEALTH_COUNT + 1, "a health state without a name");
+static_assert(ARRAY_SIZE(device_class_names) == NODE_CLASS_COUNT + 1, "a node class without a name");
 
 const char *device_health_name(enum device_health health)
 {
         assert(health < HEALTH_COUNT);
-        return health_names[health];
+        return device_health_names[health];
 }
 
 int device_health_parse(const char *name, enum device_health *ret)
 {
-        for (size_t i = 0; i < ARRAY_SIZE(health_names); i++)
-                if (strcmp(name, health_names[i]) == 0) {
+        for (size_t i = 0; i < HEALTH_COUNT; i++)
+                if (strcmp(name, device_health_names[i]) == 0) {
                         *ret = (enum device_health) i;
                         return 0;
                 }
@@ -45,13 +47,13 @@ int device_health_parse(const char *name, enum device_health *ret)
 const char *node_class_name(enum node_class node_class)
 {
         assert(node_class < NODE_CLASS_COUNT);
-        return class_names[node_class];
+        return device_class_names[node_class];
 }
 
 int node_class_parse(const char *name, enum node_class *ret)
 {
-        for (size_t i = 0; i < ARRAY_SIZE(class_names); i++)
-                if (strcmp(name, class_names[i]) == 0) {
+        for (size_t i = 0; i < NODE_CLASS_COUNT; i++)
+                if (strcmp(name, device_class_names[i]) == 0) {
                         *ret = (enum node_class) i;
                         return 0;
                 }

@@ -1,87 +1,78 @@
+/* The table of the file of measurements, and what of it is taken over into an inventory. */
 #include "agent/inventory/measured_json.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json/json_field.h"
+#include "base/json/json_table.h"
 #include "base/text.h"
-#include "base/timestamp.h"
 
 #define VERSION    1
 #define GFLOPS_MAX 1e9
 
-json_t *measured_encode(const struct inventory *inventory)
+static int measured_something(const struct json_field *at, void *object, struct err *err)
 {
-        json_t *list = json_array();
-        char time[TIMESTAMP_BYTES];
+        const struct device_group *g = object;
 
-        for (size_t i = 0; i < inventory->group_count; i++) {
-                const struct device_group *g = &inventory->groups[i];
-
-                if (g->measured_kernel[0] != '\0')
-                        (void) json_array_append_new(
-                                list, json_pack("{s:s, s:s, s:s, s:s, s:f, s:s}", "group", g->name, "vendor",
-                                                g->vendor, "model", g->model, "kernel", g->measured_kernel,
-                                                "gflops", g->measured_gflops, "time",
-                                                timestamp_format(g->measured_usec, time)));
-        }
-        return json_pack("{s:i, s:o}", "version", VERSION, "measured", list);
+        if (g->measured_kernel[0] == '\0' || g->measured_gflops <= 0 || g->measured_usec == 0)
+                return json_field_error(at, err, "measured nothing");
+        return 0;
 }
 
-static int decode_group(const struct json_field *at, struct device_group *g, struct err *err)
-{
-        static const char *const known[] = { "group", "vendor", "model", "kernel", "gflops", "time", NULL };
-        struct json_field time = json_field_get(at, "time");
-        const char *text = "";
-        int r;
+struct file {
+        unsigned version;
+        struct measured_list list;
+};
 
-        if ((r = json_field_is_object(at, err)) < 0 || (r = json_field_only(at, known, err)) < 0)
-                return r;
-        for (size_t i = 0; known[i] != NULL; i++)
-                if ((r = json_field_require(at, known[i], err)) < 0)
-                        return r;
-        if ((r = json_field_text(at, "group", g->name, sizeof(g->name), err)) < 0 ||
-            (r = json_field_text(at, "vendor", g->vendor, sizeof(g->vendor), err)) < 0 ||
-            (r = json_field_text(at, "model", g->model, sizeof(g->model), err)) < 0 ||
-            (r = json_field_text(at, "kernel", g->measured_kernel, sizeof(g->measured_kernel), err)) < 0 ||
-            (r = json_field_double(at, "gflops", 0, GFLOPS_MAX, &g->measured_gflops, err)) < 0 ||
-            (r = json_field_string(at, "time", &text, err)) < 0)
-                return r;
-        if (g->measured_kernel[0] == '\0' || g->measured_gflops <= 0)
-                return json_field_error(at, err, "measured nothing");
-        if (timestamp_parse(text, &g->measured_usec) < 0 || g->measured_usec == 0)
-                return json_field_error(&time, err, "must be a time such as 2026-11-21T10:00:00Z");
-        return 0;
+#define GROUP(member) JSON_TABLE_AT(struct device_group, member), .required = true
+#define AT(member)    JSON_TABLE_AT(struct file, member)
+
+/* clang-format off */
+static const struct json_table_row group_rows[] = {
+        { "group",    JSON_TABLE_CHARS,  GROUP(name) },
+        { "vendor",   JSON_TABLE_CHARS,  GROUP(vendor) },
+        { "model",    JSON_TABLE_CHARS,  GROUP(model) },
+        { "kernel",   JSON_TABLE_CHARS,  GROUP(measured_kernel) },
+        { "gflops",   JSON_TABLE_DOUBLE, GROUP(measured_gflops), .most = GFLOPS_MAX },
+        { "time",     JSON_TABLE_TIME,   GROUP(measured_usec) },
+        { .name = NULL },
+};
+static const struct json_table group_table = { .rows = group_rows, .size_bytes = sizeof(struct device_group),
+                                               .strict = true, .check = measured_something };
+static const struct json_table_row file_rows[] = {
+        { "version",  JSON_TABLE_UINT, AT(version), .min = VERSION, .max = VERSION, .required = true },
+        { "measured", JSON_TABLE_LIST, AT(list.groups), .table = &group_table,
+          .count = offsetof(struct file, list.count), .max = GROUPS_MAX },
+        { .name = NULL },
+};
+static const struct json_table file_table = { .rows = file_rows, .size_bytes = sizeof(struct file), .strict = true };
+/* clang-format on */
+
+json_t *measured_encode(const struct inventory *inventory)
+{
+        struct file file = { .version = VERSION };
+        json_t *ret = NULL;
+
+        file.list.groups = calloc(inventory->group_count + 1, sizeof(*file.list.groups));
+        if (file.list.groups == NULL)
+                return NULL;
+        for (size_t i = 0; i < inventory->group_count; i++)
+                if (inventory->groups[i].measured_kernel[0] != '\0')
+                        file.list.groups[file.list.count++] = inventory->groups[i];
+        ret = json_table_encode(&file_table, &file);
+        measured_free(&file.list);
+        return ret;
 }
 
 int measured_decode(const json_t *value, struct measured_list *ret, struct err *err)
 {
-        static const char *const known[] = { "version", "measured", NULL };
-        struct json_field root = json_field_root(value), list;
-        struct measured_list all = { NULL, 0 };
-        unsigned version = 0;
-        int r;
+        struct file file = { 0 };
+        int r = json_table_decode(&file_table, value, &file, err);
 
-        if ((r = json_field_is_object(&root, err)) < 0 || (r = json_field_only(&root, known, err)) < 0 ||
-            (r = json_field_require(&root, "version", err)) < 0 ||
-            (r = json_field_unsigned(&root, "version", VERSION, VERSION, &version, err)) < 0 ||
-            (r = json_field_array(&root, "measured", GROUPS_MAX, &list, err)) < 0)
-                return r;
-        all.groups = calloc(json_field_count(&list) + 1, sizeof(*all.groups));
-        if (all.groups == NULL)
-                return err_set(err, -ENOMEM, "no memory for what was measured");
-        for (; all.count < json_field_count(&list); all.count++) {
-                struct json_field at = json_field_at(&list, all.count);
-
-                r = decode_group(&at, &all.groups[all.count], err);
-                if (r < 0) {
-                        measured_free(&all);
-                        return r;
-                }
-        }
-        *ret = all;
-        return 0;
+        if (r == 0)
+                *ret = file.list;
+        return r;
 }
 
 void measured_free(struct measured_list *list)

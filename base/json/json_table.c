@@ -118,6 +118,11 @@ static int64_t load_integer(const void *field, size_t size_bytes, bool is_signed
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "store_integer() and load_integer()");
 
+static int64_t scale_of(const struct json_table_row *row)
+{
+        return row->scale > 0 ? (int64_t) row->scale : 1;
+}
+
 static int decode_integer(const struct json_table_row *row, const struct json_field *at, void *field,
                           struct err *err)
 {
@@ -130,7 +135,7 @@ static int decode_integer(const struct json_table_row *row, const struct json_fi
         int r = json_field_as_int64(at, least, row->max == 0 ? most : row->max, &value, err);
 
         if (r == 0)
-                store_integer(field, row->size_bytes, value);
+                store_integer(field, row->size_bytes, value * scale_of(row));
         return r;
 }
 
@@ -314,7 +319,7 @@ static int decode_value(const struct json_table_row *row, const struct json_fiel
         case JSON_TABLE_CUSTOM:
                 break;
         }
-        return at->value == NULL ? JSON_FIELD_ABSENT : row->decode(at, field, err);
+        return at->value == NULL || row->decode == NULL ? JSON_FIELD_ABSENT : row->decode(at, field, err);
 }
 
 /* @name: of the row, or what is left of its path below @in. */
@@ -450,7 +455,8 @@ static json_t *encode_value(const struct json_table_row *row, const char *object
                 return json_boolean(*(const bool *) field);
         case JSON_TABLE_UINT:
         case JSON_TABLE_INT:
-                return json_integer(load_integer(field, row->size_bytes, row->kind == JSON_TABLE_INT));
+                return json_integer(load_integer(field, row->size_bytes, row->kind == JSON_TABLE_INT) /
+                                    scale_of(row));
         case JSON_TABLE_DOUBLE:
                 return isfinite(*(const double *) field) ? json_real(*(const double *) field) : json_null();
         case JSON_TABLE_CHARS:

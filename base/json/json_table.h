@@ -62,7 +62,8 @@ struct json_table_row {
         enum json_table_kind kind;
         size_t offset, size_bytes; /* of the field: JSON_TABLE_AT() */
         int64_t min, max;          /* of whole numbers; max 0 = what the field holds. max: also of elements */
-        double least, most;        /* numbers; both 0 = any finite one */
+        uint64_t scale;     /* the field is the whole number times this (seconds as microseconds); 0 = 1 */
+        double least, most; /* numbers; both 0 = any finite one */
         bool required;
         bool omit;                      /* not written when it is false, 0, "", not finite, or empty */
         const char *const *names;       /* of a choice, NULL-terminated, in the order of the enum */
