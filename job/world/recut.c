@@ -1,0 +1,54 @@
+/* Plans the shares anew, by lines stretched to what is seen, and compares the slowest steps. */
+#include "job/world/recut.h"
+
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "planner/shards/shards.h"
+
+bool recut_line(const struct world *world, size_t rank, struct recut_line *ret)
+{
+        const struct world_rank *planned = &world->ranks[rank];
+        double batch = (double) planned->batch, seen = world->seen[rank].usual_busy_ms,
+               plan = planned->alpha_ms + planned->beta_ms * batch;
+
+        *ret = (struct recut_line){ planned->alpha_ms, planned->beta_ms };
+        if (seen <= 0 || batch <= 0)
+                return planned->beta_ms > 0;
+        if (plan > 0)
+                *ret = (struct recut_line){ planned->alpha_ms * seen / plan, planned->beta_ms * seen / plan };
+        else
+                *ret = (struct recut_line){ 0, seen / batch };
+        return true;
+}
+
+double recut_gain(const struct world *world)
+{
+        CLEANUP(free_p) struct shard_worker *workers = calloc(world->rank_count + 1, sizeof(*workers));
+        CLEANUP(free_p) struct shard *shards = calloc(world->rank_count + 1, sizeof(*shards));
+        struct shards_plan plan;
+        double slowest = 0, next = 0;
+        size_t count = 0;
+
+        for (size_t i = 0; workers != NULL && shards != NULL && i < world->rank_count; i++) {
+                struct recut_line line;
+
+                if (world->places[world->ranks[i].place].server)
+                        continue;
+                if (!recut_line(world, i, &line))
+                        return 0;
+                workers[count++] = (struct shard_worker){ .model = SHARD_AFFINE,
+                                                          .alpha_ms = line.alpha_ms,
+                                                          .beta_ms = line.beta_ms };
+                if (world->seen[i].usual_busy_ms > slowest)
+                        slowest = world->seen[i].usual_busy_ms;
+        }
+        if (count == 0 || shards_plan(workers, count, world->rules.global_batch, shards, &plan, NULL) < 0 ||
+            plan.step_ms <= 0)
+                return 0;
+        next = plan.step_ms;
+        for (size_t i = 0; i < count; i++) /* all take part: who gets nothing by the exact plan takes one */
+                if (shards[i].batch == 0 && workers[i].alpha_ms + workers[i].beta_ms > next)
+                        next = workers[i].alpha_ms + workers[i].beta_ms;
+        return slowest / next;
+}

@@ -1,0 +1,20 @@
+/* Recut: would shares cut by the speeds that are seen now shorten the step, and by how much? Pure. */
+#pragma once
+
+#include "job/world/world.h"
+
+#define RECUT_GAIN_MIN 1.1 /* a new world costs seconds: less than a tenth is not worth them */
+
+/* A step of b samples takes alpha_ms + beta_ms b. */
+struct recut_line {
+        double alpha_ms, beta_ms;
+};
+
+/* recut_line() - of a worker, as it is seen now: its planned line, stretched to the steps that it needs;
+ * without a plan a line through the origin. Example: planned 2 + 0.5 b at b = 16, that is 10 ms; seen 30 ms:
+ * the line becomes 6 + 1.5 b. Return: false if neither a plan nor a step is known. */
+bool recut_line(const struct world *world, size_t rank, struct recut_line *ret);
+
+/* recut_gain() - the slowest worker's step now over the slowest one's with new shares, the least of which is
+ * one sample; 0 = not known. */
+double recut_gain(const struct world *world);
