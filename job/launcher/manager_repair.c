@@ -7,8 +7,8 @@
 #include "base/exit_code.h"
 #include "base/text.h"
 #include "job/launcher/manager.h"
-#include "job/launcher/subtask_read.h"
 #include "job/spec/job.h"
+#include "launcher/subtask_read.h"
 #include "planner/shards/shards.h"
 
 #define GAIN_MIN        1.1     /* a new world costs seconds: less than a tenth is not worth them */

@@ -14,8 +14,8 @@
 #include "io/remove_folder.h"
 #include "job/launcher/environment.h"
 #include "job/launcher/manager.h"
-#include "job/launcher/subtask_read.h"
 #include "job/launcher/supervise.h"
+#include "launcher/subtask_read.h"
 #include "planner/shards/shards.h"
 
 #define LINE_MAX_WORDS 8192

@@ -7,8 +7,8 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "job/launcher/rendezvous_pb.h"
-#include "job/launcher/subtask_read.h"
 #include "job/spec/job.h"
+#include "launcher/subtask_read.h"
 #include "planner/shards/shards.h"
 
 void subtask_plan_free(struct subtask_plan *plan)

@@ -140,34 +140,10 @@ static double cut_equally(struct speeds *speeds, uint64_t batch)
 {
         double slowest = 0;
 
-        for (size_t i = 0; i < speeds->count; i++) {
-                speeds->shards[i].batch = batch / speeds->count + (i < batch % speeds->count);
+        shards_equal(speeds->shards, speeds->count, batch);
+        for (size_t i = 0; i < speeds->count; i++)
                 slowest = fmax(slowest, shards_ms(&speeds->workers[i], (double) speeds->shards[i].batch));
-        }
         return slowest;
-}
-
-static bool is_weighted(const struct job *job)
-{
-        return job->shards == JOB_SHARDS_WEIGHTED && job->strategy != JOB_STRATEGY_SPLIT;
-}
-
-/* A worker of a fixed count is always used: it takes a sample of the largest share. */
-static void settle_idle(struct speeds *speeds)
-{
-        for (size_t i = 0; i < speeds->count; i++) {
-                size_t largest = 0;
-
-                if (speeds->shards[i].batch > 0)
-                        continue;
-                for (size_t k = 1; k < speeds->count; k++)
-                        if (speeds->shards[k].batch > speeds->shards[largest].batch)
-                                largest = k;
-                if (speeds->shards[largest].batch < 2)
-                        return;
-                speeds->shards[largest].batch--;
-                speeds->shards[i].batch++;
-        }
 }
 
 /* Return: the length of a step in ms; negative errno as a negative number. */
@@ -176,7 +152,7 @@ static double cut(const struct job *job, struct speeds *speeds, struct err *err)
         struct shards_plan plan;
         int r;
 
-        if (!is_weighted(job))
+        if (!job_shares_follow_speeds(job))
                 return cut_equally(speeds, job->global_batch);
         r = shards_plan(speeds->workers, speeds->count, job->global_batch, speeds->shards, &plan, err);
         return r < 0 ? r : plan.step_ms;
@@ -212,7 +188,7 @@ int job_plan_share(const struct job_plan_question *question, struct job_state *s
                 speeds_free(&speeds);
                 return err_wrap(err, (int) step, "shares");
         }
-        settle_idle(&speeds);
+        shards_employ_all(speeds.shards, speeds.count); /* a worker of a fixed count is always used */
         for (size_t i = 0; i < state->group_count; i++) {
                 struct job_group *group = &state->groups[i];
 

@@ -111,6 +111,11 @@ bool job_strategy_has_servers(int strategy)
                strategy == JOB_STRATEGY_PS_SSP;
 }
 
+bool job_shares_follow_speeds(const struct job *job)
+{
+        return job->shards == JOB_SHARDS_WEIGHTED && job->strategy != JOB_STRATEGY_SPLIT;
+}
+
 uint64_t job_worker_chips(const struct job *job)
 {
         uint64_t chips = 0;

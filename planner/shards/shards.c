@@ -345,3 +345,26 @@ int shards_plan(const struct shard_worker *workers, size_t count, uint64_t batch
 {
         return shards_plan_least(workers, count, batch, NULL, ret_shards, ret, err);
 }
+
+void shards_equal(struct shard *shards, size_t count, uint64_t batch)
+{
+        for (size_t i = 0; i < count; i++)
+                shards[i].batch = batch / count + (i < batch % count);
+}
+
+void shards_employ_all(struct shard *shards, size_t count)
+{
+        for (size_t i = 0; i < count; i++) {
+                size_t largest = 0;
+
+                if (shards[i].batch > 0)
+                        continue;
+                for (size_t k = 1; k < count; k++)
+                        if (shards[k].batch > shards[largest].batch)
+                                largest = k;
+                if (shards[largest].batch < 2)
+                        return;
+                shards[largest].batch--;
+                shards[i].batch++;
+        }
+}

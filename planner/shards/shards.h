@@ -79,6 +79,13 @@ int shards_plan_least(const struct shard_worker *workers, size_t count, uint64_t
                       const struct shard_communication *communication, struct shard *ret_shards,
                       struct shards_plan *ret, struct err *err);
 
+/* shards_equal() - as many for each; the first ones take what is left over. */
+void shards_equal(struct shard *shards, size_t count, uint64_t batch);
+
+/* shards_employ_all() - the exact plan gives nothing to one that would only slow the others. Where all take
+ * part anyway, such a one takes a sample of the largest share: {5, 0, 3} -> {4, 1, 3}. Their sum stays. */
+void shards_employ_all(struct shard *shards, size_t count);
+
 /* shards_begin() - the first of an epoch's samples that belongs to the worker before which `before` samples
  * of each batch are given away: floor(epoch x before / batch). A worker's range ends where the next one's
  * begins.

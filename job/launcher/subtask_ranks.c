@@ -11,8 +11,8 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "job/launcher/rendezvous_pb.h"
-#include "job/launcher/subtask_read.h"
 #include "job/plan/launch_frameworks.h"
+#include "launcher/subtask_read.h"
 #include "planner/shards/shards.h"
 
 #define PLACES_MAX ((uint64_t) 1 << 22) /* every rank is told all places: minutes and gigabytes beyond it */
