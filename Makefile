@@ -61,13 +61,13 @@ proto_header := $(protos:%.proto=$(B)/generated/%.pb-c.h)
 $(B)/generated/%.pb-c.h $(B)/generated/%.pb-c.c: %.proto
 	@mkdir -p $(@D)
 	protoc-c --proto_path=. --c_out=$(B)/generated $<
+$(protos:%.proto=$(B)/obj/generated/%.pb-c.o): | $(proto_header)
 # generated code keeps its own habits: no warnings asked for
 $(protos:%.proto=$(B)/obj/generated/%.pb-c.o): $(B)/obj/generated/%.pb-c.o: $(B)/generated/%.pb-c.c
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 -D_GNU_SOURCE -I$(B)/generated $(HARDEN) $(CFLAGS) -w -c -o $@ $<
 $(foreach proto,$(protos),$(eval $(call archive,$(firstword $(subst /, ,$(proto)))): $(B)/obj/generated/$(proto:.proto=.pb-c.o)))
-proto_users  := $(shell grep -rlE --include='*.c' '"([a-z/_-]*\.pb-c\.h|planner/models/onnx_graph\.h)"' $(rooms) tests)
-$(call object,$(proto_users)): $(proto_header)
+$(call object,$(call sources,$(rooms)) $(mains) $(unit_tests) $(wildcard tests/*/*.c)): | $(proto_header)
 
 # A folder with rules of its own (another compiler, another library) keeps them beside its code.
 -include $(wildcard trainer/build.mk job/launcher/build.mk planner/build.mk python/build.mk tests/*/build.mk packaging/build.mk)

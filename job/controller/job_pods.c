@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/json/pb_json.h"
 #include "base/text.h"
+#include "job/plan/subtask.pb-c.h"
 #include "job/spec/job_arguments.h"
 #include "scheduler-extender/wire/pod_json.h"
 
@@ -365,84 +367,115 @@ json_t *job_group_pod(const struct job *job, const struct job_state *state, cons
 /* --- the manager
  * ------------------------------------------------------------------------------------------------ */
 
-static json_t *world_arguments(const struct job *job, const struct job_state *state)
+/* Shares are no arguments: every rank is given its own by the manager, in every world (REMUDA_BATCH). */
+static void world_arguments(const struct job *job, const struct job_state *state, struct arguments *args)
 {
-        struct arguments args = { 0 };
         struct job_arguments what = { .checkpoint = checkpoint_path(job),
                                       .resume = false /* resume_args say it */ };
-        json_t *list;
 
-        /* shares are no arguments: every rank is given its own by the manager, in every world (REMUDA_BATCH)
-         */
         for (size_t i = 0; i < state->group_count; i++)
                 what.servers += state->groups[i].server ? state->groups[i].ranks : 0;
         if (job->data.given && !job->has_args)
-                job_arguments_add(job, &what, &args);
+                job_arguments_add(job, &what, args);
         for (size_t i = 0; i < job->arg_count; i++)
-                arguments_add(&args, "%s", job->args[i]);
-        list = args.failed ? NULL : strings(args.list, args.count);
-        arguments_free(&args);
-        return list;
+                arguments_add(args, "%s", job->args[i]);
 }
 
 /* What the manager may do by itself: start the world anew, as often as is left. */
-static json_t *restart_of(const struct job *job, const struct job_state *state)
+static Subtask__Restart restart_of(const struct job *job, const struct job_state *state)
 {
+        Subtask__Restart restart = SUBTASK__RESTART__INIT;
         uint64_t max = job_restart_max(job), least = 0;
 
         for (size_t i = 0; i < job->worker_count; i++)
                 least += job->workers[i].min_chips;
-        return json_pack("{s:I, s:I, s:I, s:I}", "max",
-                         (json_int_t) (max > state->restarts ? max - state->restarts : 0), "hang_seconds",
-                         (json_int_t) job->restart.hang_seconds, "rejoin_seconds",
-                         (json_int_t) (least < job_worker_chips(job) ? REJOIN_SEC : REJOIN_ALL_SEC),
-                         "min_chips", (json_int_t) least);
+        restart.has_max = restart.has_hang_seconds = restart.has_rejoin_seconds = restart.has_min_chips =
+                true;
+        restart.max = (uint32_t) (max > state->restarts ? max - state->restarts : 0);
+        restart.hang_seconds = (uint32_t) job->restart.hang_seconds;
+        restart.rejoin_seconds = least < job_worker_chips(job) ? REJOIN_SEC : REJOIN_ALL_SEC;
+        restart.min_chips = (uint32_t) least;
+        return restart;
 }
 
-static json_t *plan_groups(const struct job_state *state)
+/* Where no speed is known all chips are taken to be alike. */
+static Subtask__Group plan_group(const struct job_group *group)
 {
-        json_t *groups = json_array();
+        Subtask__Group entry = SUBTASK__GROUP__INIT;
 
+        entry.name = (char *) group->name;
+        entry.runtime = (char *) group->runtime;
+        entry.vendor = (char *) group->vendor;
+        entry.has_role = entry.has_chips = entry.has_speed = true;
+        entry.role = group->server ? SUBTASK__GROUP__ROLE__server : SUBTASK__GROUP__ROLE__worker;
+        entry.chips = group->ranks;
+        entry.speed = group->samples_per_s > 0 ? group->samples_per_s : (double) group->ranks;
+        entry.has_batch = !group->server;
+        entry.batch = group->batch;
+        return entry;
+}
+
+/* @groups, @list: room for all groups of the state */
+static Subtask__Plan plan_of(const struct job *job, const struct job_state *state, Subtask__Group *groups,
+                             Subtask__Group **list)
+{
+        Subtask__Plan plan = SUBTASK__PLAN__INIT;
+
+        plan.job = (char *) job->name;
+        plan.has_global_batch = plan.has_samples = plan.has_epochs = plan.has_resume = plan.has_shards = true;
+        plan.global_batch = job->global_batch;
+        plan.samples = state->samples;
+        plan.epochs = job->epochs;
+        plan.resume = state->world > 0 && job->checkpoint.given;
+        plan.shards = job_shares_follow_speeds(job) ? SUBTASK__SHARDS__weighted : SUBTASK__SHARDS__equal;
         for (size_t i = 0; i < state->group_count; i++) {
-                const struct job_group *group = &state->groups[i];
-                json_t *entry = json_pack("{s:s, s:s, s:s, s:I, s:s, s:f}", "name", group->name, "role",
-                                          group->server ? "server" : "worker", "runtime", group->runtime,
-                                          "chips", (json_int_t) group->ranks, "vendor", group->vendor,
-                                          "speed", group->batch > 0 ? (double) group->batch : 1.0);
-
-                if (!group->server)
-                        put(entry, "batch", json_integer((json_int_t) group->batch));
-                add(groups, entry);
+                groups[i] = plan_group(&state->groups[i]);
+                list[i] = &groups[i];
         }
-        return groups;
+        plan.groups = list;
+        plan.n_groups = state->group_count;
+        return plan;
 }
 
-json_t *job_manager_plan(const struct job *job, const struct job_state *state)
+json_t *job_manager_plan(const struct job *job, const struct job_state *state, const char *status_token)
 {
-        json_t *args = world_arguments(job, state), *plan;
+        CLEANUP(free_p) Subtask__Group *groups = calloc(state->group_count + 1, sizeof(*groups));
+        CLEANUP(free_p) Subtask__Group **list = calloc(state->group_count + 1, sizeof(*list));
+        Subtask__Variable variable = SUBTASK__VARIABLE__INIT, *environment = &variable;
+        Subtask__Restart restart = restart_of(job, state);
+        struct arguments args = { 0 };
+        char *resume = (char *) "--resume";
+        json_t *json = NULL;
+        Subtask__Plan plan;
 
-        plan = json_pack("{s:s, s:I, s:I, s:I, s:o, s:b, s:o, s:o}", "job", job->name, "global_batch",
-                         (json_int_t) job->global_batch, "samples", (json_int_t) state->samples, "epochs",
-                         (json_int_t) job->epochs, "args", args, "resume",
-                         state->world > 0 && job->checkpoint.given, "restart", restart_of(job, state),
-                         "groups", plan_groups(state));
-        if (plan != NULL && job->checkpoint.given && job->data.given && !job->has_args)
-                put(plan, "resume_args", json_pack("[s]", "--resume"));
-        if (plan != NULL && job->checkpoint.given)
-                put(plan, "environment", json_pack("{s:s}", "REMUDA_CHECKPOINT", checkpoint_path(job)));
-        return plan;
+        if (groups == NULL || list == NULL)
+                return NULL;
+        plan = plan_of(job, state, groups, list);
+        plan.status_token = (char *) status_token;
+        plan.restart = &restart;
+        world_arguments(job, state, &args);
+        plan.args = args.list;
+        plan.n_args = args.count;
+        plan.resume_args = &resume;
+        plan.n_resume_args = job->checkpoint.given && job->data.given && !job->has_args;
+        variable.key = (char *) "REMUDA_CHECKPOINT";
+        variable.value = (char *) checkpoint_path(job);
+        plan.environment = &environment;
+        plan.n_environment = job->checkpoint.given;
+        if (!args.failed)
+                json = pb_json_encode(&plan.base);
+        arguments_free(&args);
+        return json;
 }
 
 json_t *job_manager_pod(const struct job *job, const struct job_state *state, const struct job_owner *owner,
                         const struct job_pods_options *options, const char *keys, const char *status_token)
 {
         json_t *volumes = json_array(), *mounts = json_array(), *metadata, *container, *command;
-        json_t *plan = job_manager_plan(job, state);
+        json_t *plan = job_manager_plan(job, state, status_token);
         CLEANUP(free_p) char *text = NULL;
         char name[JOB_POD_NAME_BYTES], address[32];
 
-        if (plan != NULL)
-                put(plan, "status_token", json_string(status_token));
         text = plan == NULL ? NULL : json_dumps(plan, JSON_COMPACT);
         json_decref(plan);
         if (text == NULL)

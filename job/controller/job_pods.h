@@ -75,5 +75,6 @@ json_t *job_group_pod(const struct job *job, const struct job_state *state, cons
 json_t *job_manager_pod(const struct job *job, const struct job_state *state, const struct job_owner *owner,
                         const struct job_pods_options *options, const char *keys, const char *status_token);
 
-/* job_manager_plan() - the plan that the manager of this world reads, as JSON. */
-json_t *job_manager_plan(const struct job *job, const struct job_state *state);
+/* job_manager_plan() - the plan that the manager of this world reads (job/plan/subtask.proto), as JSON.
+ */
+json_t *job_manager_plan(const struct job *job, const struct job_state *state, const char *status_token);

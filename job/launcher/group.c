@@ -29,7 +29,7 @@
 #include "job/launcher/group_ranks.h"
 #include "job/launcher/in_pods.h"
 #include "job/launcher/rendezvous.h"
-#include "job/launcher/subtask.h"
+#include "job/launcher/subtask_ranks.h"
 #include "job/launcher/supervise.h"
 
 #define RETRY_USEC        200000
@@ -166,10 +166,18 @@ static int write_file(const struct group *group, const char *name, const char *c
         return 0;
 }
 
-static int begin_world(struct group *group, const char *subtask, struct err *err)
+static int write_plan(const struct group *group, const json_t *plan, struct err *err)
+{
+        CLEANUP(free_p) char *text = json_dumps(plan, JSON_COMPACT);
+
+        return text == NULL ? err_set(err, -ENOMEM, "no memory for the plan")
+                            : write_file(group, "subtask", text, err);
+}
+
+static int begin_world(struct group *group, const Subtask__Plan *plan, struct err *err)
 {
         struct subtask_ranks cut = { 0 };
-        int r = subtask_cut(subtask, group->work, group->devices, &cut, err);
+        int r = subtask_ranks(plan, group->options->group, group->work, group->devices, &cut, err);
 
         if (r == 0 && cut.chips > group->options->chips)
                 r = err_set(err, -EINVAL, "subtask: %llu ranks for %u chips", (unsigned long long) cut.chips,
@@ -177,7 +185,7 @@ static int begin_world(struct group *group, const char *subtask, struct err *err
         if (r == 0 && json_dump_file(cut.file, group->rank_file, JSON_INDENT(1)) < 0)
                 r = err_set(err, -EIO, "'%.200s' cannot be written", group->rank_file);
         if (r == 0)
-                r = write_file(group, "subtask", subtask, err);
+                r = write_plan(group, cut.plan, err);
         if (r == 0 && cut.table != NULL)
                 r = write_file(group, "ranktable", cut.table, err);
         if (r == 0)
@@ -189,7 +197,7 @@ static int begin_world(struct group *group, const char *subtask, struct err *err
 static void take_subtask(struct group *group, const struct rendezvous_order *order)
 {
         struct err err = { 0 };
-        int r = begin_world(group, order->subtask == NULL ? "" : order->subtask, &err);
+        int r = begin_world(group, order->plan, &err);
 
         say(group, r < 0 ? err.msg : "has its subtask");
         answer(group, order->id, r < 0 ? EXIT_USAGE : 0, r < 0 ? err.msg : "");

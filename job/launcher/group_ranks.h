@@ -4,7 +4,7 @@
 
 #include "base/err.h"
 #include "job/launcher/rendezvous_pb.h"
-#include "job/launcher/subtask.h"
+#include "job/launcher/subtask_ranks.h"
 
 struct group_rank;
 

@@ -165,13 +165,14 @@ static int read_plan(struct manager *manager, struct err *err)
                 return err_set(err, access(manager->options->plan, R_OK) < 0 ? -ENOENT : -EINVAL,
                                "--plan: '%.200s': line %d: %.160s", manager->options->plan, error.line,
                                error.text);
-        r = subtask_plan_decode(value, &manager->plan, err);
+        pb_arena_init(&manager->plan_arena, SUBTASK_ARENA_BYTES);
+        r = subtask_read(value, &manager->plan_arena, &manager->plan, err);
         json_decref(value);
         if (r < 0)
                 return err_wrap(err, r, "--plan: '%.200s'", manager->options->plan);
-        manager->members = calloc(manager->plan.group_count, sizeof(*manager->members));
-        for (size_t i = 0; manager->members != NULL && i < manager->plan.group_count; i++)
-                manager->members[i] = (struct member){ .manager = manager, .plan = &manager->plan.groups[i] };
+        manager->members = calloc(manager->plan->n_groups, sizeof(*manager->members));
+        for (size_t i = 0; manager->members != NULL && i < manager->plan->n_groups; i++)
+                manager->members[i] = (struct member){ .manager = manager, .plan = manager->plan->groups[i] };
         return manager->members == NULL ? err_set(err, -ENOMEM, "no memory") : 0;
 }
 
@@ -287,13 +288,13 @@ static void close_manager(struct manager *manager)
         manager->ending = true;
         grpc_server_free(manager->server);
         tls_close(manager->tls);
-        for (size_t i = 0; manager->members != NULL && i < manager->plan.group_count; i++)
+        for (size_t i = 0; manager->members != NULL && i < manager->plan->n_groups; i++)
                 member_forget_orders(&manager->members[i]);
         free(manager->members);
         free(manager->ranks);
         free(manager->judged);
         json_decref(manager->events);
-        subtask_plan_free(&manager->plan);
+        pb_arena_free(&manager->plan_arena);
         (void) sd_event_source_disable_unref(manager->deadline);
         (void) sd_event_source_disable_unref(manager->tick);
         rendezvous_loop_close(&manager->loop);
@@ -315,7 +316,7 @@ int rendezvous_manage(const struct rendezvous_options *options)
         if (r == 0) {
                 find_address(&manager);
                 manager_say("listening on %s for %zu groups", grpc_server_address(manager.server),
-                            manager.plan.group_count);
+                            manager.plan->n_groups);
                 r = sd_event_loop(manager.loop.event);
         } else {
                 manager_say("%s", err.msg);

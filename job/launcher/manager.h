@@ -44,7 +44,7 @@ struct manager;
 
 struct member {
         struct manager *manager;
-        struct subtask_group *plan;
+        Subtask__Group *plan;
         struct grpc_call *join;  /* NULL = not there */
         struct grpc_call *start; /* mpirun's agent that waits for this group's daemon */
         struct waiting_order orders[ORDERS_MAX];
@@ -81,9 +81,10 @@ struct manager {
         sd_event_source *deadline, *tick;
         char token[RENDEZVOUS_TOKEN_BYTES];
         char token_file[PATH_MAX], self[PATH_MAX], mpirun_path[PATH_MAX], folder[64], address[160];
-        struct subtask_plan plan;
+        struct pb_arena plan_arena;
+        Subtask__Plan *plan;
         struct member *members;
-        struct manager_rank *ranks; /* plan.world_size of the world at hand */
+        struct manager_rank *ranks; /* plan->world_size of the world at hand */
         struct progress_rank *judged;
         size_t rank_count;
         struct progress progress;

@@ -48,7 +48,7 @@ void member_forget_orders(struct member *member)
 
 void manager_order_all(struct manager *manager, enum rendezvous_order_kind kind, int exit_code)
 {
-        for (size_t i = 0; i < manager->plan.group_count; i++) {
+        for (size_t i = 0; i < manager->plan->n_groups; i++) {
                 struct rendezvous_order order = { .kind = kind, .exit_code = exit_code };
 
                 (void) member_order(&manager->members[i], &order);
@@ -61,8 +61,8 @@ void manager_order_all(struct manager *manager, enum rendezvous_order_kind kind,
 
 static struct member *find_member(struct manager *manager, const char *name)
 {
-        for (size_t i = 0; i < manager->plan.group_count; i++)
-                if (strcmp(manager->plan.groups[i].name, name) == 0)
+        for (size_t i = 0; i < manager->plan->n_groups; i++)
+                if (strcmp(manager->plan->groups[i]->name, name) == 0)
                         return &manager->members[i];
         return NULL;
 }
@@ -134,9 +134,9 @@ static void on_join(void *userdata, struct grpc_call *call, const uint8_t *bytes
         member->leaving = false;
         (void) text_copy(member->program_sha256, sizeof(member->program_sha256), join.program_sha256);
         if (join.address[0] != '\0')
-                (void) text_copy(member->plan->address, sizeof(member->plan->address), join.address);
+                (void) text_copy(member->plan->address, SUBTASK_ADDRESS_BYTES, join.address);
         else
-                grpc_call_peer(call, member->plan->address, sizeof(member->plan->address));
+                grpc_call_peer(call, member->plan->address, SUBTASK_ADDRESS_BYTES);
         member->plan->port = join.port == 0 ? 29500 : join.port;
         grpc_call_keep(call, on_idle, on_left, member);
         manager_event(manager, "Joined", "group %s has joined with %u chips (%s) from %s", join.group,
@@ -267,7 +267,7 @@ static void on_seen(void *userdata, struct grpc_call *call, const uint8_t *bytes
                 member = speaker(manager, call, seen.token, seen.group);
         if (member != NULL) {
                 grpc_call_reply(call, (const uint8_t *) "", 0);
-                for (size_t i = 0; seen.world == manager->plan.world && i < seen.rank_count; i++)
+                for (size_t i = 0; seen.world == manager->plan->world && i < seen.rank_count; i++)
                         if (seen.ranks[i].rank < manager->rank_count &&
                             manager->ranks[seen.ranks[i].rank].member == member)
                                 take_rank(manager, &manager->ranks[seen.ranks[i].rank], &seen.ranks[i], now);
@@ -293,8 +293,8 @@ static void on_status(void *userdata, struct grpc_call *call, const uint8_t *byt
         if (rendezvous_ask_decode(bytes, size_bytes, &ask, &err) < 0) {
                 grpc_call_finish(call, GRPC_INVALID_ARGUMENT, err.msg);
         } else if (!rendezvous_token_matches(ask.token, manager->token) &&
-                   (manager->plan.status_token[0] == '\0' ||
-                    !rendezvous_token_matches(ask.token, manager->plan.status_token))) {
+                   (manager->plan->status_token[0] == '\0' ||
+                    !rendezvous_token_matches(ask.token, manager->plan->status_token))) {
                 grpc_call_finish(call, GRPC_UNAUTHENTICATED, "the token is wrong");
         } else if (ask.version != RENDEZVOUS_VERSION) {
                 grpc_call_finish(call, GRPC_FAILED_PRECONDITION, "this manager speaks another version");

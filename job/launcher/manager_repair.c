@@ -8,7 +8,6 @@
 #include "base/text.h"
 #include "job/launcher/manager.h"
 #include "job/spec/job.h"
-#include "launcher/subtask_read.h"
 #include "planner/shards/shards.h"
 
 #define GAIN_MIN        1.1     /* a new world costs seconds: less than a tenth is not worth them */
@@ -22,40 +21,40 @@ static bool is_there(const struct member *member)
         return member->join != NULL && !member->leaving;
 }
 
-static bool may_stand_in(const struct member *spare, const struct subtask_group *lost)
+static bool may_stand_in(const struct member *spare, const Subtask__Group *lost)
 {
         return is_there(spare) && spare->plan->spare && !spare->plan->used &&
-               spare->plan->server == lost->server && strcmp(spare->plan->runtime, lost->runtime) == 0 &&
-               spare->plan->chips >= lost->chips;
+               subtask_is_server(spare->plan) == subtask_is_server(lost) &&
+               strcmp(spare->plan->runtime, lost->runtime) == 0 && spare->plan->chips >= lost->chips;
 }
 
 /* Who is used: those of the plan that are there, and, with @spares, one for each that is not. Return: how
  * many lack. */
 static size_t choose(struct manager *manager, bool spares)
 {
-        struct subtask_plan *plan = &manager->plan;
+        Subtask__Plan *plan = manager->plan;
         size_t lacking = 0;
 
-        for (size_t i = 0; i < plan->group_count; i++)
-                plan->groups[i].used = !plan->groups[i].spare && is_there(&manager->members[i]);
-        for (size_t i = 0; i < plan->group_count; i++) {
-                size_t spare = spares ? 0 : plan->group_count;
+        for (size_t i = 0; i < plan->n_groups; i++)
+                plan->groups[i]->used = !plan->groups[i]->spare && is_there(&manager->members[i]);
+        for (size_t i = 0; i < plan->n_groups; i++) {
+                size_t spare = spares ? 0 : plan->n_groups;
 
-                if (plan->groups[i].spare || plan->groups[i].used)
+                if (plan->groups[i]->spare || plan->groups[i]->used)
                         continue;
-                while (spare < plan->group_count && !may_stand_in(&manager->members[spare], &plan->groups[i]))
+                while (spare < plan->n_groups && !may_stand_in(&manager->members[spare], plan->groups[i]))
                         spare++;
-                lacking += spare == plan->group_count;
-                if (spare < plan->group_count)
-                        plan->groups[spare].used = true;
+                lacking += spare == plan->n_groups;
+                if (spare < plan->n_groups)
+                        plan->groups[spare]->used = true;
         }
         return lacking;
 }
 
 static void say_changes(struct manager *manager)
 {
-        for (size_t i = 0; i < manager->plan.group_count; i++) {
-                const struct subtask_group *group = &manager->plan.groups[i];
+        for (size_t i = 0; i < manager->plan->n_groups; i++) {
+                const Subtask__Group *group = manager->plan->groups[i];
 
                 if (group->used && !manager->members[i].used_before && group->spare)
                         manager_event(manager, "Replaced", "group %s, a spare one, takes part now",
@@ -67,9 +66,9 @@ static void say_changes(struct manager *manager)
 
 static bool servers_are_there(const struct manager *manager)
 {
-        for (size_t i = 0; i < manager->plan.group_count; i++)
-                if (manager->plan.groups[i].server && !manager->plan.groups[i].spare &&
-                    !manager->plan.groups[i].used)
+        for (size_t i = 0; i < manager->plan->n_groups; i++)
+                if (subtask_is_server(manager->plan->groups[i]) && !manager->plan->groups[i]->spare &&
+                    !manager->plan->groups[i]->used)
                         return false;
         return true;
 }
@@ -79,29 +78,29 @@ static void begin_next_world(struct manager *manager)
         size_t lacking;
 
         lacking = choose(manager, true);
-        if (lacking > 0 &&
-            (subtask_workers(&manager->plan) < manager->plan.min_chips || !servers_are_there(manager))) {
+        if (lacking > 0 && (subtask_workers(manager->plan) < manager->plan->restart->min_chips ||
+                            !servers_are_there(manager))) {
                 manager_end(manager, MANAGER_FAILED, manager->fault.exit_code,
                             manager->fault.reason[0] == '\0' ? "GroupLost" : manager->fault.reason,
                             "%.300s; %zu of its groups are lost and %llu chips are fewer than the job can do "
                             "with",
                             manager->fault.message, lacking,
-                            (unsigned long long) subtask_workers(&manager->plan));
+                            (unsigned long long) subtask_workers(manager->plan));
                 return;
         }
         say_changes(manager);
-        manager->plan.world++;
+        manager->plan->world++;
         manager_tell_parts(manager);
 }
 
 /* All that ran has stopped? Then either all are there, or those who lack are waited for. */
 static void advance(struct manager *manager)
 {
-        uint64_t now = manager_now_usec(), patience = manager->plan.rejoin_seconds * 1000000;
+        uint64_t now = manager_now_usec(), patience = manager->plan->restart->rejoin_seconds * 1000000;
 
         if (manager->state != MANAGER_RESTARTING || manager->mpirun != 0)
                 return;
-        for (size_t i = 0; i < manager->plan.group_count; i++)
+        for (size_t i = 0; i < manager->plan->n_groups; i++)
                 if (manager->members[i].join != NULL && manager->members[i].stop_order != 0)
                         return;
         if (choose(manager, true) == 0 || now - manager->fault_usec >= patience)
@@ -113,7 +112,7 @@ static void advance(struct manager *manager)
 static void stop_all(struct manager *manager)
 {
         manager_kill_mpirun(manager);
-        for (size_t i = 0; i < manager->plan.group_count; i++) {
+        for (size_t i = 0; i < manager->plan->n_groups; i++) {
                 struct rendezvous_order order = { .kind = ORDER_STOP };
 
                 manager->members[i].ready = false;
@@ -132,21 +131,22 @@ static void repair(struct manager *manager)
 
         manager->evicting = false;
         if (!fault->reshard) {
-                if (fault->final || manager->plan.restarts >= manager->plan.restart_max) {
+                if (fault->final || manager->plan->restarts >= manager->plan->restart->max) {
                         manager_end(manager, MANAGER_FAILED, fault->exit_code, fault->reason, "%s%s",
                                     fault->message,
-                                    fault->final || manager->plan.restart_max == 0 ? ""
-                                                                                   : "; no restart is left");
+                                    fault->final || manager->plan->restart->max == 0
+                                            ? ""
+                                            : "; no restart is left");
                         return;
                 }
                 manager_event(manager, fault->reason, "%s", fault->message);
-                manager->plan.restarts++;
+                manager->plan->restarts++;
                 manager_event(manager, "Restarting", "restart %llu of %llu",
-                              (unsigned long long) manager->plan.restarts,
-                              (unsigned long long) manager->plan.restart_max);
+                              (unsigned long long) manager->plan->restarts,
+                              (unsigned long long) manager->plan->restart->max);
         }
-        for (size_t i = 0; i < manager->plan.group_count; i++)
-                manager->members[i].used_before = manager->plan.groups[i].used;
+        for (size_t i = 0; i < manager->plan->n_groups; i++)
+                manager->members[i].used_before = manager->plan->groups[i]->used;
         manager->state = MANAGER_RESTARTING;
         manager->fault_usec = manager_now_usec();
         stop_all(manager);
@@ -214,19 +214,20 @@ static void fail_hung(struct manager *manager, size_t index)
 
 static size_t find_hung(struct manager *manager)
 {
-        const struct subtask_plan *plan = &manager->plan;
+        const Subtask__Plan *plan = manager->plan;
         uint64_t now = manager_now_usec();
         uint64_t steps = plan->samples == 0 ? 0
                                             : (plan->samples + plan->global_batch - 1) / plan->global_batch *
                                                       plan->epochs;
-        const struct progress_limits limits = { .hang_usec = plan->hang_seconds * 1000000,
+        const struct progress_limits limits = { .hang_usec = plan->restart->hang_seconds * 1000000,
                                                 .last_step = steps > 1 ? steps - 1 : 0,
-                                                .speaks = plan->hang_seconds != JOB_HANG_SECONDS };
+                                                .speaks = plan->restart->hang_seconds != JOB_HANG_SECONDS };
         size_t stopped = manager->rank_count, hung;
 
         for (size_t i = 0; i < manager->rank_count; i++) {
                 manager->judged[i] = manager->ranks[i].seen;
-                manager->judged[i].idle = manager->ranks[i].member->plan->server || manager->ranks[i].ended;
+                manager->judged[i].idle =
+                        subtask_is_server(manager->ranks[i].member->plan) || manager->ranks[i].ended;
                 if (stopped == manager->rank_count && manager->ranks[i].stopped)
                         stopped = i;
         }
@@ -246,7 +247,7 @@ static bool seen_speeds(const struct manager *manager, double *speeds)
         for (size_t i = 0; i < manager->rank_count; i++) {
                 const struct manager_rank *rank = &manager->ranks[i];
 
-                if (rank->member->plan->server)
+                if (subtask_is_server(rank->member->plan))
                         continue;
                 if (rank->seen.usual_busy_ms <= 0 || rank->batch == 0)
                         return false;
@@ -257,13 +258,13 @@ static bool seen_speeds(const struct manager *manager, double *speeds)
 
 static double gain_of(const struct manager *manager, const double *speeds)
 {
-        size_t servers = manager->rank_count - subtask_workers(&manager->plan),
+        size_t servers = manager->rank_count - subtask_workers(manager->plan),
                count = manager->rank_count - servers;
         CLEANUP(free_p) struct shard *shards = calloc(count, sizeof(*shards));
         double slowest = 0, next = 0;
 
-        if (shards == NULL ||
-            subtask_share(speeds + servers, count, manager->plan.global_batch, shards, NULL) < 0)
+        if (shards == NULL || subtask_share(manager->plan, speeds + servers, count,
+                                            manager->plan->global_batch, shards, NULL) < 0)
                 return 0;
         for (size_t i = 0; i < count; i++) {
                 const struct progress_rank *seen = &manager->ranks[servers + i].seen;
@@ -280,16 +281,19 @@ static bool adopt(struct manager *manager, const double *speeds)
 {
         double before = 0, after = 0;
 
-        for (size_t i = 0; i < manager->plan.group_count; i++) {
-                struct subtask_group *group = &manager->plan.groups[i];
+        for (size_t i = 0; i < manager->plan->n_groups; i++) {
+                Subtask__Group *group = manager->plan->groups[i];
 
-                if (!group->used || group->server)
+                if (!group->used || subtask_is_server(group))
                         continue;
                 if (group->chip_speeds == NULL)
-                        group->chip_speeds = calloc(group->chips, sizeof(*group->chip_speeds));
+                        group->chip_speeds = pb_arena_take(&manager->plan_arena,
+                                                           group->chips * sizeof(*group->chip_speeds));
                 if (group->chip_speeds == NULL)
                         return false;
+                group->n_chip_speeds = group->chips;
                 before += group->speed;
+                group->has_speed = true;
                 group->speed = 0;
                 for (uint64_t k = 0; k < group->chips; k++) {
                         group->chip_speeds[k] = speeds[group->first_rank + k];
@@ -297,9 +301,10 @@ static bool adopt(struct manager *manager, const double *speeds)
                 }
                 after += group->speed;
         }
-        for (size_t i = 0; i < manager->plan.group_count && before > 0; i++)
-                if (!manager->plan.groups[i].used)
-                        manager->plan.groups[i].speed *= after / before;
+        manager->plan->batches_given = false;
+        for (size_t i = 0; i < manager->plan->n_groups && before > 0; i++)
+                if (!manager->plan->groups[i]->used)
+                        manager->plan->groups[i]->speed *= after / before;
         return true;
 }
 
@@ -320,7 +325,8 @@ static void judge_slow(struct manager *manager)
                 slow = slow || manager->judged[i].slow.named;
         }
         /* without a checkpoint all would begin again */
-        if (!slow || speeds == NULL || json_array_size(manager->plan.resume_args) == 0 ||
+        if (!slow || speeds == NULL || !subtask_may_share_anew(manager->plan) ||
+            manager->plan->n_resume_args == 0 ||
             !progress_may_reshard(manager->reshards, manager->reshard_usec, manager_now_usec()) ||
             !seen_speeds(manager, speeds) || gain_of(manager, speeds) < GAIN_MIN || !adopt(manager, speeds))
                 return;
@@ -339,7 +345,7 @@ static void note_resumed(struct manager *manager)
         if (manager->fault_usec == 0)
                 return;
         for (size_t i = 0; i < manager->rank_count; i++) {
-                if (!manager->ranks[i].seen.heard && !manager->ranks[i].member->plan->server)
+                if (!manager->ranks[i].seen.heard && !subtask_is_server(manager->ranks[i].member->plan))
                         return;
                 step = manager->ranks[i].seen.step > step ? manager->ranks[i].seen.step : step;
         }
@@ -477,8 +483,8 @@ static void end_without_groups(struct manager *manager)
         const char *first = "";
         size_t missing = 0;
 
-        for (size_t i = 0; i < manager->plan.group_count; i++) {
-                const struct subtask_group *group = &manager->plan.groups[i];
+        for (size_t i = 0; i < manager->plan->n_groups; i++) {
+                const Subtask__Group *group = manager->plan->groups[i];
                 const struct member *member = &manager->members[i];
 
                 if (told ? !group->used || member->ready : group->spare || is_there(member))
@@ -518,7 +524,7 @@ void manager_on_deadline(struct manager *manager)
                 break;
         case MANAGER_RESTARTING:
                 for (size_t i = 0;
-                     i < manager->plan.group_count && manager_now_usec() >= manager->stop_due_usec; i++)
+                     i < manager->plan->n_groups && manager_now_usec() >= manager->stop_due_usec; i++)
                         manager->members[i].stop_order = 0; /* it has killed what it runs, or is not heard */
                 advance(manager);
                 break;

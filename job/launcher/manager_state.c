@@ -46,8 +46,8 @@ static json_t *groups_json(const struct manager *manager)
 {
         json_t *groups = json_array();
 
-        for (size_t i = 0; i < manager->plan.group_count; i++) {
-                const struct subtask_group *group = &manager->plan.groups[i];
+        for (size_t i = 0; i < manager->plan->n_groups; i++) {
+                const Subtask__Group *group = manager->plan->groups[i];
                 bool used = group->used && manager->worlds > 0;
 
                 (void) json_array_append_new(
@@ -87,16 +87,16 @@ static json_t *programs_json(const struct manager *manager)
 {
         json_t *programs = json_object();
 
-        for (size_t i = 0; i < manager->plan.group_count; i++)
+        for (size_t i = 0; i < manager->plan->n_groups; i++)
                 if (manager->members[i].program_sha256[0] != '\0')
-                        (void) json_object_set_new(programs, manager->plan.groups[i].name,
+                        (void) json_object_set_new(programs, manager->plan->groups[i]->name,
                                                    json_string(manager->members[i].program_sha256));
         return programs;
 }
 
 static json_t *state_json(const struct manager *manager)
 {
-        uint64_t samples = 0, step = 0, epoch = 0, batch = 0, epoch_samples = manager->plan.samples;
+        uint64_t samples = 0, step = 0, epoch = 0, batch = 0, epoch_samples = manager->plan->samples;
         double loss = 0, seconds = (double) (manager_now_usec() - manager->world_began_usec) / 1e6;
         json_t *state;
 
@@ -113,11 +113,11 @@ static json_t *state_json(const struct manager *manager)
         }
         state = json_pack(
                 "{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:i}", "job",
-                manager->plan.job, "state", state_names[manager->state], "reason", manager->reason, "message",
-                manager->message, "world", (json_int_t) manager->plan.world, "restarts",
-                (json_int_t) manager->plan.restarts, "reshards", (json_int_t) manager->reshards, "world_size",
-                (json_int_t) manager->plan.world_size, "epoch", (json_int_t) epoch, "step", (json_int_t) step,
-                "samples", (json_int_t) samples, "samples_per_s",
+                manager->plan->job, "state", state_names[manager->state], "reason", manager->reason,
+                "message", manager->message, "world", (json_int_t) manager->plan->world, "restarts",
+                (json_int_t) manager->plan->restarts, "reshards", (json_int_t) manager->reshards,
+                "world_size", (json_int_t) manager->plan->world_size, "epoch", (json_int_t) epoch, "step",
+                (json_int_t) step, "samples", (json_int_t) samples, "samples_per_s",
                 manager->worlds > 0 && seconds > 0 ? (double) samples / seconds : 0.0, "loss",
                 batch > 0 ? loss / (double) batch : 0.0, "seconds",
                 (double) (manager_now_usec() - manager->began_usec) / 1e6, "exit_code", manager->exit_code);

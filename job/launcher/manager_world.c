@@ -14,8 +14,8 @@
 #include "io/remove_folder.h"
 #include "job/launcher/environment.h"
 #include "job/launcher/manager.h"
+#include "job/launcher/subtask_ranks.h"
 #include "job/launcher/supervise.h"
-#include "launcher/subtask_read.h"
 #include "planner/shards/shards.h"
 
 #define LINE_MAX_WORDS 8192
@@ -26,31 +26,25 @@
 
 bool manager_all_ready(const struct manager *manager)
 {
-        for (size_t i = 0; i < manager->plan.group_count; i++)
-                if (manager->plan.groups[i].used && !manager->members[i].ready)
+        for (size_t i = 0; i < manager->plan->n_groups; i++)
+                if (manager->plan->groups[i]->used && !manager->members[i].ready)
                         return false;
         return true;
 }
 
-/* As the group will cut its part itself (subtask_cut.c). */
+/* As the group will cut its part itself. */
 static int lay_out_group(struct manager *manager, size_t index, struct err *err)
 {
-        const struct subtask_group *group = &manager->plan.groups[index];
+        const Subtask__Group *group = manager->plan->groups[index];
         CLEANUP(free_p) struct shard *shards = calloc(group->chips, sizeof(*shards));
-        CLEANUP(free_p) double *speeds = calloc(group->chips, sizeof(*speeds));
-        int r = 0;
+        int r = shards == NULL ? err_set(err, -ENOMEM, "no memory for the ranks")
+                               : subtask_ranks_share(manager->plan, group, shards, err);
 
-        if (shards == NULL || speeds == NULL)
-                return err_set(err, -ENOMEM, "no memory for the ranks");
-        for (uint64_t k = 0; k < group->chips; k++)
-                speeds[k] = group->chip_speeds == NULL ? 1 : group->chip_speeds[k];
-        if (group->batch > 0)
-                r = subtask_share(speeds, group->chips, group->batch, shards, err);
         for (uint64_t k = 0; r == 0 && k < group->chips; k++)
                 manager->ranks[manager->rank_count++] =
                         (struct manager_rank){ .member = &manager->members[index],
                                                .batch = shards[k].batch,
-                                               .seen = { .idle = group->server },
+                                               .seen = { .idle = subtask_is_server(group) },
                                                .restarts = manager->worlds };
         return r;
 }
@@ -61,13 +55,13 @@ static int lay_out_ranks(struct manager *manager, struct err *err)
 
         free(manager->ranks);
         free(manager->judged);
-        manager->ranks = calloc(manager->plan.world_size, sizeof(*manager->ranks));
-        manager->judged = calloc(manager->plan.world_size, sizeof(*manager->judged));
+        manager->ranks = calloc(manager->plan->world_size, sizeof(*manager->ranks));
+        manager->judged = calloc(manager->plan->world_size, sizeof(*manager->judged));
         manager->rank_count = 0;
         if (manager->ranks == NULL || manager->judged == NULL)
                 return err_set(err, -ENOMEM, "no memory for the ranks");
-        for (size_t i = 0; r == 0 && i < manager->plan.group_count; i++)
-                if (manager->plan.groups[i].used)
+        for (size_t i = 0; r == 0 && i < manager->plan->n_groups; i++)
+                if (manager->plan->groups[i]->used)
                         r = lay_out_group(manager, i, err);
         return r;
 }
@@ -75,7 +69,7 @@ static int lay_out_ranks(struct manager *manager, struct err *err)
 void manager_tell_parts(struct manager *manager)
 {
         struct err err = { 0 };
-        int r = subtask_plan_cut(&manager->plan, &err);
+        int r = subtask_cut(manager->plan, &err);
 
         if (r == 0)
                 r = lay_out_ranks(manager, &err);
@@ -85,16 +79,14 @@ void manager_tell_parts(struct manager *manager)
         }
         manager->state = MANAGER_STARTING;
         manager_set_deadline(manager, manager->options->wait_seconds * 1000000ULL);
-        for (size_t i = 0; i < manager->plan.group_count && !manager->ending; i++) {
+        for (size_t i = 0; i < manager->plan->n_groups && !manager->ending; i++) {
                 struct member *member = &manager->members[i];
-                struct rendezvous_order order = { .kind = ORDER_SUBTASK };
+                struct rendezvous_order order = { .kind = ORDER_SUBTASK, .plan = manager->plan };
 
-                if (!manager->plan.groups[i].used)
+                if (!manager->plan->groups[i]->used)
                         continue;
                 member->ready = false;
-                order.subtask = subtask_encode(&manager->plan, i);
-                member->subtask_order = order.subtask == NULL ? 0 : member_order(member, &order);
-                free(order.subtask);
+                member->subtask_order = member_order(member, &order);
         }
 }
 
@@ -135,15 +127,13 @@ static bool is_outdated(const struct manager *manager, const char *option)
         return manager->worlds > 1 && strcmp(option, "--shares") == 0;
 }
 
-static void add_args(const struct manager *manager, const json_t *args, struct line *line)
+static void add_args(const struct manager *manager, char *const *args, size_t count, struct line *line)
 {
-        for (size_t k = 0; k < json_array_size(args); k++) {
-                const char *arg = json_string_value(json_array_get(args, k));
-
-                if (is_outdated(manager, arg))
+        for (size_t k = 0; k < count; k++) {
+                if (is_outdated(manager, args[k]))
                         k++;
                 else
-                        word(line, "%s", arg);
+                        word(line, "%s", args[k]);
         }
 }
 
@@ -170,8 +160,8 @@ static void build_line(const struct manager *manager, struct line *line)
         /* a rank that ends by SIGTERM leaves the others the time to do the same */
         (void) text_format(seconds, sizeof(seconds), "%u", manager->options->grace_seconds + 1);
         mca(line, "odls_base_sigkill_timeout", seconds);
-        for (size_t i = 0; i < manager->plan.group_count; i++) {
-                const struct subtask_group *group = &manager->plan.groups[i];
+        for (size_t i = 0; i < manager->plan->n_groups; i++) {
+                const Subtask__Group *group = manager->plan->groups[i];
 
                 if (!group->used)
                         continue;
@@ -188,9 +178,9 @@ static void build_line(const struct manager *manager, struct line *line)
                 word(line, "%u", manager->options->grace_seconds);
                 word(line, "--die-with-parent");
                 word(line, "--");
-                add_args(manager, manager->plan.args, line);
-                if (manager->plan.resume || manager->worlds > 1)
-                        add_args(manager, manager->plan.resume_args, line);
+                add_args(manager, manager->plan->args, manager->plan->n_args, line);
+                if (manager->plan->resume || manager->worlds > 1)
+                        add_args(manager, manager->plan->resume_args, manager->plan->n_resume_args, line);
         }
 }
 
@@ -278,8 +268,8 @@ void manager_start_mpirun(struct manager *manager)
         manager->progress = (struct progress){ .began_usec = manager->world_began_usec };
         manager_set_deadline(manager, 0);
         manager_event(manager, "Started", "world %llu: mpirun starts %llu ranks on all groups that are ready",
-                      (unsigned long long) manager->plan.world,
-                      (unsigned long long) manager->plan.world_size);
+                      (unsigned long long) manager->plan->world,
+                      (unsigned long long) manager->plan->world_size);
 }
 
 void manager_kill_mpirun(struct manager *manager)

@@ -33,10 +33,16 @@ uint8_t *rendezvous_join_encode(const struct rendezvous_join *join, size_t *ret_
 uint8_t *rendezvous_order_encode(const struct rendezvous_order *order, size_t *ret_bytes)
 {
         Remuda__Rendezvous__V1__Order message = REMUDA__RENDEZVOUS__V1__ORDER__INIT;
+        Subtask__Plan told;
 
         message.id = order->id;
         message.kind = (uint32_t) order->kind;
-        message.subtask = order->subtask == NULL ? (char *) "" : order->subtask;
+        if (order->plan != NULL) {
+                told = *order->plan;
+                told.n_args = told.n_resume_args = 0;
+                told.status_token = NULL;
+                message.plan = &told;
+        }
         message.argv = order->argv;
         message.n_argv = order->argc;
         message.exit_code = order->exit_code;
@@ -168,23 +174,21 @@ static int label(char *into, size_t into_bytes, const char *value, const char *n
         return field(into, into_bytes, value, name, err);
 }
 
-static int copy_argv(char *const *argv, size_t argc, char ***ret, size_t *ret_argc, struct err *err)
+/* The list that was decoded, with a NULL behind it. */
+static int take_argv(struct pb_arena *arena, char **argv, size_t argc, char ***ret, struct err *err)
 {
         if (argc > RENDEZVOUS_ARGS_MAX)
                 return err_set(err, -EBADMSG, "argv: %zu words; at most %d are allowed", argc,
                                RENDEZVOUS_ARGS_MAX);
-        *ret = calloc(argc + 1, sizeof(**ret));
-        if (*ret == NULL)
-                return err_set(err, -ENOMEM, "no memory for the message");
-        for (size_t i = 0; i < argc; i++) {
+        for (size_t i = 0; i < argc; i++)
                 if (strlen(argv[i]) > RENDEZVOUS_ARG_MAX_BYTES)
                         return err_set(err, -EBADMSG, "argv[%zu]: longer than %d bytes", i,
                                        RENDEZVOUS_ARG_MAX_BYTES);
-                (*ret)[i] = strdup(argv[i]);
-                if ((*ret)[i] == NULL)
-                        return err_set(err, -ENOMEM, "no memory for the message");
-                *ret_argc = i + 1;
-        }
+        *ret = pb_arena_take(arena, (argc + 1) * sizeof(*argv));
+        if (*ret == NULL)
+                return err_set(err, -ENOMEM, "no memory for the message");
+        if (argc > 0)
+                memcpy(*ret, argv, argc * sizeof(*argv));
         return 0;
 }
 
@@ -225,26 +229,22 @@ int rendezvous_join_decode(const uint8_t *bytes, size_t size_bytes, struct rende
 int rendezvous_order_decode(const uint8_t *bytes, size_t size_bytes, struct rendezvous_order *ret,
                             struct err *err)
 {
-        struct pb_arena arena;
         Remuda__Rendezvous__V1__Order *message;
         int r = 0;
 
         *ret = (struct rendezvous_order){ 0 };
-        message = unpack(&arena, &remuda__rendezvous__v1__order__descriptor, bytes, size_bytes, err);
+        message = unpack(&ret->arena, &remuda__rendezvous__v1__order__descriptor, bytes, size_bytes, err);
         if (message == NULL)
                 return -EBADMSG;
         ret->id = message->id;
         ret->exit_code = message->exit_code;
+        ret->plan = message->plan;
+        ret->argc = message->n_argv;
         if (message->kind < ORDER_SUBTASK || message->kind > ORDER_TERMINATE)
                 r = err_set(err, -EBADMSG, "kind: %u is no order that is known here", message->kind);
         ret->kind = (enum rendezvous_order_kind) message->kind;
-        if (r == 0 && message->subtask[0] != '\0') {
-                ret->subtask = strdup(message->subtask);
-                r = ret->subtask == NULL ? err_set(err, -ENOMEM, "no memory for the message") : 0;
-        }
         if (r == 0 && message->n_argv > 0)
-                r = copy_argv(message->argv, message->n_argv, &ret->argv, &ret->argc, err);
-        pb_arena_free(&arena);
+                r = take_argv(&ret->arena, message->argv, message->n_argv, &ret->argv, err);
         if (r < 0)
                 rendezvous_order_free(ret);
         return r;
@@ -274,21 +274,20 @@ int rendezvous_answer_decode(const uint8_t *bytes, size_t size_bytes, struct ren
 int rendezvous_start_decode(const uint8_t *bytes, size_t size_bytes, struct rendezvous_start *ret,
                             struct err *err)
 {
-        struct pb_arena arena;
         Remuda__Rendezvous__V1__Start *message;
         int r;
 
         *ret = (struct rendezvous_start){ 0 };
-        message = unpack(&arena, &remuda__rendezvous__v1__start__descriptor, bytes, size_bytes, err);
+        message = unpack(&ret->arena, &remuda__rendezvous__v1__start__descriptor, bytes, size_bytes, err);
         if (message == NULL)
                 return -EBADMSG;
         ret->version = message->version;
+        ret->argc = message->n_argv;
         r = field(ret->token, sizeof(ret->token), message->token, "token", err);
         if (r == 0)
                 r = label(ret->host, sizeof(ret->host), message->host, "host", err);
         if (r == 0)
-                r = copy_argv(message->argv, message->n_argv, &ret->argv, &ret->argc, err);
-        pb_arena_free(&arena);
+                r = take_argv(&ret->arena, message->argv, message->n_argv, &ret->argv, err);
         if (r < 0)
                 rendezvous_start_free(ret);
         return r;
@@ -395,24 +394,14 @@ void rendezvous_seen_free(struct rendezvous_seen *seen)
         *seen = (struct rendezvous_seen){ 0 };
 }
 
-static void free_argv(char ***argv, size_t *argc)
-{
-        for (size_t i = 0; i < *argc; i++)
-                free((*argv)[i]);
-        free(*argv);
-        *argv = NULL;
-        *argc = 0;
-}
-
 void rendezvous_order_free(struct rendezvous_order *order)
 {
-        free_argv(&order->argv, &order->argc);
-        free(order->subtask);
+        pb_arena_free(&order->arena);
         *order = (struct rendezvous_order){ 0 };
 }
 
 void rendezvous_start_free(struct rendezvous_start *start)
 {
-        free_argv(&start->argv, &start->argc);
+        pb_arena_free(&start->arena);
         *start = (struct rendezvous_start){ 0 };
 }

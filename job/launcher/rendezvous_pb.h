@@ -9,9 +9,11 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/pb_arena.h"
 #include "base/sha256.h"
+#include "job/plan/subtask.pb-c.h"
 
-#define RENDEZVOUS_VERSION       2
+#define RENDEZVOUS_VERSION       3
 #define RENDEZVOUS_TOKEN_BYTES   129
 #define RENDEZVOUS_NAME_BYTES    64
 #define RENDEZVOUS_MESSAGE_BYTES 256
@@ -48,10 +50,12 @@ struct rendezvous_join {
 struct rendezvous_order {
         uint64_t id;
         enum rendezvous_order_kind kind;
-        char *subtask; /* JSON; NULL = none */
-        char **argv;   /* argc strings and a NULL; NULL = none */
+        const Subtask__Plan *plan; /* of ORDER_SUBTASK, which needs no group to know how the others are
+                                      started: its arguments and the token for the state stay here */
+        char **argv;               /* argc strings and a NULL; NULL = none */
         size_t argc;
-        int32_t exit_code; /* of ORDER_GO: the job's */
+        int32_t exit_code;     /* of ORDER_GO: the job's */
+        struct pb_arena arena; /* of a decoded one: it holds the plan and the strings */
 };
 
 struct rendezvous_answer {
@@ -68,6 +72,7 @@ struct rendezvous_start {
         char host[RENDEZVOUS_NAME_BYTES];
         char **argv;
         size_t argc;
+        struct pb_arena arena; /* of a decoded one: it holds the strings */
 };
 
 struct rendezvous_end {

@@ -1,3 +1,4 @@
+/* Reading and checking a plan, and its cut over the groups. */
 #include "job/launcher/subtask.h"
 
 #include <errno.h>
@@ -5,172 +6,194 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/json/pb_json.h"
 #include "base/text.h"
 #include "job/launcher/rendezvous_pb.h"
 #include "job/spec/job.h"
-#include "launcher/subtask_read.h"
-#include "planner/shards/shards.h"
 
-void subtask_plan_free(struct subtask_plan *plan)
+struct bound {
+        const ProtobufCMessageDescriptor *of;
+        const char *field;
+        uint64_t min, max;
+};
+
+/* clang-format off */
+static const struct bound bounds[] = {
+        { &subtask__plan__descriptor,    "global_batch",   1, 1 << 24 },
+        { &subtask__plan__descriptor,    "samples",        0, (uint64_t) 1 << 40 },
+        { &subtask__plan__descriptor,    "epochs",         0, 1000000 },
+        { &subtask__plan__descriptor,    "world",          0, (uint64_t) 1 << 31 },
+        { &subtask__restart__descriptor, "max",            0, 1000 },
+        { &subtask__restart__descriptor, "hang_seconds",   0, 86400 },
+        { &subtask__restart__descriptor, "rejoin_seconds", 0, 86400 },
+        { &subtask__restart__descriptor, "min_chips",      0, SUBTASK_CHIPS_MAX },
+        { &subtask__group__descriptor,   "chips",          1, RENDEZVOUS_CHIPS_MAX },
+        { &subtask__group__descriptor,   "batch",          0, 1 << 24 },
+        { &subtask__group__descriptor,   "port",           0, 65535 },
+        { &subtask__group__descriptor,   "end",            0, (uint64_t) 1 << 40 },
+        { &subtask__stage__descriptor,   "last",           0, 1 << 20 },
+};
+/* clang-format on */
+
+static uint64_t number_at(const ProtobufCMessage *message, const ProtobufCFieldDescriptor *field)
 {
-        for (size_t i = 0; i < plan->group_count; i++)
-                free(plan->groups[i].chip_speeds);
-        free(plan->groups);
-        json_decref(plan->args);
-        json_decref(plan->resume_args);
-        json_decref(plan->environment);
-        *plan = (struct subtask_plan){ 0 };
+        const void *value = (const char *) message + field->offset;
+
+        return field->type == PROTOBUF_C_TYPE_UINT64 ? *(const uint64_t *) value : *(const uint32_t *) value;
 }
 
-int subtask_read_uint(const json_t *object, const char *name, uint64_t min, uint64_t max, uint64_t *ret,
-                      struct err *err)
+static int check_bounds(const ProtobufCMessage *message, struct err *err)
 {
-        const json_t *value = json_object_get(object, name);
+        for (size_t i = 0; i < ARRAY_SIZE(bounds); i++) {
+                const ProtobufCFieldDescriptor *field =
+                        bounds[i].of != message->descriptor ? NULL
+                                                            : protobuf_c_message_descriptor_get_field_by_name(
+                                                                      bounds[i].of, bounds[i].field);
 
-        if (!json_is_integer(value) || json_integer_value(value) < (json_int_t) min ||
-            json_integer_value(value) > (json_int_t) max)
-                return err_set(err, -EINVAL, "%s: a whole number in %llu..%llu is needed", name,
-                               (unsigned long long) min, (unsigned long long) max);
-        *ret = (uint64_t) json_integer_value(value);
-        return 0;
-}
-
-/* Left out, *ret keeps what it holds. */
-int subtask_read_optional(const json_t *object, const char *name, uint64_t max, uint64_t *ret,
-                          struct err *err)
-{
-        return json_object_get(object, name) == NULL ? 0 : subtask_read_uint(object, name, 0, max, ret, err);
-}
-
-static int read_bool(const json_t *object, const char *name, bool *ret, struct err *err)
-{
-        const json_t *value = json_object_get(object, name);
-
-        if (value != NULL && !json_is_boolean(value))
-                return err_set(err, -EINVAL, "%s: true or false is needed", name);
-        *ret = json_is_true(value);
-        return 0;
-}
-
-static int read_role(const json_t *value, struct subtask_group *group, struct err *err)
-{
-        const json_t *role = json_object_get(value, "role");
-        const char *name = role == NULL ? "worker" : json_string_value(role);
-
-        if (name == NULL || (strcmp(name, "worker") != 0 && strcmp(name, "server") != 0))
-                return err_set(err, -EINVAL, "role: worker or server is needed");
-        group->server = strcmp(name, "server") == 0;
-        return 0;
-}
-
-static int read_group(const json_t *value, struct subtask_group *group, bool *ret_batch, struct err *err)
-{
-        const char *name = json_string_value(json_object_get(value, "name"));
-        const char *runtime = json_string_value(json_object_get(value, "runtime"));
-        const char *vendor = json_string_value(json_object_get(value, "vendor"));
-        const json_t *speed = json_object_get(value, "speed");
-        int r;
-
-        if (name == NULL || !job_name_valid(name) || !text_copy(group->name, sizeof(group->name), name))
-                return err_set(err, -EINVAL, "name: 1 to 63 small letters, digits and '-' are needed");
-        if (runtime == NULL || runtime[0] == '\0' ||
-            !text_copy(group->runtime, sizeof(group->runtime), runtime))
-                return err_set(err, -EINVAL, "runtime: the name of a runtime is needed, such as cpu");
-        if (!text_copy(group->vendor, sizeof(group->vendor), vendor == NULL ? "" : vendor))
-                return err_set(err, -EINVAL, "vendor: the name of a vendor is needed, such as huawei");
-        group->speed = speed == NULL ? 1 : json_number_value(speed);
-        if (!(group->speed >= 1e-9 && group->speed <= 1e18))
-                return err_set(err, -EINVAL, "speed: a number above 0 is needed");
-        r = read_role(value, group, err);
-        if (r == 0)
-                r = read_bool(value, "spare", &group->spare, err);
-        if (r == 0)
-                r = subtask_read_optional(value, "batch", 1 << 24, &group->batch, err);
-        *ret_batch = json_object_get(value, "batch") != NULL;
-        return r < 0 ? r : subtask_read_uint(value, "chips", 1, RENDEZVOUS_CHIPS_MAX, &group->chips, err);
-}
-
-/* The exact plan gives nothing to one that would only slow the others; here all take part, so that it takes a
- * sample of the largest share. */
-static void settle_idle(struct shard *shards, size_t count)
-{
-        for (size_t i = 0; i < count; i++) {
-                size_t largest = 0;
-
-                if (shards[i].batch > 0)
-                        continue;
-                for (size_t k = 1; k < count; k++)
-                        if (shards[k].batch > shards[largest].batch)
-                                largest = k;
-                if (shards[largest].batch < 2)
-                        return;
-                shards[largest].batch--;
-                shards[i].batch++;
+                if (field != NULL &&
+                    (number_at(message, field) < bounds[i].min || number_at(message, field) > bounds[i].max))
+                        return err_set(err, -EINVAL, "%s: a whole number in %llu..%llu is needed",
+                                       bounds[i].field, (unsigned long long) bounds[i].min,
+                                       (unsigned long long) bounds[i].max);
         }
+        return 0;
 }
 
-int subtask_share(const double *speeds, size_t count, uint64_t batch, struct shard *shards, struct err *err)
+bool subtask_is_server(const Subtask__Group *group)
 {
-        CLEANUP(free_p) struct shard_worker *workers = calloc(count, sizeof(*workers));
-        struct shards_plan plan;
+        return group->role == SUBTASK__GROUP__ROLE__server;
+}
+
+static bool takes_part(const Subtask__Group *group)
+{
+        return group->used && !subtask_is_server(group);
+}
+
+uint64_t subtask_workers(const Subtask__Plan *plan)
+{
+        uint64_t chips = 0;
+
+        for (size_t i = 0; i < plan->n_groups; i++)
+                chips += takes_part(plan->groups[i]) ? plan->groups[i]->chips : 0;
+        return chips;
+}
+
+bool subtask_has_stages(const Subtask__Plan *plan)
+{
+        uint32_t next = 0, layers = 0;
+
+        for (size_t i = 0; i < plan->n_groups; i++) {
+                const Subtask__Group *group = plan->groups[i];
+
+                for (size_t k = 0; k < group->n_stages; k++) {
+                        if (group->stages[k]->last >= layers)
+                                layers = group->stages[k]->last + 1;
+                        if (takes_part(group) && group->stages[k]->first != next)
+                                return false;
+                        next = takes_part(group) ? group->stages[k]->last + 1 : next;
+                }
+                if (takes_part(group) && group->n_stages != group->chips)
+                        return false;
+        }
+        return next == layers;
+}
+
+bool subtask_may_share_anew(const Subtask__Plan *plan)
+{
+        for (size_t i = 0; i < plan->n_groups; i++)
+                if (plan->groups[i]->n_stages > 0)
+                        return false;
+        return plan->shards == SUBTASK__SHARDS__weighted;
+}
+
+int subtask_share(const Subtask__Plan *plan, const double *speeds, size_t count, uint64_t batch,
+                  struct shard *shards, struct err *err)
+{
+        CLEANUP(free_p) struct shard_worker *workers = NULL;
+        struct shards_plan unused;
         int r;
 
+        if (!subtask_may_share_anew(plan)) {
+                shards_equal(shards, count, batch);
+                return 0;
+        }
+        workers = calloc(count, sizeof(*workers));
         if (workers == NULL)
                 return err_set(err, -ENOMEM, "no memory for the plan");
         for (size_t i = 0; i < count; i++)
                 workers[i] = (struct shard_worker){ .model = SHARD_SPEED, .speed = speeds[i] };
-        r = shards_plan(workers, count, batch, shards, &plan, err);
+        r = shards_plan(workers, count, batch, shards, &unused, err);
         if (r == 0)
-                settle_idle(shards, count);
+                shards_employ_all(shards, count);
         return r;
 }
 
-uint64_t subtask_workers(const struct subtask_plan *plan)
+/* Equal shares are the same for every chip, not for every group. */
+static void share_equally(Subtask__Plan *plan)
 {
-        uint64_t chips = 0;
+        uint64_t chips = subtask_workers(plan), part = plan->global_batch / chips,
+                 left = plan->global_batch % chips;
 
-        for (size_t i = 0; i < plan->group_count; i++)
-                if (plan->groups[i].used && !plan->groups[i].server)
-                        chips += plan->groups[i].chips;
-        return chips;
+        for (size_t i = 0; i < plan->n_groups; i++) {
+                Subtask__Group *group = plan->groups[i];
+                uint64_t more = left < group->chips ? left : group->chips;
+
+                if (!takes_part(group))
+                        continue;
+                group->batch = part * group->chips + more;
+                left -= more;
+        }
 }
 
-static int share_by_speed(struct subtask_plan *plan, struct err *err)
+static int share_by_speed(Subtask__Plan *plan, struct err *err)
 {
-        CLEANUP(free_p) struct shard *shards = calloc(plan->group_count, sizeof(*shards));
-        CLEANUP(free_p) double *speeds = calloc(plan->group_count, sizeof(*speeds));
+        CLEANUP(free_p) struct shard *shards = calloc(plan->n_groups, sizeof(*shards));
+        CLEANUP(free_p) double *speeds = calloc(plan->n_groups, sizeof(*speeds));
         size_t workers = 0;
         int r;
 
         if (shards == NULL || speeds == NULL)
                 return err_set(err, -ENOMEM, "no memory for the plan");
-        for (size_t i = 0; i < plan->group_count; i++)
-                if (plan->groups[i].used && !plan->groups[i].server)
-                        speeds[workers++] = plan->groups[i].speed;
-        r = subtask_share(speeds, workers, plan->global_batch, shards, err);
+        for (size_t i = 0; i < plan->n_groups; i++)
+                if (takes_part(plan->groups[i]))
+                        speeds[workers++] = plan->groups[i]->speed;
+        r = subtask_share(plan, speeds, workers, plan->global_batch, shards, err);
         workers = 0;
-        for (size_t i = 0; r == 0 && i < plan->group_count; i++)
-                if (plan->groups[i].used)
-                        plan->groups[i].batch = plan->groups[i].server ? 0 : shards[workers++].batch;
+        for (size_t i = 0; r == 0 && i < plan->n_groups; i++)
+                if (takes_part(plan->groups[i]))
+                        plan->groups[i]->batch = shards[workers++].batch;
         return r;
 }
 
-int subtask_plan_cut(struct subtask_plan *plan, struct err *err)
+/* Whoever takes part has all of the batch: the plan's own figures stand. */
+static bool batches_stand(const Subtask__Plan *plan)
+{
+        uint64_t sum = 0;
+
+        for (size_t i = 0; i < plan->n_groups; i++)
+                sum += takes_part(plan->groups[i]) ? plan->groups[i]->batch : 0;
+        return plan->batches_given && sum == plan->global_batch;
+}
+
+int subtask_cut(Subtask__Plan *plan, struct err *err)
 {
         uint64_t before = 0;
         int r = 0;
 
         if (subtask_workers(plan) == 0)
                 return err_set(err, -EINVAL, "groups: no worker is left");
-        if (!plan->batches_given)
+        plan->batches_given = batches_stand(plan);
+        if (!plan->batches_given && subtask_may_share_anew(plan))
                 r = share_by_speed(plan, err);
-        plan->batches_given = false; /* who takes part may change */
+        else if (!plan->batches_given)
+                share_equally(plan);
         plan->world_size = 0;
-        for (size_t i = 0; r == 0 && i < plan->group_count; i++) {
-                struct subtask_group *group = &plan->groups[i];
+        for (size_t i = 0; r == 0 && i < plan->n_groups; i++) {
+                Subtask__Group *group = plan->groups[i];
 
                 if (!group->used)
                         continue;
+                group->has_batch = true;
                 group->begin = shards_begin(plan->samples, before, plan->global_batch);
                 before += group->batch;
                 group->end = shards_begin(plan->samples, before, plan->global_batch);
@@ -180,78 +203,69 @@ int subtask_plan_cut(struct subtask_plan *plan, struct err *err)
         return r;
 }
 
-static int read_groups(const json_t *groups, struct subtask_plan *plan, struct err *err)
+static int check_stages(const Subtask__Group *group, struct err *err)
 {
-        size_t count = json_array_size(groups), batches = 0, expected = 0;
-        uint64_t sum = 0, chips = 0;
+        if (group->n_stages != 0 && group->n_stages != group->chips)
+                return err_set(err, -EINVAL, "stages: %zu; one for each of its chips, %u, or none is needed",
+                               group->n_stages, group->chips);
+        for (size_t i = 0; i < group->n_stages; i++)
+                if (check_bounds(&group->stages[i]->base, err) < 0 ||
+                    group->stages[i]->first > group->stages[i]->last)
+                        return err_set(err, -EINVAL, "stages[%zu]: first and last of some layers are needed",
+                                       i);
+        return 0;
+}
+
+static int check_group(const Subtask__Group *group, struct err *err)
+{
+        if (!job_name_valid(group->name))
+                return err_set(err, -EINVAL, "name: 1 to 63 small letters, digits and '-' are needed");
+        if (group->runtime[0] == '\0' || strlen(group->runtime) >= JOB_RUNTIME_BYTES)
+                return err_set(err, -EINVAL, "runtime: the name of a runtime is needed, such as cpu");
+        if (strlen(group->vendor) >= 24)
+                return err_set(err, -EINVAL, "vendor: the name of a vendor is needed, such as huawei");
+        if (!(group->speed >= 1e-9 && group->speed <= 1e18))
+                return err_set(err, -EINVAL, "speed: a number above 0 is needed");
+        for (size_t i = 0; i < group->n_chip_speeds; i++)
+                if (group->n_chip_speeds != group->chips ||
+                    !(group->chip_speeds[i] >= 1e-9 && group->chip_speeds[i] <= 1e18))
+                        return err_set(err, -EINVAL, "chip_speeds: a number above 0 is needed for each chip");
+        return check_bounds(&group->base, err) < 0 ? -EINVAL : check_stages(group, err);
+}
+
+static int check_groups(const Subtask__Plan *plan, struct err *err)
+{
+        uint64_t chips = 0;
         bool workers = false;
 
-        if (count == 0 || count > SUBTASK_GROUPS_MAX)
+        if (plan->n_groups == 0 || plan->n_groups > SUBTASK_GROUPS_MAX)
                 return err_set(err, -EINVAL, "groups: a list of 1 to %d is needed", SUBTASK_GROUPS_MAX);
-        plan->groups = calloc(count, sizeof(*plan->groups));
-        if (plan->groups == NULL)
-                return err_set(err, -ENOMEM, "no memory for the plan");
-        for (size_t i = 0; i < count; i++) {
-                struct subtask_group *group = &plan->groups[i];
-                bool has_batch = false;
-                int r = read_group(json_array_get(groups, i), group, &has_batch, err);
+        for (size_t i = 0; i < plan->n_groups; i++) {
+                const Subtask__Group *group = plan->groups[i];
 
-                plan->group_count = i + 1;
-                if (r < 0)
-                        return err_wrap(err, r, "groups[%zu]", i);
+                if (check_group(group, err) < 0)
+                        return err_wrap(err, -EINVAL, "groups[%zu]", i);
                 for (size_t k = 0; k < i; k++)
-                        if (strcmp(plan->groups[k].name, group->name) == 0)
+                        if (strcmp(plan->groups[k]->name, group->name) == 0)
                                 return err_set(err, -EINVAL, "groups[%zu].name: '%s' is there twice", i,
                                                group->name);
-                if (group->server && workers)
+                if (subtask_is_server(group) && workers)
                         return err_set(err, -EINVAL, "groups[%zu].role: servers come before the workers", i);
-                workers = workers || !group->server;
-                group->used = !group->spare;
+                workers = workers || !subtask_is_server(group);
                 chips += group->chips;
-                if (group->server || group->spare)
-                        continue;
-                expected++;
-                batches += has_batch;
-                sum += group->batch;
         }
         if (chips > SUBTASK_CHIPS_MAX)
                 return err_set(err, -EINVAL, "groups: %llu chips in all; at most %d are allowed",
                                (unsigned long long) chips, SUBTASK_CHIPS_MAX);
-        if (batches != 0 && (batches != expected || sum != plan->global_batch))
-                return err_set(err, -EINVAL,
-                               "groups[].batch: given for %zu of %zu workers, %llu in all; give every worker "
-                               "one, so "
-                               "that they add up to global_batch, %llu",
-                               batches, expected, (unsigned long long) sum,
-                               (unsigned long long) plan->global_batch);
-        plan->batches_given = batches != 0;
         return 0;
 }
 
-static int read_strings(const json_t *value, const char *name, json_t **ret, struct err *err)
+static int check_environment(const Subtask__Plan *plan, struct err *err)
 {
-        const json_t *list = json_object_get(value, name);
+        for (size_t i = 0; i < plan->n_environment; i++) {
+                const char *name = plan->environment[i]->key;
 
-        if (list != NULL && !json_is_array(list))
-                return err_set(err, -EINVAL, "%s: a list of strings is needed", name);
-        for (size_t i = 0; i < json_array_size(list); i++)
-                if (!json_is_string(json_array_get(list, i)))
-                        return err_set(err, -EINVAL, "%s[%zu]: a string is needed", name, i);
-        *ret = list == NULL ? json_array() : json_incref((json_t *) list);
-        return *ret == NULL ? err_set(err, -ENOMEM, "no memory for the plan") : 0;
-}
-
-static int read_environment(const json_t *value, struct subtask_plan *plan, struct err *err)
-{
-        const json_t *object = json_object_get(value, "environment");
-        const char *name;
-        json_t *text;
-
-        if (object != NULL && !json_is_object(object))
-                return err_set(err, -EINVAL, "environment: an object of strings is needed");
-        json_object_foreach((json_t *) object, name, text)
-        {
-                if (!json_is_string(text) || name[0] == '\0' || strchr(name, '=') != NULL)
+                if (name[0] == '\0' || strchr(name, '=') != NULL)
                         return err_set(err, -EINVAL,
                                        "environment.%.60s: a name without '=' and a string are needed", name);
                 if (text_starts_with(name, "LD_") || text_starts_with(name, "GLIBC_"))
@@ -259,117 +273,93 @@ static int read_environment(const json_t *value, struct subtask_plan *plan, stru
                                        "environment.%.60s: the loader's variables are the table's alone",
                                        name);
         }
-        plan->environment = object == NULL ? json_object() : json_incref((json_t *) object);
-        return plan->environment == NULL ? err_set(err, -ENOMEM, "no memory for the plan") : 0;
+        return 0;
 }
 
-static int read_restart(const json_t *value, struct subtask_plan *plan, struct err *err)
+int subtask_check(const Subtask__Plan *plan, struct err *err)
 {
-        const json_t *restart = json_object_get(value, "restart");
-        int r = 0;
+        int r = check_bounds(&plan->base, err);
 
-        plan->hang_seconds = JOB_HANG_SECONDS;
-        plan->rejoin_seconds = 30;
-        plan->min_chips = subtask_workers(plan);
-        if (restart != NULL && !json_is_object(restart))
-                return err_set(err, -EINVAL, "restart: an object is needed");
-        r = subtask_read_optional(restart, "max", 1000, &plan->restart_max, err);
+        if (r == 0 && !job_name_valid(plan->job))
+                r = err_set(err, -EINVAL, "job: 1 to 63 small letters, digits and '-' are needed");
+        if (r == 0 && strlen(plan->checkpoint) >= 1024)
+                r = err_set(err, -EINVAL, "checkpoint: a folder's path is needed");
+        if (r == 0 && plan->status_token[0] != '\0' &&
+            (strlen(plan->status_token) < 16 || strlen(plan->status_token) > 63))
+                r = err_set(err, -EINVAL, "status_token: 16 to 63 characters are needed");
         if (r == 0)
-                r = subtask_read_optional(restart, "hang_seconds", 86400, &plan->hang_seconds, err);
+                r = check_environment(plan, err);
         if (r == 0)
-                r = subtask_read_optional(restart, "rejoin_seconds", 86400, &plan->rejoin_seconds, err);
-        if (r == 0)
-                r = subtask_read_optional(restart, "min_chips", SUBTASK_CHIPS_MAX, &plan->min_chips, err);
-        if (plan->hang_seconds == 0)
-                plan->hang_seconds = JOB_HANG_SECONDS;
-        return r < 0 ? err_wrap(err, r, "restart") : 0;
-}
-
-static int read_plan(const json_t *value, struct subtask_plan *plan, struct err *err)
-{
-        const char *job = json_string_value(json_object_get(value, "job"));
-        const char *checkpoint = json_string_value(json_object_get(value, "checkpoint")), *status_token;
-        int r;
-
-        if (job == NULL || !job_name_valid(job) || !text_copy(plan->job, sizeof(plan->job), job))
-                return err_set(err, -EINVAL, "job: 1 to 63 small letters, digits and '-' are needed");
-        if (!text_copy(plan->checkpoint, sizeof(plan->checkpoint), checkpoint == NULL ? "" : checkpoint))
-                return err_set(err, -EINVAL, "checkpoint: a folder's path is needed");
-        status_token = json_string_value(json_object_get(value, "status_token"));
-        if (status_token != NULL &&
-            (strlen(status_token) < 16 ||
-             !text_copy(plan->status_token, sizeof(plan->status_token), status_token)))
-                return err_set(err, -EINVAL, "status_token: 16 to 63 characters are needed");
-        plan->epochs = plan->world = 1;
-        r = subtask_read_optional(value, "samples", (uint64_t) 1 << 40, &plan->samples, err);
-        if (r == 0)
-                r = subtask_read_optional(value, "epochs", 1000000, &plan->epochs, err);
-        if (r == 0)
-                r = subtask_read_optional(value, "world", (uint64_t) 1 << 31, &plan->world, err);
-        if (r == 0)
-                r = read_bool(value, "resume", &plan->resume, err);
-        if (r == 0)
-                r = read_strings(value, "args", &plan->args, err);
-        if (r == 0)
-                r = read_strings(value, "resume_args", &plan->resume_args, err);
-        if (r == 0)
-                r = read_environment(value, plan, err);
-        if (r == 0)
-                r = read_groups(json_object_get(value, "groups"), plan, err);
-        return r < 0 ? r : read_restart(value, plan, err);
-}
-
-int subtask_plan_decode(const json_t *value, struct subtask_plan *ret, struct err *err)
-{
-        int r;
-
-        *ret = (struct subtask_plan){ 0 };
-        r = subtask_read_uint(value, "global_batch", 1, 1 << 24, &ret->global_batch, err);
-        if (r == 0)
-                r = read_plan(value, ret, err);
-        if (r == 0)
-                r = subtask_plan_cut(ret, err);
-        if (r < 0)
-                subtask_plan_free(ret);
+                r = check_groups(plan, err);
+        if (r == 0 && plan->restart != NULL && check_bounds(&plan->restart->base, err) < 0)
+                r = err_wrap(err, -EINVAL, "restart");
         return r;
 }
 
-/* Everybody's place: HCCL's rank table and Paddle's endpoints name all of a world. */
-static json_t *hosts_json(const struct subtask_plan *plan)
+static int check_batches(Subtask__Plan *plan, struct err *err)
 {
-        json_t *hosts = json_array();
+        size_t given = 0, workers = 0;
+        uint64_t sum = 0;
 
-        for (size_t i = 0; i < plan->group_count; i++) {
-                const struct subtask_group *group = &plan->groups[i];
+        for (size_t i = 0; i < plan->n_groups; i++) {
+                const Subtask__Group *group = plan->groups[i];
 
-                if (group->used)
-                        (void) json_array_append_new(
-                                hosts, json_pack("{s:s, s:s, s:s, s:I, s:i, s:b}", "name", group->name,
-                                                 "runtime", group->runtime, "address", group->address,
-                                                 "chips", (json_int_t) group->chips, "port",
-                                                 (int) group->port, "server", group->server));
+                if (!takes_part(group))
+                        continue;
+                workers++;
+                given += group->has_batch != 0;
+                sum += group->batch;
         }
-        return hosts;
+        if (given != 0 && (given != workers || sum != plan->global_batch))
+                return err_set(err, -EINVAL,
+                               "groups[].batch: given for %zu of %zu workers, %llu in all; give every worker "
+                               "one, so that they add up to global_batch, %llu",
+                               given, workers, (unsigned long long) sum,
+                               (unsigned long long) plan->global_batch);
+        plan->batches_given = given != 0;
+        return 0;
 }
 
-char *subtask_encode(const struct subtask_plan *plan, size_t index)
+/* What belongs to the world at hand is the manager's to say, and follows from what the plan says. */
+static int begin(Subtask__Plan *plan, struct pb_arena *arena, struct err *err)
 {
-        const struct subtask_group *group = &plan->groups[index];
-        json_t *speeds = json_array(), *value;
-        char *text;
+        plan->has_version = plan->has_world = plan->has_restarts = true;
+        plan->version = RENDEZVOUS_VERSION;
+        plan->restarts = 0;
+        for (size_t i = 0; i < plan->n_groups; i++) {
+                plan->groups[i]->used = !plan->groups[i]->spare;
+                plan->groups[i]->batch = subtask_is_server(plan->groups[i]) ? 0 : plan->groups[i]->batch;
+                plan->groups[i]->address = pb_arena_take(arena, SUBTASK_ADDRESS_BYTES);
+                if (plan->groups[i]->address == NULL)
+                        return err_set(err, -ENOMEM, "no memory for the plan");
+        }
+        if (plan->restart == NULL) {
+                plan->restart = pb_arena_take(arena, sizeof(*plan->restart));
+                if (plan->restart == NULL)
+                        return err_set(err, -ENOMEM, "no memory for the plan");
+                subtask__restart__init(plan->restart);
+        }
+        if (!plan->restart->has_min_chips)
+                plan->restart->min_chips = (uint32_t) subtask_workers(plan);
+        if (plan->restart->hang_seconds == 0)
+                plan->restart->hang_seconds = JOB_HANG_SECONDS;
+        return check_batches(plan, err);
+}
 
-        for (size_t i = 0; group->chip_speeds != NULL && i < group->chips; i++)
-                (void) json_array_append_new(speeds, json_real(group->chip_speeds[i]));
-        value = json_pack(
-                "{s:i, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:[I,I], s:s, s:O, s:o, s:o}",
-                "version", RENDEZVOUS_VERSION, "job", plan->job, "group", group->name, "runtime",
-                group->runtime, "vendor", group->vendor, "world", (json_int_t) plan->world, "restarts",
-                (json_int_t) plan->restarts, "restart_max", (json_int_t) plan->restart_max, "chips",
-                (json_int_t) group->chips, "first_rank", (json_int_t) group->first_rank, "batch",
-                (json_int_t) group->batch, "global_batch", (json_int_t) plan->global_batch, "shard",
-                (json_int_t) group->begin, (json_int_t) group->end, "checkpoint", plan->checkpoint,
-                "environment", plan->environment, "speeds", speeds, "hosts", hosts_json(plan));
-        text = value == NULL ? NULL : json_dumps(value, JSON_COMPACT);
-        json_decref(value);
-        return text;
+int subtask_read(const json_t *value, struct pb_arena *arena, Subtask__Plan **ret, struct err *err)
+{
+        Subtask__Plan *plan;
+        int r;
+
+        if (!json_is_object(value))
+                return err_set(err, -EINVAL, "a JSON object is needed");
+        plan = pb_json_decode(value, &subtask__plan__descriptor, arena, err);
+        r = plan == NULL ? -EINVAL : subtask_check(plan, err);
+        if (r == 0)
+                r = begin(plan, arena, err);
+        if (r == 0)
+                r = subtask_cut(plan, err);
+        if (r == 0)
+                *ret = plan;
+        return r;
 }

@@ -1,8 +1,10 @@
-/* Subtask: the two levels at which the work of a job over several device groups is cut.
+/* Subtask: the first level at which the work of a job over several device groups is cut, by the manager: the
+ * global batch and the epoch over the groups that take part.
  *
- * First level, by the manager: the global batch and the epoch over the groups that take part, by their
- * speeds. Second level, by each group's launcher: its part over its chips. Both with the exact planner
- * (planner/shards/shards.h). In memory only. docs/reference/rendezvous.md describes the plan. */
+ * A plan is one message (job/plan/subtask.proto): read from JSON, kept by the manager, told to the
+ * groups, which cut their parts over their chips (job/launcher/subtask_ranks.h). By their speeds, with the
+ * exact planner (planner/shards/shards.h), or equally, as the plan says, in every world. Pure but for the
+ * heap. docs/reference/rendezvous.md describes it. */
 #pragma once
 
 #include <jansson.h>
@@ -11,62 +13,39 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/pb_arena.h"
+#include "job/plan/subtask.pb-c.h"
+#include "planner/shards/shards.h"
 
-#define SUBTASK_GROUPS_MAX 256
-#define SUBTASK_CHIPS_MAX  65536 /* of all groups */
+#define SUBTASK_GROUPS_MAX    256
+#define SUBTASK_CHIPS_MAX     65536 /* of all groups */
+#define SUBTASK_ARENA_BYTES   ((size_t) 16 << 20)
+#define SUBTASK_ADDRESS_BYTES 64
 
-struct subtask_group {
-        char name[64], runtime[16], vendor[24];
-        uint64_t chips;
-        bool server, spare;
-        double speed;        /* samples a second of the whole group; only ratios count */
-        double *chip_speeds; /* chips numbers, or NULL: all alike */
-        /* of the world at hand */
-        bool used;
-        char address[64]; /* where others reach it */
-        uint32_t port;    /* free there */
-        uint64_t first_rank, batch, begin, end;
-};
+/* subtask_read() - a plan as a person or a controller wrote it, checked, with its first cut over all groups
+ * that are no spares. It lives in the arena (SUBTASK_ARENA_BYTES suffice); its groups' addresses have room
+ * for SUBTASK_ADDRESS_BYTES. Return: 0, -EINVAL, -ENOMEM. */
+int subtask_read(const json_t *value, struct pb_arena *arena, Subtask__Plan **ret, struct err *err);
 
-struct subtask_plan {
-        char job[64], checkpoint[1024];
-        char status_token[64]; /* who has it may ask for the state and nothing else; "" = there is none */
-        uint64_t global_batch, samples; /* samples of an epoch; 0 = not known */
-        uint64_t epochs, world;         /* world: number of the one at hand */
-        uint64_t world_size, restarts;
-        uint64_t restart_max, hang_seconds, rejoin_seconds, min_chips;
-        bool resume, batches_given; /* batches_given: those of the first world come from the plan */
-        struct subtask_group *groups;
-        size_t group_count;
-        json_t *args, *resume_args; /* of every program; arrays of strings. Owned */
-        json_t *environment;        /* of every rank; an object of strings. Owned */
-};
+/* subtask_check() - is every figure and name of a plan within its bounds? 0 or -EINVAL. */
+int subtask_check(const Subtask__Plan *plan, struct err *err);
 
-/* subtask_plan_decode() - and the first cut, over all groups that are no spares. @ret released with
- * subtask_plan_free(). Return: 0, -EINVAL, -ENOMEM. */
-int subtask_plan_decode(const json_t *value, struct subtask_plan *ret, struct err *err);
-void subtask_plan_free(struct subtask_plan *plan);
-
-/* subtask_plan_cut() - first_rank, batch and shard of every group that is used. 0, -EINVAL (the batch is
+/* subtask_cut() - first_rank, batch and shard of every group that is used. Batches that the plan gives are
+ * kept as long as those who are used have all of the global batch. 0, -EINVAL (no worker, or the batch is
  * smaller than the world), -ENOMEM. */
-int subtask_plan_cut(struct subtask_plan *plan, struct err *err);
+int subtask_cut(Subtask__Plan *plan, struct err *err);
 
-/* subtask_workers() - chips of the workers that are used. */
-uint64_t subtask_workers(const struct subtask_plan *plan);
+/* subtask_share() - one cut of a batch, the way that the plan cuts: by speeds, each one that takes part with
+ * a sample at least if there are enough, or equally. */
+int subtask_share(const Subtask__Plan *plan, const double *speeds, size_t count, uint64_t batch,
+                  struct shard *shards, struct err *err);
 
-/* subtask_encode() - what the group of this index is told, as JSON text; caller frees. */
-char *subtask_encode(const struct subtask_plan *plan, size_t index);
+/* subtask_may_share_anew() - do shares follow speeds? Not equal ones, nor the stages of a split. */
+bool subtask_may_share_anew(const Subtask__Plan *plan);
 
-/* subtask_cut() - the second cut, as a rank file (job/launcher/rank_file.h).
- * @folder: where the ranks' logs go
- * @devices: of each chip, what its runtime's visible-devices variable shall hold; NULL = their indices
- * @ret_table: HCCL's rank table of the world, to be written to folder/ranktable-GROUP.json; caller frees
- * Return: 0 and a new reference; -EINVAL (no subtask), -ENOMEM. */
-struct subtask_ranks {
-        json_t *file; /* new reference */
-        char *table;
-        uint64_t world, first_rank, chips;
-};
-int subtask_cut(const char *text, const char *folder, char *const *devices, struct subtask_ranks *ret,
-                struct err *err);
-void subtask_ranks_free(struct subtask_ranks *ranks);
+bool subtask_is_server(const Subtask__Group *group);
+uint64_t subtask_workers(const Subtask__Plan *plan); /* chips of the workers that are used */
+
+/* subtask_has_stages() - do the workers that are used hold all layers of the model, in their order? Where one
+ * is left out they do not, and their program cuts the model itself. */
+bool subtask_has_stages(const Subtask__Plan *plan);

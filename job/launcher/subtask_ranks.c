@@ -1,5 +1,5 @@
-/* The second level: one group's part, cut over its chips. */
-#include "job/launcher/subtask.h"
+/* A group's place in the world, its chips' shares, and the variables of each of its ranks. */
+#include "job/launcher/subtask_ranks.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -9,130 +9,69 @@
 
 #include "agent/vendor/runtime.h"
 #include "base/cleanup.h"
+#include "base/json/pb_json.h"
 #include "base/text.h"
 #include "job/launcher/rendezvous_pb.h"
 #include "job/plan/launch_frameworks.h"
-#include "launcher/subtask_read.h"
-#include "planner/shards/shards.h"
 
 #define PLACES_MAX ((uint64_t) 1 << 22) /* every rank is told all places: minutes and gigabytes beyond it */
 
+/* One group's part, and everybody's place. */
 struct part {
-        const char *job, *group, *runtime, *vendor, *checkpoint;
-        uint64_t chips, first_rank, batch, global_batch, begin, end, world, restarts, restart_max;
-        bool server;
-        const json_t *speeds, *environment;
+        const Subtask__Plan *plan;
+        const Subtask__Group *group;
+        const char *folder;
+        char *const *devices;
+        bool staged;
         struct launch_rank *ranks; /* of the whole world */
         struct launch_world place;
 };
 
-static int read_hosts(const json_t *hosts, struct part *part, struct err *err)
+static int add_place(struct part *part, const Subtask__Group *group, struct err *err)
 {
-        size_t count = json_array_size(hosts);
+        if (group->address[0] == '\0' || group->port == 0)
+                return err_set(err, -EINVAL, "groups: address and port of %s are needed", group->name);
+        if (part->place.count == 0)
+                part->place.port = group->port;
+        for (uint32_t k = 0; k < group->chips; k++)
+                part->ranks[part->place.count++] = (struct launch_rank){ .node = group->name,
+                                                                         .address = group->address,
+                                                                         .runtime = group->runtime,
+                                                                         .device_index = k,
+                                                                         .server = subtask_is_server(group) };
+        return 0;
+}
+
+static int lay_out(struct part *part, const char *name, struct err *err)
+{
+        const Subtask__Plan *plan = part->plan;
 
         part->ranks = calloc(SUBTASK_CHIPS_MAX, sizeof(*part->ranks));
         if (part->ranks == NULL)
                 return err_set(err, -ENOMEM, "no memory for the subtask");
-        if (count == 0 || count > SUBTASK_GROUPS_MAX)
-                return err_set(err, -EINVAL, "hosts: a list of 1 to %d is needed", SUBTASK_GROUPS_MAX);
-        for (size_t i = 0; i < count; i++) {
-                const json_t *host = json_array_get(hosts, i);
-                const char *name = json_string_value(json_object_get(host, "name"));
-                const char *runtime = json_string_value(json_object_get(host, "runtime"));
-                const char *address = json_string_value(json_object_get(host, "address"));
-                uint64_t chips = 0, port = 0;
-                int r = subtask_read_uint(host, "chips", 1, RENDEZVOUS_CHIPS_MAX, &chips, err);
-
-                if (r == 0)
-                        r = subtask_read_uint(host, "port", 1, 65535, &port, err);
-                if (r == 0 && (name == NULL || runtime == NULL || address == NULL ||
-                               part->place.count + chips > SUBTASK_CHIPS_MAX))
-                        r = err_set(err, -EINVAL,
-                                    "name, runtime and address are needed, and not too many chips");
-                if (r < 0)
-                        return err_wrap(err, r, "hosts[%zu]", i);
-                part->place.port = i == 0 ? (unsigned) port : part->place.port;
-                for (uint64_t k = 0; k < chips; k++)
-                        part->ranks[part->place.count++] =
-                                (struct launch_rank){ .node = name,
-                                                      .address = address,
-                                                      .runtime = runtime,
-                                                      .device_index = (unsigned) k,
-                                                      .server =
-                                                              json_is_true(json_object_get(host, "server")) };
-        }
         part->place.ranks = part->ranks;
-        part->place.job = part->job;
+        part->place.job = plan->job;
+        for (size_t i = 0; i < plan->n_groups; i++) {
+                const Subtask__Group *group = plan->groups[i];
+
+                if (!group->used)
+                        continue;
+                if (group->first_rank != part->place.count)
+                        return err_set(err, -EINVAL, "groups: first_rank of %s is another group's",
+                                       group->name);
+                if (strcmp(group->name, name) == 0)
+                        part->group = group;
+                if (add_place(part, group, err) < 0)
+                        return -EINVAL;
+        }
+        if (part->group == NULL)
+                return err_set(err, -EINVAL, "groups: %.63s has no part", name);
+        if (part->group->batch > plan->global_batch || part->group->begin > part->group->end)
+                return err_set(err, -EINVAL, "the part is larger than the whole");
+        if (part->group->chips * part->place.count > PLACES_MAX)
+                return err_set(err, -EINVAL, "chips: %u of a world of %zu; a group that large has to be cut",
+                               part->group->chips, part->place.count);
         return 0;
-}
-
-static int read_shard(const json_t *shard, struct part *part, struct err *err)
-{
-        if (!json_is_integer(json_array_get(shard, 0)) || !json_is_integer(json_array_get(shard, 1)) ||
-            json_integer_value(json_array_get(shard, 0)) < 0 ||
-            json_integer_value(json_array_get(shard, 1)) < json_integer_value(json_array_get(shard, 0)))
-                return err_set(err, -EINVAL, "shard: [begin, end] is needed");
-        part->begin = (uint64_t) json_integer_value(json_array_get(shard, 0));
-        part->end = (uint64_t) json_integer_value(json_array_get(shard, 1));
-        if (part->end > (uint64_t) 1 << 40)
-                return err_set(err, -EINVAL, "shard: the end is beyond any epoch");
-        return 0;
-}
-
-static const char *word_of(const json_t *value, const char *name)
-{
-        const char *word = json_string_value(json_object_get(value, name));
-
-        return word == NULL ? "" : word;
-}
-
-static int read_part(const json_t *value, struct part *part, struct err *err)
-{
-        uint64_t version = 0;
-        int r = subtask_read_uint(value, "version", 0, 1000000, &version, err);
-
-        if (r == 0 && version != RENDEZVOUS_VERSION)
-                return err_set(err, -EINVAL,
-                               "version: the manager speaks %llu, this launcher %d; install the same version",
-                               (unsigned long long) version, RENDEZVOUS_VERSION);
-        part->job = word_of(value, "job");
-        part->group = word_of(value, "group");
-        part->runtime = word_of(value, "runtime");
-        part->vendor = word_of(value, "vendor");
-        part->checkpoint = word_of(value, "checkpoint");
-        part->speeds = json_object_get(value, "speeds");
-        part->environment = json_object_get(value, "environment");
-        if (r == 0 && (part->job[0] == '\0' || part->group[0] == '\0' || part->runtime[0] == '\0'))
-                r = err_set(err, -EINVAL, "job, group and runtime are needed");
-        if (r == 0)
-                r = subtask_read_uint(value, "chips", 1, RENDEZVOUS_CHIPS_MAX, &part->chips, err);
-        if (r == 0)
-                r = subtask_read_uint(value, "first_rank", 0, 1 << 20, &part->first_rank, err);
-        if (r == 0)
-                r = subtask_read_uint(value, "batch", 0, 1 << 24, &part->batch, err);
-        if (r == 0)
-                r = subtask_read_uint(value, "global_batch", 1, 1 << 24, &part->global_batch, err);
-        if (r == 0)
-                r = subtask_read_optional(value, "world", (uint64_t) 1 << 32, &part->world, err);
-        if (r == 0)
-                r = subtask_read_optional(value, "restarts", (uint64_t) 1 << 32, &part->restarts, err);
-        if (r == 0)
-                r = subtask_read_optional(value, "restart_max", (uint64_t) 1 << 32, &part->restart_max, err);
-        if (r == 0)
-                r = read_shard(json_object_get(value, "shard"), part, err);
-        if (r == 0)
-                r = read_hosts(json_object_get(value, "hosts"), part, err);
-        if (r == 0 &&
-            (part->first_rank + part->chips > part->place.count || part->batch > part->global_batch))
-                r = err_set(err, -EINVAL, "the part is larger than the whole");
-        if (r == 0 && part->chips * part->place.count > PLACES_MAX)
-                r = err_set(err, -EINVAL, "chips: %llu of a world of %zu; a group that large has to be cut",
-                            (unsigned long long) part->chips, part->place.count);
-        if (r == 0 && strcmp(part->ranks[part->first_rank].node, part->group) != 0)
-                r = err_set(err, -EINVAL, "first_rank: it is of another group");
-        if (r == 0)
-                part->server = part->ranks[part->first_rank].server;
-        return r;
 }
 
 static void set(json_t *environment, const char *name, const char *fmt, ...)
@@ -148,91 +87,105 @@ static void set(json_t *environment, const char *name, const char *fmt, ...)
         (void) json_object_set_new(environment, name, json_string(value));
 }
 
-static void set_devices(const struct part *part, size_t chip, char *const *devices, json_t *environment)
+static void set_devices(const struct part *part, size_t chip, json_t *environment)
 {
-        const char *variable = runtime_devices_variable(part->runtime);
+        const char *variable = runtime_devices_variable(part->group->runtime);
 
-        if (devices != NULL)
-                set(environment, "REMUDA_DEVICES", "%s", devices[chip]);
-        if (variable != NULL && devices != NULL)
-                set(environment, variable, "%s", devices[chip]);
+        if (part->devices != NULL)
+                set(environment, "REMUDA_DEVICES", "%s", part->devices[chip]);
+        if (variable != NULL && part->devices != NULL)
+                set(environment, variable, "%s", part->devices[chip]);
         else if (variable != NULL)
                 set(environment, variable, "%zu", chip);
 }
 
-static json_t *rank_environment(const struct part *part, size_t chip, const struct shard *shard,
-                                uint64_t begin, uint64_t end, const char *folder, char *const *devices)
+/* @begin, @end: its samples of an epoch */
+static json_t *rank_environment(const struct part *part, size_t chip, uint64_t batch, uint64_t begin,
+                                uint64_t end)
 {
-        uint64_t rank = part->first_rank + chip;
+        const Subtask__Plan *plan = part->plan;
+        const Subtask__Group *group = part->group;
+        unsigned long long rank = group->first_rank + chip;
         json_t *environment = json_object();
         char table[4096];
 
-        (void) text_format(table, sizeof(table), "%s/ranktable-%s.json", folder, part->group);
+        (void) text_format(table, sizeof(table), "%s/ranktable-%s.json", part->folder, group->name);
         launch_frameworks_add(&part->place, rank, table, environment);
-        set(environment, "TORCHELASTIC_RESTART_COUNT", "%llu", (unsigned long long) part->restarts);
-        set(environment, "TORCHELASTIC_MAX_RESTARTS", "%llu", (unsigned long long) part->restart_max);
-        set(environment, "TORCHELASTIC_RUN_ID", "%s", part->job);
-        set(environment, "REMUDA_JOB", "%s", part->job);
-        set(environment, "REMUDA_GROUP", "%s", part->group);
-        set(environment, "REMUDA_ROLE", "%s", part->server ? "server" : "worker");
-        set(environment, "REMUDA_VENDOR", "%s", part->vendor);
-        set(environment, "REMUDA_BATCH", "%llu", (unsigned long long) shard->batch);
-        set(environment, "REMUDA_WEIGHT", "%.17g", (double) shard->batch / (double) part->global_batch);
-        set(environment, "REMUDA_WORLD", "%llu", (unsigned long long) part->world);
-        set(environment, "REMUDA_RESTARTS", "%llu", (unsigned long long) part->restarts);
-        set(environment, "REMUDA_PROGRESS", "%s/rank-%llu.progress", folder, (unsigned long long) rank);
-        set(environment, "REMUDA_PLAN", "%s/subtask-%s.json", folder, part->group);
+        set(environment, "TORCHELASTIC_RESTART_COUNT", "%llu", (unsigned long long) plan->restarts);
+        set(environment, "TORCHELASTIC_MAX_RESTARTS", "%u", plan->restart == NULL ? 0 : plan->restart->max);
+        set(environment, "TORCHELASTIC_RUN_ID", "%s", plan->job);
+        set(environment, "REMUDA_JOB", "%s", plan->job);
+        set(environment, "REMUDA_GROUP", "%s", group->name);
+        set(environment, "REMUDA_ROLE", "%s", subtask_is_server(group) ? "server" : "worker");
+        set(environment, "REMUDA_VENDOR", "%s", group->vendor);
+        set(environment, "REMUDA_BATCH", "%llu", (unsigned long long) batch);
+        set(environment, "REMUDA_WEIGHT", "%.17g", (double) batch / (double) plan->global_batch);
+        set(environment, "REMUDA_WORLD", "%llu", (unsigned long long) plan->world);
+        set(environment, "REMUDA_RESTARTS", "%llu", (unsigned long long) plan->restarts);
+        set(environment, "REMUDA_PROGRESS", "%s/rank-%llu.progress", part->folder, rank);
+        set(environment, "REMUDA_PLAN", "%s/subtask-%s.json", part->folder, group->name);
         if (end > begin)
                 set(environment, "REMUDA_SHARD", "%llu:%llu", (unsigned long long) begin,
                     (unsigned long long) end);
-        if (part->checkpoint[0] != '\0')
-                set(environment, "REMUDA_CHECKPOINT", "%s", part->checkpoint);
-        set_devices(part, chip, devices, environment);
-        (void) json_object_update((json_t *) environment, (json_t *) part->environment);
+        if (part->staged && chip < group->n_stages)
+                set(environment, "REMUDA_LAYERS", "%u:%u", group->stages[chip]->first,
+                    group->stages[chip]->last);
+        if (plan->checkpoint[0] != '\0')
+                set(environment, "REMUDA_CHECKPOINT", "%s", plan->checkpoint);
+        set_devices(part, chip, environment);
+        for (size_t i = 0; i < plan->n_environment; i++)
+                (void) json_object_set_new(environment, plan->environment[i]->key,
+                                           json_string(plan->environment[i]->value));
         return environment;
 }
 
-static json_t *entry(const struct part *part, size_t chip, const struct shard *shard, uint64_t begin,
-                     uint64_t end, const char *folder, char *const *devices)
+static json_t *entry(const struct part *part, size_t chip, json_t *environment)
 {
-        unsigned long long rank = part->first_rank + chip;
+        unsigned long long rank = part->group->first_rank + chip;
         char out[4096], errors[4096], report[4096];
 
-        (void) text_format(out, sizeof(out), "%s/rank-%llu.out", folder, rank);
-        (void) text_format(errors, sizeof(errors), "%s/rank-%llu.err", folder, rank);
-        (void) text_format(report, sizeof(report), "%s/rank-%llu.report", folder, rank);
-        return json_pack("{s:s, s:o, s:s, s:s, s:s}", "runtime", part->runtime, "environment",
-                         rank_environment(part, chip, shard, begin, end, folder, devices), "stdout", out,
-                         "stderr", errors, "report", report);
+        (void) text_format(out, sizeof(out), "%s/rank-%llu.out", part->folder, rank);
+        (void) text_format(errors, sizeof(errors), "%s/rank-%llu.err", part->folder, rank);
+        (void) text_format(report, sizeof(report), "%s/rank-%llu.report", part->folder, rank);
+        return json_pack("{s:s, s:o, s:s, s:s, s:s}", "runtime", part->group->runtime, "environment",
+                         environment, "stdout", out, "stderr", errors, "report", report);
 }
 
-static int cut_chips(const struct part *part, const char *folder, char *const *devices, json_t *ranks,
-                     struct err *err)
+/* The chips of a group are of one model, and alike unless one was seen slow. */
+int subtask_ranks_share(const Subtask__Plan *plan, const Subtask__Group *group, struct shard *shards,
+                        struct err *err)
 {
-        CLEANUP(free_p) struct shard *shards = calloc(part->chips, sizeof(*shards));
-        CLEANUP(free_p) double *speeds = calloc(part->chips, sizeof(*speeds));
-        uint64_t before = 0, size = part->end - part->begin, begin, end;
-        int r = 0;
+        CLEANUP(free_p) double *speeds = calloc(group->chips, sizeof(*speeds));
 
-        if (shards == NULL || speeds == NULL)
+        if (speeds == NULL)
                 return err_set(err, -ENOMEM, "no memory for the subtask");
-        for (size_t i = 0; i < part->chips;
-             i++) { /* the chips of a group are of one model, unless one was seen slow */
-                const json_t *speed = json_array_get(part->speeds, i);
+        memset(shards, 0, group->chips * sizeof(*shards));
+        for (uint32_t i = 0; i < group->chips; i++)
+                speeds[i] = group->n_chip_speeds == 0 ? 1 : group->chip_speeds[i];
+        return group->batch == 0 ? 0 : subtask_share(plan, speeds, group->chips, group->batch, shards, err);
+}
 
-                speeds[i] = json_is_number(speed) ? json_number_value(speed) : 1;
-                if (!(speeds[i] >= 1e-9 && speeds[i] <= 1e18))
-                        return err_set(err, -EINVAL, "speeds[%zu]: a number above 0 is needed", i);
-        }
-        if (part->batch > 0)
-                r = subtask_share(speeds, part->chips, part->batch, shards, err);
-        for (uint64_t i = 0; r == 0 && i < part->first_rank; i++)
+static int cut_chips(const struct part *part, json_t *ranks, struct err *err)
+{
+        const Subtask__Group *group = part->group;
+        CLEANUP(free_p) struct shard *shards = calloc(group->chips, sizeof(*shards));
+        uint64_t before = 0, size = group->end - group->begin;
+        int r = shards == NULL ? err_set(err, -ENOMEM, "no memory for the subtask")
+                               : subtask_ranks_share(part->plan, group, shards, err);
+
+        for (uint32_t i = 0; r == 0 && i < group->first_rank; i++)
                 (void) json_array_append_new(ranks, json_null());
-        for (size_t i = 0; r == 0 && i < part->chips; i++) {
-                begin = part->begin + (part->batch == 0 ? 0 : shards_begin(size, before, part->batch));
-                before += shards[i].batch;
-                end = part->begin + (part->batch == 0 ? 0 : shards_begin(size, before, part->batch));
-                if (json_array_append_new(ranks, entry(part, i, &shards[i], begin, end, folder, devices)) < 0)
+        for (uint32_t i = 0; r == 0 && i < group->chips; i++) {
+                uint64_t after = before + shards[i].batch, begin = group->begin, end = group->begin;
+
+                if (group->batch > 0) {
+                        begin += shards_begin(size, before, group->batch);
+                        end += shards_begin(size, after, group->batch);
+                }
+                before = after;
+                if (json_array_append_new(
+                            ranks, entry(part, i, rank_environment(part, i, shards[i].batch, begin, end))) <
+                    0)
                         r = err_set(err, -ENOMEM, "no memory for the subtask");
         }
         return r;
@@ -241,47 +194,55 @@ static int cut_chips(const struct part *part, const char *folder, char *const *d
 void subtask_ranks_free(struct subtask_ranks *ranks)
 {
         json_decref(ranks->file);
+        json_decref(ranks->plan);
         free(ranks->table);
         *ranks = (struct subtask_ranks){ 0 };
 }
 
-static int fill(const struct part *part, const char *folder, char *const *devices, struct subtask_ranks *ret,
-                struct err *err)
+static int fill(const struct part *part, struct subtask_ranks *ret, struct err *err)
 {
         json_t *ranks = json_array();
         struct text table = { 0 };
-        int r = cut_chips(part, folder, devices, ranks, err);
+        int r = cut_chips(part, ranks, err);
 
         if (r == 0 && launch_frameworks_table(&part->place, &table, err) == 0)
                 ret->table = text_take(&table, NULL);
         text_free(&table);
         if (r == 0) {
                 ret->file = json_pack("{s:O}", "ranks", ranks);
-                ret->world = part->world;
-                ret->first_rank = part->first_rank;
-                ret->chips = part->chips;
-                r = ret->file == NULL ? err_set(err, -ENOMEM, "no memory for the subtask") : 0;
+                ret->plan = pb_json_encode(&part->plan->base);
+                ret->world = part->plan->world;
+                ret->first_rank = part->group->first_rank;
+                ret->chips = part->group->chips;
+                r = ret->file == NULL || ret->plan == NULL
+                            ? err_set(err, -ENOMEM, "no memory for the subtask")
+                            : 0;
         }
         json_decref(ranks);
         return r;
 }
 
-int subtask_cut(const char *text, const char *folder, char *const *devices, struct subtask_ranks *ret,
-                struct err *err)
+int subtask_ranks(const Subtask__Plan *plan, const char *group, const char *folder, char *const *devices,
+                  struct subtask_ranks *ret, struct err *err)
 {
-        json_t *value = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
-        struct part part = { 0 };
+        struct part part = { .plan = plan, .folder = folder, .devices = devices };
         int r;
 
         *ret = (struct subtask_ranks){ 0 };
-        if (!json_is_object(value)) {
-                json_decref(value);
-                return err_set(err, -EINVAL, "subtask: not a JSON object");
-        }
-        r = read_part(value, &part, err);
+        if (plan == NULL || plan->version != RENDEZVOUS_VERSION)
+                return err_set(err, -EINVAL,
+                               "subtask: the manager speaks version %u, this launcher %d; install the same "
+                               "version",
+                               plan == NULL ? 0 : plan->version, RENDEZVOUS_VERSION);
+        r = subtask_check(plan, err);
         if (r == 0)
-                r = fill(&part, folder, devices, ret, err);
+                r = lay_out(&part, group, err);
+        if (r == 0) {
+                part.staged = subtask_has_stages(plan);
+                r = fill(&part, ret, err);
+        }
         free(part.ranks);
-        json_decref(value);
+        if (r < 0)
+                subtask_ranks_free(ret);
         return r < 0 ? err_wrap(err, r, "subtask") : 0;
 }

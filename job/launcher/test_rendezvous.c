@@ -12,7 +12,7 @@
 
 #include "base/cleanup.h"
 #include "job/launcher/rendezvous_pb.h"
-#include "job/launcher/subtask.h"
+#include "job/launcher/subtask_ranks.h"
 
 static void an_order_survives_the_wire(void **state)
 {
@@ -30,7 +30,7 @@ static void an_order_survives_the_wire(void **state)
         assert_true(again.id == order.id && again.kind == ORDER_START && again.argc == 3);
         assert_string_equal(again.argv[2], "");
         assert_null(again.argv[3]);
-        assert_null(again.subtask);
+        assert_null(again.plan);
         rendezvous_order_free(&again);
 }
 
@@ -79,61 +79,171 @@ static const char *value_of(const json_t *environment, const char *name)
         return json_string_value(json_object_get(environment, name));
 }
 
+struct world {
+        struct pb_arena arena;
+        Subtask__Plan *plan;
+};
+
+static void open_plan(struct world *w, const char *text)
+{
+        json_t *value = json_loads(text, 0, NULL);
+        struct err err = { 0 };
+
+        assert_non_null(value);
+        pb_arena_init(&w->arena, SUBTASK_ARENA_BYTES);
+        if (subtask_read(value, &w->arena, &w->plan, &err) < 0)
+                fail_msg("%s: %s", text, err.msg);
+        for (size_t i = 0; i < w->plan->n_groups; i++) {
+                snprintf(w->plan->groups[i]->address, SUBTASK_ADDRESS_BYTES, "10.0.0.%zu", i + 1);
+                w->plan->groups[i]->port = 7000;
+        }
+        json_decref(value);
+}
+
+static void close_plan(struct world *w)
+{
+        pb_arena_free(&w->arena);
+}
+
+/* What the group is told arrives as it was sent. */
+static int tell(const struct world *w, const char *group, struct subtask_ranks *ret, struct err *err)
+{
+        struct rendezvous_order order = { .kind = ORDER_SUBTASK, .plan = w->plan }, told;
+        CLEANUP(free_p) uint8_t *bytes = NULL;
+        size_t size;
+        int r;
+
+        bytes = rendezvous_order_encode(&order, &size);
+        assert_int_equal(rendezvous_order_decode(bytes, size, &told, err), 0);
+        r = subtask_ranks(told.plan, group, "/logs", NULL, ret, err);
+        rendezvous_order_free(&told);
+        return r;
+}
+
+static const char *rank_value(const struct subtask_ranks *ranks, size_t rank, const char *name)
+{
+        return value_of(
+                json_object_get(json_array_get(json_object_get(ranks->file, "ranks"), rank), "environment"),
+                name);
+}
+
 static void the_work_is_cut_at_two_levels(void **state)
 {
-        json_t *value = json_loads(plan_text, 0, NULL);
         struct subtask_ranks ranks;
-        struct subtask_plan plan;
+        struct world w;
         struct err err = { 0 };
-        CLEANUP(free_p) char *text = NULL;
-        const json_t *list, *environment;
         json_t *table;
 
         (void) state;
-        assert_int_equal(subtask_plan_decode(value, &plan, &err), 0);
-        assert_true(plan.world_size == 5 && plan.groups[0].batch == 80 && plan.groups[1].batch == 20);
-        assert_true(plan.groups[1].first_rank == 3 && plan.groups[1].begin == 800 &&
-                    plan.groups[1].end == 1000);
+        open_plan(&w, plan_text);
+        assert_true(w.plan->world_size == 5 && w.plan->groups[0]->batch == 80 &&
+                    w.plan->groups[1]->batch == 20);
+        assert_true(w.plan->groups[1]->first_rank == 3 && w.plan->groups[1]->begin == 800 &&
+                    w.plan->groups[1]->end == 1000);
 
-        strcpy(plan.groups[0].address, "10.0.0.1");
-        strcpy(plan.groups[1].address, "10.0.0.2");
-        plan.groups[0].port = plan.groups[1].port = 7000;
-        text = subtask_encode(&plan, 0);
-        assert_int_equal(subtask_cut(text, "/logs", NULL, &ranks, &err), 0);
-        list = json_object_get(ranks.file, "ranks");
-        assert_int_equal(json_array_size(list), 3);
-        environment = json_object_get(json_array_get(list, 2), "environment");
+        assert_int_equal(tell(&w, "a", &ranks, &err), 0);
+        assert_int_equal(json_array_size(json_object_get(ranks.file, "ranks")), 3);
         /* 80 over three equal chips: 27 + 27 + 26, and 800 samples cut in the same places */
-        assert_string_equal(value_of(environment, "REMUDA_BATCH"), "26");
-        assert_string_equal(value_of(environment, "REMUDA_SHARD"), "540:800");
-        assert_string_equal(value_of(environment, "RANK"), "2");
-        assert_string_equal(value_of(environment, "WORLD_SIZE"), "5");
-        assert_string_equal(value_of(environment, "MASTER_ADDR"), "10.0.0.1");
-        assert_string_equal(value_of(environment, "CUDA_VISIBLE_DEVICES"), "2");
-        assert_string_equal(value_of(environment, "PADDLE_TRAINER_ENDPOINTS"),
+        assert_string_equal(rank_value(&ranks, 2, "REMUDA_BATCH"), "26");
+        assert_string_equal(rank_value(&ranks, 2, "REMUDA_SHARD"), "540:800");
+        assert_string_equal(rank_value(&ranks, 2, "RANK"), "2");
+        assert_string_equal(rank_value(&ranks, 2, "WORLD_SIZE"), "5");
+        assert_string_equal(rank_value(&ranks, 2, "MASTER_ADDR"), "10.0.0.1");
+        assert_string_equal(rank_value(&ranks, 2, "CUDA_VISIBLE_DEVICES"), "2");
+        assert_string_equal(rank_value(&ranks, 2, "PADDLE_TRAINER_ENDPOINTS"),
                             "10.0.0.1:7001,10.0.0.1:7002,10.0.0.1:7003,10.0.0.2:7001,10.0.0.2:7002");
-        assert_string_equal(value_of(environment, "EXTRA"), "1");
+        assert_string_equal(rank_value(&ranks, 2, "EXTRA"), "1");
         table = json_loads(ranks.table, JSON_REJECT_DUPLICATES, NULL);
         assert_string_equal(value_of(table, "server_count"), "2");
         assert_string_equal(value_of(table, "version"), "1.0");
         json_decref(table);
+        /* a program reads the whole plan, but not how others are started */
+        assert_int_equal(json_array_size(json_object_get(ranks.plan, "groups")), 2);
+        assert_null(json_object_get(ranks.plan, "args"));
+        assert_string_equal(value_of(json_object_get(ranks.plan, "environment"), "EXTRA"), "1");
         subtask_ranks_free(&ranks);
 
         /* one chip was seen at half the others' speed, and the other group is gone */
-        plan.groups[0].chip_speeds = calloc(3, sizeof(double));
-        for (size_t i = 0; i < 3; i++)
-                plan.groups[0].chip_speeds[i] = i == 1 ? 1 : 2;
-        plan.groups[1].used = false;
-        assert_int_equal(subtask_plan_cut(&plan, &err), 0);
-        assert_true(plan.world_size == 3 && plan.groups[0].batch == 100 && plan.groups[0].end == 1000);
-        free(text);
-        text = subtask_encode(&plan, 0);
-        assert_int_equal(subtask_cut(text, "/logs", NULL, &ranks, &err), 0);
-        environment = json_object_get(json_array_get(json_object_get(ranks.file, "ranks"), 1), "environment");
-        assert_string_equal(value_of(environment, "REMUDA_BATCH"), "20");
+        w.plan->groups[0]->n_chip_speeds = 3;
+        w.plan->groups[0]->chip_speeds = (double[]){ 2, 1, 2 };
+        w.plan->groups[1]->used = false;
+        assert_int_equal(subtask_cut(w.plan, &err), 0);
+        assert_true(w.plan->world_size == 3 && w.plan->groups[0]->batch == 100 &&
+                    w.plan->groups[0]->end == 1000);
+        assert_int_equal(tell(&w, "a", &ranks, &err), 0);
+        assert_string_equal(rank_value(&ranks, 1, "REMUDA_BATCH"), "20");
         subtask_ranks_free(&ranks);
-        subtask_plan_free(&plan);
-        json_decref(value);
+        assert_int_equal(tell(&w, "b", &ranks, &err), -EINVAL);
+        close_plan(&w);
+}
+
+#define TWO_GROUPS(MORE, A, B)                                                                               \
+        "{\"job\":\"j\",\"global_batch\":100" MORE                                                           \
+        ",\"groups\":[{\"name\":\"a\",\"runtime\":\"cuda\",\"chips\":3,\"speed\":9" A                        \
+        "},{\"name\":\"b\",\"runtime\":\"cpu\",\"chips\":2,\"speed\":1" B "}]}"
+
+static void equal_shares_stay_equal(void **state)
+{
+        struct world w;
+        struct err err = { 0 };
+
+        (void) state;
+        open_plan(&w, TWO_GROUPS(",\"shards\":\"equal\"", ",\"batch\":60", ",\"batch\":40"));
+        assert_false(subtask_may_share_anew(w.plan));
+        w.plan->world++; /* a fault: all of it once more */
+        assert_int_equal(subtask_cut(w.plan, &err), 0);
+        assert_true(w.plan->groups[0]->batch == 60 && w.plan->groups[1]->batch == 40);
+        w.plan->groups[0]->used = false; /* and without a group, which comes back */
+        assert_int_equal(subtask_cut(w.plan, &err), 0);
+        assert_int_equal(w.plan->groups[1]->batch, 100);
+        w.plan->groups[0]->used = true;
+        assert_int_equal(subtask_cut(w.plan, &err), 0);
+        assert_true(w.plan->groups[0]->batch == 60 && w.plan->groups[1]->batch == 40);
+        close_plan(&w);
+}
+
+static void batches_that_are_given_stand(void **state)
+{
+        struct world w;
+        struct err err = { 0 };
+
+        (void) state;
+        open_plan(&w, TWO_GROUPS("", ",\"batch\":70", ",\"batch\":30"));
+        assert_true(w.plan->groups[0]->batch == 70 && w.plan->groups[1]->batch == 30);
+        assert_int_equal(subtask_cut(w.plan, &err), 0);
+        assert_true(w.plan->groups[0]->batch == 70 && w.plan->groups[1]->batch == 30);
+        w.plan->groups[1]->used = false;
+        assert_int_equal(subtask_cut(w.plan, &err), 0);
+        w.plan->groups[1]->used = true; /* who takes part has changed: speeds decide */
+        assert_int_equal(subtask_cut(w.plan, &err), 0);
+        assert_true(w.plan->groups[0]->batch == 90 && w.plan->groups[1]->batch == 10);
+        close_plan(&w);
+}
+
+static void a_split_keeps_its_stages(void **state)
+{
+        struct subtask_ranks ranks;
+        struct world w;
+        struct err err = { 0 };
+
+        (void) state;
+        open_plan(&w, TWO_GROUPS("",
+                                 ",\"stages\":[{\"first\":0,\"last\":0},{\"first\":1,\"last\":1},"
+                                 "{\"first\":2,\"last\":2}]",
+                                 ",\"stages\":[{\"first\":3,\"last\":6},{\"first\":7,\"last\":9}]"));
+        w.plan->world++;
+        assert_int_equal(subtask_cut(w.plan, &err), 0);
+        assert_true(w.plan->groups[0]->batch == 60 && w.plan->groups[1]->batch == 40);
+        assert_int_equal(tell(&w, "b", &ranks, &err), 0);
+        assert_string_equal(rank_value(&ranks, 3, "REMUDA_LAYERS"), "3:6");
+        assert_string_equal(rank_value(&ranks, 4, "REMUDA_LAYERS"), "7:9");
+        subtask_ranks_free(&ranks);
+        w.plan->groups[0]->used = false; /* what is left holds the model no more: its program cuts it */
+        assert_int_equal(subtask_cut(w.plan, &err), 0);
+        assert_int_equal(tell(&w, "b", &ranks, &err), 0);
+        assert_null(rank_value(&ranks, 0, "REMUDA_LAYERS"));
+        subtask_ranks_free(&ranks);
+        close_plan(&w);
 }
 
 /* clang-format off */
@@ -150,6 +260,9 @@ static const struct { const char *fields, *says; } plans[] = {
         { "\"job\":\"j\",\"environment\":{\"LD_PRELOAD\":\"x\"}",                  "the loader's variables" },
         { "\"job\":\"j\",\"environment\":{\"A=B\":\"x\"}",                         "a name without '='" },
         { "\"job\":\"j\",\"restart\":[],\"groups\":[{\"name\":\"a\",\"runtime\":\"cpu\",\"chips\":1}]", "restart: an object" },
+        { "\"job\":\"j\",\"shards\":\"by-luck\"",                                 "shards: weighted or equal" },
+        { "\"job\":\"j\",\"groups\":[{\"name\":\"a\",\"runtime\":\"cpu\",\"chips\":2,\"stages\":[{\"first\":0,\"last\":1}]}]", "one for each of its chips, 2" },
+        { "\"job\":\"j\",\"groups\":[{\"name\":\"a\",\"runtime\":\"cpu\",\"chips\":1,\"stages\":[{\"first\":2,\"last\":1}]}]", "stages[0]: first and last" },
         { "\"job\":\"j\",\"resume_args\":\"--resume\"",                              "resume_args: a list" },
 };
 /* clang-format on */
@@ -159,7 +272,8 @@ static void a_bad_plan_is_refused(void **state)
         (void) state;
         for (size_t i = 0; i < ARRAY_SIZE(plans); i++) {
                 char text[1024];
-                struct subtask_plan plan;
+                Subtask__Plan *plan;
+                struct pb_arena arena;
                 struct err err = { 0 };
                 json_t *value;
 
@@ -167,9 +281,11 @@ static void a_bad_plan_is_refused(void **state)
                          plans[i].fields[0] == '\0' ? "" : ",", plans[i].fields);
                 value = json_loads(text, 0, NULL);
                 assert_non_null(value);
-                if (subtask_plan_decode(value, &plan, &err) != -EINVAL ||
+                pb_arena_init(&arena, SUBTASK_ARENA_BYTES);
+                if (subtask_read(value, &arena, &plan, &err) != -EINVAL ||
                     strstr(err.msg, plans[i].says) == NULL)
                         fail_msg("%s: want '%s', got '%s'", text, plans[i].says, err.msg);
+                pb_arena_free(&arena);
                 json_decref(value);
         }
 }
@@ -200,33 +316,79 @@ static void what_ranks_say_survives_the_wire(void **state)
         rendezvous_seen_free(&again);
 }
 
+static Subtask__Plan *told; /* by a manager that is wrong */
+
+static void another_version(void)
+{
+        told->version = 2;
+}
+
+static void larger_than_the_whole(void)
+{
+        told->groups[0]->batch = 101;
+}
+
+static void a_shard_that_ends_first(void)
+{
+        told->groups[0]->begin = told->groups[0]->end + 1;
+}
+
+static void a_place_of_another(void)
+{
+        told->groups[1]->first_rank = 1;
+}
+
+static void no_port(void)
+{
+        told->groups[1]->port = 0;
+}
+
+static void no_part(void)
+{
+        told->groups[0]->used = false;
+        told->groups[1]->first_rank = 0;
+}
+
+static void no_groups(void)
+{
+        told->n_groups = 0;
+}
+
+static void no_job(void)
+{
+        told->job = (char *) "";
+}
+
 /* clang-format off */
-static const struct { const char *text, *says; } subtasks[] = {
-        { "",                                 "not a JSON object" },
-        { "{}",                               "version: a whole number" },
-        { "{\"version\":1}",                  "the manager speaks 1" },
-        { "{\"version\":2}",                  "job, group and runtime" },
-        { "{\"version\":2,\"job\":\"j\",\"group\":\"g\",\"runtime\":\"cpu\",\"chips\":4,\"first_rank\":1,"
-          "\"batch\":1,\"global_batch\":1,\"shard\":[0,0],\"hosts\":[{\"name\":\"g\",\"runtime\":\"cpu\",\"address\":\"a\",\"chips\":4,\"port\":1}]}", "larger than the whole" },
-        { "{\"version\":2,\"job\":\"j\",\"group\":\"g\",\"runtime\":\"cpu\",\"chips\":1,\"first_rank\":0,"
-          "\"batch\":1,\"global_batch\":1,\"shard\":[5,0],\"hosts\":[{\"name\":\"g\",\"runtime\":\"cpu\",\"address\":\"a\",\"chips\":4,\"port\":1}]}", "shard: [begin, end]" },
-        { "{\"version\":2,\"job\":\"j\",\"group\":\"g\",\"runtime\":\"cpu\",\"chips\":1,\"first_rank\":0,"
-          "\"batch\":1,\"global_batch\":1,\"shard\":[0,0],\"hosts\":[]}", "hosts: a list" },
-        { "{\"version\":2,\"job\":\"j\",\"group\":\"g\",\"runtime\":\"cpu\",\"chips\":1,\"first_rank\":0,"
-          "\"batch\":1,\"global_batch\":1,\"shard\":[0,0],\"hosts\":[{\"chips\":1,\"port\":0}]}", "hosts[0]: port" },
+static const struct { void (*spoil)(void); const char *says; } subtasks[] = {
+        { another_version,         "the manager speaks version 2" },
+        { larger_than_the_whole,   "larger than the whole" },
+        { a_shard_that_ends_first, "larger than the whole" },
+        { a_place_of_another,      "first_rank of b is another group's" },
+        { no_port,                 "address and port of b" },
+        { no_part,                 "a has no part" },
+        { no_groups,               "groups: a list" },
+        { no_job,                  "job: 1 to 63" },
 };
 /* clang-format on */
 
 static void a_bad_subtask_is_refused(void **state)
 {
-        (void) state;
-        for (size_t i = 0; i < ARRAY_SIZE(subtasks); i++) {
-                struct subtask_ranks ranks;
-                struct err err = { 0 };
+        struct subtask_ranks ranks;
+        struct err err = { 0 };
 
-                if (subtask_cut(subtasks[i].text, "/logs", NULL, &ranks, &err) != -EINVAL ||
-                    strstr(err.msg, subtasks[i].says) == NULL)
-                        fail_msg("%s: want '%s', got '%s'", subtasks[i].text, subtasks[i].says, err.msg);
+        (void) state;
+        assert_int_equal(subtask_ranks(NULL, "a", "/logs", NULL, &ranks, &err), -EINVAL);
+        assert_non_null(strstr(err.msg, "the manager speaks version 0"));
+        for (size_t i = 0; i < ARRAY_SIZE(subtasks); i++) {
+                struct world w;
+
+                open_plan(&w, plan_text);
+                told = w.plan;
+                subtasks[i].spoil();
+                if (tell(&w, "a", &ranks, &err) != -EINVAL || strstr(err.msg, subtasks[i].says) == NULL)
+                        fail_msg("want '%s', got '%s'", subtasks[i].says, err.msg);
+                close_plan(&w);
         }
 }
 
@@ -236,6 +398,9 @@ int main(void)
                 cmocka_unit_test(an_order_survives_the_wire),
                 cmocka_unit_test(what_cannot_be_is_refused),
                 cmocka_unit_test(the_work_is_cut_at_two_levels),
+                cmocka_unit_test(equal_shares_stay_equal),
+                cmocka_unit_test(batches_that_are_given_stand),
+                cmocka_unit_test(a_split_keeps_its_stages),
                 cmocka_unit_test(a_bad_subtask_is_refused),
                 cmocka_unit_test(a_bad_plan_is_refused),
                 cmocka_unit_test(what_ranks_say_survives_the_wire),

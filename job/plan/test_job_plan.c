@@ -560,9 +560,25 @@ static void pods_say_what_the_plan_says(void **state)
         assert_string_equal(at(pod, "spec.containers.0.image"), "img");
         assert_string_equal(at(pod, "spec.schedulerName"), "remuda");
         assert_string_equal(at(pod, "spec.hostname"), "w0-0");
-        world = job_manager_plan(&job, &plan);
+        world = job_manager_plan(&job, &plan, "status");
         assert_string_equal(at(world, "groups.0.name"), "w0-0");
         assert_string_equal(at(world, "args.0"), "--data");
+        assert_string_equal(at(world, "shards"), "weighted");
+        json_decref(world);
+        job.shards = JOB_SHARDS_EQUAL; /* which the manager cannot see by the figures of the groups alone */
+        world = job_manager_plan(&job, &plan, "status");
+        assert_string_equal(at(world, "shards"), "equal");
+        json_decref(world);
+        job.shards = JOB_SHARDS_WEIGHTED;
+        job.strategy = JOB_STRATEGY_SPLIT;
+        world = job_manager_plan(&job, &plan, "status");
+        assert_string_equal(at(world, "shards"), "equal");
+        job.strategy = JOB_STRATEGY_ALLREDUCE;
+        plan.groups[0].samples_per_s = 1234;
+        json_decref(world);
+        world = job_manager_plan(&job, &plan, "status");
+        assert_true(json_number_value(json_object_get(json_array_get(json_object_get(world, "groups"), 0),
+                                                      "speed")) == 1234);
         secret = job_secret(&job, &owner, &options, "j-1", &secrets);
         assert_string_equal(at(secret, "metadata.name"), "j-1");
         assert_string_equal(at(secret, "stringData.token"), "0123456789abcdef");

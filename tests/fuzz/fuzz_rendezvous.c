@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "job/launcher/rendezvous_pb.h"
-#include "job/launcher/subtask.h"
+#include "job/launcher/subtask_ranks.h"
 
 static void order(const uint8_t *data, size_t size)
 {
@@ -29,35 +29,35 @@ static void order(const uint8_t *data, size_t size)
 
 static void subtask(const uint8_t *data, size_t size)
 {
-        char *text = malloc(size + 1);
+        struct rendezvous_order message;
         struct subtask_ranks ranks;
         struct err err = { 0 };
 
-        if (text == NULL)
+        if (rendezvous_order_decode(data, size, &message, &err) < 0)
                 return;
-        memcpy(text, data, size);
-        text[size] = '\0';
-        if (subtask_cut(text, "/tmp", NULL, &ranks, &err) == 0 &&
+        if (subtask_ranks(message.plan, "a", "/tmp", NULL, &ranks, &err) == 0 &&
             (json_array_size(json_object_get(ranks.file, "ranks")) != ranks.first_rank + ranks.chips))
                 __builtin_trap();
         subtask_ranks_free(&ranks);
-        free(text);
+        rendezvous_order_free(&message);
 }
 
 static void plan(const uint8_t *data, size_t size)
 {
         json_t *value = json_loadb((const char *) data, size, JSON_REJECT_DUPLICATES, NULL);
-        struct subtask_plan plan;
+        struct pb_arena arena;
+        Subtask__Plan *plan;
         struct err err = { 0 };
         uint64_t batch = 0;
 
-        if (value != NULL && subtask_plan_decode(value, &plan, &err) == 0) {
-                for (size_t i = 0; i < plan.group_count; i++)
-                        batch += plan.groups[i].batch;
-                if (batch != plan.global_batch)
+        pb_arena_init(&arena, SUBTASK_ARENA_BYTES);
+        if (value != NULL && subtask_read(value, &arena, &plan, &err) == 0) {
+                for (size_t i = 0; i < plan->n_groups; i++)
+                        batch += plan->groups[i]->used ? plan->groups[i]->batch : 0;
+                if (batch != plan->global_batch)
                         __builtin_trap();
-                subtask_plan_free(&plan);
         }
+        pb_arena_free(&arena);
         json_decref(value);
 }
 

@@ -1,0 +1,24 @@
+/* Subtask, second level: one group's part of a plan, cut over its chips by the group's launcher: what every
+ * rank is given. Pure but for the heap. */
+#pragma once
+
+#include "job/launcher/subtask.h"
+
+struct subtask_ranks {
+        json_t *file; /* a rank file (job/launcher/rank_file.h); new reference */
+        json_t *plan; /* the whole plan, for programs: REMUDA_PLAN; new reference */
+        char *table; /* HCCL's rank table of the world, to be written to folder/ranktable-GROUP.json; owned */
+        uint64_t world, first_rank, chips;
+};
+
+/* subtask_ranks() - the second cut.
+ * @folder: where the ranks' logs go
+ * @devices: of each chip, what its runtime's visible-devices variable shall hold; NULL = their indices
+ * Return: 0; -EINVAL (no plan for this group), -ENOMEM. */
+int subtask_ranks(const Subtask__Plan *plan, const char *group, const char *folder, char *const *devices,
+                  struct subtask_ranks *ret, struct err *err);
+void subtask_ranks_free(struct subtask_ranks *ranks);
+
+/* subtask_ranks_share() - how the batch of a group is cut over its chips. @shards: one a chip. */
+int subtask_ranks_share(const Subtask__Plan *plan, const Subtask__Group *group, struct shard *shards,
+                        struct err *err);
