@@ -13,6 +13,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "agent/vendor/vendor.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/text.h"
@@ -81,19 +82,16 @@ static uint64_t mix_device(uint64_t hash, const struct tree *tree, const char *p
 static uint64_t look(const struct watch *w)
 {
         static const char *const directories[] = {
-                "sys/bus/pci/devices",
-                "sys/class/accel",
-                "sys/class/kfd/kfd/topology/nodes",
-                "sys/devices/system/node",
-                "dev",
-                "dev/dri",
+                "sys/bus/pci/devices", "sys/class/accel", "sys/devices/system/node", "dev", "dev/dri",
                 "dev/accel",
-                "dev/nvidia-caps", /* MIG slices come and go without a uevent */
         };
         uint64_t hash = 0;
 
         for (size_t i = 0; i < ARRAY_SIZE(directories); i++)
                 hash = mix_names(hash, w->options.tree, directories[i]);
+        for (size_t v = 0; vendors[v] != NULL; v++)
+                for (size_t i = 0; vendors[v]->watched[i] != NULL; i++)
+                        hash = mix_names(hash, w->options.tree, vendors[v]->watched[i]);
         for (size_t i = 0; i < w->pci_count; i++)
                 hash = mix_device(hash, w->options.tree, w->pci[i]);
         return hash;
@@ -243,14 +241,17 @@ static int on_inotify(sd_event_source *source, int fd, uint32_t revents, void *u
 
 static bool is_interesting(const char *message, size_t size_bytes)
 {
-        static const char *const subsystems[] = { "pci",     "drm",  "accel",       "misc",
-                                                  "vfio",    "kfd",  "tenstorrent", "neuron_device",
-                                                  "davinci", "node", "cpu" };
+        static const char *const subsystems[] = { "pci", "drm", "accel", "misc", "vfio", "node", "cpu" };
 
-        for (const char *s = message; s < message + size_bytes; s += strlen(s) + 1)
-                for (size_t i = 0; text_starts_with(s, "SUBSYSTEM=") && i < ARRAY_SIZE(subsystems); i++)
+        for (const char *s = message; s < message + size_bytes; s += strlen(s) + 1) {
+                if (!text_starts_with(s, "SUBSYSTEM="))
+                        continue;
+                for (size_t i = 0; i < ARRAY_SIZE(subsystems); i++)
                         if (strcmp(s + strlen("SUBSYSTEM="), subsystems[i]) == 0)
                                 return true;
+                if (vendor_is_subsystem(s + strlen("SUBSYSTEM=")))
+                        return true;
+        }
         return false;
 }
 

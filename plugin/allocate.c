@@ -8,7 +8,6 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "plugin/device_plugin.pb-c.h"
-#include "plugin/environment.h"
 #include "plugin/internal.h"
 
 #define FILES_PER_DEVICE_MAX (DEVICE_NODES_MAX)
@@ -100,7 +99,7 @@ static bool add_file(struct grant *grant, const char *path)
 
 static bool add_files(struct grant *grant)
 {
-        const struct vendor_environment *row = grant->resource->row;
+        const struct shared_parts *shared = &grant->resource->shared;
         size_t most = grant->count * FILES_PER_DEVICE_MAX + SHARED_FILES_MAX;
         bool fine = true;
 
@@ -110,9 +109,8 @@ static bool add_files(struct grant *grant)
         for (size_t i = 0; i < grant->count; i++)
                 for (size_t j = 0; j < grant->devices[i]->node_count && j < DEVICE_NODES_MAX; j++)
                         fine = fine && add_file(grant, grant->devices[i]->nodes[j]);
-        for (size_t i = 0; i < SHARED_FILES_MAX; i++)
-                if ((grant->resource->files_present & 1u << i) != 0)
-                        fine = fine && add_file(grant, row->files[i]);
+        for (size_t i = 0; i < shared->file_count; i++)
+                fine = fine && add_file(grant, shared->files[i]);
         return fine;
 }
 
@@ -143,7 +141,7 @@ static void variable_of_resource(const char *resource, char *ret, size_t ret_byt
 
 static bool add_variables(struct grant *grant)
 {
-        const struct vendor_environment *row = grant->resource->row;
+        const struct vendor_variable *variable = grant->resource->shared.variable;
         struct text ids = { 0 }, visible = { 0 };
         char name[DEVICE_RESOURCE_BYTES + 16], one[DEVICE_ID_BYTES];
         bool fine;
@@ -152,8 +150,8 @@ static bool add_variables(struct grant *grant)
                 pb_arena_take(grant->arena, VARIABLES_MAX * sizeof(DevicePlugin__Pair *));
         for (size_t i = 0; i < grant->count; i++) {
                 text_printf(&ids, "%s%s", i == 0 ? "" : ",", grant->devices[i]->id);
-                if (row != NULL && row->variable != NULL) {
-                        visible_name(row, grant->devices[i], one, sizeof(one));
+                if (variable != NULL) {
+                        vendor_visible_name(variable->by, grant->devices[i], one, sizeof(one));
                         text_printf(&visible, "%s%s", i == 0 ? "" : ",", one);
                 }
         }
@@ -162,7 +160,7 @@ static bool add_variables(struct grant *grant)
                add_variable(grant, "REMUDA_DEVICES", ids.data == NULL ? "" : ids.data) &&
                add_variable(grant, name, ids.data == NULL ? "" : ids.data) &&
                add_variable(grant, "REMUDA_VENDOR", grant->resource->vendor) &&
-               (visible.data == NULL || add_variable(grant, row->variable, visible.data));
+               (visible.data == NULL || add_variable(grant, variable->name, visible.data));
         text_free(&ids);
         text_free(&visible);
         return fine;
@@ -187,18 +185,17 @@ static bool add_mount(struct grant *grant, const char *inside, const char *root,
 
 static bool add_mounts(struct grant *grant)
 {
-        const struct resource *resource = grant->resource;
-        const struct plugin_config *config = &resource->plugin->config;
+        const struct shared_parts *shared = &grant->resource->shared;
+        const struct plugin_config *config = &grant->resource->plugin->config;
         bool fine = true;
 
-        grant->answer->mounts = pb_arena_take(grant->arena, (MOUNTS_MAX + 1) * sizeof(DevicePlugin__Mount *));
+        grant->answer->mounts =
+                pb_arena_take(grant->arena, (SHARED_MOUNTS_MAX + 1) * sizeof(DevicePlugin__Mount *));
         if (grant->answer->mounts == NULL)
                 return false;
-        for (size_t i = 0; i < MOUNTS_MAX; i++)
-                if ((resource->mounts_present & 1u << i) != 0)
-                        fine = fine &&
-                               add_mount(grant, resource->row->mounts[i].path, config->device_root,
-                                         resource->row->mounts[i].path, resource->row->mounts[i].read_only);
+        for (size_t i = 0; i < shared->mount_count; i++)
+                fine = fine && add_mount(grant, shared->mounts[i]->path, config->device_root,
+                                         shared->mounts[i]->path, !shared->mounts[i]->writable);
         if (config->launch_socket_directory[0] != '\0')
                 fine = fine &&
                        add_mount(grant, LAUNCH_SOCKET_DIRECTORY, "", config->launch_socket_directory, true);

@@ -12,7 +12,6 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "plugin/environment.h"
 #include "plugin/internal.h"
 
 #define CDI_VERSION "0.6.0"
@@ -52,19 +51,17 @@ static json_t *device_entry(const struct plugin *plugin, const struct device *de
 static json_t *shared_edits(const struct plugin *plugin, const struct resource *resource)
 {
         const char *root = strcmp(plugin->config.device_root, "/") == 0 ? "" : plugin->config.device_root;
+        const struct shared_parts *shared = &resource->shared;
         json_t *nodes = json_array(), *mounts = json_array();
 
-        for (size_t i = 0; i < SHARED_FILES_MAX; i++)
-                if ((resource->files_present & 1u << i) != 0)
-                        (void) json_array_append_new(nodes, device_node(plugin, resource->row->files[i]));
-        for (size_t i = 0; i < MOUNTS_MAX; i++)
-                if ((resource->mounts_present & 1u << i) != 0)
-                        (void) json_array_append_new(
-                                mounts, json_pack("{s:o, s:s, s:[s,s,s,s]}", "hostPath",
-                                                  json_sprintf("%s%s", root, resource->row->mounts[i].path),
-                                                  "containerPath", resource->row->mounts[i].path, "options",
-                                                  "rbind", "nosuid", "nodev",
-                                                  resource->row->mounts[i].read_only ? "ro" : "rw"));
+        for (size_t i = 0; i < shared->file_count; i++)
+                (void) json_array_append_new(nodes, device_node(plugin, shared->files[i]));
+        for (size_t i = 0; i < shared->mount_count; i++)
+                (void) json_array_append_new(
+                        mounts, json_pack("{s:o, s:s, s:[s,s,s,s]}", "hostPath",
+                                          json_sprintf("%s%s", root, shared->mounts[i]->path),
+                                          "containerPath", shared->mounts[i]->path, "options", "rbind",
+                                          "nosuid", "nodev", shared->mounts[i]->writable ? "rw" : "ro"));
         return json_pack("{s:o, s:o}", "deviceNodes", nodes, "mounts", mounts);
 }
 

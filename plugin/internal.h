@@ -6,7 +6,7 @@
  *   kubelet_watch.c  noticing that there is a new kubelet
  *   watcher.c        the other way to register: the kubelet's plugin watcher
  *   list_and_watch.c the stream of lists
- *   allocate.c       Allocate, PreStartContainer, options;  environment.c  what a container needs, by vendor
+ *   allocate.c       Allocate, PreStartContainer, options
  *   preferred.c      GetPreferredAllocation;  cdi.c  the CDI spec files */
 #pragma once
 
@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "agent/inventory/prefer.h"
+#include "agent/vendor/vendor.h"
 #include "base/pb_arena.h"
 #include "io/grpc/grpc_client.h"
 #include "io/grpc/grpc_server.h"
@@ -28,7 +29,9 @@
 #define LIST_COALESCE_USEC      ((uint64_t) 50000) /* the kubelet writes its checkpoint for every list */
 #define TICK_USEC               ((uint64_t) 1000000)
 #define REGISTER_TIMEOUT_USEC   ((uint64_t) 15000000) /* the kubelet gives itself 10 s to dial back */
-#define STREAM_WAIT_USEC        ((uint64_t) 5000000)  /* registered, but nobody reads: register again */
+#define SHARED_FILES_MAX        16
+#define SHARED_MOUNTS_MAX       16
+#define STREAM_WAIT_USEC        ((uint64_t) 5000000) /* registered, but nobody reads: register again */
 
 /* A packed ListAndWatchResponse, shared by the streams that send it. */
 struct list {
@@ -64,14 +67,22 @@ struct membership {
         struct prefer_map prefer;
 };
 
+/* What a container gets with any device of the resource, as far as it exists on this node. */
+struct shared_parts {
+        const struct vendor_variable *variable; /* that says which devices; NULL = none */
+        const char *files[SHARED_FILES_MAX];
+        size_t file_count;
+        const struct vendor_mount *mounts[SHARED_MOUNTS_MAX];
+        size_t mount_count;
+};
+
 struct resource {
         struct plugin *plugin;
         struct resource *next;
         char name[DEVICE_RESOURCE_BYTES];
         char vendor[24];
         unsigned shares; /* ids per device; 1 = plain ids */
-        const struct vendor_environment *row;
-        unsigned files_present, mounts_present; /* bits: which of the row's shared files and mounts exist */
+        struct shared_parts shared;
 
         /* devices: indexes into the plugin's inventory, in canonical order */
         size_t *members;

@@ -12,7 +12,6 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "io/clock.h"
-#include "plugin/environment.h"
 #include "plugin/internal.h"
 
 #define MOVE_DELAY_USEC ((uint64_t) 100000) /* from the old resource's list to the new one's */
@@ -275,18 +274,25 @@ static int collect(struct plugin *plugin, const struct inventory *inventory, con
         return 0;
 }
 
+/* Of all the vendor's rows: a node may have several of its lines of products. */
 static void find_shared_parts(struct resource *resource)
 {
         const struct tree *tree = resource->plugin->tree;
+        struct shared_parts *shared = &resource->shared;
 
-        resource->files_present = resource->mounts_present = 0;
-        resource->row = vendor_environment_find(resource->vendor);
-        if (resource->row == NULL || tree == NULL)
-                return;
-        for (size_t i = 0; i < SHARED_FILES_MAX && resource->row->files[i] != NULL; i++)
-                resource->files_present |= tree_has(tree, resource->row->files[i]) ? 1u << i : 0;
-        for (size_t i = 0; i < MOUNTS_MAX && resource->row->mounts[i].path != NULL; i++)
-                resource->mounts_present |= tree_has(tree, resource->row->mounts[i].path) ? 1u << i : 0;
+        *shared = (struct shared_parts){ 0 };
+        for (const struct vendor *row = vendor_find(resource->vendor, NULL); row != NULL;
+             row = vendor_find(resource->vendor, row)) {
+                if (shared->variable == NULL && row->container.name != NULL)
+                        shared->variable = &row->container;
+                for (size_t i = 0; tree != NULL && row->control_nodes[i] != NULL; i++)
+                        if (shared->file_count < SHARED_FILES_MAX && tree_has(tree, row->control_nodes[i]))
+                                shared->files[shared->file_count++] = row->control_nodes[i];
+                for (const struct vendor_mount *m = row->mounts; tree != NULL && m != NULL && m->path != NULL;
+                     m++)
+                        if (shared->mount_count < SHARED_MOUNTS_MAX && tree_has(tree, m->path))
+                                shared->mounts[shared->mount_count++] = m;
+        }
 }
 
 static void commit(struct resource *r)

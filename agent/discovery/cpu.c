@@ -3,12 +3,14 @@
  *
  * Core groups: on SW26010 and SW26010-Pro the kernel runs on the management core, so that one processor of
  * /proc is one core group; on the SMP servers (SW3231 and later) a NUMA node is taken for one. */
+#include "agent/discovery/cpu.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 
-#include "agent/discovery/scan.h"
+#include "agent/vendor/rows.h"
 #include "base/cleanup.h"
 #include "base/ranges.h"
 #include "base/text.h"
@@ -171,12 +173,12 @@ static uint64_t read_memory(const struct tree *tree, const char *path)
 
 static void describe_cpu(const struct scan *scan, struct device *device, struct placement *placement)
 {
-        (void) text_copy(device->vendor, sizeof(device->vendor), "cpu");
+        (void) text_copy(device->vendor, sizeof(device->vendor), vendor_cpu.name);
         (void) text_copy(device->model, sizeof(device->model), scan->inventory->hardware.cpu_model);
         device->health = HEALTH_HEALTHY;
         device->usable = true;
-        (void) text_copy(placement->runtime, sizeof(placement->runtime), "cpu");
-        (void) text_copy(placement->resource, sizeof(placement->resource), "remuda.dev/cpu-group");
+        (void) text_copy(placement->runtime, sizeof(placement->runtime), vendor_cpu.runtime);
+        (void) text_copy(placement->resource, sizeof(placement->resource), vendor_cpu.resource);
 }
 
 static int add_cpu_groups(struct scan *scan, const struct cpus *cpus)
@@ -206,8 +208,6 @@ static int add_cpu_groups(struct scan *scan, const struct cpus *cpus)
         }
         return 0;
 }
-
-/* --- Sunway --- */
 
 static bool contains_any(const char *text, const char *const *words)
 {
@@ -261,7 +261,7 @@ static int add_core_group(struct scan *scan, const struct cpus *cpus, size_t i, 
         size_t count = per_chip > 0 ? cpus->online_count : cpus->node_count;
 
         describe_cpu(scan, &device, &placement);
-        (void) text_copy(device.vendor, sizeof(device.vendor), "sunway");
+        (void) text_copy(device.vendor, sizeof(device.vendor), vendor_sunway.name);
         if (per_chip > 0 || model[0] == '\0')
                 model = names[per_chip == 4 ? 0 : per_chip == 6 ? 1 : 2];
         (void) text_copy(device.model, sizeof(device.model), model);
@@ -269,8 +269,8 @@ static int add_core_group(struct scan *scan, const struct cpus *cpus, size_t i, 
         device.memory_bytes = per_chip == 4 ? (uint64_t) 8 << 30 : per_chip == 6 ? (uint64_t) 16 << 30 : 0;
         if (device.memory_bytes == 0 && count > 0)
                 device.memory_bytes = scan->inventory->hardware.memory_bytes / count;
-        (void) text_copy(placement.runtime, sizeof(placement.runtime), "sunway");
-        (void) text_copy(placement.resource, sizeof(placement.resource), "remuda.dev/sunway-cg");
+        (void) text_copy(placement.runtime, sizeof(placement.runtime), vendor_sunway.runtime);
+        (void) text_copy(placement.resource, sizeof(placement.resource), vendor_sunway.resource);
         (void) text_copy(placement.fabric, sizeof(placement.fabric), "core-groups");
         (void) text_copy(placement.source, sizeof(placement.source), per_chip > 0 ? "rule" : "sysfs");
         (void) text_format(placement.key, sizeof(placement.key), "chip%u", chip);
@@ -279,7 +279,7 @@ static int add_core_group(struct scan *scan, const struct cpus *cpus, size_t i, 
         return scan_add(scan, &device, &placement);
 }
 
-int scan_cpus(struct scan *scan, struct err *err)
+int cpu_scan(struct scan *scan, struct err *err)
 {
         CLEANUP(free_p) struct cpus *cpus = calloc(1, sizeof(*cpus));
         unsigned per_chip;

@@ -1,30 +1,18 @@
+/* Discovery: the order of the steps, and the limits that hold for all of them. */
 #include "agent/discovery/discovery.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/discovery/accelerators.h"
+#include "agent/discovery/cpu.h"
+#include "agent/discovery/fabric.h"
+#include "agent/discovery/groups.h"
+#include "agent/discovery/hardware.h"
 #include "agent/discovery/scan.h"
 #include "base/cleanup.h"
 #include "base/text.h"
-
-int scan_add(struct scan *scan, const struct device *device, const struct placement *placement)
-{
-        size_t count = scan->inventory->device_count;
-        struct placement *placements;
-        struct device *added;
-
-        placements = realloc(scan->placements, (count + 1) * sizeof(*placements));
-        if (placements == NULL)
-                return -ENOMEM;
-        scan->placements = placements;
-        added = inventory_add_device(scan->inventory);
-        if (added == NULL)
-                return -ENOMEM;
-        *added = *device;
-        placements[count] = *placement;
-        return 0;
-}
 
 static void read_boot_id(const struct tree *tree, struct inventory *inventory)
 {
@@ -55,18 +43,18 @@ int discover_linked(const struct tree *tree, const struct discovery_options *opt
         tree_budget(tree, DISCOVERY_OPERATIONS);
         scan.has_dev = tree_kind(tree, "dev") == TREE_DIRECTORY;
         read_boot_id(tree, &inventory);
-        scan_hardware(&scan);
-        r = scan_accelerators(&scan, err);
+        hardware_read(tree, &inventory.hardware);
+        r = accelerators_scan(&scan, err);
         if (r == 0)
-                r = scan_cpus(&scan, err);
+                r = cpu_scan(&scan, err);
         if (r == 0)
-                r = scan_sort(&scan, err);
+                r = groups_sort(&scan, err);
         if (r == 0) {
-                scan_identities(&scan);
-                scan_adopt(&scan);
-                scan_links(&scan);
-                scan_fabrics(&scan);
-                r = scan_groups(&scan, err);
+                groups_keep_out(&scan);
+                fabric_adopt(&scan);
+                fabric_link(&scan);
+                fabric_place(&scan);
+                r = groups_form(&scan, err);
         }
         if (r == 0 && tree_exhausted(tree))
                 r = err_set(err, -E2BIG, "'%s' is larger than any machine: refused after looking at %d files",

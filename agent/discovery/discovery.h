@@ -15,8 +15,6 @@
 #include "agent/tree/tree.h"
 #include "base/err.h"
 
-#define DISCOVERY_LINKS                                                                                      \
-        "run/remuda/links" /* in a tree: what a VENDOR's library said of links, VENDOR the file */
 #define DISCOVERY_OPERATIONS                                                                                 \
         60000 /* files, directories and links looked at; a real server needs 500 to 15,000 */
 

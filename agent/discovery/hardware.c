@@ -1,13 +1,143 @@
-/* Hardware: what the cluster must know of a node beside its accelerators. */
+/* Hardware: what the cluster must know of a node beside its accelerators: processors, memory and its type
+ * (from the firmware's SMBIOS table), and the network interfaces that are hardware. */
+#include "agent/discovery/hardware.h"
+
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/discovery/memory_type.h"
-#include "agent/discovery/network.h"
-#include "agent/discovery/scan.h"
 #include "base/cleanup.h"
 #include "base/ranges.h"
 #include "base/text.h"
+
+#define TABLE_BYTES     ((size_t) 256 * 1024) /* a table of a large server has 60 KiB */
+#define TYPE_MEMORY     17                    /* SMBIOS: Memory Device */
+#define OFFSET_SIZE     0x0c
+#define OFFSET_TYPE     0x12
+#define TYPE_ETHERNET   1  /* ARPHRD_ETHER */
+#define TYPE_INFINIBAND 32 /* ARPHRD_INFINIBAND */
+
+/* SMBIOS 3.7, 7.18.2 */
+static const struct {
+        uint8_t code;
+        const char *name;
+} types[] = {
+        { 0x18, "DDR3" }, { 0x1a, "DDR4" }, { 0x1d, "LPDDR3" }, { 0x1e, "LPDDR4" }, { 0x20, "HBM" },
+        { 0x21, "HBM2" }, { 0x22, "DDR5" }, { 0x23, "LPDDR5" }, { 0x24, "HBM3" },   { 0x13, "DDR2" },
+};
+
+static const char *type_name(uint8_t code)
+{
+        for (size_t i = 0; i < ARRAY_SIZE(types); i++)
+                if (types[i].code == code)
+                        return types[i].name;
+        return NULL;
+}
+
+/* One structure: type, length, handle, formatted part, then strings that end with an empty one.
+ * Return: where the next begins, or `size` at the end. */
+static size_t next_structure(const uint8_t *table, size_t size, size_t at)
+{
+        at += table[at + 1];
+        while (at + 1 < size && (table[at] != 0 || table[at + 1] != 0))
+                at++;
+        return at + 2 < size ? at + 2 : size;
+}
+
+static void read_memory_type(const struct tree *tree, char *ret, size_t ret_bytes)
+{
+        CLEANUP(free_p) uint8_t *table = NULL;
+        ssize_t size;
+
+        if (!tree_has(tree, "sys/firmware/dmi/tables/DMI"))
+                return;
+        table = malloc(TABLE_BYTES);
+        size = table == NULL ? -1 : tree_read(tree, "sys/firmware/dmi/tables/DMI", table, TABLE_BYTES);
+        for (size_t at = 0; size > 0 && at + 4 < (size_t) size;
+             at = next_structure(table, (size_t) size, at)) {
+                const uint8_t *structure = table + at;
+                const char *name;
+
+                if (structure[1] < 4)
+                        return;
+                if (structure[0] != TYPE_MEMORY || structure[1] <= OFFSET_TYPE ||
+                    at + OFFSET_TYPE >= (size_t) size ||
+                    (structure[OFFSET_SIZE] | structure[OFFSET_SIZE + 1]) == 0)
+                        continue;
+                name = type_name(structure[OFFSET_TYPE]);
+                if (name != NULL) {
+                        (void) text_copy(ret, ret_bytes, name);
+                        return;
+                }
+        }
+}
+
+static bool read_number(const struct tree *tree, const char *interface, const char *name, int64_t *ret)
+{
+        char path[TREE_PATH_BYTES];
+
+        return text_format(path, sizeof(path), "sys/class/net/%s/%s", interface, name) &&
+               tree_read_int64(tree, path, ret) == 0;
+}
+
+/* "200 Gb/sec (4X HDR)" of the interface's InfiniBand device, in Mbit/s; 0 = not known. */
+static uint64_t infiniband_rate(const struct tree *tree, const char *interface)
+{
+        char path[TREE_PATH_BYTES], rate[64];
+        struct tree_names names;
+        double gigabits = 0;
+
+        if (!text_format(path, sizeof(path), "sys/class/net/%s/device/infiniband", interface) ||
+            tree_list(tree, path, &names) < 0)
+                return 0;
+        if (names.count > 0 &&
+            text_format(path, sizeof(path), "sys/class/net/%s/device/infiniband/%s/ports/1/rate", interface,
+                        names.names[0]) &&
+            tree_read_text(tree, path, rate, sizeof(rate)) > 0) {
+                rate[strspn(rate, "0123456789.")] = '\0';
+                if (text_parse_double(rate, &gigabits) < 0 || gigabits < 0 || gigabits > 1e6)
+                        gigabits = 0;
+        }
+        tree_names_free(&names);
+        return (uint64_t) (gigabits * 1000);
+}
+
+/* Bridges, veth pairs, bonds and the like have no device; a virtual function serves somebody else's machine.
+ */
+static void add_interface(const struct tree *tree, const char *name, struct hardware *ret)
+{
+        struct network_interface *network = &ret->networks[ret->network_count];
+        char path[TREE_PATH_BYTES];
+        int64_t type, speed;
+
+        if (ret->network_count == NETWORKS_MAX || !read_number(tree, name, "type", &type) ||
+            (type != TYPE_ETHERNET && type != TYPE_INFINIBAND))
+                return;
+        if (!text_format(path, sizeof(path), "sys/class/net/%s/device", name) || !tree_has(tree, path) ||
+            !text_format(path, sizeof(path), "sys/class/net/%s/device/physfn", name) || tree_has(tree, path))
+                return;
+        *network = (struct network_interface){ 0 };
+        if (!text_copy(network->name, sizeof(network->name), name))
+                return;
+        (void) text_copy(network->kind, sizeof(network->kind),
+                         type == TYPE_ETHERNET ? "ethernet" : "infiniband");
+        if (read_number(tree, name, "speed", &speed) && speed > 0 && speed < 100000000)
+                network->mbps = (uint64_t) speed; /* an interface without carrier says -1 or nothing */
+        else if (type == TYPE_INFINIBAND)
+                network->mbps = infiniband_rate(tree, name);
+        ret->network_count++;
+}
+
+static void read_networks(const struct tree *tree, struct hardware *ret)
+{
+        struct tree_names names;
+
+        if (tree_list(tree, "sys/class/net", &names) < 0)
+                return;
+        for (size_t i = 0; i < names.count; i++)
+                add_interface(tree, names.names[i], ret);
+        tree_names_free(&names);
+}
 
 /* The value of "key   : value" in the first part of /proc/cpuinfo. */
 static bool cpuinfo_value(const char *text, const char *key, char *ret, size_t ret_bytes)
@@ -130,13 +260,11 @@ static void read_cores(const struct tree *tree, struct hardware *hardware)
         hardware->cores = count > 0 ? (unsigned) count : 0;
 }
 
-void scan_hardware(struct scan *scan)
+void hardware_read(const struct tree *tree, struct hardware *ret)
 {
-        struct hardware *hardware = &scan->inventory->hardware;
-
-        read_cpu(scan->tree, hardware);
-        read_memory(scan->tree, hardware);
-        read_cores(scan->tree, hardware);
-        scan_memory_type(scan->tree, hardware->memory_type, sizeof(hardware->memory_type));
-        scan_networks(scan->tree, hardware);
+        read_cpu(tree, ret);
+        read_memory(tree, ret);
+        read_cores(tree, ret);
+        read_memory_type(tree, ret->memory_type, sizeof(ret->memory_type));
+        read_networks(tree, ret);
 }

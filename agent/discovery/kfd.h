@@ -1,4 +1,5 @@
-/* KFD: the compute topology that amdgpu and Hygon's driver show in /sys/class/kfd. Private to lib/discovery.
+/* KFD: the compute topology that amdgpu and Hygon's driver show in /sys/class/kfd. Private to
+ * agent/discovery.
  */
 #pragma once
 

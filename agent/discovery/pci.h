@@ -1,5 +1,5 @@
 /* PCI: the functions of a tree, their place below the host bridges, and what sysfs says of their state.
- * Private to lib/discovery. */
+ * Private to agent/discovery. */
 #pragma once
 
 #include "agent/inventory/device.h"

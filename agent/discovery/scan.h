@@ -1,15 +1,19 @@
-/* Scan: the state of one discover() call, handed through its steps. Private to lib/discovery. */
+/* Scan: the state of one discover() call, handed through its steps. Private to agent/discovery. */
 #pragma once
 
-#include "agent/discovery/discovery.h"
+#include "agent/discovery/discovery_options.h"
 #include "agent/discovery/kfd.h"
 #include "agent/discovery/pci.h"
+#include "agent/inventory/device.h"
+#include "agent/inventory/link_report.h"
+#include "agent/tree/tree.h"
+#include "base/err.h"
 
 /* Where a device stands in its vendor's fabric, beside inventory->devices[i]: same vendor, model, resource,
  * fabric and key = same group. */
 struct placement {
         bool grouped;    /* false: Assigned, Excluded, DuplicateId */
-        char fabric[24]; /* "" = decided from bridges and the NUMA node, see scan_fabrics() */
+        char fabric[24]; /* "" = decided from bridges and the NUMA node, see fabric_place() */
         char source[24];
         char key[64];
         int order;                       /* number the group would like to bear; -1 = none */
@@ -47,35 +51,24 @@ struct scan {
         size_t class_count;
 };
 
-/* scan_class() - the index of a sysfs class; NULL when the tree has none, or no memory. */
-const struct class_index *scan_class(struct scan *scan, const char *name);
 void scan_free(struct scan *scan);
 
 /* scan_add() - a device and its placement. Return: 0; -ENOMEM also past DEVICES_MAX. */
 int scan_add(struct scan *scan, const struct device *device, const struct placement *placement);
 
-/* scan_accelerators() - every vendor row, the operator's vendors, and what nobody claimed. */
-int scan_accelerators(struct scan *scan, struct err *err);
+/* scan_has_devices() - has the vendor one yet? scan_next_index() - the order within the vendor of its next:
+ * parts of one function that share a number (MIG) are one. */
+bool scan_has_devices(const struct scan *scan, const char *vendor);
+unsigned scan_next_index(const struct scan *scan, const char *vendor);
 
-/* scan_cpus() - CPU groups, or Sunway core groups. scan_hardware() - what else the cluster must know. */
-int scan_cpus(struct scan *scan, struct err *err);
-void scan_hardware(struct scan *scan);
+/* scan_set_fabric() - @order: number the group would like to bear, or -1. */
+void scan_set_fabric(struct placement *placement, const char *fabric, const char *source, int order,
+                     const char *key_fmt, ...) __attribute__((format(printf, 5, 6)));
 
-/* scan_identities() - duplicates and exclusions leave their groups. */
-void scan_identities(struct scan *scan);
+/* scan_class_number() - the number of this function's entry `prefix`N in a sysfs class, by the function's own
+ * directory or by the class directory's links. */
+bool scan_class_number(struct scan *scan, const struct pci_function *function, const char *class_name,
+                       const char *prefix, unsigned *ret);
 
-/* scan_adopt() - a device without its driver cannot tell what it is: it is what its likes are. */
-void scan_adopt(struct scan *scan);
-
-/* scan_fabrics() - PCIe switch or NUMA node for the devices whose vendor's row knows no better. */
-void scan_fabrics(struct scan *scan);
-
-/* scan_links() - direct links and PCIe switches, for neighbours' sake; where a vendor's library told of
- * links, the fabric that follows from them. After scan_adopt(), before scan_fabrics(). */
-void scan_links(struct scan *scan);
-
-/* scan_sort() - the devices of each vendor in order of their index. */
-int scan_sort(struct scan *scan, struct err *err);
-
-/* scan_groups() - from placements to groups, names and counts. */
-int scan_groups(struct scan *scan, struct err *err);
+/* scan_number_after() - "accel3" with the prefix "accel" is 3. */
+bool scan_number_after(const char *name, const char *prefix, unsigned *ret);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "agent/launch/caller.h"
+#include "agent/vendor/vendor.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 
@@ -13,15 +14,13 @@
 
 static bool is_known_daemon(const char *name)
 {
-        static const char *const names[] = { "nvidia-persiste", "nv-hostengine", "nv-fabricmanage",
-                                             "dcgm-exporter",   "Xorg",          "remuda-agent",
-                                             "remuda-probe",    "gpu-manager",   "npu-exporter",
-                                             "amd-smi",         "systemd",       "systemd-logind" };
+        static const char *const names[] = { "Xorg", "remuda-agent", "remuda-probe", "systemd",
+                                             "systemd-logind" };
 
         for (size_t i = 0; i < ARRAY_SIZE(names); i++)
                 if (strncmp(name, names[i], 15) == 0)
                         return true;
-        return false;
+        return vendor_is_monitor(name);
 }
 
 static bool read_small(const char *proc, const char *pid, const char *file, char *buffer, size_t buffer_bytes)

@@ -11,8 +11,9 @@
 #include "base/err.h"
 #include "base/text.h"
 
-#define LINK_REPORT_LINE_BYTES 4096
-#define LINK_REPORT_WIDTH_MAX  1000
+#define LINK_REPORT_LINE_FOLDER "run/remuda/links" /* in a tree; a file a vendor */
+#define LINK_REPORT_LINE_BYTES  4096
+#define LINK_REPORT_WIDTH_MAX   1000
 
 /* link_report_encode() - append one line with its newline. */
 void link_report_encode(const struct link_report *report, struct text *out);

@@ -6,17 +6,10 @@
 
 #include "agent/agent.h"
 #include "agent/launch/door.h"
+#include "agent/vendor/vendor.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "plugin/pod_resources.h"
-
-static bool group_serves(const struct device_group *group, const char *runtime)
-{
-        if (strcmp(group->runtime, runtime) == 0)
-                return true;
-        return strcmp(group->runtime, "cpu") == 0 &&
-               (strcmp(runtime, "opencl") == 0 || strcmp(runtime, "sunway") == 0);
-}
 
 static bool is_held_by(const struct agent *a, const char *id, const struct caller *c)
 {
@@ -42,7 +35,7 @@ static int choose_one(const struct agent *a, const struct caller *c, const char 
         if (!c->trusted && !is_held_by(a, id, c))
                 return err_set(err, -EACCES, "device '%s' is not held by the caller's pod", id);
         group = inventory_find_group(&a->told, device->group);
-        if (group == NULL || !group_serves(group, runtime))
+        if (group == NULL || !vendor_serves(group->runtime, runtime))
                 return err_set(err, -EINVAL, "device '%s' does not run '%s'; its runtime is '%s'", id,
                                runtime, group != NULL ? group->runtime : "none");
         for (size_t i = 0; i < ret->count; i++)
@@ -90,7 +83,8 @@ int door_choose_free(const struct agent *a, const char *runtime, unsigned count,
         for (size_t i = 0; i < told->device_count && ret->count < count; i++) {
                 const struct device_group *group = inventory_find_group(told, told->devices[i].group);
 
-                if (group != NULL && group_serves(group, runtime) && door_is_free(a, &told->devices[i]))
+                if (group != NULL && vendor_serves(group->runtime, runtime) &&
+                    door_is_free(a, &told->devices[i]))
                         ret->devices[ret->count++] = &told->devices[i];
         }
         if (ret->count < count)
@@ -99,54 +93,32 @@ int door_choose_free(const struct agent *a, const char *runtime, unsigned count,
         return 0;
 }
 
-/* How each runtime's programs are told their devices. A pod's numbers are its own: there only ids are told.
- */
-/* clang-format off */
-static const struct {
-        const char *vendor, *variable;
-        bool by_id; /* the vendor's programs know devices by the id we use */
-} visible[] = {
-        { "nvidia",    "CUDA_VISIBLE_DEVICES",      true  },
-        { "amd",       "ROCR_VISIBLE_DEVICES",      true  },
-        { "hygon",     "HIP_VISIBLE_DEVICES",       false },
-        { "huawei",    "ASCEND_RT_VISIBLE_DEVICES", false },
-        { "cambricon", "MLU_VISIBLE_DEVICES",       false },
-        { "mthreads",  "MUSA_VISIBLE_DEVICES",      false },
-        { "metax",     "CUDA_VISIBLE_DEVICES",      false },
-        { "iluvatar",  "CUDA_VISIBLE_DEVICES",      false },
-        { "enflame",   "TOPS_VISIBLE_DEVICES",      false },
-        { "kunlunxin", "XPU_VISIBLE_DEVICES",       false },
-        { "intel",     "ZE_AFFINITY_MASK",          false },
-        { "google",    "TPU_VISIBLE_CHIPS",         false },
-        { "tenstorrent", "TT_VISIBLE_DEVICES",      false },
-};
-/* clang-format on */
-
+/* The program's variable, if all of them can be named in one way. In a pod only ids are told: its numbers are
+ * its own. */
 static void append_visible(json_t *environment, const struct door_choice *chosen, bool in_pod)
 {
-        const char *vendor = chosen->devices[0]->vendor;
+        const struct vendor *row = vendor_find(chosen->devices[0]->vendor, NULL);
+        char name[DEVICE_ID_BYTES];
+        struct text value = { 0 };
+        enum vendor_naming by;
+        bool by_id;
+        char *taken;
 
-        for (size_t v = 0; v < ARRAY_SIZE(visible); v++) {
-                struct text value = { 0 };
-                const struct device *first = chosen->devices[0];
-                /* a whole GPU or a MIG slice by its UUID; a compute partition has only a number */
-                bool by_id = visible[v].by_id &&
-                             ((text_starts_with(first->id, "GPU-") && first->partition[0] == '\0') ||
-                              text_starts_with(first->id, "MIG-"));
-                char *taken;
-
-                if (strcmp(visible[v].vendor, vendor) != 0 || (in_pod && !by_id))
-                        continue;
-                for (size_t i = 0; i < chosen->count; i++)
-                        if (by_id)
-                                text_printf(&value, "%s%s", i > 0 ? "," : "", chosen->devices[i]->id);
-                        else
-                                text_printf(&value, "%s%u", i > 0 ? "," : "", chosen->devices[i]->index);
-                taken = text_take(&value, NULL);
-                (void) json_object_set_new(environment, visible[v].variable, json_string(taken));
-                free(taken);
-                break;
+        if (row == NULL || row->program.name == NULL || (row->program.single && chosen->count > 1))
+                return;
+        by_id = row->program.by == VENDOR_BY_UUID_OR_INDEX;
+        for (size_t i = 0; i < chosen->count; i++)
+                by_id = by_id && vendor_has_uuid(chosen->devices[i]);
+        if (in_pod && !by_id)
+                return;
+        by = by_id || row->program.by != VENDOR_BY_UUID_OR_INDEX ? row->program.by : VENDOR_BY_INDEX;
+        for (size_t i = 0; i < chosen->count; i++) {
+                vendor_visible_name(by, chosen->devices[i], name, sizeof(name));
+                text_printf(&value, "%s%s", i > 0 ? "," : "", name);
         }
+        taken = text_take(&value, NULL);
+        (void) json_object_set_new(environment, row->program.name, json_string(taken));
+        free(taken);
 }
 
 json_t *door_environment(const struct door_choice *choice, bool in_pod)

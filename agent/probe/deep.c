@@ -463,7 +463,8 @@ static void place_links(const struct agent *a, char *ret, size_t ret_bytes)
 
         ret[0] = '\0';
         if (a->options->machine == NULL && (state == NULL || strcmp(state, "none") != 0))
-                (void) text_format(ret, ret_bytes, "%s/" DISCOVERY_LINKS, watch_is_live(root) ? "" : root);
+                (void) text_format(ret, ret_bytes, "%s/" LINK_REPORT_LINE_FOLDER,
+                                   watch_is_live(root) ? "" : root);
 }
 
 int deep_new(struct agent *agent, struct deep **ret, struct err *err)

@@ -61,7 +61,7 @@ static void every_row_is_of_a_vendor_and_stands_with_its_kin(void **state)
         for (const struct probe_driver *d = probe_drivers; d->vendor != NULL; d++) {
                 const struct probe_driver *first = probe_driver_find(d->vendor);
 
-                if (vendor_find(d->vendor) == NULL)
+                if (vendor_find(d->vendor, NULL) == NULL)
                         fail_msg("%s: no such vendor", d->vendor);
                 for (const struct probe_driver *between = first; between < d; between++)
                         if (strcmp(between->vendor, d->vendor) != 0)

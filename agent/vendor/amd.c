@@ -1,11 +1,6 @@
 /* AMD. The compute devices are KFD's GPU nodes: one a function, or several where it is partitioned; hives and
  * links are KFD's too. A tree that holds KFD alone (a container's view) is enough. */
-#include <stdlib.h>
-#include <string.h>
-
-#include "agent/vendor/kfd_devices.h"
 #include "agent/vendor/vendor.h"
-#include "base/text.h"
 
 /* clang-format off */
 static const struct vendor_model models[] = {
@@ -24,28 +19,6 @@ static const struct vendor_model models[] = {
 };
 /* clang-format on */
 
-#define INTEGRATED_BYTES ((uint64_t) 4 << 30) /* less memory of its own has an integrated GPU's carve-out */
-
-/* A card that no table knows counts when KFD computes on it. */
-static int add_others(struct scan *scan, const struct vendor *vendor)
-{
-        int r = 0;
-
-        for (size_t i = 0; r == 0 && i < scan->kfd.count; i++) {
-                const struct kfd_node *node = &scan->kfd.nodes[i];
-                struct pci_function *function;
-                char address[PCI_ADDRESS_BYTES];
-
-                pci_format_address(node->order, address, sizeof(address));
-                function = node->vendor == 0x1002 && node->memory_bytes >= INTEGRATED_BYTES
-                                   ? pci_find(&scan->pci, address)
-                                   : NULL;
-                if (function != NULL && !function->claimed && function->class_code >> 16 == 0x03)
-                        r = vendor_add_function(scan, vendor, function, 0);
-        }
-        return r == 0 ? kfd_add_others(scan, vendor, 0x1002) : r;
-}
-
 const struct vendor vendor_amd = {
         .name = "amd",
         .runtime = "rocm",
@@ -56,7 +29,11 @@ const struct vendor vendor_amd = {
         .models = models,
         .foreign_drivers = { "radeon", "gim" }, /* gim gives virtual functions to guests */
         .control_nodes = { "/dev/kfd" },
-        .visible_variable = "AMD_VISIBLE_DEVICES",
-        .add = kfd_add,
-        .add_others = add_others,
+        .container = { "AMD_VISIBLE_DEVICES", VENDOR_BY_INDEX, false },
+        .program = { "ROCR_VISIBLE_DEVICES", VENDOR_BY_UUID_OR_INDEX, false },
+        .passed_on = { "HIP_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL" },
+        .subsystems = { "kfd" },
+        .watched = { "sys/class/kfd/kfd/topology/nodes" },
+        .char_devices = { "kfd" },
+        .monitors = { "amd-smi" },
 };

@@ -10,13 +10,6 @@ static const struct vendor_model models[] = {
 };
 /* clang-format on */
 
-static int add(struct scan *scan, struct sighting *sighting)
-{
-        vendor_add_node(scan, &sighting->device, true, "/dev/cambricon_dev%u", sighting->number);
-        vendor_add_node(scan, &sighting->device, false, "/dev/cambricon_ipcm%u", sighting->number);
-        return vendor_add_one(scan, sighting);
-}
-
 const struct vendor vendor_cambricon = {
         .name = "cambricon",
         .runtime = "cambricon",
@@ -26,10 +19,11 @@ const struct vendor vendor_cambricon = {
         .pci_vendors = { 0xcabc },
         .classes = { 0x1200 },
         .models = models,
-        .node = "/dev/cambricon_dev{n}",
+        .nodes = { { "/dev/cambricon_dev{n}", false }, { "/dev/cambricon_ipcm{n}", true } },
         .index_is_number = true,
         .control_nodes = { "/dev/cambricon_ctl", "/dev/cambricon_gdr" },
-        .visible_variable = "CAMBRICON_VISIBLE_DEVICES",
-        .add = add,
-        .add_others = vendor_add_none,
+        .more_resources = { "cambricon.com/vmlu" },
+        .container = { "CAMBRICON_VISIBLE_DEVICES", VENDOR_BY_NUMBER, false },
+        .program = { "MLU_VISIBLE_DEVICES", VENDOR_BY_INDEX, false },
+        .char_devices = { "cambricon_dev" },
 };

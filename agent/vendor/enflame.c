@@ -13,16 +13,6 @@ static const struct vendor_model models[] = {
 };
 /* clang-format on */
 
-static int add(struct scan *scan, struct sighting *sighting)
-{
-        unsigned number;
-
-        if (!sighting->number_known &&
-            vendor_class_number(scan, sighting->function, "zixiao", "gcu", &number))
-                vendor_set_number(sighting, number);
-        return vendor_add_one(scan, sighting);
-}
-
 const struct vendor vendor_enflame = {
         .name = "enflame",
         .runtime = "enflame",
@@ -31,12 +21,10 @@ const struct vendor vendor_enflame = {
         .pci_vendors = { 0x1e36 },
         .classes = { 0x1200 },
         .models = models,
-        .class_name = "enflame",
-        .class_prefix = "gcu",
-        .node = "/dev/gcu{n}",
+        .classes_of_number = { { "enflame", "gcu" }, { "zixiao", "gcu" } },
+        .nodes = { { "/dev/gcu{n}", false } },
         .index_is_number = true,
         .control_nodes = { "/dev/gcuctl" },
-        .visible_variable = "ENFLAME_VISIBLE_DEVICES",
-        .add = add,
-        .add_others = vendor_add_none,
+        .container = { "ENFLAME_VISIBLE_DEVICES", VENDOR_BY_NUMBER, false },
+        .program = { "TOPS_VISIBLE_DEVICES", VENDOR_BY_INDEX, false },
 };

@@ -9,15 +9,6 @@ static const struct vendor_model models[] = {
 };
 /* clang-format on */
 
-static int add(struct scan *scan, struct sighting *sighting)
-{
-        if (sighting->kind[0] == '\0')
-                for (unsigned element = 0; element < 8; element++)
-                        vendor_add_node(scan, &sighting->device, element == 0, "/dev/rngd/npu%upe%u",
-                                        sighting->number, element);
-        return scan_add(scan, &sighting->device, &sighting->placement);
-}
-
 const struct vendor vendor_furiosa = {
         .name = "furiosa",
         .runtime = "furiosa",
@@ -26,9 +17,17 @@ const struct vendor vendor_furiosa = {
         .pci_vendors = { 0x1ed2 },
         .classes = { 0x1200 },
         .models = models,
-        .class_name = "rngd_mgmt",
-        .class_prefix = "rngd!npu",
-        .visible_variable = "FURIOSA_DEVICES",
-        .add = add,
-        .add_others = vendor_add_none,
+        .classes_of_number = { { "rngd_mgmt", "rngd!npu" } },
+        .more_resources = { "furiosa.ai/npu" },
+        .kinds = (const struct vendor_kind[]){ { "warboy", NULL, NULL, 0, true }, { 0 } },
+        .nodes = { { "/dev/rngd/npu{n}pe0", false },
+                   { "/dev/rngd/npu{n}pe1", true },
+                   { "/dev/rngd/npu{n}pe2", true },
+                   { "/dev/rngd/npu{n}pe3", true },
+                   { "/dev/rngd/npu{n}pe4", true },
+                   { "/dev/rngd/npu{n}pe5", true },
+                   { "/dev/rngd/npu{n}pe6", true },
+                   { "/dev/rngd/npu{n}pe7", true } },
+        .passed_on = { "FURIOSA_DEVICES" }, /* what it calls a device is not known for sure */
+        .watched = { "dev/rngd" },
 };

@@ -16,9 +16,7 @@ const struct vendor vendor_graphcore = {
         .pci_vendors = { 0x1d95 },
         .classes = { 0x1200 },
         .models = models,
-        .class_name = "ipu",
-        .class_prefix = "ipu",
-        .node = "/dev/ipu{n}",
-        .add = vendor_add_one,
-        .add_others = vendor_add_none,
+        .classes_of_number = { { "ipu", "ipu" } },
+        .nodes = { { "/dev/ipu{n}", false } },
+        .more_resources = { "graphcore.ai/ipu" },
 };

@@ -1,6 +1,6 @@
 /* Hygon DCU. Its driver shows KFD's topology as AMD's does; every chipset function of Hygon's processors
  * bears the same PCI vendor id, so that the class decides. */
-#include "agent/vendor/kfd_devices.h"
+#include "agent/vendor/vendor.h"
 
 /* clang-format off */
 static const struct vendor_model models[] = {
@@ -11,11 +11,6 @@ static const struct vendor_model models[] = {
 };
 /* clang-format on */
 
-static int add_others(struct scan *scan, const struct vendor *vendor)
-{
-        return kfd_add_others(scan, vendor, 0x1d94);
-}
-
 const struct vendor vendor_hygon = {
         .name = "hygon",
         .runtime = "hygon",
@@ -25,7 +20,10 @@ const struct vendor vendor_hygon = {
         .classes = { 0x0380, 0x0b40 },
         .models = models,
         .control_nodes = { "/dev/kfd", "/dev/mkfd" },
-        .visible_variable = "HIP_VISIBLE_DEVICES",
-        .add = kfd_add,
-        .add_others = add_others,
+        .mounts = (const struct vendor_mount[]){ { "/opt/hyhal", false }, { 0 } },
+        .container = { "HYGON_VISIBLE_DEVICES", VENDOR_BY_INDEX, false },
+        .program = { "HIP_VISIBLE_DEVICES", VENDOR_BY_INDEX, false },
+        .subsystems = { "kfd" },
+        .watched = { "sys/class/kfd/kfd/topology/nodes" },
+        .char_devices = { "kfd" },
 };

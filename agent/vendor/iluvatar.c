@@ -18,11 +18,10 @@ const struct vendor vendor_iluvatar = {
         .pci_vendors = { 0x1e3e },
         .classes = { 0x1200 },
         .models = models,
-        .class_name = "iluvatar",
-        .class_prefix = "iluvatar",
-        .node = "/dev/iluvatar{n}",
+        .classes_of_number = { { "iluvatar", "iluvatar" } },
+        .nodes = { { "/dev/iluvatar{n}", false } },
         .control_nodes = { "/dev/itrctl" },
-        .visible_variable = "IX_VISIBLE_DEVICES",
-        .add = vendor_add_one,
-        .add_others = vendor_add_none,
+        .more_resources = { "iluvatar.ai/gpu" }, /* of older plugins */
+        .container = { "IX_VISIBLE_DEVICES", VENDOR_BY_UUID_OR_NUMBER, false },
+        .program = { "CUDA_VISIBLE_DEVICES", VENDOR_BY_INDEX, false },
 };

@@ -1,9 +1,5 @@
 /* Intel data centre GPUs and discrete cards. Integrated graphics are none: only known ids count. */
-#include <string.h>
-
-#include "agent/vendor/drm_nodes.h"
 #include "agent/vendor/vendor.h"
-#include "base/text.h"
 
 /* clang-format off */
 static const struct vendor_model models[] = {
@@ -18,15 +14,6 @@ static const struct vendor_model models[] = {
 };
 /* clang-format on */
 
-static int add(struct scan *scan, struct sighting *sighting)
-{
-        vendor_add_drm_nodes(scan, sighting, true);
-        if (strcmp(sighting->state.driver, "xe") == 0)
-                (void) text_copy(sighting->placement.resource, sizeof(sighting->placement.resource),
-                                 "gpu.intel.com/xe");
-        return vendor_add_one(scan, sighting);
-}
-
 const struct vendor vendor_intel = {
         .name = "intel",
         .runtime = "intel",
@@ -34,7 +21,8 @@ const struct vendor vendor_intel = {
         .unsure = "Xe Link cannot be seen here; some memory sizes from memory",
         .pci_vendors = { 0x8086 },
         .models = models,
-        .visible_variable = "ZE_AFFINITY_MASK",
-        .add = add,
-        .add_others = vendor_add_none,
+        .drm = VENDOR_DRM_REQUIRED,
+        .other_driver = { "xe", "gpu.intel.com/xe" },
+        .program = { "ZE_AFFINITY_MASK", VENDOR_BY_INDEX, false },
+        .passed_on = { "ONEAPI_DEVICE_SELECTOR" },
 };

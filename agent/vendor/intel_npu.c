@@ -16,9 +16,6 @@ const struct vendor vendor_intel_npu = {
         .unsure = "",
         .pci_vendors = { 0x8086 },
         .models = models,
-        .class_name = "accel",
-        .class_prefix = "accel",
-        .node = "/dev/accel/accel{n}",
-        .add = vendor_add_one,
-        .add_others = vendor_add_none,
+        .classes_of_number = { { "accel", "accel" } },
+        .nodes = { { "/dev/accel/accel{n}", false } },
 };

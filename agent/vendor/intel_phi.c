@@ -1,8 +1,5 @@
 /* Intel Xeon Phi coprocessors (x100 and x200 cards; the self-booting x200 processors are CPU groups). */
-#include <string.h>
-
 #include "agent/vendor/vendor.h"
-#include "base/text.h"
 
 /* clang-format off */
 static const struct vendor_model models[] = {
@@ -20,19 +17,6 @@ static const struct vendor_model models[] = {
 };
 /* clang-format on */
 
-static int add(struct scan *scan, struct sighting *sighting)
-{
-        char path[64], state[32];
-
-        (void) text_format(path, sizeof(path), "sys/class/mic/mic%u/state", sighting->number);
-        if (sighting->number_known && tree_read_text(scan->tree, path, state, sizeof(state)) > 0 &&
-            (strcmp(state, "lost") == 0 || strcmp(state, "reset failed") == 0 || strcmp(state, "error") == 0))
-                device_judge(&sighting->device, HEALTH_UNHEALTHY, "NotOperational", "mic-state",
-                             "its driver says '%s'", state);
-        vendor_add_node(scan, &sighting->device, false, "/dev/mic%u", sighting->number);
-        return vendor_add_one(scan, sighting);
-}
-
 const struct vendor vendor_intel_phi = {
         .name = "intel",
         .runtime = "intel",
@@ -40,9 +24,7 @@ const struct vendor vendor_intel_phi = {
         .unsure = "ids, class and the words of its state from memory",
         .pci_vendors = { 0x8086 },
         .models = models,
-        .class_name = "mic",
-        .class_prefix = "mic",
+        .classes_of_number = { { "mic", "mic" } },
         .control_nodes = { "/dev/mic/ctrl", "/dev/mic/scif" },
-        .add = add,
-        .add_others = vendor_add_none,
+        .nodes = { { "/dev/mic{n}", true } },
 };

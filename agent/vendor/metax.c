@@ -1,5 +1,4 @@
 /* MetaX. */
-#include "agent/vendor/drm_nodes.h"
 #include "agent/vendor/vendor.h"
 
 /* clang-format off */
@@ -9,12 +8,6 @@ static const struct vendor_model models[] = {
         { 0, NULL, 0, NULL },
 };
 /* clang-format on */
-
-static int add(struct scan *scan, struct sighting *sighting)
-{
-        vendor_add_drm_nodes(scan, sighting, true);
-        return vendor_add_one(scan, sighting);
-}
 
 const struct vendor vendor_metax = {
         .name = "metax",
@@ -26,7 +19,6 @@ const struct vendor vendor_metax = {
         .classes = { 0x1200, 0x0302, 0x0380, 0x0300 },
         .models = models,
         .control_nodes = { "/dev/mxcd", "/dev/mxnd", "/dev/mxgd" },
-        .visible_variable = "CUDA_VISIBLE_DEVICES",
-        .add = add,
-        .add_others = vendor_add_none,
+        .drm = VENDOR_DRM_REQUIRED,
+        .program = { "CUDA_VISIBLE_DEVICES", VENDOR_BY_INDEX, false },
 };

@@ -1,5 +1,4 @@
 /* Moore Threads. */
-#include "agent/vendor/drm_nodes.h"
 #include "agent/vendor/vendor.h"
 
 /* clang-format off */
@@ -15,13 +14,6 @@ static const struct vendor_model models[] = {
 };
 /* clang-format on */
 
-static int add(struct scan *scan, struct sighting *sighting)
-{
-        vendor_add_node(scan, &sighting->device, true, "/dev/mtgpu.%u", sighting->number);
-        vendor_add_drm_nodes(scan, sighting, false);
-        return vendor_add_one(scan, sighting);
-}
-
 const struct vendor vendor_mthreads = {
         .name = "mthreads",
         .runtime = "mthreads",
@@ -33,8 +25,8 @@ const struct vendor vendor_mthreads = {
         .classes = { 0x0300, 0x0302 },
         .never = { 0x01ff, 0x02ff, 0x03ff },
         .models = models,
-        .node = "/dev/mtgpu.{n}",
-        .visible_variable = "MTHREADS_VISIBLE_DEVICES",
-        .add = add,
-        .add_others = vendor_add_none,
+        .nodes = { { "/dev/mtgpu.{n}", false } },
+        .drm = VENDOR_DRM_OPTIONAL,
+        .container = { "MTHREADS_VISIBLE_DEVICES", VENDOR_BY_NUMBER, false },
+        .program = { "MUSA_VISIBLE_DEVICES", VENDOR_BY_INDEX, false },
 };

@@ -17,9 +17,6 @@ const struct vendor vendor_qualcomm = {
         .pci_vendors = { 0x17cb },
         .classes = { 0x1200 },
         .models = models,
-        .class_name = "accel",
-        .class_prefix = "accel",
-        .node = "/dev/accel/accel{n}",
-        .add = vendor_add_one,
-        .add_others = vendor_add_none,
+        .classes_of_number = { { "accel", "accel" } },
+        .nodes = { { "/dev/accel/accel{n}", false } },
 };

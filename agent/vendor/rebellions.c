@@ -1,9 +1,6 @@
 /* Rebellions. Physical functions have even ids, virtual ones (seen in virtual machines) the odd ones above.
  */
-#include <string.h>
-
 #include "agent/vendor/vendor.h"
-#include "base/text.h"
 
 /* clang-format off */
 static const struct vendor_model models[] = {
@@ -20,14 +17,6 @@ static const struct vendor_model models[] = {
 };
 /* clang-format on */
 
-static int add(struct scan *scan, struct sighting *sighting)
-{
-        if (sighting->kind[0] != '\0')
-                (void) text_format(sighting->placement.resource, sizeof(sighting->placement.resource),
-                                   "rebellions.ai/%s", sighting->kind);
-        return vendor_add_one(scan, sighting);
-}
-
 const struct vendor vendor_rebellions = {
         .name = "rebellions",
         .runtime = "rebellions",
@@ -36,10 +25,10 @@ const struct vendor vendor_rebellions = {
         .pci_vendors = { 0x1eff },
         .classes = { 0x1200 },
         .models = models,
-        .class_name = "rebellions",
-        .class_prefix = "rbln",
-        .node = "/dev/rbln{n}",
-        .visible_variable = "RBLN_DEVICES",
-        .add = add,
-        .add_others = vendor_add_none,
+        .classes_of_number = { { "rebellions", "rbln" } },
+        .nodes = { { "/dev/rbln{n}", false } },
+        .kinds = (const struct vendor_kind[]){ { "ATOM", "rebellions.ai/ATOM", NULL, 0, false },
+                                               { "REBEL", "rebellions.ai/REBEL", NULL, 0, false },
+                                               { 0 } },
+        .container = { "RBLN_DEVICES", VENDOR_BY_NUMBER, false },
 };

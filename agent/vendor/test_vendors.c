@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/vendor/runtime.h"
 #include "agent/vendor/vendor.h"
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "tests/support/machine_text.h"
 
 #define KFD_NODE(vendor, device)                                                                             \
@@ -323,19 +323,39 @@ static void a_narrow_link_is_degraded(void **state)
         }
 }
 
+/* A list that is full has no end. */
+#define ENDS(list) assert_null((list)[ARRAY_SIZE(list) - 1])
+static void every_list_ends(const struct vendor *vendor)
+{
+        ENDS(vendor->serves);
+        ENDS(vendor->more_resources);
+        ENDS(vendor->foreign_drivers);
+        ENDS(vendor->control_nodes);
+        ENDS(vendor->passed_on);
+        ENDS(vendor->subsystems);
+        ENDS(vendor->watched);
+        ENDS(vendor->char_devices);
+        ENDS(vendor->monitors);
+        assert_null(vendor->nodes[ARRAY_SIZE(vendor->nodes) - 1].path);
+        assert_null(vendor->places[ARRAY_SIZE(vendor->places) - 1].directory);
+        assert_null(vendor->classes_of_number[ARRAY_SIZE(vendor->classes_of_number) - 1].directory);
+        assert_int_equal(vendor->classes[ARRAY_SIZE(vendor->classes) - 1], 0);
+        assert_int_equal(vendor->never[ARRAY_SIZE(vendor->never) - 1], 0);
+        assert_int_equal(vendor->pci_vendors[ARRAY_SIZE(vendor->pci_vendors) - 1], 0);
+}
+
 static void every_row_is_complete(void **state)
 {
         (void) state;
         for (size_t i = 0; vendors[i] != NULL; i++) {
                 const struct vendor *vendor = vendors[i];
-                bool sampled = strcmp(vendor->name, "horizon") == 0;
+                /* these have no PCI functions */
+                bool sampled = vendor->pci_vendors[0] == 0;
 
                 assert_non_null(vendor->runtime);
                 assert_non_null(vendor->unsure);
-                assert_non_null(vendor->models);
-                assert_non_null(vendor->add);
-                assert_non_null(vendor->add_others);
                 assert_non_null(strchr(vendor->resource, '/'));
+                every_list_ends(vendor);
                 for (size_t j = 0; j < ARRAY_SIZE(samples); j++)
                         sampled = sampled || strcmp(samples[j].vendor, vendor->name) == 0;
                 if (!sampled)
@@ -346,20 +366,94 @@ static void every_row_is_complete(void **state)
 /* What a vendor's container runtime or device plugin sets, a program may see: the launcher lets it pass. */
 static void visible_devices_pass_the_launcher(void **state)
 {
-        static const char *const more[] = { "IX_VISIBLE_DEVICES",         "HYGON_VISIBLE_DEVICES",
-                                            "AWS_NEURON_VISIBLE_DEVICES", "HABANA_VISIBLE_MODULES",
-                                            "TPU_VISIBLE_DEVICES",        "ONEAPI_DEVICE_SELECTOR" };
+        static const char *const more[] = {
+                "IX_VISIBLE_DEVICES",     "HYGON_VISIBLE_DEVICES",   "AWS_NEURON_VISIBLE_DEVICES",
+                "HABANA_VISIBLE_MODULES", "TPU_VISIBLE_DEVICES",     "ONEAPI_DEVICE_SELECTOR",
+                "BR_VISIBLE_DEVICES",     "TT_VISIBLE_DEVICES",      "RBLN_DEVICES",
+                "FURIOSA_DEVICES",        "NEURON_RT_VISIBLE_CORES", "GPU_DEVICE_ORDINAL"
+        };
 
         (void) state;
         for (size_t i = 0; vendors[i] != NULL; i++) {
-                const char *name = vendors[i]->visible_variable;
+                const char *names[] = { vendors[i]->container.name, vendors[i]->program.name };
 
-                if (name != NULL && !runtime_is_devices_variable(name))
-                        fail_msg("%s of %s does not pass", name, vendors[i]->name);
+                for (size_t j = 0; j < ARRAY_SIZE(names); j++)
+                        if (names[j] != NULL && !vendor_is_variable(names[j]))
+                                fail_msg("%s of %s does not pass", names[j], vendors[i]->name);
         }
         for (size_t i = 0; i < ARRAY_SIZE(more); i++)
-                if (!runtime_is_devices_variable(more[i]))
+                if (!vendor_is_variable(more[i]))
                         fail_msg("%s does not pass", more[i]);
+}
+
+/* The variables that a container and a program are given, where the tables of old disagreed. */
+static void each_variable_is_the_vendors_own(void **state)
+{
+        /* clang-format off */
+        static const struct { const char *vendor, *container, *program, *why; } cases[] = {
+                { "hygon",       "HYGON_VISIBLE_DEVICES",      "HIP_VISIBLE_DEVICES",  "its runtime's and HIP's differ" },
+                { "thead",       "NVIDIA_VISIBLE_DEVICES",     "CUDA_VISIBLE_DEVICES", "it plays NVIDIA in both" },
+                { "metax",       NULL,                         "CUDA_VISIBLE_DEVICES", "it has no container runtime" },
+                { "furiosa",     NULL,                         NULL,                   "what it calls a device is not sure" },
+                { "nec",         NULL,                         "VE_NODE_NUMBER",       "one engine, for a program" },
+                { "intel",       NULL,                         "ZE_AFFINITY_MASK",     "Level Zero's, for a program" },
+                { "habana",      "HABANA_VISIBLE_DEVICES",     NULL,                   "a program counts modules" },
+                { "aws",         "AWS_NEURON_VISIBLE_DEVICES", NULL,                   "a program counts cores" },
+                { "tenstorrent", "TT_VISIBLE_DEVICES",         "TT_VISIBLE_DEVICES",   "N in both" },
+        };
+        /* clang-format on */
+
+        (void) state;
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                const struct vendor *row = vendor_find(cases[i].vendor, NULL);
+
+                assert_non_null(row);
+                if ((row->container.name == NULL) != (cases[i].container == NULL) ||
+                    (row->program.name == NULL) != (cases[i].program == NULL) ||
+                    (cases[i].container != NULL && strcmp(row->container.name, cases[i].container) != 0) ||
+                    (cases[i].program != NULL && strcmp(row->program.name, cases[i].program) != 0))
+                        fail_msg("%s: got %s and %s: %s", cases[i].vendor,
+                                 row->container.name != NULL ? row->container.name : "none",
+                                 row->program.name != NULL ? row->program.name : "none", cases[i].why);
+        }
+}
+
+/* What remuda-agent.service lets the agent open is what the rows say, and nothing else. */
+static void the_unit_allows_what_the_rows_name(void **state)
+{
+        static const char *const everybodys[] = { "drm", "accel" };
+        FILE *unit = fopen("packaging/systemd/remuda-agent.service", "re");
+        char text[16384], line[96];
+        size_t n, allowed = 0, named = 0;
+
+        (void) state;
+        assert_non_null(unit);
+        n = fread(text, 1, sizeof(text) - 1, unit);
+        text[n] = '\0';
+        (void) fclose(unit);
+        for (const char *at = text; (at = strstr(at, "DeviceAllow=char-")) != NULL; at++)
+                allowed++;
+        for (size_t i = 0; i < ARRAY_SIZE(everybodys); i++) {
+                (void) text_format(line, sizeof(line), "\nDeviceAllow=char-%s rw\n", everybodys[i]);
+                named += strstr(text, line) != NULL;
+        }
+        for (size_t v = 0; vendors[v] != NULL; v++)
+                for (size_t i = 0; vendors[v]->char_devices[i] != NULL; i++) {
+                        bool again = false;
+
+                        for (size_t w = 0; w < v; w++)
+                                for (size_t j = 0; vendors[w]->char_devices[j] != NULL; j++)
+                                        again = again || strcmp(vendors[w]->char_devices[j],
+                                                                vendors[v]->char_devices[i]) == 0;
+                        (void) text_format(line, sizeof(line), "\nDeviceAllow=char-%s rw\n",
+                                           vendors[v]->char_devices[i]);
+                        if (strstr(text, line) == NULL)
+                                fail_msg("the unit does not allow char-%s of %s", vendors[v]->char_devices[i],
+                                         vendors[v]->name);
+                        named += !again;
+                }
+        if (allowed != named)
+                fail_msg("the unit allows %zu kinds of device files, the rows name %zu", allowed, named);
 }
 
 int main(void)
@@ -376,6 +470,8 @@ int main(void)
                 cmocka_unit_test(a_narrow_link_is_degraded),
                 cmocka_unit_test(every_row_is_complete),
                 cmocka_unit_test(visible_devices_pass_the_launcher),
+                cmocka_unit_test(each_variable_is_the_vendors_own),
+                cmocka_unit_test(the_unit_allows_what_the_rows_name),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

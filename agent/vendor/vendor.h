@@ -1,129 +1,150 @@
-/* Vendor: one accelerator family is one file in vendor/ and one row of vendor_table.c.
+/* Vendor: what one accelerator family is, in one row of pure data: its PCI ids and models, its names in a
+ * cluster, its device files, and what a container and a program need to reach it.
  *
- * A row says which PCI functions are devices, what they are called and how they are reached; everything comes
- * from sysfs, procfs and device nodes. What its data cannot say, its functions do, with the helpers below.
- * Where a fact is not certain the row says so in `unsure`, and misses a device rather than inventing one.
- * How to add a vendor: CONTRIBUTING.md. */
+ * A row is one file of this folder and one line of rows.c, and the only place that knows the vendor:
+ * discovery, the device plugin, the launch API, the launcher, the extender and the watch read it. What must
+ * be read of a machine beyond what a row can say is a reader of the agent's discovery. Where a fact is not
+ * certain the row says so in `unsure`, and misses a device rather than inventing one. How to add a vendor:
+ * CONTRIBUTING.md. */
 #pragma once
 
-#include "agent/discovery/scan.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include "agent/inventory/device.h"
-#include "base/err.h"
+
+#define VENDOR_LIST_MAX 6 /* entries of most lists, the ending NULL included */
 
 struct vendor_model {
         uint16_t device;  /* PCI device id */
         const char *name; /* "H100-SXM5-80GB"; NULL ends the table */
         unsigned gib;     /* device memory, GiB; 0 = not known */
-        const char *kind; /* a word for the row's own functions; NULL = none */
+        const char *kind; /* a word for struct vendor_kind and the vendor's reader; NULL = none */
 };
 
-struct sighting;
+/* What models of one kind have in common. */
+struct vendor_kind {
+        const char *kind;     /* NULL = every model */
+        const char *resource; /* NULL = the row's */
+        const char *fabric;   /* what joins them, by their form; NULL = nothing that is known of */
+        unsigned
+                fabric_chips; /* so many in order of N are joined; 0 = all of the node, where there are two */
+        bool no_node;         /* its device files are not known */
+};
 
-#define VENDOR_LIST_MAX 12 /* entries of the lists below, their ending 0 or NULL included */
+struct vendor_place {
+        const char *directory, *prefix; /* "dev/biren", "card_": N stands behind the prefix */
+};
+
+struct vendor_node {
+        const char *path; /* "/dev/nvidia{n}" */
+        bool optional;    /* a device without it is none the worse */
+};
+
+struct vendor_mount {
+        const char *path; /* the same inside and outside */
+        bool writable;
+};
+
+/* How a variable names a device. */
+enum vendor_naming {
+        VENDOR_BY_INDEX,          /* its index on the node */
+        VENDOR_BY_NUMBER,         /* the number at the end of its device file, else its index */
+        VENDOR_BY_UUID_OR_NUMBER, /* its id where that is the vendor's own UUID */
+        VENDOR_BY_UUID_OR_INDEX
+};
+
+struct vendor_variable {
+        const char *name; /* NULL = none, or none that is known for sure */
+        enum vendor_naming by;
+        bool single; /* it names one device, and cannot name two */
+};
+
+enum vendor_drm { VENDOR_NO_DRM, VENDOR_DRM_OPTIONAL, VENDOR_DRM_REQUIRED };
 
 struct vendor {
         const char *name, *runtime, *resource;
-        const char *unsure; /* what in this row nobody has verified; "" = nothing */
+        const char *serves[3];         /* runtimes beside its own whose programs run on it */
+        const char *more_resources[3]; /* that its own plugins also use */
+        const char *unsure;            /* what in this row nobody has verified; "" = nothing */
 
         /* Which functions count: ids in `models` (unless their class is that of a NIC, audio, bridge...), and
          * others of these classes; an id in `never` does not. */
-        uint16_t pci_vendors[4];
-        uint16_t classes[VENDOR_LIST_MAX]; /* 0x1200 */
-        uint16_t never[VENDOR_LIST_MAX];
-        const struct vendor_model *models;
+        uint16_t pci_vendors[2];
+        uint16_t classes[9]; /* 0x1200 */
+        uint16_t never[4];
+        const struct vendor_model *models; /* NULL = none */
+        const struct vendor_kind *kinds;   /* NULL = none; ends with an empty one */
 
-        const char *foreign_drivers[4]; /* bound to one of these, its own runtime cannot use it */
+        const char *foreign_drivers[3]; /* bound to one of these, its own runtime cannot use it */
         bool vfio_is_own;               /* vfio-pci is how its own runtime drives it */
+        struct {
+                const char *driver, *resource; /* bound to this driver it is offered under another name */
+        } other_driver;
 
-        /* The number N of a device: from its entry `prefix`N in the sysfs class, else its rank by address. */
-        const char *class_name, *class_prefix; /* NULL = no class */
-        const char *node;                      /* "/dev/nvidia{n}"; NULL = none */
-        bool index_is_number;                  /* the vendor's visible-devices variable counts by N */
+        /* The number N of a device: from its entry in one of these sysfs classes, else its rank by address.
+         */
+        struct vendor_place classes_of_number[3];
+        bool index_is_number; /* the vendor's visible-devices variable counts by N */
+        struct vendor_place
+                places[4]; /* where nothing else tells of devices, entries of these directories do */
 
-        /* What a container needs beside the device's own nodes, and the variable that makes devices visible.
-         * Used by the plugin and the launcher. */
+        struct vendor_node nodes[DEVICE_NODES_MAX + 1];
+        enum vendor_drm drm; /* its render node and card are among its nodes */
+
+        /* What a container gets with any of its devices, if it is there, and the two variables that say which
+         * devices: to the vendor's container runtime, and to a program. */
         const char *control_nodes[VENDOR_LIST_MAX];
-        const char *visible_variable; /* NULL = none */
+        const struct vendor_mount *mounts; /* NULL = none; ends with an empty one */
+        struct vendor_variable container, program;
+        const char *passed_on[4]; /* that a program may see too, and nobody here sets */
+
+        /* What a running agent must know: which uevents are of its devices (beside those of its classes),
+         * which directories change without one, its names in /proc/devices, and processes that hold its
+         * device files open and use none (at most 15 letters, as the kernel tells them). */
+        const char *subsystems[2];
+        const char *watched[2];
+        const char *char_devices[VENDOR_LIST_MAX];
+        const char *monitors[VENDOR_LIST_MAX];
 
         /* What the links are called of which its library tells (agent/inventory/link_report.h), and that
          * library; NULL = it tells of none. */
         const char *link_fabric, *link_source;
-
-        /* Adds the devices of one function (usually one): vendor_add_one, or a function of the row. */
-        int (*add)(struct scan *scan, struct sighting *sighting);
-        /* Adds devices that are no PCI functions: vendor_add_none, or a function of the row. */
-        int (*add_others)(struct scan *scan, const struct vendor *vendor);
 };
 
 extern const struct vendor *const vendors[]; /* NULL-terminated; the only list of vendors */
 
-const struct vendor *vendor_find(const char *name); /* or NULL */
+/* vendor_find() - the first row of this name after `after`: a vendor with several lines of products has a row
+ * for each.
+ * @after: NULL = from the beginning */
+const struct vendor *vendor_find(const char *name, const struct vendor *after);
 
-/* One function (or another thing) that a row counts, on its way to being a device. */
-struct sighting {
-        const struct vendor *vendor;
-        struct pci_function *function; /* NULL = none */
-        struct pci_state state;
-        const char *kind;      /* of the model; "" = none */
-        unsigned number, rank; /* N as above; how many of the row came before */
-        bool number_known;     /* the class told it */
-        struct device device;  /* filled as far as the row's data goes */
-        struct placement placement;
-};
+/* vendor_kind_of() - the row's kind of this word; NULL = none. */
+const struct vendor_kind *vendor_kind_of(const struct vendor *vendor, const char *kind);
 
-/* --- for the rows --- */
+/* vendor_resources() - every resource name that a cluster may count this row's devices under.
+ * @ret: filled with at most `max`. Return: how many */
+size_t vendor_resources(const struct vendor *vendor, const char **ret, size_t max);
 
-int vendor_add_one(struct scan *scan, struct sighting *sighting);
-int vendor_add_none(struct scan *scan, const struct vendor *vendor);
+/* vendor_has_uuid() - is the device's id one that the vendor's programs know it by? */
+bool vendor_has_uuid(const struct device *device);
 
-/* vendor_add_function() - a function that the row's data does not count and its functions do. */
-int vendor_add_function(struct scan *scan, const struct vendor *vendor, struct pci_function *function,
-                        unsigned rank);
+/* vendor_visible_name() - how a variable calls this device. */
+void vendor_visible_name(enum vendor_naming by, const struct device *device, char *ret, size_t ret_bytes);
 
-/* vendor_sight() - begin a sighting of something that is no PCI function; healthy until judged. */
-void vendor_sight(const struct vendor *vendor, struct sighting *ret);
+/* vendor_serves() - do programs of `runtime` run on a device group of runtime `group_runtime`? */
+bool vendor_serves(const char *group_runtime, const char *runtime);
 
-/* vendor_set_model() - by PCI device id, from the operator's models, the row's, or the ids themselves. */
-void vendor_set_model(const struct scan *scan, struct sighting *sighting, uint16_t pci_vendor,
-                      uint16_t pci_device);
-/* vendor_set_model_name() - by name; memory and speeds follow from the speeds table. */
-void vendor_set_model_name(struct sighting *sighting, const char *name);
+/* vendor_program_variable() - "CUDA_VISIBLE_DEVICES" for the runtime cuda; NULL if it has none (cpu) or is
+ * not known. */
+const char *vendor_program_variable(const char *runtime);
 
-/* vendor_set_number() - N is now known: node and index follow. */
-void vendor_set_number(struct sighting *sighting, unsigned number);
+/* vendor_is_variable() - is this the visible-devices variable of any vendor? */
+bool vendor_is_variable(const char *name);
 
-/* vendor_add_node() - a device node. Where the tree has dev/ and lacks it: a required one makes the device
- * unhealthy (NodeMissing), another is left out. */
-void vendor_add_node(const struct scan *scan, struct device *device, bool required, const char *fmt, ...)
-        __attribute__((format(printf, 4, 5)));
+/* vendor_is_subsystem() - are uevents of this subsystem about any vendor's devices? */
+bool vendor_is_subsystem(const char *name);
 
-/* vendor_set_fabric() - @order: number the group would like to bear, or -1. */
-void vendor_set_fabric(struct placement *placement, const char *fabric, const char *source, int order,
-                       const char *key_fmt, ...) __attribute__((format(printf, 5, 6)));
-
-/* device_judge() - worsen the verdict; one that is not worse than what stands is dropped. */
-void device_judge(struct device *device, enum device_health health, const char *reason, const char *rule,
-                  const char *fmt, ...) __attribute__((format(printf, 5, 6)));
-
-/* vendor_read() - a text attribute of the sighting's PCI function. Return: its length; <= 0 = nothing there.
- */
-ssize_t vendor_read(const struct scan *scan, const struct sighting *sighting, const char *name, char *text,
-                    size_t text_bytes);
-
-/* vendor_set_serial() - identity from a hardware serial, "nec-2BJ2300049"; ignored unless it says something
- * (not blank, not all zeros or all Fs). Only letters, digits, '-', '_', '.' stay. */
-void vendor_set_serial(struct sighting *sighting, const char *serial);
-
-/* vendor_class_number() - the number of this function's entry `prefix`N in a sysfs class, by the function's
- * own directory or by the class directory's links. */
-bool vendor_class_number(struct scan *scan, const struct pci_function *function, const char *class_name,
-                         const char *prefix, unsigned *ret);
-
-/* vendor_add_by_nodes() - devices told by nothing but the nodes `prefix`N of a directory: only where the
- * vendor has no device yet. vendor_has_devices() - has it one? */
-int vendor_add_by_nodes(struct scan *scan, const struct vendor *vendor, const char *directory,
-                        const char *prefix);
-bool vendor_has_devices(const struct scan *scan, const struct vendor *vendor);
-
-/* is_passed_through() - a driver that hands the function to a virtual machine. */
-bool is_passed_through(const char *driver);
+/* vendor_is_monitor() - is a process of this name one that watches devices and uses none? */
+bool vendor_is_monitor(const char *comm);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/vendor/runtime.h"
+#include "agent/vendor/vendor.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 
@@ -114,8 +114,7 @@ bool environment_passes(const struct program *program, const char *name)
         for (size_t i = 0; i < ARRAY_SIZE(passing_prefixes); i++)
                 if (text_starts_with(name, passing_prefixes[i]))
                         return true;
-        return listed(framework_names, ARRAY_SIZE(framework_names), name) ||
-               runtime_is_devices_variable(name);
+        return listed(framework_names, ARRAY_SIZE(framework_names), name) || vendor_is_variable(name);
 }
 
 int environment_filter(struct environment *ret, const struct program *program, char *const *found)

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "agent/launch/program_file.h"
-#include "agent/vendor/runtime.h"
+#include "agent/vendor/vendor.h"
 #include "base/cleanup.h"
 #include "base/exit_code.h"
 #include "base/text.h"
@@ -495,7 +495,7 @@ static void on_signal(void *userdata, int signal_number)
 /* "0,1,2" of the runtime's variable, or of REMUDA_DEVICES, when it names as many chips as there are. */
 static void find_devices(struct group *group)
 {
-        const char *variable = runtime_devices_variable(group->options->runtime);
+        const char *variable = vendor_program_variable(group->options->runtime);
         const char *names[] = { variable == NULL ? "REMUDA_DEVICES" : variable, "REMUDA_DEVICES" };
         unsigned chips = group->options->chips, count;
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/vendor/runtime.h"
+#include "agent/vendor/vendor.h"
 #include "base/cleanup.h"
 #include "base/json/pb_json.h"
 #include "base/text.h"
@@ -89,7 +89,7 @@ static void set(json_t *environment, const char *name, const char *fmt, ...)
 
 static void set_devices(const struct part *part, size_t chip, json_t *environment)
 {
-        const char *variable = runtime_devices_variable(part->group->runtime);
+        const char *variable = vendor_program_variable(part->group->runtime);
 
         if (part->devices != NULL)
                 set(environment, "REMUDA_DEVICES", "%s", part->devices[chip]);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/vendor/runtime.h"
+#include "agent/vendor/vendor.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "job/plan/job_plan_shares.h"
@@ -36,7 +36,7 @@ bool job_role_takes(const struct job_role *role, const struct symbols *symbols,
                     const struct ledger_group *group)
 {
         return (role->runtime[0] == '\0' ||
-                runtime_served_by(role->runtime, symbol_name(symbols, group->runtime))) &&
+                vendor_serves(symbol_name(symbols, group->runtime), role->runtime)) &&
                (role->vendor[0] == '\0' || strcmp(role->vendor, symbol_name(symbols, group->vendor)) == 0) &&
                (role->group[0] == '\0' || strcmp(role->group, symbol_name(symbols, group->name)) == 0) &&
                (role->model[0] == '\0' || job_model_matches(role->model, symbol_name(symbols, group->model)));

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "agent/vendor/runtime.h"
+#include "agent/vendor/vendor.h"
 #include "base/cleanup.h"
 #include "base/json/json_writer.h"
 
@@ -105,7 +105,7 @@ static void torch_variables(const struct launch_world *world, size_t rank, struc
 void launch_environment(const struct launch_world *world, size_t index, bool torch, struct text *out)
 {
         const struct launch_rank *rank = &world->ranks[index];
-        const char *visible = runtime_devices_variable(rank->runtime);
+        const char *visible = vendor_program_variable(rank->runtime);
         struct text weight = { 0 };
         char shard[48];
 

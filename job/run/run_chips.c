@@ -10,7 +10,7 @@
 #include "agent/inventory/inventory_json.h"
 #include "agent/launch/program_file.h"
 #include "agent/tree/tree.h"
-#include "agent/vendor/runtime.h"
+#include "agent/vendor/vendor.h"
 #include "base/cleanup.h"
 #include "base/exit_code.h"
 #include "job/run/run_chips.h"
@@ -127,7 +127,7 @@ int inventories_read(const struct run *run, struct inventories *ret, struct err 
 
 bool chips_match(const struct job_role *role, const struct device_group *group)
 {
-        return (role->runtime[0] == '\0' || runtime_served_by(role->runtime, group->runtime)) &&
+        return (role->runtime[0] == '\0' || vendor_serves(group->runtime, role->runtime)) &&
                (role->vendor[0] == '\0' || strcmp(role->vendor, group->vendor) == 0) &&
                (role->group[0] == '\0' || strcmp(role->group, group->name) == 0) &&
                (role->model[0] == '\0' || job_model_matches(role->model, group->model));

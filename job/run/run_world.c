@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "agent/vendor/runtime.h"
+#include "agent/vendor/vendor.h"
 #include "base/cleanup.h"
 #include "io/free_port.h"
 #include "job/plan/launch_frameworks.h"
@@ -115,7 +115,7 @@ static json_t *rank_environment(const struct run *run, size_t index, const struc
                                 const char *rank_table, const char *progress)
 {
         const struct run_rank *rank = &run->ranks[index];
-        const char *variable = runtime_devices_variable(rank->runtime);
+        const char *variable = vendor_program_variable(rank->runtime);
         json_t *environment = json_object();
         char plan[RUN_PATH_BYTES];
 

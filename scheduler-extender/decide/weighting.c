@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/vendor/runtime.h"
+#include "agent/vendor/vendor.h"
 #include "base/cleanup.h"
 #include "planner/shards/shards.h"
 
@@ -67,10 +67,10 @@ static bool has_own_command(const struct job *job, const char *runtime)
 static bool has_any_program(const struct weighting *w, const char *runtime)
 {
         for (size_t i = 0; w->job != NULL && i < w->job->program_count; i++)
-                if (runtime_served_by(w->job->programs[i].runtime, runtime))
+                if (vendor_serves(runtime, w->job->programs[i].runtime))
                         return true;
         for (size_t i = 0; i < w->table_count; i++)
-                if (runtime_served_by(symbol_name(&w->ledger->symbols, w->table[i].runtime), runtime))
+                if (vendor_serves(runtime, symbol_name(&w->ledger->symbols, w->table[i].runtime)))
                         return true;
         return false;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "agent/inventory/inventory_json.h"
+#include "agent/vendor/vendor.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/json/json_field.h"
@@ -16,37 +17,7 @@
 #include "scheduler-extender/ledger/audit.h"
 #include "scheduler-extender/wire/pod_node_match.h"
 
-/* Resources of chips as vendors' plugins call them; inventories and the configuration add theirs. */
-static const char *const usual_resources[] = {
-        "nvidia.com/gpu",
-        "amd.com/gpu",
-        "huawei.com/Ascend910",
-        "huawei.com/Ascend310P",
-        "cambricon.com/mlu",
-        "cambricon.com/vmlu",
-        "hygon.com/dcu",
-        "mthreads.com/gpu",
-        "metax-tech.com/gpu",
-        "iluvatar.ai/gpu",
-        "enflame.com/gcu",
-        "kunlunxin.com/xpu",
-        "birentech.com/gpu",
-        "habana.ai/gaudi",
-        "gpu.intel.com/i915",
-        "gpu.intel.com/xe",
-        "aws.amazon.com/neuron",
-        "aws.amazon.com/neuroncore",
-        "google.com/tpu",
-        "tenstorrent.com/n150",
-        "rebellions.ai/ATOM",
-        "furiosa.ai/npu",
-        "graphcore.ai/ipu",
-        "qualcomm.com/qaic",
-        "nec.com/ve",
-        "xilinx.com/fpga",
-        "remuda.dev/sunway-cg",
-        "remuda.dev/cpu-group",
-};
+#define RESOURCES_MAX 32 /* of one vendor */
 
 static const unsigned needed_kinds = 1u << STORE_NODE | 1u << STORE_POD | 1u << STORE_INVENTORY;
 
@@ -414,6 +385,19 @@ static void take_programs(struct cluster *c)
         }
 }
 
+/* Resources of chips as vendors' plugins call them; inventories and the configuration add theirs. */
+static void mark_usual_resources(struct ledger *ledger)
+{
+        const char *resources[RESOURCES_MAX];
+
+        for (size_t v = 0; vendors[v] != NULL; v++) {
+                size_t count = vendor_resources(vendors[v], resources, RESOURCES_MAX);
+
+                for (size_t i = 0; i < count; i++)
+                        ledger_mark_chips(ledger, resources[i]);
+        }
+}
+
 int cluster_open(sd_event *loop, const struct cluster_options *options, struct cluster **ret, struct err *err)
 {
         struct cluster *c = calloc(1, sizeof(*c));
@@ -442,8 +426,7 @@ int cluster_open(sd_event *loop, const struct cluster_options *options, struct c
         if (c->is_directory)
                 store.kinds &= ~(1u << STORE_LEASE);
         c->watched = store.kinds;
-        for (size_t i = 0; i < ARRAY_SIZE(usual_resources); i++)
-                ledger_mark_chips(c->ledger, usual_resources[i]);
+        mark_usual_resources(c->ledger);
         for (size_t i = 0; i < options->managed_resource_count; i++)
                 ledger_mark_chips(c->ledger, options->managed_resources[i]);
         take_programs(c);
