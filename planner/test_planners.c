@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "planner/models/network_estimate.h"
+#include "planner/models/network_models.h"
 #include "planner/segments/segments.h"
 #include "planner/shards/reshard.h"
 #include "planner/shards/shards.h"
@@ -173,7 +174,7 @@ static void a_gone_worker_forces_a_change(void **state)
                 { .model = { .speed = 10 }, .batch = 5, .ranges = { &held[0], 1 } },
                 { .gone = true, .batch = 5, .ranges = { &held[1], 1 } }
         };
-        const struct reshard_question question = {
+        const struct reshard_request question = {
                 .workers = workers, .count = 2, .batch = 10, .steps = 3, .cost_ms = 1e9
         };
         struct reshard_plan plan;
@@ -285,7 +286,7 @@ static void shipped_models_have_their_published_totals(void **state)
 static void a_cut_counts_what_is_read_behind_it(void **state)
 {
         /* a -> b -> c, and a -> c: behind a and behind b the output of a is still needed */
-        const struct operation sizes[] = {
+        const struct network_operation sizes[] = {
                 { .name = "a", .type = OPERATOR_ELEMENTWISE, .output = { 10 }, .rank = 1 },
                 { .name = "b", .type = OPERATOR_ELEMENTWISE, .output = { 3 }, .rank = 1 },
                 { .name = "c", .type = OPERATOR_ELEMENTWISE, .output = { 1 }, .rank = 1 },

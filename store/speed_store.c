@@ -18,7 +18,7 @@ struct refinement {
         store_answer answer;
         void *userdata;
         uint64_t now_usec;
-        struct speed_observation *observations;
+        struct speed_table_observation *observations;
         size_t count;
 };
 
@@ -33,7 +33,7 @@ static void refinement_free(struct refinement *r)
         free(r);
 }
 
-static struct refinement *refinement_new(const struct speed_observation *observations, size_t count)
+static struct refinement *refinement_new(const struct speed_table_observation *observations, size_t count)
 {
         struct refinement *r = calloc(1, sizeof(*r));
 
@@ -41,7 +41,7 @@ static struct refinement *refinement_new(const struct speed_observation *observa
                 return NULL;
         r->observations = calloc(count + 1, sizeof(*r->observations));
         for (; r->observations != NULL && r->count < count; r->count++) {
-                const struct speed_observation *o = &observations[r->count];
+                const struct speed_table_observation *o = &observations[r->count];
 
                 r->observations[r->count] = *o;
                 r->observations[r->count].program = strdup(o->program == NULL ? "" : o->program);
@@ -75,7 +75,7 @@ static void refined(void *userdata, int result, const char *sentence)
         refinement_free(r);
 }
 
-void speed_store_refine(struct store *store, const struct speed_observation *observations, size_t count,
+void speed_store_refine(struct store *store, const struct speed_table_observation *observations, size_t count,
                         store_answer answer, void *userdata)
 {
         struct refinement *r = refinement_new(observations, count);
@@ -218,7 +218,7 @@ int speed_store_read_now(const char *spec, const char *kubeconfig, struct speed_
 }
 
 int speed_store_refine_now(const char *spec, const char *kubeconfig,
-                           const struct speed_observation *observations, size_t count, struct err *err)
+                           const struct speed_table_observation *observations, size_t count, struct err *err)
 {
         struct waiting w = { .result = 0 };
         struct store_options options = { .spec = spec, .kubeconfig = kubeconfig };

@@ -10,7 +10,7 @@
 
 /* speed_store_refine() - add observations to the store's table, on the store's loop. They are copied. Best
  * effort: a table that cannot be written costs nobody a job. @answer may be NULL. */
-void speed_store_refine(struct store *store, const struct speed_observation *observations, size_t count,
+void speed_store_refine(struct store *store, const struct speed_table_observation *observations, size_t count,
                         store_answer answer, void *userdata);
 
 /* speed_store_read_now() - the rows of all SpeedTables of a store, with a loop of its own, for programs
@@ -22,4 +22,4 @@ int speed_store_read_now(const char *spec, const char *kubeconfig, struct speed_
 
 /* speed_store_refine_now() - speed_store_refine() in the same way. Return: 0 or a negative errno. */
 int speed_store_refine_now(const char *spec, const char *kubeconfig,
-                           const struct speed_observation *observations, size_t count, struct err *err);
+                           const struct speed_table_observation *observations, size_t count, struct err *err);

@@ -157,12 +157,12 @@ static void a_table_is_read_and_refined(void **state)
                 "\"updated\":\"2026-01-01T00:00:00Z\"},\"no\":{\"alpha_ms\":1,\"beta_ms\":1},\"a/b/\":{},"
                 "\"cc/mlp/Bad\":{\"alpha_ms\":-1,\"beta_ms\":1},\"cc/mlp/"
                 "Bad2\":{\"alpha_ms\":1,\"beta_ms\":\"x\"}}}";
-        struct speed_observation seen = { .program = "aa",
-                                          .model = "mlp",
-                                          .device = "H100 NVL/x",
-                                          .batch = 100,
-                                          .step_ms = 102,
-                                          .weight = 30 };
+        struct speed_table_observation seen = { .program = "aa",
+                                                .model = "mlp",
+                                                .device = "H100 NVL/x",
+                                                .batch = 100,
+                                                .step_ms = 102,
+                                                .weight = 30 };
         json_t *object = json_loads(text, 0, NULL), *again;
         struct speed_table table;
         struct err err = { 0 };
@@ -181,7 +181,7 @@ static void a_table_is_read_and_refined(void **state)
         assert_int_equal(speed_table_decode(again, &table, &err), 0);
         assert_int_equal(table.count, 3);
         {
-                const struct speed_row *row = speed_table_find(&table, "aa", "mlp", "H100 NVL/x");
+                const struct speed_table_row *row = speed_table_find(&table, "aa", "mlp", "H100 NVL/x");
                 double at_100 = row->alpha_ms + row->beta_ms * 100;
 
                 assert_true(at_100 > 52 &&
@@ -205,13 +205,13 @@ static void a_table_has_an_end(void **state)
 
         (void) state;
         for (unsigned i = 0; i < 3; i++) {
-                static struct speed_observation seen[2000];
+                static struct speed_table_observation seen[2000];
                 static char devices[2000][16];
                 json_t *next;
 
                 for (unsigned k = 0; k < 2000; k++) {
                         (void) text_format(devices[k], sizeof(devices[k]), "d%u-%u", i, k);
-                        seen[k] = (struct speed_observation){
+                        seen[k] = (struct speed_table_observation){
                                 .model = "m", .device = devices[k], .batch = 1, .step_ms = 1, .weight = 1
                         };
                 }
@@ -320,12 +320,12 @@ static void writers_lose_nothing_of_each_other(void **state)
                         continue;
                 for (int i = 0; i < EACH; i++) {
                         double b = 1 + i;
-                        struct speed_observation seen = { .program = "p",
-                                                          .model = "mlp",
-                                                          .device = "d",
-                                                          .batch = b,
-                                                          .step_ms = 5 + b,
-                                                          .weight = 1 };
+                        struct speed_table_observation seen = { .program = "p",
+                                                                .model = "mlp",
+                                                                .device = "d",
+                                                                .batch = b,
+                                                                .step_ms = 5 + b,
+                                                                .weight = 1 };
 
                         if (speed_store_refine_now(spec, NULL, &seen, 1, &err) < 0)
                                 _exit(1);

@@ -14,13 +14,13 @@ static double peak_of(double bf16, double fp16, double fp32)
 }
 
 /* "H100-SXM*8", "mychip=120,32*4". */
-static int parse_device(const char *text, struct network_device *ret, struct err *err)
+static int parse_device(const char *text, struct network_estimate_device *ret, struct err *err)
 {
         const char *star = strrchr(text, '*'), *equals = strchr(text, '=');
         size_t name_size = equals != NULL ? (size_t) (equals - text)
                            : star != NULL ? (size_t) (star - text)
                                           : strlen(text);
-        struct network_device device = { .count = 1 };
+        struct network_estimate_device device = { .count = 1 };
         const struct speed *known;
         char peak[64] = "", *comma;
         double gib = 0;
@@ -59,7 +59,7 @@ static int parse_device(const char *text, struct network_device *ret, struct err
         return 0;
 }
 
-static int add_group(const struct device_group *group, struct network_device *devices, size_t *count,
+static int add_group(const struct device_group *group, struct network_estimate_device *devices, size_t *count,
                      struct err *err)
 {
         const char *name = group->model[0] != '\0' ? group->model : group->name;
@@ -75,15 +75,16 @@ static int add_group(const struct device_group *group, struct network_device *de
         if (i == GIVEN_DEVICES_MAX)
                 return err_set(err, -E2BIG, "more than %d kinds of devices", GIVEN_DEVICES_MAX);
         if (i == *count) {
-                devices[(*count)++] =
-                        (struct network_device){ .tflops = tflops, .memory_bytes = group->memory_bytes };
+                devices[(*count)++] = (struct network_estimate_device){ .tflops = tflops,
+                                                                        .memory_bytes = group->memory_bytes };
                 (void) text_copy(devices[i].name, sizeof(devices[i].name), name);
         }
         devices[i].count += group->healthy;
         return 0;
 }
 
-static int add_machine(const json_t *object, struct network_device *devices, size_t *count, struct err *err)
+static int add_machine(const json_t *object, struct network_estimate_device *devices, size_t *count,
+                       struct err *err)
 {
         struct inventory inventory;
         int r = inventory_decode(object, &inventory, err);
@@ -96,7 +97,8 @@ static int add_machine(const json_t *object, struct network_device *devices, siz
         return r;
 }
 
-static int add_machines(const char *file, struct network_device *devices, size_t *count, struct err *err)
+static int add_machines(const char *file, struct network_estimate_device *devices, size_t *count,
+                        struct err *err)
 {
         json_t *json = NULL;
         const json_t *items;
@@ -117,7 +119,7 @@ static int add_machines(const char *file, struct network_device *devices, size_t
 }
 
 int given_devices_collect(const struct option_list *given, const char *machines,
-                          struct network_device *devices, size_t *ret_count, struct err *err)
+                          struct network_estimate_device *devices, size_t *ret_count, struct err *err)
 {
         size_t count = 0;
         int r = 0;

@@ -13,4 +13,4 @@
  * @devices: GIVEN_DEVICES_MAX entries
  * Return: 0 or a negative errno; *err says which. */
 int given_devices_collect(const struct option_list *given, const char *machines,
-                          struct network_device *devices, size_t *ret_count, struct err *err);
+                          struct network_estimate_device *devices, size_t *ret_count, struct err *err);

@@ -33,7 +33,7 @@ static bool read_rank(const struct job_state *state, const json_t *programs, con
         program = json_string_value(json_object_get(programs, group->name));
         (void) text_copy(ret->program, sizeof(ret->program),
                          program != NULL && sha256_is_hex(program) ? program : "");
-        speed_device(ret->device, group->model, (group->ranks + group->chips - 1) / group->chips);
+        speed_table_device(ret->device, group->model, (group->ranks + group->chips - 1) / group->chips);
         ret->batch = batch;
         ret->step_ms = batch * 1000 / speed;
         return true;

@@ -267,7 +267,7 @@ static bool is_others_turn(const struct job_record *record, uint64_t now)
 static void learn_speeds(struct job_record *record, const json_t *answer, uint64_t now)
 {
         struct job_speed speeds[LEARN_MAX];
-        struct speed_observation seen[LEARN_MAX];
+        struct speed_table_observation seen[LEARN_MAX];
         struct controller *c = record->controller;
         size_t count;
 
@@ -277,12 +277,12 @@ static void learn_speeds(struct job_record *record, const json_t *answer, uint64
         record->asking.learnt_usec = now;
         count = job_speeds_read(&record->job, &record->state, answer, speeds, LEARN_MAX);
         for (size_t i = 0; i < count; i++)
-                seen[i] = (struct speed_observation){ .program = speeds[i].program,
-                                                      .model = record->job.model,
-                                                      .device = speeds[i].device,
-                                                      .batch = speeds[i].batch,
-                                                      .step_ms = speeds[i].step_ms,
-                                                      .weight = speeds[i].weight };
+                seen[i] = (struct speed_table_observation){ .program = speeds[i].program,
+                                                            .model = record->job.model,
+                                                            .device = speeds[i].device,
+                                                            .batch = speeds[i].batch,
+                                                            .step_ms = speeds[i].step_ms,
+                                                            .weight = speeds[i].weight };
         if (count == 0)
                 return;
         c->learnt_usec = now;

@@ -163,7 +163,7 @@ double run_chip_speed(struct run *run, const char *runtime, const struct device_
 
 /* run_keep_speeds() - observations into that table; a table that cannot be written is an event.
  * (run_speeds.c) */
-void run_keep_speeds(struct run *run, const struct speed_observation *observations, size_t count);
+void run_keep_speeds(struct run *run, const struct speed_table_observation *observations, size_t count);
 
 /* run_leave_out() - the job goes on without a rank: its samples are counted, those after the last checkpoint
  * are struck from its log, the ranks after it move up. (run_migrate.c) */

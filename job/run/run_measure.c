@@ -92,7 +92,7 @@ static double look_weight(const struct run *run, const struct run_rank *rank)
 static void keep_measurements(struct run *run)
 {
         size_t workers = run->rank_count - run->server_count, count = 0;
-        CLEANUP(free_p) struct speed_observation *seen = calloc(workers * POINTS_MAX, sizeof(*seen));
+        CLEANUP(free_p) struct speed_table_observation *seen = calloc(workers * POINTS_MAX, sizeof(*seen));
 
         for (size_t i = run->server_count; seen != NULL && i < run->rank_count; i++) {
                 json_t *points = read_points(run, i, "points");
@@ -102,7 +102,7 @@ static void keep_measurements(struct run *run)
                 json_array_foreach(points, k, point)
                 {
                         if (k < POINTS_MAX)
-                                seen[count++] = (struct speed_observation){
+                                seen[count++] = (struct speed_table_observation){
                                         .program = run->ranks[i].sha256,
                                         .model = run->job.model,
                                         .device = run->ranks[i].speed_device,

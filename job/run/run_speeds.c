@@ -34,8 +34,9 @@ static void name_devices(struct run *run)
                 for (size_t k = 0; k < run->rank_count; k++)
                         sharing += strcmp(run->ranks[k].device, rank->device) == 0 &&
                                    strcmp(run->ranks[k].node, rank->node) == 0;
-                speed_device(rank->speed_device,
-                             rank->device_model[0] == '\0' ? rank->vendor : rank->device_model, sharing);
+                speed_table_device(rank->speed_device,
+                                   rank->device_model[0] == '\0' ? rank->vendor : rank->device_model,
+                                   sharing);
         }
 }
 
@@ -65,7 +66,7 @@ bool run_read_speeds(struct run *run)
         run->speeds_troubled = run->speeds_troubled || table.trouble[0] != '\0';
         for (size_t i = run->server_count; i < run->rank_count; i++) {
                 struct run_rank *rank = &run->ranks[i];
-                const struct speed_row *row =
+                const struct speed_table_row *row =
                         speed_table_find(&table, rank->sha256, run->job.model, rank->speed_device);
 
                 if (row == NULL || !knows_slope(&row->fit)) {
@@ -120,17 +121,17 @@ static const char *placing_hash(struct run *run, const char *runtime)
 double run_chip_speed(struct run *run, const char *runtime, const struct device_group *group, size_t sharing)
 {
         const struct speed_table *table = placing_speeds(run);
-        const struct speed_row *row = NULL;
+        const struct speed_table_row *row = NULL;
         char device[SPEED_DEVICE_BYTES];
 
         if (table != NULL && table->count > 0) {
-                speed_device(device, group->model[0] == '\0' ? group->vendor : group->model, sharing);
+                speed_table_device(device, group->model[0] == '\0' ? group->vendor : group->model, sharing);
                 row = speed_table_find(table, placing_hash(run, runtime), run->job.model, device);
         }
         return row == NULL ? 0 : 1000 / row->beta_ms;
 }
 
-void run_keep_speeds(struct run *run, const struct speed_observation *observations, size_t count)
+void run_keep_speeds(struct run *run, const struct speed_table_observation *observations, size_t count)
 {
         char spec[RUN_PATH_BYTES + STORE_SPEC_MORE];
         struct err err = { 0 };
@@ -146,7 +147,7 @@ void run_keep_speeds(struct run *run, const struct speed_observation *observatio
 void run_refine_speeds(struct run *run)
 {
         size_t workers = run->rank_count - run->server_count, count = 0;
-        CLEANUP(free_p) struct speed_observation *seen = calloc(workers + 1, sizeof(*seen));
+        CLEANUP(free_p) struct speed_table_observation *seen = calloc(workers + 1, sizeof(*seen));
 
         run->kept_usec = run_now_usec();
         if (seen == NULL || !run->trainer || run->job.strategy == JOB_STRATEGY_SPLIT)
@@ -162,12 +163,13 @@ void run_refine_speeds(struct run *run)
                         continue;
                 rank->kept_samples = rank->seen.samples;
                 rank->kept_busy_ms = rank->seen.busy_ms;
-                seen[count++] = (struct speed_observation){ .program = rank->sha256,
-                                                            .model = run->job.model,
-                                                            .device = rank->speed_device,
-                                                            .batch = (double) rank->batch,
-                                                            .step_ms = busy * (double) rank->batch / samples,
-                                                            .weight = SEEN_WEIGHT / (double) workers };
+                seen[count++] =
+                        (struct speed_table_observation){ .program = rank->sha256,
+                                                          .model = run->job.model,
+                                                          .device = rank->speed_device,
+                                                          .batch = (double) rank->batch,
+                                                          .step_ms = busy * (double) rank->batch / samples,
+                                                          .weight = SEEN_WEIGHT / (double) workers };
         }
         run_keep_speeds(run, seen, count);
 }

@@ -1,5 +1,5 @@
 /* The stages of a split job: which layers each worker holds, by the layers' measured times and the exact
- * planner (planner/splits/chain_split.h). Every chip of a fixed count is used; one of a range that has no
+ * planner (planner/splits/chain.h). Every chip of a fixed count is used; one of a range that has no
  * part is left out. */
 #include <errno.h>
 #include <math.h>
@@ -9,7 +9,7 @@
 
 #include "base/cleanup.h"
 #include "job/run/run.h"
-#include "planner/splits/chain_split.h"
+#include "planner/splits/chain.h"
 
 #define LINK_BYTES_PER_MS 1e6 /* shared memory of one machine: a gigabyte a second is assumed */
 #define CLASSES_MAX       12  /* each worker is a class of its own: 2^12 states */

@@ -12,7 +12,9 @@
 #include "planner/commands/plan.h"
 #include "planner/models/network_forms.h"
 #include "planner/models/network_json.h"
+#include "planner/models/network_models.h"
 #include "planner/segments/plan_segments.h"
+#include "planner/segments/segment_network.h"
 #include "planner/shards/shards.h"
 
 struct model_options {
@@ -89,7 +91,7 @@ static void list_models(bool json, struct text *out)
                 text_append(out, "]\n");
 }
 
-static int set_assumptions(const struct model_options *options, struct network_question *question,
+static int set_assumptions(const struct model_options *options, struct network_forms_request *question,
                            struct err *err)
 {
         struct segment_level level;
@@ -102,7 +104,7 @@ static int set_assumptions(const struct model_options *options, struct network_q
         if (!(options->link_gb_per_s >= 1e-6 && options->link_gb_per_s <= 1e6))
                 return err_set(err, -EINVAL, "--link %g: give GB per second, above 0",
                                options->link_gb_per_s);
-        question->assumptions = network_default_assumptions();
+        question->assumptions = network_estimate_default();
         question->assumptions.efficiency = options->efficiency;
         question->assumptions.training = !options->inference;
         question->assumptions.samples = options->microbatch;
@@ -120,30 +122,30 @@ static int set_assumptions(const struct model_options *options, struct network_q
         return 0;
 }
 
-static int write_form(const char *as, const struct network_question *question, bool json, struct text *out,
-                      struct err *err)
+static int write_form(const char *as, const struct network_forms_request *question, bool json,
+                      struct text *out, struct err *err)
 {
         if (question->device_count == 0)
                 return err_set(err, -EINVAL,
                                "--as %s: needs devices; give --devices NAME*N or --machines FILE", as);
         if (strcmp(as, "split") == 0)
-                return network_split_form(question, out, err);
+                return network_forms_split(question, out, err);
         if (strcmp(as, "segments") == 0)
-                return network_segments_form(question, out, err);
+                return network_forms_segments(question, out, err);
         if (strcmp(as, "shards") == 0)
-                return network_shards_form(question, out, err);
-        return network_answer(question, json, out, err);
+                return network_forms_shards(question, out, err);
+        return network_forms_answer(question, json, out, err);
 }
 
 static void append_blocks(const struct network *network, const struct network_model *model, struct text *out)
 {
-        CLEANUP(free_p) struct network_block *blocks = NULL;
+        CLEANUP(free_p) struct network_estimate_block *blocks = NULL;
         struct network_totals totals = network_totals(network);
         size_t count = 0;
 
         text_printf(out, "%-16s %14s %14s %14s %14s\n", "block", "parameters", "multiply-adds", "activations",
                     "leave it");
-        if (network_blocks(network, &blocks, &count, NULL) == 0)
+        if (network_estimate_blocks(network, &blocks, &count, NULL) == 0)
                 for (size_t i = 0; i < count; i++)
                         text_printf(out, "%-16s %14" PRIu64 " %14" PRIu64 " %14" PRIu64 " %14" PRIu64 "\n",
                                     blocks[i].name, blocks[i].parameters, blocks[i].multiply_adds,
@@ -160,9 +162,9 @@ static void append_blocks(const struct network *network, const struct network_mo
 static int answer(const struct network_model *model, const struct model_options *options, struct text *out,
                   struct err *err)
 {
-        struct network_device devices[GIVEN_DEVICES_MAX] = { 0 };
+        struct network_estimate_device devices[GIVEN_DEVICES_MAX] = { 0 };
         struct network network = { 0 };
-        struct network_question question = { .network = &network, .devices = devices };
+        struct network_forms_request question = { .network = &network, .devices = devices };
         bool json = strcmp(options->output, "json") == 0;
         const char *as = options->as;
         int r = given_devices_collect(&options->devices, options->machines, devices, &question.device_count,

@@ -25,7 +25,7 @@ int plan_network_read(const char *file, uint64_t tokens, struct network *ret, st
         if (json == NULL)
                 return err_set(err, -EBADMSG, "line %d, column %d: %s; mend the JSON there", wrong.line,
                                wrong.column, wrong.text);
-        r = network_decode(json, ret, err);
+        r = network_json_decode(json, ret, err);
         json_decref(json);
         return r;
 }

@@ -37,21 +37,21 @@ static const struct option_program program = {
 static int answer(const json_t *json, const struct reshard_options *options, struct text *out,
                   struct err *err)
 {
-        struct reshard_request request;
+        struct plan_reshard_request request;
         struct reshard_plan plan;
-        int r = reshard_request_decode(json, &request, err);
+        int r = plan_reshard_request_decode(json, &request, err);
 
         if (r < 0)
                 return r;
         r = reshard_plan_make(&request.question, &plan, err);
         if (r == 0) {
                 if (strcmp(options->output, "json") == 0)
-                        reshard_answer_json(&request, &plan, out);
+                        plan_reshard_answer_json(&request, &plan, out);
                 else
-                        reshard_answer_table(&request, &plan, out);
+                        plan_reshard_answer_table(&request, &plan, out);
                 reshard_plan_free(&plan);
         }
-        reshard_request_free(&request);
+        plan_reshard_request_free(&request);
         return r;
 }
 

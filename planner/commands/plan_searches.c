@@ -166,7 +166,7 @@ int plan_searches(const struct graph_problem *problem, uint64_t seed, uint64_t e
         if (started == 0)
                 return err_set(err, r, "cannot start a search process: %s", strerror(-r));
         if (best.result != 0) {
-                graph_plan_free(&plan);
+                graph_split_plan_free(&plan);
                 if (err != NULL)
                         *err = best.err;
                 return best.result;

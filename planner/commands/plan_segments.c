@@ -7,6 +7,7 @@
 #include "base/options.h"
 #include "base/version.h"
 #include "planner/commands/plan.h"
+#include "planner/segments/plan_profile.h"
 #include "planner/segments/plan_segments.h"
 
 struct segments_options {
@@ -46,7 +47,7 @@ static const struct option_program program = {
 };
 
 static int read_request(const struct segments_options *options, const char *file,
-                        struct segments_request *ret, struct err *err)
+                        struct plan_segments_request *ret, struct err *err)
 {
         CLEANUP(free_p) char *bytes = NULL;
         size_t size_bytes = 0;
@@ -56,36 +57,36 @@ static int read_request(const struct segments_options *options, const char *file
         if (options->profile == NULL) {
                 r = plan_read_json(file, &json, err);
                 if (r == 0)
-                        r = segments_request_decode(json, ret, err);
+                        r = plan_segments_request_decode(json, ret, err);
                 json_decref(json);
                 return r;
         }
         r = plan_read_bytes(file, &bytes, &size_bytes, err);
-        return r < 0 ? r : segments_request_read_profile(bytes, size_bytes, options->speedup, ret, err);
+        return r < 0 ? r : plan_profile_read(bytes, size_bytes, options->speedup, ret, err);
 }
 
 static int answer(const struct segments_options *options, const char *file, struct text *out, struct err *err)
 {
-        struct segments_request request;
+        struct plan_segments_request request;
         struct segments_plan plan;
         int r = read_request(options, file, &request, err);
 
         if (r < 0)
                 return r;
         if (options->network != NULL)
-                r = segments_request_set_network(&request, options->network, err);
+                r = plan_segments_request_set_network(&request, options->network, err);
         if (options->max_segments > 0)
                 request.max_segments = (size_t) options->max_segments;
         if (r == 0)
-                r = segments_request_answer(&request, &plan, err);
+                r = plan_segments_request_answer(&request, &plan, err);
         if (r == 0) {
                 if (strcmp(options->output, "json") == 0)
-                        segments_answer_json(&request, &plan, out);
+                        plan_segments_answer_json(&request, &plan, out);
                 else
-                        segments_answer_table(&request, &plan, out);
+                        plan_segments_answer_table(&request, &plan, out);
                 segments_plan_free(&plan);
         }
-        segments_request_free(&request);
+        plan_segments_request_free(&request);
         return r;
 }
 

@@ -7,6 +7,7 @@
 #include "cli/command/cluster_options.h"
 #include "planner/commands/plan.h"
 #include "planner/shards/plan_shards.h"
+#include "planner/shards/plan_shards_text.h"
 #include "planner/shards/plan_speeds.h"
 #include "store/speed_store.h"
 
@@ -47,21 +48,21 @@ static const struct option_program program = {
 
 static int answer(const json_t *json, const struct shards_options *options, struct text *out, struct err *err)
 {
-        struct shards_request request;
-        struct shards_answer answer;
-        int r = shards_request_decode(json, &request, err);
+        struct plan_shards_request request;
+        struct plan_shards_answer answer;
+        int r = plan_shards_request_decode(json, &request, err);
 
         if (r < 0)
                 return r;
-        r = shards_request_answer(&request, options->drop_harmful, &answer, err);
+        r = plan_shards_request_answer(&request, options->drop_harmful, &answer, err);
         if (r == 0) {
                 if (strcmp(options->output, "json") == 0)
-                        shards_answer_json(&request, &answer, out);
+                        plan_shards_text_json(&request, &answer, out);
                 else
-                        shards_answer_table(&request, &answer, out);
-                shards_answer_free(&answer);
+                        plan_shards_text_table(&request, &answer, out);
+                plan_shards_answer_free(&answer);
         }
-        shards_request_free(&request);
+        plan_shards_request_free(&request);
         return r;
 }
 

@@ -124,16 +124,16 @@ static int dump(json_t *answer, struct text *out, struct err *err)
 static int answer_chain(const struct split_options *options, const json_t *json, struct text *out,
                         struct err *err)
 {
-        struct split_input input;
+        struct plan_split_input input;
         struct chain_plan plan = { 0 };
         json_t *rows = NULL;
         double start = now_ms();
-        int r = split_input_decode(json, &input, err);
+        int r = plan_split_input_decode(json, &input, err);
 
         if (r < 0)
                 return r;
         if (options->rows != NULL) {
-                r = split_rows_encode(&input, options->rows, &rows, err);
+                r = plan_split_rows(&input, options->rows, &rows, err);
                 if (r == 0)
                         r = dump(rows, out, err);
         } else {
@@ -141,23 +141,23 @@ static int answer_chain(const struct split_options *options, const json_t *json,
                 if (r == CHAIN_NO_FIT)
                         r = -ERANGE;
                 if (r == 0 && strcmp(options->output, "json") == 0)
-                        r = dump(split_plan_encode(&input, &plan, now_ms() - start), out, err);
+                        r = dump(plan_split_encode(&input, &plan, now_ms() - start), out, err);
                 else if (r == 0)
-                        split_plan_table(&input, &plan, now_ms() - start, out);
+                        plan_split_table(&input, &plan, now_ms() - start, out);
                 chain_plan_free(&plan);
         }
-        split_input_free(&input);
+        plan_split_input_free(&input);
         return r;
 }
 
 static int answer_graph(const struct split_options *options, const json_t *json, struct text *out,
                         struct err *err)
 {
-        struct graph_request request;
+        struct plan_graph_request request;
         struct graph_plan plan;
-        struct graph_effort effort = { .seed = options->seed, .effort = options->effort };
+        struct plan_graph_effort effort = { .seed = options->seed, .effort = options->effort };
         double start = now_ms();
-        int r = graph_request_decode(json, options->contiguous, &request, err);
+        int r = plan_graph_request_decode(json, options->contiguous, &request, err);
 
         if (r < 0)
                 return r;
@@ -169,12 +169,12 @@ static int answer_graph(const struct split_options *options, const json_t *json,
                 effort.steps = plan.steps;
                 effort.planning_ms = now_ms() - start;
                 if (strcmp(options->output, "json") == 0)
-                        r = dump(graph_answer_json(&request, &plan, &effort), out, err);
+                        r = dump(plan_graph_answer_json(&request, &plan, &effort), out, err);
                 else
-                        graph_answer_table(&request, &plan, &effort, out);
-                graph_plan_free(&plan);
+                        plan_graph_answer_table(&request, &plan, &effort, out);
+                graph_split_plan_free(&plan);
         }
-        graph_request_free(&request);
+        plan_graph_request_free(&request);
         return r;
 }
 
@@ -182,9 +182,9 @@ static int answer_graph(const struct split_options *options, const json_t *json,
 static int estimate_chain(const struct split_options *options, const char *file, json_t **ret,
                           struct err *err)
 {
-        struct network_device devices[GIVEN_DEVICES_MAX] = { 0 };
+        struct network_estimate_device devices[GIVEN_DEVICES_MAX] = { 0 };
         struct network network = { 0 };
-        struct network_question question = { .network = &network, .devices = devices };
+        struct network_forms_request question = { .network = &network, .devices = devices };
         struct text form = { 0 };
         int r = given_devices_collect(&options->devices, options->machines, devices, &question.device_count,
                                       err);
@@ -196,13 +196,13 @@ static int estimate_chain(const struct split_options *options, const char *file,
                 r = plan_network_read(file, options->tokens, &network, err);
         if (r < 0)
                 return r;
-        question.assumptions = network_default_assumptions();
+        question.assumptions = network_estimate_default();
         question.assumptions.efficiency = options->efficiency;
         question.assumptions.training = !options->inference;
         question.assumptions.samples = options->microbatch;
         question.microbatches = options->microbatches;
         question.link_gb_per_s = options->link_gb_per_s;
-        r = network_split_form(&question, &form, err);
+        r = network_forms_split(&question, &form, err);
         if (r == 0) {
                 *ret = form.data == NULL ? NULL : json_loads(form.data, 0, NULL);
                 r = *ret == NULL ? err_set(err, -ENOMEM, "no memory for the chain") : 0;

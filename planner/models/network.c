@@ -7,8 +7,9 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 
-const char *operator_type_name(enum operator_type type)
+const char *network_operator_name(enum network_operator type)
 {
         static const char *const names[OPERATOR_TYPE_COUNT] = {
                 [OPERATOR_CONV] = "conv",
@@ -52,11 +53,11 @@ static bool grow(void **array, size_t *room, size_t need, size_t size, size_t ma
         return true;
 }
 
-uint32_t network_add(struct network *network, const struct operation *operation, const uint32_t *links,
-                     size_t link_count)
+uint32_t network_add(struct network *network, const struct network_operation *operation,
+                     const uint32_t *links, size_t link_count)
 {
         void *operators = network->operators, *all_links = network->links;
-        struct operation *own;
+        struct network_operation *own;
 
         if (network->failed || link_count > NETWORK_INPUTS_MAX ||
             !grow(&operators, &network->room, network->count + 1, sizeof(*own), NETWORK_OPERATORS_MAX)) {
@@ -79,7 +80,18 @@ uint32_t network_add(struct network *network, const struct operation *operation,
         return (uint32_t) network->count++;
 }
 
-uint64_t operator_elements(const struct operation *operation)
+uint32_t network_add_named(struct network *network, const char *block, const char *name,
+                           const struct network_operation *operation, const uint32_t *links,
+                           size_t link_count)
+{
+        struct network_operation own = *operation;
+
+        (void) text_copy(own.block, sizeof(own.block), block);
+        (void) text_format(own.name, sizeof(own.name), "%s.%s", block, name);
+        return network_add(network, &own, links, link_count);
+}
+
+uint64_t network_operation_elements(const struct network_operation *operation)
 {
         uint64_t elements = 1;
 
@@ -88,7 +100,7 @@ uint64_t operator_elements(const struct operation *operation)
         return elements;
 }
 
-static uint64_t parameters_of_type(const struct operation *operation)
+static uint64_t parameters_of_type(const struct network_operation *operation)
 {
         uint64_t first = operation->output[0], last = operation->output[operation->rank - 1];
 
@@ -114,20 +126,20 @@ static uint64_t parameters_of_type(const struct operation *operation)
         }
 }
 
-uint64_t operator_parameters(const struct operation *operation)
+uint64_t network_operation_parameters(const struct network_operation *operation)
 {
         return parameters_of_type(operation) + operation->weights;
 }
 
-uint64_t operator_multiply_adds(const struct operation *operation)
+uint64_t network_operation_multiply_adds(const struct network_operation *operation)
 {
         switch (operation->type) {
         case OPERATOR_CONV:
                 return operation->kernel[0] * operation->kernel[1] * (operation->inner / operation->groups) *
-                       operator_elements(operation);
+                       network_operation_elements(operation);
         case OPERATOR_LINEAR:
         case OPERATOR_MATMUL:
-                return operation->inner * operator_elements(operation);
+                return operation->inner * network_operation_elements(operation);
         default:
                 return 0;
         }
@@ -138,9 +150,9 @@ struct network_totals network_totals(const struct network *network)
         struct network_totals totals = { 0 };
 
         for (size_t i = 0; i < network->count; i++) {
-                totals.parameters += operator_parameters(&network->operators[i]);
-                totals.multiply_adds += operator_multiply_adds(&network->operators[i]);
-                totals.activations += operator_elements(&network->operators[i]);
+                totals.parameters += network_operation_parameters(&network->operators[i]);
+                totals.multiply_adds += network_operation_multiply_adds(&network->operators[i]);
+                totals.activations += network_operation_elements(&network->operators[i]);
         }
         return totals;
 }
@@ -159,7 +171,7 @@ static bool product_below(const uint64_t *numbers, size_t count, uint64_t limit)
 
 static int check_operator(const struct network *network, size_t index, struct err *err)
 {
-        const struct operation *operation = &network->operators[index];
+        const struct network_operation *operation = &network->operators[index];
         uint64_t work[] = { operation->inner == 0 ? 1 : operation->inner,
                             operation->kernel[0] == 0 ? 1 : operation->kernel[0],
                             operation->kernel[1] == 0 ? 1 : operation->kernel[1] };
@@ -176,10 +188,10 @@ static int check_operator(const struct network *network, size_t index, struct er
                 return err_set(err, -EINVAL, "operators[%zu].weights: more than 2^48", index);
         if (needs_inner && operation->inner == 0)
                 return err_set(err, -EINVAL, "operators[%zu]: a %s needs what it sums over", index,
-                               operator_type_name(operation->type));
+                               network_operator_name(operation->type));
         if (!product_below(work, ARRAY_SIZE(work), (uint64_t) 1 << 60) ||
-            !product_below((uint64_t[]){ work[0] * work[1] * work[2], operator_elements(operation) }, 2,
-                           (uint64_t) 1 << 60))
+            !product_below((uint64_t[]){ work[0] * work[1] * work[2], network_operation_elements(operation) },
+                           2, (uint64_t) 1 << 60))
                 return err_set(err, -EINVAL, "operators[%zu]: has more than 2^60 multiply-adds", index);
         if (operation->type == OPERATOR_CONV &&
             (operation->groups == 0 || operation->inner % operation->groups != 0 ||
@@ -201,13 +213,13 @@ static int check_operator(const struct network *network, size_t index, struct er
 
 static int by_name(const void *a, const void *b)
 {
-        return strcmp((*(const struct operation *const *) a)->name,
-                      (*(const struct operation *const *) b)->name);
+        return strcmp((*(const struct network_operation *const *) a)->name,
+                      (*(const struct network_operation *const *) b)->name);
 }
 
 int network_check(const struct network *network, struct err *err)
 {
-        CLEANUP(free_p) const struct operation **sorted = calloc(network->count + 1, sizeof(*sorted));
+        CLEANUP(free_p) const struct network_operation **sorted = calloc(network->count + 1, sizeof(*sorted));
         uint64_t total = 0;
 
         if (network->failed || sorted == NULL)
@@ -220,7 +232,7 @@ int network_check(const struct network *network, struct err *err)
                 if (r < 0)
                         return r;
                 sorted[i] = &network->operators[i];
-                if (__builtin_add_overflow(total, operator_multiply_adds(sorted[i]), &total) ||
+                if (__builtin_add_overflow(total, network_operation_multiply_adds(sorted[i]), &total) ||
                     total >> 62 != 0)
                         return err_set(err, -EINVAL, "operators: have more than 2^62 multiply-adds together");
         }
@@ -242,14 +254,14 @@ int network_crossing(const struct network *network, uint64_t *ret, struct err *e
         if (last_reader == NULL || ends == NULL)
                 return err_set(err, -ENOMEM, "no memory for %zu operators", network->count);
         for (size_t i = 0; i < network->count; i++) {
-                const struct operation *operation = &network->operators[i];
+                const struct network_operation *operation = &network->operators[i];
 
                 for (size_t j = 0; j < operation->link_count; j++)
                         if (network->links[operation->first_link + j] != NETWORK_INPUT)
                                 last_reader[network->links[operation->first_link + j]] = i;
         }
         for (size_t i = 0; i < network->count; i++) {
-                uint64_t own = operator_elements(&network->operators[i]);
+                uint64_t own = network_operation_elements(&network->operators[i]);
 
                 if (last_reader[i] > i) {
                         live += own;

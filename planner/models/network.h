@@ -19,7 +19,7 @@
 #define NETWORK_INPUT         UINT32_MAX /* a link to what the network is given */
 #define NETWORK_ELEMENTS_MAX  ((uint64_t) 1 << 48)
 
-enum operator_type {
+enum network_operator {
         OPERATOR_CONV,        /* inner = input channels, output[0] = output channels */
         OPERATOR_LINEAR,      /* inner = input features, last of output = output features */
         OPERATOR_MATMUL,      /* of two activations; inner = the dimension that is summed over */
@@ -33,10 +33,10 @@ enum operator_type {
         OPERATOR_TYPE_COUNT
 };
 
-struct operation {
+struct network_operation {
         char name[NETWORK_NAME_BYTES];   /* unique */
         char block[NETWORK_BLOCK_BYTES]; /* operators that a person would name together; "" = its own name */
-        enum operator_type type;
+        enum network_operator type;
         uint64_t output[NETWORK_RANK_MAX]; /* of one sample */
         size_t rank;                       /* >= 1 */
         uint64_t inner;                    /* see above; 0 where it has no meaning */
@@ -52,7 +52,7 @@ struct network {
         char name[NETWORK_NAME_BYTES];
         uint64_t input[NETWORK_RANK_MAX];
         size_t input_rank;
-        struct operation *operators;
+        struct network_operation *operators;
         size_t count, room;
         uint32_t *links;
         size_t link_count, link_room;
@@ -68,42 +68,24 @@ struct network_totals {
 /* network_add() - append an operation that reads `links` (indices of earlier ones, or NETWORK_INPUT).
  * @operation: copied; its first_link and link_count are set by the call
  * Return: its index; 0 once the network has failed. */
-uint32_t network_add(struct network *network, const struct operation *operation, const uint32_t *links,
-                     size_t link_count);
+uint32_t network_add(struct network *network, const struct network_operation *operation,
+                     const uint32_t *links, size_t link_count);
+/* network_add_named() - name it "BLOCK.NAME" and append. */
+uint32_t network_add_named(struct network *network, const char *block, const char *name,
+                           const struct network_operation *operation, const uint32_t *links,
+                           size_t link_count);
 void network_free(struct network *network);
 
 /* network_check() - are names unique, shapes and links in range, products below 2^63? 0, -EINVAL, -ENOMEM. */
 int network_check(const struct network *network, struct err *err);
 
-uint64_t operator_elements(const struct operation *operation); /* of its output */
-uint64_t operator_parameters(const struct operation *operation);
-uint64_t operator_multiply_adds(const struct operation *operation);
+uint64_t network_operation_elements(const struct network_operation *operation); /* of its output */
+uint64_t network_operation_parameters(const struct network_operation *operation);
+uint64_t network_operation_multiply_adds(const struct network_operation *operation);
 struct network_totals network_totals(const struct network *network);
 
 /* network_crossing() - elements that are computed at or before each operation and read after it; the last
  * operation's own output for the last one. @ret: [count] */
 int network_crossing(const struct network *network, uint64_t *ret, struct err *err);
 
-const char *operator_type_name(enum operator_type type); /* "conv", "linear" ... */
-
-struct network_model {
-        const char *name;               /* "resnet50" */
-        const char *title;              /* "ResNet-50" */
-        uint64_t published_parameters;  /* as its authors' or keepers' code counts them */
-        double published_multiply_adds; /* forward, one sample of the published size; 0 = none known */
-        double tolerance;               /* of the published multiply-adds: they are given rounded */
-        uint64_t published_tokens;      /* the sequence that they are for; 0 = an image */
-        uint64_t default_tokens;        /* 0 = an image model */
-        const char *source;
-};
-
-extern const struct network_model network_models[]; /* ends with name == NULL */
-
-/* network_model_find() - by name, whatever its case and '-', '_', '.', ' ': "ResNet-50". NULL = not shipped.
- */
-const struct network_model *network_model_find(const char *name);
-
-/* network_model_build() - @tokens: sequence length of a language model; ignored by the others.
- * Return: 0, and a network for network_free(); -EINVAL (tokens), -ENOMEM. */
-int network_model_build(const struct network_model *model, uint64_t tokens, struct network *ret,
-                        struct err *err);
+const char *network_operator_name(enum network_operator type); /* "conv", "linear" ... */

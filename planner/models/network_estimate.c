@@ -7,17 +7,17 @@
 
 #include "base/cleanup.h"
 
-struct network_assumptions network_default_assumptions(void)
+struct network_estimate_assumptions network_estimate_default(void)
 {
-        return (struct network_assumptions){ .efficiency = 0.4,
-                                             .training = true,
-                                             .samples = 1,
-                                             .bytes_per_element = 2,
-                                             .bytes_per_parameter = 16 };
+        return (struct network_estimate_assumptions){ .efficiency = 0.4,
+                                                      .training = true,
+                                                      .samples = 1,
+                                                      .bytes_per_element = 2,
+                                                      .bytes_per_parameter = 16 };
 }
 
-double network_ms(uint64_t multiply_adds, const struct network_device *device,
-                  const struct network_assumptions *assumptions)
+double network_estimate_ms(uint64_t multiply_adds, const struct network_estimate_device *device,
+                           const struct network_estimate_assumptions *assumptions)
 {
         double flop = 2.0 * (double) multiply_adds * (double) assumptions->samples *
                       (assumptions->training ? 3 : 1);
@@ -25,23 +25,23 @@ double network_ms(uint64_t multiply_adds, const struct network_device *device,
         return flop / (device->tflops * assumptions->efficiency * 1e9);
 }
 
-uint64_t network_memory_bytes(const struct network_block *block,
-                              const struct network_assumptions *assumptions)
+uint64_t network_estimate_memory_bytes(const struct network_estimate_block *block,
+                                       const struct network_estimate_assumptions *assumptions)
 {
         return block->parameters *
                (assumptions->training ? assumptions->bytes_per_parameter : assumptions->bytes_per_element);
 }
 
-static const char *block_name(const struct operation *operation)
+static const char *block_name(const struct network_operation *operation)
 {
         return operation->block[0] != '\0' ? operation->block : operation->name;
 }
 
-int network_blocks(const struct network *network, struct network_block **ret, size_t *ret_count,
-                   struct err *err)
+int network_estimate_blocks(const struct network *network, struct network_estimate_block **ret,
+                            size_t *ret_count, struct err *err)
 {
         CLEANUP(free_p) uint64_t *crossing = calloc(network->count + 1, sizeof(*crossing));
-        struct network_block *blocks = calloc(network->count + 1, sizeof(*blocks));
+        struct network_estimate_block *blocks = calloc(network->count + 1, sizeof(*blocks));
         size_t count = 0;
 
         if (blocks == NULL || crossing == NULL || network_crossing(network, crossing, err) < 0) {
@@ -49,8 +49,8 @@ int network_blocks(const struct network *network, struct network_block **ret, si
                 return err_set(err, -ENOMEM, "no memory for %zu operators", network->count);
         }
         for (size_t i = 0; i < network->count; i++) {
-                const struct operation *operation = &network->operators[i];
-                struct network_block *block = &blocks[count > 0 ? count - 1 : 0];
+                const struct network_operation *operation = &network->operators[i];
+                struct network_estimate_block *block = &blocks[count > 0 ? count - 1 : 0];
 
                 if (count == 0 || strcmp(block->name, block_name(operation)) != 0) {
                         block = &blocks[count++];
@@ -58,9 +58,9 @@ int network_blocks(const struct network *network, struct network_block **ret, si
                         block->first = i;
                 }
                 block->last = i;
-                block->parameters += operator_parameters(operation);
-                block->multiply_adds += operator_multiply_adds(operation);
-                block->activations += operator_elements(operation);
+                block->parameters += network_operation_parameters(operation);
+                block->multiply_adds += network_operation_multiply_adds(operation);
+                block->activations += network_operation_elements(operation);
                 block->crossing = crossing[i];
         }
         *ret = blocks;

@@ -15,9 +15,9 @@
 #define WORKERS_MAX ((size_t) 1 << 16)
 #define NO_LIMIT    ((uint64_t) 1 << 50) /* memory that is not known does not limit; the estimate says whose */
 
-static void write_estimate(struct json_writer *json, const struct network_question *question)
+static void write_estimate(struct json_writer *json, const struct network_forms_request *question)
 {
-        const struct network_assumptions *a = &question->assumptions;
+        const struct network_estimate_assumptions *a = &question->assumptions;
         struct text line = { 0 };
 
         text_printf(&line,
@@ -34,30 +34,30 @@ static void write_estimate(struct json_writer *json, const struct network_questi
         text_free(&line);
 }
 
-static void write_layer(struct json_writer *json, const struct network_question *question,
-                        const struct network_block *block)
+static void write_layer(struct json_writer *json, const struct network_forms_request *question,
+                        const struct network_estimate_block *block)
 {
-        const struct network_assumptions *a = &question->assumptions;
+        const struct network_estimate_assumptions *a = &question->assumptions;
 
         json_write_open(json, NULL, '{');
         json_write_string(json, "name", block->name);
         json_write_open(json, "ms", '{');
         for (size_t d = 0; d < question->device_count; d++)
                 json_write_double(json, question->devices[d].name,
-                                  network_ms(block->multiply_adds, &question->devices[d], a));
+                                  network_estimate_ms(block->multiply_adds, &question->devices[d], a));
         json_write_close(json, '}');
-        json_write_uint64(json, "memory_bytes", network_memory_bytes(block, a));
+        json_write_uint64(json, "memory_bytes", network_estimate_memory_bytes(block, a));
         json_write_uint64(json, "params_bytes", block->parameters * a->bytes_per_element);
         json_write_uint64(json, "activation_bytes", block->crossing * a->samples * a->bytes_per_element);
         json_write_close(json, '}');
 }
 
-int network_split_form(const struct network_question *question, struct text *out, struct err *err)
+int network_forms_split(const struct network_forms_request *question, struct text *out, struct err *err)
 {
-        CLEANUP(free_p) struct network_block *blocks = NULL;
+        CLEANUP(free_p) struct network_estimate_block *blocks = NULL;
         struct json_writer json = { .text = out };
         size_t count = 0;
-        int r = network_blocks(question->network, &blocks, &count, err);
+        int r = network_estimate_blocks(question->network, &blocks, &count, err);
 
         if (r < 0)
                 return r;
@@ -70,7 +70,7 @@ int network_split_form(const struct network_question *question, struct text *out
         json_write_close(&json, ']');
         json_write_open(&json, "devices", '[');
         for (size_t d = 0; d < question->device_count; d++) {
-                const struct network_device *device = &question->devices[d];
+                const struct network_estimate_device *device = &question->devices[d];
 
                 json_write_open(&json, NULL, '{');
                 json_write_string(&json, "type", device->name);
@@ -88,9 +88,9 @@ int network_split_form(const struct network_question *question, struct text *out
 }
 
 /* Ready times of the gradients: two thirds of the work is backward, from the last operation to the first. */
-int network_segments_form(const struct network_question *question, struct text *out, struct err *err)
+int network_forms_segments(const struct network_forms_request *question, struct text *out, struct err *err)
 {
-        struct network_assumptions backward = question->assumptions;
+        struct network_estimate_assumptions backward = question->assumptions;
         const struct network *network = question->network;
         struct json_writer json = { .text = out };
         double ready_ms = 0;
@@ -99,22 +99,23 @@ int network_segments_form(const struct network_question *question, struct text *
                 return err_set(err, -EINVAL,
                                "--network: is missing; give 10gbe:RANKS, 56gib:RANKS or "
                                "ALPHA_MS,BETA_MS_PER_BYTE");
-        backward.training = false; /* network_ms() of the forward pass, doubled below */
+        backward.training = false; /* network_estimate_ms() of the forward pass, doubled below */
         json_write_open(&json, NULL, '{');
         json_write_string(&json, "name", network->name);
         write_estimate(&json, question);
         json_write_open(&json, "tensors", '[');
         for (size_t i = network->count; i-- > 0;) {
-                const struct operation *operation = &network->operators[i];
+                const struct network_operation *operation = &network->operators[i];
 
-                ready_ms +=
-                        2 * network_ms(operator_multiply_adds(operation), &question->devices[0], &backward);
-                if (operator_parameters(operation) == 0)
+                ready_ms += 2 * network_estimate_ms(network_operation_multiply_adds(operation),
+                                                    &question->devices[0], &backward);
+                if (network_operation_parameters(operation) == 0)
                         continue;
                 json_write_open(&json, NULL, '{');
                 json_write_string(&json, "name", operation->name);
                 json_write_uint64(&json, "bytes",
-                                  operator_parameters(operation) * question->assumptions.bytes_per_element);
+                                  network_operation_parameters(operation) *
+                                          question->assumptions.bytes_per_element);
                 json_write_double(&json, "ready_ms", ready_ms);
                 json_write_close(&json, '}');
         }
@@ -125,15 +126,16 @@ int network_segments_form(const struct network_question *question, struct text *
         return 0;
 }
 
-static double samples_per_s(const struct network_question *question, const struct network_device *device)
+static double samples_per_s(const struct network_forms_request *question,
+                            const struct network_estimate_device *device)
 {
-        struct network_assumptions one = question->assumptions;
+        struct network_estimate_assumptions one = question->assumptions;
 
         one.samples = 1;
-        return 1000.0 / network_ms(network_totals(question->network).multiply_adds, device, &one);
+        return 1000.0 / network_estimate_ms(network_totals(question->network).multiply_adds, device, &one);
 }
 
-static size_t device_total(const struct network_question *question)
+static size_t device_total(const struct network_forms_request *question)
 {
         size_t total = 0;
 
@@ -142,7 +144,7 @@ static size_t device_total(const struct network_question *question)
         return total;
 }
 
-int network_shards_form(const struct network_question *question, struct text *out, struct err *err)
+int network_forms_shards(const struct network_forms_request *question, struct text *out, struct err *err)
 {
         struct json_writer json = { .text = out };
 
@@ -176,7 +178,7 @@ struct forecast {
         size_t total;
 };
 
-static int make_forecast(const struct network_question *question, struct forecast *ret, struct err *err)
+static int make_forecast(const struct network_forms_request *question, struct forecast *ret, struct err *err)
 {
         CLEANUP(free_p) struct shard_worker *workers = NULL;
         size_t total = device_total(question), at = 0;
@@ -201,10 +203,10 @@ static int make_forecast(const struct network_question *question, struct forecas
 }
 
 /* Bytes that one device holds for its largest share of a step, all activations kept. */
-static double bytes_held(const struct network_question *question, uint64_t samples)
+static double bytes_held(const struct network_forms_request *question, uint64_t samples)
 {
         struct network_totals totals = network_totals(question->network);
-        const struct network_assumptions *a = &question->assumptions;
+        const struct network_estimate_assumptions *a = &question->assumptions;
 
         return (double) totals.parameters *
                        (double) (a->training ? a->bytes_per_parameter : a->bytes_per_element) +
@@ -212,14 +214,14 @@ static double bytes_held(const struct network_question *question, uint64_t sampl
                             : 0);
 }
 
-static void write_devices(struct json_writer *json, const struct network_question *question,
+static void write_devices(struct json_writer *json, const struct network_forms_request *question,
                           const struct forecast *forecast)
 {
         size_t at = 0;
 
         json_write_open(json, "devices", '[');
         for (size_t d = 0; d < question->device_count; d++) {
-                const struct network_device *device = &question->devices[d];
+                const struct network_estimate_device *device = &question->devices[d];
                 uint64_t share = device->count > 0 ? forecast->shards[at].batch : 0;
 
                 json_write_open(json, NULL, '{');
@@ -240,7 +242,7 @@ static void write_devices(struct json_writer *json, const struct network_questio
         json_write_close(json, ']');
 }
 
-static void append_table(const struct network_question *question, const struct forecast *forecast,
+static void append_table(const struct network_forms_request *question, const struct forecast *forecast,
                          struct text *out)
 {
         struct network_totals totals = network_totals(question->network);
@@ -251,7 +253,7 @@ static void append_table(const struct network_question *question, const struct f
         text_printf(out, "%-24s %6s %9s %14s %8s %10s %s\n", "device", "count", "TFLOP/s", "samples/s each",
                     "batch", "GiB held", "fits");
         for (size_t d = 0; d < question->device_count; d++) {
-                const struct network_device *device = &question->devices[d];
+                const struct network_estimate_device *device = &question->devices[d];
                 uint64_t share = device->count > 0 ? forecast->shards[at].batch : 0;
                 double held = bytes_held(question, share);
 
@@ -271,7 +273,8 @@ static void append_table(const struct network_question *question, const struct f
                     question->assumptions.efficiency * 100);
 }
 
-int network_answer(const struct network_question *question, bool json, struct text *out, struct err *err)
+int network_forms_answer(const struct network_forms_request *question, bool json, struct text *out,
+                         struct err *err)
 {
         struct network_totals totals = network_totals(question->network);
         struct json_writer writer = { .text = out };

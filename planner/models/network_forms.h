@@ -5,11 +5,11 @@
 #include "base/text.h"
 #include "planner/models/network_estimate.h"
 
-struct network_question {
+struct network_forms_request {
         const struct network *network;
-        const struct network_device *devices;
+        const struct network_estimate_device *devices;
         size_t device_count;
-        struct network_assumptions assumptions;
+        struct network_estimate_assumptions assumptions;
         uint64_t batch; /* global, in samples */
         uint64_t microbatches;
         double link_gb_per_s;              /* between stages */
@@ -18,15 +18,16 @@ struct network_question {
 };
 
 /* For `plan split`: the blocks as layers, one microbatch on each kind of device. */
-int network_split_form(const struct network_question *question, struct text *out, struct err *err);
+int network_forms_split(const struct network_forms_request *question, struct text *out, struct err *err);
 
 /* For `plan segments`: the gradients in backward order on the first kind of device, its samples of one step.
  */
-int network_segments_form(const struct network_question *question, struct text *out, struct err *err);
+int network_forms_segments(const struct network_forms_request *question, struct text *out, struct err *err);
 
 /* For `plan shards`: every device as a worker with its samples a second. */
-int network_shards_form(const struct network_question *question, struct text *out, struct err *err);
+int network_forms_shards(const struct network_forms_request *question, struct text *out, struct err *err);
 
 /* What the model would do: totals, speeds, the exact shares of a batch and the step they make; json or table.
  */
-int network_answer(const struct network_question *question, bool json, struct text *out, struct err *err);
+int network_forms_answer(const struct network_forms_request *question, bool json, struct text *out,
+                         struct err *err);

@@ -114,23 +114,23 @@ static int decode_links(const struct json_field *at, const struct names *names, 
         return 0;
 }
 
-static int decode_type(const struct json_field *at, enum operator_type *ret, struct err *err)
+static int decode_type(const struct json_field *at, enum network_operator *ret, struct err *err)
 {
         const char *names[OPERATOR_TYPE_COUNT + 1] = { 0 };
         unsigned index = 0;
         int r;
 
         for (unsigned i = 0; i < OPERATOR_TYPE_COUNT; i++)
-                names[i] = operator_type_name((enum operator_type) i);
+                names[i] = network_operator_name((enum network_operator) i);
         r = json_field_require(at, "type", err);
         if (r == 0)
                 r = json_field_choice(at, "type", names, &index, err);
         if (r == 0)
-                *ret = (enum operator_type) index;
+                *ret = (enum network_operator) index;
         return r;
 }
 
-static int decode_operator(const struct json_field *at, struct operation *operation, struct err *err)
+static int decode_operator(const struct json_field *at, struct network_operation *operation, struct err *err)
 {
         const char *name = NULL;
         size_t kernel_rank = 0;
@@ -184,7 +184,7 @@ static int decode_operators(const struct json_field *root, struct network *netwo
                 return err_set(err, -ENOMEM, "no memory for %zu operators", json_field_count(&list));
         for (size_t i = 0; i < json_field_count(&list); i++) {
                 struct json_field at = json_field_at(&list, i);
-                struct operation operation = { 0 };
+                struct network_operation operation = { 0 };
                 uint32_t index;
 
                 r = decode_operator(&at, &operation, err);
@@ -200,7 +200,7 @@ static int decode_operators(const struct json_field *root, struct network *netwo
         return 0;
 }
 
-int network_decode(const json_t *json, struct network *ret, struct err *err)
+int network_json_decode(const json_t *json, struct network *ret, struct err *err)
 {
         struct json_field root = json_field_root(json);
         struct network network = { 0 };
@@ -233,13 +233,13 @@ static void write_sizes(struct json_writer *json, const char *key, const uint64_
 }
 
 static void write_operator(struct json_writer *json, const struct network *network,
-                           const struct operation *operation)
+                           const struct network_operation *operation)
 {
         json_write_open(json, NULL, '{');
         json_write_string(json, "name", operation->name);
         if (operation->block[0] != '\0')
                 json_write_string(json, "block", operation->block);
-        json_write_string(json, "type", operator_type_name(operation->type));
+        json_write_string(json, "type", network_operator_name(operation->type));
         json_write_open(json, "inputs", '[');
         for (size_t i = 0; i < operation->link_count; i++) {
                 uint32_t link = network->links[operation->first_link + i];
@@ -261,8 +261,8 @@ static void write_operator(struct json_writer *json, const struct network *netwo
                 json_write_bool(json, "tied", true);
         if (operation->weights > 0)
                 json_write_uint64(json, "weights", operation->weights);
-        json_write_uint64(json, "parameters", operator_parameters(operation));
-        json_write_uint64(json, "multiply_adds", operator_multiply_adds(operation));
+        json_write_uint64(json, "parameters", network_operation_parameters(operation));
+        json_write_uint64(json, "multiply_adds", network_operation_multiply_adds(operation));
         json_write_close(json, '}');
 }
 

@@ -13,11 +13,11 @@
 #include <jansson.h>
 
 #include "base/text.h"
-#include "planner/models/network.h"
+#include "planner/models/network_models.h"
 
-/* network_decode() - 0, and a checked network for network_free(); -EBADMSG, -EINVAL or -ENOMEM with the
+/* network_json_decode() - 0, and a checked network for network_free(); -EBADMSG, -EINVAL or -ENOMEM with the
  * field. */
-int network_decode(const json_t *json, struct network *ret, struct err *err);
+int network_json_decode(const json_t *json, struct network *ret, struct err *err);
 
 /* network_json() - @model: whose published totals are written beside; NULL = not a shipped one. */
 void network_json(const struct network *network, const struct network_model *model, struct text *out);

@@ -1,29 +1,29 @@
 /* Transformers, as their published code counts them. Attention is counted in full, also where it is causal:
  * the published formula 24 s H^2 + 4 s^2 H does. */
-#include "planner/models/network_build.h"
+#include "planner/models/network_language.h"
 
 #include <stdio.h>
 
 struct flow {
         struct network *network;
-        const struct transformer *sizes;
+        const struct network_language *sizes;
         char block[NETWORK_BLOCK_BYTES];
         uint64_t tokens;
         uint32_t at;
 };
 
-static uint32_t add(struct flow *flow, const char *name, const struct operation *operation,
+static uint32_t add(struct flow *flow, const char *name, const struct network_operation *operation,
                     const uint32_t *links, size_t link_count)
 {
-        flow->at = network_build_add(flow->network, flow->block, name, operation, links, link_count);
+        flow->at = network_add_named(flow->network, flow->block, name, operation, links, link_count);
         return flow->at;
 }
 
 /* tokens x features, from one input. */
-static uint32_t rows(struct flow *flow, const char *name, enum operator_type type, uint64_t inner,
+static uint32_t rows(struct flow *flow, const char *name, enum network_operator type, uint64_t inner,
                      uint64_t features, bool bias, uint32_t from)
 {
-        struct operation operation = {
+        struct network_operation operation = {
                 .type = type, .inner = inner, .output = { flow->tokens, features }, .rank = 2, .bias = bias
         };
 
@@ -32,9 +32,9 @@ static uint32_t rows(struct flow *flow, const char *name, enum operator_type typ
 
 static uint32_t sum(struct flow *flow, const char *name, uint32_t a, uint32_t b)
 {
-        struct operation operation = { .type = OPERATOR_ELEMENTWISE,
-                                       .output = { flow->tokens, flow->sizes->width },
-                                       .rank = 2 };
+        struct network_operation operation = { .type = OPERATOR_ELEMENTWISE,
+                                               .output = { flow->tokens, flow->sizes->width },
+                                               .rank = 2 };
 
         return add(flow, name, &operation, (uint32_t[]){ a, b }, 2);
 }
@@ -47,23 +47,23 @@ static uint32_t norm(struct flow *flow, const char *name, uint32_t from)
 
 static uint32_t attention(struct flow *flow, uint32_t from)
 {
-        const struct transformer *sizes = flow->sizes;
+        const struct network_language *sizes = flow->sizes;
         uint64_t head = sizes->width / sizes->heads, keys = head * sizes->key_value_heads;
         bool bias = !sizes->rms;
         uint32_t query = rows(flow, "query", OPERATOR_LINEAR, sizes->width, sizes->width, bias, from);
         uint32_t key = rows(flow, "key", OPERATOR_LINEAR, sizes->width, keys, bias, from);
         uint32_t value = rows(flow, "value", OPERATOR_LINEAR, sizes->width, keys, bias, from);
-        struct operation scores = { .type = OPERATOR_MATMUL,
-                                    .inner = head,
-                                    .output = { sizes->heads, flow->tokens, flow->tokens },
-                                    .rank = 3 };
-        struct operation softmax = { .type = OPERATOR_ELEMENTWISE,
-                                     .output = { sizes->heads, flow->tokens, flow->tokens },
-                                     .rank = 3 };
-        struct operation mix = { .type = OPERATOR_MATMUL,
-                                 .inner = flow->tokens,
-                                 .output = { flow->tokens, sizes->width },
-                                 .rank = 2 };
+        struct network_operation scores = { .type = OPERATOR_MATMUL,
+                                            .inner = head,
+                                            .output = { sizes->heads, flow->tokens, flow->tokens },
+                                            .rank = 3 };
+        struct network_operation softmax = { .type = OPERATOR_ELEMENTWISE,
+                                             .output = { sizes->heads, flow->tokens, flow->tokens },
+                                             .rank = 3 };
+        struct network_operation mix = { .type = OPERATOR_MATMUL,
+                                         .inner = flow->tokens,
+                                         .output = { flow->tokens, sizes->width },
+                                         .rank = 2 };
 
         (void) add(flow, "scores", &scores, (uint32_t[]){ query, key }, 2);
         (void) add(flow, "softmax", &softmax, &flow->at, 1);
@@ -73,14 +73,14 @@ static uint32_t attention(struct flow *flow, uint32_t from)
 
 static uint32_t feed_forward(struct flow *flow, uint32_t from)
 {
-        const struct transformer *sizes = flow->sizes;
+        const struct network_language *sizes = flow->sizes;
         bool bias = !sizes->rms;
         uint32_t up, gate;
 
         if (sizes->rms) {
-                struct operation product = { .type = OPERATOR_ELEMENTWISE,
-                                             .output = { flow->tokens, sizes->feed_forward },
-                                             .rank = 2 };
+                struct network_operation product = { .type = OPERATOR_ELEMENTWISE,
+                                                     .output = { flow->tokens, sizes->feed_forward },
+                                                     .rank = 2 };
 
                 gate = rows(flow, "gate", OPERATOR_LINEAR, sizes->width, sizes->feed_forward, false, from);
                 gate = rows(flow, "silu", OPERATOR_ELEMENTWISE, 0, sizes->feed_forward, false, gate);
@@ -117,7 +117,7 @@ static void layer(struct flow *flow)
 
 static void embed(struct flow *flow)
 {
-        const struct transformer *sizes = flow->sizes;
+        const struct network_language *sizes = flow->sizes;
         uint32_t words = rows(flow, "words", OPERATOR_EMBEDDING, sizes->vocabulary, sizes->width, false,
                               NETWORK_INPUT);
 
@@ -139,17 +139,17 @@ static void embed(struct flow *flow)
 
 static void head(struct flow *flow)
 {
-        const struct transformer *sizes = flow->sizes;
-        struct operation pooler = { .type = OPERATOR_LINEAR,
-                                    .inner = sizes->width,
-                                    .output = { sizes->width },
-                                    .rank = 1,
-                                    .bias = true };
-        struct operation words = { .type = OPERATOR_LINEAR,
-                                   .inner = sizes->width,
-                                   .output = { flow->tokens, sizes->vocabulary },
-                                   .rank = 2,
-                                   .tied = sizes->tied_head };
+        const struct network_language *sizes = flow->sizes;
+        struct network_operation pooler = { .type = OPERATOR_LINEAR,
+                                            .inner = sizes->width,
+                                            .output = { sizes->width },
+                                            .rank = 1,
+                                            .bias = true };
+        struct network_operation words = { .type = OPERATOR_LINEAR,
+                                           .inner = sizes->width,
+                                           .output = { flow->tokens, sizes->vocabulary },
+                                           .rank = 2,
+                                           .tied = sizes->tied_head };
 
         if (sizes->pooler) {
                 (void) add(flow, "pooler", &pooler, &flow->at, 1);
@@ -159,7 +159,8 @@ static void head(struct flow *flow)
         (void) add(flow, "words", &words, &flow->at, 1);
 }
 
-void network_build_transformer(struct network *network, const struct transformer *sizes, uint64_t tokens)
+void network_language_transformer(struct network *network, const struct network_language *sizes,
+                                  uint64_t tokens)
 {
         struct flow flow = { .network = network, .sizes = sizes, .tokens = tokens, .at = NETWORK_INPUT };
 

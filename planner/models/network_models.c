@@ -1,4 +1,6 @@
 /* The table of shipped models, and their families' sizes. */
+#include "planner/models/network_models.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -6,7 +8,8 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "planner/models/network_build.h"
+#include "planner/models/network_language.h"
+#include "planner/models/network_vision.h"
 
 #define TOKENS_MAX ((uint64_t) 1 << 20)
 
@@ -38,7 +41,7 @@ const struct network_model network_models[] = {
 /* Rows as above, of those that are transformers. */
 static const struct {
         const char *name;
-        struct transformer sizes;
+        struct network_language sizes;
 } transformers[] = {
         { "bert-base",   { .layers = 12, .width = 768,  .heads = 12, .key_value_heads = 12, .feed_forward = 3072,
                            .vocabulary = 30522, .positions = 512, .types = 2, .pooler = true } },
@@ -94,35 +97,25 @@ const struct network_model *network_model_find(const char *name)
         return NULL;
 }
 
-uint32_t network_build_add(struct network *network, const char *block, const char *name,
-                           const struct operation *operation, const uint32_t *links, size_t link_count)
-{
-        struct operation own = *operation;
-
-        (void) text_copy(own.block, sizeof(own.block), block);
-        (void) text_format(own.name, sizeof(own.name), "%s.%s", block, name);
-        return network_add(network, &own, links, link_count);
-}
-
 static void build_image(const char *name, struct network *network)
 {
         if (strcmp(name, "resnet18") == 0)
-                network_build_resnet(network, (const unsigned[]){ 2, 2, 2, 2 }, false);
+                network_vision_resnet(network, (const unsigned[]){ 2, 2, 2, 2 }, false);
         else if (strcmp(name, "resnet50") == 0)
-                network_build_resnet(network, (const unsigned[]){ 3, 4, 6, 3 }, true);
+                network_vision_resnet(network, (const unsigned[]){ 3, 4, 6, 3 }, true);
         else if (strcmp(name, "resnet101") == 0)
-                network_build_resnet(network, (const unsigned[]){ 3, 4, 23, 3 }, true);
+                network_vision_resnet(network, (const unsigned[]){ 3, 4, 23, 3 }, true);
         else if (strcmp(name, "vgg16") == 0)
-                network_build_vgg16(network);
+                network_vision_vgg16(network);
         else
-                network_build_densenet121(network);
+                network_vision_densenet121(network);
 }
 
 int network_model_build(const struct network_model *model, uint64_t tokens, struct network *ret,
                         struct err *err)
 {
         struct network network = { 0 };
-        const struct transformer *sizes = NULL;
+        const struct network_language *sizes = NULL;
 
         for (size_t i = 0; i < ARRAY_SIZE(transformers); i++)
                 if (strcmp(transformers[i].name, model->name) == 0)
@@ -133,7 +126,7 @@ int network_model_build(const struct network_model *model, uint64_t tokens, stru
                                model->title, sizes->positions > 0 ? sizes->positions : TOKENS_MAX, tokens);
         (void) text_copy(network.name, sizeof(network.name), model->title);
         if (sizes != NULL)
-                network_build_transformer(&network, sizes, tokens);
+                network_language_transformer(&network, sizes, tokens);
         else
                 build_image(model->name, &network);
         if (network.failed) {

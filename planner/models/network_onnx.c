@@ -8,37 +8,12 @@
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/text.h"
+#include "planner/models/onnx_fold.h"
 #include "planner/models/onnx_graph.h"
+#include "planner/models/onnx_shapes.h"
 
 #define ARENA_FACTOR 4 /* of the file: its parts unpacked */
 #define ARENA_LEAST  ((size_t) 1 << 20)
-
-static struct onnx_value *slot_of(const struct onnx_graph *graph, const char *name)
-{
-        size_t at = (size_t) hash_text(name, 0) & (graph->room - 1);
-
-        while (graph->values[at].name != NULL && strcmp(graph->values[at].name, name) != 0)
-                at = (at + 1) & (graph->room - 1);
-        return &graph->values[at];
-}
-
-struct onnx_value *onnx_find(const struct onnx_graph *graph, const char *name)
-{
-        struct onnx_value *value = name[0] == '\0' ? NULL : slot_of(graph, name);
-
-        return value != NULL && value->name != NULL ? value : NULL;
-}
-
-struct onnx_value *onnx_add(struct onnx_graph *graph, const char *name)
-{
-        struct onnx_value *value = slot_of(graph, name);
-
-        if (value->name == NULL) {
-                *value = (struct onnx_value){ .name = name, .maker = NETWORK_INPUT };
-                graph->count++;
-        }
-        return value;
-}
 
 /* Room for every name that the graph can mention, twice. */
 static int make_table(struct onnx_graph *graph)
@@ -58,7 +33,7 @@ static int add_initializers(struct onnx_graph *graph)
 {
         for (size_t i = 0; i < graph->proto->n_initializer; i++) {
                 const Onnx__TensorProto *tensor = graph->proto->initializer[i];
-                struct onnx_value *value = onnx_add(graph, tensor->name);
+                struct onnx_graph_value *value = onnx_graph_add(graph, tensor->name);
 
                 if (tensor->n_dims > ONNX_RANK_MAX)
                         return err_set(graph->err, -EBADMSG,
@@ -73,7 +48,8 @@ static int add_initializers(struct onnx_graph *graph)
                 }
                 value->rank = tensor->n_dims;
                 value->known = value->weight = true;
-                value->counted = onnx_constant(tensor, value); /* whole numbers steer, they are not trained */
+                value->counted =
+                        onnx_fold_constant(tensor, value); /* whole numbers steer, they are not trained */
         }
         return 0;
 }
@@ -84,9 +60,9 @@ static int add_inputs(struct onnx_graph *graph)
         for (size_t i = 0; i < graph->proto->n_input; i++) {
                 const Onnx__ValueInfoProto *input = graph->proto->input[i];
                 const Onnx__TensorShapeProto *shape = NULL;
-                struct onnx_value *value;
+                struct onnx_graph_value *value;
 
-                if (onnx_find(graph, input->name) != NULL)
+                if (onnx_graph_find(graph, input->name) != NULL)
                         continue;
                 if (input->type != NULL && input->type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE)
                         shape = input->type->tensor_type->shape;
@@ -94,7 +70,7 @@ static int add_inputs(struct onnx_graph *graph)
                         return err_set(graph->err, -EBADMSG,
                                        "input '%.80s': has no shape, or more than %d dimensions", input->name,
                                        ONNX_RANK_MAX);
-                value = onnx_add(graph, input->name);
+                value = onnx_graph_add(graph, input->name);
                 value->known = true;
                 value->rank = shape->n_dim;
                 for (size_t d = 0; d < shape->n_dim; d++) {
@@ -116,7 +92,7 @@ static int add_inputs(struct onnx_graph *graph)
         return 0;
 }
 
-static uint64_t elements_of(const struct onnx_value *value)
+static uint64_t elements_of(const struct onnx_graph_value *value)
 {
         uint64_t elements = 1;
 
@@ -128,7 +104,8 @@ static uint64_t elements_of(const struct onnx_value *value)
 
 /* Weights that this operation is the first to read: those of its type are a formula's, the others are added.
  */
-static void count_weights(struct onnx_graph *graph, const Onnx__NodeProto *node, struct operation *operation)
+static void count_weights(struct onnx_graph *graph, const Onnx__NodeProto *node,
+                          struct network_operation *operation)
 {
         bool formula = operation->type == OPERATOR_CONV || operation->type == OPERATOR_LINEAR ||
                        operation->type == OPERATOR_BATCH_NORM || operation->type == OPERATOR_LAYER_NORM ||
@@ -136,7 +113,7 @@ static void count_weights(struct onnx_graph *graph, const Onnx__NodeProto *node,
         size_t own = operation->type == OPERATOR_EMBEDDING ? 0 : 1;
 
         for (size_t i = 0; i < node->n_input; i++) {
-                struct onnx_value *value = onnx_find(graph, node->input[i]);
+                struct onnx_graph_value *value = onnx_graph_find(graph, node->input[i]);
 
                 if (value == NULL || !value->weight)
                         continue;
@@ -149,7 +126,7 @@ static void count_weights(struct onnx_graph *graph, const Onnx__NodeProto *node,
 }
 
 /* Of one sample: without the batch, the innermost dimensions kept where there are too many. */
-static void set_output(const struct onnx_value *value, struct operation *operation)
+static void set_output(const struct onnx_graph_value *value, struct network_operation *operation)
 {
         size_t first = value->rank > 1 ? 1 : 0;
 
@@ -167,7 +144,8 @@ static void set_output(const struct onnx_value *value, struct operation *operati
                 operation->output[operation->rank++] = 1;
 }
 
-static void set_name(const struct onnx_graph *graph, const Onnx__NodeProto *node, struct operation *operation)
+static void set_name(const struct onnx_graph *graph, const Onnx__NodeProto *node,
+                     struct network_operation *operation)
 {
         if (!text_copy(operation->name, sizeof(operation->name), node->name) || node->name[0] == '\0')
                 (void) text_format(operation->name, sizeof(operation->name), "%.40s.%zu", node->op_type,
@@ -176,7 +154,7 @@ static void set_name(const struct onnx_graph *graph, const Onnx__NodeProto *node
 
 static int add_node(struct onnx_graph *graph, const Onnx__NodeProto *node)
 {
-        struct operation operation = { .groups = 1 };
+        struct network_operation operation = { .groups = 1 };
         uint32_t links[NETWORK_INPUTS_MAX], index;
         size_t link_count = 0;
         int r;
@@ -189,11 +167,11 @@ static int add_node(struct onnx_graph *graph, const Onnx__NodeProto *node)
         r = onnx_shape(graph, node, &operation);
         if (r < 0)
                 return r;
-        set_output(onnx_find(graph, node->output[0]), &operation);
+        set_output(onnx_graph_find(graph, node->output[0]), &operation);
         set_name(graph, node, &operation);
         count_weights(graph, node, &operation);
         for (size_t i = 0; i < node->n_input && link_count < NETWORK_INPUTS_MAX; i++) {
-                const struct onnx_value *value = onnx_find(graph, node->input[i]);
+                const struct onnx_graph_value *value = onnx_graph_find(graph, node->input[i]);
 
                 if (value != NULL && !value->weight)
                         links[link_count++] = value->maker;
@@ -202,7 +180,7 @@ static int add_node(struct onnx_graph *graph, const Onnx__NodeProto *node)
         if (graph->network->failed)
                 return err_set(graph->err, -ENOMEM, "no memory, or more than %zu operators",
                                NETWORK_OPERATORS_MAX);
-        onnx_find(graph, node->output[0])->maker = index;
+        onnx_graph_find(graph, node->output[0])->maker = index;
         return 0;
 }
 

@@ -1,5 +1,5 @@
 /* Convolutional networks, as their keepers (torchvision) write them. */
-#include "planner/models/network_build.h"
+#include "planner/models/network_vision.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -12,12 +12,12 @@ struct flow {
         uint64_t channels, edge;
 };
 
-static uint32_t add(struct flow *flow, const char *name, struct operation operation)
+static uint32_t add(struct flow *flow, const char *name, struct network_operation operation)
 {
         operation.output[0] = flow->channels;
         operation.output[1] = operation.output[2] = flow->edge;
         operation.rank = 3;
-        flow->at = network_build_add(flow->network, flow->block, name, &operation, &flow->at, 1);
+        flow->at = network_add_named(flow->network, flow->block, name, &operation, &flow->at, 1);
         return flow->at;
 }
 
@@ -29,49 +29,49 @@ static void conv(struct flow *flow, const char *name, uint64_t channels, uint64_
         flow->channels = channels;
         flow->edge = (flow->edge + 2 * padding - kernel) / stride + 1;
         add(flow, name,
-            (struct operation){ .type = OPERATOR_CONV,
-                                .inner = inner,
-                                .kernel = { kernel, kernel },
-                                .groups = 1,
-                                .bias = bias });
+            (struct network_operation){ .type = OPERATOR_CONV,
+                                        .inner = inner,
+                                        .kernel = { kernel, kernel },
+                                        .groups = 1,
+                                        .bias = bias });
 }
 
 static void norm(struct flow *flow, const char *name)
 {
-        add(flow, name, (struct operation){ .type = OPERATOR_BATCH_NORM });
+        add(flow, name, (struct network_operation){ .type = OPERATOR_BATCH_NORM });
 }
 
 static void relu(struct flow *flow, const char *name)
 {
-        add(flow, name, (struct operation){ .type = OPERATOR_ELEMENTWISE });
+        add(flow, name, (struct network_operation){ .type = OPERATOR_ELEMENTWISE });
 }
 
 static void pool(struct flow *flow, const char *name, uint64_t edge)
 {
         flow->edge = edge;
-        add(flow, name, (struct operation){ .type = OPERATOR_POOL });
+        add(flow, name, (struct network_operation){ .type = OPERATOR_POOL });
 }
 
 static void linear(struct flow *flow, const char *name, uint64_t features)
 {
-        struct operation operation = { .type = OPERATOR_LINEAR,
-                                       .inner = flow->channels * flow->edge * flow->edge,
-                                       .output = { features },
-                                       .rank = 1,
-                                       .bias = true };
+        struct network_operation operation = { .type = OPERATOR_LINEAR,
+                                               .inner = flow->channels * flow->edge * flow->edge,
+                                               .output = { features },
+                                               .rank = 1,
+                                               .bias = true };
 
-        flow->at = network_build_add(flow->network, flow->block, name, &operation, &flow->at, 1);
+        flow->at = network_add_named(flow->network, flow->block, name, &operation, &flow->at, 1);
         flow->channels = features;
         flow->edge = 1;
 }
 
 static void relu_features(struct flow *flow, const char *name)
 {
-        struct operation operation = { .type = OPERATOR_ELEMENTWISE,
-                                       .output = { flow->channels },
-                                       .rank = 1 };
+        struct network_operation operation = { .type = OPERATOR_ELEMENTWISE,
+                                               .output = { flow->channels },
+                                               .rank = 1 };
 
-        flow->at = network_build_add(flow->network, flow->block, name, &operation, &flow->at, 1);
+        flow->at = network_add_named(flow->network, flow->block, name, &operation, &flow->at, 1);
 }
 
 static void begin_image(struct flow *flow, struct network *network)
@@ -110,16 +110,16 @@ static void residual(struct flow *flow, uint64_t width, uint64_t stride, bool bo
         }
         ends[0] = flow->at;
         ends[1] = skip.at;
-        flow->at =
-                network_build_add(flow->network, flow->block, "add",
-                                  &(struct operation){ .type = OPERATOR_ELEMENTWISE,
-                                                       .output = { flow->channels, flow->edge, flow->edge },
-                                                       .rank = 3 },
-                                  ends, 2);
+        flow->at = network_add_named(
+                flow->network, flow->block, "add",
+                &(struct network_operation){ .type = OPERATOR_ELEMENTWISE,
+                                             .output = { flow->channels, flow->edge, flow->edge },
+                                             .rank = 3 },
+                ends, 2);
         relu(flow, "relu");
 }
 
-void network_build_resnet(struct network *network, const unsigned units[4], bool bottleneck)
+void network_vision_resnet(struct network *network, const unsigned units[4], bool bottleneck)
 {
         struct flow flow;
 
@@ -139,7 +139,7 @@ void network_build_resnet(struct network *network, const unsigned units[4], bool
         linear(&flow, "fc", 1000);
 }
 
-void network_build_vgg16(struct network *network)
+void network_vision_vgg16(struct network *network)
 {
         static const struct {
                 unsigned convolutions;
@@ -181,15 +181,15 @@ static void dense(struct flow *flow)
         parts[0] = before.at;
         parts[1] = flow->at;
         flow->channels += before.channels;
-        flow->at =
-                network_build_add(flow->network, flow->block, "concat",
-                                  &(struct operation){ .type = OPERATOR_JOIN,
-                                                       .output = { flow->channels, flow->edge, flow->edge },
-                                                       .rank = 3 },
-                                  parts, 2);
+        flow->at = network_add_named(
+                flow->network, flow->block, "concat",
+                &(struct network_operation){ .type = OPERATOR_JOIN,
+                                             .output = { flow->channels, flow->edge, flow->edge },
+                                             .rank = 3 },
+                parts, 2);
 }
 
-void network_build_densenet121(struct network *network)
+void network_vision_densenet121(struct network *network)
 {
         static const unsigned layers[4] = { 6, 12, 24, 16 };
         struct flow flow;

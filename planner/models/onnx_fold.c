@@ -1,24 +1,9 @@
 /* Computes what an ONNX graph computes about its own shapes: small vectors of whole numbers. */
+#include "planner/models/onnx_fold.h"
+
 #include <string.h>
 
-#include "planner/models/onnx_graph.h"
-
 enum { ONNX_INT32 = 6, ONNX_INT64 = 7 };
-
-const Onnx__AttributeProto *onnx_attribute(const Onnx__NodeProto *node, const char *name)
-{
-        for (size_t i = 0; i < node->n_attribute; i++)
-                if (strcmp(node->attribute[i]->name, name) == 0)
-                        return node->attribute[i];
-        return NULL;
-}
-
-int64_t onnx_integer(const Onnx__NodeProto *node, const char *name, int64_t otherwise)
-{
-        const Onnx__AttributeProto *attribute = onnx_attribute(node, name);
-
-        return attribute == NULL ? otherwise : attribute->i;
-}
 
 static bool element_of(const Onnx__TensorProto *tensor, size_t index, int64_t *ret)
 {
@@ -46,7 +31,7 @@ static bool element_of(const Onnx__TensorProto *tensor, size_t index, int64_t *r
         return false;
 }
 
-bool onnx_constant(const Onnx__TensorProto *tensor, struct onnx_value *value)
+bool onnx_fold_constant(const Onnx__TensorProto *tensor, struct onnx_graph_value *value)
 {
         size_t size = 1;
 
@@ -66,17 +51,20 @@ bool onnx_constant(const Onnx__TensorProto *tensor, struct onnx_value *value)
 }
 
 /* The folded input, or NULL. */
-static const struct onnx_value *folded(const struct onnx_graph *graph, const Onnx__NodeProto *node,
-                                       size_t input)
+static const struct onnx_graph_value *folded(const struct onnx_graph *graph, const Onnx__NodeProto *node,
+                                             size_t input)
 {
-        const struct onnx_value *value = input < node->n_input ? onnx_find(graph, node->input[input]) : NULL;
+        const struct onnx_graph_value *value =
+                input < node->n_input ? onnx_graph_find(graph, node->input[input]) : NULL;
 
         return value != NULL && value->folded ? value : NULL;
 }
 
-static bool fold_shape(const struct onnx_graph *graph, const Onnx__NodeProto *node, struct onnx_value *ret)
+static bool fold_shape(const struct onnx_graph *graph, const Onnx__NodeProto *node,
+                       struct onnx_graph_value *ret)
 {
-        const struct onnx_value *value = node->n_input > 0 ? onnx_find(graph, node->input[0]) : NULL;
+        const struct onnx_graph_value *value =
+                node->n_input > 0 ? onnx_graph_find(graph, node->input[0]) : NULL;
 
         if (value == NULL || !value->known)
                 return false;
@@ -85,8 +73,8 @@ static bool fold_shape(const struct onnx_graph *graph, const Onnx__NodeProto *no
         return true;
 }
 
-static bool fold_gather(const struct onnx_value *data, const struct onnx_value *indices,
-                        struct onnx_value *ret)
+static bool fold_gather(const struct onnx_graph_value *data, const struct onnx_graph_value *indices,
+                        struct onnx_graph_value *ret)
 {
         for (size_t i = 0; i < indices->vector_size; i++) {
                 int64_t index = indices->vector[i] < 0 ? indices->vector[i] + (int64_t) data->vector_size
@@ -100,12 +88,13 @@ static bool fold_gather(const struct onnx_value *data, const struct onnx_value *
         return true;
 }
 
-static bool fold_concat(const struct onnx_graph *graph, const Onnx__NodeProto *node, struct onnx_value *ret)
+static bool fold_concat(const struct onnx_graph *graph, const Onnx__NodeProto *node,
+                        struct onnx_graph_value *ret)
 {
         size_t size = 0;
 
         for (size_t i = 0; i < node->n_input; i++) {
-                const struct onnx_value *part = folded(graph, node, i);
+                const struct onnx_graph_value *part = folded(graph, node, i);
 
                 if (part == NULL || size + part->vector_size > ONNX_VECTOR_MAX)
                         return false;
@@ -116,8 +105,8 @@ static bool fold_concat(const struct onnx_graph *graph, const Onnx__NodeProto *n
         return true;
 }
 
-static bool fold_slice(const struct onnx_value *data, const struct onnx_value *starts,
-                       const struct onnx_value *ends, struct onnx_value *ret)
+static bool fold_slice(const struct onnx_graph_value *data, const struct onnx_graph_value *starts,
+                       const struct onnx_graph_value *ends, struct onnx_graph_value *ret)
 {
         int64_t size = (int64_t) data->vector_size, begin, end;
 
@@ -132,8 +121,8 @@ static bool fold_slice(const struct onnx_value *data, const struct onnx_value *s
         return true;
 }
 
-static bool fold_arithmetic(const char *type, const struct onnx_value *a, const struct onnx_value *b,
-                            struct onnx_value *ret)
+static bool fold_arithmetic(const char *type, const struct onnx_graph_value *a,
+                            const struct onnx_graph_value *b, struct onnx_graph_value *ret)
 {
         size_t size = a->vector_size > b->vector_size ? a->vector_size : b->vector_size;
 
@@ -162,15 +151,16 @@ static bool fold_arithmetic(const char *type, const struct onnx_value *a, const 
         return true;
 }
 
-static bool fold_into(const struct onnx_graph *graph, const Onnx__NodeProto *node, struct onnx_value *ret)
+static bool fold_into(const struct onnx_graph *graph, const Onnx__NodeProto *node,
+                      struct onnx_graph_value *ret)
 {
-        const struct onnx_value *a = folded(graph, node, 0), *b = folded(graph, node, 1);
+        const struct onnx_graph_value *a = folded(graph, node, 0), *b = folded(graph, node, 1);
         const char *type = node->op_type;
 
         if (strcmp(type, "Constant") == 0) {
-                const Onnx__AttributeProto *value = onnx_attribute(node, "value");
+                const Onnx__AttributeProto *value = onnx_graph_attribute(node, "value");
 
-                return value != NULL && value->t != NULL && onnx_constant(value->t, ret);
+                return value != NULL && value->t != NULL && onnx_fold_constant(value->t, ret);
         }
         if (strcmp(type, "Shape") == 0)
                 return fold_shape(graph, node, ret);
@@ -199,12 +189,12 @@ static bool fold_into(const struct onnx_graph *graph, const Onnx__NodeProto *nod
 
 bool onnx_fold(struct onnx_graph *graph, const Onnx__NodeProto *node)
 {
-        struct onnx_value result = { 0 };
-        struct onnx_value *own;
+        struct onnx_graph_value result = { 0 };
+        struct onnx_graph_value *own;
 
         if (node->n_output != 1 || !fold_into(graph, node, &result))
                 return false;
-        own = onnx_add(graph, node->output[0]);
+        own = onnx_graph_add(graph, node->output[0]);
         if (own == NULL)
                 return false;
         memcpy(own->vector, result.vector, sizeof(own->vector));

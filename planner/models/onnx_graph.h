@@ -13,7 +13,7 @@
 #define ONNX_VECTOR_MAX 64 /* of a constant that shapes are computed from */
 
 /* A tensor of the graph by its name. */
-struct onnx_value {
+struct onnx_graph_value {
         const char *name;
         bool known; /* its shape is */
         int64_t dims[ONNX_RANK_MAX];
@@ -29,29 +29,18 @@ struct onnx_value {
 struct onnx_graph {
         const Onnx__GraphProto *proto;
         struct network *network;
-        struct onnx_value *values; /* an open hash table */
+        struct onnx_graph_value *values; /* an open hash table */
         size_t room, count;
         uint64_t tokens;
         int64_t batch; /* as the file has it; 0 = by name */
         struct err *err;
 };
 
-struct onnx_value *onnx_find(const struct onnx_graph *graph,
-                             const char *name); /* NULL for "" and unknown ones */
-struct onnx_value *onnx_add(struct onnx_graph *graph,
-                            const char *name); /* existing or new; never NULL within room */
+struct onnx_graph_value *onnx_graph_find(const struct onnx_graph *graph,
+                                         const char *name); /* NULL for "" and unknown ones */
+struct onnx_graph_value *onnx_graph_add(struct onnx_graph *graph,
+                                        const char *name); /* existing or new; never NULL within room */
 
 /* Attributes, or the default. */
-const Onnx__AttributeProto *onnx_attribute(const Onnx__NodeProto *node, const char *name);
-int64_t onnx_integer(const Onnx__NodeProto *node, const char *name, int64_t otherwise);
-
-/* onnx_constant() - all elements of a small whole-number tensor. Return: false when it is not one. */
-bool onnx_constant(const Onnx__TensorProto *tensor, struct onnx_value *value);
-
-/* onnx_fold() - can the node's output be computed now, for shapes' sake? Then it is, and true. */
-bool onnx_fold(struct onnx_graph *graph, const Onnx__NodeProto *node);
-
-/* onnx_shape() - the shape of the node's first output from its inputs' (and of the others, for Split).
- * @ret: type and cost members of the operation are filled, too
- * Return: 0, -ENOTSUP, -EBADMSG. */
-int onnx_shape(struct onnx_graph *graph, const Onnx__NodeProto *node, struct operation *ret);
+const Onnx__AttributeProto *onnx_graph_attribute(const Onnx__NodeProto *node, const char *name);
+int64_t onnx_graph_integer(const Onnx__NodeProto *node, const char *name, int64_t otherwise);

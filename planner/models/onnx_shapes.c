@@ -1,16 +1,17 @@
 /* The shape rules, one for each kind of ONNX operator, and their table. */
+#include "planner/models/onnx_shapes.h"
+
 #include <errno.h>
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "planner/models/onnx_graph.h"
 
 /* What a shape rule sees: the inputs whose shapes are known, and the output to fill. */
 struct rule {
         struct onnx_graph *graph;
         const Onnx__NodeProto *node;
-        const struct onnx_value *in[3]; /* NULL = not given */
-        struct operation *operation;
+        const struct onnx_graph_value *in[3]; /* NULL = not given */
+        struct network_operation *operation;
         int64_t dims[ONNX_RANK_MAX];
         size_t rank;
 };
@@ -21,7 +22,7 @@ static int wrong(const struct rule *rule, const char *what)
                        rule->node->name, what);
 }
 
-static void copy_shape(struct rule *rule, const struct onnx_value *from)
+static void copy_shape(struct rule *rule, const struct onnx_graph_value *from)
 {
         memcpy(rule->dims, from->dims, sizeof(rule->dims));
         rule->rank = from->rank;
@@ -36,13 +37,14 @@ static int same_shape(struct rule *rule)
 
 static int64_t axis_of(const struct rule *rule, const char *name, int64_t otherwise, size_t rank)
 {
-        int64_t axis = onnx_integer(rule->node, name, otherwise);
+        int64_t axis = onnx_graph_integer(rule->node, name, otherwise);
 
         return axis < 0 ? axis + (int64_t) rank : axis;
 }
 
 /* Dimensions from the end, 1 stretches. */
-static int broadcast(struct rule *rule, const struct onnx_value *a, const struct onnx_value *b, size_t skip)
+static int broadcast(struct rule *rule, const struct onnx_graph_value *a, const struct onnx_graph_value *b,
+                     size_t skip)
 {
         size_t rank = a->rank > b->rank ? a->rank : b->rank;
 
@@ -74,12 +76,12 @@ static int64_t list_at(const Onnx__AttributeProto *list, size_t index, int64_t o
 /* Windows that slide over every dimension but the first two. */
 static int slide(struct rule *rule, const int64_t *kernel, size_t spatial, int64_t channels)
 {
-        const Onnx__AttributeProto *strides = onnx_attribute(rule->node, "strides");
-        const Onnx__AttributeProto *pads = onnx_attribute(rule->node, "pads");
-        const Onnx__AttributeProto *dilations = onnx_attribute(rule->node, "dilations");
-        const Onnx__AttributeProto *automatic = onnx_attribute(rule->node, "auto_pad");
+        const Onnx__AttributeProto *strides = onnx_graph_attribute(rule->node, "strides");
+        const Onnx__AttributeProto *pads = onnx_graph_attribute(rule->node, "pads");
+        const Onnx__AttributeProto *dilations = onnx_graph_attribute(rule->node, "dilations");
+        const Onnx__AttributeProto *automatic = onnx_graph_attribute(rule->node, "auto_pad");
         bool same = automatic != NULL && automatic->s.len >= 4 && memcmp(automatic->s.data, "SAME", 4) == 0;
-        bool up = onnx_integer(rule->node, "ceil_mode", 0) != 0;
+        bool up = onnx_graph_integer(rule->node, "ceil_mode", 0) != 0;
 
         rule->rank = spatial + 2;
         rule->dims[0] = rule->in[0]->dims[0];
@@ -103,8 +105,8 @@ static int slide(struct rule *rule, const int64_t *kernel, size_t spatial, int64
 
 static int conv(struct rule *rule)
 {
-        const struct onnx_value *weight = rule->in[1];
-        int64_t group = onnx_integer(rule->node, "group", 1);
+        const struct onnx_graph_value *weight = rule->in[1];
+        int64_t group = onnx_graph_integer(rule->node, "group", 1);
 
         if (weight == NULL || weight->rank < 3 || weight->rank != rule->in[0]->rank || weight->rank > 5 ||
             group < 1 || weight->dims[1] * group != rule->in[0]->dims[1])
@@ -122,7 +124,7 @@ static int conv(struct rule *rule)
 
 static int pool(struct rule *rule)
 {
-        const Onnx__AttributeProto *kernel = onnx_attribute(rule->node, "kernel_shape");
+        const Onnx__AttributeProto *kernel = onnx_graph_attribute(rule->node, "kernel_shape");
 
         rule->operation->type = OPERATOR_POOL;
         if (rule->in[0]->rank < 3 || kernel == NULL || kernel->n_ints != rule->in[0]->rank - 2)
@@ -141,9 +143,9 @@ static int global_pool(struct rule *rule)
 
 static int gemm(struct rule *rule)
 {
-        const struct onnx_value *a = rule->in[0], *b = rule->in[1];
-        bool turned_a = onnx_integer(rule->node, "transA", 0) != 0,
-             turned_b = onnx_integer(rule->node, "transB", 0) != 0;
+        const struct onnx_graph_value *a = rule->in[0], *b = rule->in[1];
+        bool turned_a = onnx_graph_integer(rule->node, "transA", 0) != 0,
+             turned_b = onnx_graph_integer(rule->node, "transB", 0) != 0;
 
         if (b == NULL || a->rank != 2 || b->rank != 2 || a->dims[!turned_a] != b->dims[turned_b])
                 return wrong(rule, "matrices that do not fit each other");
@@ -158,7 +160,7 @@ static int gemm(struct rule *rule)
 
 static int matmul(struct rule *rule)
 {
-        const struct onnx_value *a = rule->in[0], *b = rule->in[1];
+        const struct onnx_graph_value *a = rule->in[0], *b = rule->in[1];
         int r;
 
         if (b == NULL || a->rank < 2 || b->rank < 2 || a->dims[a->rank - 1] != b->dims[b->rank - 2])
@@ -189,7 +191,7 @@ static int layer_norm(struct rule *rule)
 
 static int gather(struct rule *rule)
 {
-        const struct onnx_value *data = rule->in[0], *indices = rule->in[1];
+        const struct onnx_graph_value *data = rule->in[0], *indices = rule->in[1];
         int64_t axis = axis_of(rule, "axis", 0, data->rank);
         size_t at = 0;
 
@@ -220,7 +222,7 @@ static int concat(struct rule *rule)
         if (axis < 0 || axis >= (int64_t) rule->rank)
                 return wrong(rule, "an axis that is not there");
         for (size_t i = 1; i < rule->node->n_input; i++) {
-                const struct onnx_value *part = onnx_find(rule->graph, rule->node->input[i]);
+                const struct onnx_graph_value *part = onnx_graph_find(rule->graph, rule->node->input[i]);
 
                 if (part == NULL || !part->known || part->rank != rule->rank)
                         return wrong(rule, "parts that do not fit each other");
@@ -257,7 +259,7 @@ static bool count_elements(const int64_t *dims, size_t rank, int64_t *ret)
 /* 0 keeps a dimension, -1 takes what is left; a batch that was written into the file becomes one sample. */
 static int reshape(struct rule *rule)
 {
-        const struct onnx_value *shape = rule->in[1];
+        const struct onnx_graph_value *shape = rule->in[1];
         int64_t total, rest = 1, open = -1;
 
         rule->operation->type = OPERATOR_JOIN;
@@ -284,7 +286,7 @@ static int reshape(struct rule *rule)
 
 static int transpose(struct rule *rule)
 {
-        const Onnx__AttributeProto *order = onnx_attribute(rule->node, "perm");
+        const Onnx__AttributeProto *order = onnx_graph_attribute(rule->node, "perm");
 
         rule->operation->type = OPERATOR_JOIN;
         rule->rank = rule->in[0]->rank;
@@ -301,8 +303,8 @@ static int transpose(struct rule *rule)
 /* Axes from an attribute or, since opset 13, a constant input. */
 static bool has_axis(const struct rule *rule, size_t axis, size_t rank, bool otherwise)
 {
-        const Onnx__AttributeProto *list = onnx_attribute(rule->node, "axes");
-        const struct onnx_value *input = rule->in[1];
+        const Onnx__AttributeProto *list = onnx_graph_attribute(rule->node, "axes");
+        const struct onnx_graph_value *input = rule->in[1];
         size_t count = list != NULL ? list->n_ints : input != NULL && input->folded ? input->vector_size : 0;
 
         for (size_t i = 0; i < count; i++) {
@@ -316,7 +318,7 @@ static bool has_axis(const struct rule *rule, size_t axis, size_t rank, bool oth
 
 static int reduce(struct rule *rule)
 {
-        bool keep = onnx_integer(rule->node, "keepdims", 1) != 0;
+        bool keep = onnx_graph_integer(rule->node, "keepdims", 1) != 0;
 
         rule->operation->type = OPERATOR_POOL;
         for (size_t i = 0; i < rule->in[0]->rank; i++) {
@@ -339,7 +341,7 @@ static int squeeze(struct rule *rule)
 
 static int unsqueeze(struct rule *rule)
 {
-        const Onnx__AttributeProto *list = onnx_attribute(rule->node, "axes");
+        const Onnx__AttributeProto *list = onnx_graph_attribute(rule->node, "axes");
         size_t added = list != NULL                                 ? list->n_ints
                        : rule->in[1] != NULL && rule->in[1]->folded ? rule->in[1]->vector_size
                                                                     : 0;
@@ -361,11 +363,11 @@ static int unsqueeze(struct rule *rule)
 
 static int slice(struct rule *rule)
 {
-        const struct onnx_value *ends =
-                rule->node->n_input > 2 ? onnx_find(rule->graph, rule->node->input[2]) : NULL;
-        const struct onnx_value *axes =
-                rule->node->n_input > 3 ? onnx_find(rule->graph, rule->node->input[3]) : NULL;
-        const struct onnx_value *starts = rule->in[1];
+        const struct onnx_graph_value *ends =
+                rule->node->n_input > 2 ? onnx_graph_find(rule->graph, rule->node->input[2]) : NULL;
+        const struct onnx_graph_value *axes =
+                rule->node->n_input > 3 ? onnx_graph_find(rule->graph, rule->node->input[3]) : NULL;
+        const struct onnx_graph_value *starts = rule->in[1];
 
         rule->operation->type = OPERATOR_JOIN;
         copy_shape(rule, rule->in[0]);
@@ -418,7 +420,7 @@ static const struct {
 
 static int store_shape(const struct rule *rule)
 {
-        struct onnx_value *own = onnx_add(rule->graph, rule->node->output[0]);
+        struct onnx_graph_value *own = onnx_graph_add(rule->graph, rule->node->output[0]);
         int64_t total;
 
         if (rule->rank > ONNX_RANK_MAX || !count_elements(rule->dims, rule->rank, &total) || total < 1)
@@ -429,12 +431,12 @@ static int store_shape(const struct rule *rule)
         return 0;
 }
 
-int onnx_shape(struct onnx_graph *graph, const Onnx__NodeProto *node, struct operation *ret)
+int onnx_shape(struct onnx_graph *graph, const Onnx__NodeProto *node, struct network_operation *ret)
 {
         struct rule rule = { .graph = graph, .node = node, .operation = ret };
 
         for (size_t i = 0; i < ARRAY_SIZE(rule.in) && i < node->n_input; i++) {
-                rule.in[i] = onnx_find(graph, node->input[i]);
+                rule.in[i] = onnx_graph_find(graph, node->input[i]);
                 if (rule.in[i] != NULL && !rule.in[i]->known)
                         rule.in[i] = NULL;
         }

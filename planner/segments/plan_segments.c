@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/json/json_writer.h"
+#include "planner/segments/segment_network.h"
 #include "planner/shards/plan_field.h"
 
 #define COST_MAX   ((size_t) 1 << 16)
@@ -51,7 +52,8 @@ static int decode_tensor(const struct json_field *at, double before_ms, struct s
         return *ret_name == NULL ? err_set(err, -ENOMEM, "no memory for a name") : 0;
 }
 
-static int decode_tensors(const struct json_field *root, struct segments_request *request, struct err *err)
+static int decode_tensors(const struct json_field *root, struct plan_segments_request *request,
+                          struct err *err)
 {
         struct json_field list;
         double before_ms = 0;
@@ -89,7 +91,8 @@ static int decode_level(const struct json_field *at, struct segment_level *ret, 
         return r;
 }
 
-static int decode_levels(const struct json_field *root, struct segments_request *request, struct err *err)
+static int decode_levels(const struct json_field *root, struct plan_segments_request *request,
+                         struct err *err)
 {
         struct json_field list;
         int r = plan_field_list(root, "levels", LEVELS_MAX,
@@ -115,7 +118,8 @@ static int decode_levels(const struct json_field *root, struct segments_request 
         return 0;
 }
 
-static int decode_points(const struct json_field *root, struct segments_request *request, struct err *err)
+static int decode_points(const struct json_field *root, struct plan_segments_request *request,
+                         struct err *err)
 {
         const char *mend = "points [bytes, ms], bytes rising";
         struct json_field list;
@@ -141,7 +145,7 @@ static int decode_points(const struct json_field *root, struct segments_request 
         return 0;
 }
 
-static int decode_cost(const struct json_field *root, struct segments_request *request, struct err *err)
+static int decode_cost(const struct json_field *root, struct plan_segments_request *request, struct err *err)
 {
         bool line = json_object_get(root->value, "alpha_ms") != NULL ||
                     json_object_get(root->value, "beta_ms_per_byte") != NULL;
@@ -162,7 +166,7 @@ static int decode_cost(const struct json_field *root, struct segments_request *r
         return decode_level(root, request->levels, err);
 }
 
-static int decode(const struct json_field *root, struct segments_request *request, struct err *err)
+static int decode(const struct json_field *root, struct plan_segments_request *request, struct err *err)
 {
         uint64_t max_segments = SEGMENTS_DEFAULT_MAX;
         int r = json_field_is_object(root, err);
@@ -180,21 +184,33 @@ static int decode(const struct json_field *root, struct segments_request *reques
         return r;
 }
 
-int segments_request_decode(const json_t *json, struct segments_request *ret, struct err *err)
+int plan_segments_request_decode(const json_t *json, struct plan_segments_request *ret, struct err *err)
 {
         struct json_field root = json_field_root(json);
-        struct segments_request request = { 0 };
+        struct plan_segments_request request = { 0 };
         int r = decode(&root, &request, err);
 
         if (r < 0) {
-                segments_request_free(&request);
+                plan_segments_request_free(&request);
                 return r;
         }
         *ret = request;
         return 0;
 }
 
-void segments_request_free(struct segments_request *request)
+int plan_segments_request_set_network(struct plan_segments_request *request, const char *network,
+                                      struct err *err)
+{
+        free(request->levels);
+        request->levels = calloc(1, sizeof(*request->levels));
+        if (request->levels == NULL)
+                return err_set(err, -ENOMEM, "no memory for a network");
+        request->level_count = 1;
+        request->has_network = true;
+        return segment_network_find(network, request->levels, &request->estimate, err);
+}
+
+void plan_segments_request_free(struct plan_segments_request *request)
 {
         for (size_t i = 0; i < request->tensor_count; i++)
                 free(request->names[i]);
@@ -202,11 +218,11 @@ void segments_request_free(struct segments_request *request)
         free(request->tensors);
         free(request->levels);
         free(request->points);
-        *request = (struct segments_request){ 0 };
+        *request = (struct plan_segments_request){ 0 };
 }
 
-int segments_request_answer(const struct segments_request *request, struct segments_plan *ret,
-                            struct err *err)
+int plan_segments_request_answer(const struct plan_segments_request *request, struct segments_plan *ret,
+                                 struct err *err)
 {
         struct segment_cost cost = { .levels = request->levels,
                                      .level_count = request->level_count,
@@ -234,7 +250,7 @@ static void write_segments(struct json_writer *json, const struct segments_plan 
 }
 
 /* The cost that --network stood for, so that the reader can check it. */
-static void write_network(struct json_writer *json, const struct segments_request *request)
+static void write_network(struct json_writer *json, const struct plan_segments_request *request)
 {
         if (!request->has_network)
                 return;
@@ -245,8 +261,8 @@ static void write_network(struct json_writer *json, const struct segments_reques
         json_write_close(json, '}');
 }
 
-void segments_answer_json(const struct segments_request *request, const struct segments_plan *plan,
-                          struct text *out)
+void plan_segments_answer_json(const struct plan_segments_request *request, const struct segments_plan *plan,
+                               struct text *out)
 {
         struct json_writer json = { .text = out };
 
@@ -271,8 +287,8 @@ void segments_answer_json(const struct segments_request *request, const struct s
         json_write_close(&json, '}');
 }
 
-void segments_answer_table(const struct segments_request *request, const struct segments_plan *plan,
-                           struct text *out)
+void plan_segments_answer_table(const struct plan_segments_request *request, const struct segments_plan *plan,
+                                struct text *out)
 {
         text_printf(out, "%-10s %-30s %14s %12s %12s\n", "tensors", "", "bytes", "start ms", "end ms");
         for (size_t i = 0; i < plan->segment_count; i++) {

@@ -17,7 +17,7 @@
 #define SEGMENTS_DEFAULT_MAX 8
 #define HCCL_MAX_SEGMENTS    8
 
-struct segments_request {
+struct plan_segments_request {
         struct segment_tensor *tensors;
         char **names; /* [tensor_count] */
         size_t tensor_count;
@@ -30,27 +30,19 @@ struct segments_request {
         bool estimate;    /* ... and was not measured, but worked out from other sizes of the network */
 };
 
-/* segments_request_decode() - Return: 0, and a request for segments_request_free(); -EBADMSG, -ENOMEM. */
-int segments_request_decode(const json_t *json, struct segments_request *ret, struct err *err);
+/* plan_segments_request_decode() - Return: 0, and a request for plan_segments_request_free(); -EBADMSG,
+ * -ENOMEM. */
+int plan_segments_request_decode(const json_t *json, struct plan_segments_request *ret, struct err *err);
 
-/* segments_request_read_profile() - the tensors of a layer profile: backward from the layer with the largest
- * node number, each ready when its layer's backward pass is done, counted from the start of the backward
- * pass.
- * @speedup: > 0; times are divided by it. The cost is left out. */
-int segments_request_read_profile(const char *bytes, size_t size_bytes, double speedup,
-                                  struct segments_request *ret, struct err *err);
+/* plan_segments_request_set_network() - the cost from "10gbe:P", "56gib:P" or "ALPHA_MS,BETA_MS_PER_BYTE". */
+int plan_segments_request_set_network(struct plan_segments_request *request, const char *network,
+                                      struct err *err);
 
-/* segments_request_set_network() - the cost from "10gbe:P", "56gib:P" or "ALPHA_MS,BETA_MS_PER_BYTE". */
-int segments_request_set_network(struct segments_request *request, const char *network, struct err *err);
+void plan_segments_request_free(struct plan_segments_request *request);
 
-/* segment_network_find() - the same for any caller. *ret_estimate: worked out from other sizes. */
-int segment_network_find(const char *network, struct segment_level *ret, bool *ret_estimate, struct err *err);
-
-void segments_request_free(struct segments_request *request);
-
-int segments_request_answer(const struct segments_request *request, struct segments_plan *ret,
-                            struct err *err);
-void segments_answer_json(const struct segments_request *request, const struct segments_plan *plan,
-                          struct text *out);
-void segments_answer_table(const struct segments_request *request, const struct segments_plan *plan,
-                           struct text *out);
+int plan_segments_request_answer(const struct plan_segments_request *request, struct segments_plan *ret,
+                                 struct err *err);
+void plan_segments_answer_json(const struct plan_segments_request *request, const struct segments_plan *plan,
+                               struct text *out);
+void plan_segments_answer_table(const struct plan_segments_request *request, const struct segments_plan *plan,
+                                struct text *out);

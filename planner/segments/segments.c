@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "planner/segments/segment_time.h"
+#include "planner/segments/segment_times.h"
 
 #define MIB             ((uint64_t) 1 << 20)
 #define MAX_CELLS       ((uint64_t) 1 << 27) /* tensors x segments that are remembered */

@@ -20,7 +20,7 @@ static const char *const measured_fields[] = { "name", "step_ms", "gone", "min",
 
 /* What the decoding of one file needs on the way. */
 struct decoding {
-        struct reshard_request *request;
+        struct plan_reshard_request *request;
         struct json_field plan, workers, measured;
         uint64_t batch, epoch, since; /* since: the position when the plan in force began */
         bool *seen;                   /* [count] measured */
@@ -72,7 +72,7 @@ static int decode_held(const struct json_field *at, struct reshard_worker *worke
 
 static int decode_in_force(struct decoding *decoding, struct err *err)
 {
-        struct reshard_request *request = decoding->request;
+        struct plan_reshard_request *request = decoding->request;
         size_t count = json_field_count(&decoding->workers);
         uint64_t total = 0;
         int r;
@@ -162,7 +162,7 @@ static int decode_step(const struct decoding *decoding, const struct json_field 
 
 /* Names come in the plan's order, as a rule: the search begins where the last one ended. Return:
  * request->count where it is new. */
-static size_t find_name(const struct reshard_request *request, size_t from, const char *name)
+static size_t find_name(const struct plan_reshard_request *request, size_t from, const char *name)
 {
         for (size_t n = 0; n < request->count; n++) {
                 size_t i = (from + n) % request->count;
@@ -176,7 +176,7 @@ static size_t find_name(const struct reshard_request *request, size_t from, cons
 static int decode_one_measured(struct decoding *decoding, const struct json_field *at, const char *name,
                                struct err *err)
 {
-        struct reshard_request *request = decoding->request;
+        struct plan_reshard_request *request = decoding->request;
         struct reshard_worker *worker;
         bool gone = false;
         size_t i;
@@ -198,12 +198,12 @@ static int decode_one_measured(struct decoding *decoding, const struct json_fiel
                 return 0;
         if (json_object_get(at->value, "step_ms") != NULL)
                 return decode_step(decoding, at, worker, err);
-        return shard_worker_decode(at, &worker->model, err);
+        return plan_shards_worker_decode(at, &worker->model, err);
 }
 
 static int decode_measured(struct decoding *decoding, struct err *err)
 {
-        struct reshard_request *request = decoding->request;
+        struct plan_reshard_request *request = decoding->request;
         size_t count = json_field_count(&decoding->measured), planned = request->count;
         CLEANUP(free_p) const char **names = calloc(count + 1, sizeof(*names));
         int r = 0;
@@ -240,7 +240,7 @@ static int decode_measured(struct decoding *decoding, struct err *err)
 
 static int count_steps(struct decoding *decoding, const struct json_field *root, struct err *err)
 {
-        struct reshard_request *request = decoding->request;
+        struct plan_reshard_request *request = decoding->request;
         struct json_field position = json_field_get(root, "position");
         uint64_t done = request->position - decoding->since, all = decoding->since + decoding->epoch;
 
@@ -276,7 +276,7 @@ static int by_begin(const void *a, const void *b)
 /* The plan in force may hold no sample twice, or the new one would. */
 static int check_disjoint(const struct decoding *decoding, struct err *err)
 {
-        const struct reshard_request *request = decoding->request;
+        const struct plan_reshard_request *request = decoding->request;
         CLEANUP(free_p) struct sample_range *all = NULL;
         size_t count = 0, at = 0;
 
@@ -303,7 +303,7 @@ static int check_disjoint(const struct decoding *decoding, struct err *err)
 
 static int make_room(struct decoding *decoding, struct err *err)
 {
-        struct reshard_request *request = decoding->request;
+        struct plan_reshard_request *request = decoding->request;
         size_t most = json_field_count(&decoding->workers) + json_field_count(&decoding->measured);
 
         request->workers = calloc(most, sizeof(*request->workers));
@@ -318,7 +318,7 @@ static int make_room(struct decoding *decoding, struct err *err)
 
 static int decode_root(struct decoding *decoding, const struct json_field *root, struct err *err)
 {
-        struct reshard_request *request = decoding->request;
+        struct plan_reshard_request *request = decoding->request;
         int r = json_field_is_object(root, err);
 
         if (r == 0)
@@ -350,7 +350,7 @@ static int decode_root(struct decoding *decoding, const struct json_field *root,
 
 static int decode(struct decoding *decoding, const struct json_field *root, struct err *err)
 {
-        struct reshard_request *request = decoding->request;
+        struct plan_reshard_request *request = decoding->request;
         int r = decode_root(decoding, root, err);
 
         if (r == 0)
@@ -369,23 +369,23 @@ static int decode(struct decoding *decoding, const struct json_field *root, stru
         return r;
 }
 
-int reshard_request_decode(const json_t *json, struct reshard_request *ret, struct err *err)
+int plan_reshard_request_decode(const json_t *json, struct plan_reshard_request *ret, struct err *err)
 {
         struct json_field root = json_field_root(json);
-        struct reshard_request request = { 0 };
+        struct plan_reshard_request request = { 0 };
         struct decoding decoding = { .request = &request };
         int r = decode(&decoding, &root, err);
 
         free(decoding.seen);
         if (r < 0) {
-                reshard_request_free(&request);
+                plan_reshard_request_free(&request);
                 return r;
         }
         *ret = request;
         return 0;
 }
 
-void reshard_request_free(struct reshard_request *request)
+void plan_reshard_request_free(struct plan_reshard_request *request)
 {
         for (size_t i = 0; i < request->count; i++) {
                 free((void *) request->workers[i].model.points);
@@ -395,10 +395,10 @@ void reshard_request_free(struct reshard_request *request)
         free(request->workers);
         free(request->used_before);
         free(request->names);
-        *request = (struct reshard_request){ 0 };
+        *request = (struct plan_reshard_request){ 0 };
 }
 
-static const char *reason_of(const struct reshard_request *request, const struct reshard_plan *plan)
+static const char *reason_of(const struct plan_reshard_request *request, const struct reshard_plan *plan)
 {
         if (plan->forced)
                 return "a worker of the plan in force cannot go on";
@@ -427,8 +427,8 @@ static void write_ranges(struct json_writer *json, const char *key, const struct
         json_write_close(json, ']');
 }
 
-void reshard_answer_json(const struct reshard_request *request, const struct reshard_plan *plan,
-                         struct text *out)
+void plan_reshard_answer_json(const struct plan_reshard_request *request, const struct reshard_plan *plan,
+                              struct text *out)
 {
         struct json_writer json = { .text = out };
 
@@ -459,8 +459,8 @@ void reshard_answer_json(const struct reshard_request *request, const struct res
         json_write_close(&json, '}');
 }
 
-void reshard_answer_table(const struct reshard_request *request, const struct reshard_plan *plan,
-                          struct text *out)
+void plan_reshard_answer_table(const struct plan_reshard_request *request, const struct reshard_plan *plan,
+                               struct text *out)
 {
         text_printf(out, "%s: %s\n", plan->change ? "change" : "keep", reason_of(request, plan));
         text_printf(out,

@@ -13,8 +13,8 @@
 #include "base/text.h"
 #include "planner/shards/reshard.h"
 
-struct reshard_request {
-        struct reshard_question question;
+struct plan_reshard_request {
+        struct reshard_request question;
         struct reshard_worker *workers;    /* [count] */
         struct sample_ranges *used_before; /* [count] with plans before the one in force */
         const char **names;                /* [count] */
@@ -22,10 +22,10 @@ struct reshard_request {
         uint64_t position;
 };
 
-int reshard_request_decode(const json_t *json, struct reshard_request *ret, struct err *err);
-void reshard_request_free(struct reshard_request *request);
+int plan_reshard_request_decode(const json_t *json, struct plan_reshard_request *ret, struct err *err);
+void plan_reshard_request_free(struct plan_reshard_request *request);
 
-void reshard_answer_json(const struct reshard_request *request, const struct reshard_plan *plan,
-                         struct text *out);
-void reshard_answer_table(const struct reshard_request *request, const struct reshard_plan *plan,
-                          struct text *out);
+void plan_reshard_answer_json(const struct plan_reshard_request *request, const struct reshard_plan *plan,
+                              struct text *out);
+void plan_reshard_answer_table(const struct plan_reshard_request *request, const struct reshard_plan *plan,
+                               struct text *out);

@@ -89,7 +89,7 @@ static int decode_model(const struct json_field *at, struct shard_worker *worker
         return plan_field_double(at, "beta_ms", true, 0, "the ms of each sample", &worker->beta_ms, err);
 }
 
-int shard_worker_decode(const struct json_field *at, struct shard_worker *ret, struct err *err)
+int plan_shards_worker_decode(const struct json_field *at, struct shard_worker *ret, struct err *err)
 {
         const uint64_t most = (uint64_t) 1 << 53;
         struct shard_worker worker = { 0 };
@@ -114,7 +114,7 @@ int shard_worker_decode(const struct json_field *at, struct shard_worker *ret, s
 }
 
 /* Appends the workers of one list; room has been made for them. */
-static int decode_workers(const struct json_field *list, struct shards_request *request, struct err *err)
+static int decode_workers(const struct json_field *list, struct plan_shards_request *request, struct err *err)
 {
         size_t first = request->worker_count, count = json_field_count(list);
 
@@ -130,7 +130,7 @@ static int decode_workers(const struct json_field *list, struct shards_request *
                 if (r == 0 && json_field_string(&at, "source", &request->sources[own], err) < 0)
                         r = -EBADMSG;
                 if (r == 0)
-                        r = shard_worker_decode(&at, &request->workers[own], err);
+                        r = plan_shards_worker_decode(&at, &request->workers[own], err);
                 if (r < 0)
                         return r;
                 request->worker_count++;
@@ -138,7 +138,7 @@ static int decode_workers(const struct json_field *list, struct shards_request *
         return plan_field_unique(list, request->names + first, count, err);
 }
 
-static int make_room(struct shards_request *request, size_t count, struct err *err)
+static int make_room(struct plan_shards_request *request, size_t count, struct err *err)
 {
         if (count > SHARDS_MAX_WORKERS)
                 return err_set(err, -E2BIG, "workers: %zu are more than %zu; plan parts of them", count,
@@ -151,7 +151,7 @@ static int make_room(struct shards_request *request, size_t count, struct err *e
         return 0;
 }
 
-static int decode_groups(const struct json_field *root, struct shards_request *request, struct err *err)
+static int decode_groups(const struct json_field *root, struct plan_shards_request *request, struct err *err)
 {
         CLEANUP(free_p) const char **names = NULL;
         struct json_field list, workers;
@@ -178,9 +178,9 @@ static int decode_groups(const struct json_field *root, struct shards_request *r
                                             &workers, err);
                 if (r < 0)
                         return r;
-                request->groups[i] = (struct shards_group){ .name = names[i],
-                                                            .first = total,
-                                                            .count = json_field_count(&workers) };
+                request->groups[i] = (struct plan_shards_group){ .name = names[i],
+                                                                 .first = total,
+                                                                 .count = json_field_count(&workers) };
                 total += request->groups[i].count;
         }
         r = plan_field_unique(&list, names, request->group_count, err);
@@ -195,7 +195,7 @@ static int decode_groups(const struct json_field *root, struct shards_request *r
         return r;
 }
 
-static int decode_communication(const struct json_field *root, struct shards_request *request,
+static int decode_communication(const struct json_field *root, struct plan_shards_request *request,
                                 struct err *err)
 {
         struct shard_communication *communication = &request->communication;
@@ -218,7 +218,7 @@ static int decode_communication(const struct json_field *root, struct shards_req
         return r;
 }
 
-static int decode(const struct json_field *root, struct shards_request *request, struct err *err)
+static int decode(const struct json_field *root, struct plan_shards_request *request, struct err *err)
 {
         struct json_field list;
         int r = json_field_is_object(root, err);
@@ -246,21 +246,21 @@ static int decode(const struct json_field *root, struct shards_request *request,
         return r == 0 ? decode_workers(&list, request, err) : r;
 }
 
-int shards_request_decode(const json_t *json, struct shards_request *ret, struct err *err)
+int plan_shards_request_decode(const json_t *json, struct plan_shards_request *ret, struct err *err)
 {
         struct json_field root = json_field_root(json);
-        struct shards_request request = { 0 };
+        struct plan_shards_request request = { 0 };
         int r = decode(&root, &request, err);
 
         if (r < 0) {
-                shards_request_free(&request);
+                plan_shards_request_free(&request);
                 return r;
         }
         *ret = request;
         return 0;
 }
 
-void shards_request_free(struct shards_request *request)
+void plan_shards_request_free(struct plan_shards_request *request)
 {
         for (size_t i = 0; i < request->worker_count; i++)
                 free((void *) request->workers[i].points);
@@ -268,12 +268,12 @@ void shards_request_free(struct shards_request *request)
         free(request->names);
         free(request->sources);
         free(request->groups);
-        *request = (struct shards_request){ 0 };
+        *request = (struct plan_shards_request){ 0 };
 }
 
 /* What one more worker would have cost: the plan's own workers and this one, planned again. */
-static int price(const struct shards_request *request, const struct shards_answer *answer,
-                 struct shards_left_out *left_out, struct err *err)
+static int price(const struct plan_shards_request *request, const struct plan_shards_answer *answer,
+                 struct plan_shards_left_out *left_out, struct err *err)
 {
         CLEANUP(free_p) struct shard_worker *some = calloc(answer->plan.used + 1, sizeof(*some));
         CLEANUP(free_p) struct shard *shards = calloc(answer->plan.used + 1, sizeof(*shards));
@@ -295,7 +295,8 @@ static int price(const struct shards_request *request, const struct shards_answe
         return 0;
 }
 
-static int find_left_out(const struct shards_request *request, struct shards_answer *answer, struct err *err)
+static int find_left_out(const struct plan_shards_request *request, struct plan_shards_answer *answer,
+                         struct err *err)
 {
         size_t count = request->worker_count - answer->plan.used;
 
@@ -303,7 +304,7 @@ static int find_left_out(const struct shards_request *request, struct shards_ans
         if (answer->left_out == NULL)
                 return err_set(err, -ENOMEM, "no memory for %zu workers", count);
         for (size_t i = 0; i < request->worker_count; i++) {
-                struct shards_left_out *own = &answer->left_out[answer->left_out_count];
+                struct plan_shards_left_out *own = &answer->left_out[answer->left_out_count];
 
                 if (answer->shards[i].batch > 0)
                         continue;
@@ -319,10 +320,10 @@ static int find_left_out(const struct shards_request *request, struct shards_ans
         return 0;
 }
 
-int shards_request_answer(const struct shards_request *request, bool least, struct shards_answer *ret,
-                          struct err *err)
+int plan_shards_request_answer(const struct plan_shards_request *request, bool least,
+                               struct plan_shards_answer *ret, struct err *err)
 {
-        struct shards_answer answer = { .least = least };
+        struct plan_shards_answer answer = { .least = least };
         int r = 0;
 
         if (least && !request->has_communication)
@@ -339,16 +340,16 @@ int shards_request_answer(const struct shards_request *request, bool least, stru
                 r = find_left_out(request, &answer, err);
         }
         if (r < 0) {
-                shards_answer_free(&answer);
+                plan_shards_answer_free(&answer);
                 return r;
         }
         *ret = answer;
         return 0;
 }
 
-void shards_answer_free(struct shards_answer *answer)
+void plan_shards_answer_free(struct plan_shards_answer *answer)
 {
         free(answer->shards);
         free(answer->left_out);
-        *answer = (struct shards_answer){ 0 };
+        *answer = (struct plan_shards_answer){ 0 };
 }

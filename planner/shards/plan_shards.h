@@ -16,12 +16,12 @@
 #include "base/text.h"
 #include "planner/shards/shards.h"
 
-struct shards_group {
+struct plan_shards_group {
         const char *name;
         size_t first, count; /* workers */
 };
 
-struct shards_request {
+struct plan_shards_request {
         uint64_t batch;
         uint64_t epoch; /* samples; 0 = not given */
         struct shard_worker *workers;
@@ -29,43 +29,39 @@ struct shards_request {
         const char **
                 sources; /* of the speeds, [worker_count]: "measured", "table", "assumed"; NULL = not asked */
         size_t worker_count;
-        struct shards_group *groups; /* NULL = workers were given without groups */
+        struct plan_shards_group *groups; /* NULL = workers were given without groups */
         size_t group_count;
         bool has_communication;
         struct shard_communication communication;
 };
 
 /* What `--drop-harmful` left out: the step and the communication that the plan would have with it. */
-struct shards_left_out {
+struct plan_shards_left_out {
         size_t worker;
         bool priced;
         double step_ms, communication_ms;
 };
 
-struct shards_answer {
+struct plan_shards_answer {
         struct shard *shards; /* [worker_count] */
         struct shards_plan plan;
         bool least; /* planned with the communication */
         double communication_ms;
-        struct shards_left_out *left_out;
+        struct plan_shards_left_out *left_out;
         size_t left_out_count;
 };
 
-/* shards_request_decode() - Return: 0, and a request for shards_request_free(); -EBADMSG with the field. */
-int shards_request_decode(const json_t *json, struct shards_request *ret, struct err *err);
-void shards_request_free(struct shards_request *request);
+/* plan_shards_request_decode() - Return: 0, and a request for plan_shards_request_free(); -EBADMSG with the
+ * field. */
+int plan_shards_request_decode(const json_t *json, struct plan_shards_request *ret, struct err *err);
+void plan_shards_request_free(struct plan_shards_request *request);
 
-/* shards_request_answer() - plan it. @least: with the communication, which must have been given.
- * Return: 0, and an answer for shards_answer_free(); negative errno. */
-int shards_request_answer(const struct shards_request *request, bool least, struct shards_answer *ret,
-                          struct err *err);
-void shards_answer_free(struct shards_answer *answer);
+/* plan_shards_request_answer() - plan it. @least: with the communication, which must have been given.
+ * Return: 0, and an answer for plan_shards_answer_free(); negative errno. */
+int plan_shards_request_answer(const struct plan_shards_request *request, bool least,
+                               struct plan_shards_answer *ret, struct err *err);
+void plan_shards_answer_free(struct plan_shards_answer *answer);
 
-void shards_answer_json(const struct shards_request *request, const struct shards_answer *answer,
-                        struct text *out);
-void shards_answer_table(const struct shards_request *request, const struct shards_answer *answer,
-                         struct text *out);
-
-/* shard_worker_decode() - one worker's model and limits (not its name). @points: released with free() by
- * whoever owns the worker. */
-int shard_worker_decode(const struct json_field *at, struct shard_worker *ret, struct err *err);
+/* plan_shards_worker_decode() - one worker's model and limits (not its name). @points: released with free()
+ * by whoever owns the worker. */
+int plan_shards_worker_decode(const struct json_field *at, struct shard_worker *ret, struct err *err);

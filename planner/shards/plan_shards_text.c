@@ -1,9 +1,10 @@
 /* Writes a plan of shards, as JSON or as a table, worker by worker and group by group. */
+#include "planner/shards/plan_shards_text.h"
+
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/json/json_writer.h"
-#include "planner/shards/plan_shards.h"
 
 /* One line of an answer: a worker's share, or a group's. */
 struct line {
@@ -12,8 +13,8 @@ struct line {
         double step_ms;
 };
 
-static struct line worker_line(const struct shards_request *request, const struct shards_answer *answer,
-                               size_t worker, uint64_t before)
+static struct line worker_line(const struct plan_shards_request *request,
+                               const struct plan_shards_answer *answer, size_t worker, uint64_t before)
 {
         return (struct line){ .name = request->names[worker],
                               .source = request->sources[worker],
@@ -22,7 +23,7 @@ static struct line worker_line(const struct shards_request *request, const struc
                               .step_ms = answer->shards[worker].step_ms };
 }
 
-static struct line group_line(const struct shards_answer *answer, const struct shards_group *group,
+static struct line group_line(const struct plan_shards_answer *answer, const struct plan_shards_group *group,
                               uint64_t before)
 {
         struct line line = { .name = group->name, .before = before };
@@ -35,7 +36,7 @@ static struct line group_line(const struct shards_answer *answer, const struct s
         return line;
 }
 
-static void write_line(struct json_writer *json, const struct shards_request *request,
+static void write_line(struct json_writer *json, const struct plan_shards_request *request,
                        const struct line *line)
 {
         json_write_string(json, "name", line->name);
@@ -54,8 +55,9 @@ static void write_line(struct json_writer *json, const struct shards_request *re
                           shards_begin(request->epoch, line->before + line->batch, request->batch));
 }
 
-static void write_workers(struct json_writer *json, const struct shards_request *request,
-                          const struct shards_answer *answer, size_t first, size_t count, uint64_t before)
+static void write_workers(struct json_writer *json, const struct plan_shards_request *request,
+                          const struct plan_shards_answer *answer, size_t first, size_t count,
+                          uint64_t before)
 {
         json_write_open(json, "workers", '[');
         for (size_t i = first; i < first + count; i++) {
@@ -69,14 +71,14 @@ static void write_workers(struct json_writer *json, const struct shards_request 
         json_write_close(json, ']');
 }
 
-static void write_groups(struct json_writer *json, const struct shards_request *request,
-                         const struct shards_answer *answer)
+static void write_groups(struct json_writer *json, const struct plan_shards_request *request,
+                         const struct plan_shards_answer *answer)
 {
         uint64_t before = 0;
 
         json_write_open(json, "groups", '[');
         for (size_t g = 0; g < request->group_count; g++) {
-                const struct shards_group *group = &request->groups[g];
+                const struct plan_shards_group *group = &request->groups[g];
                 struct line line = group_line(answer, group, before);
 
                 json_write_open(json, NULL, '{');
@@ -88,8 +90,8 @@ static void write_groups(struct json_writer *json, const struct shards_request *
         json_write_close(json, ']');
 }
 
-static void append_reason(struct text *out, const struct shards_answer *answer,
-                          const struct shards_left_out *left_out)
+static void append_reason(struct text *out, const struct plan_shards_answer *answer,
+                          const struct plan_shards_left_out *left_out)
 {
         if (!left_out->priced) {
                 text_append(out, "it is not in the best subset");
@@ -103,8 +105,8 @@ static void append_reason(struct text *out, const struct shards_answer *answer,
                     answer->plan.step_ms + answer->communication_ms);
 }
 
-static void write_left_out(struct json_writer *json, const struct shards_request *request,
-                           const struct shards_answer *answer)
+static void write_left_out(struct json_writer *json, const struct plan_shards_request *request,
+                           const struct plan_shards_answer *answer)
 {
         json_write_double(json, "communication_ms", answer->communication_ms);
         json_write_double(json, "total_ms", answer->plan.step_ms + answer->communication_ms);
@@ -122,8 +124,8 @@ static void write_left_out(struct json_writer *json, const struct shards_request
         json_write_close(json, ']');
 }
 
-void shards_answer_json(const struct shards_request *request, const struct shards_answer *answer,
-                        struct text *out)
+void plan_shards_text_json(const struct plan_shards_request *request, const struct plan_shards_answer *answer,
+                           struct text *out)
 {
         struct json_writer json = { .text = out };
 
@@ -143,7 +145,7 @@ void shards_answer_json(const struct shards_request *request, const struct shard
         json_write_close(&json, '}');
 }
 
-static int name_width(const struct shards_request *request)
+static int name_width(const struct plan_shards_request *request)
 {
         size_t width = strlen("worker");
 
@@ -156,7 +158,7 @@ static int name_width(const struct shards_request *request)
         return width < 40 ? (int) width : 40;
 }
 
-static void append_line(struct text *out, const struct shards_request *request, const struct line *line,
+static void append_line(struct text *out, const struct plan_shards_request *request, const struct line *line,
                         int width, const char *indent)
 {
         text_printf(out, "%s%-*s %12" PRIu64 " %9.4f %12.4f", indent, width - (int) strlen(indent),
@@ -170,8 +172,8 @@ static void append_line(struct text *out, const struct shards_request *request, 
         text_append_char(out, '\n');
 }
 
-void shards_answer_table(const struct shards_request *request, const struct shards_answer *answer,
-                         struct text *out)
+void plan_shards_text_table(const struct plan_shards_request *request,
+                            const struct plan_shards_answer *answer, struct text *out)
 {
         int width = name_width(request);
         uint64_t before = 0;

@@ -56,7 +56,7 @@ static int look_up(struct filling *f, const struct json_field *at, json_t *worke
 {
         const char *device = NULL, *program = NULL;
         char name[SPEED_DEVICE_BYTES];
-        const struct speed_row *row;
+        const struct speed_table_row *row;
         uint64_t sharing = 1;
         int r = json_field_string(at, "device", &device, err);
 
@@ -66,7 +66,7 @@ static int look_up(struct filling *f, const struct json_field *at, json_t *worke
                 r = json_field_uint64(at, "shared_by", 1, 4096, &sharing, err);
         if (r < 0)
                 return r;
-        speed_device(name, device, sharing);
+        speed_table_device(name, device, sharing);
         row = speed_table_find(f->table, program, f->model, name);
         if (row == NULL)
                 return 0;

@@ -13,6 +13,6 @@
 #include "planner/speeds/speed_table.h"
 
 /* plan_speeds_fill() - rewrite the workers of @request in place, also those in groups. What is not understood
- * is left for shards_request_decode() to refuse. @model: of the job. Return: 0; -EBADMSG with the field;
+ * is left for plan_shards_request_decode() to refuse. @model: of the job. Return: 0; -EBADMSG with the field;
  * -ENOMEM. */
 int plan_speeds_fill(json_t *request, const struct speed_table *table, const char *model, struct err *err);

@@ -13,42 +13,9 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "planner/shards/shard_curve.h"
+#include "planner/shards/shard_curves.h"
 
 #define ALL_SAMPLES ((uint64_t) INT64_MAX)
-
-void sample_ranges_free(struct sample_ranges *ranges)
-{
-        free(ranges->range);
-        *ranges = (struct sample_ranges){ 0 };
-}
-
-int sample_ranges_add(struct sample_ranges *ranges, uint64_t begin, uint64_t end)
-{
-        struct sample_range *more;
-
-        if (begin >= end)
-                return 0;
-        if (ranges->count > 0 && ranges->range[ranges->count - 1].end == begin) {
-                ranges->range[ranges->count - 1].end = end;
-                return 0;
-        }
-        more = realloc(ranges->range, (ranges->count + 1) * sizeof(*more));
-        if (more == NULL)
-                return -ENOMEM;
-        ranges->range = more;
-        ranges->range[ranges->count++] = (struct sample_range){ begin, end };
-        return 0;
-}
-
-uint64_t sample_ranges_total(const struct sample_ranges *ranges)
-{
-        uint64_t total = 0;
-
-        for (size_t i = 0; i < ranges->count; i++)
-                total += ranges->range[i].end - ranges->range[i].begin;
-        return total;
-}
 
 /* A reader of ranges from the front. */
 struct reader {
@@ -78,7 +45,7 @@ static int64_t move_samples(struct reader *reader, uint64_t samples, struct samp
 }
 
 /* What everyone has used, and what is left of its own. @left: [count], zeroed */
-static int divide_used(const struct reshard_question *question, struct reshard_share *shares,
+static int divide_used(const struct reshard_request *question, struct reshard_share *shares,
                        struct sample_ranges *left)
 {
         for (size_t i = 0; i < question->count; i++) {
@@ -96,7 +63,7 @@ static int divide_used(const struct reshard_question *question, struct reshard_s
 }
 
 /* Everyone keeps the front of its own up to its quota; the rest is handed to those that have too little. */
-static int divide_left(const struct reshard_question *question, struct reshard_plan *plan,
+static int divide_left(const struct reshard_request *question, struct reshard_plan *plan,
                        const struct sample_ranges *left)
 {
         struct sample_ranges surplus = { 0 };
@@ -138,19 +105,20 @@ static struct exact_time slowest(const struct shard_curves *curves, const uint64
                 const struct shard_curve *curve = &curves->curve[i];
                 uint64_t end =
                         curve->pieces[curve->piece_count - 1].to; /* of a table; its share may be beyond */
-                struct shard_moment moment = shard_moment_at(curves, i, shares[i] < end ? shares[i] : end);
-                struct exact_time own = shard_moment_exact(curves, &moment);
+                struct shard_curve_moment moment =
+                        shard_curve_at(curves, i, shares[i] < end ? shares[i] : end);
+                struct exact_time own = shard_curve_exact(curves, &moment);
 
                 if (exact_compare(&latest, &own) < 0) {
                         latest = own;
-                        *ret_ms = shard_moment_ms(&moment);
+                        *ret_ms = shard_curve_ms(&moment);
                 }
         }
         return latest;
 }
 
 /* remaining / batch steps of (current - new) against the cost: current r >= new r + cost b. */
-static bool gain_reaches_cost(const struct reshard_question *question, struct exact_time current,
+static bool gain_reaches_cost(const struct reshard_request *question, struct exact_time current,
                               struct exact_time new, uint64_t remaining)
 {
         struct decimal decimal = { 0 };
@@ -172,7 +140,7 @@ struct fresh {
         size_t count;
 };
 
-static int plan_fresh(const struct reshard_question *question, struct fresh *fresh, struct reshard_plan *plan,
+static int plan_fresh(const struct reshard_request *question, struct fresh *fresh, struct reshard_plan *plan,
                       struct err *err)
 {
         struct shards_plan shards;
@@ -212,7 +180,7 @@ static int plan_fresh(const struct reshard_question *question, struct fresh *fre
         return r;
 }
 
-static int decide(const struct reshard_question *question, struct reshard_plan *plan, struct err *err)
+static int decide(const struct reshard_request *question, struct reshard_plan *plan, struct err *err)
 {
         CLEANUP(free_p) struct shard_worker *workers = calloc(question->count, sizeof(*workers));
         CLEANUP(free_p) uint64_t *shares = calloc(2 * question->count, sizeof(*shares));
@@ -247,7 +215,7 @@ static bool cannot_go_on(const struct reshard_worker *worker)
                                 worker->model.points[worker->model.point_count - 1].samples < worker->batch);
 }
 
-static int check(const struct reshard_question *question, struct err *err)
+static int check(const struct reshard_request *question, struct err *err)
 {
         struct decimal unused;
         uint64_t total = 0;
@@ -261,7 +229,7 @@ static int check(const struct reshard_question *question, struct err *err)
         return 0;
 }
 
-static int make_plan(const struct reshard_question *question, struct sample_ranges *left,
+static int make_plan(const struct reshard_request *question, struct sample_ranges *left,
                      struct reshard_plan *plan, struct err *err)
 {
         int r = divide_used(question, plan->shares, left);
@@ -286,7 +254,7 @@ static int make_plan(const struct reshard_question *question, struct sample_rang
         return 0;
 }
 
-int reshard_plan_make(const struct reshard_question *question, struct reshard_plan *ret, struct err *err)
+int reshard_plan_make(const struct reshard_request *question, struct reshard_plan *ret, struct err *err)
 {
         struct reshard_plan plan = { .count = question->count };
         struct sample_ranges *left;

@@ -13,24 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "planner/shards/sample_ranges.h"
 #include "planner/shards/shards.h"
-
-struct sample_range {
-        uint64_t begin, end; /* end not included */
-};
-
-struct sample_ranges {
-        struct sample_range *range; /* owned */
-        size_t count;
-};
-
-void sample_ranges_free(struct sample_ranges *ranges);
-
-/* sample_ranges_add() - append; a range that continues the last one extends it, an empty one is nothing.
- * Return: 0 or -ENOMEM. */
-int sample_ranges_add(struct sample_ranges *ranges, uint64_t begin, uint64_t end);
-
-uint64_t sample_ranges_total(const struct sample_ranges *ranges);
 
 struct reshard_worker {
         struct shard_worker model;   /* as measured; not read where `gone` */
@@ -39,7 +23,7 @@ struct reshard_worker {
         struct sample_ranges ranges; /* what it held when the plan in force began; borrowed */
 };
 
-struct reshard_question {
+struct reshard_request {
         const struct reshard_worker *workers;
         size_t count;
         uint64_t batch; /* of all: the sum of the shares in force */
@@ -69,5 +53,5 @@ struct reshard_plan {
 
 /* reshard_plan_make() - decide, and divide what is left.
  * Return: 0, and a plan for reshard_plan_free(); -EINVAL, -ERANGE, -E2BIG as shards_plan(); -ENOMEM. */
-int reshard_plan_make(const struct reshard_question *question, struct reshard_plan *ret, struct err *err);
+int reshard_plan_make(const struct reshard_request *question, struct reshard_plan *ret, struct err *err);
 void reshard_plan_free(struct reshard_plan *plan);

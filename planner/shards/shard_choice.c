@@ -8,28 +8,6 @@
 
 #include "base/cleanup.h"
 
-static int make_room(struct shard_choice *choice, struct err *err)
-{
-        size_t words = choice->units / 64 + 1;
-
-        if (choice->curves->count >= UINT16_MAX || choice->units >= UINT32_MAX ||
-            choice->curves->count > SHARDS_MAX_STEPS / (choice->units + 1))
-                return err_set(err, -E2BIG,
-                               "%zu workers x a batch of %" PRIu64 " are more than the %" PRIu64
-                               " steps that an exact answer with `min` or unlike `multiple`s may take; give "
-                               "all workers the same `multiple` and no `min`, or a larger common `multiple`",
-                               choice->curves->count, choice->units * choice->unit, SHARDS_MAX_STEPS);
-        for (int i = 0; i < 2; i++) {
-                choice->bits[i] = calloc(words, sizeof(uint64_t));
-                choice->rows[i] = calloc(choice->units + 1, sizeof(uint16_t));
-        }
-        choice->window = calloc(choice->units + 1, sizeof(uint32_t));
-        if (choice->bits[0] == NULL || choice->bits[1] == NULL || choice->rows[0] == NULL ||
-            choice->rows[1] == NULL || choice->window == NULL)
-                return err_set(err, -ENOMEM, "no memory for a batch of %" PRIu64, choice->units);
-        return 0;
-}
-
 int shard_choice_make(const struct shard_curves *curves, uint64_t batch, struct shard_choice *ret,
                       struct err *err)
 {
@@ -51,7 +29,7 @@ int shard_choice_make(const struct shard_curves *curves, uint64_t batch, struct 
         if (choice.order == NULL)
                 r = err_set(err, -ENOMEM, "no memory to plan %zu workers", curves->count);
         if (r == 0 && !choice.plain)
-                r = make_room(&choice, err);
+                r = shard_sums_make(curves, choice.units, choice.unit, &choice.sums, err);
         if (r < 0) {
                 shard_choice_free(&choice);
                 return r;
@@ -62,11 +40,7 @@ int shard_choice_make(const struct shard_curves *curves, uint64_t batch, struct 
 
 void shard_choice_free(struct shard_choice *choice)
 {
-        for (int i = 0; i < 2; i++) {
-                free(choice->bits[i]);
-                free(choice->rows[i]);
-        }
-        free(choice->window);
+        shard_sums_free(&choice->sums);
         free(choice->order);
         *choice = (struct shard_choice){ 0 };
 }
@@ -108,14 +82,14 @@ static size_t plain_fewest(struct shard_choice *choice, const uint64_t *shares)
                 if (total >= choice->units)
                         return i + 1;
         }
-        return SHARD_CHOICE_NONE;
+        return SHARD_SUMS_NONE;
 }
 
 size_t shard_choice_fewest(struct shard_choice *choice, const uint64_t *shares)
 {
         if (units_of(choice, shares) < choice->units)
-                return SHARD_CHOICE_NONE;
-        return choice->plain ? plain_fewest(choice, shares) : shard_sums_fewest(choice, shares);
+                return SHARD_SUMS_NONE;
+        return choice->plain ? plain_fewest(choice, shares) : shard_sums_fewest(&choice->sums, shares);
 }
 
 int shard_choice_test(void *context, const uint64_t *shares)
@@ -126,7 +100,7 @@ int shard_choice_test(void *context, const uint64_t *shares)
                 return 0;
         if (choice->fewest_wanted < choice->curves->count)
                 return shard_choice_fewest(choice, shares) <= choice->fewest_wanted;
-        return choice->plain || shard_sums_reach(choice, shares);
+        return choice->plain || shard_sums_reach(&choice->sums, shares);
 }
 
 /* Fenwick trees over the workers that are still to come, largest share first: how many, and their sum. */
@@ -204,18 +178,7 @@ static int plain_take(struct shard_choice *choice, uint64_t *shares, struct err 
 
 int shard_choice_take(struct shard_choice *choice, uint64_t *shares, struct err *err)
 {
-        return choice->plain ? plain_take(choice, shares, err) : shard_sums_take(choice, shares, err);
-}
-
-/* The nearest sum below the batch that the limits allow; found bit by bit, for a message only. */
-static uint64_t nearest_below(struct shard_choice *choice, const uint64_t *limits)
-{
-        uint64_t units = choice->units, at = units;
-
-        (void) shard_sums_reach(choice, limits);
-        while (at > 0 && !((choice->bits[0][at / 64] >> (at % 64)) & 1))
-                at--;
-        return at;
+        return choice->plain ? plain_take(choice, shares, err) : shard_sums_take(&choice->sums, shares, err);
 }
 
 int shard_choice_explain(struct shard_choice *choice, struct err *err)
@@ -234,7 +197,7 @@ int shard_choice_explain(struct shard_choice *choice, struct err *err)
                                " together (max, tables), %" PRIu64
                                " too many; lower the batch or add workers",
                                batch, most, batch - most);
-        most = nearest_below(choice, limits) * choice->unit;
+        most = shard_sums_nearest(&choice->sums, limits) * choice->unit;
         return err_set(err, -ERANGE,
                        "batch: no shares that keep to min, max and multiple add up to %" PRIu64
                        ": the nearest smaller batch is %" PRIu64 ", %" PRIu64 " fewer",

@@ -3,28 +3,24 @@
  *
  * A share is counted in the worker's own multiples, a sum in units: the greatest divisor of all multiples.
  * Where every worker may take 0, 1, 2 ... up to its share (`plain`), sums are ranges and sorting is enough.
- * Otherwise the reachable sums are a set: a bitset to know whether the batch is in it, and a dynamic
- * programme over (worker, sum) for the fewest workers. */
+ * Otherwise the reachable sums are a set, shard_sums.h's. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "planner/shards/shard_curve.h"
-
-#define SHARD_CHOICE_NONE SIZE_MAX /* no number of workers will do */
+#include "planner/shards/shard_curves.h"
+#include "planner/shards/shard_sums.h"
 
 struct shard_choice {
         const struct shard_curves *curves;
         uint64_t units; /* the batch */
         uint64_t unit;  /* samples */
         bool plain;
-        size_t fewest_wanted; /* for shard_choice_test() */
-        uint64_t *bits[2];    /* hard problems: units + 1 bits each */
-        uint16_t *rows[2];    /* [units + 1] */
-        uint32_t *window;     /* [units + 1] */
-        size_t *order;        /* [count] */
+        size_t fewest_wanted;   /* for shard_choice_test() */
+        struct shard_sums sums; /* where it is not plain */
+        size_t *order;          /* [count] */
 };
 
 /* shard_choice_make() - Return: 0; -ERANGE when the batch is no multiple of the unit; -E2BIG; -ENOMEM. */
@@ -32,7 +28,7 @@ int shard_choice_make(const struct shard_curves *curves, uint64_t batch, struct 
                       struct err *err);
 void shard_choice_free(struct shard_choice *choice);
 
-/* shard_choice_fewest() - fewest workers that make the batch, each within its share; or SHARD_CHOICE_NONE. */
+/* shard_choice_fewest() - fewest workers that make the batch, each within its share; or SHARD_SUMS_NONE. */
 size_t shard_choice_fewest(struct shard_choice *choice, const uint64_t *shares);
 
 /* shard_choice_test() - a shard_test: do at most fewest_wanted workers make the batch? */
@@ -45,8 +41,3 @@ int shard_choice_take(struct shard_choice *choice, uint64_t *shares, struct err 
 
 /* shard_choice_explain() - say why not even everyone's limit makes the batch. Return: -ERANGE. */
 int shard_choice_explain(struct shard_choice *choice, struct err *err);
-
-/* The hard half, in shard_sums.c. */
-bool shard_sums_reach(struct shard_choice *choice, const uint64_t *shares);
-size_t shard_sums_fewest(struct shard_choice *choice, const uint64_t *shares);
-int shard_sums_take(struct shard_choice *choice, uint64_t *shares, struct err *err);

@@ -5,7 +5,7 @@
  * and 2.5. Invariant: at `low` the workers have not done the batch, at `high` they have. With minima that
  * compete (two workers that take at least 8 of a batch of 10) what can be done by T no longer is a sum over
  * the workers: a knapsack then says which of them to leave out. */
-#include "planner/shards/shard_search.h"
+#include "planner/shards/shard_ideal.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -182,7 +182,7 @@ double shard_ideal_ms(const struct shard_curves *curves, uint64_t batch)
         return bound_subset(curves, batch, bound);
 }
 
-double shard_whole_ms(const struct shard_curves *curves, uint64_t batch)
+double shard_ideal_whole_ms(const struct shard_curves *curves, uint64_t batch)
 {
         return least_ms(curves, whole_by, NULL, (double) batch, WHOLE_PRECISION);
 }

@@ -37,7 +37,7 @@ static uint64_t candidates_left(const struct search *search)
         return total;
 }
 
-static struct shard_moment candidate(const struct search *search, uint64_t index)
+static struct shard_curve_moment candidate(const struct search *search, uint64_t index)
 {
         size_t i = 0;
 
@@ -45,30 +45,30 @@ static struct shard_moment candidate(const struct search *search, uint64_t index
                 index -= search->high[i] - search->low[i];
                 i++;
         }
-        return shard_moment_at(search->curves, i, search->low[i] + 1 + index);
+        return shard_curve_at(search->curves, i, search->low[i] + 1 + index);
 }
 
 /* The middle one of three candidates. */
-static struct shard_moment choose_pivot(struct search *search, uint64_t total)
+static struct shard_curve_moment choose_pivot(struct search *search, uint64_t total)
 {
-        struct shard_moment a = candidate(search, random_next(&search->random) % total), b, c, swap;
+        struct shard_curve_moment a = candidate(search, random_next(&search->random) % total), b, c, swap;
 
         if (total < 16)
                 return a;
         b = candidate(search, random_next(&search->random) % total);
         c = candidate(search, random_next(&search->random) % total);
-        if (shard_moment_compare(search->curves, &a, &b) > 0) {
+        if (shard_curve_compare(search->curves, &a, &b) > 0) {
                 swap = a;
                 a = b;
                 b = swap;
         }
-        if (shard_moment_compare(search->curves, &b, &c) <= 0)
+        if (shard_curve_compare(search->curves, &b, &c) <= 0)
                 return b;
-        return shard_moment_compare(search->curves, &a, &c) > 0 ? a : c;
+        return shard_curve_compare(search->curves, &a, &c) > 0 ? a : c;
 }
 
 /* The latest candidate that is about within `ms`. */
-static bool choose_hinted(const struct search *search, double ms, struct shard_moment *ret)
+static bool choose_hinted(const struct search *search, double ms, struct shard_curve_moment *ret)
 {
         bool found = false;
 
@@ -76,13 +76,13 @@ static bool choose_hinted(const struct search *search, double ms, struct shard_m
                 const struct shard_curve *curve = &search->curves->curve[i];
                 double samples = shard_curve_samples(curve, ms) * (1 + 1e-15);
                 uint64_t share = (uint64_t) samples / curve->multiple;
-                struct shard_moment moment;
+                struct shard_curve_moment moment;
 
                 if (share > search->high[i])
                         share = search->high[i];
                 if (share <= search->low[i])
                         continue;
-                moment = shard_moment_at(search->curves, i, share);
+                moment = shard_curve_at(search->curves, i, share);
                 if (!found || moment.ms > ret->ms)
                         *ret = moment;
                 found = true;
@@ -91,7 +91,7 @@ static bool choose_hinted(const struct search *search, double ms, struct shard_m
 }
 
 /* Everyone's largest share by the moment, within low ... high. */
-static void fill_trial(struct search *search, const struct shard_moment *moment, bool strictly)
+static void fill_trial(struct search *search, const struct shard_curve_moment *moment, bool strictly)
 {
         for (size_t i = 0; i < search->curves->count; i++)
                 search->trial[i] = shard_curve_reach(search->curves, i, moment, strictly, search->low[i],
@@ -99,8 +99,8 @@ static void fill_trial(struct search *search, const struct shard_moment *moment,
 }
 
 /* Tries one moment and halves the search by it. */
-static int try_moment(struct search *search, const struct shard_moment *moment, shard_test test,
-                      void *context, uint64_t *ret_shares, struct shard_moment *ret)
+static int try_moment(struct search *search, const struct shard_curve_moment *moment, shard_test test,
+                      void *context, uint64_t *ret_shares, struct shard_curve_moment *ret)
 {
         size_t bytes = search->curves->count * sizeof(*search->trial);
         int r;
@@ -121,25 +121,25 @@ static int try_moment(struct search *search, const struct shard_moment *moment, 
         return 1;
 }
 
-static struct shard_moment last_moment(const struct shard_curves *curves)
+static struct shard_curve_moment last_moment(const struct shard_curves *curves)
 {
-        struct shard_moment last = shard_moment_at(curves, 0, curves->curve[0].limit);
+        struct shard_curve_moment last = shard_curve_at(curves, 0, curves->curve[0].limit);
 
         for (size_t i = 1; i < curves->count; i++) {
-                struct shard_moment moment = shard_moment_at(curves, i, curves->curve[i].limit);
+                struct shard_curve_moment moment = shard_curve_at(curves, i, curves->curve[i].limit);
 
-                if (shard_moment_compare(curves, &last, &moment) < 0)
+                if (shard_curve_compare(curves, &last, &moment) < 0)
                         last = moment;
         }
         return last;
 }
 
 int shard_search(const struct shard_curves *curves, shard_test test, void *context, const double *hints_ms,
-                 size_t hint_count, uint64_t *ret_shares, struct shard_moment *ret, struct err *err)
+                 size_t hint_count, uint64_t *ret_shares, struct shard_curve_moment *ret, struct err *err)
 {
         CLEANUP(free_p) uint64_t *memory = calloc(3 * curves->count, sizeof(*memory));
         struct search search = { .curves = curves };
-        struct shard_moment moment;
+        struct shard_curve_moment moment;
         uint64_t total;
         int r;
 

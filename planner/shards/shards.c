@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "planner/shards/shard_choice.h"
+#include "planner/shards/shard_ideal.h"
 #include "planner/shards/shard_search.h"
 
 #define HARD_LEAST_STEPS  (SHARDS_MAX_STEPS / 64) /* drop-harmful asks the hard questions many times */
@@ -20,7 +21,7 @@ struct least {
         const struct shard_curves *curves;
         struct shard_choice *choice;
         uint64_t *trial, *best; /* [count] shares */
-        struct shard_moment moment;
+        struct shard_curve_moment moment;
         size_t used; /* 0 = no plan yet */
         struct err *err;
 };
@@ -83,17 +84,17 @@ static struct exact_time exact_communication(const struct shard_communication *c
                                     .over = exact_product(one, used) };
 }
 
-static struct exact_time exact_total(const struct least *least, const struct shard_moment *moment,
+static struct exact_time exact_total(const struct least *least, const struct shard_curve_moment *moment,
                                      size_t used)
 {
-        struct exact_time step = shard_moment_exact(least->curves, moment);
+        struct exact_time step = shard_curve_exact(least->curves, moment);
         struct exact_time ring = exact_communication(least->communication, used);
 
         return exact_add(&step, &ring);
 }
 
 /* Step of `moment` and communication of `used` against the best so far. */
-static int compare_with_best(const struct least *least, const struct shard_moment *moment, size_t used)
+static int compare_with_best(const struct least *least, const struct shard_curve_moment *moment, size_t used)
 {
         struct exact_time own = exact_total(least, moment, used);
         struct exact_time best = exact_total(least, &least->moment, least->used);
@@ -104,7 +105,7 @@ static int compare_with_best(const struct least *least, const struct shard_momen
 /* The smallest step of at most `most` workers, offered as the best. Return: the workers it uses, 0 if there
  * is none, negative errno. */
 static int64_t try_most(struct least *least, size_t most, const double *hints_ms, size_t hint_count,
-                        struct shard_moment *ret)
+                        struct shard_curve_moment *ret)
 {
         size_t used;
         int order, r;
@@ -128,9 +129,10 @@ static int64_t try_most(struct least *least, size_t most, const double *hints_ms
 
 /* Plans of first ... last workers cannot be quicker than `bound` in the step, nor than `first` workers in the
  * communication: halves the range while that leaves a hope. */
-static int search_range(struct least *least, size_t first, size_t last, const struct shard_moment *bound)
+static int search_range(struct least *least, size_t first, size_t last,
+                        const struct shard_curve_moment *bound)
 {
-        struct shard_moment moment;
+        struct shard_curve_moment moment;
         size_t middle;
         int64_t used;
         int order, r;
@@ -162,7 +164,7 @@ static int plan_shares(const struct shard_curves *curves, struct shard_choice *c
                                .trial = trial,
                                .best = ret_shares,
                                .err = err };
-        struct shard_moment moment;
+        struct shard_curve_moment moment;
         int64_t used;
         int r;
 
@@ -236,7 +238,7 @@ static int plan_in_multiples(const struct shard_curves *curves, uint64_t batch, 
                              const struct shard_communication *communication, uint64_t *ret_shares,
                              struct err *err)
 {
-        double whole_ms = shard_whole_ms(curves, batch);
+        double whole_ms = shard_ideal_whole_ms(curves, batch);
         double hints_ms[] = { ideal_ms * (1 - 1e-12), whole_ms * (1 + 1e-12), whole_ms * 1.001,
                               whole_ms * 1.01, whole_ms * 1.1 };
         size_t hint_count = ideal_ms < 0 || whole_ms < 0 ? 0 : communication == NULL ? 2 : 1;
@@ -302,7 +304,7 @@ int shards_plan_least(const struct shard_worker *workers, size_t count, uint64_t
         CLEANUP(free_p) uint64_t *shares = NULL;
         struct shards_plan plan = { 0 };
         struct shard_curves curves;
-        struct shard_moment moment;
+        struct shard_curve_moment moment;
         struct decimal unused;
         int r;
 
@@ -324,8 +326,8 @@ int shards_plan_least(const struct shard_worker *workers, size_t count, uint64_t
         r = plan_in_multiples(&curves, batch, plan.ideal_ms, communication, shares, err);
         for (size_t i = 0; r == 0 && i < count; i++) {
                 ret_shards[i].batch = shares[i] * curves.curve[i].multiple;
-                moment = shard_moment_at(&curves, i, shares[i]);
-                ret_shards[i].step_ms = shard_moment_ms(&moment);
+                moment = shard_curve_at(&curves, i, shares[i]);
+                ret_shards[i].step_ms = shard_curve_ms(&moment);
                 plan.used += shares[i] != 0;
                 if (ret_shards[i].step_ms > plan.step_ms)
                         plan.step_ms = ret_shards[i].step_ms;

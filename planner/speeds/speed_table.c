@@ -30,10 +30,7 @@ static double *sum_of(struct speed_fit *fit, const struct sum *sum)
         return (double *) (void *) ((char *) fit + sum->offset);
 }
 
-/* --- reading
- * ---------------------------------------------------------------------------------------------------- */
-
-static bool split_key(const char *key, struct speed_row *row)
+static bool split_key(const char *key, struct speed_table_row *row)
 {
         const char *model = strchr(key, '/'), *device = model == NULL ? NULL : strchr(model + 1, '/');
 
@@ -44,13 +41,13 @@ static bool split_key(const char *key, struct speed_row *row)
                text_copy(row->device, sizeof(row->device), device + 1);
 }
 
-static bool decode_row(const char *key, const json_t *value, struct speed_row *row)
+static bool decode_row(const char *key, const json_t *value, struct speed_table_row *row)
 {
         const char *updated = json_string_value(json_object_get(value, "updated"));
         const json_t *fit = json_object_get(value, "fit");
 
-        *row = (struct speed_row){ .alpha_ms = json_number_value(json_object_get(value, "alpha_ms")),
-                                   .beta_ms = json_number_value(json_object_get(value, "beta_ms")) };
+        *row = (struct speed_table_row){ .alpha_ms = json_number_value(json_object_get(value, "alpha_ms")),
+                                         .beta_ms = json_number_value(json_object_get(value, "beta_ms")) };
         if (!split_key(key, row) || !json_is_number(json_object_get(value, "beta_ms")) ||
             !(row->alpha_ms >= 0 && row->alpha_ms <= SPEED_FIT_MS_MAX) ||
             !(row->beta_ms >= 1e-12 && row->beta_ms <= SPEED_FIT_MS_MAX))
@@ -66,7 +63,7 @@ static bool decode_row(const char *key, const json_t *value, struct speed_row *r
 
 static int by_update(const void *a, const void *b)
 {
-        const struct speed_row *x = a, *y = b;
+        const struct speed_table_row *x = a, *y = b;
 
         if (x->updated_usec != y->updated_usec)
                 return x->updated_usec < y->updated_usec ? -1 : 1;
@@ -115,7 +112,7 @@ static void tell_trouble(struct speed_table *table, size_t bad, const char *firs
 static size_t drop_first_rows(struct speed_table *table)
 {
         size_t more = table->count > SPEED_TABLE_ROWS_MAX ? table->count - SPEED_TABLE_ROWS_MAX : 0;
-        struct speed_row *less;
+        struct speed_table_row *less;
 
         if (more == 0)
                 return 0;
@@ -160,13 +157,13 @@ void speed_table_free(struct speed_table *table)
         *table = (struct speed_table){ 0 };
 }
 
-const struct speed_row *speed_table_find(const struct speed_table *table, const char *program,
-                                         const char *model, const char *device)
+const struct speed_table_row *speed_table_find(const struct speed_table *table, const char *program,
+                                               const char *model, const char *device)
 {
-        const struct speed_row *unknown = NULL;
+        const struct speed_table_row *unknown = NULL;
 
         for (size_t i = table->count; i > 0; i--) {
-                const struct speed_row *row = &table->rows[i - 1];
+                const struct speed_table_row *row = &table->rows[i - 1];
 
                 if (strcmp(row->model, model) != 0 || strcmp(row->device, device) != 0)
                         continue;
@@ -178,7 +175,7 @@ const struct speed_row *speed_table_find(const struct speed_table *table, const 
         return unknown;
 }
 
-void speed_device(char device[SPEED_DEVICE_BYTES], const char *model, size_t sharing)
+void speed_table_device(char device[SPEED_DEVICE_BYTES], const char *model, size_t sharing)
 {
         if (sharing > 1)
                 (void) text_format(device, SPEED_DEVICE_BYTES, "%.*s (shared by %zu)", DEVICE_MODEL_BYTES - 1,
@@ -187,10 +184,7 @@ void speed_device(char device[SPEED_DEVICE_BYTES], const char *model, size_t sha
                 (void) text_format(device, SPEED_DEVICE_BYTES, "%.*s", DEVICE_MODEL_BYTES - 1, model);
 }
 
-/* --- writing
- * ---------------------------------------------------------------------------------------------------- */
-
-static int encode_row(json_t *speeds, const char *key, const struct speed_row *row)
+static int encode_row(json_t *speeds, const char *key, const struct speed_table_row *row)
 {
         json_t *value = json_object_get(speeds, key), *fit = json_object();
         struct speed_fit copy = row->fit;
@@ -213,7 +207,7 @@ static int encode_row(json_t *speeds, const char *key, const struct speed_row *r
 }
 
 /* What was given by hand becomes three looks at the line it says. */
-static void believe_given(struct speed_row *row, double batch)
+static void believe_given(struct speed_table_row *row, double batch)
 {
         for (int i = -1; i <= 1 && row->beta_ms > 0; i++) {
                 double b = fmax(1, batch * exp2(i));
@@ -222,16 +216,16 @@ static void believe_given(struct speed_row *row, double batch)
         }
 }
 
-static int refine_row(json_t *speeds, const struct speed_observation *seen, uint64_t now_usec)
+static int refine_row(json_t *speeds, const struct speed_table_observation *seen, uint64_t now_usec)
 {
         const char *program = seen->program == NULL || seen->program[0] == '\0' ? "-" : seen->program;
         char key[SPEED_KEY_BYTES];
-        struct speed_row row;
+        struct speed_table_row row;
 
         if (!text_format(key, sizeof(key), "%s/%s/%s", program, seen->model, seen->device))
                 return 0;
         if (!decode_row(key, json_object_get(speeds, key), &row)) {
-                row = (struct speed_row){ .beta_ms = 0 };
+                row = (struct speed_table_row){ .beta_ms = 0 };
                 if (!split_key(key, &row))
                         return 0;
         } else if (row.fit.weight <= 0) {
@@ -274,7 +268,7 @@ static int drop_oldest(json_t *speeds)
                 return -1;
         json_object_foreach(speeds, key, value)
         {
-                struct speed_row row;
+                struct speed_table_row row;
 
                 ages[count] = (struct age){ .key = key, .place = count };
                 if (decode_row(key, value, &row))
@@ -293,8 +287,8 @@ static json_t *new_table(void)
                          "SpeedTable", "metadata", "name", SPEED_TABLE_NAME, "speeds");
 }
 
-json_t *speed_table_refine(const json_t *object, const struct speed_observation *observations, size_t count,
-                           uint64_t now_usec, struct err *err)
+json_t *speed_table_refine(const json_t *object, const struct speed_table_observation *observations,
+                           size_t count, uint64_t now_usec, struct err *err)
 {
         json_t *table, *speeds;
         int r = check_object(object, err);

@@ -26,7 +26,7 @@
 #define SPEED_DEVICE_BYTES   (DEVICE_MODEL_BYTES + 24)
 #define SPEED_KEY_BYTES      (SHA256_HEX_BYTES + JOB_NAME_BYTES + SPEED_DEVICE_BYTES + 2)
 
-struct speed_row {
+struct speed_table_row {
         char program[SHA256_HEX_BYTES]; /* "-" = not known */
         char model[JOB_NAME_BYTES];     /* of the job */
         char device[SPEED_DEVICE_BYTES];
@@ -36,7 +36,7 @@ struct speed_row {
 };
 
 struct speed_table {
-        struct speed_row *rows; /* the one updated last comes last */
+        struct speed_table_row *rows; /* the one updated last comes last */
         size_t count;
         char trouble[256]; /* what of it was passed over, a sentence; "" = nothing */
 };
@@ -47,16 +47,17 @@ int speed_table_decode(const json_t *object, struct speed_table *ret, struct err
 void speed_table_free(struct speed_table *table);
 
 /* speed_table_find() - @program: NULL or "" = any: the one updated last; with a hash, that one's row, else
- * one of a program that is not known. NULL = none. @device: as speed_device(). */
-const struct speed_row *speed_table_find(const struct speed_table *table, const char *program,
-                                         const char *model, const char *device);
+ * one of a program that is not known. NULL = none. @device: as speed_table_device(). */
+const struct speed_table_row *speed_table_find(const struct speed_table *table, const char *program,
+                                               const char *model, const char *device);
 
-/* speed_device() - the device's name in the table. @sharing: ranks on this one device, 0 and 1 = it is alone.
+/* speed_table_device() - the device's name in the table. @sharing: ranks on this one device, 0 and 1 = it is
+ * alone.
  */
-void speed_device(char device[SPEED_DEVICE_BYTES], const char *model, size_t sharing);
+void speed_table_device(char device[SPEED_DEVICE_BYTES], const char *model, size_t sharing);
 
 /* An observation: steps of `batch` samples took `step_ms` (as speed_fit_add()). Borrowed. */
-struct speed_observation {
+struct speed_table_observation {
         const char *program; /* NULL or "" = not known */
         const char *model, *device;
         double batch, step_ms, weight;
@@ -66,5 +67,5 @@ struct speed_observation {
  * @object: the present one, or NULL. What it holds besides is kept. Beyond SPEED_TABLE_ROWS_MAX rows the ones
  * that were not touched longest go. Return: a new reference; NULL and *err (-ENOMEM, -EBADMSG: it is no
  * SpeedTable). */
-json_t *speed_table_refine(const json_t *object, const struct speed_observation *observations, size_t count,
-                           uint64_t now_usec, struct err *err);
+json_t *speed_table_refine(const json_t *object, const struct speed_table_observation *observations,
+                           size_t count, uint64_t now_usec, struct err *err);

@@ -19,24 +19,32 @@
 
 #define SEARCH_MAX_BYTES ((size_t) 3 << 30)
 
-double chain_load_ms(const struct chain_search *s, size_t c, size_t i, size_t j, size_t left, size_t right)
+double chain_search_boundary_ms(const struct chain_problem *p, size_t boundary, double bytes_per_ms)
+{
+        double directions = p->schedule == CHAIN_INFERENCE ? 1 : 2;
+
+        return (double) p->activation_bytes[boundary - 1] * directions / bytes_per_ms;
+}
+
+double chain_search_load_ms(const struct chain_search *s, size_t c, size_t i, size_t j, size_t left,
+                            size_t right)
 {
         double own = s->problem->classes[c].bytes_per_ms;
         double load = s->prefix[c * (s->n + 1) + j] - s->prefix[c * (s->n + 1) + i];
 
         if (i > 0)
-                load += chain_boundary_ms(s->problem, i, fmin(own, s->link_speed[left]));
+                load += chain_search_boundary_ms(s->problem, i, fmin(own, s->link_speed[left]));
         if (j < s->n)
-                load += chain_boundary_ms(s->problem, j, fmin(own, s->link_speed[right]));
+                load += chain_search_boundary_ms(s->problem, j, fmin(own, s->link_speed[right]));
         return load;
 }
 
-unsigned chain_count_of(const struct chain_search *s, size_t state, size_t c)
+unsigned chain_search_count_of(const struct chain_search *s, size_t state, size_t c)
 {
         return (unsigned) (state / s->stride[c] % (s->problem->classes[c].count + 1));
 }
 
-size_t chain_first_begin(const struct chain_search *s, size_t c, size_t from_end, size_t j)
+size_t chain_search_first_begin(const struct chain_search *s, size_t c, size_t from_end, size_t j)
 {
         size_t held = from_end < s->held_max ? from_end : s->held_max;
         size_t memory = s->reach[(c * s->held_max + held - 1) * (s->n + 1) + j];
@@ -119,7 +127,7 @@ static int order_states(struct chain_search *s)
                         size_t level = 0;
 
                         for (size_t c = 0; c < s->classes; c++)
-                                level += chain_count_of(s, k, c);
+                                level += chain_search_count_of(s, k, c);
                         if (pass == 0)
                                 s->level_begin[level + 2]++;
                         else
@@ -201,7 +209,7 @@ void chain_search_free(struct chain_search *s)
 
 static void fill_mask(struct chain_search *s, size_t c, size_t right, size_t left, size_t j, double period_ms)
 {
-        uint64_t *mask = chain_mask(s, c, right, left, j);
+        uint64_t *mask = chain_search_mask(s, c, right, left, j);
         const double *prefix = s->prefix + c * (s->n + 1);
         size_t first = s->allowed[c * (s->n + 1) + j];
 
@@ -209,12 +217,12 @@ static void fill_mask(struct chain_search *s, size_t c, size_t right, size_t lef
         for (size_t i = j; i-- > first;) {
                 if (prefix[j] - prefix[i] > period_ms)
                         break;
-                if (chain_load_ms(s, c, i, j, left, right) <= period_ms)
+                if (chain_search_load_ms(s, c, i, j, left, right) <= period_ms)
                         mask[i / 64] |= (uint64_t) 1 << (i % 64);
         }
 }
 
-void chain_set_period(struct chain_search *s, double period_ms)
+void chain_search_set_period(struct chain_search *s, double period_ms)
 {
         for (size_t c = 0; c < s->classes; c++)
                 for (size_t right = 0; right < s->links; right++)
@@ -239,10 +247,10 @@ static void extend(struct chain_search *s, size_t state, size_t c, size_t from_e
                 for (size_t w = 0; w < s->words; w++)
                         for (uint64_t bits = source[w]; bits != 0; bits &= bits - 1) {
                                 size_t j = w * 64 + (size_t) __builtin_ctzll(bits);
-                                size_t first = chain_first_begin(s, c, from_end, j);
+                                size_t first = chain_search_first_begin(s, c, from_end, j);
 
                                 for (size_t left = 0; left < s->links && first < j; left++) {
-                                        const uint64_t *mask = chain_mask(s, c, a, left, j);
+                                        const uint64_t *mask = chain_search_mask(s, c, a, left, j);
                                         uint64_t *target = set_of(s, s->fresh, state, own, left);
                                         size_t v = first / 64;
 
@@ -265,7 +273,7 @@ static bool settle(struct chain_search *s, size_t state)
         for (size_t c = 0; c < s->classes; c++) {
                 const uint64_t *below;
 
-                if (chain_count_of(s, state, c) == 0)
+                if (chain_search_count_of(s, state, c) == 0)
                         continue;
                 below = set_of(s, s->seen, state - s->stride[c], 0, 0);
                 for (size_t v = 0; v < size; v++)
@@ -279,12 +287,12 @@ static bool settle(struct chain_search *s, size_t state)
         return arrived;
 }
 
-bool chain_is_feasible(struct chain_search *s, double period_ms)
+bool chain_search_is_feasible(struct chain_search *s, double period_ms)
 {
         size_t size = s->links * s->links * s->words;
         bool arrived = false;
 
-        chain_set_period(s, period_ms);
+        chain_search_set_period(s, period_ms);
         memset(set_of(s, s->fresh, 0, 0, 0), 0, size * sizeof(uint64_t));
         memset(set_of(s, s->seen, 0, 0, 0), 0, size * sizeof(uint64_t));
         for (size_t b = 0; b < s->links; b++) /* the empty suffix begins behind the last layer */
@@ -296,7 +304,7 @@ bool chain_is_feasible(struct chain_search *s, double period_ms)
 
                         memset(set_of(s, s->fresh, state, 0, 0), 0, size * sizeof(uint64_t));
                         for (size_t c = 0; c < s->classes; c++)
-                                if (chain_count_of(s, state, c) > 0)
+                                if (chain_search_count_of(s, state, c) > 0)
                                         extend(s, state, c, level);
                         arrived = settle(s, state);
                 }

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "planner/splits/chain_split.h"
+#include "planner/splits/chain.h"
 
 /* What one problem needs again and again: prefix sums, the reach of memory, link classes, the states by
  * level. */
@@ -30,31 +30,29 @@ struct chain_search {
         uint64_t *fresh, *seen; /* [state][link][link][words] of the feasibility pass */
 };
 
-double chain_boundary_ms(const struct chain_problem *p, size_t boundary, double bytes_per_ms);
+double chain_search_boundary_ms(const struct chain_problem *p, size_t boundary, double bytes_per_ms);
 
 int chain_search_init(struct chain_search *s, const struct chain_problem *problem, struct err *err);
 void chain_search_free(struct chain_search *s);
 
 /* Load of layers [i, j) on class c between devices of link classes `left` and `right` (ignored at the ends).
  */
-double chain_load_ms(const struct chain_search *s, size_t c, size_t i, size_t j, size_t left, size_t right);
+double chain_search_load_ms(const struct chain_search *s, size_t c, size_t i, size_t j, size_t left,
+                            size_t right);
 
-unsigned chain_count_of(const struct chain_search *s, size_t state,
-                        size_t c); /* devices of class c in a state */
+unsigned chain_search_count_of(const struct chain_search *s, size_t state,
+                               size_t c); /* devices of class c in a state */
 
 /* First layer from which a stage that ends before j may begin: allowed types and memory, as the from_end-th
  * stage. */
-size_t chain_first_begin(const struct chain_search *s, size_t c, size_t from_end, size_t j);
+size_t chain_search_first_begin(const struct chain_search *s, size_t c, size_t from_end, size_t j);
 
-void chain_set_period(struct chain_search *s, double period_ms);  /* fills the masks */
-bool chain_is_feasible(struct chain_search *s, double period_ms); /* also leaves the masks of that period */
+void chain_search_set_period(struct chain_search *s, double period_ms); /* fills the masks */
+bool chain_search_is_feasible(struct chain_search *s,
+                              double period_ms); /* also leaves the masks of that period */
 
-/* chain_least_sum() - with the masks of a feasible period: the stages with the least sum of loads.
- * Return: 0 and an owned array, or -ENOMEM. */
-int chain_least_sum(struct chain_search *s, struct chain_stage **ret, size_t *ret_count);
-
-static inline uint64_t *chain_mask(const struct chain_search *s, size_t c, size_t right, size_t left,
-                                   size_t j)
+static inline uint64_t *chain_search_mask(const struct chain_search *s, size_t c, size_t right, size_t left,
+                                          size_t j)
 {
         return s->masks + ((((c * s->links) + right) * s->links + left) * (s->n + 1) + j) * s->words;
 }

@@ -7,13 +7,14 @@
  * Example (that of chain_search.c with three devices, period 6): 4 + 1 | 2 + 3 + 1 sums to 11, 4 + 1 | 2 + 2
  * | 3 + 1 to 13: the first is kept, with a device to spare. Invariant: least[mix][begin] is the least sum
  * over all mixes within the mix; a begin that costs more than that can be replaced in any plan. */
+#include "planner/splits/chain_sum.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "planner/splits/chain_search.h"
 
 struct entry { /* a suffix of the chain that begins at `begin`, and the stage it begins with */
         double sum_ms;
@@ -107,10 +108,10 @@ static int append(struct walk *w, const struct entry *entry)
 static void reach_from(struct walk *w, size_t c, size_t from_end, size_t right, const struct entry *from)
 {
         const struct chain_search *s = w->search;
-        size_t j = from->begin, own = s->link_of[c], first = chain_first_begin(s, c, from_end, j);
+        size_t j = from->begin, own = s->link_of[c], first = chain_search_first_begin(s, c, from_end, j);
 
         for (size_t left = 0; left < s->links; left++) {
-                const uint64_t *mask = chain_mask(s, c, right, left, j);
+                const uint64_t *mask = chain_search_mask(s, c, right, left, j);
                 size_t base = (own * s->links + left) * (s->n + 1);
 
                 for (size_t i = j; i-- > first;) {
@@ -118,7 +119,7 @@ static void reach_from(struct walk *w, size_t c, size_t from_end, size_t right, 
 
                         if ((mask[i / 64] >> (i % 64) & 1) == 0)
                                 continue;
-                        sum = from->sum_ms + chain_load_ms(s, c, i, j, left, right);
+                        sum = from->sum_ms + chain_search_load_ms(s, c, i, j, left, right);
                         if (sum >= w->candidate[base + i])
                                 continue;
                         w->candidate[base + i] = sum;
@@ -140,7 +141,7 @@ static void gather(struct walk *w, size_t state, size_t from_end)
         for (size_t c = 0; c < s->classes; c++) {
                 size_t smaller = state - s->stride[c];
 
-                if (chain_count_of(s, state, c) == 0)
+                if (chain_search_count_of(s, state, c) == 0)
                         continue;
                 for (size_t right = 0; right < s->links; right++) {
                         size_t pair = smaller * w->pairs + right * s->links + s->link_of[c];
@@ -163,7 +164,7 @@ static void inherit(struct walk *w, size_t state, double *least)
         for (size_t c = 0; c < s->classes; c++) {
                 const double *below;
 
-                if (chain_count_of(s, state, c) == 0)
+                if (chain_search_count_of(s, state, c) == 0)
                         continue;
                 below = w->least_below + w->position[state - s->stride[c]] * w->cells;
                 for (size_t v = 0; v < w->cells; v++)
@@ -265,7 +266,7 @@ static int collect(const struct walk *w, struct chain_stage **ret, size_t *ret_c
         return 0;
 }
 
-int chain_least_sum(struct chain_search *s, struct chain_stage **ret, size_t *ret_count)
+int chain_sum_least(struct chain_search *s, struct chain_stage **ret, size_t *ret_count)
 {
         struct walk w;
         int r = walk_init(&w, s);

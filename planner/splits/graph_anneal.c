@@ -6,12 +6,12 @@
  * but the second is better placed to take a unit over, and the energy says so; the largest load alone would
  * be a plain on which nothing shows the way. Invariant: the state's loads follow every change and its
  * reversal term by term, and the best is summed afresh when it is kept. */
+#include "planner/splits/graph_anneal.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "planner/splits/graph_state.h"
 
 #define HOT  0.03
 #define COLD 1e-5
@@ -49,69 +49,69 @@ static size_t busiest(const struct graph_state *s)
 /* Half of the changes begin at the busiest device: that is where something is to be gained. */
 static bool propose(const struct graph_state *s, struct graph_best *best, struct change *ret)
 {
-        uint64_t r = graph_random(best);
+        uint64_t r = graph_best_random(best);
         size_t unit = (size_t) (r >> 32) % s->units;
 
         if ((r & 1) != 0) {
                 size_t most = busiest(s), tries = 0;
 
                 while (s->device[unit] != most && tries++ < 8)
-                        unit = (size_t) (graph_random(best) >> 32) % s->units;
+                        unit = (size_t) (graph_best_random(best) >> 32) % s->units;
         }
         ret->unit = unit;
         ret->from = s->device[unit];
         ret->other = SIZE_MAX;
         if ((r & 6) == 0) {
-                ret->other = (size_t) (graph_random(best) >> 32) % s->units;
+                ret->other = (size_t) (graph_best_random(best) >> 32) % s->units;
                 ret->to = s->device[ret->other];
         } else if ((r & 6) == 2 && s->unit[unit].net_count > 0) { /* to where a neighbour is */
                 size_t net = s->unit_nets[s->unit[unit].first_net +
-                                          (size_t) (graph_random(best) >> 32) % s->unit[unit].net_count];
+                                          (size_t) (graph_best_random(best) >> 32) % s->unit[unit].net_count];
 
-                ret->to = s->device[s->pins[s->net[net].first_pin +
-                                            (size_t) (graph_random(best) >> 32) % s->net[net].pin_count]];
+                ret->to = s->device[s->pins[s->net[net].first_pin + (size_t) (graph_best_random(best) >> 32) %
+                                                                            s->net[net].pin_count]];
         } else
-                ret->to = (size_t) (graph_random(best) >> 32) % s->devices;
+                ret->to = (size_t) (graph_best_random(best) >> 32) % s->devices;
         return ret->to != ret->from;
 }
 
 /* Return: false, and nothing changed, if the change is not allowed. */
 static bool apply(struct graph_state *s, const struct change *c)
 {
-        graph_remove(s, c->unit);
+        graph_state_remove(s, c->unit);
         if (c->other != SIZE_MAX)
-                graph_remove(s, c->other);
-        if (graph_can_place(s, c->unit, c->to)) {
-                graph_place(s, c->unit, c->to);
+                graph_state_remove(s, c->other);
+        if (graph_state_can_place(s, c->unit, c->to)) {
+                graph_state_place(s, c->unit, c->to);
                 if (c->other == SIZE_MAX)
                         return true;
-                if (graph_can_place(s, c->other, c->from)) {
-                        graph_place(s, c->other, c->from);
+                if (graph_state_can_place(s, c->other, c->from)) {
+                        graph_state_place(s, c->other, c->from);
                         return true;
                 }
-                graph_remove(s, c->unit);
+                graph_state_remove(s, c->unit);
         }
-        graph_place(s, c->unit, c->from);
+        graph_state_place(s, c->unit, c->from);
         if (c->other != SIZE_MAX)
-                graph_place(s, c->other, c->to);
+                graph_state_place(s, c->other, c->to);
         return false;
 }
 
 static void revert(struct graph_state *s, const struct change *c)
 {
-        graph_remove(s, c->unit);
+        graph_state_remove(s, c->unit);
         if (c->other != SIZE_MAX) {
-                graph_remove(s, c->other);
-                graph_place(s, c->other, c->to);
+                graph_state_remove(s, c->other);
+                graph_state_place(s, c->other, c->to);
         }
-        graph_place(s, c->unit, c->from);
+        graph_state_place(s, c->unit, c->from);
 }
 
 static bool is_wanted(const struct graph_state *s, struct graph_best *best, double gain, double heat)
 {
-        if (gain < 0 && graph_random_unit(best) >= exp(gain / heat))
+        if (gain < 0 && graph_best_random_unit(best) >= exp(gain / heat))
                 return false;
-        return !s->problem->contiguous || graph_is_contiguous(s->problem, s->device, s->accelerators);
+        return !s->problem->contiguous || graph_state_is_contiguous(s->problem, s->device, s->accelerators);
 }
 
 /* One cooling. Return: false when the search must end. */
@@ -124,7 +124,7 @@ static bool cool(struct graph_state *s, struct graph_best *best, double hot, uin
                 struct change c;
                 double then;
 
-                if (!graph_step(best))
+                if (!graph_best_step(best))
                         return false;
                 if (i % 64 == 0)
                         heat *= factor;
@@ -136,10 +136,9 @@ static bool cool(struct graph_state *s, struct graph_best *best, double hot, uin
                         continue;
                 }
                 now = then;
-                if (graph_max_load(s) < best->max_load_ms * (1 - 1e-9)) {
-                        graph_load_placement(s,
-                                             memcpy(best->device, s->device, s->units * sizeof(*s->device)));
-                        best->max_load_ms = graph_max_load(s); /* summed afresh: no drift */
+                if (graph_state_max_load_ms(s) < best->max_load_ms * (1 - 1e-9)) {
+                        graph_state_load(s, memcpy(best->device, s->device, s->units * sizeof(*s->device)));
+                        best->max_load_ms = graph_state_max_load_ms(s); /* summed afresh: no drift */
                 }
         }
         return true;
@@ -151,12 +150,12 @@ static void shake(struct graph_state *s, struct graph_best *best, size_t changes
                 struct change c;
 
                 if (propose(s, best, &c) && apply(s, &c) && s->problem->contiguous &&
-                    !graph_is_contiguous(s->problem, s->device, s->accelerators))
+                    !graph_state_is_contiguous(s->problem, s->device, s->accelerators))
                         revert(s, &c);
         }
 }
 
-int graph_search_anneal(struct graph_state *s, struct graph_best *best)
+int graph_anneal_search(struct graph_state *s, struct graph_best *best)
 {
         uint64_t changes = s->units < 900 ? 200000 + 2000 * (uint64_t) s->units : 2000000;
 
@@ -165,7 +164,7 @@ int graph_search_anneal(struct graph_state *s, struct graph_best *best)
         if (s->problem->contiguous)
                 changes /= 16; /* each costs a walk over the graph */
         for (unsigned run = 0;; run++) {
-                graph_load_placement(s, best->device);
+                graph_state_load(s, best->device);
                 if (run % 4 == 3)
                         shake(s, best, s->units);
                 if (!cool(s, best, run % 4 == 1 ? HOT / 10 : run % 4 == 2 ? HOT / 100 : HOT, changes))

@@ -8,12 +8,13 @@
  * second: 9. Then 4 to the second: 5 and 4, and 3 there: 7, the new best; 3 to the first: 8, left. Invariant:
  * what was left cannot be completed to less than the best; so if the steps suffice, the best is the least
  * possible. */
+#include "planner/splits/graph_exact.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 
 #include "base/cleanup.h"
-#include "planner/splits/graph_state.h"
 
 struct branch {
         struct graph_state *s;
@@ -64,21 +65,21 @@ static void descend(struct branch *b, size_t depth)
         struct graph_state *s = b->s;
         size_t unit = b->order[depth];
 
-        if (b->steps_left == 0 || !graph_step(b->best)) {
+        if (b->steps_left == 0 || !graph_best_step(b->best)) {
                 b->complete = false;
                 return;
         }
         b->steps_left--;
         for (size_t d = 0; d < s->devices && b->complete; d++) {
-                if (!graph_can_place(s, unit, d) || is_repeated(s, d))
+                if (!graph_state_can_place(s, unit, d) || is_repeated(s, d))
                         continue;
-                graph_place(s, unit, d);
+                graph_state_place(s, unit, d);
                 if (depth + 1 == s->units)
-                        graph_offer(b->best, s);
-                else if (graph_max_load(s) < b->best->max_load_ms * (1 - 1e-12) &&
+                        graph_best_offer(b->best, s);
+                else if (graph_state_max_load_ms(s) < b->best->max_load_ms * (1 - 1e-12) &&
                          fits_in_what_is_free(b, depth + 1))
                         descend(b, depth + 1);
-                graph_remove(s, unit);
+                graph_state_remove(s, unit);
         }
 }
 
@@ -92,7 +93,7 @@ static int prepare(struct branch *b)
         if (keys == NULL || b->order == NULL || b->rest_ms == NULL)
                 return -ENOMEM;
         for (size_t u = 0; u < s->units; u++) {
-                const struct graph_unit *unit = &s->unit[u];
+                const struct graph_state_unit *unit = &s->unit[u];
 
                 keys[u] = (struct keyed){ unit->on_accelerator ? unit->accelerator_ms : INFINITY, u };
                 if (unit->on_accelerator && unit->accelerator_ms > 0)
@@ -101,7 +102,7 @@ static int prepare(struct branch *b)
         }
         qsort(keys, s->units, sizeof(*keys), heavier);
         for (size_t i = s->units; i-- > 0;) {
-                const struct graph_unit *unit = &s->unit[keys[i].unit];
+                const struct graph_state_unit *unit = &s->unit[keys[i].unit];
 
                 b->order[i] = keys[i].unit;
                 b->rest_ms[i] = b->rest_ms[i + 1] + (unit->on_accelerator ? unit->accelerator_ms : 0);
@@ -109,7 +110,7 @@ static int prepare(struct branch *b)
         return 0;
 }
 
-int graph_search_exact(struct graph_state *s, struct graph_best *best, uint64_t steps_max)
+int graph_exact_search(struct graph_state *s, struct graph_best *best, uint64_t steps_max)
 {
         struct branch b = { .s = s, .best = best, .steps_left = steps_max, .complete = true };
         int r;

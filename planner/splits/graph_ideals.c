@@ -18,6 +18,8 @@
  * ideals that take part; an ideal stands before its supersets, so a row is final when it is read. Filling
  * devices greedily in topological order is no substitute: which of b and c comes first decides what crosses.
  */
+#include "planner/splits/graph_ideals.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -25,7 +27,6 @@
 
 #include "base/cleanup.h"
 #include "planner/splits/graph_order.h"
-#include "planner/splits/graph_state.h"
 
 #define IDEALS_MAX        4000
 #define IDEALS_MIN        64
@@ -157,7 +158,7 @@ static uint32_t take_ready(struct ideals *x, uint32_t *ready, size_t *count, con
 
         for (size_t k = 0; k < *count; k++) {
                 uint64_t key = ((uint64_t) (stage == NULL ? 0 : stage[ready[k]]) << 32) |
-                               (graph_random(x->best) >> 33);
+                               (graph_best_random(x->best) >> 33);
 
                 if (key < least) {
                         least = key;
@@ -271,7 +272,7 @@ static int measure_ideals(struct ideals *x)
                 return -ENOMEM;
         for (size_t i = 0; i < x->count; i++)
                 for (size_t u = 0; u < s->units; u++) {
-                        const struct graph_unit *unit = &s->unit[u];
+                        const struct graph_state_unit *unit = &s->unit[u];
 
                         if (!has(set_at(x, i), x->order.block[u]))
                                 continue;
@@ -390,11 +391,11 @@ static void offer_chain(struct ideals *x, size_t mix)
 
                 for (size_t u = 0; u < s->units; u++)
                         if (has(set_at(x, j), x->order.block[u]) && !has(set_at(x, i), x->order.block[u]))
-                                graph_place(s, u, device);
+                                graph_state_place(s, u, device);
                 mix -= x->stride[class];
                 j = i;
         }
-        graph_offer(x->best, s);
+        graph_best_offer(x->best, s);
 }
 
 /* Return: false when the search must end. */
@@ -410,7 +411,7 @@ static bool run_programme(struct ideals *x)
                 for (size_t i = 0; i < j; i++)
                         if (is_subset(x, i, j)) {
                                 relax(x, i, j);
-                                if (!graph_step(x->best))
+                                if (!graph_best_step(x->best))
                                         return false;
                         }
         for (size_t mix = 1; mix < x->mixes; mix++)
@@ -437,7 +438,7 @@ static bool count_mixes(struct ideals *x)
         return true;
 }
 
-int graph_search_ideals(struct graph_state *s, struct graph_best *best)
+int graph_ideals_search(struct graph_state *s, struct graph_best *best)
 {
         struct ideals x = { .s = s, .best = best };
         unsigned rounds = 8;

@@ -114,7 +114,7 @@ static void walk_from(struct tarjan *t, struct graph_order *x, uint32_t start)
 
 static int compare_edges(const void *a, const void *b)
 {
-        const struct order_edge *x = a, *y = b;
+        const struct graph_order_edge *x = a, *y = b;
 
         if (x->from != y->from)
                 return x->from < y->from ? -1 : 1;
@@ -144,7 +144,7 @@ static int find_blocks(struct graph_order *x, const struct graph_problem *p, boo
                 uint32_t from, to;
 
                 if (is_order(p, &p->edges[e], turned, &from, &to) && x->block[from] != x->block[to])
-                        x->edges[x->edge_count++] = (struct order_edge){ x->block[from], x->block[to] };
+                        x->edges[x->edge_count++] = (struct graph_order_edge){ x->block[from], x->block[to] };
         }
         if (x->edge_count > 0)
                 qsort(x->edges, x->edge_count, sizeof(*x->edges), compare_edges);

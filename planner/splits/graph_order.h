@@ -9,16 +9,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "planner/splits/graph_split.h"
+#include "planner/splits/graph.h"
 
-struct order_edge {
+struct graph_order_edge {
         uint32_t from, to;
 };
 
 struct graph_order {
         uint32_t *block; /* of each unit */
         size_t blocks;
-        struct order_edge *edges; /* between blocks, sorted by `from` */
+        struct graph_order_edge *edges; /* between blocks, sorted by `from` */
         size_t edge_count;
         size_t *first_edge; /* [block + 1] into edges */
 };

@@ -8,30 +8,18 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "planner/splits/graph_state.h"
+#include "planner/splits/graph_anneal.h"
+#include "planner/splits/graph_exact.h"
+#include "planner/splits/graph_ideals.h"
 
 #define EXACT_STEPS 2000000 /* branch and bound gives up after so many: well below a second */
 
-void graph_plan_free(struct graph_plan *plan)
+void graph_split_plan_free(struct graph_plan *plan)
 {
         if (plan == NULL)
                 return;
         free(plan->device);
         plan->device = NULL;
-}
-
-static size_t accelerator_count(const struct graph_problem *p)
-{
-        size_t count = 0;
-
-        for (size_t t = 0; t < p->type_count; t++)
-                count += p->types[t].count;
-        return count;
-}
-
-size_t graph_device_count(const struct graph_problem *problem)
-{
-        return accelerator_count(problem) + problem->cpu_count;
 }
 
 struct piece { /* a unit, for the bound */
@@ -72,7 +60,7 @@ static bool shares_in(const struct piece *pieces, size_t count, double accelerat
         return accelerator >= 0;
 }
 
-double graph_lower_bound_ms(const struct graph_problem *problem)
+double graph_split_lower_bound_ms(const struct graph_problem *problem)
 {
         const struct graph_problem *p = problem;
         CLEANUP(free_p) struct piece *pieces = calloc(p->unit_count + 1, sizeof(*pieces));
@@ -119,7 +107,7 @@ double graph_lower_bound_ms(const struct graph_problem *problem)
         return fmax(low, largest);
 }
 
-double graph_loads(const struct graph_problem *problem, const uint32_t *device, double *ret_load_ms)
+double graph_split_loads(const struct graph_problem *problem, const uint32_t *device, double *ret_load_ms)
 {
         struct graph_state s = { 0 };
         CLEANUP(free_p) uint32_t *unit_device = calloc(problem->unit_count + 1, sizeof(*unit_device));
@@ -128,9 +116,9 @@ double graph_loads(const struct graph_problem *problem, const uint32_t *device, 
         for (size_t v = 0; unit_device != NULL && v < problem->node_count; v++)
                 unit_device[problem->nodes[v].unit] = device[v];
         if (unit_device != NULL && graph_state_init(&s, problem) == 0) {
-                graph_load_placement(&s, unit_device);
+                graph_state_load(&s, unit_device);
                 memcpy(ret_load_ms, s.load, s.devices * sizeof(*s.load));
-                max = graph_max_load(&s);
+                max = graph_state_max_load_ms(&s);
         }
         graph_state_free(&s);
         return max;
@@ -165,23 +153,23 @@ static void place_somehow(struct graph_state *s, struct graph_best *best)
         graph_state_clear(s);
         if (s->devices > s->accelerators) {
                 for (size_t u = 0; u < s->units; u++)
-                        graph_place(s, u, s->accelerators);
-                graph_offer(best, s);
+                        graph_state_place(s, u, s->accelerators);
+                graph_best_offer(best, s);
                 return;
         }
         for (size_t u = 0; u < s->units; u++) {
                 size_t roomiest = SIZE_MAX;
 
                 for (size_t d = 0; d < s->devices; d++)
-                        if (graph_can_place(s, u, d) &&
+                        if (graph_state_can_place(s, u, d) &&
                             (roomiest == SIZE_MAX || s->memory_limit[d] - s->memory[d] >
                                                              s->memory_limit[roomiest] - s->memory[roomiest]))
                                 roomiest = d;
                 if (roomiest == SIZE_MAX)
                         return;
-                graph_place(s, u, roomiest);
+                graph_state_place(s, u, roomiest);
         }
-        graph_offer(best, s);
+        graph_best_offer(best, s);
 }
 
 static int search_all(struct graph_state *s, struct graph_best *best, const struct graph_search *search)
@@ -191,11 +179,11 @@ static int search_all(struct graph_state *s, struct graph_best *best, const stru
         int r;
 
         place_somehow(s, best);
-        r = graph_search_ideals(s, best);
+        r = graph_ideals_search(s, best);
         if (r == 0)
-                r = graph_search_exact(s, best, exact_steps);
+                r = graph_exact_search(s, best, exact_steps);
         if (r == 0 && !best->proven)
-                r = graph_search_anneal(s, best);
+                r = graph_anneal_search(s, best);
         return r;
 }
 
@@ -233,7 +221,7 @@ int graph_split(const struct graph_problem *problem, const struct graph_search *
         if (r == 0)
                 r = check_units(&s, err);
         if (r == 0) {
-                best.lower_bound_ms = graph_lower_bound_ms(problem);
+                best.lower_bound_ms = graph_split_lower_bound_ms(problem);
                 r = search_all(&s, &best, search);
         }
         if (r == 0 && !isfinite(best.max_load_ms))
@@ -242,8 +230,8 @@ int graph_split(const struct graph_problem *problem, const struct graph_search *
         if (r == 0 && best.max_load_ms <= best.lower_bound_ms * (1 + 1e-12))
                 best.proven = true;
         if (r == 0) {
-                graph_load_placement(&s, best.device);
-                best.max_load_ms = graph_max_load(&s);
+                graph_state_load(&s, best.device);
+                best.max_load_ms = graph_state_max_load_ms(&s);
                 r = plan_of(&s, &best, ret);
         }
         graph_state_free(&s);
@@ -251,7 +239,7 @@ int graph_split(const struct graph_problem *problem, const struct graph_search *
         return r < 0 ? err_set(err, r, "no memory for %zu nodes", problem->node_count) : r;
 }
 
-bool graph_is_legal(const struct graph_problem *problem, const uint32_t *device, struct err *err)
+bool graph_split_is_legal(const struct graph_problem *problem, const uint32_t *device, struct err *err)
 {
         struct graph_state s = { 0 };
         CLEANUP(free_p) uint32_t *unit_device = calloc(problem->unit_count + 1, sizeof(*unit_device));
@@ -270,12 +258,12 @@ bool graph_is_legal(const struct graph_problem *problem, const uint32_t *device,
         for (size_t u = 0; legal && u < problem->unit_count; u++) {
                 if (unit_device[u] == GRAPH_NOWHERE)
                         continue;
-                if (!graph_can_place(&s, u, unit_device[u]))
+                if (!graph_state_can_place(&s, u, unit_device[u]))
                         legal = err_set(err, -1, "device %u cannot take unit %zu", unit_device[u], u) == 0;
                 else
-                        graph_place(&s, u, unit_device[u]);
+                        graph_state_place(&s, u, unit_device[u]);
         }
-        if (legal && problem->contiguous && !graph_is_contiguous(problem, unit_device, s.accelerators))
+        if (legal && problem->contiguous && !graph_state_is_contiguous(problem, unit_device, s.accelerators))
                 legal = err_set(err, -1, "the placement is not contiguous") == 0;
         graph_state_free(&s);
         return legal;

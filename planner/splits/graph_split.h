@@ -22,72 +22,21 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "planner/splits/graph.h"
 
-#define GRAPH_NODES_MAX   50000
-#define GRAPH_EDGES_MAX   1000000
-#define GRAPH_DEVICES_MAX 256
-#define GRAPH_TYPES_MAX   16
-
-struct graph_node {
-        double accelerator_ms; /* on an accelerator of speed 1; < 0 = cannot run there */
-        double cpu_ms;
-        double memory_bytes;
-        double output_ms; /* cost of moving its output */
-        bool backward;
-        size_t unit; /* nodes of one unit share a device: 0..unit_count-1 */
-};
-
-struct graph_edge {
-        size_t source, target; /* node indices */
-};
-
-struct graph_type { /* equal accelerators */
-        size_t count;
-        double memory_bytes;
-        double speed; /* > 0 */
-};
-
-struct graph_problem {
-        const struct graph_node *nodes;
-        size_t node_count, unit_count;
-        const struct graph_edge *edges;
-        size_t edge_count;
-        const struct graph_type *types;
-        size_t type_count; /* devices are numbered: accelerators by type, then the CPUs */
-        size_t cpu_count;
-        bool contiguous;
-};
-
-struct graph_search {
-        uint64_t seed;
-        uint64_t effort;              /* search steps; 0 = until `stop` says so */
-        bool (*stop)(void *userdata); /* asked every thousand steps or so; NULL = never */
-        void *userdata;
-};
-
-struct graph_plan {
-        uint32_t *device; /* owned; of each node */
-        double max_load_ms, lower_bound_ms;
-        bool exact;     /* proven to be the least possible */
-        uint64_t steps; /* search steps taken */
-};
-
-enum { GRAPH_NO_FIT = 1 }; /* proven or as far as was searched: *err says which */
-
-/* graph_split() - Return: 0 and *ret (release with graph_plan_free()); GRAPH_NO_FIT; -EINVAL, -ENOMEM. */
+/* graph_split() - Return: 0 and *ret (release with graph_split_plan_free()); GRAPH_NO_FIT; -EINVAL, -ENOMEM.
+ */
 int graph_split(const struct graph_problem *problem, const struct graph_search *search,
                 struct graph_plan *ret, struct err *err);
-void graph_plan_free(struct graph_plan *plan); /* accepts NULL */
+void graph_split_plan_free(struct graph_plan *plan); /* accepts NULL */
 
-/* graph_lower_bound_ms() - what no placement can be below. */
-double graph_lower_bound_ms(const struct graph_problem *problem);
+/* graph_split_lower_bound_ms() - what no placement can be below. */
+double graph_split_lower_bound_ms(const struct graph_problem *problem);
 
-/* graph_loads() - load of every device for a given placement, straight from the definition.
+/* graph_split_loads() - load of every device for a given placement, straight from the definition.
  * @ret_load_ms: one a device. Return: the largest of the loads. */
-double graph_loads(const struct graph_problem *problem, const uint32_t *device, double *ret_load_ms);
+double graph_split_loads(const struct graph_problem *problem, const uint32_t *device, double *ret_load_ms);
 
-/* graph_is_legal() - colours together, memory within limits, nodes where they can run, contiguous where
+/* graph_split_is_legal() - colours together, memory within limits, nodes where they can run, contiguous where
  * asked. */
-bool graph_is_legal(const struct graph_problem *problem, const uint32_t *device, struct err *err);
-
-size_t graph_device_count(const struct graph_problem *problem);
+bool graph_split_is_legal(const struct graph_problem *problem, const uint32_t *device, struct err *err);

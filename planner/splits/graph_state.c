@@ -36,7 +36,7 @@ static void fill_units(struct graph_state *s)
                 s->unit[u].on_accelerator = true;
         for (size_t v = 0; v < s->problem->node_count; v++) {
                 const struct graph_node *node = &s->problem->nodes[v];
-                struct graph_unit *unit = &s->unit[node->unit];
+                struct graph_state_unit *unit = &s->unit[node->unit];
 
                 if (node->accelerator_ms < 0)
                         unit->on_accelerator = false;
@@ -97,9 +97,9 @@ static int fill_nets(struct graph_state *s)
                         pins = begin;
                         continue;
                 }
-                s->net[s->nets++] = (struct graph_net){ .cost_ms = p->nodes[v].output_ms,
-                                                        .first_pin = begin,
-                                                        .pin_count = pins - begin };
+                s->net[s->nets++] = (struct graph_state_net){ .cost_ms = p->nodes[v].output_ms,
+                                                              .first_pin = begin,
+                                                              .pin_count = pins - begin };
         }
         return 0;
 }
@@ -118,7 +118,7 @@ static void fill_unit_nets(struct graph_state *s)
         }
         for (size_t n = 0; n < s->nets; n++)
                 for (size_t i = 0; i < s->net[n].pin_count; i++) {
-                        struct graph_unit *unit = &s->unit[s->pins[s->net[n].first_pin + i]];
+                        struct graph_state_unit *unit = &s->unit[s->pins[s->net[n].first_pin + i]];
 
                         s->unit_nets[unit->first_net + unit->net_count++] = (uint32_t) n;
                 }
@@ -186,14 +186,14 @@ void graph_state_clear(struct graph_state *s)
         memset(s->memory, 0, s->devices * sizeof(*s->memory));
 }
 
-double graph_unit_ms(const struct graph_state *s, size_t unit, size_t device)
+double graph_state_unit_ms(const struct graph_state *s, size_t unit, size_t device)
 {
         if (device >= s->accelerators)
                 return s->unit[unit].cpu_ms;
         return s->unit[unit].on_accelerator ? s->unit[unit].accelerator_ms / s->speed[device] : INFINITY;
 }
 
-bool graph_can_place(const struct graph_state *s, size_t unit, size_t device)
+bool graph_state_can_place(const struct graph_state *s, size_t unit, size_t device)
 {
         if (device >= s->accelerators)
                 return true;
@@ -218,12 +218,12 @@ static void charge(struct graph_state *s, size_t device, double ms)
                 s->load[device] += ms;
 }
 
-void graph_place(struct graph_state *s, size_t unit, size_t device)
+void graph_state_place(struct graph_state *s, size_t unit, size_t device)
 {
-        const struct graph_unit *u = &s->unit[unit];
+        const struct graph_state_unit *u = &s->unit[unit];
 
         s->device[unit] = (uint32_t) device;
-        s->load[device] += graph_unit_ms(s, unit, device);
+        s->load[device] += graph_state_unit_ms(s, unit, device);
         s->memory[device] += u->memory_bytes;
         for (size_t i = 0; i < u->net_count; i++) {
                 size_t net = s->unit_nets[u->first_net + i];
@@ -238,13 +238,13 @@ void graph_place(struct graph_state *s, size_t unit, size_t device)
         }
 }
 
-void graph_remove(struct graph_state *s, size_t unit)
+void graph_state_remove(struct graph_state *s, size_t unit)
 {
-        const struct graph_unit *u = &s->unit[unit];
+        const struct graph_state_unit *u = &s->unit[unit];
         size_t device = s->device[unit];
 
         s->device[unit] = GRAPH_NOWHERE;
-        s->load[device] -= graph_unit_ms(s, unit, device);
+        s->load[device] -= graph_state_unit_ms(s, unit, device);
         s->memory[device] -= u->memory_bytes;
         for (size_t i = 0; i < u->net_count; i++) {
                 size_t net = s->unit_nets[u->first_net + i];
@@ -259,15 +259,15 @@ void graph_remove(struct graph_state *s, size_t unit)
         }
 }
 
-void graph_load_placement(struct graph_state *s, const uint32_t *unit_device)
+void graph_state_load(struct graph_state *s, const uint32_t *unit_device)
 {
         graph_state_clear(s);
         for (size_t u = 0; u < s->units; u++)
                 if (unit_device[u] != GRAPH_NOWHERE)
-                        graph_place(s, u, unit_device[u]);
+                        graph_state_place(s, u, unit_device[u]);
 }
 
-double graph_max_load(const struct graph_state *s)
+double graph_state_max_load_ms(const struct graph_state *s)
 {
         double max = 0;
 
@@ -314,8 +314,8 @@ static bool comes_back(const struct graph_problem *p, const uint32_t *unit_devic
         return false;
 }
 
-bool graph_is_contiguous(const struct graph_problem *problem, const uint32_t *unit_device,
-                         size_t accelerators)
+bool graph_state_is_contiguous(const struct graph_problem *problem, const uint32_t *unit_device,
+                               size_t accelerators)
 {
         CLEANUP(free_p) size_t *first = NULL;
         CLEANUP(free_p) size_t *targets = NULL;
@@ -329,38 +329,4 @@ bool graph_is_contiguous(const struct graph_problem *problem, const uint32_t *un
                     comes_back(problem, unit_device, d, true, first, targets, stack, outside))
                         return false;
         return true;
-}
-
-void graph_offer(struct graph_best *best, const struct graph_state *s)
-{
-        double load = graph_max_load(s);
-
-        if (load >= best->max_load_ms * (1 - 1e-12))
-                return;
-        if (s->problem->contiguous && !graph_is_contiguous(s->problem, s->device, s->accelerators))
-                return;
-        best->max_load_ms = load;
-        memcpy(best->device, s->device, s->units * sizeof(*best->device));
-}
-
-bool graph_step(struct graph_best *best)
-{
-        best->steps++;
-        if (best->stopped || (best->effort > 0 && best->steps > best->effort))
-                return false;
-        if (best->max_load_ms <= best->lower_bound_ms * (1 + 1e-12))
-                return false; /* it cannot get better */
-        if (best->stop != NULL && best->steps % 1024 == 0 && best->stop(best->userdata))
-                best->stopped = true;
-        return !best->stopped;
-}
-
-uint64_t graph_random(struct graph_best *best)
-{
-        return random_next(&best->random);
-}
-
-double graph_random_unit(struct graph_best *best)
-{
-        return (double) (graph_random(best) >> 11) * 0x1p-53;
 }

@@ -11,7 +11,7 @@
 
 #define BYTES_MAX 1e18
 
-void graph_request_free(struct graph_request *request)
+void plan_graph_request_free(struct plan_graph_request *request)
 {
         for (size_t t = 0; request->type_names != NULL && t < request->problem.type_count; t++)
                 free(request->type_names[t]);
@@ -40,8 +40,8 @@ static int decode_flag(const struct json_field *in, const char *name, bool *ret,
         return r;
 }
 
-static int decode_node(const struct json_field *at, struct graph_request *request, size_t i, int64_t *colours,
-                       bool *has_colour, struct err *err)
+static int decode_node(const struct json_field *at, struct plan_graph_request *request, size_t i,
+                       int64_t *colours, bool *has_colour, struct err *err)
 {
         struct graph_node *node = &request->nodes[i];
         bool supported = true;
@@ -86,7 +86,7 @@ static int compare_keys(const void *a, const void *b)
 }
 
 /* Units: the nodes of a colour, or a node without one. Numbered in order of their first node. */
-static int number_units(struct graph_request *request, const int64_t *colours, const bool *has_colour,
+static int number_units(struct plan_graph_request *request, const int64_t *colours, const bool *has_colour,
                         struct err *err)
 {
         size_t n = request->problem.node_count, keyed = 0;
@@ -136,7 +136,7 @@ static int find_node(const struct json_field *at, const char *name, const struct
         return 0;
 }
 
-static int decode_edge(const struct json_field *at, struct graph_request *request, size_t e,
+static int decode_edge(const struct json_field *at, struct plan_graph_request *request, size_t e,
                        const struct key *keys, struct err *err)
 {
         struct graph_edge *edge = &request->edges[e];
@@ -164,7 +164,7 @@ static int decode_edge(const struct json_field *at, struct graph_request *reques
         return 0;
 }
 
-static int decode_edges(const struct json_field *root, struct graph_request *request, struct err *err)
+static int decode_edges(const struct json_field *root, struct plan_graph_request *request, struct err *err)
 {
         size_t n = request->problem.node_count;
         CLEANUP(free_p) struct key *keys = calloc(n + 1, sizeof(*keys));
@@ -198,7 +198,7 @@ static int decode_edges(const struct json_field *root, struct graph_request *req
         return r < 0 ? r : 0;
 }
 
-static int decode_nodes(const struct json_field *root, struct graph_request *request, struct err *err)
+static int decode_nodes(const struct json_field *root, struct plan_graph_request *request, struct err *err)
 {
         CLEANUP(free_p) int64_t *colours = NULL;
         CLEANUP(free_p) bool *has_colour = NULL;
@@ -227,7 +227,8 @@ static int decode_nodes(const struct json_field *root, struct graph_request *req
         return number_units(request, colours, has_colour, err);
 }
 
-static int decode_type(const struct json_field *at, struct graph_request *request, size_t t, struct err *err)
+static int decode_type(const struct json_field *at, struct plan_graph_request *request, size_t t,
+                       struct err *err)
 {
         struct graph_type *type = &request->types[t];
         const char *name = NULL;
@@ -255,7 +256,7 @@ static int decode_type(const struct json_field *at, struct graph_request *reques
         return 0;
 }
 
-static int decode_types(const struct json_field *types, struct graph_request *request, struct err *err)
+static int decode_types(const struct json_field *types, struct plan_graph_request *request, struct err *err)
 {
         size_t count = json_field_count(types);
         int r = 0;
@@ -273,7 +274,7 @@ static int decode_types(const struct json_field *types, struct graph_request *re
         return r;
 }
 
-static int decode_devices(const struct json_field *root, struct graph_request *request, struct err *err)
+static int decode_devices(const struct json_field *root, struct plan_graph_request *request, struct err *err)
 {
         struct json_field types;
         int r = json_field_array(root, "types", GRAPH_TYPES_MAX, &types, err);
@@ -302,10 +303,11 @@ static int decode_devices(const struct json_field *root, struct graph_request *r
         return r < 0 ? r : 0;
 }
 
-int graph_request_decode(const json_t *json, bool contiguous, struct graph_request *ret, struct err *err)
+int plan_graph_request_decode(const json_t *json, bool contiguous, struct plan_graph_request *ret,
+                              struct err *err)
 {
         struct json_field root = json_field_root(json);
-        struct graph_request request = { .problem.contiguous = contiguous };
+        struct plan_graph_request request = { .problem.contiguous = contiguous };
         int r = json_field_is_object(&root, err);
 
         if (r == 0)
@@ -315,19 +317,19 @@ int graph_request_decode(const json_t *json, bool contiguous, struct graph_reque
         if (r == 0)
                 r = decode_edges(&root, &request, err);
         if (r < 0)
-                graph_request_free(&request);
+                plan_graph_request_free(&request);
         else
                 *ret = request;
         return r;
 }
 
-static json_t *loads_json(const struct graph_request *request, const struct graph_plan *plan)
+static json_t *loads_json(const struct plan_graph_request *request, const struct graph_plan *plan)
 {
         size_t devices = graph_device_count(&request->problem);
         CLEANUP(free_p) double *loads = calloc(devices + 1, sizeof(*loads));
         json_t *list = json_array();
 
-        if (loads == NULL || graph_loads(&request->problem, plan->device, loads) < 0) {
+        if (loads == NULL || graph_split_loads(&request->problem, plan->device, loads) < 0) {
                 json_decref(list);
                 return NULL;
         }
@@ -336,8 +338,8 @@ static json_t *loads_json(const struct graph_request *request, const struct grap
         return list;
 }
 
-json_t *graph_answer_json(const struct graph_request *request, const struct graph_plan *plan,
-                          const struct graph_effort *effort)
+json_t *plan_graph_answer_json(const struct plan_graph_request *request, const struct graph_plan *plan,
+                               const struct plan_graph_effort *effort)
 {
         json_t *assignment = json_object();
 
@@ -357,15 +359,15 @@ json_t *graph_answer_json(const struct graph_request *request, const struct grap
                          effort->planning_ms);
 }
 
-void graph_answer_table(const struct graph_request *request, const struct graph_plan *plan,
-                        const struct graph_effort *effort, struct text *out)
+void plan_graph_answer_table(const struct plan_graph_request *request, const struct graph_plan *plan,
+                             const struct plan_graph_effort *effort, struct text *out)
 {
         const struct graph_problem *p = &request->problem;
         size_t devices = graph_device_count(p), d = 0;
         CLEANUP(free_p) double *loads = calloc(devices + 1, sizeof(*loads));
         CLEANUP(free_p) size_t *nodes = calloc(devices + 1, sizeof(*nodes));
 
-        if (loads == NULL || nodes == NULL || graph_loads(p, plan->device, loads) < 0) {
+        if (loads == NULL || nodes == NULL || graph_split_loads(p, plan->device, loads) < 0) {
                 out->failed = true;
                 return;
         }

@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "planner/splits/graph_split.h"
 
-struct graph_request {
+struct plan_graph_request {
         struct graph_problem problem;
         struct graph_node *nodes;
         int64_t *ids; /* of each node, as the file says */
@@ -22,18 +22,20 @@ struct graph_request {
 };
 
 /* How the search went, for the answer. */
-struct graph_effort {
+struct plan_graph_effort {
         uint64_t seed, effort, steps;
         unsigned searches;
         double planning_ms;
 };
 
-/* graph_request_decode() - 0 and *ret (release with graph_request_free()); -EBADMSG with the field; -ENOMEM.
+/* plan_graph_request_decode() - 0 and *ret (release with plan_graph_request_free()); -EBADMSG with the field;
+ * -ENOMEM.
  */
-int graph_request_decode(const json_t *json, bool contiguous, struct graph_request *ret, struct err *err);
-void graph_request_free(struct graph_request *request);
+int plan_graph_request_decode(const json_t *json, bool contiguous, struct plan_graph_request *ret,
+                              struct err *err);
+void plan_graph_request_free(struct plan_graph_request *request);
 
-json_t *graph_answer_json(const struct graph_request *request, const struct graph_plan *plan,
-                          const struct graph_effort *effort); /* new reference, or NULL */
-void graph_answer_table(const struct graph_request *request, const struct graph_plan *plan,
-                        const struct graph_effort *effort, struct text *out);
+json_t *plan_graph_answer_json(const struct plan_graph_request *request, const struct graph_plan *plan,
+                               const struct plan_graph_effort *effort); /* new reference, or NULL */
+void plan_graph_answer_table(const struct plan_graph_request *request, const struct graph_plan *plan,
+                             const struct plan_graph_effort *effort, struct text *out);

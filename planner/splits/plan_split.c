@@ -17,7 +17,7 @@
 
 static const char *const schedules[] = { "1f1b", "gpipe", "inference", NULL };
 
-void split_input_free(struct split_input *input)
+void plan_split_input_free(struct plan_split_input *input)
 {
         for (size_t c = 0; input->types != NULL && c < input->problem.class_count; c++)
                 free(input->types[c]);
@@ -48,7 +48,8 @@ static int copy_name(const struct json_field *at, const char *field, char **ret,
         return *ret == NULL ? err_set(err, -ENOMEM, "no memory for a name") : 0;
 }
 
-static int decode_device(const struct json_field *at, struct split_input *input, size_t c, struct err *err)
+static int decode_device(const struct json_field *at, struct plan_split_input *input, size_t c,
+                         struct err *err)
 {
         static const char *const known[] = { "type", "count", "memory_bytes", "bytes_per_ms", NULL };
         struct chain_class *class = &input->classes[c];
@@ -77,7 +78,8 @@ static int decode_device(const struct json_field *at, struct split_input *input,
         return r;
 }
 
-static int decode_ms(const struct json_field *at, struct split_input *input, size_t layer, struct err *err)
+static int decode_ms(const struct json_field *at, struct plan_split_input *input, size_t layer,
+                     struct err *err)
 {
         struct json_field ms;
         const char *type;
@@ -108,7 +110,8 @@ static int decode_ms(const struct json_field *at, struct split_input *input, siz
         return 0;
 }
 
-static int decode_layer(const struct json_field *at, struct split_input *input, size_t i, struct err *err)
+static int decode_layer(const struct json_field *at, struct plan_split_input *input, size_t i,
+                        struct err *err)
 {
         static const char *const known[] = { "name", "ms", "memory_bytes", "params_bytes", "activation_bytes",
                                              "rows", NULL };
@@ -137,7 +140,7 @@ static int compare_names(const void *a, const void *b)
         return strcmp(*(char *const *) a, *(char *const *) b);
 }
 
-static int refuse_duplicate_layers(const struct split_input *input, struct err *err)
+static int refuse_duplicate_layers(const struct plan_split_input *input, struct err *err)
 {
         size_t n = input->problem.layer_count;
         CLEANUP(free_p) char **sorted = calloc(n, sizeof(*sorted));
@@ -153,7 +156,7 @@ static int refuse_duplicate_layers(const struct split_input *input, struct err *
         return 0;
 }
 
-static int allocate(struct split_input *input, struct err *err)
+static int allocate(struct plan_split_input *input, struct err *err)
 {
         size_t n = input->problem.layer_count, classes = input->problem.class_count;
 
@@ -172,7 +175,7 @@ static int allocate(struct split_input *input, struct err *err)
         return 0;
 }
 
-static int decode(const struct json_field *root, struct split_input *input, struct err *err)
+static int decode(const struct json_field *root, struct plan_split_input *input, struct err *err)
 {
         static const char *const known[] = { "layers", "devices", "schedule", "microbatches",
                                              "name",   "comment", "estimate", NULL };
@@ -223,14 +226,14 @@ static int decode(const struct json_field *root, struct split_input *input, stru
         return r != 0 ? r : refuse_duplicate_layers(input, err);
 }
 
-int split_input_decode(const json_t *object, struct split_input *ret, struct err *err)
+int plan_split_input_decode(const json_t *object, struct plan_split_input *ret, struct err *err)
 {
         struct json_field root = json_field_root(object);
-        struct split_input input = { 0 };
+        struct plan_split_input input = { 0 };
         int r = decode(&root, &input, err);
 
         if (r < 0)
-                split_input_free(&input);
+                plan_split_input_free(&input);
         else
                 *ret = input;
         return r;
@@ -241,7 +244,8 @@ static json_t *number_or_null(double value)
         return value < 0 ? json_null() : json_real(value);
 }
 
-json_t *split_plan_encode(const struct split_input *input, const struct chain_plan *plan, double planning_ms)
+json_t *plan_split_encode(const struct plan_split_input *input, const struct chain_plan *plan,
+                          double planning_ms)
 {
         json_t *stages = json_array();
 
@@ -271,7 +275,7 @@ static void append_baseline(struct text *out, const char *name, double ms)
                 text_printf(out, "; %s %.3f ms", name, ms);
 }
 
-void split_plan_table(const struct split_input *input, const struct chain_plan *plan, double planning_ms,
+void plan_split_table(const struct plan_split_input *input, const struct chain_plan *plan, double planning_ms,
                       struct text *out)
 {
         text_printf(out, "%-7s%-20s%-24s%-24s%12s%16s\n", "STAGE", "DEVICE", "FIRST", "LAST", "LOAD MS",
@@ -290,7 +294,7 @@ void split_plan_table(const struct split_input *input, const struct chain_plan *
 }
 
 /* One worker a device: its speed in rows, and how many rows its memory holds. */
-static size_t row_workers(const struct split_input *input, size_t layer, struct shard_worker *workers,
+static size_t row_workers(const struct plan_split_input *input, size_t layer, struct shard_worker *workers,
                           size_t *classes)
 {
         size_t count = 0;
@@ -315,7 +319,7 @@ static size_t row_workers(const struct split_input *input, size_t layer, struct 
         return count;
 }
 
-int split_rows_encode(const struct split_input *input, const char *layer, json_t **ret, struct err *err)
+int plan_split_rows(const struct plan_split_input *input, const char *layer, json_t **ret, struct err *err)
 {
         size_t i = 0, devices = 1, count;
         CLEANUP(free_p) struct shard_worker *workers = NULL;

@@ -1,14 +1,14 @@
 /* Plan split: the input of `remuda plan split` for chains -> struct chain_problem, and its plan -> JSON.
  *
- * In memory only. A struct split_input owns what its problem points to. */
+ * In memory only. A struct plan_split_input owns what its problem points to. */
 #pragma once
 
 #include <jansson.h>
 
 #include "base/text.h"
-#include "planner/splits/chain_split.h"
+#include "planner/splits/chain.h"
 
-struct split_input {
+struct plan_split_input {
         struct chain_problem problem;
         struct chain_class *classes;
         char **types;   /* of each class */
@@ -18,18 +18,20 @@ struct split_input {
         double *ms; /* [class][layer] */
 };
 
-/* split_input_decode() - the "layers" form, checked field by field.
- * Return: 0 and *ret (release with split_input_free()), or -EBADMSG / -ENOMEM with the field and the mend. */
-int split_input_decode(const json_t *object, struct split_input *ret, struct err *err);
-void split_input_free(struct split_input *input); /* accepts a zeroed one */
+/* plan_split_input_decode() - the "layers" form, checked field by field.
+ * Return: 0 and *ret (release with plan_split_input_free()), or -EBADMSG / -ENOMEM with the field and the
+ * mend. */
+int plan_split_input_decode(const json_t *object, struct plan_split_input *ret, struct err *err);
+void plan_split_input_free(struct plan_split_input *input); /* accepts a zeroed one */
 
-/* split_plan_encode() - the plan with its baselines. A new reference, or NULL when out of memory. */
-json_t *split_plan_encode(const struct split_input *input, const struct chain_plan *plan, double planning_ms);
+/* plan_split_encode() - the plan with its baselines. A new reference, or NULL when out of memory. */
+json_t *plan_split_encode(const struct plan_split_input *input, const struct chain_plan *plan,
+                          double planning_ms);
 
-void split_plan_table(const struct split_input *input, const struct chain_plan *plan, double planning_ms,
+void plan_split_table(const struct plan_split_input *input, const struct chain_plan *plan, double planning_ms,
                       struct text *out); /* the same for people */
 
-/* split_rows_encode() - one huge layer's rows over every device that can hold some, by the shard planner.
+/* plan_split_rows() - one huge layer's rows over every device that can hold some, by the shard planner.
  * Return: 0 and a new reference; -ENOENT (no such layer), -EINVAL (it has no rows), -ERANGE (does not fit).
  */
-int split_rows_encode(const struct split_input *input, const char *layer, json_t **ret, struct err *err);
+int plan_split_rows(const struct plan_split_input *input, const char *layer, json_t **ret, struct err *err);

@@ -24,7 +24,7 @@ struct simulation {
         const struct class_split_node *nodes;
         const uint8_t *classes;
         size_t node_count;
-        const struct class_job *jobs;
+        const struct class_split_job *jobs;
         uint32_t *free_milli;
         struct running *heap;
         size_t heap_count;
@@ -60,13 +60,13 @@ static struct running pop(struct simulation *s)
         return first;
 }
 
-static bool class_takes(uint8_t node_class, const struct class_job *job)
+static bool class_takes(uint8_t node_class, const struct class_split_job *job)
 {
         return node_class == NODE_CLASS_ANY || (node_class == NODE_CLASS_MULTI) == job->multi;
 }
 
 /* The node where least is left over; SIZE_MAX = none has room. */
-static size_t best_node(const struct simulation *s, const struct class_job *job)
+static size_t best_node(const struct simulation *s, const struct class_split_job *job)
 {
         size_t best = SIZE_MAX;
 
@@ -80,7 +80,7 @@ static size_t best_node(const struct simulation *s, const struct class_job *job)
 static void serve(struct simulation *s, enum queue queue, uint64_t now_sec)
 {
         while (s->begin[queue] < s->end[queue]) {
-                const struct class_job *job = &s->jobs[s->queues[queue][s->begin[queue]]];
+                const struct class_split_job *job = &s->jobs[s->queues[queue][s->begin[queue]]];
                 size_t node = best_node(s, job);
 
                 if (node == SIZE_MAX)
@@ -111,7 +111,7 @@ static void finish_until(struct simulation *s, uint64_t limit_sec)
 }
 
 /* Return: 0 it may run; 1 no node is large enough; -ERANGE only nodes of the other class are. */
-static int may_run(const struct simulation *s, const struct class_job *job)
+static int may_run(const struct simulation *s, const struct class_split_job *job)
 {
         bool somewhere = false;
 
@@ -127,7 +127,7 @@ static int may_run(const struct simulation *s, const struct class_job *job)
 static int run(struct simulation *s, size_t job_count, size_t *ret_impossible)
 {
         for (size_t i = 0; i < job_count; i++) {
-                const struct class_job *job = &s->jobs[i];
+                const struct class_split_job *job = &s->jobs[i];
                 enum queue queue = s->shared ? QUEUE_SHARED : job->multi ? QUEUE_MULTI : QUEUE_SINGLE;
                 int r = may_run(s, job);
 
@@ -146,7 +146,8 @@ static int run(struct simulation *s, size_t job_count, size_t *ret_impossible)
 }
 
 int class_split_wait(const struct class_split_node *nodes, const uint8_t *classes, size_t node_count,
-                     const struct class_job *jobs, size_t job_count, double *ret_sec, size_t *ret_impossible)
+                     const struct class_split_job *jobs, size_t job_count, double *ret_sec,
+                     size_t *ret_impossible)
 {
         CLEANUP(free_p) uint32_t *free_milli = malloc((node_count + 1) * sizeof(*free_milli));
         CLEANUP(free_p) uint32_t *queues = malloc((job_count + 1) * QUEUE_COUNT * sizeof(*queues));
@@ -172,7 +173,7 @@ int class_split_wait(const struct class_split_node *nodes, const uint8_t *classe
 
 struct trial {
         const struct class_split_node *nodes;
-        const struct class_job *jobs;
+        const struct class_split_job *jobs;
         size_t node_count, job_count;
         uint8_t *classes;
         struct class_split *best;
@@ -213,8 +214,8 @@ static int refine(struct trial *t, size_t step)
         return r;
 }
 
-int class_split_find(const struct class_split_node *nodes, size_t node_count, const struct class_job *jobs,
-                     size_t job_count, struct class_split *ret)
+int class_split_find(const struct class_split_node *nodes, size_t node_count,
+                     const struct class_split_job *jobs, size_t job_count, struct class_split *ret)
 {
         CLEANUP(free_p) uint8_t *classes = malloc(node_count + 1);
         struct trial trial = { .nodes = nodes,

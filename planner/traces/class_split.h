@@ -14,7 +14,7 @@
 
 #define CLASS_SPLIT_GRID 17
 
-struct class_job {
+struct class_split_job {
         uint64_t arrival_sec, duration_sec;
         uint32_t milli; /* thousandths of chips that the pod takes */
         bool multi;     /* its whole job asks for more than one chip */
@@ -35,8 +35,9 @@ struct class_split {
 /* class_split_wait() - mean wait with these classes. @classes: one a node. Return: 0; -ENOMEM; -ERANGE when a
  * job that some node could take is refused by all of its class. */
 int class_split_wait(const struct class_split_node *nodes, const uint8_t *classes, size_t node_count,
-                     const struct class_job *jobs, size_t job_count, double *ret_sec, size_t *ret_impossible);
+                     const struct class_split_job *jobs, size_t job_count, double *ret_sec,
+                     size_t *ret_impossible);
 
 /* class_split_find() - @nodes sorted by chips, smallest first; @jobs by arrival. Return: 0 or -ENOMEM. */
-int class_split_find(const struct class_split_node *nodes, size_t node_count, const struct class_job *jobs,
-                     size_t job_count, struct class_split *ret);
+int class_split_find(const struct class_split_node *nodes, size_t node_count,
+                     const struct class_split_job *jobs, size_t job_count, struct class_split *ret);

@@ -1,3 +1,4 @@
+/* The split of nodes into classes, on histories small enough to work out by hand. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,9 +20,9 @@ static const struct class_split_node four_nodes[] = {
 static void waits_are_those_of_one_queue(void **state)
 {
         static const struct class_split_node node[] = { { 2, NODE_CLASS_ANY } };
-        static const struct class_job jobs[] = { { 0, 10, 1000, false },
-                                                 { 0, 10, 2000, true },
-                                                 { 0, 10, 1000, false } };
+        static const struct class_split_job jobs[] = { { 0, 10, 1000, false },
+                                                       { 0, 10, 2000, true },
+                                                       { 0, 10, 1000, false } };
         uint8_t any = NODE_CLASS_ANY, multi = NODE_CLASS_MULTI;
         size_t impossible = 0;
         double wait = 0;
@@ -34,7 +35,7 @@ static void waits_are_those_of_one_queue(void **state)
 
 static void what_no_node_takes_is_counted_and_left_out(void **state)
 {
-        static const struct class_job jobs[] = { { 0, 10, 9000, true }, { 0, 10, 8000, true } };
+        static const struct class_split_job jobs[] = { { 0, 10, 9000, true }, { 0, 10, 8000, true } };
         struct class_split split;
 
         (void) state;
@@ -48,13 +49,13 @@ static void what_no_node_takes_is_counted_and_left_out(void **state)
  * twenty large jobs wait for it. */
 static void a_split_saves_large_jobs_from_small_ones(void **state)
 {
-        struct class_job jobs[31];
+        struct class_split_job jobs[31];
         struct class_split split;
 
         (void) state;
         for (size_t i = 0; i < 31; i++)
-                jobs[i] = i < 11 ? (struct class_job){ 0, 1000, 1000, false }
-                                 : (struct class_job){ 1, 10, 8000, true };
+                jobs[i] = i < 11 ? (struct class_split_job){ 0, 1000, 1000, false }
+                                 : (struct class_split_job){ 1, 10, 8000, true };
         assert_int_equal(class_split_find(four_nodes, 4, jobs, 31, &split), 0);
         assert_int_equal(split.single, 3);
         assert_true(fabs(split.wait_sec - (1000 + 190 * 10) / 31.0) < 1e-9);
@@ -69,7 +70,7 @@ static void the_best_of_all_numbers_is_found_on_small_clusters(void **state)
         (void) state;
         for (int round = 0; round < 40; round++) {
                 struct class_split_node nodes[12];
-                struct class_job jobs[60];
+                struct class_split_job jobs[60];
                 struct class_split split;
                 double best = INFINITY;
 
@@ -77,8 +78,8 @@ static void the_best_of_all_numbers_is_found_on_small_clusters(void **state)
                         nodes[i] = (struct class_split_node){ i < 4 ? 1 : i < 8 ? 4 : 8, NODE_CLASS_ANY };
                 for (size_t i = 0; i < 60; i++) {
                         seed = seed * 6364136223846793005u + 1442695040888963407u;
-                        jobs[i] = (struct class_job){ i * 3, seed >> 58,
-                                                      ((seed >> 50) & 3) == 0 ? 4000 : 1000, false };
+                        jobs[i] = (struct class_split_job){ i * 3, seed >> 58,
+                                                            ((seed >> 50) & 3) == 0 ? 4000 : 1000, false };
                         jobs[i].multi = jobs[i].milli > 1000;
                 }
                 for (size_t single = 0; single <= 12; single++) {

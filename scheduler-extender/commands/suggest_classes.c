@@ -19,7 +19,7 @@ struct history {
                 const char *name;
         } * nodes;
         size_t node_count;
-        struct class_job *jobs;
+        struct class_split_job *jobs;
         size_t job_count;
 };
 
@@ -50,7 +50,7 @@ static int smaller(const void *a, const void *b)
 
 static int earlier(const void *a, const void *b)
 {
-        const struct class_job *x = a, *y = b;
+        const struct class_split_job *x = a, *y = b;
 
         return (x->arrival_sec > y->arrival_sec) - (x->arrival_sec < y->arrival_sec);
 }
@@ -145,12 +145,12 @@ static void take_trace(struct history *h, const struct trace_nodes *nodes, const
                 const struct replay_pod *pod = &pods->pods[i];
 
                 if (pod->ask.chips > 0 && pod->deleted_sec > pod->created_sec)
-                        h->jobs[h->job_count++] =
-                                (struct class_job){ .arrival_sec = pod->created_sec,
-                                                    .duration_sec = pod->deleted_sec - pod->created_sec,
-                                                    .milli = pod->ask.chips *
-                                                             (pod->ask.milli > 0 ? pod->ask.milli : 1000),
-                                                    .multi = pod->ask.chips > 1 };
+                        h->jobs[h->job_count++] = (struct class_split_job){
+                                .arrival_sec = pod->created_sec,
+                                .duration_sec = pod->deleted_sec - pod->created_sec,
+                                .milli = pod->ask.chips * (pod->ask.milli > 0 ? pod->ask.milli : 1000),
+                                .multi = pod->ask.chips > 1
+                        };
         }
 }
 
@@ -229,10 +229,11 @@ static void take_ledger(struct history *h, const struct ledger *ledger, uint32_t
                 end = pod->ended_usec > 0 ? pod->ended_usec : pod->ended ? 0 : now_usec;
                 if (end > pod->started_usec)
                         h->jobs[h->job_count++] =
-                                (struct class_job){ .arrival_sec = pod->created_usec / 1000000,
-                                                    .duration_sec = (end - pod->started_usec) / 1000000 + 1,
-                                                    .milli = (uint32_t) chips * 1000,
-                                                    .multi = pod->ask.class_chips > 1 };
+                                (struct class_split_job){ .arrival_sec = pod->created_usec / 1000000,
+                                                          .duration_sec =
+                                                                  (end - pod->started_usec) / 1000000 + 1,
+                                                          .milli = (uint32_t) chips * 1000,
+                                                          .multi = pod->ask.class_chips > 1 };
         }
 }
 

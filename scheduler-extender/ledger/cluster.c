@@ -278,7 +278,7 @@ static int take_speed_table(struct cluster *c, const char *key, const json_t *ob
         if (r == 0 && strcmp(key, SPEED_TABLE_NAME) == 0) /* the one table: what is not in it is not known */
                 c->ledger->speed_count = 0;
         for (size_t i = 0; r == 0 && i < table.count; i++) {
-                const struct speed_row *row = &table.rows[i];
+                const struct speed_table_row *row = &table.rows[i];
                 struct ledger_speed speed = { .alpha_ms = row->alpha_ms,
                                               .beta_ms = row->beta_ms,
                                               .device = symbol_add(&c->ledger->symbols, row->device) };

@@ -16,7 +16,7 @@ static void check(const struct network *network)
 
         network_json(network, NULL, &out);
         json = out.data == NULL ? NULL : json_loads(out.data, JSON_REJECT_DUPLICATES, NULL);
-        if (json == NULL || network_decode(json, &again, &err) < 0)
+        if (json == NULL || network_json_decode(json, &again, &err) < 0)
                 __builtin_trap();
         after = network_totals(&again);
         if (before.parameters != after.parameters || before.multiply_adds != after.multiply_adds)
@@ -30,22 +30,22 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
         json_t *json = json_loadb((const char *) data, size, JSON_REJECT_DUPLICATES, NULL);
-        struct network_device device = { .name = "chip", .tflops = 100, .count = 2 };
+        struct network_estimate_device device = { .name = "chip", .tflops = 100, .count = 2 };
         struct network network;
         struct err err = { 0 };
 
-        if (json != NULL && network_decode(json, &network, &err) == 0) {
-                struct network_question question = { .network = &network,
-                                                     .devices = &device,
-                                                     .device_count = 1,
-                                                     .assumptions = network_default_assumptions(),
-                                                     .batch = 8,
-                                                     .microbatches = 4,
-                                                     .link_gb_per_s = 25 };
+        if (json != NULL && network_json_decode(json, &network, &err) == 0) {
+                struct network_forms_request question = { .network = &network,
+                                                          .devices = &device,
+                                                          .device_count = 1,
+                                                          .assumptions = network_estimate_default(),
+                                                          .batch = 8,
+                                                          .microbatches = 4,
+                                                          .link_gb_per_s = 25 };
                 struct text out = { 0 };
 
                 check(&network);
-                (void) network_split_form(&question, &out, &err);
+                (void) network_forms_split(&question, &out, &err);
                 text_free(&out);
                 network_free(&network);
         }

@@ -9,7 +9,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-        struct network_block *blocks = NULL;
+        struct network_estimate_block *blocks = NULL;
         struct network network;
         struct err err = { 0 };
         size_t count = 0;
@@ -19,7 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                         __builtin_trap();
                 return 0;
         }
-        if (network_check(&network, &err) < 0 || network_blocks(&network, &blocks, &count, &err) < 0)
+        if (network_check(&network, &err) < 0 || network_estimate_blocks(&network, &blocks, &count, &err) < 0)
                 __builtin_trap();
         free(blocks);
         network_free(&network);

@@ -3,12 +3,12 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "planner/segments/plan_segments.h"
+#include "planner/segments/plan_profile.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-        struct segments_request request;
+        struct plan_segments_request request;
         struct segments_plan plan;
         struct err err = { 0 };
         char network[64] = "10gbe:8";
@@ -20,11 +20,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 size -= (size_t) (line + 1 - data);
                 data = line + 1;
         }
-        if (segments_request_read_profile((const char *) data, size, 2.5, &request, &err) < 0)
+        if (plan_profile_read((const char *) data, size, 2.5, &request, &err) < 0)
                 return 0;
-        if (segments_request_set_network(&request, network, &err) == 0 &&
-            segments_request_answer(&request, &plan, &err) == 0)
+        if (plan_segments_request_set_network(&request, network, &err) == 0 &&
+            plan_segments_request_answer(&request, &plan, &err) == 0)
                 segments_plan_free(&plan);
-        segments_request_free(&request);
+        plan_segments_request_free(&request);
         return 0;
 }

@@ -6,7 +6,7 @@
 
 #define BATCH_MAX 100000 /* larger ones are slow, not different */
 
-static void check(const struct reshard_request *request, const struct reshard_plan *plan)
+static void check(const struct plan_reshard_request *request, const struct reshard_plan *plan)
 {
         uint64_t held = 0, divided = 0, batch = 0;
 
@@ -24,22 +24,22 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
         json_t *json = json_loadb((const char *) data, size, JSON_REJECT_DUPLICATES, NULL);
-        struct reshard_request request;
+        struct plan_reshard_request request;
         struct reshard_plan plan;
         struct err err = { 0 };
 
-        if (json != NULL && reshard_request_decode(json, &request, &err) == 0) {
+        if (json != NULL && plan_reshard_request_decode(json, &request, &err) == 0) {
                 if (request.question.batch <= BATCH_MAX &&
                     reshard_plan_make(&request.question, &plan, &err) == 0) {
                         struct text out = { 0 };
 
                         check(&request, &plan);
-                        reshard_answer_json(&request, &plan, &out);
-                        reshard_answer_table(&request, &plan, &out);
+                        plan_reshard_answer_json(&request, &plan, &out);
+                        plan_reshard_answer_table(&request, &plan, &out);
                         text_free(&out);
                         reshard_plan_free(&plan);
                 }
-                reshard_request_free(&request);
+                plan_reshard_request_free(&request);
         }
         json_decref(json);
         return 0;

@@ -6,7 +6,7 @@
 
 #define TENSORS_MAX 200 /* more are slow, not different */
 
-static void check(const struct segments_request *request, const struct segments_plan *plan)
+static void check(const struct plan_segments_request *request, const struct segments_plan *plan)
 {
         size_t next = 0;
 
@@ -27,22 +27,22 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
         json_t *json = json_loadb((const char *) data, size, JSON_REJECT_DUPLICATES, NULL);
-        struct segments_request request;
+        struct plan_segments_request request;
         struct segments_plan plan;
         struct err err = { 0 };
 
-        if (json != NULL && segments_request_decode(json, &request, &err) == 0) {
+        if (json != NULL && plan_segments_request_decode(json, &request, &err) == 0) {
                 if (request.tensor_count <= TENSORS_MAX &&
-                    segments_request_answer(&request, &plan, &err) == 0) {
+                    plan_segments_request_answer(&request, &plan, &err) == 0) {
                         struct text out = { 0 };
 
                         check(&request, &plan);
-                        segments_answer_json(&request, &plan, &out);
-                        segments_answer_table(&request, &plan, &out);
+                        plan_segments_answer_json(&request, &plan, &out);
+                        plan_segments_answer_table(&request, &plan, &out);
                         text_free(&out);
                         segments_plan_free(&plan);
                 }
-                segments_request_free(&request);
+                plan_segments_request_free(&request);
         }
         json_decref(json);
         return 0;

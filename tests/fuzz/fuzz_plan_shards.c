@@ -3,10 +3,11 @@
 #include <stdint.h>
 
 #include "planner/shards/plan_shards.h"
+#include "planner/shards/plan_shards_text.h"
 
 #define WORK_MAX 20000 /* workers x batch: larger ones are slow, not different */
 
-static void check(const struct shards_request *request, const struct shards_answer *answer)
+static void check(const struct plan_shards_request *request, const struct plan_shards_answer *answer)
 {
         uint64_t total = 0;
 
@@ -27,28 +28,28 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
         json_t *json = json_loadb((const char *) data, size, JSON_REJECT_DUPLICATES, NULL);
-        struct shards_request request;
+        struct plan_shards_request request;
         struct err err = { 0 };
 
-        if (json != NULL && shards_request_decode(json, &request, &err) == 0) {
+        if (json != NULL && plan_shards_request_decode(json, &request, &err) == 0) {
                 for (int least = 0; least < 2; least++) {
-                        struct shards_answer answer;
+                        struct plan_shards_answer answer;
                         struct text out = { 0 };
 
                         if ((least && !request.has_communication) ||
                             request.worker_count >
                                     WORK_MAX / (request.batch < WORK_MAX ? request.batch : WORK_MAX) ||
-                            shards_request_answer(&request, least, &answer, &err) < 0)
+                            plan_shards_request_answer(&request, least, &answer, &err) < 0)
                                 continue;
                         check(&request, &answer);
-                        shards_answer_json(&request, &answer, &out);
-                        shards_answer_table(&request, &answer, &out);
+                        plan_shards_text_json(&request, &answer, &out);
+                        plan_shards_text_table(&request, &answer, &out);
                         if (out.failed)
                                 __builtin_trap();
                         text_free(&out);
-                        shards_answer_free(&answer);
+                        plan_shards_answer_free(&answer);
                 }
-                shards_request_free(&request);
+                plan_shards_request_free(&request);
         }
         json_decref(json);
         return 0;

@@ -9,12 +9,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void chain(const json_t *json)
 {
-        struct split_input input;
+        struct plan_split_input input;
         struct chain_plan plan = { 0 };
         struct err err = { 0 };
         double period, latency;
 
-        if (split_input_decode(json, &input, &err) < 0)
+        if (plan_split_input_decode(json, &input, &err) < 0)
                 return;
         if (input.problem.layer_count <= 64 && chain_split(&input.problem, &plan, &err) == 0 &&
             (chain_evaluate(&input.problem, plan.stages, plan.stage_count, &period, &latency, &err) != 0 ||
@@ -22,24 +22,24 @@ static void chain(const json_t *json)
              plan.stages[plan.stage_count - 1].last + 1 != input.problem.layer_count))
                 __builtin_trap();
         chain_plan_free(&plan);
-        split_input_free(&input);
+        plan_split_input_free(&input);
 }
 
 static void graph(const json_t *json, bool contiguous)
 {
-        struct graph_request request;
+        struct plan_graph_request request;
         struct graph_plan plan = { 0 };
         struct graph_search search = { .seed = 1, .effort = 2000 };
         struct err err = { 0 };
 
-        if (graph_request_decode(json, contiguous, &request, &err) < 0)
+        if (plan_graph_request_decode(json, contiguous, &request, &err) < 0)
                 return;
         if (request.problem.node_count <= 200 && graph_split(&request.problem, &search, &plan, &err) == 0 &&
-            (!graph_is_legal(&request.problem, plan.device, &err) ||
+            (!graph_split_is_legal(&request.problem, plan.device, &err) ||
              plan.lower_bound_ms > plan.max_load_ms * (1 + 1e-9)))
                 __builtin_trap();
-        graph_plan_free(&plan);
-        graph_request_free(&request);
+        graph_split_plan_free(&plan);
+        plan_graph_request_free(&request);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

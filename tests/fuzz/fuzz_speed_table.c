@@ -9,9 +9,9 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-        static const struct speed_observation seen[] = { { "aa", "mlp", "H100", 64, 3.5, 4 },
-                                                         { "", "mlp", "A", 1, 1e-3, 1 },
-                                                         { "aa", "cnn", "H100", 4096, 900, 64 } };
+        static const struct speed_table_observation seen[] = { { "aa", "mlp", "H100", 64, 3.5, 4 },
+                                                               { "", "mlp", "A", 1, 1e-3, 1 },
+                                                               { "aa", "cnn", "H100", 4096, 900, 64 } };
         json_t *json = json_loadb((const char *) data, size, JSON_REJECT_DUPLICATES, NULL), *refined;
         struct speed_table table;
         struct err err = { 0 };

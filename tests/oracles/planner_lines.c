@@ -7,55 +7,56 @@
 #include "planner/segments/plan_segments.h"
 #include "planner/shards/plan_reshard.h"
 #include "planner/shards/plan_shards.h"
+#include "planner/shards/plan_shards_text.h"
 
 static int answer_shards(const json_t *json, bool least, struct text *out, struct err *err)
 {
-        struct shards_request request;
-        struct shards_answer answer;
-        int r = shards_request_decode(json, &request, err);
+        struct plan_shards_request request;
+        struct plan_shards_answer answer;
+        int r = plan_shards_request_decode(json, &request, err);
 
         if (r < 0)
                 return r;
-        r = shards_request_answer(&request, least, &answer, err);
+        r = plan_shards_request_answer(&request, least, &answer, err);
         if (r == 0) {
-                shards_answer_json(&request, &answer, out);
-                shards_answer_free(&answer);
+                plan_shards_text_json(&request, &answer, out);
+                plan_shards_answer_free(&answer);
         }
-        shards_request_free(&request);
+        plan_shards_request_free(&request);
         return r;
 }
 
 static int answer_segments(const json_t *json, struct text *out, struct err *err)
 {
-        struct segments_request request;
+        struct plan_segments_request request;
         struct segments_plan plan;
-        int r = segments_request_decode(json, &request, err);
+        int r = plan_segments_request_decode(json, &request, err);
 
         if (r < 0)
                 return r;
-        r = segments_request_answer(&request, &plan, err);
+        r = plan_segments_request_answer(&request, &plan, err);
         if (r == 0) {
-                segments_answer_json(&request, &plan, out);
+                plan_segments_answer_json(&request, &plan, out);
                 segments_plan_free(&plan);
         }
-        segments_request_free(&request);
+        plan_segments_request_free(&request);
         return r;
 }
 
 static int answer_reshard(const json_t *json, struct text *out, struct err *err)
 {
-        struct reshard_request request;
+        struct plan_reshard_request request;
         struct reshard_plan plan;
-        int r = reshard_request_decode(json, &request, err);
+        int r = plan_reshard_request_decode(json, &request, err);
 
         if (r < 0)
                 return r;
         r = reshard_plan_make(&request.question, &plan, err);
         if (r == 0) {
-                reshard_answer_json(&request, &plan, out);
+                plan_reshard_answer_json(&request, &plan, out);
                 reshard_plan_free(&plan);
         }
-        reshard_request_free(&request);
+        plan_reshard_request_free(&request);
         return r;
 }
 

@@ -155,7 +155,7 @@ static void say_event(struct host *h, char *rest)
 
 static void observe(struct host *h, char *rest, struct ticket *ticket)
 {
-        struct speed_observation seen = { .weight = 1 };
+        struct speed_table_observation seen = { .weight = 1 };
 
         seen.model = word(&rest);
         seen.device = word(&rest);

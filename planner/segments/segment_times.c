@@ -2,14 +2,14 @@
  *
  * Example: ready at 1.25 ms, a call of 0.5 ms + 8.5e-7 ms a byte. The finest decimal is 1e-8: 125000000,
  * 50000000 and 85 units. A table with points 3 bytes apart needs thirds: divisor 3, a unit of 1e-k / 3 ms. */
-#include "planner/segments/segment_time.h"
+#include "planner/segments/segment_times.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/exact.h"
+#include "planner/shards/exact.h"
 
 #define UNITS_DIGITS   36                   /* all times stay below 10^36 units, a margin of 170 */
 #define DIVISOR_MAX    ((uint64_t) 1 << 50) /* of a table; beyond it slopes are rounded */
@@ -208,10 +208,10 @@ static int make_pieces(const struct segment_cost *cost, struct segment_times *ti
         }
         for (size_t i = 0; i < count; i++) {
                 size_t own = i < cost->point_count ? i : i - 1;
-                struct segment_cost_piece *piece = &times->pieces[i];
+                struct segment_time_piece *piece = &times->pieces[i];
                 segment_time end = in_units(times, cost->points[own].ms);
 
-                *piece = (struct segment_cost_piece){ .to = i < cost->point_count ? cost->points[i].bytes
+                *piece = (struct segment_time_piece){ .to = i < cost->point_count ? cost->points[i].bytes
                                                                                   : UINT64_MAX,
                                                       .from = cost->points[own].bytes,
                                                       .base = end * divisor };

@@ -1,6 +1,6 @@
 /* The chain planner at the top: bounds, the search for the least period, baselines, and the sentence when
  * nothing fits. */
-#include "planner/splits/chain_split.h"
+#include "planner/splits/chain.h"
 
 #include <errno.h>
 #include <math.h>
@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "planner/splits/chain_search.h"
+#include "planner/splits/chain_sum.h"
 
 void chain_plan_free(struct chain_plan *plan)
 {
@@ -27,13 +28,6 @@ static unsigned held(const struct chain_problem *p, size_t from_end)
         if (p->schedule == CHAIN_GPIPE || from_end > p->microbatches)
                 return p->microbatches;
         return (unsigned) from_end;
-}
-
-double chain_boundary_ms(const struct chain_problem *p, size_t boundary, double bytes_per_ms)
-{
-        double directions = p->schedule == CHAIN_INFERENCE ? 1 : 2;
-
-        return (double) p->activation_bytes[boundary - 1] * directions / bytes_per_ms;
 }
 
 static int evaluate_stage(const struct chain_problem *p, struct chain_stage *stages, size_t k, size_t count,
@@ -57,11 +51,11 @@ static int evaluate_stage(const struct chain_problem *p, struct chain_stage *sta
                                s->last, (double) (memory - c->memory_bytes));
         s->memory_bytes = (uint64_t) memory;
         if (k > 0)
-                s->load_ms += chain_boundary_ms(
+                s->load_ms += chain_search_boundary_ms(
                         p, s->first,
                         fmin(c->bytes_per_ms, p->classes[stages[k - 1].class_index].bytes_per_ms));
         if (k + 1 < count)
-                s->load_ms += chain_boundary_ms(
+                s->load_ms += chain_search_boundary_ms(
                         p, s->last + 1,
                         fmin(c->bytes_per_ms, p->classes[stages[k + 1].class_index].bytes_per_ms));
         return 0;
@@ -211,8 +205,8 @@ static long loads_between(const struct chain_search *s, double above, double lim
                 for (size_t pair = 0; pair < s->links * s->links; pair++)
                         for (size_t j = 1; j <= s->n; j++)
                                 for (size_t i = j; i-- > s->allowed[c * (s->n + 1) + j];) {
-                                        double load =
-                                                chain_load_ms(s, c, i, j, pair % s->links, pair / s->links);
+                                        double load = chain_search_load_ms(s, c, i, j, pair % s->links,
+                                                                           pair / s->links);
 
                                         if (s->prefix[c * (s->n + 1) + j] - s->prefix[c * (s->n + 1) + i] >
                                             limit)
@@ -246,19 +240,20 @@ static int least_period(struct chain_search *s, double *ret)
         CLEANUP(free_p) double *loads = NULL;
         long first = 0, last;
 
-        if (!chain_is_feasible(s, INFINITY))
+        if (!chain_search_is_feasible(s, INFINITY))
                 return CHAIN_NO_FIT;
         if (low < 0 || !isfinite(low))
                 low = 0;
         low = low > 0 ? low : -1; /* a load of 0 is a candidate too */
-        for (high = low > 0 ? low * 1.02 : 1e-3, step = 1.02; !chain_is_feasible(s, high); step *= step) {
+        for (high = low > 0 ? low * 1.02 : 1e-3, step = 1.02; !chain_search_is_feasible(s, high);
+             step *= step) {
                 low = high;
                 high *= step < 4 ? step : 4;
         }
         for (int i = 0; i < 10; i++) {
                 double middle = low + (high - low) / 2;
 
-                if (chain_is_feasible(s, middle))
+                if (chain_search_is_feasible(s, middle))
                         high = middle;
                 else
                         low = middle;
@@ -269,7 +264,7 @@ static int least_period(struct chain_search *s, double *ret)
         while (first < last) {
                 long middle = first + (last - first) / 2;
 
-                if (chain_is_feasible(s, loads[middle]))
+                if (chain_search_is_feasible(s, loads[middle]))
                         last = middle;
                 else
                         first = middle + 1;
@@ -323,8 +318,8 @@ int chain_split(const struct chain_problem *problem, struct chain_plan *ret, str
         if (r == CHAIN_NO_FIT)
                 (void) no_fit(problem, err);
         if (r == 0) { /* equal loads may differ in their last bit, depending on the order of summation */
-                chain_set_period(&search, plan.period_ms * (1 + 1e-12));
-                r = chain_least_sum(&search, &plan.stages, &plan.stage_count);
+                chain_search_set_period(&search, plan.period_ms * (1 + 1e-12));
+                r = chain_sum_least(&search, &plan.stages, &plan.stage_count);
         }
         chain_search_free(&search);
         if (r < 0)

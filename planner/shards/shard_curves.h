@@ -9,11 +9,11 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "base/exact.h"
-#include "planner/shards/shards.h"
+#include "planner/shards/exact.h"
+#include "planner/shards/shard.h"
 
 /* A straight piece: (base + slope (b - from)) / denominator ms for from <= b <= to. */
-struct shard_piece {
+struct shard_curve_piece {
         uint64_t from, to;        /* samples */
         double base_ms, slope_ms; /* the same, rounded */
         double samples_per_ms;    /* 1 / slope_ms */
@@ -23,7 +23,7 @@ struct shard_piece {
 
 struct shard_curve {
         const struct shard_worker *worker;
-        const struct shard_piece *pieces; /* at least 1 */
+        const struct shard_curve_piece *pieces; /* at least 1 */
         size_t piece_count;
         uint64_t multiple;             /* samples, >= 1 */
         uint64_t least;                /* smallest share but none, >= 1; in multiples */
@@ -33,16 +33,16 @@ struct shard_curve {
 
 struct shard_curves {
         struct shard_curve *curve; /* [count] */
-        struct shard_piece *pieces;
+        struct shard_curve_piece *pieces;
         size_t count;
 };
 
 /* A moment is the time of one share on one worker: all that the search compares. */
-struct shard_moment {
+struct shard_curve_moment {
         size_t worker;
         uint64_t share; /* multiples */
         double ms;      /* rounded */
-        const struct shard_piece *piece;
+        const struct shard_curve_piece *piece;
         unsigned __int128 numerator; /* over piece->denominator, where piece->small */
 };
 
@@ -52,19 +52,21 @@ int shard_curves_make(const struct shard_worker *workers, size_t count, uint64_t
                       struct shard_curves *ret, struct err *err);
 void shard_curves_free(struct shard_curves *curves);
 
-struct shard_moment shard_moment_at(const struct shard_curves *curves, size_t worker, uint64_t share);
-int shard_moment_compare(const struct shard_curves *curves, const struct shard_moment *a,
-                         const struct shard_moment *b); /* -1, 0, 1: exact */
-struct exact_time shard_moment_exact(const struct shard_curves *curves, const struct shard_moment *moment);
+struct shard_curve_moment shard_curve_at(const struct shard_curves *curves, size_t worker, uint64_t share);
+int shard_curve_compare(const struct shard_curves *curves, const struct shard_curve_moment *a,
+                        const struct shard_curve_moment *b); /* -1, 0, 1: exact */
+struct exact_time shard_curve_exact(const struct shard_curves *curves,
+                                    const struct shard_curve_moment *moment);
 
-/* shard_moment_ms() - for people: the nearest double to the exact time where that has few digits, else
+/* shard_curve_ms() - for people: the nearest double to the exact time where that has few digits, else
  * nearly. */
-double shard_moment_ms(const struct shard_moment *moment);
+double shard_curve_ms(const struct shard_curve_moment *moment);
 
 /* shard_curve_reach() - the largest share in low ... high of the worker that takes at most (`strictly`: less
  * than) the moment's time; `low` is known to. Exact. */
 uint64_t shard_curve_reach(const struct shard_curves *curves, size_t worker,
-                           const struct shard_moment *moment, bool strictly, uint64_t low, uint64_t high);
+                           const struct shard_curve_moment *moment, bool strictly, uint64_t low,
+                           uint64_t high);
 
 /* shard_curve_samples() - how many samples, were they divisible, in `ms`; at most real_limit. Rounded. */
 double shard_curve_samples(const struct shard_curve *curve, double ms);

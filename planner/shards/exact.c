@@ -1,6 +1,6 @@
 /* Compares sums of products by cross multiplication, in one 128-bit number a side where that is enough and in
  * many words where it is not. */
-#include "base/exact.h"
+#include "planner/shards/exact.h"
 
 #include <assert.h>
 #include <limits.h>

@@ -16,7 +16,7 @@ typedef __int128 segment_time;
 
 #define SEGMENT_TIME_MAX ((segment_time) (((unsigned __int128) 1 << 127) - 1))
 
-struct segment_cost_piece {
+struct segment_time_piece {
         uint64_t to;       /* bytes that it holds for */
         uint64_t from;     /* cost = base + slope (bytes - from) */
         segment_time base; /* units */
@@ -26,7 +26,7 @@ struct segment_cost_piece {
 struct segment_times {
         segment_time *ready; /* [count] */
         uint64_t *sum;       /* [count + 1] bytes of the tensors before */
-        struct segment_cost_piece *pieces;
+        struct segment_time_piece *pieces;
         size_t piece_count; /* 1 = alpha + beta bytes */
         int exponent;       /* a unit is 10^exponent / divisor ms */
         uint64_t divisor;
@@ -44,7 +44,7 @@ double segment_times_ms(const struct segment_times *times, segment_time time);
 static inline segment_time segment_times_cost(const struct segment_times *times, uint64_t bytes,
                                               size_t *piece)
 {
-        const struct segment_cost_piece *own = &times->pieces[*piece];
+        const struct segment_time_piece *own = &times->pieces[*piece];
 
         while (bytes > own->to && *piece + 1 < times->piece_count)
                 own = &times->pieces[++*piece];

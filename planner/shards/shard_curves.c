@@ -3,7 +3,7 @@
  * Example: 0.2 ms + 0.1 ms a sample is the piece (2 + 1 b) / 10; b = 3 gives 5 / 10. Against 6 samples at
  * 12,000 a second, 6 / 12, the doubles 0.5 and 0.5 decide nothing, the cross products 5 x 12 and 6 x 10 do:
  * equal. */
-#include "planner/shards/shard_curve.h"
+#include "planner/shards/shard_curves.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -41,7 +41,7 @@ static int decimals_needed(const struct decimal *a, const struct decimal *b)
         return least < 0 ? -least : 0;
 }
 
-static void keep_small(struct shard_piece *piece, uint64_t base, uint64_t slope, uint64_t denominator)
+static void keep_small(struct shard_curve_piece *piece, uint64_t base, uint64_t slope, uint64_t denominator)
 {
         uint64_t common = exact_common_divisor(exact_common_divisor(base, slope), denominator);
 
@@ -52,7 +52,7 @@ static void keep_small(struct shard_piece *piece, uint64_t base, uint64_t slope,
                        piece->denominator < SMALL_DENOMINATOR;
 }
 
-static int make_speed(const struct shard_worker *worker, struct shard_piece *piece)
+static int make_speed(const struct shard_worker *worker, struct shard_curve_piece *piece)
 {
         const struct decimal thousand = { .digits = 1000 };
         struct decimal speed;
@@ -61,9 +61,9 @@ static int make_speed(const struct shard_worker *worker, struct shard_piece *pie
 
         if (!decimal_in_range(worker->speed) || worker->speed == 0)
                 return -EINVAL;
-        *piece = (struct shard_piece){ .to = SHARDS_MAX_BATCH,
-                                       .slope_ms = 1000.0 / worker->speed,
-                                       .samples_per_ms = worker->speed / 1000.0 };
+        *piece = (struct shard_curve_piece){ .to = SHARDS_MAX_BATCH,
+                                             .slope_ms = 1000.0 / worker->speed,
+                                             .samples_per_ms = worker->speed / 1000.0 };
         if (!decimal_quick(worker->speed, &speed))
                 return 0; /* more digits than `small` holds */
         shift = speed.exponent < 0 ? -speed.exponent : 0;
@@ -72,7 +72,7 @@ static int make_speed(const struct shard_worker *worker, struct shard_piece *pie
         return 0;
 }
 
-static int make_affine(const struct shard_worker *worker, struct shard_piece *piece)
+static int make_affine(const struct shard_worker *worker, struct shard_curve_piece *piece)
 {
         const struct decimal one = { .digits = 1 };
         struct decimal alpha, beta;
@@ -81,10 +81,10 @@ static int make_affine(const struct shard_worker *worker, struct shard_piece *pi
 
         if (!decimal_in_range(worker->alpha_ms) || !decimal_in_range(worker->beta_ms))
                 return -EINVAL;
-        *piece = (struct shard_piece){ .to = SHARDS_MAX_BATCH,
-                                       .base_ms = worker->alpha_ms,
-                                       .slope_ms = worker->beta_ms,
-                                       .samples_per_ms = 1.0 / worker->beta_ms };
+        *piece = (struct shard_curve_piece){ .to = SHARDS_MAX_BATCH,
+                                             .base_ms = worker->alpha_ms,
+                                             .slope_ms = worker->beta_ms,
+                                             .samples_per_ms = 1.0 / worker->beta_ms };
         if (!decimal_quick(worker->alpha_ms, &alpha) || !decimal_quick(worker->beta_ms, &beta))
                 return 0;
         shift = decimals_needed(&alpha, &beta);
@@ -95,7 +95,7 @@ static int make_affine(const struct shard_worker *worker, struct shard_piece *pi
 }
 
 static int make_table_piece(const struct shard_point *before, const struct shard_point *point,
-                            struct shard_piece *piece)
+                            struct shard_curve_piece *piece)
 {
         struct decimal start, end, one = { .digits = 1 };
         uint64_t width = point->samples - before->samples;
@@ -104,10 +104,10 @@ static int make_table_piece(const struct shard_point *before, const struct shard
 
         if (!decimal_in_range(before->ms) || !decimal_in_range(point->ms))
                 return -EINVAL;
-        *piece = (struct shard_piece){ .from = before->samples,
-                                       .to = point->samples,
-                                       .base_ms = before->ms,
-                                       .slope_ms = (point->ms - before->ms) / (double) width };
+        *piece = (struct shard_curve_piece){ .from = before->samples,
+                                             .to = point->samples,
+                                             .base_ms = before->ms,
+                                             .slope_ms = (point->ms - before->ms) / (double) width };
         piece->samples_per_ms = 1.0 / piece->slope_ms;
         if (!decimal_quick(before->ms, &start) || !decimal_quick(point->ms, &end))
                 return 0;
@@ -123,7 +123,7 @@ static int make_table_piece(const struct shard_point *before, const struct shard
         return 0;
 }
 
-static int make_table(const struct shard_worker *worker, struct shard_piece *pieces)
+static int make_table(const struct shard_worker *worker, struct shard_curve_piece *pieces)
 {
         struct shard_point before = { 0 };
 
@@ -144,7 +144,7 @@ static int make_table(const struct shard_worker *worker, struct shard_piece *pie
         return 0;
 }
 
-static int make_pieces(const struct shard_worker *worker, struct shard_piece *pieces)
+static int make_pieces(const struct shard_worker *worker, struct shard_curve_piece *pieces)
 {
         if (worker->model == SHARD_SPEED)
                 return make_speed(worker, pieces);
@@ -216,7 +216,7 @@ void shard_curves_free(struct shard_curves *curves)
         *curves = (struct shard_curves){ 0 };
 }
 
-static const struct shard_piece *piece_at(const struct shard_curve *curve, uint64_t samples)
+static const struct shard_curve_piece *piece_at(const struct shard_curve *curve, uint64_t samples)
 {
         size_t low = 0, high = curve->piece_count - 1;
 
@@ -231,12 +231,12 @@ static const struct shard_piece *piece_at(const struct shard_curve *curve, uint6
         return &curve->pieces[low];
 }
 
-struct shard_moment shard_moment_at(const struct shard_curves *curves, size_t worker, uint64_t share)
+struct shard_curve_moment shard_curve_at(const struct shard_curves *curves, size_t worker, uint64_t share)
 {
         const struct shard_curve *curve = &curves->curve[worker];
         uint64_t samples = share * curve->multiple;
-        const struct shard_piece *piece = piece_at(curve, samples);
-        struct shard_moment moment = { .worker = worker, .share = share, .piece = piece };
+        const struct shard_curve_piece *piece = piece_at(curve, samples);
+        struct shard_curve_moment moment = { .worker = worker, .share = share, .piece = piece };
 
         if (share == 0) /* alpha is not paid by an idle worker */
                 return moment;
@@ -246,7 +246,7 @@ struct shard_moment shard_moment_at(const struct shard_curves *curves, size_t wo
         return moment;
 }
 
-double shard_moment_ms(const struct shard_moment *moment)
+double shard_curve_ms(const struct shard_curve_moment *moment)
 {
         unsigned __int128 shifted = moment->numerator, quotient;
         int shift = 0;
@@ -273,8 +273,8 @@ static struct exact_product checked(double value, uint64_t times)
 }
 
 /* start (to - b) + end (b - from) over (to - from): */
-static struct exact_time exact_in_table(const struct shard_curve *curve, const struct shard_piece *piece,
-                                        uint64_t samples)
+static struct exact_time exact_in_table(const struct shard_curve *curve,
+                                        const struct shard_curve_piece *piece, uint64_t samples)
 {
         size_t index = (size_t) (piece - curve->pieces);
         const struct shard_point *points = curve->worker->points;
@@ -287,7 +287,8 @@ static struct exact_time exact_in_table(const struct shard_curve *curve, const s
                                     .over = exact_product(one, piece->to - piece->from) };
 }
 
-struct exact_time shard_moment_exact(const struct shard_curves *curves, const struct shard_moment *moment)
+struct exact_time shard_curve_exact(const struct shard_curves *curves,
+                                    const struct shard_curve_moment *moment)
 {
         const struct shard_curve *curve = &curves->curve[moment->worker];
         const struct shard_worker *worker = curve->worker;
@@ -319,8 +320,8 @@ static bool same_line(const struct shard_worker *a, const struct shard_worker *b
                        : a->alpha_ms == b->alpha_ms && a->beta_ms == b->beta_ms && a->beta_ms > 0;
 }
 
-int shard_moment_compare(const struct shard_curves *curves, const struct shard_moment *a,
-                         const struct shard_moment *b)
+int shard_curve_compare(const struct shard_curves *curves, const struct shard_curve_moment *a,
+                        const struct shard_curve_moment *b)
 {
         const struct shard_curve *curve_a = &curves->curve[a->worker], *curve_b = &curves->curve[b->worker];
         struct exact_time exact_a, exact_b;
@@ -341,23 +342,23 @@ int shard_moment_compare(const struct shard_curves *curves, const struct shard_m
 
                 return (left > right) - (left < right);
         }
-        exact_a = shard_moment_exact(curves, a);
-        exact_b = shard_moment_exact(curves, b);
+        exact_a = shard_curve_exact(curves, a);
+        exact_b = shard_curve_exact(curves, b);
         return exact_compare(&exact_a, &exact_b);
 }
 
 static bool within(const struct shard_curves *curves, size_t worker, uint64_t share,
-                   const struct shard_moment *moment, bool strictly)
+                   const struct shard_curve_moment *moment, bool strictly)
 {
-        struct shard_moment own = shard_moment_at(curves, worker, share);
-        int order = shard_moment_compare(curves, &own, moment);
+        struct shard_curve_moment own = shard_curve_at(curves, worker, share);
+        int order = shard_curve_compare(curves, &own, moment);
 
         return strictly ? order < 0 : order <= 0;
 }
 
 double shard_curve_samples(const struct shard_curve *curve, double ms)
 {
-        const struct shard_piece *piece = curve->pieces;
+        const struct shard_curve_piece *piece = curve->pieces;
         double samples;
 
         if (curve->piece_count > 1) {
@@ -384,7 +385,7 @@ double shard_curve_samples(const struct shard_curve *curve, double ms)
 
 double shard_curve_last_ms(const struct shard_curve *curve)
 {
-        const struct shard_piece *piece;
+        const struct shard_curve_piece *piece;
 
         if (curve->real_limit <= 0)
                 return 0;
@@ -394,7 +395,8 @@ double shard_curve_last_ms(const struct shard_curve *curve)
 
 /* Begins at the rounded guess, doubles the step away from it, then halves what is left. */
 uint64_t shard_curve_reach(const struct shard_curves *curves, size_t worker,
-                           const struct shard_moment *moment, bool strictly, uint64_t low, uint64_t high)
+                           const struct shard_curve_moment *moment, bool strictly, uint64_t low,
+                           uint64_t high)
 {
         const struct shard_curve *curve = &curves->curve[worker];
         double guess = shard_curve_samples(curve, moment->ms) / (double) curve->multiple;
