@@ -35,11 +35,12 @@ class UnixConnection(http.client.HTTPConnection):
 class Agent:
     """A remuda-agent of its own, on a copy of a recorded machine."""
 
-    def __init__(self, machine="nvidia-h100-x8", config=None, options=(), env=None):
+    def __init__(self, machine="nvidia-h100-x8", config=None, options=(), env=None, program=B + "/bin/remuda-agent"):
+        self.program = program
         self.dir = tempfile.mkdtemp(prefix="remuda-agent-")
         self.root = self.dir + "/root"
         if machine:
-            subprocess.run([B + "/bin/remuda", "machine", "expand", f"{MACHINES}/{machine}.machine", self.root], check=True)
+            subprocess.run([B + "/bin/remuda", "machine", "expand", machine if "/" in machine else f"{MACHINES}/{machine}.machine", self.root], check=True)
         else:
             os.makedirs(self.root + "/sys")
         for name in ("store", "kubelet/device-plugins", "run"):
@@ -58,7 +59,7 @@ class Agent:
         self.log = open(self.dir + "/log", "a+")
         begin = self.log.tell()
         self.process = subprocess.Popen(
-            [B + "/bin/remuda-agent", "--root", self.root, "--node-name", "n1", "--listen", "127.0.0.1:0",
+            [self.program, "--root", self.root, "--node-name", "n1", "--listen", "127.0.0.1:0",
              "--store", "dir:" + self.dir + "/store", "--kubelet-dir", self.dir + "/kubelet/device-plugins",
              "--launch-socket", self.socket, "--config", self.config_path, *self.options],
             stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log, env={**os.environ, **self.env})
