@@ -1,4 +1,6 @@
-/* The manager's life: its files, its loop, its end. */
+/* The manager's life: its plan, its loop, what it does of each verdict, its end. */
+#include "job/launcher/manager.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <ifaddrs.h>
@@ -19,57 +21,121 @@
 #include "base/exit_code.h"
 #include "base/text.h"
 #include "io/clock.h"
-#include "job/launcher/manager.h"
+#include "job/launcher/manager_members.h"
+#include "job/launcher/manager_state.h"
+#include "job/launcher/manager_world.h"
+#include "job/spec/job.h"
 
 #define TICK_USEC         250000
+#define FAREWELL_USEC     500000 /* for the last orders to be read */
 #define LISTEN_TRIES      50
 #define LISTEN_PAUSE_MSEC 100
 
-uint64_t manager_now_usec(void)
+void manager_observe(struct manager *manager, struct world_fact fact)
 {
-        return clock_monotonic_usec();
+        world_observe(&manager->world, &fact, clock_monotonic_usec());
 }
-
-void manager_say(const char *fmt, ...)
-{
-        va_list values;
-
-        va_start(values, fmt);
-        (void) fputs("remuda-launch: manager: ", stderr);
-        (void) vfprintf(stderr, fmt, values);
-        (void) fputc('\n', stderr);
-        va_end(values);
-}
-
-/* --- time
- * ---------------------------------------------------------------------------------------------------------------
- */
 
 static int on_farewell(sd_event_source *source, uint64_t usec, void *userdata)
 {
-        struct manager *manager = userdata;
+        const struct manager *manager = userdata;
 
         (void) source;
         (void) usec;
         return sd_event_exit(manager->loop.event, manager->exit_code);
 }
 
-static int on_deadline(sd_event_source *source, uint64_t usec, void *userdata)
+/* Whom the others waited for. */
+static void say_missing(const struct manager *manager)
 {
-        struct manager *manager = userdata;
+        for (size_t i = 0; i < manager->world.place_count; i++) {
+                const struct world_place *place = &manager->world.places[i];
+                bool told = manager->world.rank_count > 0;
 
-        (void) source;
-        if (manager->ending)
-                return on_farewell(NULL, usec, manager);
-        manager_on_deadline(manager);
-        return 0;
+                if (told ? place->used && !place->ready : !place->spare && !world_is_there(place))
+                        manager_state_say(told ? "group %s has joined and did not answer within %u seconds"
+                                               : "group %s did not come within %u seconds",
+                                          place->name, manager->options->wait_seconds);
+        }
 }
 
-void manager_set_deadline(struct manager *manager, uint64_t after_usec)
+/* The job is over: the groups go, and this side once they have read it. */
+static void end(struct manager *manager, const struct verdict *v)
 {
-        (void) sd_event_source_set_time_relative(manager->deadline, after_usec);
-        (void) sd_event_source_set_enabled(manager->deadline,
-                                           after_usec == 0 ? SD_EVENT_OFF : SD_EVENT_ONESHOT);
+        manager->ending = true;
+        manager->end = v->end;
+        manager->exit_code = v->exit_code;
+        (void) text_copy(manager->reason, sizeof(manager->reason), v->reason);
+        (void) text_copy(manager->message, sizeof(manager->message), v->message);
+        if (v->exit_code == EXIT_TIMED_OUT && manager->world.worlds == 0)
+                say_missing(manager);
+        manager_state_write(manager);
+        manager_state_write_result(manager);
+        manager_world_kill(manager);
+        manager_members_order_all(manager, ORDER_GO, v->end == VERDICT_FAILED ? EXIT_FAILED : EXIT_DONE);
+        (void) sd_event_source_set_time_relative(manager->farewell, FAREWELL_USEC);
+        (void) sd_event_source_set_enabled(manager->farewell, SD_EVENT_ONESHOT);
+}
+
+static void execute(struct manager *manager, const struct verdict *v)
+{
+        if (v->reason[0] != '\0')
+                manager_state_event(manager, v->reason, "%s", v->message);
+        switch (v->kind) {
+        case VERDICT_TELL:
+                manager_world_tell(manager);
+                break;
+        case VERDICT_START:
+                manager_world_start(manager);
+                break;
+        case VERDICT_TERMINATE:
+                manager_members_order_all(manager, ORDER_TERMINATE, 0);
+                break;
+        case VERDICT_RESHARD:
+                manager_world_adopt(manager);
+                __attribute__((fallthrough));
+        case VERDICT_RESTART:
+                manager_world_kill(manager);
+                manager_members_stop(manager);
+                break;
+        case VERDICT_END:
+                end(manager, v);
+                break;
+        case VERDICT_GO_ON:
+        case VERDICT_SAY:
+        case VERDICT_MOVE: /* who takes part is in the world, which manager_world_tell() reads */
+        case VERDICT_LEAVE_OUT:
+                break;
+        }
+}
+
+/* What is done may have consequences at once, such as a connection that ends: they are judged in this loop.
+ */
+void manager_judge(struct manager *manager)
+{
+        struct verdict v;
+
+        if (manager->judging)
+                return;
+        manager->judging = true;
+        while (!manager->ending &&
+               (v = verdict_on(&manager->world, clock_monotonic_usec())).kind != VERDICT_GO_ON)
+                execute(manager, &v);
+        manager->judging = false;
+}
+
+void manager_fail(struct manager *manager, int exit_code, const char *reason, const char *fmt, ...)
+{
+        struct verdict v = { .kind = VERDICT_END, .end = VERDICT_FAILED, .exit_code = exit_code };
+        va_list values;
+
+        if (manager->ending)
+                return;
+        (void) text_copy(v.reason, sizeof(v.reason), reason);
+        va_start(values, fmt);
+        (void) vsnprintf(v.message, sizeof(v.message), fmt, values); /* NOLINT: cut to its field */
+        va_end(values);
+        execute(manager, &v);
 }
 
 static int on_tick(sd_event_source *source, uint64_t usec, void *userdata)
@@ -77,56 +143,11 @@ static int on_tick(sd_event_source *source, uint64_t usec, void *userdata)
         struct manager *manager = userdata;
 
         (void) usec;
-        if (manager->state == MANAGER_RUNNING)
-                manager_judge(manager);
+        manager_judge(manager);
         if (!manager->ending)
-                manager_write_status(manager);
+                manager_state_write(manager);
         (void) sd_event_source_set_time_relative(source, TICK_USEC);
         return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
-}
-
-/* --- the end
- * ------------------------------------------------------------------------------------------------------------
- */
-
-void manager_end(struct manager *manager, enum manager_state state, int exit_code, const char *reason,
-                 const char *fmt, ...)
-{
-        va_list values;
-
-        if (manager->ending)
-                return;
-        manager->ending = true;
-        manager->state = state;
-        manager->exit_code = exit_code;
-        (void) text_copy(manager->reason, sizeof(manager->reason), reason);
-        va_start(values, fmt);
-        (void) vsnprintf(manager->message, sizeof(manager->message), fmt,
-                         values); /* NOLINT: cut to its field */
-        va_end(values);
-        manager_event(manager, reason, "%s", manager->message);
-        manager_write_status(manager);
-        manager_write_result(manager);
-        manager_kill_mpirun(manager);
-        manager_order_all(manager, ORDER_GO, state == MANAGER_FAILED ? EXIT_FAILED : EXIT_DONE);
-        manager_set_deadline(manager, FAREWELL_USEC);
-}
-
-/* The ranks may write a checkpoint before they go. */
-static void cancel(struct manager *manager, int signal_number)
-{
-        int exit_code = signal_number == SIGINT ? EXIT_INTERRUPTED : 128 + signal_number;
-
-        if (manager->state == MANAGER_RUNNING && !manager->evicting) {
-                manager->evicting = manager->cancelled = true;
-                manager->fault.exit_code = exit_code;
-                manager_event(manager, "Cancelling", "the ranks have %u s for a checkpoint",
-                              manager->options->grace_seconds);
-                manager_order_all(manager, ORDER_TERMINATE, 0);
-                manager_set_deadline(manager, manager->options->grace_seconds * 1000000ULL);
-        } else {
-                manager_end(manager, MANAGER_CANCELLED, exit_code, "Interrupted", "cancelled by a signal");
-        }
 }
 
 static void on_signal(void *userdata, int signal_number)
@@ -135,22 +156,59 @@ static void on_signal(void *userdata, int signal_number)
         int status;
         pid_t pid;
 
-        if (signal_number != SIGCHLD) {
-                cancel(manager, signal_number);
-                return;
-        }
-        while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+        if (signal_number != SIGCHLD)
+                manager_observe(manager, (struct world_fact){ .kind = WORLD_CANCEL, .code = signal_number });
+        while (signal_number == SIGCHLD && (pid = waitpid(-1, &status, WNOHANG)) > 0) {
                 if (pid != manager->mpirun)
                         continue;
                 manager->mpirun = 0;
-                if (!manager->ending)
-                        manager_on_mpirun_end(manager, WIFSIGNALED(status) ? 128 + WTERMSIG(status)
-                                                                           : WEXITSTATUS(status));
+                manager_observe(manager,
+                                (struct world_fact){ .kind = WORLD_MPIRUN,
+                                                     .code = WIFSIGNALED(status) ? 128 + WTERMSIG(status)
+                                                                                 : WEXITSTATUS(status) });
         }
+        manager_judge(manager);
 }
 
-/* --- the beginning
- * ------------------------------------------------------------------------------------------------------ */
+/* Every group of the plan is a place; workers, and servers, stand for each other. */
+static int open_world(struct manager *manager, struct err *err)
+{
+        const Subtask__Plan *plan = manager->plan;
+        const Subtask__Restart *restart = plan->restart;
+        uint64_t steps = (plan->samples + plan->global_batch - 1) / plan->global_batch * plan->epochs;
+        const struct world_rules rules = { .kind = WORLD_GROUPS,
+                                           .restart_max = restart->max,
+                                           .hang_usec = restart->hang_seconds * 1000000ULL,
+                                           .grace_usec = manager->options->grace_seconds * 1000000ULL,
+                                           .wait_usec = manager->options->wait_seconds * 1000000ULL,
+                                           .patience_usec = restart->rejoin_seconds * 1000000ULL,
+                                           .global_batch = plan->global_batch,
+                                           .last_step = steps > 1 ? steps - 1 : 0,
+                                           /* who sets a limit of his own says that his program reports */
+                                           .speaks = restart->hang_seconds != JOB_HANG_SECONDS,
+                                           .recut = subtask_may_share_anew(plan),
+                                           .migrate = true,
+                                           .checkpoints = plan->n_resume_args > 0,
+                                           .log = "its words are above",
+                                           .address = manager->address };
+        int r = world_init(&manager->world, &rules, plan->n_groups, clock_monotonic_usec(), err);
+
+        for (size_t i = 0; r == 0 && i < plan->n_groups; i++) {
+                const Subtask__Group *group = plan->groups[i];
+                struct world_place *place = &manager->world.places[i];
+
+                (void) text_copy(place->name, sizeof(place->name), group->name);
+                (void) text_copy(place->runtime, sizeof(place->runtime), group->runtime);
+                place->server = subtask_is_server(group);
+                place->spare = group->spare;
+                place->chips = group->chips;
+                place->role = place->server;
+                place->role_min = restart->min_chips;
+        }
+        manager->world.restarts = plan->restarts;
+        manager->world.checkpoint = plan->n_resume_args > 0;
+        return r;
+}
 
 static int read_plan(struct manager *manager, struct err *err)
 {
@@ -171,9 +229,12 @@ static int read_plan(struct manager *manager, struct err *err)
         if (r < 0)
                 return err_wrap(err, r, "--plan: '%.200s'", manager->options->plan);
         manager->members = calloc(manager->plan->n_groups, sizeof(*manager->members));
-        for (size_t i = 0; manager->members != NULL && i < manager->plan->n_groups; i++)
-                manager->members[i] = (struct member){ .manager = manager, .plan = manager->plan->groups[i] };
-        return manager->members == NULL ? err_set(err, -ENOMEM, "no memory") : 0;
+        if (manager->members == NULL)
+                return err_set(err, -ENOMEM, "no memory");
+        for (size_t i = 0; i < manager->plan->n_groups; i++)
+                manager->members[i] =
+                        (struct manager_member){ .manager = manager, .plan = manager->plan->groups[i] };
+        return open_world(manager, err);
 }
 
 static void on_refused(void *userdata, const char *why)
@@ -181,7 +242,7 @@ static void on_refused(void *userdata, const char *why)
         struct manager *manager = userdata;
 
         if (strcmp(manager->last_refusal, why) != 0) /* once, however often it tries */
-                manager_say("a peer was refused: %s", why);
+                manager_state_say("a peer was refused: %s", why);
         (void) text_copy(manager->last_refusal, sizeof(manager->last_refusal), why);
 }
 
@@ -243,7 +304,8 @@ static int listen_in_time(struct manager *manager, const struct grpc_server_opti
         int r = grpc_server_new(manager->loop.event, server, &manager->server, err);
 
         if (r == -EADDRINUSE)
-                manager_say("%s; trying again for %u s", err->msg, LISTEN_TRIES * LISTEN_PAUSE_MSEC / 1000);
+                manager_state_say("%s; trying again for %u s", err->msg,
+                                  LISTEN_TRIES * LISTEN_PAUSE_MSEC / 1000);
         for (unsigned i = 0; r == -EADDRINUSE && i < LISTEN_TRIES; i++) {
                 if (poll(&signals, 1, LISTEN_PAUSE_MSEC) > 0)
                         break;
@@ -260,7 +322,7 @@ static int open_server(struct manager *manager, struct err *err)
 {
         const char *advertised = manager->options->advertise;
         struct grpc_server_options server = { .address = manager->options->address,
-                                              .methods = manager_methods,
+                                              .methods = manager_members_methods,
                                               .userdata = manager,
                                               .on_refused = on_refused,
                                               .connections_max = 2 * SUBTASK_GROUPS_MAX,
@@ -274,9 +336,10 @@ static int open_server(struct manager *manager, struct err *err)
         if (r == 0)
                 r = rendezvous_loop_open(&manager->loop, err);
         if (r == 0)
-                r = sd_event_add_time_relative(manager->loop.event, &manager->deadline, CLOCK_MONOTONIC,
-                                               manager->options->wait_seconds * 1000000ULL, 0, on_deadline,
-                                               manager);
+                r = sd_event_add_time_relative(manager->loop.event, &manager->farewell, CLOCK_MONOTONIC, 0, 0,
+                                               on_farewell, manager);
+        if (r >= 0)
+                r = sd_event_source_set_enabled(manager->farewell, SD_EVENT_OFF);
         if (r == 0)
                 r = sd_event_add_time_relative(manager->loop.event, &manager->tick, CLOCK_MONOTONIC,
                                                TICK_USEC, 0, on_tick, manager);
@@ -288,14 +351,12 @@ static void close_manager(struct manager *manager)
         manager->ending = true;
         grpc_server_free(manager->server);
         tls_close(manager->tls);
-        for (size_t i = 0; manager->members != NULL && i < manager->plan->n_groups; i++)
-                member_forget_orders(&manager->members[i]);
-        free(manager->members);
-        free(manager->ranks);
-        free(manager->judged);
+        manager_members_free(manager);
+        world_free(&manager->world);
+        free(manager->lines);
         json_decref(manager->events);
         pb_arena_free(&manager->plan_arena);
-        (void) sd_event_source_disable_unref(manager->deadline);
+        (void) sd_event_source_disable_unref(manager->farewell);
         (void) sd_event_source_disable_unref(manager->tick);
         rendezvous_loop_close(&manager->loop);
 }
@@ -304,7 +365,7 @@ int rendezvous_manage(const struct rendezvous_options *options)
 {
         struct manager manager = { .options = options,
                                    .loop = { .signal_fd = -1, .on_signal = on_signal },
-                                   .began_usec = manager_now_usec(),
+                                   .began_usec = clock_monotonic_usec(),
                                    .events = json_array() };
         struct err err = { 0 };
         int r;
@@ -315,11 +376,11 @@ int rendezvous_manage(const struct rendezvous_options *options)
                 r = open_server(&manager, &err);
         if (r == 0) {
                 find_address(&manager);
-                manager_say("listening on %s for %zu groups", grpc_server_address(manager.server),
-                            manager.plan->n_groups);
+                manager_state_say("listening on %s for %zu groups", grpc_server_address(manager.server),
+                                  manager.plan->n_groups);
                 r = sd_event_loop(manager.loop.event);
         } else {
-                manager_say("%s", err.msg);
+                manager_state_say("%s", err.msg);
         }
         close_manager(&manager);
         if (r < 0)

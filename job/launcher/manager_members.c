@@ -1,5 +1,6 @@
-/* The groups of a job: who may join, what they are told and answer, and mpirun's agents that start daemons on
- * them. */
+/* Orders to groups and their answers; every message of theirs becomes facts, then the job is judged. */
+#include "job/launcher/manager_members.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,13 +8,11 @@
 #include "base/cleanup.h"
 #include "base/exit_code.h"
 #include "base/text.h"
-#include "job/launcher/manager.h"
+#include "io/clock.h"
+#include "job/launcher/manager_facts.h"
+#include "job/launcher/manager_state.h"
 
-/* --- orders
- * -------------------------------------------------------------------------------------------------------------
- */
-
-static void send_next(struct member *member)
+static void send_next(struct manager_member *member)
 {
         if (member->join == NULL || member->order_count == 0 || grpc_call_busy(member->join))
                 return;
@@ -24,12 +23,12 @@ static void send_next(struct member *member)
         memmove(&member->orders[0], &member->orders[1], member->order_count * sizeof(member->orders[0]));
 }
 
-uint64_t member_order(struct member *member, struct rendezvous_order *order)
+uint64_t manager_members_order(struct manager_member *member, struct rendezvous_order *order)
 {
-        struct waiting_order next;
+        struct manager_order next;
 
         order->id = ++member->manager->last_order;
-        next.bytes = member->join == NULL || member->order_count == ORDERS_MAX
+        next.bytes = member->join == NULL || member->order_count == MANAGER_ORDERS_MAX
                              ? NULL
                              : rendezvous_order_encode(order, &next.size);
         if (next.bytes == NULL)
@@ -39,27 +38,48 @@ uint64_t member_order(struct member *member, struct rendezvous_order *order)
         return order->id;
 }
 
-void member_forget_orders(struct member *member)
+static void forget_orders(struct manager_member *member)
 {
         for (size_t i = 0; i < member->order_count; i++)
                 free(member->orders[i].bytes);
         member->order_count = 0;
 }
 
-void manager_order_all(struct manager *manager, enum rendezvous_order_kind kind, int exit_code)
+void manager_members_order_all(struct manager *manager, enum rendezvous_order_kind kind, int exit_code)
 {
         for (size_t i = 0; i < manager->plan->n_groups; i++) {
                 struct rendezvous_order order = { .kind = kind, .exit_code = exit_code };
 
-                (void) member_order(&manager->members[i], &order);
+                (void) manager_members_order(&manager->members[i], &order);
         }
 }
 
-/* --- joining
- * ------------------------------------------------------------------------------------------------------------
- */
+void manager_members_stop(struct manager *manager)
+{
+        for (size_t i = 0; i < manager->plan->n_groups; i++) {
+                struct rendezvous_order order = { .kind = ORDER_STOP };
+                struct manager_member *member = &manager->members[i];
 
-static struct member *find_member(struct manager *manager, const char *name)
+                member->subtask_order = 0;
+                member->stop_order = member->join == NULL ? 0 : manager_members_order(member, &order);
+                if (member->stop_order == 0)
+                        manager_observe(manager, (struct world_fact){ .kind = WORLD_HALTED, .index = i });
+        }
+}
+
+void manager_members_free(struct manager *manager)
+{
+        for (size_t i = 0; manager->members != NULL && i < manager->plan->n_groups; i++)
+                forget_orders(&manager->members[i]);
+        free(manager->members);
+}
+
+static size_t index_of(const struct manager_member *member)
+{
+        return (size_t) (member - member->manager->members);
+}
+
+static struct manager_member *find_member(struct manager *manager, const char *name)
 {
         for (size_t i = 0; i < manager->plan->n_groups; i++)
                 if (strcmp(manager->plan->groups[i]->name, name) == 0)
@@ -75,20 +95,23 @@ static void on_idle(void *userdata, struct grpc_call *call)
 
 static void on_left(void *userdata, struct grpc_call *call)
 {
-        struct member *member = userdata;
+        struct manager_member *member = userdata;
+        struct manager *manager = member->manager;
+        bool leaving = manager->world.places[index_of(member)].leaving;
 
         (void) call;
         member->join = NULL;
-        member->ready = false;
         member->subtask_order = member->start_order = member->stop_order = 0;
-        member_forget_orders(member);
-        if (!member->manager->ending)
-                manager_lose(member);
+        forget_orders(member);
+        manager_observe(manager, (struct world_fact){ .kind = WORLD_LOST,
+                                                      .index = index_of(member),
+                                                      .code = leaving ? WORLD_LEFT : WORLD_GONE });
+        manager_judge(manager);
 }
 
 /* Return: NULL, or why the group may not join, and the status in *status. */
 static const char *refuse_join(struct manager *manager, const struct rendezvous_join *join,
-                               struct member **ret, enum grpc_status *status)
+                               struct manager_member **ret, enum grpc_status *status)
 {
         if (!rendezvous_token_matches(join->token, manager->token)) {
                 *status = GRPC_UNAUTHENTICATED;
@@ -117,7 +140,7 @@ static void on_join(void *userdata, struct grpc_call *call, const uint8_t *bytes
         struct manager *manager = userdata;
         enum grpc_status status = GRPC_INVALID_ARGUMENT;
         struct rendezvous_join join;
-        struct member *member = NULL;
+        struct manager_member *member = NULL;
         struct err err = { 0 };
         const char *why = rendezvous_join_decode(bytes, size_bytes, &join, &err) < 0
                                   ? err.msg
@@ -125,13 +148,12 @@ static void on_join(void *userdata, struct grpc_call *call, const uint8_t *bytes
 
         if (why != NULL) {
                 if (strcmp(manager->last_refusal, why) != 0)
-                        manager_say("a group was refused: %s", why);
+                        manager_state_say("a group was refused: %s", why);
                 (void) text_copy(manager->last_refusal, sizeof(manager->last_refusal), why);
                 grpc_call_finish(call, status, why);
                 return;
         }
         member->join = call;
-        member->leaving = false;
         (void) text_copy(member->program_sha256, sizeof(member->program_sha256), join.program_sha256);
         if (join.address[0] != '\0')
                 (void) text_copy(member->plan->address, SUBTASK_ADDRESS_BYTES, join.address);
@@ -139,17 +161,14 @@ static void on_join(void *userdata, struct grpc_call *call, const uint8_t *bytes
                 grpc_call_peer(call, member->plan->address, SUBTASK_ADDRESS_BYTES);
         member->plan->port = join.port == 0 ? 29500 : join.port;
         grpc_call_keep(call, on_idle, on_left, member);
-        manager_event(manager, "Joined", "group %s has joined with %u chips (%s) from %s", join.group,
-                      join.chips, join.runtime, member->plan->address);
+        manager_state_event(manager, "Joined", "group %s has joined with %u chips (%s) from %s", join.group,
+                            join.chips, join.runtime, member->plan->address);
         member->was_there = true;
-        manager_on_joined(manager);
+        manager_observe(manager, (struct world_fact){ .kind = WORLD_HERE, .index = index_of(member) });
+        manager_judge(manager);
 }
 
-/* --- answers
- * ------------------------------------------------------------------------------------------------------------
- */
-
-static void finish_start(struct member *member, int exit_code, const char *message)
+static void finish_start(struct manager_member *member, int exit_code, const char *message)
 {
         struct rendezvous_end what = { .exit_code = exit_code };
         struct grpc_call *call = TAKE(member->start);
@@ -167,9 +186,11 @@ static void finish_start(struct member *member, int exit_code, const char *messa
         free(bytes);
 }
 
-static void take_answer(struct manager *manager, struct member *member,
+static void take_answer(struct manager *manager, struct manager_member *member,
                         const struct rendezvous_answer *answer)
 {
+        const size_t index = index_of(member);
+
         if (answer->id == 0)
                 return;
         if (answer->id == member->start_order) {
@@ -177,24 +198,23 @@ static void take_answer(struct manager *manager, struct member *member,
                 finish_start(member, answer->exit_code, answer->message);
         } else if (answer->id == member->stop_order) {
                 member->stop_order = 0;
-                manager_on_stopped(manager);
-        } else if (answer->id == member->subtask_order && answer->exit_code != 0) {
-                member->subtask_order = 0;
-                manager_end(manager, MANAGER_FAILED, EXIT_FAILED, "SubtaskRefused",
-                            "group %s refused its subtask: %s", member->plan->name, answer->message);
+                manager_observe(manager, (struct world_fact){ .kind = WORLD_HALTED, .index = index });
         } else if (answer->id == member->subtask_order) {
                 member->subtask_order = 0;
-                member->ready = true;
-                if (manager->state == MANAGER_STARTING && manager_all_ready(manager))
-                        manager_start_mpirun(manager);
+                if (answer->exit_code == 0)
+                        manager_observe(manager, (struct world_fact){ .kind = WORLD_READY, .index = index });
+                else
+                        manager_fail(manager, EXIT_FAILED, "SubtaskRefused",
+                                     "group %s refused its subtask: %s", member->plan->name, answer->message);
         }
+        manager_judge(manager);
 }
 
 /* Return: the group that speaks, or NULL, and the call is finished. */
-static struct member *speaker(struct manager *manager, struct grpc_call *call, const char *token,
-                              const char *group)
+static struct manager_member *speaker(struct manager *manager, struct grpc_call *call, const char *token,
+                                      const char *group)
 {
-        struct member *member = find_member(manager, group);
+        struct manager_member *member = find_member(manager, group);
 
         if (rendezvous_token_matches(token, manager->token) && member != NULL && member->join != NULL)
                 return member;
@@ -206,7 +226,7 @@ static void on_answer(void *userdata, struct grpc_call *call, const uint8_t *byt
 {
         struct manager *manager = userdata;
         struct rendezvous_answer answer;
-        struct member *member;
+        struct manager_member *member;
         struct err err = { 0 };
 
         if (rendezvous_answer_decode(bytes, size_bytes, &answer, &err) < 0) {
@@ -220,45 +240,27 @@ static void on_answer(void *userdata, struct grpc_call *call, const uint8_t *byt
         take_answer(manager, member, &answer);
 }
 
-/* --- what the ranks say
- * -------------------------------------------------------------------------------------------------- */
-
-static void take_rank(struct manager *manager, struct manager_rank *rank, const struct rendezvous_rank *said,
-                      uint64_t now)
+static void take_rank(struct manager *manager, const struct manager_member *member,
+                      const struct rendezvous_rank *said, uint64_t now)
 {
-        const struct progress_rank before = rank->seen;
-        const struct progress_line line = { .epoch = said->epoch,
-                                            .step = said->step,
-                                            .samples = said->samples,
-                                            .loss = said->loss,
-                                            .has_loss = true,
-                                            .samples_per_s = said->samples_per_s,
-                                            .busy_seconds = said->busy_seconds,
-                                            .epoch_samples = said->epoch_samples };
+        struct world *world = &manager->world;
 
-        if (said->lines > rank->lines) {
-                progress_say(&rank->seen, &line, now);
-                progress_look(&manager->progress, &rank->seen, &before, now);
-                rank->lines = said->lines;
-        }
-        rank->started = said->pid > 0;
-        rank->stopped = said->stopped;
-        rank->ended = said->ended;
-        rank->exit_code = said->exit_code;
-        rank->ended_usec = said->ended_usec;
+        if (said->rank >= world->rank_count || world->ranks[said->rank].place != index_of(member))
+                return;
+        manager_facts_rank(world, said, &manager->lines[said->rank], now);
         if (said->has_accuracy) {
                 manager->accuracy = said->accuracy;
                 manager->has_accuracy = true;
-                rank->seen.loss = said->loss;
+                world->seen[said->rank].loss = said->loss;
         }
 }
 
 static void on_seen(void *userdata, struct grpc_call *call, const uint8_t *bytes, size_t size_bytes)
 {
         struct manager *manager = userdata;
-        uint64_t now = manager_now_usec();
+        uint64_t now = clock_monotonic_usec();
         struct rendezvous_seen seen;
-        struct member *member = NULL;
+        struct manager_member *member = NULL;
         struct err err = { 0 };
 
         if (rendezvous_seen_decode(bytes, size_bytes, &seen, &err) < 0)
@@ -268,15 +270,11 @@ static void on_seen(void *userdata, struct grpc_call *call, const uint8_t *bytes
         if (member != NULL) {
                 grpc_call_reply(call, (const uint8_t *) "", 0);
                 for (size_t i = 0; seen.world == manager->plan->world && i < seen.rank_count; i++)
-                        if (seen.ranks[i].rank < manager->rank_count &&
-                            manager->ranks[seen.ranks[i].rank].member == member)
-                                take_rank(manager, &manager->ranks[seen.ranks[i].rank], &seen.ranks[i], now);
-                if (seen.leaving && !member->leaving) {
-                        member->leaving = true;
-                        manager_evict(manager, member);
-                }
-                if (manager->state == MANAGER_RUNNING)
-                        manager_judge(manager);
+                        take_rank(manager, member, &seen.ranks[i], now);
+                if (seen.leaving)
+                        manager_observe(manager, (struct world_fact){ .kind = WORLD_LEAVING,
+                                                                      .index = index_of(member) });
+                manager_judge(manager);
         }
         rendezvous_seen_free(&seen);
 }
@@ -308,19 +306,16 @@ static void on_status(void *userdata, struct grpc_call *call, const uint8_t *byt
         }
 }
 
-/* --- mpirun's agents
- * ---------------------------------------------------------------------------------------------------- */
-
 static void on_agent_gone(void *userdata, struct grpc_call *call)
 {
-        struct member *member = userdata;
+        struct manager_member *member = userdata;
         struct rendezvous_order order = { .kind = ORDER_STOP };
 
         (void) call;
         member->start = NULL;
         member->start_order = 0;
         if (member->stop_order == 0)
-                (void) member_order(member, &order);
+                (void) manager_members_order(member, &order);
 }
 
 static void on_start(void *userdata, struct grpc_call *call, const uint8_t *bytes, size_t size_bytes)
@@ -328,7 +323,7 @@ static void on_start(void *userdata, struct grpc_call *call, const uint8_t *byte
         struct manager *manager = userdata;
         struct rendezvous_order order = { .kind = ORDER_START };
         struct rendezvous_start start;
-        struct member *member;
+        struct manager_member *member;
         struct err err = { 0 };
 
         if (rendezvous_start_decode(bytes, size_bytes, &start, &err) < 0) {
@@ -340,7 +335,7 @@ static void on_start(void *userdata, struct grpc_call *call, const uint8_t *byte
                 grpc_call_finish(call, GRPC_UNAUTHENTICATED, "the token is wrong");
         } else if (start.version != RENDEZVOUS_VERSION) {
                 grpc_call_finish(call, GRPC_FAILED_PRECONDITION, "another version");
-        } else if (manager->state != MANAGER_RUNNING || member == NULL || member->join == NULL ||
+        } else if (manager->world.phase != WORLD_RUNNING || member == NULL || member->join == NULL ||
                    member->start != NULL) {
                 grpc_call_finish(call, GRPC_NOT_FOUND, "no such group, or it has a daemon already");
         } else {
@@ -348,14 +343,14 @@ static void on_start(void *userdata, struct grpc_call *call, const uint8_t *byte
                 order.argc = start.argc;
                 member->start = call;
                 grpc_call_keep(call, NULL, on_agent_gone, member);
-                member->start_order = member_order(member, &order);
+                member->start_order = manager_members_order(member, &order);
                 if (member->start_order == 0)
                         finish_start(member, EXIT_FAILED, "the group takes no more orders");
         }
         rendezvous_start_free(&start);
 }
 
-const struct grpc_method manager_methods[] = {
+const struct grpc_method manager_members_methods[] = {
         { RENDEZVOUS_JOIN, on_join }, { RENDEZVOUS_ANSWER, on_answer }, { RENDEZVOUS_START, on_start },
         { RENDEZVOUS_SEEN, on_seen }, { RENDEZVOUS_STATUS, on_status }, { NULL, NULL },
 };

@@ -1,4 +1,6 @@
-/* What the job's people are told: events, the state, the result. */
+/* The state as JSON, from the plan, the world and the groups; and the files that it is written to. */
+#include "job/launcher/manager_state.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -10,18 +12,37 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "io/clock.h"
-#include "job/launcher/manager.h"
 #include "job/plan/event_json.h"
 
 #define RESULT_MAX_BYTES 4096 /* of a container's termination message */
 
-static const char *const state_names[] = {
-        [MANAGER_WAITING] = "Waiting",       [MANAGER_STARTING] = "Starting",   [MANAGER_RUNNING] = "Running",
-        [MANAGER_RESTARTING] = "Restarting", [MANAGER_SUCCEEDED] = "Succeeded", [MANAGER_FAILED] = "Failed",
-        [MANAGER_CANCELLED] = "Cancelled",
-};
+#define EVENTS_MAX 200 /* the latest; older ones are dropped */
 
-void manager_event(struct manager *manager, const char *reason, const char *fmt, ...)
+static const char *state_name(const struct manager *manager)
+{
+        static const char *const phases[] = { [WORLD_GATHERING] = "Waiting",
+                                              [WORLD_STARTING] = "Starting",
+                                              [WORLD_RUNNING] = "Running",
+                                              [WORLD_STOPPING] = "Restarting" };
+        static const char *const ends[] = { [VERDICT_SUCCEEDED] = "Succeeded",
+                                            [VERDICT_FAILED] = "Failed",
+                                            [VERDICT_CANCELLED] = "Cancelled" };
+
+        return manager->ending ? ends[manager->end] : phases[manager->world.phase];
+}
+
+void manager_state_say(const char *fmt, ...)
+{
+        va_list values;
+
+        va_start(values, fmt);
+        (void) fputs("remuda-launch: manager: ", stderr);
+        (void) vfprintf(stderr, fmt, values);
+        (void) fputc('\n', stderr);
+        va_end(values);
+}
+
+void manager_state_event(struct manager *manager, const char *reason, const char *fmt, ...)
 {
         char message[512];
         va_list values;
@@ -29,17 +50,19 @@ void manager_event(struct manager *manager, const char *reason, const char *fmt,
         va_start(values, fmt);
         (void) vsnprintf(message, sizeof(message), fmt, values); /* NOLINT: cut to its field */
         va_end(values);
-        manager_say("%s: %s", reason, message);
-        (void) event_list_add(manager->events, MEMBER_EVENTS, clock_realtime_usec(), reason, message);
+        manager_state_say("%s: %s", reason, message);
+        (void) event_list_add(manager->events, EVENTS_MAX, clock_realtime_usec(), reason, message);
 }
 
-static const char *group_state(const struct manager *manager, const struct member *member)
+static const char *group_state(const struct manager *manager, const struct manager_member *member)
 {
         if (member->join == NULL)
                 return member->was_there ? "lost" : "absent";
         if (!member->plan->used)
                 return member->plan->spare ? "spare" : "joined";
-        return manager->state == MANAGER_RUNNING ? "running" : member->ready ? "ready" : "joined";
+        return manager->world.phase == WORLD_RUNNING                    ? "running"
+               : manager->world.places[member - manager->members].ready ? "ready"
+                                                                        : "joined";
 }
 
 static json_t *groups_json(const struct manager *manager)
@@ -48,7 +71,7 @@ static json_t *groups_json(const struct manager *manager)
 
         for (size_t i = 0; i < manager->plan->n_groups; i++) {
                 const Subtask__Group *group = manager->plan->groups[i];
-                bool used = group->used && manager->worlds > 0;
+                bool used = group->used && manager->world.worlds > 0;
 
                 (void) json_array_append_new(
                         groups,
@@ -65,19 +88,21 @@ static json_t *groups_json(const struct manager *manager)
 
 static json_t *ranks_json(const struct manager *manager)
 {
+        const struct world *world = &manager->world;
         json_t *ranks = json_array();
 
-        for (size_t i = 0; i < manager->rank_count; i++) {
-                const struct manager_rank *rank = &manager->ranks[i];
+        for (size_t i = 0; i < world->rank_count; i++) {
+                const struct world_rank *rank = &world->ranks[i];
+                const struct progress_rank *seen = &world->seen[i];
 
                 (void) json_array_append_new(
-                        ranks, json_pack("{s:I, s:s, s:I, s:I, s:I, s:f, s:f, s:I, s:o}", "rank",
-                                         (json_int_t) i, "group", rank->member->plan->name, "batch",
-                                         (json_int_t) rank->batch, "step", (json_int_t) rank->seen.step,
-                                         "samples", (json_int_t) rank->seen.samples, "samples_per_s",
-                                         rank->seen.samples_per_s, "busy_seconds", rank->seen.busy_seconds,
-                                         "restarts", (json_int_t) rank->restarts, "exit_code",
-                                         rank->ended ? json_integer(rank->exit_code) : json_null()));
+                        ranks,
+                        json_pack("{s:I, s:s, s:I, s:I, s:I, s:f, s:f, s:I, s:o}", "rank", (json_int_t) i,
+                                  "group", world->places[rank->place].name, "batch", (json_int_t) rank->batch,
+                                  "step", (json_int_t) seen->step, "samples", (json_int_t) seen->samples,
+                                  "samples_per_s", seen->samples_per_s, "busy_seconds", seen->busy_seconds,
+                                  "restarts", (json_int_t) manager->rank_restarts, "exit_code",
+                                  rank->ended ? json_integer(rank->exit_code) : json_null()));
         }
         return ranks;
 }
@@ -96,31 +121,32 @@ static json_t *programs_json(const struct manager *manager)
 
 static json_t *state_json(const struct manager *manager)
 {
-        uint64_t samples = 0, step = 0, epoch = 0, batch = 0, epoch_samples = manager->plan->samples;
-        double loss = 0, seconds = (double) (manager_now_usec() - manager->world_began_usec) / 1e6;
+        const struct world *world = &manager->world;
+        uint64_t samples = 0, step = 0, epoch = 0, batch = 0, epoch_samples = manager->plan->samples,
+                 now = clock_monotonic_usec();
+        double loss = 0, seconds = (double) (now - world->progress.began_usec) / 1e6;
         json_t *state;
 
-        for (size_t i = 0; i < manager->rank_count; i++) {
-                const struct manager_rank *rank = &manager->ranks[i];
+        for (size_t i = 0; i < world->rank_count; i++) {
+                const struct progress_rank *seen = &world->seen[i];
 
-                samples += rank->seen.samples;
-                step = rank->seen.step > step ? rank->seen.step : step;
-                epoch = rank->seen.epoch > epoch ? rank->seen.epoch : epoch;
-                if (rank->seen.epoch_samples > 0)
-                        epoch_samples = rank->seen.epoch_samples;
-                loss += rank->seen.loss * (double) rank->batch;
-                batch += rank->batch;
+                samples += seen->samples;
+                step = seen->step > step ? seen->step : step;
+                epoch = seen->epoch > epoch ? seen->epoch : epoch;
+                if (seen->epoch_samples > 0)
+                        epoch_samples = seen->epoch_samples;
+                loss += seen->loss * (double) world->ranks[i].batch;
+                batch += world->ranks[i].batch;
         }
-        state = json_pack(
-                "{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:i}", "job",
-                manager->plan->job, "state", state_names[manager->state], "reason", manager->reason,
-                "message", manager->message, "world", (json_int_t) manager->plan->world, "restarts",
-                (json_int_t) manager->plan->restarts, "reshards", (json_int_t) manager->reshards,
-                "world_size", (json_int_t) manager->plan->world_size, "epoch", (json_int_t) epoch, "step",
-                (json_int_t) step, "samples", (json_int_t) samples, "samples_per_s",
-                manager->worlds > 0 && seconds > 0 ? (double) samples / seconds : 0.0, "loss",
-                batch > 0 ? loss / (double) batch : 0.0, "seconds",
-                (double) (manager_now_usec() - manager->began_usec) / 1e6, "exit_code", manager->exit_code);
+        state = json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:i}",
+                          "job", manager->plan->job, "state", state_name(manager), "reason", manager->reason,
+                          "message", manager->message, "world", (json_int_t) manager->plan->world, "restarts",
+                          (json_int_t) world->restarts, "reshards", (json_int_t) world->reshards,
+                          "world_size", (json_int_t) manager->plan->world_size, "epoch", (json_int_t) epoch,
+                          "step", (json_int_t) step, "samples", (json_int_t) samples, "samples_per_s",
+                          world->worlds > 0 && seconds > 0 ? (double) samples / seconds : 0.0, "loss",
+                          batch > 0 ? loss / (double) batch : 0.0, "seconds",
+                          (double) (now - manager->began_usec) / 1e6, "exit_code", manager->exit_code);
         if (manager->has_accuracy)
                 (void) json_object_set_new(state, "accuracy", json_real(manager->accuracy));
         if (epoch_samples > 0)
@@ -150,7 +176,7 @@ char *manager_state_text(const struct manager *manager, size_t max_bytes)
         return text;
 }
 
-void manager_write_status(const struct manager *manager)
+void manager_state_write(const struct manager *manager)
 {
         CLEANUP(free_p) char *text = NULL;
         char next[PATH_MAX];
@@ -164,11 +190,11 @@ void manager_write_status(const struct manager *manager)
         if (f != NULL && fputs(text, f) >= 0 && fputc('\n', f) == '\n' && fclose(f) == 0)
                 (void) rename(next, manager->options->status);
         else if (f == NULL)
-                manager_say("--status: '%s': %s", next, strerror(errno));
+                manager_state_say("--status: '%s': %s", next, strerror(errno));
 }
 
 /* In place: a container's termination message is a mounted file that nothing may be renamed to. */
-void manager_write_result(const struct manager *manager)
+void manager_state_write_result(const struct manager *manager)
 {
         CLEANUP(free_p) char *text = NULL;
         CLEANUP(close_p) int fd = -1;
@@ -178,5 +204,5 @@ void manager_write_result(const struct manager *manager)
         text = manager_state_text(manager, RESULT_MAX_BYTES);
         fd = open(manager->options->result, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
         if (text == NULL || fd < 0 || write(fd, text, strlen(text)) != (ssize_t) strlen(text))
-                manager_say("--result: '%s': %s", manager->options->result, strerror(errno));
+                manager_state_say("--result: '%s': %s", manager->options->result, strerror(errno));
 }

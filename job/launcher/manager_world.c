@@ -1,4 +1,6 @@
-/* One world: everybody is told its part, and mpirun is started over them. */
+/* The parts of a world, and mpirun's command line and environment over the groups that take part. */
+#include "job/launcher/manager_world.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -13,86 +15,104 @@
 #include "base/text.h"
 #include "io/remove_folder.h"
 #include "job/launcher/environment.h"
-#include "job/launcher/manager.h"
+#include "job/launcher/manager_members.h"
+#include "job/launcher/manager_state.h"
 #include "job/launcher/subtask_ranks.h"
 #include "job/launcher/supervise.h"
-#include "planner/shards/shards.h"
+#include "job/world/recut.h"
 
 #define LINE_MAX_WORDS 8192
 
-/* --- parts
- * --------------------------------------------------------------------------------------------------------------
- */
-
-bool manager_all_ready(const struct manager *manager)
-{
-        for (size_t i = 0; i < manager->plan->n_groups; i++)
-                if (manager->plan->groups[i]->used && !manager->members[i].ready)
-                        return false;
-        return true;
-}
-
 /* As the group will cut its part itself. */
-static int lay_out_group(struct manager *manager, size_t index, struct err *err)
+static int lay_out_group(struct manager *manager, size_t index, size_t *next, struct err *err)
 {
         const Subtask__Group *group = manager->plan->groups[index];
         CLEANUP(free_p) struct shard *shards = calloc(group->chips, sizeof(*shards));
         int r = shards == NULL ? err_set(err, -ENOMEM, "no memory for the ranks")
                                : subtask_ranks_share(manager->plan, group, shards, err);
 
-        for (uint64_t k = 0; r == 0 && k < group->chips; k++)
-                manager->ranks[manager->rank_count++] =
-                        (struct manager_rank){ .member = &manager->members[index],
-                                               .batch = shards[k].batch,
-                                               .seen = { .idle = subtask_is_server(group) },
-                                               .restarts = manager->worlds };
+        for (uint64_t k = 0; r == 0 && k < group->chips; k++) {
+                manager->world.seen[*next].idle = subtask_is_server(group);
+                manager->world.ranks[(*next)++] =
+                        (struct world_rank){ .place = index, .batch = shards[k].batch };
+        }
         return r;
 }
 
 static int lay_out_ranks(struct manager *manager, struct err *err)
 {
-        int r = 0;
+        size_t next = 0;
+        int r = world_lay_out(&manager->world, manager->plan->world_size, err);
 
-        free(manager->ranks);
-        free(manager->judged);
-        manager->ranks = calloc(manager->plan->world_size, sizeof(*manager->ranks));
-        manager->judged = calloc(manager->plan->world_size, sizeof(*manager->judged));
-        manager->rank_count = 0;
-        if (manager->ranks == NULL || manager->judged == NULL)
+        free(manager->lines);
+        manager->lines = calloc(manager->plan->world_size, sizeof(*manager->lines));
+        manager->rank_restarts = manager->world.worlds;
+        if (manager->lines == NULL)
                 return err_set(err, -ENOMEM, "no memory for the ranks");
         for (size_t i = 0; r == 0 && i < manager->plan->n_groups; i++)
                 if (manager->plan->groups[i]->used)
-                        r = lay_out_group(manager, i, err);
+                        r = lay_out_group(manager, i, &next, err);
         return r;
 }
 
-void manager_tell_parts(struct manager *manager)
+void manager_world_tell(struct manager *manager)
 {
         struct err err = { 0 };
-        int r = subtask_cut(manager->plan, &err);
+        int r;
 
+        for (size_t i = 0; i < manager->plan->n_groups; i++)
+                manager->plan->groups[i]->used = manager->world.places[i].used;
+        manager->plan->restarts = manager->world.restarts;
+        manager->plan->world += manager->world.rank_count > 0; /* others were told before */
+        r = subtask_cut(manager->plan, &err);
         if (r == 0)
                 r = lay_out_ranks(manager, &err);
         if (r < 0) {
-                manager_end(manager, MANAGER_FAILED, EXIT_USAGE, "PlanRefused", "%s", err.msg);
+                manager_fail(manager, EXIT_USAGE, "PlanRefused", "%s", err.msg);
                 return;
         }
-        manager->state = MANAGER_STARTING;
-        manager_set_deadline(manager, manager->options->wait_seconds * 1000000ULL);
         for (size_t i = 0; i < manager->plan->n_groups && !manager->ending; i++) {
-                struct member *member = &manager->members[i];
+                struct manager_member *member = &manager->members[i];
                 struct rendezvous_order order = { .kind = ORDER_SUBTASK, .plan = manager->plan };
 
-                if (!manager->plan->groups[i]->used)
-                        continue;
-                member->ready = false;
-                member->subtask_order = member_order(member, &order);
+                if (manager->plan->groups[i]->used)
+                        member->subtask_order = manager_members_order(member, &order);
         }
 }
 
-/* --- mpirun
- * -------------------------------------------------------------------------------------------------------------
- */
+void manager_world_adopt(struct manager *manager)
+{
+        Subtask__Plan *plan = manager->plan;
+        double before = 0, after = 0;
+
+        for (size_t i = 0; i < plan->n_groups; i++) {
+                Subtask__Group *group = plan->groups[i];
+
+                if (!group->used || subtask_is_server(group))
+                        continue;
+                if (group->chip_speeds == NULL)
+                        group->chip_speeds = pb_arena_take(&manager->plan_arena,
+                                                           group->chips * sizeof(*group->chip_speeds));
+                if (group->chip_speeds == NULL)
+                        return; /* the shares stay as they are */
+                group->n_chip_speeds = group->chips;
+                before += group->speed;
+                group->has_speed = true;
+                group->speed = 0;
+                for (uint64_t k = 0; k < group->chips; k++) {
+                        struct recut_line line;
+
+                        (void) recut_line(&manager->world, group->first_rank + k, &line);
+                        group->chip_speeds[k] = 1 / line.beta_ms;
+                        group->speed += group->chip_speeds[k];
+                }
+                after += group->speed;
+        }
+        plan->batches_given = false;
+        for (size_t i = 0; i < plan->n_groups && before > 0; i++)
+                if (!plan->groups[i]->used)
+                        plan->groups[i]->speed *= after / before;
+}
 
 struct line {
         char *words[LINE_MAX_WORDS + 1];
@@ -124,7 +144,7 @@ static void mca(struct line *line, const char *name, const char *value)
 /* The shares of the first world are not those of the next one, whose ranks have REMUDA_BATCH. */
 static bool is_outdated(const struct manager *manager, const char *option)
 {
-        return manager->worlds > 1 && strcmp(option, "--shares") == 0;
+        return manager->world.worlds > 1 && strcmp(option, "--shares") == 0;
 }
 
 static void add_args(const struct manager *manager, char *const *args, size_t count, struct line *line)
@@ -179,7 +199,7 @@ static void build_line(const struct manager *manager, struct line *line)
                 word(line, "--die-with-parent");
                 word(line, "--");
                 add_args(manager, manager->plan->args, manager->plan->n_args, line);
-                if (manager->plan->resume || manager->worlds > 1)
+                if (manager->plan->resume || manager->world.worlds > 1)
                         add_args(manager, manager->plan->resume_args, manager->plan->n_resume_args, line);
         }
 }
@@ -249,30 +269,22 @@ static pid_t spawn(struct manager *manager)
         return pid;
 }
 
-void manager_start_mpirun(struct manager *manager)
+void manager_world_start(struct manager *manager)
 {
-        pid_t pid;
+        pid_t pid = spawn(manager);
 
-        manager->worlds++;
-        pid = spawn(manager);
         if (pid < 0) {
-                manager_end(manager, MANAGER_FAILED, EXIT_FAILED, "WorldFailed",
-                            "mpirun could not be started: %s", strerror((int) -pid));
+                manager_fail(manager, EXIT_FAILED, "WorldFailed", "mpirun could not be started: %s",
+                             strerror((int) -pid));
                 return;
         }
         manager->mpirun = pid;
-        manager->state = MANAGER_RUNNING;
-        manager->fault = (struct manager_fault){ .reason = "" };
-        manager->stopped_since_usec = 0;
-        manager->world_began_usec = manager_now_usec();
-        manager->progress = (struct progress){ .began_usec = manager->world_began_usec };
-        manager_set_deadline(manager, 0);
-        manager_event(manager, "Started", "world %llu: mpirun starts %llu ranks on all groups that are ready",
-                      (unsigned long long) manager->plan->world,
-                      (unsigned long long) manager->plan->world_size);
+        manager_state_event(
+                manager, "Started", "world %llu: mpirun starts %llu ranks on all groups that are ready",
+                (unsigned long long) manager->plan->world, (unsigned long long) manager->plan->world_size);
 }
 
-void manager_kill_mpirun(struct manager *manager)
+void manager_world_kill(struct manager *manager)
 {
         if (manager->mpirun != 0)
                 (void) kill(manager->mpirun, SIGKILL); /* its keeper then kills mpirun and the start agents */

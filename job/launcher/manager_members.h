@@ -1,0 +1,15 @@
+/* Members: the groups of a job as the manager meets them: who may join, what they are told, what they answer
+ * and say of their ranks, and mpirun's agents that start daemons on them. */
+#pragma once
+
+#include "job/launcher/manager.h"
+
+extern const struct grpc_method manager_members_methods[];
+
+/* manager_members_order() - Return: its id, 0 = not given. */
+uint64_t manager_members_order(struct manager_member *member, struct rendezvous_order *order);
+void manager_members_order_all(struct manager *manager, enum rendezvous_order_kind kind, int exit_code);
+
+/* manager_members_stop() - every group ends what it runs; those that cannot be told have. */
+void manager_members_stop(struct manager *manager);
+void manager_members_free(struct manager *manager);
