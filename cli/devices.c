@@ -1,4 +1,4 @@
-/* remuda devices: what this machine, a directory tree or a recorded machine has. */
+/* remuda devices: what this machine, a directory tree or a machine file has. */
 #include <errno.h>
 #include <getopt.h>
 #include <linux/magic.h>
@@ -39,10 +39,10 @@ static void print_help(FILE *out)
               "\n"
               "Shows the accelerators and CPU groups of this machine, of a directory that holds sys/ (and "
               "proc/,\n"
-              "dev/), or of a recorded machine (`remuda machine record`).\n"
+              "dev/), or of a machine file (`remuda machine record`).\n"
               "\n"
               "  --root DIR      look at DIR instead of /\n"
-              "  --machine FILE  look at a recorded machine\n"
+              "  --machine FILE  look at a machine file\n"
               "  --config FILE   the agent's configuration: added models and vendors, exclusions\n"
               "  --measure       run a matrix product for a second on a device of each group\n"
               "  --save[=FILE]   keep what was measured where the agent reads it (" MEASURED_PATH ")\n"

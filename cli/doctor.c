@@ -28,7 +28,7 @@ static const struct option_spec specs[] = {
         { .name = "root", .type = OPTION_STRING, .offset = AT(root), .value = "DIR",
           .help = "look at this directory's machine alone" },
         { .name = "machine", .type = OPTION_STRING, .offset = AT(machine), .value = "FILE",
-          .help = "look at a recorded machine alone" },
+          .help = "look at a machine file alone" },
         { .name = "socket", .type = OPTION_STRING, .offset = AT(socket), .value = "PATH",
           .default_ = AGENT_SOCKET, .help = "the agent's socket" },
         { .name = "kubelet-dir", .type = OPTION_STRING, .offset = AT(kubelet_dir), .value = "DIR",

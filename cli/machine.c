@@ -33,7 +33,7 @@ static void print_help(FILE *out)
               "files.\n"
               "\n"
               "  --root DIR      record DIR instead of /\n"
-              "  --machine FILE  record a recorded machine again (to mask it)\n"
+              "  --machine FILE  record a machine file again (to mask it)\n"
               "  --mask-serials  replace serial numbers, UUIDs and hardware addresses\n",
               out);
 }

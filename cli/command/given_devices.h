@@ -1,5 +1,5 @@
 /* Given devices: the kinds of devices that a question is about, from the command line ("H100-SXM*8",
- * "mychip=120,32*4") or from recorded machines. */
+ * "mychip=120,32*4") or from machine files. */
 #pragma once
 
 #include "base/options.h"

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """The main job, from discovery to a trained model, with the programs of build/bin and nothing else.
 
-Recorded machines are real inputs for discovery, grouping, health and scheduling; what trains is what this machine has.
+Synthetic machines, made from public facts of their vendors, are the inputs of discovery, grouping, health and scheduling; none was
+recorded. What trains is what this machine has.
 Writes build/demo/summary.json and build/demo/report.html. DEMO_EPOCHS=N trains longer (10 by default)."""
 import http.client
 import json
@@ -20,11 +21,11 @@ BUILD = os.path.abspath(os.environ.get("B", "build"))
 BIN = os.path.join(BUILD, "bin")
 DEMO = os.path.join(BUILD, "demo")
 STORE = os.path.join(DEMO, "store")
-RECORDED = os.path.join("tests", "data", "machines")
+SYNTHETIC = os.path.join("tests", "data", "machines")
 FASHION = "/usr/share/datasets/fashion-mnist"
 EPOCHS = int(os.environ.get("DEMO_EPOCHS", "10"))
 
-# node, recorded machine, node class, pool
+# node, synthetic machine, node class, pool
 MACHINES = [
     ("h100-a", "nvidia-h100-x8", "multi", "regular"),
     ("h100-b", "nvidia-h100-x8", "multi", "regular"),
@@ -136,7 +137,7 @@ def start_agents():
         root = "/"
         if machine is not None:
             root = os.path.join(DEMO, "machines", node)
-            done = subprocess.run([os.path.join(BIN, "remuda"), "machine", "expand", os.path.join(RECORDED, machine + ".machine"), root],
+            done = subprocess.run([os.path.join(BIN, "remuda"), "machine", "expand", os.path.join(SYNTHETIC, machine + ".machine"), root],
                                   capture_output=True, text=True)
             if done.returncode != 0:
                 fail("cannot expand %s: %s" % (machine, done.stderr.strip()))
@@ -157,11 +158,11 @@ def inventories(nodes, ports):
                                     for d in get_json(ports[n], "/v1/inventory")["status"]["devices"]))
         inventory = get_json(ports[node], "/v1/inventory")
         status = inventory["status"]
-        machines.append({"name": node, "recorded": machine, "nodeClass": status["nodeClass"], "pool": status["pool"],
+        machines.append({"name": node, "synthetic": machine, "nodeClass": status["nodeClass"], "pool": status["pool"],
                          "devices": len(status["devices"]),
                          "groups": [{k: g.get(k) for k in ("name", "vendor", "model", "total", "healthy", "fabric", "resource")}
                                     for g in status["groups"]]})
-        say("  %-18s %-30s %2d devices: %s" % (node, "(this machine)" if machine is None else "(recorded: %s)" % machine,
+        say("  %-18s %-30s %2d devices: %s" % (node, "(this machine)" if machine is None else "(synthetic: %s)" % machine,
                                               len(status["devices"]),
                                               ", ".join("%s %d x %s [%s]" % (g["name"], g["total"], g["model"], g["fabric"])
                                                         for g in status["groups"])))
@@ -358,7 +359,7 @@ def main():
     for folder in (STORE, os.path.join(DEMO, "log"), os.path.join(DEMO, "config"), os.path.join(DEMO, "machines")):
         os.makedirs(folder)
 
-    say("1. every machine tells what it has (one remuda-agent each; recorded machines are folders made from recordings)")
+    say("1. every machine tells what it has (one remuda-agent each; all but this one are synthetic, made from public facts)")
     this, nodes, ports = start_agents()
     machines = inventories(nodes, ports)
     names = [n for n, *_ in nodes]

@@ -80,7 +80,7 @@ def machines_picture(machines):
         x = 190
         body.append(text(0, y + 20, machine["name"], 14, weight="bold"))
         body.append(text(0, y + 37, "%s class, %s pool" % (machine["nodeClass"], machine["pool"]), 11, "#52606d"))
-        body.append(text(0, y + 52, "this machine, live" if machine["recorded"] is None else "recorded machine", 11, "#52606d"))
+        body.append(text(0, y + 52, "this machine, live" if machine["synthetic"] is None else "synthetic machine", 11, "#52606d"))
         for group in machine["groups"]:
             width = max(132, 15 * group["total"] + 14)
             if x + width > 960:
@@ -200,8 +200,8 @@ def page(summary, this):
     key = "".join('<span><i style="background:%s"></i>%s</span>' % (c, n) for n, c in ACTIVITY.items())
     return """<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content="width=device-width"><title>Remuda: the main job</title>
 <style>%s</style><h1>Remuda: the main job</h1><p class=dim>%d machines discovered, %d pods decided, one chip broken and mended, one model trained twice; %.0f s in all.</p>
-<p class=note><b>What stands in for something else.</b> Only <b>%s</b> is a live machine. The others are recorded machines: folders made from
-recordings in the form that the readers use, each with an agent of its own; discovery, grouping, health and every decision about them are real, nothing runs on
+<p class=note><b>What stands in for something else.</b> Only <b>%s</b> is a live machine. The others are synthetic: folders made from
+public facts of their vendors in the form that the readers use, none was recorded; each has an agent of its own. How discovery, grouping, health and the decisions treat them is real; nothing runs on
 them. The pods come from the demo in kube-scheduler's message format, not from a kube-scheduler. The training is real and ran here: <code>remuda-train-cpu</code> on
 OpenBLAS and <code>remuda-train-sunway</code>, the many-core build in its portable form (64 KB tiles on threads, not on a Sunway chip).</p>
 <h2>Machines and their groups</h2>%s

@@ -1,6 +1,6 @@
 """TrainingJobs carried out by the controller: planned, started as pods, watched, repaired, released.
 
-The recorded node's H100 are stand-ins: a job that asks for them (runtime cuda) is given the CPU build of the trainer."""
+The synthetic node's H100 are stand-ins: a job that asks for them (runtime cuda) is given the CPU build of the trainer."""
 import glob
 import json
 import os

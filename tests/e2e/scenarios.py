@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The scenarios of e2e, run inside the namespaces that tests/e2e/run made. Prints TAP and `N passed, N failed`.
 
-The node shows a recorded machine: eight H100 of tests/data/machines, with device files that stand in for theirs. What
+The node shows a synthetic machine: eight H100 of tests/data/machines, with device files that stand in for theirs. What
 is real: the API server, scheduler, controller manager, kubelet and containerd, and every program of ours."""
 import glob
 import importlib
@@ -49,7 +49,7 @@ patches:
 
 
 def make_machine(recording=RECORDING, machine=MACHINE):
-    """A recorded machine as a directory, its device files in the node's /dev."""
+    """A synthetic machine as a directory, its device files in the node's /dev."""
     subprocess.run([os.path.join(BUILD, "bin", "remuda"), "machine", "expand", recording, machine], check=True)
     for file in glob.glob(os.path.join(machine, "dev", "**"), recursive=True):
         if os.path.isdir(file):

@@ -33,7 +33,7 @@ class UnixConnection(http.client.HTTPConnection):
 
 
 class Agent:
-    """A remuda-agent of its own, on a copy of a recorded machine."""
+    """A remuda-agent of its own, on a copy of a synthetic machine."""
 
     def __init__(self, machine="nvidia-h100-x8", config=None, options=(), env=None, program=B + "/bin/remuda-agent"):
         self.program = program
