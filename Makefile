@@ -1,5 +1,9 @@
 # make help lists the targets. Everything built goes under build/ (B=DIR for another place).
 B        ?= build
+# as many jobs as processors, unless make was told
+ifeq ($(filter -j%,$(filter-out --%,$(MAKEFLAGS)))$(findstring j,$(filter-out -%,$(firstword $(MAKEFLAGS)))),)
+MAKEFLAGS += -j$(shell nproc)
+endif
 CFLAGS   ?= -O2 -g
 WERROR   ?= -Werror
 PREFIX   ?= /usr/local
@@ -27,6 +31,7 @@ unit       := $(patsubst %.c,$(B)/tests/%,$(notdir $(unit_tests)))
 fuzzers    := $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 benches    := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/bench_*.c))
 archives   := $(call archive,$(rooms))
+space      := $(subst ,, )
 whole       = -Wl,--start-group $(1) -Wl,--end-group
 
 $(foreach room,$(rooms),$(eval $(call archive,$(room)): $(call object,$(call sources,$(room)))))
@@ -72,32 +77,39 @@ $(call object,$(call sources,$(rooms)) $(mains) $(unit_tests) $(wildcard tests/*
 # A folder with rules of its own (another compiler, another library) keeps them beside its code.
 -include $(wildcard trainer/build.mk job/launcher/build.mk planner/build.mk python/build.mk tests/*/build.mk packaging/build.mk)
 
-# --- tests ------------------------------------------------------------------------------------------------------
+# Tests
 support := $(call object,tests/support/machine_text.c)
 $(foreach test,$(unit_tests),$(eval $(B)/tests/$(basename $(notdir $(test))): $(call object,$(test))))
 $(unit): $(support) $(archives)
 	@mkdir -p $(@D)
-	$(LINK) -o $@ $(filter %/$(@F).o,$^) $(call whole,$(support) $(archives)) -lcmocka $(LIBS)
+	$(LINK) -o $@ $(filter %/$(@F).o,$^) $(call whole,$(support) $(filter %.a,$^)) -lcmocka $(LIBS)
 
 ASAN := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
-check: deps ## install what is missing and pass the tests; ends with `N passed, N failed`
+check: ## install what is missing and pass the tests; ends with `N passed, N failed`
+	@tools/deps build trainer check
 	@$(MAKE) --no-print-directory all check-house format-check check-docs
 	@$(MAKE) --no-print-directory B=$(B)/asan CFLAGS='$(ASAN)' unit-build
-	@B=$(B) tests/run-tests $(B)/asan/tests tests/integration
+	@B=$(B) STRICT_SKIPS=1 tests/run-tests $(B)/asan/tests tests/integration
 unit: unit-build ## build and run the unit tests alone, without sanitizers
 	@B=$(B) tests/run-tests $(B)/tests
 unit-build: $(unit)
 check-asan: ## the unit tests under AddressSanitizer and UBSan
 	@$(MAKE) --no-print-directory unit B=$(B)/asan CFLAGS='$(ASAN)'
+# One room alone: `make agent check-agent` builds and tests the agent without the trainer's MPI, BLAS, OpenCL and data.
+tests_in = $(patsubst %.c,$(B)/tests/%,$(notdir $(call tests_of,$(1))))
+agent: $(B)/bin/remuda-agent ## build the agent alone
+check-agent: $(call tests_in,base io agent plugin) ## its unit tests, and those of what it stands on, alone
+	@B=$(B) TEST_ONLY='^($(subst $(space),|,$(notdir $^)))$$' tests/run-tests $(B)/tests
 integration: all ## the tests that run the programs
 	@B=$(B) tests/run-tests tests/integration
 check-house: ## floors, homes, sizes, names and openings of every file
 	@tools/check-house
-check-docs: programs ## every option, metric and reason word is documented
-	@if [ -x tools/check-docs ]; then B=$(B) tools/check-docs; fi
-e2e: all ## prove it on a real Kubernetes (skips, saying why, where it cannot run)
-	@if [ -x tests/e2e/run ]; then B=$(B) tests/e2e/run; else echo "1..0 # SKIP no e2e yet"; fi
+check-docs: programs ## every option, metric, reason word and decision is documented, every link leads somewhere
+	@B=$(B) tools/check-docs
+e2e: all ## prove it on a real Kubernetes, and on a real API server alone (skips, saying why, where it cannot run)
+	@B=$(B) tests/e2e/run
+	@B=$(B) tests/run-tests tests/e2e
 demo: deps ## run the main job from end to end and write build/demo/report.html
 	@$(MAKE) --no-print-directory all
 	@B=$(B) tests/demo/run
@@ -112,22 +124,22 @@ fuzz: ## run every fuzz target for FUZZ_SECONDS (60), corpora in tests/fuzz/corp
 fuzz-build: $(fuzzers)
 $(B)/fuzz/%: $(B)/obj/tests/fuzz/%.o $(archives)
 	@mkdir -p $(@D)
-	$(LINK) -fsanitize=fuzzer -o $@ $< $(call whole,$(archives)) $(LIBS)
+	$(LINK) -fsanitize=fuzzer -o $@ $< $(call whole,$(filter %.a,$^)) $(LIBS)
 $(B)/bench/%: $(B)/obj/tests/bench/%.o $(archives)
 	@mkdir -p $(@D)
 	$(LINK) -o $@ $< $(call whole,$(archives)) $(LIBS)
 
-# --- the rest ---------------------------------------------------------------------------------------------------
+# The rest
 C_FILES = $(shell git ls-files '*.c' '*.h' 2>/dev/null)
 CLANG_FORMAT ?= $(shell command -v clang-format-14 || command -v clang-format)
 format: ## lay out every C file
 	@$(CLANG_FORMAT) -i $(C_FILES)
 format-check: ## fail if a C file is not laid out
 	@$(CLANG_FORMAT) --dry-run -Werror $(C_FILES)
-tidy: ## the static analyser over everything (slow)
+tidy: ## the static analyser over the whole tree (slow)
 	@tools/tidy
-deps: ## install the packages that are missing (root or sudo), or print the one command to run
-	@tools/deps
+deps: ## install the packages that are missing to build (root or sudo), or print the one command to run
+	@tools/deps build trainer
 install: all ## install programs, man pages, units (DESTDIR, PREFIX)
 	@B=$(B) DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' tools/install
 clean: ## remove everything built
@@ -139,5 +151,5 @@ help: ## this list
 .SECONDARY: # keep objects between runs
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := all
-.PHONY: all programs check unit unit-build check-asan integration check-house check-docs e2e demo bench fuzz fuzz-build \
+.PHONY: all programs check unit unit-build check-asan agent check-agent integration check-house check-docs e2e demo bench fuzz fuzz-build \
         format format-check tidy deps install clean help

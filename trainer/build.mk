@@ -69,5 +69,5 @@ programs: $(B)/lib/libremuda-train.so
 -include $(shell find $(B)/pic -name '*.d' 2>/dev/null)
 
 # Tests and fuzz targets of the trainer's parts.
-archives += $(B)/lib/trainer.a
+$(filter $(B)/tests/test_train_% $(B)/fuzz/fuzz_train_%,$(unit) $(fuzzers)): $(B)/lib/trainer.a
 $(B)/tests/test_train_% $(B)/fuzz/fuzz_train_%: LIBS += $(mpi_libs)
