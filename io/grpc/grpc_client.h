@@ -24,7 +24,7 @@ struct grpc_client_options {
         size_t message_max_bytes;        /* of an answer; 0 = GRPC_MESSAGE_MAX_BYTES */
         uint64_t keepalive_usec;         /* PING a silent peer this often; 0 = never */
         uint64_t keepalive_timeout_usec; /* 0 = 20 s */
-        grpc_wrap wrap;                  /* of every connection's descriptor; NULL = none */
+        transport_wrap wrap;             /* of every connection's descriptor; NULL = none */
         void *wrap_userdata;
 };
 

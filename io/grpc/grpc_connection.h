@@ -13,22 +13,7 @@
 #include <systemd/sd-event.h>
 
 #include "base/err.h"
-
-/* What a connection's bytes go through on their way, such as TLS. read() and write() answer as recv() and
- * send() would, but with a negative errno: -EAGAIN (later; wants_write says which way it waits), another one
- * = the end, with `why`. */
-struct grpc_transport {
-        ssize_t (*read)(struct grpc_transport *transport, uint8_t *buffer, size_t size_bytes);
-        ssize_t (*write)(struct grpc_transport *transport, const uint8_t *bytes, size_t size_bytes);
-        bool (*pending)(const struct grpc_transport *transport); /* taken from the socket, not yet read */
-        void (*free)(struct grpc_transport *transport);
-        bool wants_write;
-        bool refused; /* one side does not trust the other: to try again is of no use */
-        char why[160];
-};
-
-/* grpc_wrap() - the transport of a new descriptor, which stays the connection's; NULL = no memory. */
-typedef struct grpc_transport *(*grpc_wrap)(void *userdata, int fd);
+#include "io/transport.h"
 
 struct grpc_connection {
         sd_event *loop;
@@ -46,7 +31,7 @@ struct grpc_connection {
         bool began;    /* the peer's first bytes have come */
         bool refused;  /* it ended because one side does not trust, or does not speak as, the other */
         char why[160]; /* why it ended, for a person */
-        struct grpc_transport *transport; /* NULL = the socket itself. Set before the start, then owned */
+        struct transport *transport; /* NULL = the socket itself. Set before the start, then owned */
         void (*on_closed)(struct grpc_connection *connection);
         void *owner;
 };

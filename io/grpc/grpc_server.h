@@ -39,7 +39,7 @@ struct grpc_server_options {
         unsigned connections_max;          /* 0 = 64; one more closes the one that has been idle longest */
         uint64_t keepalive_usec;           /* PING a silent peer this often; 0 = never */
         uint64_t keepalive_timeout_usec;   /* and end the connection without an answer; 0 = 20 s */
-        grpc_wrap wrap;                    /* of every accepted descriptor; NULL = none */
+        transport_wrap wrap;               /* of every accepted descriptor; NULL = none */
         void *wrap_userdata;
         void (*on_refused)(void *userdata,
                            const char *why); /* a peer was not, or would not be, trusted. May be NULL */

@@ -6,7 +6,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <gnutls/gnutls.h>
 #include <microhttpd.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -184,7 +183,7 @@ static void judge_head(struct exchange *x, struct MHD_Connection *mhd, const cha
         uint64_t content_bytes = 0;
         char methods[64];
 
-        if (s->client_ca && !http_server_client_is_known(mhd)) {
+        if (s->tls.client_ca != NULL && !http_tls_is_known(mhd)) {
                 http_reply_error(&x->refusal, 403,
                                  "a client certificate signed by the configured CA is required");
                 return;
@@ -507,19 +506,19 @@ static int start(struct http_server *s, struct err *err)
         options[n++] =
                 (struct MHD_OptionItem){ MHD_OPTION_NOTIFY_CONNECTION, (intptr_t) http_connection_notify, s };
         options[n++] = (struct MHD_OptionItem){ MHD_OPTION_NOTIFY_COMPLETED, (intptr_t) on_completed, s };
-        if (s->tls_key != NULL) {
+        if (s->tls.key != NULL) {
                 flags |= MHD_USE_TLS;
-                options[n++] = (struct MHD_OptionItem){ MHD_OPTION_HTTPS_MEM_KEY, 0, s->tls_key };
-                options[n++] = (struct MHD_OptionItem){ MHD_OPTION_HTTPS_MEM_CERT, 0, s->tls_certificate };
+                options[n++] = (struct MHD_OptionItem){ MHD_OPTION_HTTPS_MEM_KEY, 0, s->tls.key };
+                options[n++] = (struct MHD_OptionItem){ MHD_OPTION_HTTPS_MEM_CERT, 0, s->tls.certificate };
         }
-        if (s->client_ca != NULL)
-                options[n++] = (struct MHD_OptionItem){ MHD_OPTION_HTTPS_MEM_TRUST, 0, s->client_ca };
+        if (s->tls.client_ca != NULL)
+                options[n++] = (struct MHD_OptionItem){ MHD_OPTION_HTTPS_MEM_TRUST, 0, s->tls.client_ca };
         options[n] = (struct MHD_OptionItem){ MHD_OPTION_END, 0, NULL };
         s->daemon = MHD_start_daemon(flags, 0, NULL, NULL, on_request, s, MHD_OPTION_ARRAY, options,
                                      MHD_OPTION_END);
         if (s->daemon == NULL)
                 return err_set(err, -EIO, "start the HTTP server on '%s'%s", s->listen.address,
-                               s->tls_key != NULL ? ": do the certificate and its key belong together?" : "");
+                               s->tls.key != NULL ? ": do the certificate and its key belong together?" : "");
         return 0;
 }
 
@@ -549,7 +548,8 @@ int http_server_new(sd_event *loop, const struct http_server_options *options, s
         s->listen.fd = -1;
         s->loop = sd_event_ref(loop);
         configure(s, options);
-        r = http_server_read_tls(s, options, err);
+        r = http_tls_read(&s->tls, options->tls_certificate_file, options->tls_key_file,
+                          options->client_ca_file, err);
         if (r == 0)
                 r = http_listen_open(options->address, options->unix_mode,
                                      options->loopback_only && options->client_ca_file == NULL,
@@ -586,9 +586,7 @@ void http_server_free(struct http_server *s)
                 (void) close(s->listen.fd);
         http_listen_remove(&s->listen);
         free(s->spare);
-        free(s->tls_key);
-        free(s->tls_certificate);
-        free(s->client_ca);
+        http_tls_free(&s->tls);
         sd_event_unref(s->loop);
         free(s);
 }

@@ -6,6 +6,7 @@
 
 #include "io/http/http_listen.h"
 #include "io/http/http_server.h"
+#include "io/http/http_tls.h"
 
 #define HTTP_CONNECTIONS_SLACK 64 /* accepted beyond the maximum, for as long as one is closed */
 #define HTTP_SWEEP_USEC        (5 * UINT64_C(1000000)) /* how often slow readers are looked for */
@@ -49,7 +50,7 @@ struct http_server {
                                done */
         unsigned idle_runs; /* in a row that did nothing of that */
         struct http_listen listen;
-        char *tls_key, *tls_certificate, *client_ca;
+        struct http_tls tls;
         const struct http_route *routes;
         void *userdata;
         size_t body_max_bytes;                 /* of one body */
@@ -75,7 +76,3 @@ void http_connection_idle(struct http_server *s, struct connection *c);    /* or
 void http_connection_give_way(struct http_server *s,
                               const struct connection *not_this);      /* somebody reading a body */
 void http_connections_sweep(struct http_server *s, uint64_t now_usec); /* close those that read too slowly */
-
-/* http_tls.c */
-int http_server_read_tls(struct http_server *s, const struct http_server_options *options, struct err *err);
-bool http_server_client_is_known(struct MHD_Connection *mhd);

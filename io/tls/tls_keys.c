@@ -51,6 +51,20 @@ static int begin(const struct maker *m, gnutls_x509_privkey_t key, const char *n
         return r < 0 ? r : gnutls_x509_crt_set_key(*ret, key);
 }
 
+/* Whoever trusts two authorities of one name tells them apart by their keys (RFC 5280 4.2.1.1, 4.2.1.2). */
+static int set_key_ids(gnutls_x509_crt_t certificate, gnutls_x509_crt_t issuer)
+{
+        unsigned char own[64], of_issuer[64];
+        size_t own_bytes = sizeof(own), issuer_bytes = sizeof(of_issuer);
+        int r = gnutls_x509_crt_get_key_id(certificate, 0, own, &own_bytes);
+
+        if (r >= 0)
+                r = gnutls_x509_crt_set_subject_key_id(certificate, own, own_bytes);
+        if (r >= 0)
+                r = gnutls_x509_crt_get_key_id(issuer, 0, of_issuer, &issuer_bytes);
+        return r < 0 ? r : gnutls_x509_crt_set_authority_key_id(certificate, of_issuer, issuer_bytes);
+}
+
 static int export(gnutls_x509_crt_t certificate, gnutls_x509_privkey_t key, char **ret)
 {
         gnutls_datum_t pem = { NULL, 0 };
@@ -76,6 +90,8 @@ static int make_ca(struct maker *m, struct tls_keys *ret)
         if (r >= 0)
                 r = gnutls_x509_crt_set_key_usage(m->ca, GNUTLS_KEY_KEY_CERT_SIGN);
         if (r >= 0)
+                r = set_key_ids(m->ca, m->ca);
+        if (r >= 0)
                 r = gnutls_x509_crt_sign2(m->ca, m->ca, m->ca_key, GNUTLS_DIG_SHA256, 0);
         return r < 0 ? r : export(m->ca, NULL, &ret->ca);
 }
@@ -99,6 +115,8 @@ static int make_pair(const struct maker *m, struct tls_pair *ret)
                 r = gnutls_x509_crt_set_key_purpose_oid(certificate, GNUTLS_KP_TLS_WWW_SERVER, 0);
         if (r >= 0)
                 r = gnutls_x509_crt_set_key_purpose_oid(certificate, GNUTLS_KP_TLS_WWW_CLIENT, 0);
+        if (r >= 0)
+                r = set_key_ids(certificate, m->ca);
         if (r >= 0)
                 r = gnutls_x509_crt_sign2(certificate, m->ca, m->ca_key, GNUTLS_DIG_SHA256, 0);
         if (r >= 0)

@@ -10,7 +10,7 @@
 
 #include "base/text.h"
 #include "io/grpc/grpc_client.h"
-#include "io/tls/grpc_tls.h"
+#include "io/tls/tls.h"
 #include "job/controller/job_speeds.h"
 #include "job/controller/record.h"
 #include "job/launcher/rendezvous_pb.h"
@@ -28,7 +28,7 @@
 void progress_close(struct job_record *record)
 {
         grpc_client_free(record->asking.client);
-        grpc_tls_free(record->asking.tls);
+        tls_free(record->asking.tls);
         record->asking = (struct job_asking){ 0 };
 }
 
@@ -348,17 +348,20 @@ static struct job_pod *running_manager(struct job_record *record)
                        : NULL;
 }
 
-static struct grpc_tls *open_tls(const struct job_record *record)
+static struct tls *open_tls(const struct job_record *record)
 {
         json_t *keys = record->keys == NULL ? NULL : json_loads(record->keys, JSON_REJECT_DUPLICATES, NULL);
         const char *ca = json_string_value(json_object_get(keys, "ca")),
                    *certificate = json_string_value(json_object_get(keys, "certificate")),
                    *key = json_string_value(json_object_get(keys, "key"));
-        struct grpc_tls *tls = NULL;
-        struct err err = { 0 };
+        const struct tls_options options = {
+                .identity = { { certificate, "the certificate" }, { key, "the key" }, { ca, "the CA" } },
+                .name = job_tls_name(&record->job),
+                .peer = "manager"
+        };
+        struct tls *tls = NULL;
 
-        if (ca == NULL || certificate == NULL || key == NULL ||
-            grpc_tls_new(ca, certificate, key, job_tls_name(&record->job), &tls, &err) < 0)
+        if (ca == NULL || certificate == NULL || key == NULL || tls_new(&options, &tls, NULL) < 0)
                 tls = NULL;
         json_decref(keys);
         return tls;
@@ -366,7 +369,7 @@ static struct grpc_tls *open_tls(const struct job_record *record)
 
 static bool open_client(struct job_record *record)
 {
-        struct grpc_client_options options = { .address = record->state.address, .wrap = grpc_tls_wrap };
+        struct grpc_client_options options = { .address = record->state.address, .wrap = tls_wrap };
 
         if (record->asking.client != NULL && strcmp(record->asking.address, record->state.address) == 0)
                 return true;

@@ -29,7 +29,7 @@ struct job_pod {
 /* The questions to the manager of a running world. */
 struct job_asking {
         struct grpc_client *client;
-        struct grpc_tls *tls;
+        struct tls *tls;
         char address[96];
         bool under_way;
         uint64_t asked_usec, heard_usec, written_usec, learnt_usec; /* CLOCK_MONOTONIC */

@@ -1,14 +1,16 @@
 # remuda-launch runs in any image, also one without a C library: static, and only what it needs. The event loop is its
 # own (io/static), since libsystemd is not to be had as an archive; TLS is mbedTLS, which fits into 2 MB (ADR 0098).
 launch_static := $(shell pkg-config --libs --static jansson yaml-0.1 libnghttp2 libprotobuf-c) -lmbedtls -lmbedx509 -lmbedcrypto -lm
-$(B)/bin/remuda-launch: $(call object,job/launcher/main.c io/static/sd_event.c) $(call archive,base io agent planner job)
+$(B)/bin/remuda-launch: $(call object,job/launcher/main.c io/static/sd_event.c io/static/tls.c) $(call archive,base io agent planner job)
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -static-pie -Wl,-z,relro,-z,now -Wl,--gc-sections,--strip-all,-z,pack-relative-relocs $(LDFLAGS) -o $@ $(call whole,$^) $(launch_static)
 # Only what is called of an object is linked into it: that is what keeps it below 2 MB.
 CFLAGS_job_launcher        += -Os
 CFLAGS_io_static           += -Os
-# One test of two implementations: libsystemd's loop, and the one that remuda-launch has in its place.
-unit-build: $(B)/tests/test_sd_event_static
-$(B)/tests/test_sd_event_static: $(call object,io/test_sd_event.c io/static/sd_event.c) $(call archive,base io)
+# One test of two implementations: the libraries of the other programs, and what remuda-launch has in their place.
+unit-build: $(B)/tests/test_sd_event_static $(B)/tests/test_tls_static
+$(B)/tests/test_sd_event_static: $(call object,io/test_sd_event.c io/static/sd_event.c)
+$(B)/tests/test_tls_static: $(call object,io/tls/test_tls.c io/static/tls.c)
+$(B)/tests/test_sd_event_static $(B)/tests/test_tls_static: $(call archive,base io)
 	@mkdir -p $(@D)
-	$(LINK) -o $@ $(call whole,$^) -lcmocka
+	$(LINK) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(filter %.a,$^) -lcmocka -lgnutls -lmbedtls -lmbedx509 -lmbedcrypto

@@ -335,8 +335,8 @@ static bool read_join_file(struct group *group)
 
         if (r == 0 && world > group->last_world) {
                 grpc_client_free(TAKE(group->client));
-                tls_close(TAKE(group->tls));
-                r = tls_open(&group->options->tls, address, false, &group->tls, &err);
+                tls_free(TAKE(group->tls));
+                r = keys_open(&group->options->tls, address, false, &group->tls, &err);
                 if (r == 0)
                         r = open_client(group, address, &err);
                 group->last_world = world;
@@ -563,7 +563,7 @@ static int open_group(struct group *group, struct err *err)
                 r = open_files(group, err);
         find_devices(group);
         if (r == 0 && group->options->address != NULL)
-                r = tls_open(&group->options->tls, group->options->address, false, &group->tls, err);
+                r = keys_open(&group->options->tls, group->options->address, false, &group->tls, err);
         if (r == 0)
                 r = rendezvous_loop_open(&group->loop, err);
         if (r == 0 && group->options->address != NULL)
@@ -605,7 +605,7 @@ int rendezvous_join(const struct rendezvous_options *options)
         free(group.devices);
         free(group.device_list);
         grpc_client_free(group.client);
-        tls_close(group.tls);
+        tls_free(group.tls);
         rendezvous_loop_close(&group.loop);
         if (r < 0)
                 return r == -ENOENT ? EXIT_NOT_FOUND : EXIT_USAGE;

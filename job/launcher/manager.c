@@ -328,8 +328,8 @@ static int open_server(struct manager *manager, struct err *err)
                                               .connections_max = 2 * SUBTASK_GROUPS_MAX,
                                               .keepalive_usec = MANAGER_KEEPALIVE_USEC,
                                               .keepalive_timeout_usec = MANAGER_KEEPALIVE_TIMEOUT_USEC };
-        int r = tls_open(&manager->options->tls, advertised == NULL ? manager->options->address : advertised,
-                         true, &manager->tls, err);
+        int r = keys_open(&manager->options->tls, advertised == NULL ? manager->options->address : advertised,
+                          true, &manager->tls, err);
 
         server.wrap = manager->tls == NULL ? NULL : tls_wrap;
         server.wrap_userdata = manager->tls;
@@ -350,7 +350,7 @@ static void close_manager(struct manager *manager)
 {
         manager->ending = true;
         grpc_server_free(manager->server);
-        tls_close(manager->tls);
+        tls_free(manager->tls);
         manager_members_free(manager);
         world_free(&manager->world);
         free(manager->lines);

@@ -207,7 +207,7 @@ static void build_line(const struct manager *manager, struct line *line)
 /* mpirun's start agents speak to this manager as its groups do. */
 static int set_tls(const struct manager *manager, struct environment *environment)
 {
-        const struct tls_options *tls = &manager->options->tls;
+        const struct keys *tls = &manager->options->tls;
         const char *const files[][2] = { { "REMUDA_LAUNCH_TLS_CERT", tls->certificate },
                                          { "REMUDA_LAUNCH_TLS_KEY", tls->key },
                                          { "REMUDA_LAUNCH_TLS_CA", tls->ca } };

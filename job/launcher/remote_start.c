@@ -63,7 +63,7 @@ static int call(struct start *start, const struct rendezvous_options *options,
         struct err err = { 0 };
         size_t size;
         uint8_t *bytes = rendezvous_start_encode(message, &size);
-        int r = bytes == NULL ? -ENOMEM : tls_open(&options->tls, options->address, false, &tls, &err);
+        int r = bytes == NULL ? -ENOMEM : keys_open(&options->tls, options->address, false, &tls, &err);
 
         client_options.wrap = tls == NULL ? NULL : tls_wrap;
         client_options.wrap_userdata = tls;
@@ -77,7 +77,7 @@ static int call(struct start *start, const struct rendezvous_options *options,
         else
                 r = sd_event_loop(start->loop.event);
         grpc_client_free(client);
-        tls_close(tls);
+        tls_free(tls);
         return r < 0 ? EXIT_FAILED : r;
 }
 

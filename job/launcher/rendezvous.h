@@ -15,13 +15,13 @@
 #include <systemd/sd-event.h>
 
 #include "base/err.h"
+#include "job/launcher/keys.h"
 #include "job/launcher/rendezvous_pb.h"
-#include "job/launcher/tls.h"
 
 struct rendezvous_options {
         const char *address; /* "10.0.0.1:7000" */
         const char *token_file;
-        struct tls_options tls;
+        struct keys tls;
         const char *group, *runtime; /* of --join */
         const char *programs;        /* of --join: the group's program table */
         const char *plan;            /* of --manage: the subtasks (job/launcher/subtask.h) */

@@ -9,8 +9,8 @@
 #include "base/options.h"
 #include "base/version.h"
 #include "cli/command/commands.h"
-#include "cli/command/read_file.h"
 #include "io/clock.h"
+#include "io/read_file.h"
 #include "scheduler-extender/replay/replay.h"
 #include "scheduler-extender/replay/trace_csv.h"
 
@@ -83,10 +83,10 @@ static int load(const struct simulate_options *o, struct simulation *s, struct e
 {
         CLEANUP(free_p) char *nodes = NULL, *pods = NULL;
         size_t node_bytes = 0, pod_bytes = 0;
-        int r = cli_read_file(o->nodes, &nodes, &node_bytes, err);
+        int r = read_file(o->nodes, READ_FILE_MAX_BYTES, &nodes, &node_bytes, err);
 
         if (r == 0)
-                r = cli_read_file(o->pods, &pods, &pod_bytes, err);
+                r = read_file(o->pods, READ_FILE_MAX_BYTES, &pods, &pod_bytes, err);
         if (r < 0)
                 return r;
         r = trace_nodes_decode(nodes, node_bytes, &s->models, &s->nodes, err);

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "cli/command/read_file.h"
+#include "io/read_file.h"
 #include "planner/traces/class_split.h"
 #include "scheduler-extender/replay/trace_csv.h"
 
@@ -165,10 +165,10 @@ int suggest_classes_of_trace(const char *nodes_path, const char *pods_path, doub
         json_t *resources = json_array();
         size_t node_bytes = 0, pod_bytes = 0;
         int r = models == NULL ? err_set(err, -ENOMEM, "no memory")
-                               : cli_read_file(nodes_path, &node_text, &node_bytes, err);
+                               : read_file(nodes_path, READ_FILE_MAX_BYTES, &node_text, &node_bytes, err);
 
         if (r == 0)
-                r = cli_read_file(pods_path, &pod_text, &pod_bytes, err);
+                r = read_file(pods_path, READ_FILE_MAX_BYTES, &pod_text, &pod_bytes, err);
         if (r == 0 && (r = trace_nodes_decode(node_text, node_bytes, models, &nodes, err)) < 0)
                 (void) err_wrap(err, r, "--nodes '%s'", nodes_path);
         if (r == 0 && (r = trace_pods_decode(pod_text, pod_bytes, models, &pods, err)) < 0)

@@ -1,3 +1,4 @@
+/* Who gets in over TLS: our client at our server, with certificates made by openssl. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

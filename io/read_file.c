@@ -1,4 +1,5 @@
-#include "cli/command/read_file.h"
+/* A file of unknown size (a pipe, too) is read in growing pieces. */
+#include "io/read_file.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -6,9 +7,7 @@
 
 #include "base/cleanup.h"
 
-#define FILE_MAX_BYTES ((size_t) 1 << 30)
-
-int cli_read_file(const char *path, char **ret, size_t *ret_bytes, struct err *err)
+int read_file(const char *path, size_t max_bytes, char **ret, size_t *ret_bytes, struct err *err)
 {
         CLEANUP(fclose_p) FILE *file = fopen(path, "re");
         CLEANUP(free_p) char *bytes = NULL;
@@ -25,13 +24,14 @@ int cli_read_file(const char *path, char **ret, size_t *ret_bytes, struct err *e
                         bytes = grown;
                 }
                 size += fread(bytes + size, 1, capacity - size - 1, file);
-        } while (!feof(file) && !ferror(file) && size < FILE_MAX_BYTES);
+        } while (!feof(file) && !ferror(file) && size <= max_bytes);
         if (ferror(file))
                 return err_set(err, -EIO, "'%s' cannot be read", path);
-        if (size >= FILE_MAX_BYTES)
-                return err_set(err, -E2BIG, "'%s' is larger than 1 GiB", path);
+        if (size > max_bytes)
+                return err_set(err, -E2BIG, "'%s' is larger than %zu bytes", path, max_bytes);
         bytes[size] = '\0';
         *ret = TAKE(bytes);
-        *ret_bytes = size;
+        if (ret_bytes != NULL)
+                *ret_bytes = size;
         return 0;
 }

@@ -1,0 +1,14 @@
+/* Read file: a whole file that a person named. */
+#pragma once
+
+#include <stddef.h>
+
+#include "base/err.h"
+
+#define READ_FILE_MAX_BYTES ((size_t) 1 << 30)
+
+/* read_file() - *ret is malloc'd and NUL-terminated, also where the file holds other NULs.
+ * @max_bytes: a larger file is refused
+ * @ret_bytes: may be NULL
+ * Return: 0, -ENOENT ..., -E2BIG, -ENOMEM. */
+int read_file(const char *path, size_t max_bytes, char **ret, size_t *ret_bytes, struct err *err);

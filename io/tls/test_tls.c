@@ -1,0 +1,373 @@
+/* The rules of TLS that the programs rely on, on a socket pair. Built twice: test_tls with GnuTLS, and
+ * test_tls_static with io/static/tls.c, which remuda-launch has in its place. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "io/clock.h"
+#include "io/tls/tls.h"
+#include "io/tls/tls_keys.h"
+
+#define NAME       "manager.example"
+#define TEN_YEARS  (UINT64_C(3650) * 86400 * 1000000)
+#define LONG_BYTES 200000
+
+static struct tls_keys keys, others, old, future;
+
+static int make_keys(void **state)
+{
+        uint64_t now = clock_realtime_usec();
+
+        (void) state;
+        assert_int_equal(tls_keys_make(NAME, now, &keys, NULL), 0);
+        assert_int_equal(tls_keys_make("other.example", now, &others, NULL), 0);
+        assert_int_equal(tls_keys_make(NAME, now - 2 * TEN_YEARS, &old, NULL), 0);
+        assert_int_equal(tls_keys_make(NAME, now + TEN_YEARS, &future, NULL), 0);
+        return 0;
+}
+
+static int free_keys(void **state)
+{
+        (void) state;
+        tls_keys_free(&keys);
+        tls_keys_free(&others);
+        tls_keys_free(&old);
+        tls_keys_free(&future);
+        return 0;
+}
+
+/* What keys' pair of this number shows, to those of the CA of `trust`. */
+static struct tls_identity identity(const struct tls_keys *own, size_t pair, const struct tls_keys *trust)
+{
+        return (struct tls_identity){ .certificate = { own->pairs[pair].certificate, "the file 'c'" },
+                                      .key = { own->pairs[pair].key, "the file 'k'" },
+                                      .ca = { trust->ca, "the file 'a'" } };
+}
+
+static struct tls *open_side(struct tls_identity id, bool server, const char *name)
+{
+        const struct tls_options options = { .identity = id,
+                                             .server = server,
+                                             .name = name,
+                                             .name_hint = "see --name",
+                                             .peer = server ? "group" : "manager",
+                                             .authority = "this job's CA" };
+        struct tls *tls = NULL;
+        struct err err = { 0 };
+
+        if (tls_new(&options, &tls, &err) < 0)
+                fail_msg("%s", err.msg);
+        return tls;
+}
+
+struct end {
+        struct tls *tls;
+        struct transport *transport;
+        int fd;
+        const char *to_write;
+        size_t to_write_bytes;
+        char read[LONG_BYTES];
+        size_t read_bytes;
+        bool over;
+};
+
+struct pair {
+        struct end server, client;
+};
+
+static struct pair *open_pair(struct tls *server, struct tls *client)
+{
+        struct pair *p = calloc(1, sizeof(*p));
+        int fds[2];
+
+        assert_non_null(p);
+        assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);
+        p->server = (struct end){ .tls = server, .fd = fds[0] };
+        p->client = (struct end){ .tls = client, .fd = fds[1] };
+        if (server != NULL)
+                p->server.transport = tls_wrap(server, fds[0]);
+        if (client != NULL)
+                p->client.transport = tls_wrap(client, fds[1]);
+        return p;
+}
+
+static void close_end(struct end *end)
+{
+        if (end->transport != NULL)
+                end->transport->free(end->transport);
+        tls_free(end->tls);
+        close_p(&end->fd);
+}
+
+static void close_pair(struct pair *p)
+{
+        close_end(&p->client);
+        close_end(&p->server);
+        free(p);
+}
+
+static bool drive(struct end *end)
+{
+        ssize_t n;
+        bool moved = false;
+
+        if (end->transport == NULL || end->over)
+                return false;
+        if (end->to_write_bytes > 0) {
+                n = end->transport->write(end->transport, (const uint8_t *) end->to_write,
+                                          end->to_write_bytes);
+                if (n > 0) {
+                        end->to_write += n;
+                        end->to_write_bytes -= (size_t) n;
+                        moved = true;
+                }
+        }
+        n = end->transport->read(end->transport, (uint8_t *) end->read + end->read_bytes,
+                                 sizeof(end->read) - end->read_bytes);
+        if (n > 0)
+                end->read_bytes += (size_t) n;
+        end->over = n != -EAGAIN && n <= 0;
+        if (end->over) /* as its owner would */
+                (void) shutdown(end->fd, SHUT_RDWR);
+        return moved || n > 0 || end->over;
+}
+
+/* Both sides turn by turn, until nothing moves any more. */
+static void talk(struct pair *p)
+{
+        for (unsigned idle = 0; idle < 20;)
+                idle = drive(&p->client) | drive(&p->server) ? 0 : idle + 1;
+}
+
+static void say(struct end *end, const char *bytes, size_t size_bytes)
+{
+        end->to_write = bytes;
+        end->to_write_bytes = size_bytes;
+}
+
+static bool says(const struct end *end, const char *words)
+{
+        if (strstr(end->transport->why, words) != NULL)
+                return true;
+        print_error("not '%s' but '%s'\n", words, end->transport->why);
+        return false;
+}
+
+static void both_sides_talk_once_they_trust_each_other(void **state)
+{
+        struct pair *p = open_pair(open_side(identity(&keys, 0, &keys), true, NAME),
+                                   open_side(identity(&keys, 1, &keys), false, NAME));
+        CLEANUP(free_p) char *much = malloc(LONG_BYTES);
+
+        (void) state;
+        memset(much, 'x', LONG_BYTES);
+        say(&p->client, "hello", 5);
+        say(&p->server, much, LONG_BYTES - 1);
+        talk(p);
+        assert_int_equal(p->server.read_bytes, 5);
+        assert_memory_equal(p->server.read, "hello", 5);
+        assert_int_equal(p->client.read_bytes, LONG_BYTES - 1);
+        assert_memory_equal(p->client.read, much, LONG_BYTES - 1);
+        assert_false(p->client.over || p->server.over);
+        close_pair(p);
+}
+
+static void an_end_that_was_announced_is_quiet(void **state)
+{
+        struct pair *p = open_pair(open_side(identity(&keys, 0, &keys), true, NAME),
+                                   open_side(identity(&keys, 1, &keys), false, NAME));
+
+        (void) state;
+        say(&p->client, "hello", 5);
+        talk(p);
+        p->client.transport->free(p->client.transport);
+        p->client.transport = NULL;
+        talk(p);
+        assert_true(p->server.over);
+        assert_string_equal(p->server.transport->why, "");
+        assert_false(p->server.transport->refused);
+        close_pair(p);
+}
+
+static void a_server_of_another_ca_is_refused(void **state)
+{
+        struct pair *p = open_pair(open_side(identity(&others, 0, &others), true, "other.example"),
+                                   open_side(identity(&keys, 1, &keys), false, "other.example"));
+
+        (void) state;
+        say(&p->client, "secret", 6);
+        talk(p);
+        assert_true(p->client.over && p->client.transport->refused);
+        assert_true(says(&p->client, "the manager's certificate is not of this job's CA"));
+        assert_true(p->server.over && p->server.transport->refused);
+        assert_true(says(&p->server, "the group refuses this side's certificate"));
+        assert_int_equal(p->server.read_bytes, 0);
+        close_pair(p);
+}
+
+static void a_client_of_another_ca_is_refused_and_told(void **state)
+{
+        struct tls_identity stranger = identity(&others, 1, &others);
+        CLEANUP(free_p) char *both = malloc(strlen(keys.ca) + strlen(others.ca) + 1);
+        struct pair *p;
+
+        (void) state;
+        (void) stpcpy(stpcpy(both, keys.ca), others.ca); /* it believes the server */
+        stranger.ca.text = both;
+        p = open_pair(open_side(identity(&keys, 0, &keys), true, NAME), open_side(stranger, false, NAME));
+        say(&p->client, "let me in", 9);
+        talk(p);
+        assert_true(p->server.over && p->server.transport->refused);
+        assert_true(says(&p->server, "the group's certificate is not of this job's CA"));
+        assert_int_equal(p->server.read_bytes, 0);
+        assert_true(p->client.over && p->client.transport->refused);
+        assert_true(says(&p->client, "the manager refuses this side's certificate"));
+        close_pair(p);
+}
+
+static void who_leaves_at_once_is_not_worth_a_word(void **state)
+{
+        struct pair *p = open_pair(open_side(identity(&keys, 0, &keys), true, NAME), NULL);
+
+        (void) state;
+        assert_int_equal(shutdown(p->client.fd, SHUT_RDWR), 0);
+        talk(p);
+        assert_true(p->server.over && !p->server.transport->refused);
+        close_pair(p);
+}
+
+static void a_server_of_another_name_is_refused(void **state)
+{
+        struct pair *p = open_pair(open_side(identity(&keys, 0, &keys), true, NAME),
+                                   open_side(identity(&keys, 1, &keys), false, "three.example"));
+
+        (void) state;
+        talk(p);
+        assert_true(p->client.over && p->client.transport->refused);
+        assert_true(says(&p->client, "does not have the name 'three.example'; see --name"));
+        close_pair(p);
+}
+
+static void a_client_that_speaks_plainly_is_told_in_its_way(void **state)
+{
+        struct pair *p = open_pair(open_side(identity(&keys, 0, &keys), true, NAME), NULL);
+        unsigned char answer[16];
+
+        (void) state;
+        assert_int_equal(write(p->client.fd, "PRI * HTTP/2.0", 14), 14);
+        talk(p);
+        assert_true(p->server.over && p->server.transport->refused);
+        assert_true(says(&p->server, "the group does not speak TLS"));
+        assert_int_equal(read(p->client.fd, answer, sizeof(answer)), 7);
+        assert_int_equal(answer[0], 0x15); /* an alert */
+        close_pair(p);
+}
+
+static void a_server_that_speaks_plainly_is_recognised(void **state)
+{
+        struct pair *p = open_pair(NULL, open_side(identity(&keys, 1, &keys), false, NAME));
+
+        (void) state;
+        assert_int_equal(write(p->server.fd, "\0\0\6\4\0\0\0\0\0\0\3\0\0\0\144", 15), 15); /* SETTINGS */
+        talk(p);
+        assert_true(p->client.over && p->client.transport->refused);
+        assert_true(says(&p->client, "the manager does not speak TLS"));
+        close_pair(p);
+}
+
+static void who_asks_for_the_other_name_meets_the_other_identity(void **state)
+{
+        const struct tls_options options = { .identity = identity(&keys, 0, &keys),
+                                             .server = true,
+                                             .name = NAME,
+                                             .other = identity(&others, 0, &others),
+                                             .other_name = "other.example" };
+        struct tls *server = NULL;
+        struct pair *p;
+
+        (void) state;
+        assert_int_equal(tls_new(&options, &server, NULL), 0);
+        p = open_pair(server, open_side(identity(&others, 1, &others), false, "other.example"));
+        say(&p->client, "hello", 5);
+        talk(p);
+        assert_int_equal(p->server.read_bytes, 5);
+        close_pair(p);
+        assert_int_equal(tls_new(&options, &server, NULL), 0);
+        p = open_pair(server, open_side(identity(&keys, 1, &keys), false, NAME));
+        say(&p->client, "hello", 5);
+        talk(p);
+        assert_int_equal(p->server.read_bytes, 5);
+        close_pair(p);
+}
+
+static void refused(struct tls_identity id, bool server, const char *name, const char *words)
+{
+        const struct tls_options options = { .identity = id, .server = server, .name = name };
+        struct tls *tls = NULL;
+        struct err err = { 0 };
+
+        assert_int_equal(tls_new(&options, &tls, &err), -EINVAL);
+        assert_null(tls);
+        if (strstr(err.msg, words) == NULL)
+                fail_msg("not '%s' but '%s'", words, err.msg);
+}
+
+static void what_every_peer_would_refuse_is_refused_at_once(void **state)
+{
+        struct tls_identity id = identity(&keys, 0, &keys);
+
+        (void) state;
+        refused(identity(&old, 0, &old), false, NAME, "the file 'c' has expired");
+        refused(identity(&future, 0, &future), false, NAME, "the file 'c' is not valid yet");
+        refused(identity(&keys, 0, &others), false, NAME, "the file 'c' is not of the CA (the file 'a')");
+        refused(identity(&keys, 0, &keys), true, "three.example", "does not have the name 'three.example'");
+        id.key.text = keys.pairs[1].key;
+        refused(id, false, NAME, "the file 'k' is not the key of the file 'c'");
+        id = identity(&keys, 0, &keys);
+        id.certificate.text = "nothing";
+        refused(id, false, NAME, "the file 'c'");
+        id = identity(&keys, 0, &keys);
+        id.ca.text = "nothing";
+        refused(id, false, NAME, "the file 'a' holds no certificate");
+}
+
+static void a_pair_may_be_checked_alone(void **state)
+{
+        struct tls_identity id = identity(&keys, 0, &keys);
+
+        (void) state;
+        id.ca.text = NULL;
+        assert_int_equal(tls_check(&id, NULL), 0);
+        id.key.text = keys.pairs[1].key;
+        assert_int_equal(tls_check(&id, NULL), -EINVAL);
+        id = identity(&old, 0, &old); /* when it is valid is for tls_new() */
+        assert_int_equal(tls_check(&id, NULL), 0);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(both_sides_talk_once_they_trust_each_other),
+                cmocka_unit_test(an_end_that_was_announced_is_quiet),
+                cmocka_unit_test(a_server_of_another_ca_is_refused),
+                cmocka_unit_test(a_client_of_another_ca_is_refused_and_told),
+                cmocka_unit_test(who_leaves_at_once_is_not_worth_a_word),
+                cmocka_unit_test(a_server_of_another_name_is_refused),
+                cmocka_unit_test(a_client_that_speaks_plainly_is_told_in_its_way),
+                cmocka_unit_test(a_server_that_speaks_plainly_is_recognised),
+                cmocka_unit_test(who_asks_for_the_other_name_meets_the_other_identity),
+                cmocka_unit_test(what_every_peer_would_refuse_is_refused_at_once),
+                cmocka_unit_test(a_pair_may_be_checked_alone),
+        };
+
+        return cmocka_run_group_tests(tests, make_keys, free_keys);
+}
