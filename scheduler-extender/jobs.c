@@ -9,11 +9,7 @@ static bool emergency_allowed(void *userdata, const char *namespace_)
 {
         const struct extender *x = userdata;
 
-        for (size_t i = 0; i < x->settings.emergency_namespace_count; i++)
-                if (strcmp(x->settings.emergency_namespaces[i], "*") == 0 ||
-                    strcmp(x->settings.emergency_namespaces[i], namespace_) == 0)
-                        return true;
-        return false;
+        return cluster_allows_emergency(x->cluster, namespace_);
 }
 
 static bool leads(void *userdata)

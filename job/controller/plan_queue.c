@@ -52,18 +52,18 @@ static void say_waiting(struct job_record *record, enum job_phase phase, const c
 /* --- planning one
  * ----------------------------------------------------------------------------------------------- */
 
-static struct job_plan_question question_for(struct job_record *record, bool take_back)
+static struct open_groups_request request_for(struct job_record *record, bool take_back)
 {
         struct controller *c = record->controller;
         size_t programs;
         const struct ledger_program *table = cluster_programs(c->options.cluster, &programs);
 
-        return (struct job_plan_question){
-                .programs = table,
-                .program_count = programs,
-                .ledger = ledger_of(c),
+        return (struct open_groups_request){
+                .job = { .ledger = ledger_of(c),
+                         .job = &record->job,
+                         .programs = table,
+                         .program_count = programs },
                 .rules = cluster_rules(c->options.cluster),
-                .job = &record->job,
                 .ledger_job = ledger_find_job(ledger_of(c), record->namespace_, record->name),
                 .emergency = record->emergency,
                 .take_back = take_back,
@@ -142,14 +142,14 @@ static void planned(struct job_record *record)
 static bool plan_job(struct job_record *record)
 {
         struct controller *c = record->controller;
-        struct job_plan_question question = question_for(record, false);
+        struct open_groups_request request = request_for(record, false);
         struct err err = { 0 };
         bool back = false;
-        int r = job_plan(&question, &record->state, &err);
+        int r = job_plan(&request, &record->state, &err);
 
         if (r == -EBUSY && record->emergency && c->options.evict != NULL) {
-                question = question_for(record, true);
-                r = job_plan(&question, &record->state, NULL);
+                request = request_for(record, true);
+                r = job_plan(&request, &record->state, NULL);
                 back = r == 0;
         }
         if (r == 0) {
@@ -181,19 +181,19 @@ static bool plan_job(struct job_record *record)
 static bool place_lost_group(struct job_record *record, size_t index)
 {
         struct controller *c = record->controller;
-        struct job_plan_question question = question_for(record, false);
+        struct open_groups_request request = request_for(record, false);
         struct job_state *state = &record->state;
         struct job_group *group = &state->groups[index];
         struct err err = { 0 };
         char name[JOB_GROUP_NAME_BYTES];
 
         (void) text_copy(name, sizeof(name), group->name);
-        if (record->job.restart.migrate && job_plan_move(&question, state, index, &err) == 0) {
+        if (record->job.restart.migrate && job_plan_move(&request, state, index, &err) == 0) {
                 c->metrics.moves++;
                 record_event(record, false, "Migrated", "%s goes to %s of node %s", name, group->group,
                              group->node);
         } else if (job_plan_may_leave(&record->job, state, index)) {
-                if (job_plan_leave_out(&question, state, index, &err) < 0)
+                if (job_plan_leave_out(&request, state, index, &err) < 0)
                         return false;
                 state->reshards++;
                 record_event(record, true, "LeftOut",
@@ -303,7 +303,7 @@ static bool could_ever_run(struct job_record *record)
                         const struct ledger_group *group = &ledger->nodes[n]->groups[g];
 
                         for (size_t i = 0; i < record->job.worker_count; i++)
-                                if (job_role_takes(&record->job.workers[i], &ledger->symbols, group)) {
+                                if (open_groups_takes(&record->job.workers[i], &ledger->symbols, group)) {
                                         usable += group->usable;
                                         break;
                                 }

@@ -12,6 +12,7 @@
 #include "job/plan/job_plan.h"
 #include "job/plan/job_status.h"
 #include "job/spec/job_yaml.h"
+#include "scheduler-extender/ledger/ledger_speeds.h"
 #include "tests/support/cluster_fixture.h"
 
 #define HEAD "apiVersion: remuda.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: j}\nspec:\n"
@@ -30,11 +31,11 @@ static struct job parse(const char *spec)
         return job;
 }
 
-static struct job_plan_question ask(const struct ledger *ledger, const struct job *job)
+static struct open_groups_request ask(const struct ledger *ledger, const struct job *job)
 {
-        return (struct job_plan_question){
-                .ledger = ledger, .rules = &fixture_rules, .job = job, .now_usec = 1000000
-        };
+        return (struct open_groups_request){ .job = { .ledger = ledger, .job = job },
+                                             .rules = &fixture_rules,
+                                             .now_usec = 1000000 };
 }
 
 /* Three nodes of H100: 8, 4 and 2 free; and one node that has only A100. */
@@ -87,7 +88,7 @@ static void placements_differ(void **state)
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
                 struct ledger *l = cluster();
                 struct job job = parse(cases[i].spec);
-                struct job_plan_question q = ask(l, &job);
+                struct open_groups_request q = ask(l, &job);
                 struct job_state plan = { 0 };
                 struct err err = { 0 };
                 char text[256];
@@ -106,7 +107,7 @@ static void what_does_not_fit_is_said(void **state)
 {
         struct ledger *l = cluster();
         struct job job = parse("  workers: [{model: H100, chips: 15}]\n");
-        struct job_plan_question q = ask(l, &job);
+        struct open_groups_request q = ask(l, &job);
         struct job_state plan = { 0 };
         struct err err = { 0 };
 
@@ -124,7 +125,7 @@ static void equal_nodes_are_equal(void **state)
         struct ledger *l = cluster();
         struct job job =
                 parse("  equalNodes: true\n  placement: uniform\n  workers: [{runtime: cuda, chips: 9}]\n");
-        struct job_plan_question q = ask(l, &job);
+        struct open_groups_request q = ask(l, &job);
         struct job_state plan = { 0 };
         struct err err = { 0 };
         char text[256];
@@ -147,7 +148,7 @@ static void measured_of(struct ledger *l, const char *program, const char *devic
                                       .beta_ms = beta };
 
         (void) text_copy(speed.program, sizeof(speed.program), program);
-        assert_int_equal(ledger_keep_speed(l, &speed), 0);
+        assert_int_equal(ledger_speeds_keep(l, &speed), 0);
 }
 
 static void measured(struct ledger *l, const char *device, double alpha, double beta)
@@ -164,37 +165,37 @@ static void a_speed_is_of_its_program(void **state)
                                "  programs: {cuda: {image: x, command: [/x]}}\n");
         uint32_t h100 = symbol_add(&l->symbols, "H100");
         struct ledger_program table[] = { { .runtime = symbol_add(&l->symbols, "cuda"), .sha256 = "aa" } };
-        struct job_plan_question q = ask(l, &job);
+        struct open_groups_request q = ask(l, &job);
         struct job_state plan = { 0 };
         struct err err = { 0 };
 
         (void) state;
-        q.programs = table;
-        q.program_count = 1;
-        assert_string_equal(ledger_program_hash(l, &job, table, 1, "cuda"), "aa");
-        assert_string_equal(ledger_program_hash(l, &own, table, 1, "cuda"), ""); /* of its own image */
-        assert_string_equal(ledger_program_hash(l, &job, table, 1, "rocm"), "");
-        assert_null(ledger_find_speed(l, "", "mlp", h100));
+        q.job.programs = table;
+        q.job.program_count = 1;
+        assert_string_equal(ledger_speeds_program(l, &job, table, 1, "cuda"), "aa");
+        assert_string_equal(ledger_speeds_program(l, &own, table, 1, "cuda"), ""); /* of its own image */
+        assert_string_equal(ledger_speeds_program(l, &job, table, 1, "rocm"), "");
+        assert_null(ledger_speeds_find(l, "", "mlp", h100));
         measured_of(l, "bb", "H100", 0, 1);
         measured_of(l, "bb", "A100", 0, 3);
-        assert_null(ledger_find_speed(l, "aa", "mlp", h100)); /* another program's is never taken */
-        assert_true(ledger_find_speed(l, "", "mlp", h100)->beta_ms == 1);
-        assert_null(ledger_find_speed(l, "", "cnn", h100));
-        assert_null(ledger_find_speed(l, "", "mlp", 0));
+        assert_null(ledger_speeds_find(l, "aa", "mlp", h100)); /* another program's is never taken */
+        assert_true(ledger_speeds_find(l, "", "mlp", h100)->beta_ms == 1);
+        assert_null(ledger_speeds_find(l, "", "cnn", h100));
+        assert_null(ledger_speeds_find(l, "", "mlp", 0));
         assert_int_equal(job_plan(&q, &plan, &err), 0);
         assert_int_equal(plan.groups[0].source, JOB_SPEED_TABLE);
         assert_int_equal(plan.groups[0].batch, 200);
         measured(l, "H100", 0, 4); /* of a program that is not known */
-        assert_true(ledger_find_speed(l, "aa", "mlp", h100)->beta_ms == 4);
+        assert_true(ledger_speeds_find(l, "aa", "mlp", h100)->beta_ms == 4);
         measured_of(l, "aa", "H100", 0, 3);
         measured_of(l, "aa", "A100", 0, 1);
-        assert_true(ledger_find_speed(l, "aa", "mlp", h100)->beta_ms == 3);
+        assert_true(ledger_speeds_find(l, "aa", "mlp", h100)->beta_ms == 3);
         assert_int_equal(job_plan(&q, &plan, &err), 0);
         assert_int_equal(plan.groups[0].source, JOB_SPEED_MEASURED);
         assert_int_equal(plan.groups[0].batch, 100);
         measured_of(l, "bb", "H100", 0, 7); /* what is seen again is the newest */
         assert_int_equal(l->speed_count, 5);
-        assert_true(ledger_find_speed(l, "", "mlp", h100)->beta_ms == 7);
+        assert_true(ledger_speeds_find(l, "", "mlp", h100)->beta_ms == 7);
         job_state_free(&plan);
         job_free(&job);
         job_free(&own);
@@ -205,7 +206,7 @@ static void the_fastest_is_found_among_like_figures(void **state)
 {
         struct ledger *l = cluster();
         struct job job = parse("  globalBatch: 16\n  workers: [{runtime: cuda, chips: 1}]\n");
-        struct job_plan_question q = ask(l, &job);
+        struct open_groups_request q = ask(l, &job);
         struct job_state plan = { 0 };
         struct err err = { 0 };
 
@@ -232,7 +233,7 @@ static void shares_follow_measured_speeds(void **state)
         struct ledger *l = cluster();
         struct job job =
                 parse("  globalBatch: 400\n  workers: [{model: H100, chips: 1}, {model: A100, chips: 1}]\n");
-        struct job_plan_question q = ask(l, &job);
+        struct open_groups_request q = ask(l, &job);
         struct job_state plan = { 0 };
         struct err err = { 0 };
 
@@ -258,7 +259,7 @@ static void a_chip_that_ranks_share_has_a_speed_of_its_own(void **state)
         struct ledger *l = cluster();
         struct job job =
                 parse("  globalBatch: 300\n  workers: [{model: H100, chips: 1}, {model: A100, chips: 1}]\n");
-        struct job_plan_question q = ask(l, &job);
+        struct open_groups_request q = ask(l, &job);
         struct job_state plan = { 0 };
         struct err err = { 0 };
 
@@ -267,10 +268,10 @@ static void a_chip_that_ranks_share_has_a_speed_of_its_own(void **state)
         measured(l, "A100", 0, 5);
         assert_int_equal(job_plan(&q, &plan, &err), 0);
         plan.groups[0].ranks = 2;
-        assert_int_equal(job_plan_share(&q, &plan, &err), 0);
+        assert_int_equal(job_plan_share(&q.job, &plan, &err), 0);
         assert_int_equal(plan.groups[0].batch, 250); /* each rank is half of the chip */
         measured(l, "H100 (shared by 2)", 0, 5);
-        assert_int_equal(job_plan_share(&q, &plan, &err), 0);
+        assert_int_equal(job_plan_share(&q.job, &plan, &err), 0);
         assert_int_equal(plan.groups[0].batch, 200); /* or what was seen of such a half */
         assert_int_equal(plan.groups[0].source, JOB_SPEED_MEASURED);
         job_state_free(&plan);
@@ -283,7 +284,7 @@ static void a_member_that_would_slow_the_job_is_not_added(void **state)
         struct ledger *l = cluster();
         struct job job = parse("  globalBatch: 16\n  workers: [{model: H100, chips: 2}, {model: A100, chips: "
                                "6, minChips: 1}]\n");
-        struct job_plan_question q = ask(l, &job);
+        struct open_groups_request q = ask(l, &job);
         struct job_state plan = { 0 };
         struct err err = { 0 };
         char text[256];
@@ -305,7 +306,7 @@ static void servers_are_the_first_ranks(void **state)
         struct ledger *l = cluster();
         struct job job = parse("  strategy: ps-sync\n  workers: [{model: H100, chips: 2}]\n  servers: "
                                "{model: A100, chips: 1}\n");
-        struct job_plan_question q = ask(l, &job);
+        struct open_groups_request q = ask(l, &job);
         struct job_state plan = { 0 };
         struct err err = { 0 };
 
@@ -329,7 +330,7 @@ static void a_group_moves_or_is_left_out(void **state)
 {
         struct ledger *l = cluster();
         struct job job = parse("  placement: uniform\n  workers: [{model: H100, chips: 6, minChips: 4}]\n");
-        struct job_plan_question q = ask(l, &job);
+        struct open_groups_request q = ask(l, &job);
         struct job_state plan = { 0 };
         struct err err = { 0 };
         char text[256], was[JOB_GROUP_NAME_BYTES];
@@ -359,7 +360,7 @@ static void a_state_survives_its_status(void **state)
         struct ledger *l = cluster();
         struct job job = parse("  strategy: ps-sync\n  workers: [{model: H100, chips: 10}]\n  servers: "
                                "{model: A100, chips: 1}\n");
-        struct job_plan_question q = ask(l, &job);
+        struct open_groups_request q = ask(l, &job);
         struct job_state plan = { 0 }, again;
         struct err err = { 0 };
         json_t *status, *second;
@@ -420,7 +421,7 @@ static void a_status_that_does_not_fit_its_job_is_refused(void **state)
         };
         struct ledger *l = cluster();
         struct job job = parse("  globalBatch: 64\n  workers: [{model: H100, chips: 10}]\n");
-        struct job_plan_question q = ask(l, &job);
+        struct open_groups_request q = ask(l, &job);
         struct job_state plan = { 0 }, got;
         struct err err = { 0 };
         json_t *status;
@@ -534,7 +535,7 @@ static void pods_say_what_the_plan_says(void **state)
                 parse("  workers: [{model: H100, chips: 2}]\n  programs: {cuda: {image: img, command: "
                       "[/opt/t, -v]}}\n"
                       "  data: {path: /data, claim: pictures}\n  checkpoint: {path: /ckpt, claim: kept}\n");
-        struct job_plan_question q = ask(l, &job);
+        struct open_groups_request q = ask(l, &job);
         struct job_pods_options options = { .launcher_image = "us",
                                             .scheduler_name = "remuda",
                                             .grace_sec = 30 };

@@ -79,10 +79,6 @@ void run_free(struct run *run)
         inventories_free(&run->inventories);
         for (size_t i = 0; run->ranks != NULL && i < run->rank_count; i++)
                 free(run->ranks[i].layer_ms);
-        if (run->speeds != NULL)
-                speed_table_free(run->speeds);
-        free(run->speeds);
-        free(run->hashes);
         free(run->layer_output_bytes);
         free(run->segments);
         free(run->ranks);

@@ -24,6 +24,9 @@
 #define RUN_RANKS_MAX  4096
 #define RUN_PATH_BYTES 1024
 
+struct ledger;
+struct ledger_program;
+
 struct run_options {
         const char *programs, *store, *work_dir, *output, *launcher, *mpirun, *report;
         bool resume, measure_again;
@@ -78,9 +81,6 @@ struct run {
         struct job job;
         struct program_table table;
         struct inventories inventories;
-
-        struct speed_table *speeds;       /* what placement `fastest` goes by; NULL = not read yet */
-        char (*hashes)[SHA256_HEX_BYTES]; /* of the table's programs; "" = not computed yet */
 
         char work[RUN_PATH_BYTES];   /* --work-dir, absolute */
         char folder[RUN_PATH_BYTES]; /* work/NAME */
@@ -157,9 +157,10 @@ void run_refine_speeds(struct run *run);
 /* run_read_speeds() - speeds from that table. Return: are all workers' known? (run_speeds.c) */
 bool run_read_speeds(struct run *run);
 
-/* run_chip_speed() - samples/s of a chip of a group with the runtime's program, by the SpeedTable; 0 = not in
- * it. @sharing: ranks on this one chip, 0 and 1 = it is alone. (run_speeds.c) */
-double run_chip_speed(struct run *run, const char *runtime, const struct device_group *group, size_t sharing);
+/* run_placing_speeds() - what `fastest` goes by: the rows of that table become the ledger's; @ret_programs:
+ * the table of programs with its hashes, to be freed; NULL = there are no rows, or no memory. (run_speeds.c)
+ */
+void run_placing_speeds(const struct run *run, struct ledger *ledger, struct ledger_program **ret_programs);
 
 /* run_keep_speeds() - observations into that table; a table that cannot be written is an event.
  * (run_speeds.c) */

@@ -10,6 +10,10 @@ void inventories_free(struct inventories *list);
 /* chips_match() - does every selector of the role that is given match the group? */
 bool chips_match(const struct job_role *role, const struct device_group *group);
 
+/* chips_are_here() - is the node of that name this machine? A domain that only one of the two names has does
+ * not count. */
+bool chips_are_here(const char *node);
+
 /* chips_sick() - the first rank whose chip is gone or not usable any more, or rank_count. @ret_why: a
  * sentence. */
 size_t chips_sick(const struct run *run, const struct inventories *now, char *ret_why, size_t why_bytes);

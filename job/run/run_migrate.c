@@ -66,8 +66,8 @@ static const struct device *find_spare(const struct run *run, const struct run_r
                         const struct device_group *group =
                                 inventory_find_group(&now->items[i], device->group);
 
-                        if (!device->usable || group == NULL || !chips_match(rank->role, group) ||
-                            is_taken(run, now->items[i].node, device->id))
+                        if (!device->usable || group == NULL || !chips_are_here(now->items[i].node) ||
+                            !chips_match(rank->role, group) || is_taken(run, now->items[i].node, device->id))
                                 continue;
                         if (best != NULL && (strcmp(device->model, rank->device_model) != 0 ||
                                              strcmp(best->model, rank->device_model) == 0))

@@ -10,6 +10,7 @@
 #include "agent/launch/program_file.h"
 #include "base/cleanup.h"
 #include "job/run/run.h"
+#include "scheduler-extender/ledger/ledger_speeds.h"
 #include "store/speed_store.h"
 
 #define SAMPLES_MIN     10 /* batches of a worker: fewer are mostly the first ones, which are slow */
@@ -81,54 +82,32 @@ bool run_read_speeds(struct run *run)
         return all;
 }
 
-/* --- before there are ranks
- * --------------------------------------------------------------------------------------------- */
+/* Without its program a row of any one counts. */
+static struct ledger_program *hash_programs(const struct program_table *table, struct ledger *ledger)
+{
+        struct ledger_program *programs = calloc(table->count + 1, sizeof(*programs));
 
-/* Once; a table that cannot be read is an empty one, and run_read_speeds() will say so. */
-static const struct speed_table *placing_speeds(struct run *run)
+        for (size_t i = 0; programs != NULL && i < table->count; i++) {
+                programs[i].runtime = symbol_add(&ledger->symbols, table->programs[i].runtime);
+                (void) program_file_check(&table->programs[i], programs[i].sha256, NULL);
+        }
+        return programs;
+}
+
+void run_placing_speeds(const struct run *run, struct ledger *ledger, struct ledger_program **ret_programs)
 {
         char spec[RUN_PATH_BYTES + STORE_SPEC_MORE];
+        struct speed_table table;
 
-        if (run->speeds != NULL)
-                return run->speeds;
-        run->speeds = calloc(1, sizeof(*run->speeds));
-        if (run->speeds == NULL || (run->options->store == NULL && run->work[0] == '\0'))
-                return run->speeds;
+        *ret_programs = NULL;
+        if (run->options->store == NULL && run->work[0] == '\0')
+                return;
         store_spec(run, spec);
-        if (speed_store_read_now(spec, NULL, run->speeds, NULL) < 0)
-                *run->speeds = (struct speed_table){ 0 };
-        return run->speeds;
-}
-
-/* Without a program any one counts. */
-static const char *placing_hash(struct run *run, const char *runtime)
-{
-        const struct program *program = program_table_find(&run->table, runtime);
-        size_t i;
-
-        if (program == NULL)
-                return NULL;
-        if (run->hashes == NULL)
-                run->hashes = calloc(run->table.count, sizeof(*run->hashes));
-        if (run->hashes == NULL)
-                return NULL;
-        i = (size_t) (program - run->table.programs);
-        if (run->hashes[i][0] == '\0')
-                (void) program_file_check(program, run->hashes[i], NULL);
-        return run->hashes[i];
-}
-
-double run_chip_speed(struct run *run, const char *runtime, const struct device_group *group, size_t sharing)
-{
-        const struct speed_table *table = placing_speeds(run);
-        const struct speed_table_row *row = NULL;
-        char device[SPEED_DEVICE_BYTES];
-
-        if (table != NULL && table->count > 0) {
-                speed_table_device(device, group->model[0] == '\0' ? group->vendor : group->model, sharing);
-                row = speed_table_find(table, placing_hash(run, runtime), run->job.model, device);
-        }
-        return row == NULL ? 0 : 1000 / row->beta_ms;
+        if (speed_store_read_now(spec, NULL, &table, NULL) < 0)
+                return; /* as an empty one; run_read_speeds() will say so */
+        if (table.count > 0 && ledger_speeds_add(ledger, &table) == 0)
+                *ret_programs = hash_programs(&run->table, ledger);
+        speed_table_free(&table);
 }
 
 void run_keep_speeds(struct run *run, const struct speed_table_observation *observations, size_t count)

@@ -56,6 +56,9 @@ void job_init(struct job *job)
                 .epochs = 1,
                 .checkpoint.every_steps = 100,
                 .tls.server_name = "manager",
+                .servers = { .runtime = "cpu",
+                             .chips = 1,
+                             .min_chips = 1 }, /* it is there on every machine */
                 .restart = { .migrate = true, .hang_seconds = JOB_HANG_SECONDS },
         };
 }

@@ -92,7 +92,7 @@ struct job {
 
         struct job_role *workers;
         size_t worker_count;
-        bool has_servers;
+        bool has_servers; /* given; else one on a processor, where the strategy has servers */
         struct job_role servers;
 
         struct job_program *programs;

@@ -297,6 +297,7 @@ static int decode_servers(const json_t *value, const char *path, void *into, str
         struct job *job = into;
 
         job->has_servers = true;
+        job->servers = (struct job_role){ 0 };
         return decode_role(value, path, &job->servers, err);
 }
 

@@ -8,21 +8,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "scheduler-extender/decide/placement.h"
+
 #define ASK_ITEMS_MAX  6     /* different resources in one pod */
 #define ASK_MODELS_MAX 12    /* accepted models */
 #define ASK_CHIPS_MAX  4096u /* of one resource in one pod */
 #define ASK_GANG_MAX   4096u /* members of a gang */
 
 #define ASK_KINDS_MAX 16 /* kinds of members that a gang may list */
-
-enum placement {
-        PLACEMENT_DEFAULT, /* the configured one */
-        PLACEMENT_PACKED,
-        PLACEMENT_UNIFORM,
-        PLACEMENT_LARGEST_FREE,
-        PLACEMENT_FASTEST,
-        PLACEMENT_COUNT
-};
 
 struct ask_item {
         uint32_t resource; /* symbol; 0 = a resource nobody has */
@@ -56,9 +49,6 @@ struct ask {
         uint64_t fixed_bytes, sample_bytes; /* memory of a chip: fixed + sample x its share; 0 = unknown */
         uint64_t class_chips;               /* the whole job's chips, which the class rule counts */
 };
-
-const char *placement_name(enum placement placement);       /* "packed" ...; "default" */
-int placement_parse(const char *name, enum placement *ret); /* 0 or -EINVAL; "default" is not a name */
 
 /* ask_chips() - chips in all. */
 static inline uint32_t ask_chips(const struct ask *ask)

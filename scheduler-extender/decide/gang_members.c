@@ -4,8 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "job/plan/job_plan.h"
-#include "job/plan/job_plan_shares.h"
+#include "scheduler-extender/decide/open_groups.h"
 #include "scheduler-extender/decide/weighting.h"
 
 /* --- what the pod says: a list, or copies of itself --- */
@@ -128,7 +127,6 @@ struct listing {
         const struct question *question;
         const struct ledger_job *job;
         struct entry entries[JOB_ROLES_MAX + 1];
-        struct job_role server;
         size_t entry_count, known; /* known: members of the store, bound ones and the asking one included */
         bool strange;              /* a member is of no entry */
 };
@@ -141,14 +139,13 @@ static uint64_t usable_chips(const struct ledger *ledger, const struct job_role 
                 for (uint32_t g = 0; g < ledger->nodes[n]->group_count; g++) {
                         const struct ledger_group *group = &ledger->nodes[n]->groups[g];
 
-                        if (group->resource == resource && job_role_takes(role, &ledger->symbols, group))
+                        if (group->resource == resource && open_groups_takes(role, &ledger->symbols, group))
                                 usable += group->usable;
                 }
         return usable;
 }
 
-/* The resource with the most usable chips that the entry may have. */
-static uint32_t resource_of(const struct ledger *ledger, const struct job_role *role)
+uint32_t gang_members_resource(const struct ledger *ledger, const struct job_role *role)
 {
         uint32_t tried[RESOURCES_MAX] = { 0 }, best = 0;
         uint64_t most = 0, usable;
@@ -157,7 +154,7 @@ static uint32_t resource_of(const struct ledger *ledger, const struct job_role *
         for (uint32_t n = 0; n < ledger->node_count; n++)
                 for (uint32_t g = 0; g < ledger->nodes[n]->group_count && count < RESOURCES_MAX; g++) {
                         const struct ledger_group *group = &ledger->nodes[n]->groups[g];
-                        bool seen = !job_role_takes(role, &ledger->symbols, group);
+                        bool seen = !open_groups_takes(role, &ledger->symbols, group);
 
                         for (size_t i = 0; i < count && !seen; i++)
                                 seen = tried[i] == group->resource;
@@ -186,7 +183,7 @@ static bool is_of(const struct ledger *ledger, const struct entry *entry, const 
 
                         if ((bound == NULL || bound == ledger->nodes[n]) &&
                             group->resource == ask->items[0].resource && ask_accepts(ask, group->model) &&
-                            job_role_takes(entry->role, &ledger->symbols, group))
+                            open_groups_takes(entry->role, &ledger->symbols, group))
                                 return true;
                 }
         return false;
@@ -214,10 +211,11 @@ static bool is_member(const struct ledger_pod *pod, const struct question *q)
 
 static void add_entry(struct listing *l, const struct job_role *role, bool servers, bool least)
 {
-        l->entries[l->entry_count++] = (struct entry){ .role = role,
-                                                       .servers = servers,
-                                                       .left = least ? role->min_chips : role->chips,
-                                                       .resource = resource_of(l->question->ledger, role) };
+        l->entries[l->entry_count++] =
+                (struct entry){ .role = role,
+                                .servers = servers,
+                                .left = least ? role->min_chips : role->chips,
+                                .resource = gang_members_resource(l->question->ledger, role) };
 }
 
 /* Chips of each member that is not created yet: as those that are known, else as the one that asks if that
@@ -249,7 +247,7 @@ static void accept_models(const struct ledger *ledger, const struct entry *entry
                         if (group->resource == entry->resource && group->model != 0 &&
                             ask->model_count < ASK_MODELS_MAX &&
                             (ask->model_count == 0 || !ask_accepts(ask, group->model)) &&
-                            job_role_takes(entry->role, &ledger->symbols, group))
+                            open_groups_takes(entry->role, &ledger->symbols, group))
                                 ask->models[ask->model_count++] = group->model;
                 }
 }
@@ -286,9 +284,8 @@ static int list_training(const struct question *q, const struct ledger_job *job,
                 add_entry(&l, &training->workers[i], false, least);
                 ret->fewer = ret->fewer || training->workers[i].min_chips < training->workers[i].chips;
         }
-        l.server = job_plan_server_role(training);
         if (job_server_chips(training) > 0)
-                add_entry(&l, &l.server, true, false);
+                add_entry(&l, &training->servers, true, false);
         for (const struct ledger_pod *pod = job->pods; pod != NULL; pod = pod->next_in_job)
                 if (is_member(pod, q))
                         count_member(&l, &pod->ask, pod->node);

@@ -18,3 +18,7 @@ struct gang_members {
 /* gang_members_list() - @least: of a TrainingJob minChips are enough. Return: 0 or -ENOMEM. */
 int gang_members_list(const struct question *question, const struct ledger_job *job,
                       const struct gang_request *request, bool least, struct gang_members *ret);
+
+/* gang_members_resource() - whose chips a role gets that says only which ones it takes: the resource (symbol)
+ * with the most usable chips among those; 0 = nobody has such chips. */
+uint32_t gang_members_resource(const struct ledger *ledger, const struct job_role *role);

@@ -7,7 +7,7 @@
 
 #include "agent/vendor/vendor.h"
 #include "base/cleanup.h"
-#include "planner/shards/shards.h"
+#include "scheduler-extender/ledger/ledger_speeds.h"
 
 static bool better(const struct ledger_group *a, const struct ledger_group *b, uint32_t chips, bool fastest)
 {
@@ -217,11 +217,11 @@ static const struct ledger_speed *measured_speed(const struct weighting *w, uint
 
         if (w->ledger->speed_count == 0)
                 return NULL;
-        program = ledger_program_hash(w->ledger, w->job, w->table, w->table_count, name);
+        program = ledger_speeds_program(w->ledger, w->job, w->table, w->table_count, name);
         if (program[0] == '\0' && said != NULL && program_of(w->table, w->table_count, runtime) == NULL &&
             !has_own_command(w->job, name))
                 program = said->sha256;
-        return ledger_find_speed(w->ledger, program, w->job == NULL ? "" : w->job->model, model);
+        return ledger_speeds_find(w->ledger, program, w->job == NULL ? "" : w->job->model, model);
 }
 
 static bool all_measured(const struct weighting *w, const struct members *members)
@@ -240,21 +240,9 @@ static bool all_in_table(const struct members *members)
         return members->kind_count > 0;
 }
 
-/* Samples a second that a chip of the device table is taken to do: only ratios matter. */
-#define SAMPLES_PER_TFLOPS 1000
-
 static struct shard_worker worker_of(const struct weighting *w, const struct kind *kind)
 {
-        const struct ledger_speed *measured = measured_speed(w, kind->runtime, kind->model);
-
-        if (strcmp(w->source, "measured") == 0)
-                return (struct shard_worker){ .model = SHARD_AFFINE,
-                                              .alpha_ms = measured->alpha_ms,
-                                              .beta_ms = measured->beta_ms };
-        return (struct shard_worker){ .model = SHARD_SPEED,
-                                      .speed = strcmp(w->source, "table") == 0
-                                                       ? kind->tflops * SAMPLES_PER_TFLOPS
-                                                       : SAMPLES_PER_TFLOPS };
+        return chip_speed_worker(w->source, measured_speed(w, kind->runtime, kind->model), kind->tflops);
 }
 
 static void judge_share(const struct weighting *w, const struct kind *kind, const struct shard *shards,
@@ -274,20 +262,6 @@ static void judge_share(const struct weighting *w, const struct kind *kind, cons
         row->weight = (double) row->batch / (double) w->batch;
 }
 
-/* shards: equal. Everybody takes the same; who comes first takes one more where it does not divide. */
-static double plan_equally(const struct shard_worker *workers, size_t count, uint64_t batch,
-                           struct shard *shards)
-{
-        double slowest = 0;
-
-        for (size_t i = 0; i < count; i++) {
-                shards[i].batch = batch / count + (i < batch % count);
-                shards[i].step_ms = shards_ms(&workers[i], (double) shards[i].batch);
-                slowest = fmax(slowest, shards[i].step_ms);
-        }
-        return slowest;
-}
-
 static int plan_row(const struct weighting *w, const struct members *members, const struct kind *kind,
                     uint32_t chips, struct weighting_row *row)
 {
@@ -304,7 +278,7 @@ static int plan_row(const struct weighting *w, const struct members *members, co
         while (n < count)
                 workers[n++] = worker_of(w, kind);
         if (w->equal)
-                plan.step_ms = plan_equally(workers, count, w->batch, shards);
+                plan.step_ms = chip_speed_cut_equally(workers, count, w->batch, shards);
         else if (shards_plan(workers, count, w->batch, shards, &plan, NULL) < 0)
                 return 0; /* no plan: nothing is said about this kind */
         judge_share(w, kind, shards, members->chips, count, row);
@@ -319,14 +293,16 @@ static int fill_rows(struct weighting *w, const struct members *members, const s
 
         for (size_t i = 0; i < members->kind_count && together.kind_count < WEIGHTING_ROWS_MAX; i++)
                 together.kinds[together.kind_count++] = members->kinds[i];
-        w->source = all_measured(w, &together) ? "measured" : all_in_table(&together) ? "table" : "assumed";
+        w->source = all_measured(w, &together) ? CHIP_SPEED_MEASURED
+                    : all_in_table(&together)  ? CHIP_SPEED_TABLE
+                                               : CHIP_SPEED_ASSUMED;
         for (size_t i = 0; i < rows->kind_count; i++) {
                 const struct kind *kind = &rows->kinds[i];
                 const struct ledger_speed *measured = measured_speed(w, kind->runtime, kind->model);
                 struct weighting_row *row = &w->rows[w->row_count++];
 
                 *row = (struct weighting_row){ .runtime = kind->runtime, .model = kind->model };
-                if (strcmp(w->source, "measured") == 0 && measured->beta_ms > 0)
+                if (w->source == CHIP_SPEED_MEASURED && measured->beta_ms > 0)
                         row->speed = 1000 / measured->beta_ms;
                 if (w->batch > 0 && members->chips + ask_chips(ask) <= WEIGHTING_CHIPS_MAX &&
                     plan_row(w, members, kind, ask_chips(ask), row) < 0)
@@ -350,7 +326,7 @@ int weighting_build(const struct ledger *ledger, const struct ledger_job *job, c
         if (ask->serves || (training != NULL && training->strategy == JOB_STRATEGY_SPLIT))
                 w->batch = 0; /* it has none of the samples, or all of them */
         w->equal = ask->batch == 0 && training->shards == JOB_SHARDS_EQUAL;
-        w->source = "assumed";
+        w->source = CHIP_SPEED_ASSUMED;
         w->fixed_bytes = ask->fixed_bytes;
         w->sample_bytes = ask->sample_bytes;
         w->row_count = 0;
@@ -362,21 +338,17 @@ int weighting_build(const struct ledger *ledger, const struct ledger_job *job, c
 
 /* --- gangs --- */
 
-static size_t source_rank(const char *source)
-{
-        return strcmp(source, "measured") == 0 ? 2 : strcmp(source, "table") == 0;
-}
-
 void weighting_note_kind(struct weighting *w, const struct ledger_group *group, bool first)
 {
-        static const char *const sources[] = { "assumed", "table", "measured" };
-        size_t rank = measured_speed(w, group->runtime, group->model) != NULL ? 2 : group->tflops > 0;
+        enum chip_speed best = measured_speed(w, group->runtime, group->model) != NULL ? CHIP_SPEED_MEASURED
+                               : group->tflops > 0                                     ? CHIP_SPEED_TABLE
+                                                                                       : CHIP_SPEED_ASSUMED;
 
-        if (!first && source_rank(w->source) < rank)
-                rank = source_rank(w->source);
-        if (rank == 1 && !(group->tflops > 0))
-                rank = 0;
-        w->source = sources[rank];
+        if (!first && w->source < best)
+                best = w->source;
+        if (best == CHIP_SPEED_TABLE && !(group->tflops > 0))
+                best = CHIP_SPEED_ASSUMED;
+        w->source = best;
 }
 
 int weighting_step(const struct weighting *w, const struct ledger_job *job, const struct ledger_pod *self,
@@ -403,7 +375,7 @@ int weighting_step(const struct weighting *w, const struct ledger_job *job, cons
                 for (size_t k = 0; k < members.kinds[i].chips; k++)
                         workers[n++] = worker_of(w, &members.kinds[i]);
         if (w->equal)
-                plan.step_ms = plan_equally(workers, n, w->batch, shards);
+                plan.step_ms = chip_speed_cut_equally(workers, n, w->batch, shards);
         else if (shards_plan(workers, n, w->batch, shards, &plan, NULL) < 0)
                 return 1;
         *ret_step_ms = plan.step_ms;

@@ -3,11 +3,12 @@
  * The shard planner (planner/shards/shards.h) is asked once per distinct (runtime, model) that could serve
  * the pod, never per node: "with the members bound, leased or planned so far and these chips added, what is
  * their share of the batch, and how long is a step?" Speeds are measured ones of the job's program and model
- * (ledger_find_speed()) when all chips concerned have one, else the device table's, else all are assumed
+ * (ledger_speeds_find()) when all chips concerned have one, else the device table's, else all are assumed
  * alike. The program is the table's, else what the nodes report, else not known. Pure but for the heap. */
 #pragma once
 
 #include "agent/inventory/device.h"
+#include "scheduler-extender/decide/chip_speed.h"
 #include "scheduler-extender/decide/reason.h"
 #include "scheduler-extender/ledger/ledger.h"
 
@@ -34,7 +35,7 @@ struct weighting {
         size_t reported_count;
         uint64_t batch;                     /* 0 = no shares */
         bool equal;                         /* shards: equal: no verdicts, the slowest chip sets the step */
-        const char *source;                 /* of the speeds: "measured", "table" or "assumed" */
+        enum chip_speed source;             /* of the speeds */
         uint64_t fixed_bytes, sample_bytes; /* memory of a chip: fixed + sample x its share; 0 = not known */
         struct weighting_row rows[WEIGHTING_ROWS_MAX];
         size_t row_count;

@@ -180,7 +180,8 @@ static json_t *explain_shares(const struct question *q)
                                                        row->weight, "stepMs", (double) row->step_nsec / 1e6));
         }
         return json_pack("{s:I, s:s, s:s, s:o}", "batch", (json_int_t) w->batch, "shards",
-                         w->equal ? "equal" : "weighted", "source", w->source, "chips", rows);
+                         w->equal ? "equal" : "weighted", "source", chip_speed_name(w->source), "chips",
+                         rows);
 }
 
 static void tell_binding(json_t *reply, const struct ledger_pod *pod, const char **verdict)

@@ -8,6 +8,8 @@
 #include "base/json/json_field.h"
 #include "base/text.h"
 #include "base/timestamp.h"
+#include "scheduler-extender/decide/assignment.h"
+#include "scheduler-extender/decide/gang_members.h"
 #include "scheduler-extender/decide/hold.h"
 #include "scheduler-extender/decide/score.h"
 #include "scheduler-extender/explain/explain.h"
@@ -294,8 +296,121 @@ static struct ledger_pod *admit(struct cluster *c, const json_t *pod, size_t i, 
         return admitted;
 }
 
+/* A pod of a TrainingJob, with so many chips of a resource. */
+static struct ledger_pod *admit_member(struct cluster *c, const struct job *job, const char *name,
+                                       const char *resource, uint32_t chips, struct err *err)
+{
+        char full[JOB_NAME_BYTES + 64], count[16];
+        json_t *object;
+        struct ledger_pod *pod;
+
+        (void) text_format(full, sizeof(full), "%s-%s", job->name, name);
+        (void) text_format(count, sizeof(count), "%u", chips);
+        object = json_pack("{s:{s:s, s:s, s:s, s:{s:s}}, s:{s:[{s:s, s:{s:{s:s}}}]}}", "metadata", "name",
+                           full, "namespace", job->namespace_[0] == '\0' ? "default" : job->namespace_, "uid",
+                           full, "labels", POD_LABEL_JOB, job->name, "spec", "containers", "name", "worker",
+                           "resources", "limits", resource, count);
+        pod = object == NULL ? NULL : admit(c, object, 0, err);
+        json_decref(object);
+        return pod;
+}
+
+/* A pod for each device group, where the controller would put it. */
+static int place_parts(struct cluster *c, const struct job *job, const struct assignment *assignment,
+                       json_t *placements, int *placed, struct err *err)
+{
+        const struct symbols *symbols = &cluster_ledger(c)->symbols;
+
+        for (uint32_t i = 0; i < assignment->count; i++) {
+                const struct assignment_part *part = &assignment->parts[i];
+                struct ledger_node *node = cluster_ledger(c)->nodes[part->node->index];
+                struct pod_part chips = { .group = part->group->name, .chips = part->chips };
+                char name[32], said[DEVICE_GROUP_BYTES + 32];
+                struct ledger_pod *pod;
+
+                (void) (part->server ? text_format(name, sizeof(name), "s-%u", i)
+                                     : text_format(name, sizeof(name), "w%u-%u", part->entry, i));
+                pod = admit_member(c, job, name, symbol_name(symbols, part->group->resource), part->chips,
+                                   err);
+                if (pod == NULL || ledger_assume(cluster_ledger(c), pod, node, &chips, 1) < 0)
+                        return err_set(err, -ENOMEM, "no memory");
+                (void) text_format(said, sizeof(said), "%u chips of group %s", part->chips,
+                                   symbol_name(symbols, part->group->name));
+                (*placed)++;
+                (void) json_array_append_new(placements,
+                                             json_pack("{s:s, s:s, s:i, s:s, s:s, s:{}, s:[]}", "pod",
+                                                       pod->key, "node", node->name, "score", SCORE_BEST,
+                                                       "when", "now", "message", said, "reasons", "missing"));
+        }
+        return 0;
+}
+
+/* What the cluster has most of among the chips that the role takes. */
+static const char *resource_for(const struct ledger *ledger, const struct job_role *role)
+{
+        uint32_t resource = gang_members_resource(ledger, role);
+
+        return resource == 0 ? "remuda.dev/no-such-runtime" : symbol_name(&ledger->symbols, resource);
+}
+
+/* The job waits as a whole: as one pod for the role that lacks chips. */
+static int tell_job_waits(struct cluster *c, const struct job *job, const struct job_role *role,
+                          uint64_t now_usec, json_t *placements, const char *why, struct err *err)
+{
+        struct inquiry inquiry;
+        struct ledger_pod *pod =
+                admit_member(c, job, role == &job->servers ? "servers" : "workers",
+                             resource_for(cluster_ledger(c), role), (uint32_t) role->min_chips, err);
+        json_t *answer;
+        int r = pod == NULL ? -EBADMSG : inquiry_begin_pod(c, pod, now_usec, false, &inquiry, err);
+
+        if (r < 0)
+                return r;
+        inquiry.question.unfiltered = true;
+        answer = tell_waiting(c, &inquiry, pod);
+        (void) json_object_set_new(answer, "message", json_string(why));
+        (void) json_array_append_new(placements, answer);
+        inquiry_end(c, &inquiry);
+        return 0;
+}
+
+/* All of a job is placed, or nothing. */
 static int place_job(struct cluster *c, const json_t *object, uint64_t now_usec, json_t *placements,
-                     int *placed, struct err *err);
+                     int *placed, struct err *err)
+{
+        struct json_field root = json_field_root(object), metadata = json_field_get(&root, "metadata");
+        const char *name = "", *namespace_ = "default";
+        struct open_groups_request request = { .rules = cluster_rules(c), .now_usec = now_usec };
+        struct assignment assignment;
+        struct err missing = { 0 };
+        const struct ledger_job *job;
+        int r = cluster_take(c, object, err);
+
+        if (r < 0)
+                return r;
+        (void) json_field_string(&metadata, "name", &name, NULL);
+        (void) json_field_string(&metadata, "namespace", &namespace_, NULL);
+        job = ledger_find_job(cluster_ledger(c), namespace_, name);
+        if (job == NULL || job->training == NULL)
+                return err_set(err, -EBADMSG, "the TrainingJob was not understood");
+        request.job = (struct batch_cut_job){ .ledger = cluster_ledger(c), .job = job->training };
+        request.job.programs = cluster_programs(c, &request.job.program_count);
+        request.ledger_job = job;
+        request.emergency =
+                job->training->urgency == JOB_URGENCY_EMERGENCY && cluster_allows_emergency(c, namespace_);
+        r = assignment_make(&request, WHATIF_PODS_MAX, &assignment, &missing);
+        if (r == 0)
+                r = place_parts(c, job->training, &assignment, placements, placed, err);
+        else if (r == -EBUSY && assignment.lacking != NULL)
+                r = tell_job_waits(c, job->training, assignment.lacking, now_usec, placements, missing.msg,
+                                   err);
+        else
+                r = err_set(err, r, "%s", missing.msg);
+        assignment_free(&assignment);
+        if (r == 0)
+                keep_holds(c, now_usec, json_array_size(placements));
+        return r;
+}
 
 static int place_all(struct cluster *c, const json_t *items, uint64_t now_usec, json_t *placements,
                      int *placed, struct err *err)
@@ -316,72 +431,6 @@ static int place_all(struct cluster *c, const json_t *items, uint64_t now_usec, 
                         return err_wrap(err, r, "pods[%zu]", i);
         }
         return 0;
-}
-
-/* --- TrainingJobs: a pod per chip of each role --- */
-
-static int add_role(const struct cluster *c, const struct job *job, const char *role_name,
-                    const struct job_role *role, uint64_t chips, json_t *pods)
-{
-        const struct ledger *ledger = cluster_ledger((struct cluster *) c);
-        const char *resource = NULL;
-        char name[160];
-
-        for (uint32_t i = 0; i < ledger->node_count && resource == NULL; i++)
-                for (uint32_t g = 0; g < ledger->nodes[i]->group_count && resource == NULL; g++) {
-                        const struct ledger_group *group = &ledger->nodes[i]->groups[g];
-
-                        if ((role->runtime[0] == '\0' ||
-                             strcmp(symbol_name(&ledger->symbols, group->runtime), role->runtime) == 0) &&
-                            (role->vendor[0] == '\0' ||
-                             strcmp(symbol_name(&ledger->symbols, group->vendor), role->vendor) == 0))
-                                resource = symbol_name(&ledger->symbols, group->resource);
-                }
-        for (uint64_t i = 0; i < chips && json_array_size(pods) < WHATIF_PODS_MAX; i++) {
-                (void) text_format(name, sizeof(name), "%s-%s-%llu", job->name, role_name,
-                                   (unsigned long long) i);
-                (void) json_array_append_new(
-                        pods, json_pack("{s:s, s:{s:s, s:s, s:s, s:{s:s}}, s:{s:[{s:s, s:{s:{s:s}}}]}}",
-                                        "kind", "Pod", "metadata", "name", name, "namespace",
-                                        job->namespace_[0] == '\0' ? "default" : job->namespace_, "uid", name,
-                                        "labels", POD_LABEL_JOB, job->name, "spec", "containers", "name",
-                                        "worker", "resources", "limits",
-                                        resource == NULL ? "remuda.dev/no-such-runtime" : resource, "1"));
-        }
-        return 0;
-}
-
-static int place_job(struct cluster *c, const json_t *object, uint64_t now_usec, json_t *placements,
-                     int *placed, struct err *err)
-{
-        const char *name = json_string_value(json_object_get(json_object_get(object, "metadata"), "name"));
-        const char *namespace_ =
-                json_string_value(json_object_get(json_object_get(object, "metadata"), "namespace"));
-        const struct ledger_job *job;
-        json_t *pods;
-        int r = cluster_take(c, object, err);
-
-        if (r < 0)
-                return r;
-        job = ledger_find_job(cluster_ledger(c), namespace_ == NULL ? "default" : namespace_,
-                              name == NULL ? "" : name);
-        if (job == NULL || job->training == NULL)
-                return err_set(err, -EBADMSG, "the TrainingJob was not understood");
-        pods = json_array();
-        for (size_t i = 0; i < job->training->worker_count && r == 0; i++) {
-                char role[24];
-
-                (void) text_format(role, sizeof(role), "worker%zu", i);
-                r = add_role(c, job->training, role, &job->training->workers[i],
-                             job->training->workers[i].chips, pods);
-        }
-        if (r == 0 && job_server_chips(job->training) > 0)
-                r = add_role(c, job->training, "server", &job->training->servers,
-                             job_server_chips(job->training), pods);
-        if (r == 0)
-                r = place_all(c, pods, now_usec, placements, placed, err);
-        json_decref(pods);
-        return r;
 }
 
 int whatif(struct cluster *cluster, const json_t *question, uint64_t now_usec, json_t **ret, struct err *err)

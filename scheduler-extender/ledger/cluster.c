@@ -15,6 +15,7 @@
 #include "job/spec/job_yaml.h"
 #include "planner/speeds/speed_table.h"
 #include "scheduler-extender/ledger/audit.h"
+#include "scheduler-extender/ledger/ledger_speeds.h"
 #include "scheduler-extender/wire/pod_node_match.h"
 
 #define RESOURCES_MAX 32 /* of one vendor */
@@ -277,18 +278,8 @@ static int take_speed_table(struct cluster *c, const char *key, const json_t *ob
                 tell_speed_trouble(c, key, table.trouble);
         if (r == 0 && strcmp(key, SPEED_TABLE_NAME) == 0) /* the one table: what is not in it is not known */
                 c->ledger->speed_count = 0;
-        for (size_t i = 0; r == 0 && i < table.count; i++) {
-                const struct speed_table_row *row = &table.rows[i];
-                struct ledger_speed speed = { .alpha_ms = row->alpha_ms,
-                                              .beta_ms = row->beta_ms,
-                                              .device = symbol_add(&c->ledger->symbols, row->device) };
-
-                (void) text_copy(speed.job_model, sizeof(speed.job_model), row->model);
-                (void) text_copy(speed.program, sizeof(speed.program),
-                                 strcmp(row->program, "-") == 0 ? "" : row->program);
-                if (ledger_keep_speed(c->ledger, &speed) < 0)
-                        r = err_set(err, -ENOMEM, "no memory");
-        }
+        if (r == 0 && ledger_speeds_add(c->ledger, &table) < 0)
+                r = err_set(err, -ENOMEM, "no memory");
         speed_table_free(&table);
         c->ledger->generation++;
         return r;
@@ -551,6 +542,11 @@ const struct ledger_program *cluster_programs(const struct cluster *cluster, siz
 {
         *ret_count = cluster->program_count;
         return cluster->programs;
+}
+
+bool cluster_allows_emergency(const struct cluster *cluster, const char *namespace_)
+{
+        return pod_emergency_allowed(&cluster->options.policy, namespace_);
 }
 
 bool cluster_is_ready(const struct cluster *cluster)

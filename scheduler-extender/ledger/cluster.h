@@ -68,6 +68,7 @@ struct ledger *cluster_ledger(struct cluster *cluster);
 struct store *cluster_store(struct cluster *cluster);
 const struct rules *cluster_rules(const struct cluster *cluster);
 const struct ledger_program *cluster_programs(const struct cluster *cluster, size_t *ret_count);
+bool cluster_allows_emergency(const struct cluster *cluster, const char *namespace_); /* by its policy */
 bool cluster_is_ready(const struct cluster *cluster); /* the first complete lists are in */
 
 /* cluster_refresh() - read the whole store anew and compare: the audit of the ledger, and what a new leader

@@ -158,6 +158,8 @@ static void group_from_inventory(struct ledger *ledger, const struct device_grou
                 .total = shares_of(from->total, shares),
                 .usable = shares_of(from->healthy < from->total ? from->healthy : from->total, shares),
                 .tflops = from->tflops_bf16 / shares,
+                .tflops_fp16 = from->tflops_fp16 / shares,
+                .tflops_fp32 = from->tflops_fp32 / shares,
                 .measured_gflops = from->measured_gflops / shares,
                 .memory_bytes = from->memory_bytes / shares,
         };

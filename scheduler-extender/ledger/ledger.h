@@ -27,8 +27,8 @@ struct ledger_group {
         uint32_t usable; /* the inventory's `healthy` */
         uint32_t held;   /* by pods */
         uint32_t leased; /* by gangs that are not bound yet */
-        double tflops;   /* per chip; 0 = not known */
-        double measured_gflops;
+        double tflops;   /* per chip, bf16; 0 = not known */
+        double tflops_fp16, tflops_fp32, measured_gflops;
         uint64_t memory_bytes; /* per chip; 0 = not known */
 };
 
@@ -134,15 +134,6 @@ struct hold {
         struct hold *next;
         uint64_t start_usec; /* when it could start there; UINT64_MAX = not known */
         uint32_t spare;      /* chips that may be free at start_usec beyond what the older pod asks for */
-};
-
-/* How fast a program was measured to train a job's model on a device model: alpha + beta b ms for b samples.
- */
-struct ledger_speed {
-        char program[65]; /* SHA-256 of its file; "" = not known */
-        char job_model[64];
-        uint32_t device; /* symbol of the device model */
-        double alpha_ms, beta_ms;
 };
 
 struct ledger {
@@ -271,19 +262,6 @@ void ledger_chips_only(const struct ledger *ledger, struct ask *ask);
  * out one pod and the slots of one job (NULL = leave out nothing). */
 void ledger_account(const struct ledger_node *node, const struct ledger_pod *without_pod,
                     const struct ledger_job *without_job, struct ledger_group *groups);
-
-/* Speeds. ledger_keep_speed() - a new row, or what its (program, job model, device) has from now on; past
- * LEDGER_SPEEDS_MAX it is dropped. 0 or -ENOMEM.
- * ledger_find_speed() - of this very program; else, if one of the two is not known (@program "", or a row
- * without one), the row seen last; another program's is never taken. NULL = none.
- * ledger_program_hash() - of the program that a job starts for a runtime: "" = not known (a command of the
- * job's own image, a row that pins none, no row), else the table's. */
-#define LEDGER_SPEEDS_MAX 4096
-int ledger_keep_speed(struct ledger *ledger, const struct ledger_speed *speed);
-const struct ledger_speed *ledger_find_speed(const struct ledger *ledger, const char *program,
-                                             const char *job_model, uint32_t device);
-const char *ledger_program_hash(const struct ledger *ledger, const struct job *job,
-                                const struct ledger_program *table, size_t count, const char *runtime);
 
 /* pod_place() - choose groups for `ask` among `groups`: the tightest one that has room, else spread over the
  * largest; chips beyond all room are put where they are least wrong. Adds to `held` or, for a lease,

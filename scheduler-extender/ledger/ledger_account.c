@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "scheduler-extender/decide/placement.h"
 #include "scheduler-extender/ledger/ledger.h"
 
 static bool serves(const struct ledger_group *group, const struct ask *ask, const struct ask_item *item,
@@ -23,25 +24,20 @@ static void take(struct ledger_group *group, uint32_t chips, bool lease, struct 
                 parts[(*count)++] = (struct pod_part){ .group = group->name, .chips = chips };
 }
 
-/* The group with room for all of it whose room is smallest; else the one with most room; NULL = no room at
- * all. */
+/* Where the pod's next chips go, always packed; NULL = no room at all. */
 static struct ledger_group *best_group(struct ledger_group *groups, size_t group_count, const struct ask *ask,
                                        const struct ask_item *item, uint32_t chips, bool any_model)
 {
-        struct ledger_group *fits = NULL, *largest = NULL;
+        struct ledger_group *best = NULL;
 
         for (size_t i = 0; i < group_count; i++) {
                 struct ledger_group *g = &groups[i];
-                uint32_t open = group_open(g);
 
-                if (!serves(g, ask, item, any_model) || open == 0)
-                        continue;
-                if (open >= chips && (fits == NULL || open < group_open(fits)))
-                        fits = g;
-                if (largest == NULL || open > group_open(largest))
-                        largest = g;
+                if (serves(g, ask, item, any_model) && group_open(g) > 0 &&
+                    (best == NULL || placement_packs(group_open(g), group_open(best), chips) < 0))
+                        best = g;
         }
-        return fits != NULL ? fits : largest;
+        return best;
 }
 
 /* Chips that no usable device is left for: they were bound before devices broke, or bound twice by others. */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "scheduler-extender/ledger/ledger_speeds.h"
 #include "scheduler-extender/ledger/ledger_table.h"
 
 static int copy_symbols(const struct ledger *from, struct ledger *to)

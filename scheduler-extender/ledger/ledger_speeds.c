@@ -3,7 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "scheduler-extender/ledger/ledger.h"
+#include "base/text.h"
+#include "planner/speeds/speed_table.h"
+#include "scheduler-extender/ledger/ledger_speeds.h"
 
 static bool is_same(const struct ledger_speed *a, const struct ledger_speed *b)
 {
@@ -11,7 +13,7 @@ static bool is_same(const struct ledger_speed *a, const struct ledger_speed *b)
                strcmp(a->program, b->program) == 0;
 }
 
-int ledger_keep_speed(struct ledger *ledger, const struct ledger_speed *speed)
+int ledger_speeds_keep(struct ledger *ledger, const struct ledger_speed *speed)
 {
         struct ledger_speed *grown;
         size_t i = 0;
@@ -34,8 +36,26 @@ int ledger_keep_speed(struct ledger *ledger, const struct ledger_speed *speed)
         return 0;
 }
 
-const struct ledger_speed *ledger_find_speed(const struct ledger *ledger, const char *program,
-                                             const char *job_model, uint32_t device)
+int ledger_speeds_add(struct ledger *ledger, const struct speed_table *table)
+{
+        int r = 0;
+
+        for (size_t i = 0; r == 0 && i < table->count; i++) {
+                const struct speed_table_row *row = &table->rows[i];
+                struct ledger_speed speed = { .alpha_ms = row->alpha_ms,
+                                              .beta_ms = row->beta_ms,
+                                              .device = symbol_add(&ledger->symbols, row->device) };
+
+                (void) text_copy(speed.job_model, sizeof(speed.job_model), row->model);
+                (void) text_copy(speed.program, sizeof(speed.program),
+                                 strcmp(row->program, "-") == 0 ? "" : row->program);
+                r = ledger_speeds_keep(ledger, &speed);
+        }
+        return r;
+}
+
+const struct ledger_speed *ledger_speeds_find(const struct ledger *ledger, const char *program,
+                                              const char *job_model, uint32_t device)
 {
         const struct ledger_speed *unknown = NULL;
 
@@ -52,8 +72,8 @@ const struct ledger_speed *ledger_find_speed(const struct ledger *ledger, const 
         return unknown;
 }
 
-const char *ledger_program_hash(const struct ledger *ledger, const struct job *job,
-                                const struct ledger_program *table, size_t count, const char *runtime)
+const char *ledger_speeds_program(const struct ledger *ledger, const struct job *job,
+                                  const struct ledger_program *table, size_t count, const char *runtime)
 {
         uint32_t symbol = symbol_find(&ledger->symbols, runtime, strlen(runtime));
 

@@ -113,6 +113,12 @@ static bool is_listed(const char *const *list, size_t count, const char *name)
         return false;
 }
 
+bool pod_emergency_allowed(const struct pod_policy *policy, const char *namespace_)
+{
+        return is_listed(policy->emergency_namespaces, policy->emergency_namespace_count, "*") ||
+               is_listed(policy->emergency_namespaces, policy->emergency_namespace_count, namespace_);
+}
+
 /* The class is the administrator's word; the label counts only where it is allowed, and is otherwise passed
  * over. */
 static int decode_urgency(const struct json_field *spec, const struct json_field *labels,
@@ -120,9 +126,7 @@ static int decode_urgency(const struct json_field *spec, const struct json_field
 {
         struct json_field at = json_field_get(labels, POD_LABEL_URGENCY);
         const char *class = NULL, *label = NULL;
-        bool allowed =
-                is_listed(policy->emergency_namespaces, policy->emergency_namespace_count, "*") ||
-                is_listed(policy->emergency_namespaces, policy->emergency_namespace_count, facts->namespace_);
+        bool allowed = pod_emergency_allowed(policy, facts->namespace_);
 
         if (json_field_string(spec, "priorityClassName", &class, err) < 0 ||
             json_field_string(labels, POD_LABEL_URGENCY, &label, err) < 0)

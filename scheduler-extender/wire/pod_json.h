@@ -38,6 +38,9 @@ struct pod_policy {
         size_t emergency_class_count;
 };
 
+/* pod_emergency_allowed() - may what is of this namespace call itself an emergency? */
+bool pod_emergency_allowed(const struct pod_policy *policy, const char *namespace_);
+
 /* pod_decode() - @add: intern resources and models that are new (objects of the store), else only look them
  * up. Return: 0; -EBADMSG and "metadata.labels.remuda.dev/gang-size: ..." */
 int pod_decode(const json_t *pod, const struct pod_policy *policy, struct symbols *symbols, bool add,

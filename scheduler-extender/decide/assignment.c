@@ -1,0 +1,406 @@
+/* The roles of a job, one after the other, onto the groups that the rules leave open. */
+#include "scheduler-extender/decide/assignment.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "scheduler-extender/decide/placement.h"
+
+struct assigner {
+        const struct open_groups_request *request;
+        const struct ledger *ledger;
+        const struct job *job;
+        enum placement placement;
+        struct open_groups groups;
+        size_t parts_max;
+        struct assignment *made;
+        const struct ledger_node *equal_to; /* the configuration that equal nodes have; NULL = any */
+};
+
+/* A role while it is placed. */
+struct placing {
+        const struct job_role *role;
+        bool server;
+        uint32_t entry;
+};
+
+static void note(struct assignment *made, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void note(struct assignment *made, const char *fmt, ...)
+{
+        va_list args;
+
+        if (made->note_count == ASSIGNMENT_NOTES_MAX)
+                return;
+        va_start(args, fmt);
+        (void) vsnprintf(made->notes[made->note_count++], ASSIGNMENT_NOTE_BYTES, fmt, args);
+        va_end(args);
+}
+
+const struct job_role *assignment_role(const struct job *job, bool server, size_t entry)
+{
+        if (server)
+                return &job->servers;
+        return entry < job->worker_count ? &job->workers[entry] : NULL;
+}
+
+static struct assignment_part *find_part(const struct assigner *a, const struct placing *placing,
+                                         const struct open_group *candidate)
+{
+        for (size_t i = 0; i < a->made->count; i++) {
+                struct assignment_part *part = &a->made->parts[i];
+
+                if (part->server == placing->server && part->entry == placing->entry &&
+                    part->group == candidate->group)
+                        return part;
+        }
+        return NULL;
+}
+
+static struct assignment_part *part_for(struct assigner *a, const struct placing *placing,
+                                        const struct open_group *candidate, int *ret_error)
+{
+        struct assignment_part *part = find_part(a, placing, candidate), *grown;
+
+        if (part != NULL)
+                return part;
+        *ret_error = a->made->count >= a->parts_max ? -E2BIG : -ENOMEM;
+        grown = *ret_error == -E2BIG ? NULL
+                                     : reallocarray(a->made->parts, a->made->count + 1, sizeof(*grown));
+        if (grown == NULL)
+                return NULL;
+        a->made->parts = grown;
+        part = &grown[a->made->count++];
+        *part = (struct assignment_part){ .server = placing->server,
+                                          .entry = placing->entry,
+                                          .node = candidate->node,
+                                          .group = candidate->group };
+        return part;
+}
+
+static int take(struct assigner *a, const struct placing *placing, struct open_group *candidate,
+                uint32_t chips)
+{
+        int r = 0;
+        struct assignment_part *part = part_for(a, placing, candidate, &r);
+
+        if (part == NULL)
+                return r;
+        candidate->choice.open -= chips;
+        candidate->choice.taken += chips;
+        part->chips += chips;
+        part->ranks += chips;
+        return 0;
+}
+
+/* Return: chips that were found, at most @wanted; negative errno. */
+static int64_t place(struct assigner *a, const struct placing *placing, uint32_t wanted)
+{
+        uint32_t left = wanted;
+
+        while (left > 0) {
+                struct open_group *candidate = open_groups_first(&a->groups, a->placement, left);
+                uint32_t chips;
+                int r;
+
+                if (candidate == NULL)
+                        break;
+                chips = placement_portion(a->placement, &candidate->choice, left);
+                r = take(a, placing, candidate, chips);
+                if (r < 0)
+                        return r;
+                left -= chips;
+        }
+        return wanted - left;
+}
+
+/* A CPU group serves any number of ranks: among the CPU groups the one with the fewest beyond its chips. Of a
+ * pod they are those that the entry holds already: nobody shares a pod. */
+static struct open_group *most_patient(struct assigner *a, const struct placing *placing)
+{
+        struct open_group *best = NULL;
+
+        for (size_t i = 0; i < a->groups.count; i++) {
+                struct open_group *candidate = &a->groups.items[i];
+                const struct assignment_part *part = find_part(a, placing, candidate);
+
+                if (!candidate->fits || !open_groups_is_cpu(&a->ledger->symbols, candidate->group) ||
+                    (part == NULL && !a->request->processes) ||
+                    (part != NULL && part->ranks >= ASSIGNMENT_RANKS_MAX))
+                        continue;
+                if (best == NULL || candidate->beyond < best->beyond ||
+                    (candidate->beyond == best->beyond &&
+                     placement_goes_before(PLACEMENT_UNIFORM, &candidate->choice, &best->choice, 1)))
+                        best = candidate;
+        }
+        return best;
+}
+
+static int64_t place_beyond(struct assigner *a, const struct placing *placing, uint32_t wanted)
+{
+        uint32_t placed = 0;
+
+        for (struct open_group *candidate;
+             placed < wanted && (candidate = most_patient(a, placing)) != NULL;) {
+                int r = 0;
+                struct assignment_part *part = part_for(a, placing, candidate, &r);
+
+                if (part == NULL)
+                        return r;
+                part->ranks++;
+                candidate->beyond++;
+                placed++;
+        }
+        if (placed > 0)
+                note(a->made, "Oversubscribed: %u ranks of %s share CPU groups with others", placed,
+                     placing->server ? "the servers" : "a worker entry");
+        return placed;
+}
+
+static const char *role_words(const struct job_role *role, char words[160])
+{
+        (void) text_format(words, 160, "%s%s%s%s%s%s", role->runtime, role->runtime[0] != '\0' ? " " : "",
+                           role->vendor, role->vendor[0] != '\0' ? " " : "", role->model,
+                           role->group[0] != '\0' ? role->group : "");
+        return words;
+}
+
+static int no_place(int code, const struct assigner *a, struct err *err)
+{
+        if (code == -E2BIG)
+                return err_set(err, code,
+                               "the job would need more than %zu device groups; ask for larger groups or "
+                               "fewer chips",
+                               a->parts_max);
+        return err_set(err, code, "no memory for the plan");
+}
+
+/* The fewest chips that will do. */
+static int place_least(struct assigner *a, const struct placing *placing, struct err *err)
+{
+        uint32_t wanted = (uint32_t) placing->role->min_chips;
+        int64_t placed, beyond;
+        char words[160];
+
+        open_groups_consider(&a->request->job, placing->role, &a->groups);
+        placed = place(a, placing, wanted);
+        if (placed < 0)
+                return no_place((int) placed, a, err);
+        beyond = place_beyond(a, placing, wanted - (uint32_t) placed);
+        if (beyond < 0)
+                return no_place((int) beyond, a, err);
+        if (placed + beyond == wanted)
+                return 0;
+        a->made->lacking = placing->role;
+        a->made->found = (uint64_t) (placed + beyond);
+        return err_set(err, -EBUSY, "%s needs %u chips of %sand only %llu are free for it now",
+                       placing->server ? "spec.servers" : "an entry of spec.workers", wanted,
+                       role_words(placing->role, words), (unsigned long long) a->made->found);
+}
+
+/* Return: the length of a step of what is placed so far; -1 = no memory. */
+static double step_ms(const struct assigner *a)
+{
+        CLEANUP(free_p) struct batch_cut_group *groups = calloc(a->made->count + 1, sizeof(*groups));
+        size_t count = 0;
+
+        if (groups == NULL)
+                return -1;
+        for (size_t i = 0; i < a->made->count; i++) {
+                const struct assignment_part *part = &a->made->parts[i];
+
+                if (!part->server)
+                        groups[count++] = (struct batch_cut_group){
+                                .runtime = open_groups_runtime(&a->ledger->symbols,
+                                                               &a->job->workers[part->entry], part->group),
+                                .model = part->group->model,
+                                .tflops = part->group->tflops,
+                                .chips = part->chips,
+                                .ranks = part->ranks,
+                        };
+        }
+        return batch_cut_step_ms(&a->request->job, groups, count);
+}
+
+static void give_back(struct assigner *a, const struct placing *placing, const struct open_group *candidate,
+                      uint32_t chips)
+{
+        struct assignment_part *part = find_part(a, placing, candidate);
+
+        if (part == NULL) /* there was no room for one more */
+                return;
+        part->chips -= chips;
+        part->ranks -= chips;
+        if (part->ranks == 0)
+                a->made->count--; /* the last one: it was made for these chips */
+}
+
+/* Chips beyond minChips are added only where they shorten the step. */
+static int place_more(struct assigner *a, const struct placing *placing, struct err *err)
+{
+        uint32_t left = (uint32_t) (placing->role->chips - placing->role->min_chips);
+        struct open_group *candidate;
+        double step = step_ms(a);
+
+        open_groups_consider(&a->request->job, placing->role, &a->groups);
+        while (left > 0 && (candidate = open_groups_first(&a->groups, a->placement, left)) != NULL) {
+                uint32_t chips = placement_portion(a->placement, &candidate->choice, left);
+                int r = take(a, placing, candidate, chips);
+                double with = r == 0 ? step_ms(a) : INFINITY;
+
+                if (r == -ENOMEM || with < 0)
+                        return no_place(-ENOMEM, a, err);
+                if (with < step) {
+                        left -= chips;
+                        step = with;
+                        continue;
+                }
+                if (r == 0)
+                        give_back(a, placing, candidate, chips);
+                candidate->choice.open = 0; /* not asked again */
+                note(a->made, "NotAdded: %u chips of %s on %s would slow the job", chips,
+                     symbol_name(&a->ledger->symbols, candidate->group->name), candidate->node->name);
+        }
+        return 0;
+}
+
+/* Servers have no share of a batch that would speak against more of them. */
+static int place_servers(struct assigner *a, struct err *err)
+{
+        struct placing servers = { .role = &a->job->servers, .server = true };
+        int r = place_least(a, &servers, err);
+        int64_t more =
+                r < 0 ? 0 : place(a, &servers, (uint32_t) (servers.role->chips - servers.role->min_chips));
+
+        return more < 0 ? no_place((int) more, a, err) : r;
+}
+
+static int place_job(struct assigner *a, struct err *err)
+{
+        int r = open_groups_gather(a->request, a->equal_to, &a->groups);
+
+        assignment_free(a->made);
+        if (r < 0)
+                return no_place(r, a, err);
+        for (uint32_t i = 0; i < a->job->worker_count && r == 0; i++)
+                r = place_least(a, &(struct placing){ .role = &a->job->workers[i], .entry = i }, err);
+        if (r == 0 && job_server_chips(a->job) > 0)
+                r = place_servers(a, err);
+        for (uint32_t i = 0; i < a->job->worker_count && r == 0; i++)
+                if (a->job->workers[i].min_chips < a->job->workers[i].chips)
+                        r = place_more(a, &(struct placing){ .role = &a->job->workers[i], .entry = i }, err);
+        return r;
+}
+
+static int by_name(const void *a, const void *b)
+{
+        return strcmp((*(const struct ledger_node *const *) a)->name,
+                      (*(const struct ledger_node *const *) b)->name);
+}
+
+/* Equal nodes: each configuration is tried, in the order of the nodes' names, until the job fits. */
+static int place_on_equals(struct assigner *a, struct err *err)
+{
+        size_t count = a->ledger->node_count;
+        CLEANUP(free_p) const struct ledger_node **nodes = calloc(count + 1, sizeof(*nodes));
+        int r = err_set(err, -EBUSY, "there is no node with chips for the job");
+
+        if (nodes == NULL)
+                return no_place(-ENOMEM, a, err);
+        memcpy(nodes, a->ledger->nodes, count * sizeof(*nodes));
+        qsort(nodes, count, sizeof(*nodes), by_name);
+        for (size_t n = 0; n < count; n++) {
+                bool seen = false;
+
+                for (size_t k = 0; k < n && !seen; k++)
+                        seen = configuration_difference(nodes[k], nodes[n]) == NULL;
+                if (seen)
+                        continue;
+                a->equal_to = nodes[n];
+                r = place_job(a, err);
+                if (r != -EBUSY)
+                        return r;
+        }
+        return err_wrap(err, r, "equal nodes");
+}
+
+static void assigner_init(struct assigner *a, const struct open_groups_request *request,
+                          struct assignment *made)
+{
+        *a = (struct assigner){ .request = request,
+                                .ledger = request->job.ledger,
+                                .job = request->job.job,
+                                .placement = placement_of_job(request->job.job),
+                                .made = made };
+}
+
+int assignment_make(const struct open_groups_request *request, size_t parts_max, struct assignment *ret,
+                    struct err *err)
+{
+        struct assigner a;
+        int r;
+
+        *ret = (struct assignment){ 0 };
+        assigner_init(&a, request, ret);
+        a.parts_max = parts_max;
+        r = a.job->equal_nodes ? place_on_equals(&a, err) : place_job(&a, err);
+        open_groups_free(&a.groups);
+        return r;
+}
+
+void assignment_free(struct assignment *assignment)
+{
+        free(assignment->parts);
+        assignment->parts = NULL;
+        assignment->count = assignment->note_count = 0;
+}
+
+/* Chips that the job's other parts hold or wait for; the ledger leaves all of the job out. */
+static uint32_t held_by_others(const struct assignment_part *parts, size_t count, size_t index,
+                               const struct ledger_group *group)
+{
+        uint32_t chips = 0;
+
+        for (size_t i = 0; i < count; i++)
+                chips += i != index && parts[i].group == group ? parts[i].chips : 0;
+        return chips;
+}
+
+int assignment_spare(const struct open_groups_request *request, const struct assignment_part *parts,
+                     size_t count, size_t index, uint32_t model, struct assignment_part *ret_part)
+{
+        const struct job_role *role =
+                assignment_role(request->job.job, parts[index].server, parts[index].entry);
+        uint32_t chips = parts[index].chips;
+        const struct open_group *best = NULL;
+        struct assigner a;
+        int r;
+
+        assigner_init(&a, request, NULL);
+        r = open_groups_gather(request, NULL, &a.groups);
+        for (size_t i = 0; r == 0 && role != NULL && i < a.groups.count; i++) {
+                struct open_group *candidate = &a.groups.items[i];
+                uint32_t held = held_by_others(parts, count, index, candidate->group);
+                bool same = candidate->group->model == model;
+
+                if (candidate->choice.open < held + chips ||
+                    !open_groups_takes(role, &a.ledger->symbols, candidate->group))
+                        continue;
+                candidate->choice.open -= held;
+                if (best == NULL || (same && best->group->model != model) ||
+                    (same == (best->group->model == model) &&
+                     placement_goes_before(PLACEMENT_PACKED, &candidate->choice, &best->choice, chips)))
+                        best = candidate;
+        }
+        if (r == 0 && best != NULL) {
+                ret_part->node = best->node;
+                ret_part->group = best->group;
+        }
+        open_groups_free(&a.groups);
+        return r < 0 ? r : best == NULL ? -EBUSY : 0;
+}

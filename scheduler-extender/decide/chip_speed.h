@@ -1,0 +1,29 @@
+/* Chip speed: by which figure the chips of one job are compared, and the shard planner's worker made of it.
+ *
+ * Figures of two sources never mix: measured ones if every chip has one, else the device table's if every
+ * model is in it, else all chips are taken to be alike. Pure. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "planner/shards/shards.h"
+#include "scheduler-extender/ledger/ledger_speeds.h"
+
+enum chip_speed {
+        CHIP_SPEED_ASSUMED,
+        CHIP_SPEED_TABLE,
+        CHIP_SPEED_MEASURED
+}; /* what says more comes later */
+
+const char *chip_speed_name(enum chip_speed source); /* "assumed", "table", "measured" */
+
+/* chip_speed_worker() - one chip. @measured: read with CHIP_SPEED_MEASURED alone; @tflops: with
+ * CHIP_SPEED_TABLE. */
+struct shard_worker chip_speed_worker(enum chip_speed source, const struct ledger_speed *measured,
+                                      double tflops);
+
+/* chip_speed_cut_equally() - spec.shards equal: everybody takes the same; who comes first takes one more
+ * where it does not divide. Fills in batch and step_ms of @shards. Return: the slowest step, ms. */
+double chip_speed_cut_equally(const struct shard_worker *workers, size_t count, uint64_t batch,
+                              struct shard *shards);

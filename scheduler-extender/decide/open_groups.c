@@ -1,0 +1,226 @@
+/* Which groups' chips are open to a job, by the rules that judge pods, and how fast they are for a role. */
+#include "scheduler-extender/decide/open_groups.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool open_groups_takes(const struct job_role *role, const struct symbols *symbols,
+                       const struct ledger_group *group)
+{
+        return placement_fits_role(role, symbol_name(symbols, group->runtime),
+                                   symbol_name(symbols, group->vendor), symbol_name(symbols, group->model),
+                                   symbol_name(symbols, group->name));
+}
+
+bool open_groups_is_cpu(const struct symbols *symbols, const struct ledger_group *group)
+{
+        return strcmp(symbol_name(symbols, group->runtime), "cpu") == 0;
+}
+
+static struct ask ask_for_one(const struct open_groups_request *request, const struct ledger_group *group)
+{
+        const struct job *job = request->job.job;
+        struct ask ask = {
+                .items = { { .resource = group->resource, .chips = 1 } },
+                .item_count = 1,
+                .emergency = request->emergency,
+                .preemptible = job->preemptible,
+                .class_chips = job_worker_chips(job) + job_server_chips(job),
+                .match = NODE_MATCH_NOTHING, /* our pods tolerate no taint */
+        };
+
+        if (group->model != 0) {
+                ask.models[0] = group->model;
+                ask.model_count = 1;
+        }
+        return ask;
+}
+
+/* Chips of a group that a pod holds; of one that others bound only the resource is known. */
+static uint32_t chips_in(const struct ledger_pod *pod, const struct ledger_group *group)
+{
+        uint32_t chips = 0;
+
+        for (size_t i = 0; i < pod->part_count; i++)
+                chips += pod->parts[i].group == group->name ? pod->parts[i].chips : 0;
+        for (size_t i = 0; pod->part_count == 0 && i < pod->ask.item_count; i++)
+                chips += pod->ask.items[i].resource == group->resource ? pod->ask.items[i].chips : 0;
+        return chips;
+}
+
+/* Chips of a group that borrowers of the reserve would give back. */
+static uint32_t lent_chips(const struct ledger_node *node, const struct ledger_group *group)
+{
+        uint32_t chips = 0;
+
+        for (const struct ledger_pod *pod = node->pods; pod != NULL && node->reserved;
+             pod = pod->next_on_node)
+                chips += pod->ask.preemptible && !pod->ask.emergency ? chips_in(pod, group) : 0;
+        return chips;
+}
+
+/* Return: the chips of the group that the job may take. */
+static uint32_t open_chips(const struct open_groups_request *request, const struct ledger_node *node,
+                           const struct ledger_group *group)
+{
+        struct ask ask = ask_for_one(request, group);
+        struct question question = { .ledger = request->job.ledger,
+                                     .rules = request->rules,
+                                     .ask = &ask,
+                                     .job = request->ledger_job,
+                                     .now_usec = request->now_usec,
+                                     .unfiltered = true };
+        uint32_t lent = request->take_back ? lent_chips(node, group) : 0, open;
+        struct ledger_group accounts[GROUPS_MAX];
+        enum reason reason;
+
+        overflow_prepare(&question, &question.overflow);
+        reason = rules_judge(&question, node);
+        if (reason != REASON_NONE &&
+            !(lent > 0 && (reason == REASON_CHIPS_BUSY || reason == REASON_CHIPS_LEASED)))
+                return 0;
+        /* the account as the job sees it: its own lease and pods are its own */
+        ledger_account(node, NULL, request->ledger_job, accounts);
+        open = group_open(&accounts[group - node->groups]) + lent;
+        return open < group->usable ? open : group->usable;
+}
+
+static int add(const struct open_groups_request *request, const struct ledger_node *node,
+               const struct ledger_group *group, struct open_groups *groups)
+{
+        uint32_t open = open_chips(request, node, group);
+
+        if (open == 0 && !(request->processes && open_groups_is_cpu(&request->job.ledger->symbols, group)))
+                return 0;
+        if (groups->count == groups->capacity) {
+                size_t capacity = groups->capacity == 0 ? 64 : 2 * groups->capacity;
+                struct open_group *grown = realloc(groups->items, capacity * sizeof(*grown));
+
+                if (grown == NULL)
+                        return -ENOMEM;
+                groups->items = grown;
+                groups->capacity = capacity;
+        }
+        groups->items[groups->count++] = (struct open_group){
+                .choice = { .open = open, .node = node->name, .index = (uint32_t) (group - node->groups) },
+                .node = node,
+                .group = group
+        };
+        return 0;
+}
+
+static bool any_role_takes(const struct batch_cut_job *job, const struct ledger_group *group)
+{
+        const struct symbols *symbols = &job->ledger->symbols;
+
+        if (job_server_chips(job->job) > 0 && open_groups_takes(&job->job->servers, symbols, group))
+                return true;
+        for (size_t i = 0; i < job->job->worker_count; i++)
+                if (open_groups_takes(&job->job->workers[i], symbols, group))
+                        return true;
+        return false;
+}
+
+int open_groups_gather(const struct open_groups_request *request, const struct ledger_node *equal_to,
+                       struct open_groups *groups)
+{
+        const struct ledger *ledger = request->job.ledger;
+
+        groups->count = 0;
+        for (uint32_t n = 0; n < ledger->node_count; n++) {
+                const struct ledger_node *node = ledger->nodes[n];
+
+                if (equal_to != NULL && equal_to != node && configuration_difference(equal_to, node) != NULL)
+                        continue;
+                for (uint32_t g = 0; g < node->group_count; g++)
+                        if (node->groups[g].resource != 0 &&
+                            any_role_takes(&request->job, &node->groups[g]) &&
+                            add(request, node, &node->groups[g], groups) < 0)
+                                return -ENOMEM;
+        }
+        return 0;
+}
+
+void open_groups_free(struct open_groups *groups)
+{
+        free(groups->items);
+        *groups = (struct open_groups){ 0 };
+}
+
+const char *open_groups_runtime(const struct symbols *symbols, const struct job_role *role,
+                                const struct ledger_group *group)
+{
+        return role->runtime[0] != '\0' ? role->runtime : symbol_name(symbols, group->runtime);
+}
+
+/* What `fastest` compares by, in the order of what says most. */
+enum figure { BY_PROGRAM, BY_MEASURED, BY_BF16, BY_FP16, BY_FP32, FIGURE_COUNT };
+
+static double figure_of(const struct batch_cut_job *job, const struct job_role *role,
+                        const struct ledger_group *group, enum figure figure)
+{
+        switch (figure) {
+        case BY_PROGRAM:
+                return batch_cut_speed(job, open_groups_runtime(&job->ledger->symbols, role, group),
+                                       group->model != 0 ? group->model : group->vendor);
+        case BY_MEASURED:
+                return group->measured_gflops;
+        case BY_BF16:
+                return group->tflops;
+        case BY_FP16:
+                return group->tflops_fp16;
+        default:
+                return group->tflops_fp32;
+        }
+}
+
+/* Like is compared with like: by the first figure that all chips of the role have; if there is none, by the
+ * one that most have, and the others come after those. Of three models with a figure in fp32, two of them
+ * with one in bf16, too, all three are compared in fp32. */
+static void compare_speeds(const struct batch_cut_job *job, const struct job_role *role,
+                           struct open_groups *groups)
+{
+        size_t most = 0;
+
+        for (size_t i = 0; i < groups->count; i++)
+                groups->items[i].choice.speed = 0;
+        for (unsigned figure = 0; figure < FIGURE_COUNT; figure++) {
+                size_t known = 0;
+
+                for (size_t i = 0; i < groups->count; i++)
+                        known += groups->items[i].fits &&
+                                 figure_of(job, role, groups->items[i].group, (enum figure) figure) > 0;
+                if (known <= most)
+                        continue;
+                most = known;
+                for (size_t i = 0; i < groups->count; i++)
+                        groups->items[i].choice.speed =
+                                figure_of(job, role, groups->items[i].group, (enum figure) figure);
+        }
+}
+
+void open_groups_consider(const struct batch_cut_job *job, const struct job_role *role,
+                          struct open_groups *groups)
+{
+        for (size_t i = 0; i < groups->count; i++)
+                groups->items[i].fits =
+                        open_groups_takes(role, &job->ledger->symbols, groups->items[i].group);
+        if (placement_of_job(job->job) == PLACEMENT_FASTEST)
+                compare_speeds(job, role, groups);
+}
+
+struct open_group *open_groups_first(const struct open_groups *groups, enum placement placement,
+                                     uint32_t wanted)
+{
+        struct open_group *best = NULL;
+
+        for (size_t i = 0; i < groups->count; i++) {
+                struct open_group *group = &groups->items[i];
+
+                if (group->fits && group->choice.open > 0 &&
+                    (best == NULL || placement_goes_before(placement, &group->choice, &best->choice, wanted)))
+                        best = group;
+        }
+        return best;
+}

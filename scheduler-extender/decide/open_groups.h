@@ -1,0 +1,66 @@
+/* Open groups: the device groups that a TrainingJob may take chips of now, and which of them is next for a
+ * role.
+ *
+ * A group is open as far as the rules let a pod of the job have a chip there: its own lease and pods are
+ * not counted as taken. Pure but for the heap. Gathering costs O(groups of the ledger), a choice O(open
+ * groups). */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "scheduler-extender/decide/batch_cut.h"
+#include "scheduler-extender/decide/placement.h"
+#include "scheduler-extender/decide/rules.h"
+
+/* Whose chips, and by which rules. Borrowed. */
+struct open_groups_request {
+        struct batch_cut_job job; /* the ledger, the job, the program table */
+        const struct rules *rules;
+        const struct ledger_job
+                *ledger_job; /* its lease and pods do not count as taken; NULL = it has none */
+        bool emergency;      /* urgency: emergency, and its namespace may say so */
+        bool take_back;      /* chips that borrowers of the reserve hold count as free (emergencies) */
+        bool processes;      /* ranks are processes of a machine, not pods: entries may share a CPU group */
+        uint64_t now_usec;   /* CLOCK_REALTIME */
+};
+
+struct open_group {
+        struct placement_choice choice;
+        const struct ledger_node *node;
+        const struct ledger_group *group;
+        uint32_t beyond; /* ranks that found no chip of their own there */
+        bool fits;       /* the role that was considered last */
+};
+
+struct open_groups {
+        struct open_group *items;
+        size_t count, capacity;
+};
+
+/* open_groups_gather() - those that some role of the job could use. @equal_to: of nodes of this one's
+ * configuration alone; NULL = of all. What @groups held is forgotten. 0 or -ENOMEM. */
+int open_groups_gather(const struct open_groups_request *request, const struct ledger_node *equal_to,
+                       struct open_groups *groups);
+void open_groups_free(struct open_groups *groups);
+
+/* open_groups_consider() - from now on it is about this role: which groups fit it, and under `fastest` how
+ * fast their chips are, all by one figure. */
+void open_groups_consider(const struct batch_cut_job *job, const struct job_role *role,
+                          struct open_groups *groups);
+
+/* open_groups_first() - where the role takes chips next, while it lacks `wanted`; NULL = no chip is open. */
+struct open_group *open_groups_first(const struct open_groups *groups, enum placement placement,
+                                     uint32_t wanted);
+
+/* open_groups_takes() - does a device group of the ledger match every selector of the role? */
+bool open_groups_takes(const struct job_role *role, const struct symbols *symbols,
+                       const struct ledger_group *group);
+
+/* open_groups_is_cpu() - does it serve any number of ranks? */
+bool open_groups_is_cpu(const struct symbols *symbols, const struct ledger_group *group);
+
+/* open_groups_runtime() - of the program that the role runs there. */
+const char *open_groups_runtime(const struct symbols *symbols, const struct job_role *role,
+                                const struct ledger_group *group);
