@@ -21,7 +21,7 @@ all: programs ## build every program into build/bin/ (the default)
 # A room is a folder; its sources are the .c files below it, its tests the test_*.c beside them. Each room becomes one
 # archive; programs link what they need of them. tools/floors says which room may include which.
 rooms      := base io store planner agent plugin scheduler-extender job cli
-mains      := agent/main.c scheduler-extender/main.c job/launcher/main.c cli/main.c
+mains      := agent/main.c scheduler-extender/main.c job/launcher/main.c cli/main.c planner/commands/main.c
 sources     = $(filter-out $(mains),$(shell find $(1) -name '*.c' ! -name 'test_*' ! -path '*/static/*'))
 tests_of    = $(shell find $(1) -name 'test_*.c')
 object      = $(patsubst %.c,$(B)/obj/%.o,$(1))

@@ -6,7 +6,7 @@
 
 /* One rank's observation owns its names; program "" = not known. */
 struct job_speed {
-        char program[SHA256_HEX_BYTES], device[SPEED_DEVICE_BYTES];
+        char program[SHA256_HEX_BYTES], device[SPEED_TABLE_DEVICE_BYTES];
         double batch, step_ms, weight;
 };
 

@@ -56,7 +56,7 @@ struct run_rank {
         size_t first_layer, last_layer;
         unsigned device_index;
 
-        char speed_device[SPEED_DEVICE_BYTES]; /* its name in the SpeedTable */
+        char speed_device[SPEED_TABLE_DEVICE_BYTES]; /* its name in the SpeedTable */
         enum run_speed speed_source;
         double alpha_ms, beta_ms; /* a step of b samples takes alpha + beta b; beta > 0 */
         uint64_t batch;           /* of each global batch; 0 for a server */

@@ -10,32 +10,56 @@
 
 #include "base/cleanup.h"
 #include "base/exit_code.h"
-#include "cli/command/commands.h"
 
-static void print_help(FILE *out)
+/* clang-format off */
+static const struct plan_command own[] = {
+        { "shards", "how much of each batch every worker takes", plan_shards },
+        { "reshard", "a new plan for the rest of an epoch", plan_reshard },
+        { "segments", "which gradients travel together", plan_segments },
+        { "split", "which layers go to which device", plan_split },
+        { "model", "a known network, and what it would do on given devices", plan_model },
+        { NULL, NULL, NULL },
+};
+/* clang-format on */
+
+static void print_help(const struct plan_host *host, FILE *out)
 {
+        const struct plan_command *const tables[] = { own, host->more };
+
         fprintf(out,
                 "usage: remuda plan PLANNER [OPTION...] ...\n\n"
                 "Exact plans for training on unlike chips, from a file; nothing is changed.\n\nplanners:\n");
-        for (const struct plan_command *c = plan_commands; c->name != NULL; c++)
-                fprintf(out, "  %-10s %s\n", c->name, c->summary);
+        for (size_t t = 0; t < ARRAY_SIZE(tables); t++)
+                for (const struct plan_command *c = tables[t]; c != NULL && c->name != NULL; c++)
+                        fprintf(out, "  %-10s %s\n", c->name, c->summary);
         fprintf(out, "\n`remuda plan PLANNER --help` says more; so does `man remuda-plan`.\n");
 }
 
-int command_plan(int argc, char **argv)
+static const struct plan_command *find(const struct plan_command *table, const char *name)
 {
+        for (; table != NULL && table->name != NULL; table++)
+                if (strcmp(table->name, name) == 0)
+                        return table;
+        return NULL;
+}
+
+int plan_run(const struct plan_host *host, int argc, char **argv)
+{
+        const struct plan_command *command;
+
         if (argc < 2) {
-                print_help(stderr);
+                print_help(host, stderr);
                 return EXIT_USAGE;
         }
         if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
-                print_help(stdout);
+                print_help(host, stdout);
                 return EXIT_DONE;
         }
-        for (const struct plan_command *c = plan_commands; c->name != NULL; c++)
-                if (strcmp(c->name, argv[1]) == 0)
-                        return c->run(argc - 1, argv + 1);
-
+        command = find(own, argv[1]);
+        if (command == NULL)
+                command = find(host->more, argv[1]);
+        if (command != NULL)
+                return command->run(argc - 1, argv + 1, host);
         fprintf(stderr, "remuda plan: no planner '%s'; `remuda plan --help` lists them\n", argv[1]);
         return EXIT_USAGE;
 }

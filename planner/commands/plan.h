@@ -1,5 +1,5 @@
-/* Plan: `remuda plan WHAT ...`. One file a planner (plan_shards.c ...), a row each in plan_table.c, and what
- * they share: reading FILE, and the two ways of answering. */
+/* Plan: `remuda plan WHAT ...`. One file a planner (plan_shards.c ...), a row each in plan.c, and what they
+ * share: reading FILE, and the two ways of answering. */
 #pragma once
 
 #include <jansson.h>
@@ -8,23 +8,34 @@
 
 #include "base/err.h"
 #include "base/text.h"
+#include "planner/speeds/speed_table.h"
+
+struct plan_host;
 
 struct plan_command {
-        const char *name;                  /* "shards" */
-        const char *summary;               /* one line for `remuda plan --help` */
-        int (*run)(int argc, char **argv); /* argv[0] is the name. Return: an exit code */
+        const char *name;    /* "shards" */
+        const char *summary; /* one line for `remuda plan --help` */
+        /* argv[0] is the name. Return: an exit code */
+        int (*run)(int argc, char **argv, const struct plan_host *host);
 };
 
-extern const struct plan_command plan_commands[]; /* plan_table.c; ends with name == NULL */
+/* What the program around the planners has and they do not; each may be NULL. */
+struct plan_host {
+        const struct plan_command *more; /* commands after our own; ends with name == NULL */
+        /* the SpeedTable of a store, for speed_table_free(). 0 or a negative errno */
+        int (*read_speeds)(const char *store, const char *kubeconfig, struct speed_table *ret,
+                           struct err *err);
+        int (*exit_code)(int error); /* of an error of read_speeds */
+};
 
-int plan_shards(int argc, char **argv);
-int plan_reshard(int argc, char **argv);
-int plan_segments(int argc, char **argv);
-int plan_model(int argc, char **argv);
-int plan_launch(int argc, char **argv);
+/* plan_run() - argv[0] is "plan". Return: an exit code. */
+int plan_run(const struct plan_host *host, int argc, char **argv);
 
-int plan_split(int argc, char **argv);
-int plan_devices(int argc, char **argv);
+int plan_shards(int argc, char **argv, const struct plan_host *host);
+int plan_reshard(int argc, char **argv, const struct plan_host *host);
+int plan_segments(int argc, char **argv, const struct plan_host *host);
+int plan_split(int argc, char **argv, const struct plan_host *host);
+int plan_model(int argc, char **argv, const struct plan_host *host);
 
 #define PLAN_INPUT_MAX_BYTES ((size_t) 256 << 20)
 

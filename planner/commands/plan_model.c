@@ -8,7 +8,7 @@
 #include "base/exit_code.h"
 #include "base/options.h"
 #include "base/version.h"
-#include "cli/command/given_devices.h"
+#include "planner/commands/given_devices.h"
 #include "planner/commands/plan.h"
 #include "planner/models/network_forms.h"
 #include "planner/models/network_json.h"
@@ -189,7 +189,7 @@ static int answer(const struct network_model *model, const struct model_options 
         return r;
 }
 
-int plan_model(int argc, char **argv)
+int plan_model(int argc, char **argv, const struct plan_host *host)
 {
         struct model_options options;
         const struct network_model *model;
@@ -199,6 +199,7 @@ int plan_model(int argc, char **argv)
         int r = options_start(&program, REMUDA_VERSION, argc, argv, NULL, &options, &operands, stdout,
                               stderr);
 
+        (void) host;
         if (r >= 0)
                 return r;
         if (operands == 0) {

@@ -55,7 +55,7 @@ static int answer(const json_t *json, const struct reshard_options *options, str
         return r;
 }
 
-int plan_reshard(int argc, char **argv)
+int plan_reshard(int argc, char **argv, const struct plan_host *host)
 {
         struct reshard_options options;
         struct text out = { 0 };
@@ -65,6 +65,7 @@ int plan_reshard(int argc, char **argv)
         int r = options_start(&program, REMUDA_VERSION, argc, argv, NULL, &options, &operands, stdout,
                               stderr);
 
+        (void) host;
         if (r >= 0)
                 return r;
         r = plan_read_json(argv[1], &json, &err);

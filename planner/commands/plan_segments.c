@@ -104,7 +104,7 @@ static const char *misuse(const struct segments_options *options, size_t operand
         return NULL;
 }
 
-int plan_segments(int argc, char **argv)
+int plan_segments(int argc, char **argv, const struct plan_host *host)
 {
         struct segments_options options;
         struct text out = { 0 };
@@ -114,6 +114,7 @@ int plan_segments(int argc, char **argv)
         int r = options_start(&program, REMUDA_VERSION, argc, argv, NULL, &options, &operands, stdout,
                               stderr);
 
+        (void) host;
         if (r >= 0)
                 return r;
         wrong = misuse(&options, operands);

@@ -4,12 +4,10 @@
 
 #include "base/options.h"
 #include "base/version.h"
-#include "cli/command/cluster_options.h"
 #include "planner/commands/plan.h"
 #include "planner/shards/plan_shards.h"
 #include "planner/shards/plan_shards_text.h"
 #include "planner/shards/plan_speeds.h"
-#include "store/speed_store.h"
 
 struct shards_options {
         const char *output, *store, *kubeconfig, *model;
@@ -66,11 +64,16 @@ static int answer(const json_t *json, const struct shards_options *options, stru
         return r;
 }
 
-static int take_speeds(json_t *json, const struct shards_options *options, struct err *err)
+static int take_speeds(json_t *json, const struct shards_options *options, const struct plan_host *host,
+                       struct err *err)
 {
         struct speed_table table;
-        int r = speed_store_read_now(options->store, options->kubeconfig, &table, err);
+        int r;
 
+        if (host->read_speeds == NULL)
+                return err_set(err, -EBADMSG,
+                               "--store: this program has no stores; give each worker its speed");
+        r = host->read_speeds(options->store, options->kubeconfig, &table, err);
         if (r < 0)
                 return err_wrap(err, r, "--store %.100s", options->store);
         if (table.trouble[0] != '\0')
@@ -81,7 +84,7 @@ static int take_speeds(json_t *json, const struct shards_options *options, struc
         return r;
 }
 
-int plan_shards(int argc, char **argv)
+int plan_shards(int argc, char **argv, const struct plan_host *host)
 {
         struct shards_options options;
         struct text out = { 0 };
@@ -94,10 +97,11 @@ int plan_shards(int argc, char **argv)
         if (r >= 0)
                 return r;
         r = plan_read_json(argv[1], &json, &err);
-        if (r == 0 && options.store != NULL && (r = take_speeds(json, &options, &err)) < 0 && r != -EBADMSG) {
+        if (r == 0 && options.store != NULL && (r = take_speeds(json, &options, host, &err)) < 0 &&
+            r != -EBADMSG) {
                 fprintf(stderr, "remuda plan shards: %s\n", err.msg);
                 json_decref(json);
-                return cluster_exit_code(r);
+                return host->exit_code(r);
         }
         if (r == 0)
                 r = answer(json, &options, &out, &err);

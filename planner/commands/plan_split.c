@@ -8,8 +8,8 @@
 #include "base/exit_code.h"
 #include "base/options.h"
 #include "base/version.h"
-#include "cli/command/given_devices.h"
 #include "io/clock.h"
+#include "planner/commands/given_devices.h"
 #include "planner/commands/plan.h"
 #include "planner/commands/plan_searches.h"
 #include "planner/models/network_forms.h"
@@ -243,7 +243,7 @@ static const char *misuse(const struct split_options *options, size_t operands)
         return NULL;
 }
 
-int plan_split(int argc, char **argv)
+int plan_split(int argc, char **argv, const struct plan_host *host)
 {
         struct split_options options;
         struct text out = { 0 };
@@ -253,6 +253,7 @@ int plan_split(int argc, char **argv)
         int r = options_start(&program, REMUDA_VERSION, argc, argv, NULL, &options, &operands, stdout,
                               stderr);
 
+        (void) host;
         if (r >= 0)
                 return r;
         if (!(options.time_limit_sec > 0 && options.time_limit_sec <= 1e6)) {

@@ -55,7 +55,7 @@ static int note_given(struct filling *f, json_t *worker)
 static int look_up(struct filling *f, const struct json_field *at, json_t *worker, struct err *err)
 {
         const char *device = NULL, *program = NULL;
-        char name[SPEED_DEVICE_BYTES];
+        char name[SPEED_TABLE_DEVICE_BYTES];
         const struct speed_table_row *row;
         uint64_t sharing = 1;
         int r = json_field_string(at, "device", &device, err);

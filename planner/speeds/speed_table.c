@@ -175,13 +175,14 @@ const struct speed_table_row *speed_table_find(const struct speed_table *table, 
         return unknown;
 }
 
-void speed_table_device(char device[SPEED_DEVICE_BYTES], const char *model, size_t sharing)
+void speed_table_device(char device[SPEED_TABLE_DEVICE_BYTES], const char *model, size_t sharing)
 {
         if (sharing > 1)
-                (void) text_format(device, SPEED_DEVICE_BYTES, "%.*s (shared by %zu)", DEVICE_MODEL_BYTES - 1,
-                                   model, sharing > 9999 ? 9999 : sharing);
+                (void) text_format(device, SPEED_TABLE_DEVICE_BYTES, "%.*s (shared by %zu)",
+                                   SPEED_TABLE_MODEL_BYTES - 1, model, sharing > 9999 ? 9999 : sharing);
         else
-                (void) text_format(device, SPEED_DEVICE_BYTES, "%.*s", DEVICE_MODEL_BYTES - 1, model);
+                (void) text_format(device, SPEED_TABLE_DEVICE_BYTES, "%.*s", SPEED_TABLE_MODEL_BYTES - 1,
+                                   model);
 }
 
 static int encode_row(json_t *speeds, const char *key, const struct speed_table_row *row)
@@ -219,7 +220,7 @@ static void believe_given(struct speed_table_row *row, double batch)
 static int refine_row(json_t *speeds, const struct speed_table_observation *seen, uint64_t now_usec)
 {
         const char *program = seen->program == NULL || seen->program[0] == '\0' ? "-" : seen->program;
-        char key[SPEED_KEY_BYTES];
+        char key[SPEED_TABLE_KEY_BYTES];
         struct speed_table_row row;
 
         if (!text_format(key, sizeof(key), "%s/%s/%s", program, seen->model, seen->device))

@@ -15,21 +15,20 @@
 #include <jansson.h>
 #include <stdint.h>
 
-#include "agent/inventory/device.h"
 #include "base/err.h"
 #include "base/sha256.h"
-#include "job/spec/job.h"
 #include "planner/speeds/speed_fit.h"
 
-#define SPEED_TABLE_NAME     "speeds"
-#define SPEED_TABLE_ROWS_MAX 2048 /* below 1 MiB with the longest names; etcd takes 1.5 */
-#define SPEED_DEVICE_BYTES   (DEVICE_MODEL_BYTES + 24)
-#define SPEED_KEY_BYTES      (SHA256_HEX_BYTES + JOB_NAME_BYTES + SPEED_DEVICE_BYTES + 2)
+#define SPEED_TABLE_NAME         "speeds"
+#define SPEED_TABLE_ROWS_MAX     2048 /* below 1 MiB with the longest names; etcd takes 1.5 */
+#define SPEED_TABLE_MODEL_BYTES  64   /* of a job's model, and of a device's */
+#define SPEED_TABLE_DEVICE_BYTES (SPEED_TABLE_MODEL_BYTES + 24)
+#define SPEED_TABLE_KEY_BYTES    (SHA256_HEX_BYTES + SPEED_TABLE_MODEL_BYTES + SPEED_TABLE_DEVICE_BYTES + 2)
 
 struct speed_table_row {
-        char program[SHA256_HEX_BYTES]; /* "-" = not known */
-        char model[JOB_NAME_BYTES];     /* of the job */
-        char device[SPEED_DEVICE_BYTES];
+        char program[SHA256_HEX_BYTES];      /* "-" = not known */
+        char model[SPEED_TABLE_MODEL_BYTES]; /* of the job */
+        char device[SPEED_TABLE_DEVICE_BYTES];
         double alpha_ms, beta_ms;
         uint64_t updated_usec; /* CLOCK_REALTIME; 0 = not said */
         struct speed_fit fit;  /* weight 0 = the row was written by hand */
@@ -54,7 +53,7 @@ const struct speed_table_row *speed_table_find(const struct speed_table *table, 
 /* speed_table_device() - the device's name in the table. @sharing: ranks on this one device, 0 and 1 = it is
  * alone.
  */
-void speed_table_device(char device[SPEED_DEVICE_BYTES], const char *model, size_t sharing);
+void speed_table_device(char device[SPEED_TABLE_DEVICE_BYTES], const char *model, size_t sharing);
 
 /* An observation: steps of `batch` samples took `step_ms` (as speed_fit_add()). Borrowed. */
 struct speed_table_observation {

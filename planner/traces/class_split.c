@@ -62,7 +62,7 @@ static struct running pop(struct simulation *s)
 
 static bool class_takes(uint8_t node_class, const struct class_split_job *job)
 {
-        return node_class == NODE_CLASS_ANY || (node_class == NODE_CLASS_MULTI) == job->multi;
+        return node_class == CLASS_SPLIT_ANY || (node_class == CLASS_SPLIT_MULTI) == job->multi;
 }
 
 /* The node where least is left over; SIZE_MAX = none has room. */
@@ -160,7 +160,7 @@ int class_split_wait(const struct class_split_node *nodes, const uint8_t *classe
                 return -ENOMEM;
         for (size_t i = 0; i < node_count; i++) {
                 free_milli[i] = nodes[i].chips * 1000;
-                s.shared = s.shared || classes[i] == NODE_CLASS_ANY;
+                s.shared = s.shared || classes[i] == CLASS_SPLIT_ANY;
         }
         s.free_milli = free_milli;
         s.heap = heap;
@@ -187,7 +187,7 @@ static int try_single(struct trial *t, size_t single)
         int r;
 
         for (size_t i = 0; i < t->node_count; i++)
-                t->classes[i] = i < single ? NODE_CLASS_SINGLE : NODE_CLASS_MULTI;
+                t->classes[i] = i < single ? CLASS_SPLIT_SINGLE : CLASS_SPLIT_MULTI;
         r = class_split_wait(t->nodes, t->classes, t->node_count, t->jobs, t->job_count, &wait, &impossible);
         if (r == -ENOMEM)
                 return r;

@@ -7,12 +7,14 @@
  * best of them, every finer step. Pure but for the heap. Cost: O(tries x jobs x (nodes + log jobs)). */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "agent/inventory/device.h"
-
 #define CLASS_SPLIT_GRID 17
+
+/* Which jobs a node takes; the values are those of enum node_class. */
+enum class_split_class { CLASS_SPLIT_ANY, CLASS_SPLIT_SINGLE, CLASS_SPLIT_MULTI };
 
 struct class_split_job {
         uint64_t arrival_sec, duration_sec;
@@ -22,7 +24,7 @@ struct class_split_job {
 
 struct class_split_node {
         uint32_t chips;
-        uint8_t node_class; /* enum node_class: as it is now */
+        uint8_t node_class; /* enum class_split_class: as it is now */
 };
 
 struct class_split {

@@ -12,18 +12,18 @@
 #include "planner/traces/class_split.h"
 
 static const struct class_split_node four_nodes[] = {
-        { 1, NODE_CLASS_ANY }, { 1, NODE_CLASS_ANY }, { 8, NODE_CLASS_ANY }, { 8, NODE_CLASS_ANY }
+        { 1, CLASS_SPLIT_ANY }, { 1, CLASS_SPLIT_ANY }, { 8, CLASS_SPLIT_ANY }, { 8, CLASS_SPLIT_ANY }
 };
 
 /* By hand: one node of 2, jobs of 1 (10 s), 2 (10 s), 1 (10 s), all at 0: the second waits 10 s, the third 20
  * s. */
 static void waits_are_those_of_one_queue(void **state)
 {
-        static const struct class_split_node node[] = { { 2, NODE_CLASS_ANY } };
+        static const struct class_split_node node[] = { { 2, CLASS_SPLIT_ANY } };
         static const struct class_split_job jobs[] = { { 0, 10, 1000, false },
                                                        { 0, 10, 2000, true },
                                                        { 0, 10, 1000, false } };
-        uint8_t any = NODE_CLASS_ANY, multi = NODE_CLASS_MULTI;
+        uint8_t any = CLASS_SPLIT_ANY, multi = CLASS_SPLIT_MULTI;
         size_t impossible = 0;
         double wait = 0;
 
@@ -75,7 +75,7 @@ static void the_best_of_all_numbers_is_found_on_small_clusters(void **state)
                 double best = INFINITY;
 
                 for (size_t i = 0; i < 12; i++)
-                        nodes[i] = (struct class_split_node){ i < 4 ? 1 : i < 8 ? 4 : 8, NODE_CLASS_ANY };
+                        nodes[i] = (struct class_split_node){ i < 4 ? 1 : i < 8 ? 4 : 8, CLASS_SPLIT_ANY };
                 for (size_t i = 0; i < 60; i++) {
                         seed = seed * 6364136223846793005u + 1442695040888963407u;
                         jobs[i] = (struct class_split_job){ i * 3, seed >> 58,
@@ -88,7 +88,7 @@ static void the_best_of_all_numbers_is_found_on_small_clusters(void **state)
                         double wait = 0;
 
                         for (size_t i = 0; i < 12; i++)
-                                classes[i] = i < single ? NODE_CLASS_SINGLE : NODE_CLASS_MULTI;
+                                classes[i] = i < single ? CLASS_SPLIT_SINGLE : CLASS_SPLIT_MULTI;
                         if (class_split_wait(nodes, classes, 12, jobs, 60, &wait, &impossible) == 0 &&
                             wait < best)
                                 best = wait;

@@ -1,15 +1,22 @@
 #include "scheduler-extender/commands/suggest_classes.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/inventory/device.h"
 #include "base/cleanup.h"
 #include "io/read_file.h"
 #include "planner/traces/class_split.h"
 #include "scheduler-extender/replay/trace_csv.h"
+
+static_assert((int) CLASS_SPLIT_ANY == (int) NODE_CLASS_ANY &&
+                      (int) CLASS_SPLIT_SINGLE == (int) NODE_CLASS_SINGLE &&
+                      (int) CLASS_SPLIT_MULTI == (int) NODE_CLASS_MULTI,
+              "a node's class is handed over as it is");
 
 /* What one resource's nodes and jobs are, before they are sorted. */
 struct history {

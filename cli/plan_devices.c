@@ -10,7 +10,7 @@
 #include "base/cleanup.h"
 #include "base/exit_code.h"
 #include "cli/command/open_tree.h"
-#include "planner/commands/plan.h"
+#include "cli/plan_more.h"
 
 struct ids {
         const char **items;
@@ -276,13 +276,14 @@ static int run(const struct devices_question *question)
         return r != 0 ? r : choose(&stage, question);
 }
 
-int plan_devices(int argc, char **argv)
+int plan_more_devices(int argc, char **argv, const struct plan_host *host)
 {
         CLEANUP(free_p) const char **must = calloc((size_t) argc, sizeof(*must));
         CLEANUP(free_p) const char **available = calloc((size_t) argc, sizeof(*available));
         struct devices_question question = { .must.items = must, .available.items = available };
         int r;
 
+        (void) host;
         if (must == NULL || available == NULL)
                 return EXIT_FAILED;
         r = parse_arguments(argc, argv, &question);

@@ -1,4 +1,5 @@
-#include "cli/command/given_devices.h"
+/* Reads device kinds from NAME[=TFLOPS[,GIB]][*N] and from the inventories of recorded machines. */
+#include "planner/commands/given_devices.h"
 
 #include <errno.h>
 #include <string.h>

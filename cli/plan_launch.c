@@ -11,11 +11,11 @@
 #include "base/json/json_writer.h"
 #include "base/options.h"
 #include "base/version.h"
+#include "cli/plan_more.h"
 #include "job/plan/launch_lines.h"
 #include "job/run/run.h"
 #include "job/run/run_world.h"
 #include "job/spec/job_yaml.h"
-#include "planner/commands/plan.h"
 #include "planner/shards/shards.h"
 
 struct launch_options {
@@ -469,7 +469,7 @@ static void launch_free(struct launch *launch)
         run_free(&launch->run);
 }
 
-int plan_launch(int argc, char **argv)
+int plan_more_launch(int argc, char **argv, const struct plan_host *host)
 {
         struct launch_options options;
         struct launch launch = { .options = &options };
@@ -479,6 +479,7 @@ int plan_launch(int argc, char **argv)
         int r = options_start(&program, REMUDA_VERSION, argc, argv, NULL, &options, &operands, stdout,
                               stderr);
 
+        (void) host;
         if (r >= 0)
                 return r;
         if (options.format == NULL) {

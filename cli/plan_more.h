@@ -1,0 +1,8 @@
+/* Plan more: the commands of `remuda plan` that are no mathematics: they look at jobs (plan_launch.c) or at
+ * devices (plan_devices.c). As struct plan_command's run(). */
+#pragma once
+
+#include "planner/commands/plan.h"
+
+int plan_more_launch(int argc, char **argv, const struct plan_host *host);
+int plan_more_devices(int argc, char **argv, const struct plan_host *host);
