@@ -16,7 +16,6 @@
 #include "base/text.h"
 #include "io/loop.h"
 #include "io/remove_folder.h"
-#include "job/controller/job_speeds.h"
 #include "planner/shards/plan_speeds.h"
 #include "scheduler-extender/ledger/cluster.h"
 #include "store/speed_store.h"
@@ -255,46 +254,6 @@ static void a_plan_takes_its_speeds_from_the_table(void **state)
         json_decref(table_json);
 }
 
-static void a_managers_word_becomes_observations(void **state)
-{
-        struct job_group groups[] = {
-                { .name = "w0-0", .model = "H100", .chips = 1, .ranks = 1 },
-                { .name = "w1-0", .model = "Xeon", .chips = 1, .ranks = 2 },
-                { .name = "s-0", .model = "Xeon", .chips = 1, .ranks = 1, .server = true }
-        };
-        struct job_state job_state = { .groups = groups, .group_count = 3 };
-        json_t *answer =
-                json_loads("{\"ranks\":[{\"group\":\"s-0\",\"batch\":0,\"samples\":0,\"samples_per_s\":0},"
-                           "{\"group\":\"w0-0\",\"batch\":100,\"samples\":5000,\"samples_per_s\":20000},"
-                           "{\"group\":\"w1-0\",\"batch\":20,\"samples\":1000,\"samples_per_s\":400},"
-                           "{\"group\":\"w1-0\",\"batch\":20,\"samples\":60,\"samples_per_s\":1},"
-                           "{\"group\":\"w9-9\",\"batch\":20,\"samples\":900,\"samples_per_s\":9}],"
-                           "\"programs\":{\"w0-0\":"
-                           "\"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\","
-                           "\"w1-0\":\"../x\"}}",
-                           0, NULL);
-        struct job_speed speeds[8];
-        struct job job;
-
-        (void) state;
-        job_init(&job);
-        assert_int_equal(job_speeds_read(&job, &job_state, answer, speeds, 8),
-                         0); /* no data: not the trainer */
-        job.data.given = true;
-        assert_int_equal(job_speeds_read(&job, &job_state, answer, speeds, 8), 2);
-        assert_string_equal(speeds[0].device, "H100");
-        assert_true(fabs(speeds[0].step_ms - 5) < 1e-12 && speeds[0].batch == 100 && speeds[0].weight == 2);
-        assert_string_equal(speeds[1].device, "Xeon (shared by 2)");
-        assert_string_equal(speeds[0].program,
-                            "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef");
-        assert_string_equal(speeds[1].program, ""); /* no hash: not known */
-        assert_true(fabs(speeds[1].step_ms - 50) < 1e-12);
-        assert_int_equal(job_speeds_read(&job, &job_state, answer, speeds, 1), 1);
-        job.strategy = JOB_STRATEGY_SPLIT;
-        assert_int_equal(job_speeds_read(&job, &job_state, answer, speeds, 8), 0);
-        json_decref(answer);
-}
-
 /* --- the store
  * -------------------------------------------------------------------------------------------------- */
 
@@ -479,7 +438,6 @@ int main(void)
                 cmocka_unit_test(a_table_is_read_and_refined),
                 cmocka_unit_test(a_table_has_an_end),
                 cmocka_unit_test(a_plan_takes_its_speeds_from_the_table),
-                cmocka_unit_test(a_managers_word_becomes_observations),
                 cmocka_unit_test(writers_lose_nothing_of_each_other),
                 cmocka_unit_test(of_several_tables_the_newest_rows_are_kept),
                 cmocka_unit_test(what_is_wrong_with_a_table_is_said_once),

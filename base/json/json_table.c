@@ -468,7 +468,8 @@ static json_t *encode_value(const struct json_table_row *row, const char *object
         case JSON_TABLE_CHOICE:
                 return encode_choice(row->names, *(const unsigned *) field);
         case JSON_TABLE_TIME:
-                return encode_time(*(const uint64_t *) field);
+                return encode_time(*(const uint64_t *) field / (uint64_t) scale_of(row) *
+                                   (uint64_t) scale_of(row));
         case JSON_TABLE_OBJECT:
                 return json_table_encode(row->table, field);
         case JSON_TABLE_ARRAY:
@@ -506,6 +507,11 @@ static bool is_empty(const struct json_table_row *row, const json_t *value)
         return true;
 }
 
+static bool is_unset(const json_t *value)
+{
+        return json_is_null(value) || json_number_value(value) < 0;
+}
+
 /* @name: what is left of the path below @in. Takes the reference. */
 static int set_at_path(const struct json_table *table, json_t *in, const char *name, json_t *value)
 {
@@ -531,7 +537,7 @@ json_t *json_table_encode(const struct json_table *table, const void *object)
         for (const struct json_table_row *row = table->rows; r == 0 && row->name != NULL; row++) {
                 json_t *value = encode_value(row, object);
 
-                if (value != NULL && row->omit && is_empty(row, value))
+                if (value != NULL && ((row->omit && is_empty(row, value)) || (row->unset && is_unset(value))))
                         json_decref(value);
                 else
                         r = set_at_path(table, ret, row->name, value);

@@ -62,10 +62,12 @@ struct json_table_row {
         enum json_table_kind kind;
         size_t offset, size_bytes; /* of the field: JSON_TABLE_AT() */
         int64_t min, max;          /* of whole numbers; max 0 = what the field holds. max: also of elements */
-        uint64_t scale;     /* the field is the whole number times this (seconds as microseconds); 0 = 1 */
+        uint64_t scale;     /* the field is the whole number times this (seconds as microseconds); 0 = 1.
+                               A time is written in such steps */
         double least, most; /* numbers; both 0 = any finite one */
         bool required;
         bool omit;                      /* not written when it is false, 0, "", not finite, or empty */
+        bool unset;                     /* not written when it is negative or not finite; 0 is a figure */
         const char *const *names;       /* of a choice, NULL-terminated, in the order of the enum */
         const char *text;               /* of a constant */
         const struct json_table *table; /* of an object, and of the structs of an array, a list, a map */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/json/json_table.h"
 #include "base/json/pb_json.h"
 #include "base/text.h"
 #include "job/plan/subtask.pb-c.h"
@@ -151,23 +152,51 @@ static json_t *metadata_of(const char *name, const struct job_owner *owner, cons
                          "name", owner->name, "uid", owner->uid, "controller", 1, "blockOwnerDeletion", 1);
 }
 
-char *job_keys(const char *secret, const char *ca, const char *certificate, const char *key)
+#define AT(member) JSON_TABLE_AT(struct job_keys, member)
+static const struct json_table_row key_rows[] = {
+        { "secret", JSON_TABLE_CHARS, AT(secret) },
+        { "ca", JSON_TABLE_STRING, AT(ca) },
+        { "certificate", JSON_TABLE_STRING, AT(certificate) },
+        { "key", JSON_TABLE_STRING, AT(key) },
+        { .name = NULL },
+};
+static const struct json_table key_table = { .rows = key_rows,
+                                             .size_bytes = sizeof(struct job_keys),
+                                             .lenient = true };
+#undef AT
+
+char *job_keys_write(const struct job_keys *keys)
 {
-        json_t *object = json_pack("{s:s, s:s, s:s, s:s}", "secret", secret, "ca", ca, "certificate",
-                                   certificate, "key", key);
+        json_t *object = json_table_encode(&key_table, keys);
         char *text = object == NULL ? NULL : json_dumps(object, JSON_COMPACT);
 
         json_decref(object);
         return text;
 }
 
-void job_keys_secret(const char *keys, char name[JOB_POD_NAME_BYTES])
+struct job_keys job_keys_read(const char *text)
 {
-        json_t *object = json_loads(keys, JSON_REJECT_DUPLICATES, NULL);
-        const char *secret = json_string_value(json_object_get(object, "secret"));
+        json_t *object = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+        struct job_keys keys = { .secret = "" };
 
-        (void) text_copy(name, JOB_POD_NAME_BYTES, secret == NULL ? "" : secret);
+        (void) json_table_decode(&key_table, object, &keys, NULL);
         json_decref(object);
+        return keys;
+}
+
+void job_keys_free(struct job_keys *keys)
+{
+        if (keys->key != NULL)
+                explicit_bzero(keys->key, strlen(keys->key));
+        json_table_free(&key_table, keys);
+}
+
+void job_keys_secret(const char *text, char name[JOB_POD_NAME_BYTES])
+{
+        struct job_keys keys = job_keys_read(text);
+
+        memcpy(name, keys.secret, JOB_POD_NAME_BYTES);
+        job_keys_free(&keys);
 }
 
 json_t *job_secret(const struct job *job, const struct job_owner *owner,

@@ -58,11 +58,16 @@ const char *job_tls_name(const struct job *job);
 int job_pods_check(const struct job *job, const struct job_state *state,
                    const struct job_pods_options *options, struct err *err);
 
-/* job_keys() - the annotation JOB_ANNOTATION_KEYS: the Secret's name, and the certificate with which the
- * controller, also one that is started anew, asks the manager how the job is. NULL = out of memory.
- * job_keys_secret() - the Secret's name in one; "" = it is none of ours. */
-char *job_keys(const char *secret, const char *ca, const char *certificate, const char *key);
-void job_keys_secret(const char *keys, char name[JOB_POD_NAME_BYTES]);
+/* The annotation JOB_ANNOTATION_KEYS: the Secret's name, and the certificate with which the controller, also
+ * one that is started anew, asks the manager how the job is. */
+struct job_keys {
+        char secret[JOB_POD_NAME_BYTES]; /* "" = they are none of ours */
+        char *ca, *certificate, *key;    /* PEM; owned, NULL = missing */
+};
+char *job_keys_write(const struct job_keys *keys); /* NULL = out of memory */
+struct job_keys job_keys_read(const char *text);
+void job_keys_free(struct job_keys *keys);
+void job_keys_secret(const char *text, char name[JOB_POD_NAME_BYTES]); /* of the Secret alone */
 
 /* All return a new reference; NULL = out of memory. @keys: of job_keys(). @status_token: whoever has it may
  * ask the manager how the job is, and nothing else; the controller finds it in the pod again. */

@@ -1,7 +1,7 @@
 /* Job speeds: what a manager says of its ranks, as observations for the SpeedTable. In memory only. */
 #pragma once
 
-#include "job/plan/job_state.h"
+#include "job/plan/job_report.h"
 #include "planner/speeds/speed_table.h"
 
 /* One rank's observation owns its names; program "" = not known. */
@@ -14,8 +14,6 @@ struct job_speed {
  * is (samples_per_s: while it was busy, so its own speed and not that of the slowest). None for programs that
  * are not the reference trainer, whose figures may mean anything, and none for the stages of a split, which
  * do not compute whole samples.
- * @answer: the manager's state: {"ranks":[{"group","batch","samples","samples_per_s"}],
- * "programs":{GROUP:SHA256}}
  * Return: how many of @ret (max) were filled in. */
-size_t job_speeds_read(const struct job *job, const struct job_state *state, const json_t *answer,
+size_t job_speeds_read(const struct job *job, const struct job_state *state, const struct job_report *report,
                        struct job_speed *ret, size_t max);

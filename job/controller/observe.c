@@ -2,18 +2,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json/json_table.h"
 #include "base/text.h"
-#include "base/timestamp.h"
 #include "job/controller/record.h"
 #include "job/plan/job_status.h"
 #include "job/spec/job_yaml.h"
-
-static const char *text_of(const json_t *object, const char *name)
-{
-        const char *text = json_string_value(json_object_get(object, name));
-
-        return text == NULL ? "" : text;
-}
 
 /* --- records
  * ---------------------------------------------------------------------------------------------------- */
@@ -108,23 +101,50 @@ static void start_again(struct job_record *record, const char *uid)
 /* --- jobs
  * ------------------------------------------------------------------------------------------------------- */
 
-static void take_metadata(struct job_record *record, const json_t *metadata)
+/* Of the object's metadata, what a controller acts on. */
+struct job_metadata {
+        char uid[64], version[64], cancel[8];
+        uint64_t generation, created_usec;
+        char *deleted;
+        json_t *finalizers;
+};
+
+/* clang-format off */
+#define AT(member) JSON_TABLE_AT(struct job_metadata, member)
+static const struct json_table_row annotation_rows[] = {
+        { JOB_ANNOTATION_CANCEL, JSON_TABLE_CHARS, AT(cancel) },
+        { .name = NULL },
+};
+static const struct json_table annotation_table = { .rows = annotation_rows, .size_bytes = sizeof(struct job_metadata), .lenient = true, .literal = true };
+static const struct json_table_row metadata_rows[] = {
+        { "uid",               JSON_TABLE_CHARS,  AT(uid) },
+        { "resourceVersion",   JSON_TABLE_CHARS,  AT(version) },
+        { "generation",        JSON_TABLE_UINT,   AT(generation) },
+        { "creationTimestamp", JSON_TABLE_TIME,   AT(created_usec) },
+        { "deletionTimestamp", JSON_TABLE_STRING, AT(deleted) },
+        { "finalizers",        JSON_TABLE_VALUE,  AT(finalizers) },
+        { "annotations",       JSON_TABLE_OBJECT, .size_bytes = sizeof(struct job_metadata), .table = &annotation_table },
+        { .name = NULL },
+};
+static const struct json_table metadata_table = { .rows = metadata_rows, .size_bytes = sizeof(struct job_metadata), .lenient = true };
+#undef AT
+/* clang-format on */
+
+static void take_metadata(struct job_record *record, struct job_metadata *metadata)
 {
-        const json_t *finalizers = json_object_get(metadata, "finalizers");
-        const char *cancel = text_of(json_object_get(metadata, "annotations"), JOB_ANNOTATION_CANCEL);
         struct controller *c = record->controller;
 
-        record->generation = (uint64_t) json_integer_value(json_object_get(metadata, "generation"));
-        record->created_usec = 0;
-        (void) timestamp_parse(text_of(metadata, "creationTimestamp"), &record->created_usec);
-        record->deleting = json_is_string(json_object_get(metadata, "deletionTimestamp"));
-        record->cancel = strcmp(cancel, "true") == 0;
-        (void) text_copy(record->version, sizeof(record->version), text_of(metadata, "resourceVersion"));
+        record->generation = metadata->generation;
+        record->created_usec = metadata->created_usec;
+        record->deleting = metadata->deleted != NULL;
+        record->cancel = strcmp(metadata->cancel, "true") == 0;
+        memcpy(record->version, metadata->version, sizeof(record->version));
         json_decref(record->finalizers);
-        record->finalizers = json_deep_copy(finalizers);
+        record->finalizers = metadata->finalizers;
+        metadata->finalizers = NULL;
         record->has_finalizer = false;
-        for (size_t i = 0; i < json_array_size(finalizers); i++) {
-                const char *name = json_string_value(json_array_get(finalizers, i));
+        for (size_t i = 0; i < json_array_size(record->finalizers); i++) {
+                const char *name = json_string_value(json_array_get(record->finalizers, i));
 
                 record->has_finalizer =
                         record->has_finalizer || (name != NULL && strcmp(name, JOB_FINALIZER) == 0);
@@ -158,11 +178,27 @@ static void take_status(struct job_record *record, const json_t *status)
                         err.msg);
 }
 
+static void take_job(struct job_record *record, struct job_metadata *metadata, const json_t *object)
+{
+        bool is_new = strcmp(record->uid, metadata->uid) != 0;
+
+        if (is_new)
+                start_again(record, metadata->uid);
+        record->gone = false;
+        take_spec(record, object);
+        take_metadata(record, metadata);
+        if (is_new ||
+            !record->controller->leading) { /* a leader's own decisions are newer than the store's */
+                job_state_free(&record->state);
+                take_status(record, json_object_get(object, "status"));
+                record->yielding = false;
+        }
+}
+
 void observe_job(struct controller *c, const char *key, const json_t *object)
 {
-        const json_t *metadata = json_object_get(object, "metadata");
+        struct job_metadata metadata = { .uid = "" };
         struct job_record *record = controller_find(c, key);
-        bool is_new;
 
         if (object == NULL && record == NULL)
                 return;
@@ -170,20 +206,12 @@ void observe_job(struct controller *c, const char *key, const json_t *object)
                 return;
         if (object == NULL) {
                 record->gone = true;
-                controller_queue(record);
                 controller_want_plan(c); /* its children, and whoever waits for its chips */
-                return;
-        }
-        is_new = strcmp(record->uid, text_of(metadata, "uid")) != 0;
-        if (is_new)
-                start_again(record, text_of(metadata, "uid"));
-        record->gone = false;
-        take_spec(record, object);
-        take_metadata(record, metadata);
-        if (is_new || !c->leading) { /* a leader's own decisions are newer than what the store shows */
-                job_state_free(&record->state);
-                take_status(record, json_object_get(object, "status"));
-                record->yielding = false;
+        } else {
+                (void) json_table_decode(&metadata_table, json_object_get(object, "metadata"), &metadata,
+                                         NULL);
+                take_job(record, &metadata, object);
+                json_table_free(&metadata_table, &metadata);
         }
         controller_queue(record);
 }
@@ -191,106 +219,15 @@ void observe_job(struct controller *c, const char *key, const json_t *object)
 /* --- pods
  * ------------------------------------------------------------------------------------------------------- */
 
-/* The uid of the TrainingJob that owns it; "" = none does, and it is not ours. */
-static const char *owner_of(const json_t *metadata)
-{
-        const json_t *owners = json_object_get(metadata, "ownerReferences");
-
-        for (size_t i = 0; i < json_array_size(owners); i++) {
-                const json_t *owner = json_array_get(owners, i);
-
-                if (strcmp(text_of(owner, "kind"), "TrainingJob") == 0)
-                        return text_of(owner, "uid");
-        }
-        return "";
-}
-
-/* A device that the kubelet gave to the container and that is unhealthy by now (ResourceHealthStatus). */
-static bool has_sick_device(const json_t *container)
-{
-        const json_t *resources = json_object_get(container, "allocatedResourcesStatus");
-
-        for (size_t i = 0; i < json_array_size(resources); i++) {
-                const json_t *devices = json_object_get(json_array_get(resources, i), "resources");
-
-                for (size_t k = 0; k < json_array_size(devices); k++)
-                        if (strcmp(text_of(json_array_get(devices, k), "health"), "Unhealthy") == 0)
-                                return true;
-        }
-        return false;
-}
-
-static void take_container(struct job_pod *pod, const json_t *container)
-{
-        const json_t *state = json_object_get(container, "state");
-        const json_t *ended = json_object_get(state, "terminated"),
-                     *waits = json_object_get(state, "waiting");
-
-        pod->started = json_object_get(state, "running") != NULL || ended != NULL;
-        pod->sick = has_sick_device(container);
-        if (ended != NULL) {
-                pod->exit_code = (int) json_integer_value(json_object_get(ended, "exitCode"));
-                (void) text_copy(pod->reason, sizeof(pod->reason), text_of(ended, "reason"));
-                (void) text_copy(pod->message, sizeof(pod->message), text_of(ended, "message"));
-        } else if (waits != NULL) {
-                (void) text_copy(pod->reason, sizeof(pod->reason), text_of(waits, "reason"));
-                (void) text_copy(pod->message, sizeof(pod->message), text_of(waits, "message"));
-        }
-}
-
-static enum pod_phase phase_of(const char *phase)
-{
-        return strcmp(phase, "Running") == 0     ? POD_RUNNING
-               : strcmp(phase, "Succeeded") == 0 ? POD_SUCCEEDED
-               : strcmp(phase, "Failed") == 0    ? POD_FAILED
-                                                 : POD_PENDING;
-}
-
-static void take_plan(struct job_pod *pod, const char *text)
-{
-        json_t *plan = pod->manager ? json_loads(text, 0, NULL) : NULL;
-        const json_t *max = json_object_get(json_object_get(plan, "restart"), "max");
-
-        pod->restart_max = json_is_integer(max) ? json_integer_value(max) : -1;
-        (void) text_copy(pod->status_token, sizeof(pod->status_token), text_of(plan, "status_token"));
-        json_decref(plan);
-}
-
 /* What an earlier controller made is used on. */
-static void take_keys(struct job_record *record, struct job_pod *pod, const char *owner, const char *keys)
+static void take_keys(struct job_record *record, struct job_pod *pod, const char *keys)
 {
         job_keys_secret(keys, pod->secret);
         if (pod->secret[0] == '\0' || record->keys != NULL)
                 return;
         record_set_keys(record, strdup(keys));
         record->secret_made = record->keys != NULL;
-        (void) text_copy(record->keys_uid, sizeof(record->keys_uid), owner);
-}
-
-static void take_pod(struct job_pod *pod, const json_t *object)
-{
-        const json_t *metadata = json_object_get(object, "metadata"),
-                     *status = json_object_get(object, "status");
-        const json_t *containers = json_object_get(status, "containerStatuses");
-        const json_t *labels = json_object_get(metadata, "labels");
-
-        (void) text_copy(pod->uid, sizeof(pod->uid), text_of(metadata, "uid"));
-        (void) text_copy(pod->subtask, sizeof(pod->subtask), text_of(labels, JOB_LABEL_SUBTASK));
-        pod->manager = strcmp(text_of(labels, JOB_LABEL_ROLE), "manager") == 0;
-        (void) text_copy(pod->told, sizeof(pod->told),
-                         text_of(json_object_get(metadata, "annotations"), JOB_ANNOTATION_MANAGER));
-        take_plan(pod, text_of(json_object_get(metadata, "annotations"), JOB_ANNOTATION_PLAN));
-        pod->deleting = json_is_string(json_object_get(metadata, "deletionTimestamp"));
-        (void) text_copy(pod->node, sizeof(pod->node), text_of(json_object_get(object, "spec"), "nodeName"));
-        (void) text_copy(pod->ip, sizeof(pod->ip), text_of(status, "podIP"));
-        pod->phase = phase_of(text_of(status, "phase"));
-        pod->asked = pod->started = pod->sick = false;
-        pod->exit_code = -1;
-        (void) text_copy(pod->reason, sizeof(pod->reason), text_of(status, "reason"));
-        (void) text_copy(pod->message, sizeof(pod->message), text_of(status, "message"));
-        for (size_t i = 0; i < json_array_size(containers); i++)
-                if (strcmp(text_of(json_array_get(containers, i), "name"), "main") == 0)
-                        take_container(pod, json_array_get(containers, i));
+        (void) text_copy(record->keys_uid, sizeof(record->keys_uid), pod->owner);
 }
 
 static struct job_pod *pod_new(struct job_record *record, const char *name)
@@ -326,39 +263,34 @@ static void drop_pod(struct controller *c, const char *key)
 
 void observe_pod(struct controller *c, const char *key, const json_t *object)
 {
-        const json_t *metadata = json_object_get(object, "metadata");
-        const char *job = text_of(json_object_get(metadata, "labels"), "remuda.dev/job");
-        const char *slash = strchr(key, '/');
+        const char *slash = strchr(key, '/'), *keys;
         struct job_record *record;
-        struct job_pod *pod;
+        struct job_pod *pod, seen;
         char job_key[512];
 
         if (object == NULL) {
                 drop_pod(c, key);
                 return;
         }
-        if (job[0] == '\0' || slash == NULL || owner_of(metadata)[0] == '\0' ||
-            !text_format(job_key, sizeof(job_key), "%.*s/%s", (int) (slash - key), key, job))
+        job_pod_decode(object, &seen, &keys);
+        if (seen.job[0] == '\0' || slash == NULL || seen.owner[0] == '\0' ||
+            !text_format(job_key, sizeof(job_key), "%.*s/%s", (int) (slash - key), key, seen.job))
                 return;
         record = controller_find(c, job_key);
         if (record == NULL) /* the job's own object may be listed later */
                 record = record_new(c, job_key);
-        if (record == NULL || (record->uid[0] != '\0' && strcmp(owner_of(metadata), record->uid) != 0))
+        if (record == NULL || (record->uid[0] != '\0' && strcmp(seen.owner, record->uid) != 0))
                 return; /* of a job of this name that was there before: the garbage collector's */
         pod = record_find_pod(record, slash + 1);
         if (pod == NULL)
                 pod = pod_new(record, slash + 1);
         if (pod == NULL)
                 return;
-        if (strcmp(pod->uid, text_of(metadata, "uid")) != 0)
-                pod->bound_usec = 0; /* another pod of this name */
-        take_pod(pod, object);
+        job_pod_update(pod, &seen);
         if (pod->node[0] != '\0' && pod->bound_usec == 0)
                 pod->bound_usec = controller_monotonic(c);
         if (pod->secret[0] == '\0')
-                take_keys(record, pod, owner_of(metadata),
-                          text_of(json_object_get(metadata, "annotations"), JOB_ANNOTATION_KEYS));
-        (void) text_copy(pod->owner, sizeof(pod->owner), owner_of(metadata));
+                take_keys(record, pod, keys);
         controller_queue(record);
 }
 

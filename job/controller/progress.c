@@ -35,47 +35,37 @@ void progress_close(struct job_record *record)
 /* --- what it says
  * ------------------------------------------------------------------------------------------------ */
 
-static uint64_t number_of(const json_t *state, const char *name)
-{
-        json_int_t number = json_integer_value(json_object_get(state, name));
-
-        return number > 0 ? (uint64_t) number : 0;
-}
-
 /* Events of this world's manager that are newer than the last one that was passed on, by whichever
  * controller. Return: were there any? */
-bool progress_pass_events(struct job_record *record, const json_t *answer)
+bool progress_pass_events(struct job_record *record, const struct job_report *report)
 {
-        const json_t *events = json_object_get(answer, "events");
         char last[JOB_TIME_BYTES];
         bool any = false;
 
         (void) text_copy(last, sizeof(last), record->state.last_event);
-        for (size_t i = 0; i < json_array_size(events); i++) {
-                const json_t *event = json_array_get(events, i);
-                const char *time = json_string_value(json_object_get(event, "time"));
-                const char *reason = json_string_value(json_object_get(event, "reason"));
-                const char *message = json_string_value(json_object_get(event, "message"));
+        for (size_t i = 0; i < report->event_count; i++) {
+                const struct job_report_event *event = &report->events[i];
 
-                if (time == NULL || reason == NULL || message == NULL || strlen(reason) >= 48 ||
-                    strcmp(time, last) <= 0) /* two of one moment are both new */
+                if (event->time[0] == '\0' || event->reason[0] == '\0' ||
+                    strcmp(event->time, last) <= 0) /* two of one moment are both new */
                         continue;
-                (void) text_copy(record->state.last_event, sizeof(record->state.last_event), time);
+                (void) text_copy(record->state.last_event, sizeof(record->state.last_event), event->time);
                 any = true;
-                if (strcmp(reason, "Joined") != 0)
+                if (strcmp(event->reason, "Joined") != 0)
                         record_event(record,
-                                     strcmp(reason, "Started") != 0 && strcmp(reason, "Resumed") != 0 &&
-                                             strcmp(reason, "Completed") != 0,
-                                     reason, "%.500s", message);
+                                     strcmp(event->reason, "Started") != 0 &&
+                                             strcmp(event->reason, "Resumed") != 0 &&
+                                             strcmp(event->reason, "Completed") != 0,
+                                     event->reason, "%.500s", event->message);
         }
         return any;
 }
 
-static bool take_counts(struct job_record *record, const json_t *answer)
+static bool take_counts(struct job_record *record, const struct job_report *report)
 {
         struct job_state *state = &record->state;
-        uint64_t restarts = record->base_restarts + number_of(answer, "restarts");
-        uint64_t reshards = record->base_reshards + number_of(answer, "reshards");
+        uint64_t restarts = record->base_restarts + report->restarts;
+        uint64_t reshards = record->base_reshards + report->reshards;
         bool changed = restarts > state->restarts || reshards > state->reshards;
 
         if (restarts > state->restarts) {
@@ -108,88 +98,63 @@ void progress_count_samples(struct job_record *record)
                 progress->samples = by_steps;
 }
 
-static void take_figures(struct job_record *record, const json_t *answer)
+static void take_figures(struct job_record *record, const struct job_report *report)
 {
         struct job_progress *progress = &record->state.progress;
-        const json_t *loss = json_object_get(answer, "loss"), *accuracy = json_object_get(answer, "accuracy");
 
         progress->time_usec = controller_now(record->controller);
-        progress->epoch = number_of(answer, "epoch");
-        progress->step = number_of(answer, "step");
-        progress->samples = number_of(answer, "samples");
-        progress->samples_per_s = json_number_value(json_object_get(answer, "samples_per_s"));
-        if (json_number_value(loss) > 0 && isfinite(json_number_value(loss))) {
-                progress->has_loss = true;
-                progress->loss = json_number_value(loss);
-        }
-        if (json_is_number(accuracy)) {
-                progress->has_accuracy = true;
-                progress->accuracy = json_number_value(accuracy);
-        }
+        progress->epoch = report->epoch;
+        progress->step = report->step;
+        progress->samples = report->samples;
+        progress->samples_per_s = report->samples_per_s;
+        if (report->loss > 0)
+                progress->loss = report->loss;
+        if (!isnan(report->accuracy))
+                progress->accuracy = report->accuracy;
         progress_count_samples(record);
         progress->seconds_left =
-                progress->samples_total > progress->samples && progress->samples_per_s > 0 &&
-                                isfinite(progress->samples_per_s)
+                progress->samples_total > progress->samples && progress->samples_per_s > 0
                         ? (double) (progress->samples_total - progress->samples) / progress->samples_per_s
                         : 0;
 }
 
-/* --- the ranks
- * ------------------------------------------------------------------------------------------------------- */
-
-static struct job_group *find_group(const struct job_state *state, const char *name)
-{
-        for (size_t i = 0; i < state->group_count; i++)
-                if (strcmp(state->groups[i].name, name) == 0)
-                        return &state->groups[i];
-        return NULL;
-}
-
 /* The manager counts from its own start; what was before is ours to add. */
-static void take_rank(struct job_record *record, const json_t *answer, struct job_group *group,
+static void take_rank(struct job_record *record, const struct job_report_rank *said, struct job_group *group,
                       uint32_t index)
 {
-        uint64_t told = number_of(answer, "restarts"), samples = number_of(answer, "samples");
-        const json_t *exit_code = json_object_get(answer, "exit_code");
-        double speed = json_number_value(json_object_get(answer, "samples_per_s")),
-               busy = json_number_value(json_object_get(answer, "busy_seconds"));
         struct job_rank *rank = job_state_make_rank(&record->state, group->name, index);
 
         if (rank == NULL)
                 return;
-        if (rank->before + told > rank->restarts)
-                rank->restarts = rank->before + told;
-        rank->samples = samples;
-        rank->busy_sec = busy > 0 && isfinite(busy)     ? busy
-                         : speed > 0 && isfinite(speed) ? (double) samples / speed
-                                                        : 0;
-        rank->exit_code = json_is_integer(exit_code) ? (int) (json_integer_value(exit_code) & 255) : -1;
+        if (rank->before + said->restarts > rank->restarts)
+                rank->restarts = rank->before + said->restarts;
+        rank->samples = said->samples;
+        rank->busy_sec = said->busy_seconds > 0    ? said->busy_seconds
+                         : said->samples_per_s > 0 ? (double) said->samples / said->samples_per_s
+                                                   : 0;
+        rank->exit_code = said->exit_code;
         if (rank->exit_code > 0 && group->exit_code < 0)
                 group->exit_code = rank->exit_code;
 }
 
 /* Ranks of a group follow each other; their numbers in the manager's world need not be the plan's. */
-void progress_take_ranks(struct job_record *record, const json_t *answer)
+void progress_take_ranks(struct job_record *record, const struct job_report *report)
 {
-        json_int_t epoch_samples = json_integer_value(json_object_get(answer, "epoch_samples"));
         const char *last = "";
         uint32_t index = 0;
-        const json_t *entry;
-        size_t i;
 
-        if (epoch_samples > 0 && epoch_samples < INT64_MAX / 2)
-                record->state.samples = (uint64_t) epoch_samples;
-        json_array_foreach(json_object_get(answer, "ranks"), i, entry)
-        {
-                const char *name = json_string_value(json_object_get(entry, "group"));
-                struct job_group *group = name == NULL ? NULL : find_group(&record->state, name);
+        if (report->epoch_samples > 0)
+                record->state.samples = report->epoch_samples;
+        for (size_t i = 0; i < report->rank_count; i++) {
+                const struct job_report_rank *rank = &report->ranks[i];
+                struct job_group *group = job_state_group(&record->state, rank->group);
 
                 if (group == NULL)
                         continue;
-                index = strcmp(name, last) == 0 ? index + 1 : 0;
-                last = name;
+                index = strcmp(rank->group, last) == 0 ? index + 1 : 0;
+                last = rank->group;
                 if (index < group->ranks)
-                        take_rank(record, entry, group, index);
+                        take_rank(record, rank, group, index);
         }
 }
 
@@ -201,11 +166,13 @@ void progress_note_moment(struct job_record *record)
         uint64_t now = controller_monotonic(record->controller);
         double elapsed = asking->noted_usec > 0 ? (double) (now - asking->noted_usec) / 1e6 : 0;
         struct job_point point = {
-                .seconds = (double) (controller_now(record->controller) - state->start_usec) / 1e6,
+                /* short numbers: the status is written again with every look */
+                .seconds =
+                        round((double) (controller_now(record->controller) - state->start_usec) / 1e4) / 1e2,
                 .world = state->world + state->restarts + state->reshards,
                 .step = state->progress.step,
                 .samples = state->progress.samples,
-                .loss = state->progress.has_loss ? state->progress.loss : NAN
+                .loss = round(state->progress.loss * 1e6) / 1e6
         };
 
         if (state->start_usec == 0 || state->progress.time_usec == 0)
@@ -264,7 +231,7 @@ static bool is_others_turn(const struct job_record *record, uint64_t now)
 
 /* Its steps refine the SpeedTable, by which the next job is planned. One write for a job in half a minute,
  * and one of all jobs in some seconds: who comes in between is heard later. */
-static void learn_speeds(struct job_record *record, const json_t *answer, uint64_t now)
+static void learn_speeds(struct job_record *record, const struct job_report *report, uint64_t now)
 {
         struct job_speed speeds[LEARN_MAX];
         struct speed_table_observation seen[LEARN_MAX];
@@ -275,7 +242,7 @@ static void learn_speeds(struct job_record *record, const json_t *answer, uint64
             !controller_leads(c) || is_others_turn(record, now))
                 return;
         record->asking.learnt_usec = now;
-        count = job_speeds_read(&record->job, &record->state, answer, speeds, LEARN_MAX);
+        count = job_speeds_read(&record->job, &record->state, report, speeds, LEARN_MAX);
         for (size_t i = 0; i < count; i++)
                 seen[i] = (struct speed_table_observation){ .program = speeds[i].program,
                                                             .model = record->job.model,
@@ -289,17 +256,17 @@ static void learn_speeds(struct job_record *record, const json_t *answer, uint64
         speed_store_refine(cluster_store(c->options.cluster), seen, count, on_learnt, c);
 }
 
-static void take_answer(struct job_record *record, const json_t *answer)
+static void take_answer(struct job_record *record, const struct job_report *report)
 {
         uint64_t now = controller_monotonic(record->controller);
-        bool changed = take_counts(record, answer);
+        bool changed = take_counts(record, report);
 
         record->asking.heard_usec = now;
-        changed = progress_pass_events(record, answer) || changed;
-        progress_take_ranks(record, answer);
-        learn_speeds(record, answer, now);
-        if (number_of(answer, "samples") > 0 || number_of(answer, "step") > 0)
-                take_figures(record, answer);
+        changed = progress_pass_events(record, report) || changed;
+        progress_take_ranks(record, report);
+        learn_speeds(record, report, now);
+        if (report->samples > 0 || report->step > 0)
+                take_figures(record, report);
         progress_note_moment(record);
         if (!changed && now - record->asking.written_usec < WRITE_USEC)
                 return;
@@ -314,16 +281,16 @@ static void take_answer(struct job_record *record, const json_t *answer)
 static void on_message(void *userdata, const uint8_t *message, size_t size_bytes)
 {
         struct job_record *record = userdata;
+        struct job_report report;
         struct err err = { 0 };
         char *text = NULL;
-        json_t *answer;
 
         if (rendezvous_state_decode(message, size_bytes, &text, &err) < 0)
                 return;
-        answer = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
-        if (json_is_object(answer) && !job_phase_ended(record->state.phase) && !record->deleting)
-                take_answer(record, answer);
-        json_decref(answer);
+        if (job_report_parse(text, &report) == 0 && !job_phase_ended(record->state.phase) &&
+            !record->deleting)
+                take_answer(record, &report);
+        job_report_free(&report);
         free(text);
 }
 
@@ -343,27 +310,25 @@ static struct job_pod *running_manager(struct job_record *record)
 
         job_manager_pod_name(record->name, record->state.world, name);
         pod = record_find_pod(record, name);
-        return pod != NULL && pod->started && pod->phase == POD_RUNNING && pod->status_token[0] != '\0'
+        return pod != NULL && pod->started && pod->phase == JOB_POD_RUNNING && pod->status_token[0] != '\0'
                        ? pod
                        : NULL;
 }
 
 static struct tls *open_tls(const struct job_record *record)
 {
-        json_t *keys = record->keys == NULL ? NULL : json_loads(record->keys, JSON_REJECT_DUPLICATES, NULL);
-        const char *ca = json_string_value(json_object_get(keys, "ca")),
-                   *certificate = json_string_value(json_object_get(keys, "certificate")),
-                   *key = json_string_value(json_object_get(keys, "key"));
-        const struct tls_options options = {
-                .identity = { { certificate, "the certificate" }, { key, "the key" }, { ca, "the CA" } },
-                .name = job_tls_name(&record->job),
-                .peer = "manager"
-        };
+        struct job_keys keys = job_keys_read(record->keys == NULL ? "" : record->keys);
+        const struct tls_options options = { .identity = { { keys.certificate, "the certificate" },
+                                                           { keys.key, "the key" },
+                                                           { keys.ca, "the CA" } },
+                                             .name = job_tls_name(&record->job),
+                                             .peer = "manager" };
         struct tls *tls = NULL;
 
-        if (ca == NULL || certificate == NULL || key == NULL || tls_new(&options, &tls, NULL) < 0)
+        if (keys.ca == NULL || keys.certificate == NULL || keys.key == NULL ||
+            tls_new(&options, &tls, NULL) < 0)
                 tls = NULL;
-        json_decref(keys);
+        job_keys_free(&keys);
         return tls;
 }
 

@@ -116,11 +116,6 @@ void record_sync_lease(struct job_record *record)
 /* --- pods
  * ------------------------------------------------------------------------------------------------------- */
 
-static bool has_ended(const struct job_pod *pod)
-{
-        return pod->phase == POD_SUCCEEDED || pod->phase == POD_FAILED;
-}
-
 static bool is_expected(const struct job_record *record, const struct job_pod *pod)
 {
         char name[JOB_POD_NAME_BYTES];
@@ -161,7 +156,7 @@ static void remove_unexpected(struct job_record *record)
 {
         for (struct job_pod *pod = record->pods, *next; pod != NULL; pod = next) {
                 next = pod->next;
-                if (!has_ended(pod) && (!is_expected(record, pod) || has_other_keys(record, pod)))
+                if (!job_pod_has_ended(pod) && (!is_expected(record, pod) || has_other_keys(record, pod)))
                         delete_pod(record, pod, grace_for(record, pod));
         }
 }
@@ -229,7 +224,7 @@ static void tell_groups(struct job_record *record)
 
                 job_group_pod_name(record->name, &record->state.groups[i], name);
                 pod = record_find_pod(record, name);
-                if (pod != NULL && !pod->asked && !pod->deleting && !has_ended(pod))
+                if (pod != NULL && !pod->asked && !pod->deleting && !job_pod_has_ended(pod))
                         write_manager(record, pod, value);
         }
 }
@@ -277,9 +272,9 @@ static void release_pods(struct job_record *record)
 
         for (struct job_pod *pod = record->pods, *next; pod != NULL; pod = next) {
                 next = pod->next;
-                if (has_ended(pod) && keep)
+                if (job_pod_has_ended(pod) && keep)
                         continue;
-                if (!has_ended(pod) && pod->started && !pod->manager && !pod->deleting &&
+                if (!job_pod_has_ended(pod) && pod->started && !pod->manager && !pod->deleting &&
                     since < FAREWELL_USEC)
                         write_manager(record, pod, "end");
                 else

@@ -4,27 +4,8 @@
 #include "base/metrics_text.h"
 #include "base/name_map.h"
 #include "job/controller/controller.h"
-
-enum pod_phase { POD_PENDING, POD_RUNNING, POD_SUCCEEDED, POD_FAILED };
-
-/* What is known of one pod of a job; also of one that was asked for and is not seen yet. */
-struct job_pod {
-        struct job_pod *next;
-        char name[256], uid[64], owner[64], subtask[JOB_GROUP_NAME_BYTES], node[254], ip[64];
-        char told[128]; /* the annotation that names the manager */
-        bool asked;     /* we made it, and the store has not shown it yet */
-        bool manager, deleting, delete_asked, telling, sick;
-        enum pod_phase phase;
-        bool started;                    /* its main container runs, or has */
-        int exit_code;                   /* of the main container; -1 = it has not ended */
-        json_int_t restart_max;          /* of a manager: what its plan allows; -1 = not known */
-        char status_token[64];           /* of a manager: with it it tells how the job is */
-        char secret[JOB_POD_NAME_BYTES]; /* that it mounts; "" = it says nothing of it */
-        char reason[64];
-        char message[4097];  /* the main container's termination message, or why it waits */
-        uint64_t asked_usec; /* CLOCK_MONOTONIC */
-        uint64_t bound_usec; /* CLOCK_MONOTONIC: first seen with a node; 0 = not yet */
-};
+#include "job/controller/job_pod.h"
+#include "job/plan/job_report.h"
 
 /* The questions to the manager of a running world. */
 struct job_asking {
@@ -123,8 +104,8 @@ bool record_node_lost(const struct job_record *record, const char *node);
 /* progress.c: the manager is asked how far it is, now and then; its restarts and events are passed on */
 void progress_ask(struct job_record *record);
 void progress_close(struct job_record *record);
-void progress_take_ranks(struct job_record *record, const json_t *answer);
-bool progress_pass_events(struct job_record *record, const json_t *answer);
+void progress_take_ranks(struct job_record *record, const struct job_report *report);
+bool progress_pass_events(struct job_record *record, const struct job_report *report);
 void progress_count_samples(struct job_record *record);
 void progress_note_moment(struct job_record *record);
 

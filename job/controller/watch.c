@@ -1,11 +1,11 @@
 /* The groups and the manager of a planned job as they are now: its phase, its faults, and what is done about
  * them: the world starts anew in place, what lost its chips gets others, or the job ends. */
-#include <jansson.h>
+#include <math.h>
 #include <string.h>
 
-#include "base/exit_code.h"
 #include "base/text.h"
 #include "job/controller/record.h"
+#include "job/world/verdict.h"
 
 #define SECRET_USEC 30000000u /* after the pod has its node: images are pulled in less, mostly */
 
@@ -47,15 +47,10 @@ bool record_node_lost(const struct job_record *record, const char *name)
                rules_too_old(&question, ledger_seen_usec(cluster_ledger(cluster), node));
 }
 
-static bool has_ended(const struct job_pod *pod)
-{
-        return pod->phase == POD_SUCCEEDED || pod->phase == POD_FAILED;
-}
-
 /* A pod that is deleted from outside is given its grace time: a checkpoint may be written in it. */
 static bool is_leaving(const struct job_pod *pod)
 {
-        return pod != NULL && pod->deleting && !pod->delete_asked && !has_ended(pod);
+        return pod != NULL && pod->deleting && !pod->delete_asked && !job_pod_has_ended(pod);
 }
 
 /* Two say so: the node's inventory, on any cluster, and the kubelet, where it has ResourceHealthStatus. */
@@ -98,17 +93,17 @@ static const char *trouble_of(const struct job_record *record, const struct job_
                 (void) text_format(message, 400, "the pod of %s is gone", group->name);
                 return ran ? "PodGone" : NULL;
         }
-        if (!has_ended(pod) && has_lost_chip(record, pod, device)) {
+        if (!job_pod_has_ended(pod) && has_lost_chip(record, pod, device)) {
                 (void) text_format(message, 400, "%s%s of %s on %s cannot be used any more",
                                    device[0] == '\0' ? "a chip" : "chip ", device, group->name, group->node);
                 return "DeviceUnhealthy";
         }
-        if (pod->phase == POD_FAILED) {
+        if (pod->phase == JOB_POD_FAILED) {
                 (void) text_format(message, 400, "pod %.70s ended with exit code %d (%.30s) %.240s",
                                    pod->name, pod->exit_code, pod->reason, last_line(pod->message));
                 return "GroupFailed";
         }
-        if (pod->phase == POD_SUCCEEDED && record->state.phase != JOB_RUNNING) {
+        if (pod->phase == JOB_POD_SUCCEEDED && record->state.phase != JOB_RUNNING) {
                 (void) text_format(message, 400, "pod %.100s has ended, and the job has not", pod->name);
                 return "GroupEnded";
         }
@@ -117,7 +112,7 @@ static const char *trouble_of(const struct job_record *record, const struct job_
 
 static enum job_group_state state_of(const struct job_pod *pod)
 {
-        if (pod != NULL && pod->phase == POD_SUCCEEDED)
+        if (pod != NULL && pod->phase == JOB_POD_SUCCEEDED)
                 return JOB_GROUP_SUCCEEDED;
         return pod != NULL && pod->started ? JOB_GROUP_RUNNING : JOB_GROUP_WAITING;
 }
@@ -138,7 +133,7 @@ static void judge_group(struct job_record *record, size_t index, const struct jo
         }
         reason = trouble_of(record, group, pod, message);
         if (reason != NULL) {
-                fault->evicted = record->yielding && (pod == NULL || has_ended(pod));
+                fault->evicted = record->yielding && (pod == NULL || job_pod_has_ended(pod));
                 blame(fault, fault->evicted ? "Evicted" : reason, "%s", message);
                 fault->lost[index] = true;
                 return;
@@ -161,45 +156,27 @@ static void judge_groups(struct job_record *record, struct fault *fault)
 /* --- the manager
  * ------------------------------------------------------------------------------------------------ */
 
-/* The manager's last words: {"reason", "message", "exit_code", "group", "rank", "samples", "loss", ...}. */
-static json_t *last_words(const struct job_pod *pod)
-{
-        return json_loads(pod->message, JSON_REJECT_DUPLICATES, NULL);
-}
-
-static void take_result(struct job_record *record, const json_t *result)
+/* What the manager did since it was asked last is in its last words. */
+static void take_result(struct job_record *record, const struct job_report *report)
 {
         struct job_progress *progress = &record->state.progress;
-        const json_t *loss = json_object_get(result, "loss"), *accuracy = json_object_get(result, "accuracy");
-        json_int_t samples = json_integer_value(json_object_get(result, "samples"));
 
-        if (!json_is_object(result))
-                return;
         progress->time_usec = controller_now(record->controller);
-        if (samples > 0)
-                progress->samples = (uint64_t) samples;
-        if (json_is_number(json_object_get(result, "samples_per_s")))
-                progress->samples_per_s = json_number_value(json_object_get(result, "samples_per_s"));
-        if (json_is_integer(json_object_get(result, "restarts")))
-                record->state.restarts = record->base_restarts +
-                                         (uint64_t) json_integer_value(json_object_get(result, "restarts"));
-        if (json_is_integer(json_object_get(result, "reshards")))
-                record->state.reshards = record->base_reshards +
-                                         (uint64_t) json_integer_value(json_object_get(result, "reshards"));
-        if (json_is_number(loss)) {
-                progress->has_loss = true;
-                progress->loss = json_number_value(loss);
-        }
-        if (json_is_number(accuracy)) {
-                progress->has_accuracy = true;
-                progress->accuracy = json_number_value(accuracy);
-        }
-        if (json_is_integer(json_object_get(result, "step")) &&
-            json_integer_value(json_object_get(result, "step")) > 0)
-                progress->step = (uint64_t) json_integer_value(json_object_get(result, "step"));
+        if (report->samples > 0)
+                progress->samples = report->samples;
+        if (report->samples_per_s > 0)
+                progress->samples_per_s = report->samples_per_s;
+        record->state.restarts = record->base_restarts + report->restarts;
+        record->state.reshards = record->base_reshards + report->reshards;
+        if (!isnan(report->loss))
+                progress->loss = report->loss;
+        if (!isnan(report->accuracy))
+                progress->accuracy = report->accuracy;
+        if (report->step > 0)
+                progress->step = report->step;
         progress->seconds_left = 0;
-        progress_pass_events(record, result); /* what it did since it was asked last */
-        progress_take_ranks(record, result);
+        progress_pass_events(record, report);
+        progress_take_ranks(record, report);
         progress_count_samples(record);
         if (progress->samples_total == 0)
                 progress->samples_total = progress->samples;
@@ -209,13 +186,14 @@ static void take_result(struct job_record *record, const json_t *result)
 static void succeed(struct job_record *record, const struct job_pod *manager)
 {
         struct controller *c = record->controller;
-        json_t *result = last_words(manager);
+        struct job_report report;
 
-        take_result(record, result);
+        if (job_report_parse(manager->message, &report) == 0)
+                take_result(record, &report);
         record->state.progress.epoch = record->job.epochs;
         for (size_t i = 0; i < record->state.group_count; i++)
                 record->state.groups[i].state = JOB_GROUP_SUCCEEDED;
-        json_decref(result);
+        job_report_free(&report);
         job_state_set(&record->state, JOB_SUCCEEDED, controller_now(c), "Completed", "every rank ended well");
         record->dirty = true;
         c->metrics.ended[JOB_SUCCEEDED]++;
@@ -223,34 +201,26 @@ static void succeed(struct job_record *record, const struct job_pod *manager)
         controller_want_plan(c);
 }
 
-static bool is_final(int exit_code)
-{
-        return exit_code == EXIT_USAGE || exit_code == EXIT_NOT_FOUND || exit_code == EXIT_NO_PERMISSION ||
-               exit_code == 126 || exit_code == 127;
-}
-
 /* It tells how the job ended; if it could not, the next world has another manager. */
 static void blame_manager(struct job_record *record, const struct job_pod *pod, struct fault *fault)
 {
-        json_t *result = last_words(pod);
-        const char *reason = json_string_value(json_object_get(result, "reason"));
-        const char *message = json_string_value(json_object_get(result, "message"));
-        const char *state = json_string_value(json_object_get(result, "state"));
+        struct job_report report;
 
-        take_result(record, result);
+        if (job_report_parse(pod->message, &report) == 0)
+                take_result(record, &report);
         fault->reason[0] = '\0'; /* what the manager says comes before what is seen of its groups */
-        if (state != NULL && strcmp(state, "Failed") == 0) {
+        if (strcmp(report.state, "Failed") == 0) {
                 fault->final = true;
-                blame(fault, reason != NULL && reason[0] != '\0' ? reason : "Failed", "%.390s",
-                      message != NULL && message[0] != '\0' ? message : "its log says why");
+                blame(fault, report.reason[0] != '\0' ? report.reason : "Failed", "%.390s",
+                      report.message[0] != '\0' ? report.message : "its log says why");
         } else {
-                fault->final = is_final(pod->exit_code);
+                fault->final = verdict_is_final(pod->exit_code);
                 fault->world = !fault->final;
                 blame(fault, fault->final ? "RankFailed" : "ManagerFailed",
                       "the manager's pod %.70s ended with exit code %d (%.30s) %.220s", pod->name,
                       pod->exit_code, pod->reason, last_line(pod->message));
         }
-        json_decref(result);
+        job_report_free(&report);
 }
 
 /* Why a container waits, where waiting alone does not help. */
@@ -271,7 +241,8 @@ static bool is_bad(const struct job_pod *pod)
 /* A pod that mounts a Secret which is not there waits for it, and only its own events say so. */
 static bool waits_for_secret(const struct job_record *record, const struct job_pod *pod)
 {
-        return record->job.tls.secret[0] != '\0' && !pod->started && pod->bound_usec > 0 && !has_ended(pod) &&
+        return record->job.tls.secret[0] != '\0' && !pod->started && pod->bound_usec > 0 &&
+               !job_pod_has_ended(pod) &&
                controller_monotonic(record->controller) - pod->bound_usec >= SECRET_USEC;
 }
 
@@ -348,12 +319,12 @@ static void watch_manager(struct job_record *record, struct fault *fault)
 
                 record->base_restarts = max > left ? max - left : 0;
         }
-        if (pod->phase == POD_SUCCEEDED) {
+        if (pod->phase == JOB_POD_SUCCEEDED) {
                 succeed(record, pod);
-        } else if (!has_ended(pod) && pod->node[0] != '\0' && record_node_lost(record, pod->node)) {
+        } else if (!job_pod_has_ended(pod) && pod->node[0] != '\0' && record_node_lost(record, pod->node)) {
                 fault->world = true;
                 blame(fault, "NodeLost", "node %s of the manager is lost", pod->node);
-        } else if (pod->phase == POD_FAILED) {
+        } else if (pod->phase == JOB_POD_FAILED) {
                 blame_manager(record, pod, fault);
         } else if (pod->started && pod->ip[0] != '\0' && state->address[0] == '\0') {
                 (void) text_format(state->address, sizeof(state->address),

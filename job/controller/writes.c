@@ -224,6 +224,7 @@ static json_t *make_secret(struct job_record *record)
         char token[49], suffix[49], name[JOB_POD_NAME_BYTES];
         struct job_owner owner;
         struct job_secrets secrets;
+        struct job_keys look;
         struct tls_keys keys;
         struct err err = { 0 };
         json_t *secret = NULL;
@@ -242,7 +243,11 @@ static json_t *make_secret(struct job_record *record)
                                         .ca = keys.ca,
                                         .certificate = keys.pairs[0].certificate,
                                         .key = keys.pairs[0].key };
-        record_set_keys(record, job_keys(name, keys.ca, keys.pairs[1].certificate, keys.pairs[1].key));
+        look = (struct job_keys){ .ca = keys.ca,
+                                  .certificate = keys.pairs[1].certificate,
+                                  .key = keys.pairs[1].key };
+        (void) text_copy(look.secret, sizeof(look.secret), name);
+        record_set_keys(record, job_keys_write(&look));
         (void) text_copy(record->keys_uid, sizeof(record->keys_uid), record->uid);
         if (record->keys != NULL)
                 secret = job_secret(&record->job, &owner, options, name, &secrets);

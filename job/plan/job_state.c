@@ -1,6 +1,7 @@
 #include "job/plan/job_state.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +10,7 @@
 #include "base/text.h"
 
 /* clang-format off */
-const char *const job_phase_names[JOB_PHASE_COUNT] = {
+const char *const job_phase_names[JOB_PHASE_COUNT + 1] = {
         [JOB_PENDING]    = "Pending",
         [JOB_PLANNING]   = "Planning",
         [JOB_STARTING]   = "Starting",
@@ -19,12 +20,12 @@ const char *const job_phase_names[JOB_PHASE_COUNT] = {
         [JOB_FAILED]     = "Failed",
         [JOB_CANCELLED]  = "Cancelled",
 };
-const char *const job_speed_source_names[JOB_SPEED_COUNT] = {
+const char *const job_speed_source_names[JOB_SPEED_COUNT + 1] = {
         [JOB_SPEED_ASSUMED]  = "assumed",
         [JOB_SPEED_TABLE]    = "table",
         [JOB_SPEED_MEASURED] = "measured",
 };
-const char *const job_group_state_names[JOB_GROUP_STATE_COUNT] = {
+const char *const job_group_state_names[JOB_GROUP_STATE_COUNT + 1] = {
         [JOB_GROUP_WAITING]   = "Waiting",
         [JOB_GROUP_RUNNING]   = "Running",
         [JOB_GROUP_SUCCEEDED] = "Succeeded",
@@ -51,12 +52,17 @@ void job_state_clear_plan(struct job_state *state)
         state->group_count = state->note_count = state->rank_count = 0;
 }
 
+struct job_state job_state_new(void)
+{
+        return (struct job_state){ .progress = { .loss = NAN, .accuracy = NAN } };
+}
+
 void job_state_free(struct job_state *state)
 {
         if (state == NULL)
                 return;
         job_state_clear_plan(state);
-        *state = (struct job_state){ 0 };
+        *state = job_state_new();
 }
 
 int job_state_copy(const struct job_state *state, struct job_state *ret)
@@ -134,6 +140,14 @@ void job_state_set(struct job_state *state, enum job_phase phase, uint64_t now_u
                 state->completion_usec = now_usec;
 }
 
+struct job_group *job_state_group(const struct job_state *state, const char *name)
+{
+        for (size_t i = 0; i < state->group_count; i++)
+                if (strcmp(state->groups[i].name, name) == 0)
+                        return &state->groups[i];
+        return NULL;
+}
+
 struct job_rank *job_state_rank(const struct job_state *state, const char *group, uint32_t index)
 {
         for (size_t i = 0; i < state->rank_count; i++)
@@ -165,7 +179,7 @@ static void thin_points(struct job_state *state)
                 const struct job_point *first = &state->points[2 * i];
                 struct job_point point = state->points[2 * i + 1];
 
-                for (uint32_t k = 0; k < point.busy_count && k < first->busy_count; k++)
+                for (size_t k = 0; k < point.busy_count && k < first->busy_count; k++)
                         point.busy[k] = (uint8_t) ((first->busy[k] + point.busy[k]) / 2);
                 state->points[i] = point;
         }

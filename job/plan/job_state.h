@@ -102,14 +102,13 @@ struct job_point {
         uint64_t world, step, samples;
         double loss;                   /* NAN = not said */
         uint8_t busy[JOB_POINT_RANKS]; /* percent of the time since the last point that each rank computed */
-        uint32_t busy_count;
+        size_t busy_count;
 };
 
 struct job_progress {
         uint64_t epoch, step, samples, samples_total;
-        double samples_per_s, seconds_left, loss, accuracy;
-        bool has_loss, has_accuracy;
-        uint64_t time_usec; /* 0 = nothing was heard */
+        double samples_per_s, seconds_left, loss, accuracy; /* NAN = not said */
+        uint64_t time_usec;                                 /* 0 = nothing was heard */
 };
 
 struct job_state {
@@ -135,11 +134,13 @@ struct job_state {
         struct job_condition conditions[JOB_CONDITION_COUNT];
 };
 
-extern const char *const job_phase_names[JOB_PHASE_COUNT];
-extern const char *const job_speed_source_names[JOB_SPEED_COUNT];
-extern const char *const job_group_state_names[JOB_GROUP_STATE_COUNT];
+/* NULL ends them. */
+extern const char *const job_phase_names[JOB_PHASE_COUNT + 1];
+extern const char *const job_speed_source_names[JOB_SPEED_COUNT + 1];
+extern const char *const job_group_state_names[JOB_GROUP_STATE_COUNT + 1];
 extern const char *const job_condition_names[JOB_CONDITION_COUNT];
 
+struct job_state job_state_new(void);         /* of a new job */
 void job_state_free(struct job_state *state); /* accepts NULL; leaves the state of a new job */
 int job_state_copy(const struct job_state *state, struct job_state *ret); /* 0 or -ENOMEM */
 
@@ -156,6 +157,9 @@ void job_state_set(struct job_state *state, enum job_phase phase, uint64_t now_u
 /* job_state_condition() - set one; `since_usec` changes only when it did. */
 void job_state_condition(struct job_state *state, enum job_condition_type type, bool holds, uint64_t now_usec,
                          const char *reason, const char *message);
+
+/* job_state_group() - the group of this name, or NULL. */
+struct job_group *job_state_group(const struct job_state *state, const char *name);
 
 /* job_state_rank() - the entry of a rank, or NULL; job_state_make_rank() adds it (NULL without memory). */
 struct job_rank *job_state_rank(const struct job_state *state, const char *group, uint32_t index);

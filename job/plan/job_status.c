@@ -1,3 +1,5 @@
+/* The tables of a TrainingJob's status: one row a member, read and written by it; what is derived for readers
+ * has a struct of its own, filled in when it is written. */
 #include "job/plan/job_status.h"
 
 #include <errno.h>
@@ -6,186 +8,307 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/json/json_table.h"
 #include "base/text.h"
-#include "base/timestamp.h"
 
-/* --- writing
- * ---------------------------------------------------------------------------------------------------- */
-
-static void put(json_t *object, const char *name, json_t *value)
+static int decode_role(const struct json_field *at, void *field, struct err *err)
 {
-        (void) json_object_set_new(object, name, value);
+        const char *role = NULL;
+        int r = json_field_as_string(at, &role, err);
+
+        if (r == 0)
+                *(bool *) field = strcmp(role, "server") == 0;
+        return r;
 }
 
-static void put_text(json_t *object, const char *name, const char *text)
+static json_t *encode_role(const void *field)
 {
-        if (text[0] != '\0')
-                put(object, name, json_string(text));
+        return json_string(*(const bool *) field ? "server" : "worker");
 }
 
-static void put_number(json_t *object, const char *name, uint64_t number)
+#define SECONDS .kind = JSON_TABLE_TIME, .scale = 1000000, .omit = true /* as Kubernetes writes them */
+#define ROLE    .kind = JSON_TABLE_CUSTOM, .decode = decode_role, .encode = encode_role
+#define CHARS   .kind = JSON_TABLE_CHARS
+#define UINT    .kind = JSON_TABLE_UINT
+/* -1, NAN = nothing is known */
+#define EXIT_CODE .kind = JSON_TABLE_INT, .max = 255, .unset = true
+#define SAID      .kind = JSON_TABLE_INT, .max = INT64_MAX, .unset = true
+#define FIGURE    .kind = JSON_TABLE_DOUBLE, .unset = true
+#define DOUBLE    .kind = JSON_TABLE_DOUBLE
+#define TEXT      .kind = JSON_TABLE_BORROWED, .omit = true
+#define TABLE(rows_of, of, ...)                                                                              \
+        {                                                                                                    \
+                .rows = rows_of, .size_bytes = sizeof(of), .lenient = true, __VA_ARGS__                      \
+        }
+
+/* A rank as the status lists it: what it said is read back, the rest follows from the plan. */
+struct listed_rank {
+        uint32_t rank;
+        bool server;
+        const char *subtask, *runtime, *node, *pod, *device;
+        uint64_t batch;
+        double weight;
+        char shard[48];
+        int64_t samples; /* -1 = it has said nothing */
+        uint64_t restarts, before;
+        int exit_code;
+};
+
+struct listed_condition {
+        const char *type, *status, *reason, *message;
+        uint64_t generation, since_usec;
+};
+
+/* Either of the two, while it is read. */
+struct list {
+        union {
+                struct listed_rank *ranks;
+                struct listed_condition *conditions;
+        };
+        size_t count;
+};
+
+/* clang-format off */
+#define AT(member) JSON_TABLE_AT(struct job_group, member)
+static const struct json_table_row group_rows[] = {
+        { "name",             CHARS, AT(name) },
+        { "role",             ROLE,  AT(server) },
+        { "entry",            UINT,  AT(entry), .max = JOB_ROLES_MAX - 1 },
+        { "index",            UINT,  AT(index) },
+        { "incarnation",      UINT,  AT(incarnation), .max = 1000000 },
+        { "node",             CHARS, AT(node), .omit = true },
+        { "group",            CHARS, AT(group), .omit = true },
+        { "runtime",          CHARS, AT(runtime), .omit = true },
+        { "vendor",           CHARS, AT(vendor), .omit = true },
+        { "model",            CHARS, AT(model), .omit = true },
+        { "resource",         CHARS, AT(resource), .omit = true },
+        { "chips",            UINT,  AT(chips), .max = JOB_CHIPS_MAX },
+        { "ranks",            UINT,  AT(ranks), .max = JOB_CHIPS_MAX },
+        { "firstRank",        UINT,  AT(first_rank), .max = JOB_CHIPS_MAX },
+        { "batch",            UINT,  AT(batch), .max = 1 << 24 },
+        { "weight",           DOUBLE, AT(weight) },
+        { "speedSource",      JSON_TABLE_CHOICE, AT(source), .names = job_speed_source_names },
+        { "samplesPerSecond", DOUBLE, AT(samples_per_s) },
+        { "state",            JSON_TABLE_CHOICE, AT(state), .names = job_group_state_names },
+        { "restarts",         UINT,  AT(restarts) },
+        { "exitCode",         EXIT_CODE, AT(exit_code) },
+        { .name = NULL },
+};
+#undef AT
+
+#define AT(member) JSON_TABLE_AT(struct listed_rank, member)
+static const struct json_table_row rank_rows[] = {
+        { "rank",           UINT, AT(rank) },
+        { "role",           ROLE, AT(server) },
+        { "subtask",        TEXT, AT(subtask) },
+        { "runtime",        TEXT, AT(runtime) },
+        { "node",           TEXT, AT(node) },
+        { "pod",            TEXT, AT(pod) },
+        { "device",         TEXT, AT(device) },
+        { "batch",          UINT, AT(batch) },
+        { "weight",         DOUBLE, AT(weight) },
+        { "shard",          CHARS, AT(shard), .omit = true },
+        { "samples",        SAID, AT(samples) },
+        { "restarts",       UINT, AT(restarts) },
+        { "restartsBefore", UINT, AT(before), .omit = true },
+        { "exitCode",       EXIT_CODE, AT(exit_code) },
+        { .name = NULL },
+};
+#undef AT
+
+#define AT(member) JSON_TABLE_AT(struct listed_condition, member)
+static const struct json_table_row condition_rows[] = {
+        { "type",               TEXT, AT(type) },
+        { "status",             TEXT, AT(status) },
+        { "reason",             JSON_TABLE_BORROWED, AT(reason) },
+        { "message",            JSON_TABLE_BORROWED, AT(message) },
+        { "observedGeneration", UINT, AT(generation) },
+        { "lastTransitionTime", SECONDS, AT(since_usec) },
+        { .name = NULL },
+};
+#undef AT
+
+#define AT(member) JSON_TABLE_AT(struct job_point, member)
+static const struct json_table_row percent = { "", UINT, .max = 100, .size_bytes = sizeof(uint8_t) };
+static const struct json_table_row point_rows[] = {
+        { "seconds", DOUBLE, AT(seconds) },
+        { "world",   UINT,   AT(world) },
+        { "step",    UINT,   AT(step) },
+        { "samples", UINT,   AT(samples) },
+        { "loss",    FIGURE, AT(loss) },
+        { "busy",    JSON_TABLE_ARRAY, AT(busy), .element = &percent, .count = offsetof(struct job_point, busy_count) },
+        { .name = NULL },
+};
+#undef AT
+
+#define AT(member) JSON_TABLE_AT(struct job_progress, member)
+static const struct json_table_row progress_rows[] = {
+        { "epoch",        UINT,   AT(epoch) },
+        { "step",         UINT,   AT(step) },
+        { "samples",      UINT,   AT(samples) },
+        { "samplesTotal", UINT,   AT(samples_total) },
+        { "secondsLeft",  DOUBLE, AT(seconds_left), .omit = true },
+        { "loss",         FIGURE, AT(loss) },
+        { "accuracy",     FIGURE, AT(accuracy) },
+        { "time",         SECONDS, AT(time_usec) },
+        { .name = NULL },
+};
+#undef AT
+
+static const struct job_group no_group = { .exit_code = -1 };
+static const struct listed_rank no_rank = { .subtask = "", .samples = -1, .exit_code = -1 };
+static const struct job_point no_point = { .loss = NAN };
+static const struct json_table group_table = TABLE(group_rows, struct job_group, .initial = &no_group);
+static const struct json_table point_table = TABLE(point_rows, struct job_point, .initial = &no_point);
+static const struct json_table rank_table = TABLE(rank_rows, struct listed_rank, .initial = &no_rank);
+static const struct json_table condition_table = TABLE(condition_rows, struct listed_condition);
+static const struct json_table progress_table = TABLE(progress_rows, struct job_progress);
+static const struct json_table_row note = { "", CHARS, .size_bytes = JOB_NOTE_BYTES };
+
+#define AT(member)    JSON_TABLE_AT(struct job_state, member)
+#define COUNT(member) .count = offsetof(struct job_state, member)
+static const struct json_table_row state_rows[] = {
+        { "phase",              JSON_TABLE_CHOICE, AT(phase), .names = job_phase_names },
+        { "reason",             CHARS, AT(reason), .omit = true },
+        { "message",            CHARS, AT(message), .omit = true },
+        { "observedGeneration", UINT,  AT(observed_generation) },
+        { "startTime",          SECONDS, AT(start_usec) },
+        { "completionTime",     SECONDS, AT(completion_usec) },
+        { "world",              UINT,  AT(world), .max = 1000000 },
+        { "restarts",           UINT,  AT(restarts) },
+        { "reshards",           UINT,  AT(reshards) },
+        { "lastEvent",          CHARS, AT(last_event), .omit = true },
+        { "history",            JSON_TABLE_ARRAY, AT(points), .table = &point_table, COUNT(point_count), .omit = true },
+        { .name = NULL },
+};
+/* Once its ranks have said something. */
+static const struct json_table_row told_rows[] = {
+        { "samplesPerSecond", DOUBLE, AT(progress.samples_per_s) },
+        { "progress",         JSON_TABLE_OBJECT, AT(progress), .table = &progress_table },
+        { .name = NULL },
+};
+/* Once it has a place. */
+static const struct json_table_row planned_rows[] = {
+        { "plan.samples", UINT,  AT(samples) },
+        { "plan.address", CHARS, AT(address), .omit = true },
+        { "plan.notes",   JSON_TABLE_LIST, AT(notes), .element = &note, COUNT(note_count), .max = JOB_NOTES_MAX },
+        { "subtasks",     JSON_TABLE_LIST, AT(groups), .table = &group_table, COUNT(group_count), .max = JOB_GROUPS_MAX },
+        { .name = NULL },
+};
+#undef AT
+#undef COUNT
+#define LIST(member, of, max_) JSON_TABLE_LIST, JSON_TABLE_AT(struct list, member), .table = of, .count = offsetof(struct list, count), .max = max_
+static const struct json_table_row rank_list[] = { { "ranks", LIST(ranks, &rank_table, JOB_STATUS_RANKS_MAX) }, { .name = NULL } };
+static const struct json_table_row condition_list[] = { { "conditions", LIST(conditions, &condition_table, 64) }, { .name = NULL } };
+/* clang-format on */
+static const struct json_table state_table = TABLE(state_rows, struct job_state);
+static const struct json_table told_table = TABLE(told_rows, struct job_state);
+static const struct json_table planned_table = TABLE(planned_rows, struct job_state);
+static const struct json_table ranks_table = TABLE(rank_list, struct list);
+static const struct json_table conditions_table = TABLE(condition_list, struct list);
+
+/* Adds what a table writes; takes the part. */
+static int add(json_t *status, json_t *part)
 {
-        put(object, name, json_integer((json_int_t) number));
+        int r = part == NULL ? -1 : json_object_update(status, part);
+
+        json_decref(part);
+        return r;
 }
 
-static void put_time(json_t *object, const char *name, uint64_t usec)
+static int add_conditions(json_t *status, const struct job_state *state)
 {
-        char text[TIMESTAMP_BYTES];
-
-        if (usec > 0) /* whole seconds, as Kubernetes writes them */
-                put(object, name, json_string(timestamp_format(usec / 1000000 * 1000000, text)));
-}
-
-static json_t *encode_conditions(const struct job_state *state)
-{
-        json_t *list = json_array();
+        struct listed_condition listed[JOB_CONDITION_COUNT];
+        struct list list = { .conditions = listed };
 
         for (size_t i = 0; i < JOB_CONDITION_COUNT; i++) {
                 const struct job_condition *condition = &state->conditions[i];
-                json_t *entry;
 
-                if (!condition->known)
-                        continue;
-                entry = json_pack("{s:s, s:s, s:s, s:s, s:I}", "type", job_condition_names[i], "status",
-                                  condition->holds ? "True" : "False", "reason", condition->reason, "message",
-                                  condition->message, "observedGeneration",
-                                  (json_int_t) state->observed_generation);
-                put_time(entry, "lastTransitionTime", condition->since_usec);
-                (void) json_array_append_new(list, entry);
+                if (condition->known)
+                        listed[list.count++] =
+                                (struct listed_condition){ .type = job_condition_names[i],
+                                                           .status = condition->holds ? "True" : "False",
+                                                           .reason = condition->reason,
+                                                           .message = condition->message,
+                                                           .generation = state->observed_generation,
+                                                           .since_usec = condition->since_usec };
         }
-        return list;
+        return add(status, json_table_encode(&conditions_table, &list));
 }
 
-static json_t *encode_progress(const struct job *job, const struct job_progress *progress)
-{
-        json_t *object = json_object();
-
-        put_number(object, "epoch", progress->epoch);
-        if (job != NULL)
-                put_number(object, "epochs", job->epochs);
-        put_number(object, "step", progress->step);
-        put_number(object, "samples", progress->samples);
-        put_number(object, "samplesTotal", progress->samples_total);
-        if (progress->seconds_left > 0)
-                put(object, "secondsLeft", json_real(progress->seconds_left));
-        if (progress->has_loss)
-                put(object, "loss", json_real(progress->loss));
-        if (progress->has_accuracy)
-                put(object, "accuracy", json_real(progress->accuracy));
-        put_time(object, "time", progress->time_usec);
-        return object;
-}
-
-static json_t *encode_plan(const struct job *job, const char *name, const struct job_state *state)
-{
-        json_t *plan = json_object(), *notes = json_array();
-        char pod[JOB_POD_NAME_BYTES];
-
-        job_manager_pod_name(name, state->world, pod);
-        put(plan, "placement", json_string(job_placement_names[job->placement]));
-        put(plan, "strategy", json_string(job_strategy_names[job->strategy]));
-        put_number(plan, "globalBatch", job->global_batch);
-        put_number(plan, "samples", state->samples);
-        put_number(plan, "worldSize", job_state_world_size(state));
-        put(plan, "manager", json_string(pod));
-        put_text(plan, "address", state->address);
-        for (size_t i = 0; i < state->note_count; i++)
-                (void) json_array_append_new(notes, json_string(state->notes[i]));
-        put(plan, "notes", notes);
-        return plan;
-}
-
-static void put_shard(json_t *entry, const struct job *job, const struct job_state *state,
-                      const struct job_group *group, uint32_t n, uint32_t ranks)
+static void write_shard(const struct job *job, const struct job_state *state, const struct job_group *group,
+                        uint32_t n, uint32_t ranks, char shard[48])
 {
         uint64_t begin, end;
 
-        if (job_state_shard(job, state, group, n, ranks, &begin, &end)) {
-                char text[48];
-
-                (void) text_format(text, sizeof(text), "%llu:%llu", (unsigned long long) begin,
+        shard[0] = '\0';
+        if (job_state_shard(job, state, group, n, ranks, &begin, &end))
+                (void) text_format(shard, 48, "%llu:%llu", (unsigned long long) begin,
                                    (unsigned long long) end);
-                put(entry, "shard", json_string(text));
+}
+
+static struct listed_rank list_rank(const struct job *job, const struct job_state *state,
+                                    const struct job_group *group, uint32_t n, const char *pod)
+{
+        const struct job_rank *said = job_state_rank(state, group->name, n);
+        struct listed_rank rank = { .rank = group->first_rank + n,
+                                    .server = group->server,
+                                    .subtask = group->name,
+                                    .runtime = group->runtime,
+                                    .node = group->node,
+                                    .pod = pod,
+                                    .device = group->model,
+                                    .batch = job_rank_batch(group, n),
+                                    .samples = said == NULL || group->server ? -1 : (int64_t) said->samples,
+                                    .restarts = said != NULL ? said->restarts : group->restarts,
+                                    .before = said != NULL ? said->before : 0,
+                                    .exit_code = said != NULL ? said->exit_code : -1 };
+
+        rank.weight = (double) rank.batch / (double) job->global_batch;
+        rank.exit_code = state->phase == JOB_SUCCEEDED ? 0 : rank.exit_code;
+        write_shard(job, state, group, n, 1, rank.shard);
+        return rank;
+}
+
+/* What of a group follows from the rest of it. */
+static int complete_group(json_t *entry, const struct job *job, const struct job_state *state,
+                          const struct job_group *group, const char *pod)
+{
+        char shard[48];
+
+        write_shard(job, state, group, 0, group->ranks, shard);
+        return json_object_set_new(entry, "pod", json_string(pod)) < 0 ||
+                               (shard[0] != '\0' &&
+                                json_object_set_new(entry, "shard", json_string(shard)) < 0)
+                       ? -1
+                       : 0;
+}
+
+/* The second level, and the pods that both are on. */
+static int add_ranks(json_t *status, const struct job *job, const char *name, const struct job_state *state)
+{
+        CLEANUP(free_p) struct listed_rank *ranks = calloc(JOB_STATUS_RANKS_MAX, sizeof(*ranks));
+        CLEANUP(free_p) char(*pods)[JOB_POD_NAME_BYTES] = calloc(state->group_count + 1, sizeof(*pods));
+        struct list list = { .ranks = ranks };
+        int r = ranks == NULL || pods == NULL ? -1 : 0;
+
+        for (size_t i = 0; r == 0 && i < state->group_count; i++) {
+                const struct job_group *group = &state->groups[i];
+
+                job_group_pod_name(name, group, pods[i]);
+                r = complete_group(json_array_get(json_object_get(status, "subtasks"), i), job, state, group,
+                                   pods[i]);
+                for (uint32_t n = 0; n < group->ranks && list.count < JOB_STATUS_RANKS_MAX; n++)
+                        ranks[list.count++] = list_rank(job, state, group, n, pods[i]);
         }
+        return r < 0 ? r : add(status, json_table_encode(&ranks_table, &list));
 }
 
-static json_t *encode_group(const struct job *job, const struct job_state *state, const char *name,
-                            const struct job_group *group)
-{
-        json_t *entry = json_object();
-        char pod[JOB_POD_NAME_BYTES];
-
-        job_group_pod_name(name, group, pod);
-        put(entry, "name", json_string(group->name));
-        put(entry, "role", json_string(group->server ? "server" : "worker"));
-        put_number(entry, "entry", group->entry);
-        put_number(entry, "index", group->index);
-        put_number(entry, "incarnation", group->incarnation);
-        put(entry, "pod", json_string(pod));
-        put_text(entry, "node", group->node);
-        put_text(entry, "group", group->group);
-        put_text(entry, "runtime", group->runtime);
-        put_text(entry, "vendor", group->vendor);
-        put_text(entry, "model", group->model);
-        put_text(entry, "resource", group->resource);
-        put_number(entry, "chips", group->chips);
-        put_number(entry, "ranks", group->ranks);
-        put_number(entry, "firstRank", group->first_rank);
-        put_number(entry, "batch", group->batch);
-        put(entry, "weight", json_real(group->weight));
-        put_shard(entry, job, state, group, 0, group->ranks);
-        put(entry, "speedSource", json_string(job_speed_source_names[group->source]));
-        put(entry, "samplesPerSecond", json_real(group->samples_per_s));
-        put(entry, "state", json_string(job_group_state_names[group->state]));
-        put_number(entry, "restarts", group->restarts);
-        if (group->exit_code >= 0)
-                put_number(entry, "exitCode", (uint64_t) group->exit_code);
-        return entry;
-}
-
-static void put_rank_life(json_t *entry, const struct job_group *group, const struct job_rank *rank,
-                          enum job_phase phase)
-{
-        if (rank != NULL && !group->server)
-                put_number(entry, "samples", rank->samples);
-        put_number(entry, "restarts", rank != NULL ? rank->restarts : group->restarts);
-        if (rank != NULL && rank->before > 0)
-                put_number(entry, "restartsBefore", rank->before);
-        if (phase == JOB_SUCCEEDED)
-                put_number(entry, "exitCode", 0);
-        else if (rank != NULL && rank->exit_code >= 0)
-                put_number(entry, "exitCode", (uint64_t) rank->exit_code);
-}
-
-static void add_ranks(const struct job *job, const char *name, const struct job_state *state,
-                      const struct job_group *group, json_t *ranks)
-{
-        char pod[JOB_POD_NAME_BYTES];
-
-        job_group_pod_name(name, group, pod);
-        for (uint32_t n = 0; n < group->ranks && json_array_size(ranks) < JOB_STATUS_RANKS_MAX; n++) {
-                uint64_t batch = job_rank_batch(group, n);
-                json_t *entry = json_object();
-
-                put_number(entry, "rank", group->first_rank + n);
-                put(entry, "role", json_string(group->server ? "server" : "worker"));
-                put(entry, "subtask", json_string(group->name));
-                put_text(entry, "runtime", group->runtime);
-                put_text(entry, "node", group->node);
-                put(entry, "pod", json_string(pod));
-                put_text(entry, "device", group->model);
-                put_number(entry, "batch", batch);
-                put(entry, "weight", json_real((double) batch / (double) job->global_batch));
-                put_shard(entry, job, state, group, n, 1);
-                put_rank_life(entry, group, job_state_rank(state, group->name, n), state->phase);
-                (void) json_array_append_new(ranks, entry);
-        }
-}
-
-static json_t *encode_workers(const struct job_state *state)
+static int complete_plan(json_t *status, const struct job *job, const char *name,
+                         const struct job_state *state)
 {
         uint32_t running = 0, planned = 0;
-        char text[32];
+        char text[32], pod[JOB_POD_NAME_BYTES];
 
         for (size_t i = 0; i < state->group_count; i++) {
                 if (state->groups[i].server)
@@ -195,279 +318,199 @@ static json_t *encode_workers(const struct job_state *state)
                         running += state->groups[i].ranks;
         }
         (void) text_format(text, sizeof(text), "%u/%u", running, planned);
-        return json_string(text);
+        job_manager_pod_name(name, state->world, pod);
+        if (add(json_object_get(status, "plan"),
+                json_pack("{s:s, s:s, s:I, s:I, s:s}", "placement", job_placement_names[job->placement],
+                          "strategy", job_strategy_names[job->strategy], "globalBatch",
+                          (json_int_t) job->global_batch, "worldSize",
+                          (json_int_t) job_state_world_size(state), "manager", pod)) < 0)
+                return -1;
+        return json_object_set_new(status, "workers", json_string(text));
 }
 
-/* Short numbers: it is written again with every look. */
-static json_t *encode_points(const struct job_state *state)
+static int add_told(json_t *status, const struct job *job, const struct job_state *state)
 {
-        json_t *list = json_array();
+        int r = add(status, json_table_encode(&told_table, state));
 
-        for (size_t i = 0; i < state->point_count; i++) {
-                const struct job_point *point = &state->points[i];
-                json_t *entry = json_object(), *busy = json_array();
-
-                put(entry, "seconds", json_real(round(point->seconds * 100) / 100));
-                put_number(entry, "world", point->world);
-                put_number(entry, "step", point->step);
-                put_number(entry, "samples", point->samples);
-                if (isfinite(point->loss))
-                        put(entry, "loss", json_real(round(point->loss * 1e6) / 1e6));
-                for (uint32_t k = 0; k < point->busy_count; k++)
-                        (void) json_array_append_new(busy, json_integer(point->busy[k]));
-                put(entry, "busy", busy);
-                (void) json_array_append_new(list, entry);
-        }
-        return list;
+        if (r == 0)
+                r = json_object_set_new(status, "samplesDone",
+                                        json_integer((json_int_t) state->progress.samples));
+        if (r == 0 && job != NULL)
+                r = json_object_set_new(json_object_get(status, "progress"), "epochs",
+                                        json_integer((json_int_t) job->epochs));
+        return r;
 }
 
 json_t *job_status_encode(const struct job *job, const char *name, const struct job_state *state)
 {
-        json_t *status = json_object(), *groups = json_array(), *ranks = json_array();
+        json_t *status = json_table_encode(&state_table, state);
+        int r = status == NULL ? -1 : add_conditions(status, state);
 
-        put(status, "phase", json_string(job_phase_names[state->phase]));
-        put_text(status, "reason", state->reason);
-        put_text(status, "message", state->message);
-        put_number(status, "observedGeneration", state->observed_generation);
-        put_time(status, "startTime", state->start_usec);
-        put_time(status, "completionTime", state->completion_usec);
-        put_number(status, "world", state->world);
-        put_number(status, "restarts", state->restarts);
-        put_number(status, "reshards", state->reshards);
-        put_text(status, "lastEvent", state->last_event);
-        if (state->progress.time_usec > 0) {
-                put_number(status, "samplesDone", state->progress.samples);
-                put(status, "samplesPerSecond", json_real(state->progress.samples_per_s));
-                put(status, "progress", encode_progress(job, &state->progress));
+        if (r == 0 && state->progress.time_usec > 0)
+                r = add_told(status, job, state);
+        if (r == 0 && job != NULL && state->group_count > 0) {
+                r = add(status, json_table_encode(&planned_table, state));
+                if (r == 0)
+                        r = complete_plan(status, job, name, state);
+                if (r == 0)
+                        r = add_ranks(status, job, name, state);
+        } else if (r == 0) {
+                r = add(status, json_pack("{s:[], s:[]}", "subtasks", "ranks"));
         }
-        if (job != NULL && state->group_count > 0) {
-                put(status, "workers", encode_workers(state));
-                put(status, "plan", encode_plan(job, name, state));
+        if (r < 0) {
+                json_decref(status);
+                return NULL;
         }
-        for (size_t i = 0; job != NULL && i < state->group_count; i++) {
-                (void) json_array_append_new(groups, encode_group(job, state, name, &state->groups[i]));
-                add_ranks(job, name, state, &state->groups[i], ranks);
-        }
-        put(status, "subtasks", groups);
-        put(status, "ranks", ranks);
-        if (state->point_count > 0)
-                put(status, "history", encode_points(state));
-        put(status, "conditions", encode_conditions(state));
         return status;
 }
 
-/* --- reading
- * ---------------------------------------------------------------------------------------------------- */
-
-static void get_text(const json_t *object, const char *name, char *field, size_t bytes)
+/* A group that cannot be one makes the whole plan somebody else's: as a new job. */
+static void take_groups(struct job_state *state, size_t listed)
 {
-        const char *text = json_string_value(json_object_get(object, name));
+        bool ours = state->group_count == listed;
 
-        (void) text_copy(field, bytes, text == NULL ? "" : text);
-}
+        for (size_t i = 0; i < state->group_count; i++) {
+                const struct job_group *group = &state->groups[i];
 
-static uint64_t get_number(const json_t *object, const char *name, uint64_t max)
-{
-        json_int_t number = json_integer_value(json_object_get(object, name));
-
-        return number < 0 || (uint64_t) number > max ? 0 : (uint64_t) number;
-}
-
-static uint64_t get_time(const json_t *object, const char *name)
-{
-        const char *text = json_string_value(json_object_get(object, name));
-        uint64_t usec = 0;
-
-        return text != NULL && timestamp_parse(text, &usec) == 0 ? usec : 0;
-}
-
-static unsigned get_choice(const json_t *object, const char *name, const char *const *names, unsigned count)
-{
-        const char *text = json_string_value(json_object_get(object, name));
-
-        for (unsigned i = 0; text != NULL && i < count; i++)
-                if (strcmp(names[i], text) == 0)
-                        return i;
-        return 0;
-}
-
-static void decode_group(const json_t *entry, struct job_group *group)
-{
-        const char *role = json_string_value(json_object_get(entry, "role"));
-        const json_t *exit_code = json_object_get(entry, "exitCode");
-
-        *group = (struct job_group){ .exit_code = -1 };
-        get_text(entry, "name", group->name, sizeof(group->name));
-        group->server = role != NULL && strcmp(role, "server") == 0;
-        group->entry = (uint32_t) get_number(entry, "entry", JOB_ROLES_MAX - 1);
-        group->index = (uint32_t) get_number(entry, "index", UINT32_MAX);
-        group->incarnation = (uint32_t) get_number(entry, "incarnation", 1000000);
-        get_text(entry, "node", group->node, sizeof(group->node));
-        get_text(entry, "group", group->group, sizeof(group->group));
-        get_text(entry, "runtime", group->runtime, sizeof(group->runtime));
-        get_text(entry, "vendor", group->vendor, sizeof(group->vendor));
-        get_text(entry, "model", group->model, sizeof(group->model));
-        get_text(entry, "resource", group->resource, sizeof(group->resource));
-        group->chips = (uint32_t) get_number(entry, "chips", JOB_CHIPS_MAX);
-        group->ranks = (uint32_t) get_number(entry, "ranks", JOB_CHIPS_MAX);
-        group->first_rank = (uint32_t) get_number(entry, "firstRank", JOB_CHIPS_MAX);
-        group->batch = get_number(entry, "batch", 1 << 24);
-        group->weight = json_number_value(json_object_get(entry, "weight"));
-        group->source = (enum job_speed_source) get_choice(entry, "speedSource", job_speed_source_names,
-                                                           JOB_SPEED_COUNT);
-        group->samples_per_s = json_number_value(json_object_get(entry, "samplesPerSecond"));
-        group->state = (enum job_group_state) get_choice(entry, "state", job_group_state_names,
-                                                         JOB_GROUP_STATE_COUNT);
-        group->restarts = get_number(entry, "restarts", INT64_MAX);
-        if (json_is_integer(exit_code))
-                group->exit_code = (int) get_number(entry, "exitCode", 255);
-}
-
-static int decode_groups(const json_t *list, struct job_state *state)
-{
-        size_t count = json_array_size(list);
-
-        if (count > JOB_GROUPS_MAX)
-                return 0; /* not ours: as a new job */
-        state->groups = calloc(count + 1, sizeof(*state->groups));
-        if (state->groups == NULL)
-                return -ENOMEM;
-        for (size_t i = 0; i < count; i++) {
-                struct job_group *group = &state->groups[i];
-
-                decode_group(json_array_get(list, i), group);
-                if (group->name[0] == '\0' || !job_name_valid(group->name) || group->chips == 0 ||
-                    group->ranks == 0) {
-                        state->group_count = 0;
-                        return 0;
-                }
-                state->group_count = i + 1;
+                ours = ours && job_name_valid(group->name) && group->chips > 0 && group->ranks > 0;
                 if (group->index >= state->next_index)
                         state->next_index = group->index + 1;
         }
-        return 0;
-}
-
-static void decode_progress(const json_t *status, struct job_progress *progress)
-{
-        const json_t *object = json_object_get(status, "progress");
-
-        if (!json_is_object(object))
-                return;
-        progress->epoch = get_number(object, "epoch", INT64_MAX);
-        progress->step = get_number(object, "step", INT64_MAX);
-        progress->samples = get_number(object, "samples", INT64_MAX);
-        progress->samples_total = get_number(object, "samplesTotal", INT64_MAX);
-        progress->seconds_left = json_number_value(json_object_get(object, "secondsLeft"));
-        progress->has_loss = json_is_number(json_object_get(object, "loss"));
-        progress->loss = json_number_value(json_object_get(object, "loss"));
-        progress->has_accuracy = json_is_number(json_object_get(object, "accuracy"));
-        progress->accuracy = json_number_value(json_object_get(object, "accuracy"));
-        progress->samples_per_s = json_number_value(json_object_get(status, "samplesPerSecond"));
-        progress->time_usec = get_time(object, "time");
+        if (!ours)
+                state->group_count = state->next_index = 0;
 }
 
 /* The second level is derived from the first but for what its ranks said. */
-static void decode_ranks(const json_t *list, struct job_state *state)
+static void take_ranks(struct job_state *state, const struct listed_rank *ranks, size_t count)
 {
         const char *last = "";
         uint32_t index = 0;
 
-        for (size_t i = 0; i < json_array_size(list); i++) {
-                const json_t *entry = json_array_get(list, i),
-                             *exit_code = json_object_get(entry, "exitCode");
-                const char *group = json_string_value(json_object_get(entry, "subtask"));
+        for (size_t i = 0; i < count; i++) {
                 struct job_rank *rank;
 
-                if (group == NULL)
+                if (ranks[i].subtask[0] == '\0')
                         continue;
-                index = strcmp(group, last) == 0 ? index + 1 : 0;
-                last = group;
-                if (!json_is_integer(json_object_get(entry, "samples")))
+                index = strcmp(ranks[i].subtask, last) == 0 ? index + 1 : 0;
+                last = ranks[i].subtask;
+                if (ranks[i].samples < 0)
                         continue;
-                rank = job_state_make_rank(state, group, index);
+                rank = job_state_make_rank(state, last, index);
                 if (rank == NULL)
                         return;
-                rank->samples = get_number(entry, "samples", INT64_MAX);
-                rank->restarts = get_number(entry, "restarts", INT64_MAX);
-                rank->before = get_number(entry, "restartsBefore", rank->restarts);
-                if (json_is_integer(exit_code))
-                        rank->exit_code = (int) get_number(entry, "exitCode", 255);
+                rank->samples = (uint64_t) ranks[i].samples;
+                rank->restarts = ranks[i].restarts;
+                rank->before = ranks[i].before <= ranks[i].restarts ? ranks[i].before : 0;
+                rank->exit_code = ranks[i].exit_code;
         }
 }
 
-static void decode_points(const json_t *list, struct job_state *state)
+static void take_condition(struct job_state *state, const struct listed_condition *listed)
 {
-        for (size_t i = 0; i < json_array_size(list) && i < JOB_POINTS_MAX; i++) {
-                const json_t *entry = json_array_get(list, i), *loss = json_object_get(entry, "loss"),
-                             *busy = json_object_get(entry, "busy");
-                struct job_point point = { .seconds = json_number_value(json_object_get(entry, "seconds")),
-                                           .world = get_number(entry, "world", INT64_MAX),
-                                           .step = get_number(entry, "step", INT64_MAX),
-                                           .samples = get_number(entry, "samples", INT64_MAX),
-                                           .loss = json_is_number(loss) ? json_number_value(loss) : NAN };
+        for (size_t k = 0; listed->type != NULL && k < JOB_CONDITION_COUNT; k++) {
+                struct job_condition *condition = &state->conditions[k];
 
-                for (size_t k = 0; k < json_array_size(busy) && k < JOB_POINT_RANKS; k++) {
-                        json_int_t percent = json_integer_value(json_array_get(busy, k));
-
-                        point.busy[point.busy_count++] = (uint8_t) (percent < 0     ? 0
-                                                                    : percent > 100 ? 100
-                                                                                    : percent);
-                }
-                job_state_add_point(state, &point);
-        }
-}
-
-static void decode_conditions(const json_t *list, struct job_state *state)
-{
-        for (size_t i = 0; i < json_array_size(list); i++) {
-                const json_t *entry = json_array_get(list, i);
-                const char *type = json_string_value(json_object_get(entry, "type"));
-                const char *holds = json_string_value(json_object_get(entry, "status"));
-
-                for (size_t k = 0; type != NULL && k < JOB_CONDITION_COUNT; k++) {
-                        struct job_condition *condition = &state->conditions[k];
-
-                        if (strcmp(job_condition_names[k], type) != 0)
-                                continue;
-                        condition->known = true;
-                        condition->holds = holds != NULL && strcmp(holds, "True") == 0;
-                        get_text(entry, "reason", condition->reason, sizeof(condition->reason));
-                        get_text(entry, "message", condition->message, sizeof(condition->message));
-                        condition->since_usec = get_time(entry, "lastTransitionTime");
-                }
+                if (strcmp(job_condition_names[k], listed->type) != 0)
+                        continue;
+                condition->known = true;
+                condition->holds = listed->status != NULL && strcmp(listed->status, "True") == 0;
+                (void) text_copy(condition->reason, sizeof(condition->reason),
+                                 listed->reason == NULL ? "" : listed->reason);
+                (void) text_copy(condition->message, sizeof(condition->message),
+                                 listed->message == NULL ? "" : listed->message);
+                condition->since_usec = listed->since_usec;
         }
 }
 
 int job_status_decode(const json_t *status, struct job_state *ret)
 {
-        const json_t *plan = json_object_get(status, "plan"), *notes = json_object_get(plan, "notes");
+        struct list ranks = { .count = 0 }, conditions = { .count = 0 };
+        int r;
 
-        *ret = (struct job_state){ 0 };
+        *ret = job_state_new();
         if (!json_is_object(status))
                 return 0;
-        ret->phase = (enum job_phase) get_choice(status, "phase", job_phase_names, JOB_PHASE_COUNT);
-        get_text(status, "reason", ret->reason, sizeof(ret->reason));
-        get_text(status, "message", ret->message, sizeof(ret->message));
-        ret->observed_generation = get_number(status, "observedGeneration", INT64_MAX);
-        ret->start_usec = get_time(status, "startTime");
-        ret->completion_usec = get_time(status, "completionTime");
-        ret->world = get_number(status, "world", 1000000);
-        ret->restarts = get_number(status, "restarts", INT64_MAX);
-        ret->reshards = get_number(status, "reshards", INT64_MAX);
-        ret->samples = get_number(plan, "samples", INT64_MAX);
-        get_text(status, "lastEvent", ret->last_event, sizeof(ret->last_event));
-        get_text(plan, "address", ret->address, sizeof(ret->address));
-        decode_progress(status, &ret->progress);
-        decode_conditions(json_object_get(status, "conditions"), ret);
-        for (size_t i = 0; i < json_array_size(notes); i++)
-                if (json_is_string(json_array_get(notes, i)))
-                        job_state_note(ret, "%s", json_string_value(json_array_get(notes, i)));
-        decode_ranks(json_object_get(status, "ranks"), ret);
-        decode_points(json_object_get(status, "history"), ret);
-        if (decode_groups(json_object_get(status, "subtasks"), ret) < 0) {
+        r = json_table_decode(&state_table, status, ret, NULL);
+        if (r == 0)
+                r = json_table_decode(&told_table, status, ret, NULL);
+        if (r == 0)
+                r = json_table_decode(&planned_table, status, ret, NULL);
+        if (r == 0)
+                r = json_table_decode(&ranks_table, status, &ranks, NULL);
+        if (r == 0)
+                r = json_table_decode(&conditions_table, status, &conditions, NULL);
+        if (r == 0) {
+                take_groups(ret, json_array_size(json_object_get(status, "subtasks")));
+                take_ranks(ret, ranks.ranks, ranks.count);
+                for (size_t i = 0; i < conditions.count; i++)
+                        take_condition(ret, &conditions.conditions[i]);
+        } else {
                 job_state_free(ret);
-                return -ENOMEM;
+        }
+        json_table_free(&ranks_table, &ranks);
+        json_table_free(&conditions_table, &conditions);
+        return r;
+}
+
+static int wrong(struct err *err, size_t subtask, const char *field, const char *why)
+{
+        return err_set(err, -EBADMSG, "status.subtasks[%zu].%s: %s", subtask, field, why);
+}
+
+static int check_group(const struct job *job, const struct job_state *state, size_t i, struct err *err)
+{
+        const struct job_group *group = &state->groups[i];
+
+        if (!group->server && group->entry >= job->worker_count)
+                return wrong(err, i, "entry", "spec.workers has no such entry");
+        if (group->ranks < group->chips)
+                return wrong(err, i, "ranks", "fewer than its chips");
+        if (group->runtime[0] == '\0' || group->resource[0] == '\0')
+                return wrong(err, i, group->runtime[0] == '\0' ? "runtime" : "resource", "missing");
+        if (group->server
+                    ? group->batch != 0
+                    : !(fabs(group->weight - (double) group->batch / (double) job->global_batch) < 1e-6))
+                return wrong(err, i, group->server ? "batch" : "weight", "not its part of spec.globalBatch");
+        for (size_t k = 0; k < i; k++) {
+                const struct job_group *other = &state->groups[k];
+
+                if (strcmp(group->name, other->name) == 0)
+                        return wrong(err, i, "name", "another one has it, too");
+                if (group->first_rank < other->first_rank + other->ranks &&
+                    other->first_rank < group->first_rank + group->ranks)
+                        return wrong(err, i, "firstRank", "another one has these ranks, too");
         }
         return 0;
+}
+
+int job_status_check(const json_t *status, const struct job *job, const struct job_state *state,
+                     struct err *err)
+{
+        const char *phase = json_string_value(json_object_get(status, "phase"));
+        const json_t *phase_value = json_object_get(status, "phase"),
+                     *subtasks = json_object_get(status, "subtasks");
+        uint64_t batch = 0;
+        int r = 0;
+
+        if (status == NULL || json_is_null(status))
+                return 0;
+        if (!json_is_object(status))
+                return err_set(err, -EBADMSG, "status: an object is needed");
+        if (phase_value != NULL && (phase == NULL || strcmp(phase, job_phase_names[state->phase]) != 0))
+                return err_set(err, -EBADMSG, "status.phase: '%.40s' is not a phase",
+                               phase == NULL ? "" : phase);
+        if (subtasks != NULL && (!json_is_array(subtasks) || json_array_size(subtasks) != state->group_count))
+                return err_set(err, -EBADMSG,
+                               "status.subtasks: not a list of at most %d subtasks with name, "
+                               "chips and ranks",
+                               JOB_GROUPS_MAX);
+        for (size_t i = 0; r == 0 && i < state->group_count; i++) {
+                r = check_group(job, state, i, err);
+                batch += state->groups[i].batch;
+        }
+        if (r == 0 && state->group_count > 0 && batch != job->global_batch)
+                return err_set(err, -EBADMSG,
+                               "status.subtasks[].batch: %llu samples together, spec.globalBatch is %llu",
+                               (unsigned long long) batch, (unsigned long long) job->global_batch);
+        return r;
 }

@@ -5,6 +5,7 @@
 
 #include <cmocka.h>
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/cleanup.h"
@@ -374,7 +375,7 @@ static void a_state_survives_its_status(void **state)
                                                .samples = 5000,
                                                .samples_total = 60000,
                                                .samples_per_s = 123.5,
-                                               .has_loss = true,
+                                               .accuracy = NAN,
                                                .loss = 0.5,
                                                .time_usec = 7000000 };
         job_state_set(&plan, JOB_RUNNING, 5000000, "Running", "%d ranks", 11);
@@ -545,7 +546,10 @@ static void pods_say_what_the_plan_says(void **state)
         const struct job_secrets secrets = {
                 .token = "0123456789abcdef", .ca = "CA", .certificate = "CERT", .key = "KEY"
         };
-        char *keys = job_keys("j-1", "CA", "LOOK", "LOOK KEY");
+        char *keys = job_keys_write(&(struct job_keys){ .secret = "j-1",
+                                                        .ca = (char *) "CA",
+                                                        .certificate = (char *) "LOOK",
+                                                        .key = (char *) "LOOK KEY" });
         json_t *pod, *secret, *world;
 
         (void) state;

@@ -1,0 +1,192 @@
+/* The rows of a pod's object, as far as a job's controller reads it. */
+#include "job/controller/job_pod.h"
+
+#include <string.h>
+
+#include "base/json/json_table.h"
+#include "base/json/pb_json.h"
+#include "base/text.h"
+#include "job/controller/job_pods.h"
+#include "job/plan/subtask.pb-c.h"
+#include "scheduler-extender/wire/pod_json.h"
+
+#define PLAN_ARENA_BYTES ((size_t) 16 << 20)
+
+static const char *text_at(const struct json_field *in, const char *name)
+{
+        const char *text = json_string_value(json_field_get(in, name).value);
+
+        return text == NULL ? "" : text;
+}
+
+static int decode_presence(const struct json_field *at, void *field, struct err *err)
+{
+        (void) err;
+        *(bool *) field = at->value != NULL;
+        return 0;
+}
+
+static int decode_owner(const struct json_field *at, void *field, struct err *err)
+{
+        (void) err;
+        for (size_t i = 0; i < json_field_count(at); i++) {
+                struct json_field owner = json_field_at(at, i);
+
+                if (strcmp(text_at(&owner, "kind"), "TrainingJob") == 0)
+                        return text_copy(field, sizeof(((struct job_pod *) NULL)->owner),
+                                         text_at(&owner, "uid"))
+                                       ? 0
+                                       : -1;
+        }
+        return 0;
+}
+
+static int decode_role(const struct json_field *at, void *field, struct err *err)
+{
+        const char *role = NULL;
+        int r = json_field_as_string(at, &role, err);
+
+        *(bool *) field = r == 0 && strcmp(role, "manager") == 0;
+        return r;
+}
+
+/* Of the plan that a manager's pod carries. */
+static int decode_plan(const struct json_field *at, void *field, struct err *err)
+{
+        json_t *value =
+                json_loads(json_string_value(at->value) == NULL ? "" : json_string_value(at->value), 0, NULL);
+        struct job_pod *pod = field;
+        struct pb_arena arena;
+        const Subtask__Plan *plan;
+
+        pb_arena_init(&arena, PLAN_ARENA_BYTES);
+        plan = value == NULL ? NULL : pb_json_decode(value, &subtask__plan__descriptor, &arena, err);
+        if (plan != NULL && plan->restart != NULL && plan->restart->has_max)
+                pod->restart_max = plan->restart->max;
+        if (plan != NULL)
+                (void) text_copy(pod->status_token, sizeof(pod->status_token), plan->status_token);
+        pb_arena_free(&arena);
+        json_decref(value);
+        return 0;
+}
+
+/* A device that the kubelet gave to the container and that is unhealthy by now (ResourceHealthStatus). */
+static bool has_sick_device(const struct json_field *resources)
+{
+        for (size_t i = 0; i < json_field_count(resources); i++) {
+                struct json_field resource = json_field_at(resources, i),
+                                  devices = json_field_get(&resource, "resources");
+
+                for (size_t k = 0; k < json_field_count(&devices); k++) {
+                        struct json_field device = json_field_at(&devices, k);
+
+                        if (strcmp(text_at(&device, "health"), "Unhealthy") == 0)
+                                return true;
+                }
+        }
+        return false;
+}
+
+static int decode_sick(const struct json_field *at, void *field, struct err *err)
+{
+        (void) err;
+        *(bool *) field = has_sick_device(at);
+        return 0;
+}
+
+/* clang-format off */
+#define AT(member) JSON_TABLE_AT(struct job_pod, member)
+#define WHOLE .offset = 0, .size_bytes = sizeof(struct job_pod)
+#define TABLE(of, ...) { .rows = of, .size_bytes = sizeof(struct job_pod), .lenient = true, __VA_ARGS__ }
+static const struct json_table_row container_rows[] = {
+        { "state.running",             JSON_TABLE_CUSTOM, AT(started), .decode = decode_presence },
+        { "state.waiting.reason",      JSON_TABLE_CHARS,  AT(reason) },
+        { "state.waiting.message",     JSON_TABLE_CHARS,  AT(message) },
+        { "state.terminated.exitCode", JSON_TABLE_INT,    AT(exit_code), .min = INT32_MIN, .max = INT32_MAX },
+        { "state.terminated.reason",   JSON_TABLE_CHARS,  AT(reason) },
+        { "state.terminated.message",  JSON_TABLE_CHARS,  AT(message) },
+        { "allocatedResourcesStatus",  JSON_TABLE_CUSTOM, AT(sick), .decode = decode_sick },
+        { .name = NULL },
+};
+static const struct json_table container_table = TABLE(container_rows);
+
+static int decode_containers(const struct json_field *at, void *field, struct err *err)
+{
+        struct job_pod *pod = field;
+        int r = 0;
+
+        for (size_t i = 0; r == 0 && i < json_field_count(at); i++) {
+                struct json_field container = json_field_at(at, i), state = json_field_get(&container, "state");
+
+                if (strcmp(text_at(&container, "name"), "main") != 0)
+                        continue;
+                if (json_is_object(json_field_get(&state, "terminated").value))
+                        pod->exit_code = 0;
+                r = json_table_decode_at(&container_table, &container, pod, err);
+                pod->started = pod->started || pod->exit_code >= 0;
+        }
+        return r;
+}
+
+static const struct json_table_row label_rows[] = {
+        { POD_LABEL_JOB,     JSON_TABLE_CHARS,  AT(job) },
+        { JOB_LABEL_SUBTASK, JSON_TABLE_CHARS,  AT(subtask) },
+        { JOB_LABEL_ROLE,    JSON_TABLE_CUSTOM, AT(manager), .decode = decode_role },
+        { .name = NULL },
+};
+static const struct json_table_row annotation_rows[] = {
+        { JOB_ANNOTATION_MANAGER, JSON_TABLE_CHARS,  AT(told) },
+        { JOB_ANNOTATION_PLAN,    JSON_TABLE_CUSTOM, WHOLE, .decode = decode_plan },
+        { .name = NULL },
+};
+static const struct json_table label_table = TABLE(label_rows, .literal = true),
+                               annotation_table = TABLE(annotation_rows, .literal = true);
+static const char *const phases[] = { "Pending", "Running", "Succeeded", "Failed", NULL };
+static const struct json_table_row rows[] = {
+        { "metadata.uid",               JSON_TABLE_CHARS,  AT(uid) },
+        { "metadata.labels",            JSON_TABLE_OBJECT, WHOLE, .table = &label_table },
+        { "metadata.annotations",       JSON_TABLE_OBJECT, WHOLE, .table = &annotation_table },
+        { "metadata.ownerReferences",   JSON_TABLE_CUSTOM, AT(owner), .decode = decode_owner },
+        { "metadata.deletionTimestamp", JSON_TABLE_CUSTOM, AT(deleting), .decode = decode_presence },
+        { "spec.nodeName",              JSON_TABLE_CHARS,  AT(node) },
+        { "status.podIP",               JSON_TABLE_CHARS,  AT(ip) },
+        { "status.phase",               JSON_TABLE_CHOICE, AT(phase), .names = phases },
+        { "status.reason",              JSON_TABLE_CHARS,  AT(reason) },
+        { "status.message",             JSON_TABLE_CHARS,  AT(message) },
+        { "status.containerStatuses",   JSON_TABLE_CUSTOM, WHOLE, .decode = decode_containers },
+        { .name = NULL },
+};
+static const struct json_table table = TABLE(rows);
+/* clang-format on */
+
+void job_pod_decode(const json_t *object, struct job_pod *ret, const char **ret_keys)
+{
+        struct json_field root = json_field_root(object), metadata = json_field_get(&root, "metadata"),
+                          annotations = json_field_get(&metadata, "annotations");
+
+        *ret = (struct job_pod){ .exit_code = -1, .restart_max = -1 };
+        (void) json_table_decode(&table, object, ret, NULL);
+        if (!ret->manager)
+                ret->restart_max = -1;
+        *ret_keys = text_at(&annotations, JOB_ANNOTATION_KEYS);
+}
+
+void job_pod_update(struct job_pod *pod, const struct job_pod *seen)
+{
+        const struct job_pod before = *pod;
+
+        *pod = *seen;
+        pod->next = before.next;
+        memcpy(pod->name, before.name, sizeof(pod->name));
+        memcpy(pod->secret, before.secret, sizeof(pod->secret));
+        pod->delete_asked = before.delete_asked;
+        pod->telling = before.telling;
+        pod->asked_usec = before.asked_usec;
+        pod->bound_usec =
+                strcmp(before.uid, seen->uid) == 0 ? before.bound_usec : 0; /* another of this name */
+}
+
+bool job_pod_has_ended(const struct job_pod *pod)
+{
+        return pod->phase == JOB_POD_SUCCEEDED || pod->phase == JOB_POD_FAILED;
+}

@@ -1,0 +1,86 @@
+/* What a manager says of its job, read by the controller. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "job/controller/job_speeds.h"
+
+static void a_managers_word_becomes_observations(void **state)
+{
+        struct job_group groups[] = {
+                { .name = "w0-0", .model = "H100", .chips = 1, .ranks = 1 },
+                { .name = "w1-0", .model = "Xeon", .chips = 1, .ranks = 2 },
+                { .name = "s-0", .model = "Xeon", .chips = 1, .ranks = 1, .server = true }
+        };
+        struct job_state job_state = { .groups = groups, .group_count = 3 };
+        static const char text[] =
+                ("{\"state\":\"Running\",\"ranks\":[{\"group\":\"s-0\",\"batch\":0,\"samples\":0,\"samples_"
+                 "per_s\":0},"
+                 "{\"group\":\"w0-0\",\"batch\":100,\"samples\":5000,\"samples_per_s\":20000},"
+                 "{\"group\":\"w1-0\",\"batch\":20,\"samples\":1000,\"samples_per_s\":400},"
+                 "{\"group\":\"w1-0\",\"batch\":20,\"samples\":60,\"samples_per_s\":1},"
+                 "{\"group\":\"w9-9\",\"batch\":20,\"samples\":900,\"samples_per_s\":9}],"
+                 "\"programs\":{\"w0-0\":"
+                 "\"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\","
+                 "\"w1-0\":\"../x\"}}");
+        struct job_report report;
+        struct job_speed speeds[8];
+        struct job job;
+
+        (void) state;
+        assert_int_equal(job_report_parse(text, &report), 0);
+        job_init(&job);
+        assert_int_equal(job_speeds_read(&job, &job_state, &report, speeds, 8),
+                         0); /* no data: not the trainer */
+        job.data.given = true;
+        assert_int_equal(job_speeds_read(&job, &job_state, &report, speeds, 8), 2);
+        assert_string_equal(speeds[0].device, "H100");
+        assert_true(fabs(speeds[0].step_ms - 5) < 1e-12 && speeds[0].batch == 100 && speeds[0].weight == 2);
+        assert_string_equal(speeds[1].device, "Xeon (shared by 2)");
+        assert_string_equal(speeds[0].program,
+                            "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef");
+        assert_string_equal(speeds[1].program, ""); /* no hash: not known */
+        assert_true(fabs(speeds[1].step_ms - 50) < 1e-12);
+        assert_int_equal(job_speeds_read(&job, &job_state, &report, speeds, 1), 1);
+        job.strategy = JOB_STRATEGY_SPLIT;
+        assert_int_equal(job_speeds_read(&job, &job_state, &report, speeds, 8), 0);
+        job_report_free(&report);
+}
+
+static void what_is_not_understood_was_not_said(void **state)
+{
+        static const char text[] =
+                "{\"state\":\"Failed\",\"reason\":7,\"restarts\":-3,\"loss\":\"low\",\"accuracy\":0,"
+                "\"ranks\":[{\"group\":\"w0-0\",\"exit_code\":null},{\"exit_code\":137},3],"
+                "\"events\":[{\"time\":\"t\",\"reason\":\"Started\",\"message\":\"m\"},{}],\"more\":{}}";
+        struct job_report report;
+
+        (void) state;
+        assert_int_equal(job_report_parse(text, &report), 0);
+        assert_string_equal(report.state, "Failed");
+        assert_true(report.reason[0] == '\0' && report.restarts == 0 && isnan(report.loss));
+        assert_true(report.accuracy == 0 && report.rank_count == 3 && report.event_count == 2);
+        assert_true(report.ranks[0].exit_code == -1 && report.ranks[1].exit_code == 137);
+        assert_string_equal(report.events[0].reason, "Started");
+        job_report_free(&report);
+        assert_int_equal(job_report_parse("last words of some program", &report), -EBADMSG);
+        job_report_free(&report);
+        assert_int_equal(job_report_parse("{\"accuracy\":0.5}", &report), -EBADMSG);
+        job_report_free(&report);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(a_managers_word_becomes_observations),
+                cmocka_unit_test(what_is_not_understood_was_not_said),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
