@@ -26,10 +26,6 @@ bool checkpoint_due(const struct training *t, uint64_t step)
         return t->options->checkpoint != NULL && step > 0 && (step % every == 0 || step == t->last_step);
 }
 
-/* --- writing
- * ----------------------------------------------------------------------------------------------------------
- */
-
 struct checkpoint_file {
         FILE *f;
         struct sha256 hash;
@@ -174,10 +170,6 @@ int checkpoint_write(const struct training *t, uint64_t step, struct err *err)
         remove_old(directory, step);
         return 0;
 }
-
-/* --- reading
- * ----------------------------------------------------------------------------------------------------------
- */
 
 struct mapped { /* a whole file; what is not looked at needs no memory */
         unsigned char *bytes;

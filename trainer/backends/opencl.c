@@ -114,10 +114,6 @@ static void keep_error(struct opencl *o, cl_int code, const char *what)
                 (void) err_set(&o->first_error, -EIO, "OpenCL error %d in %s", (int) code, what);
 }
 
-/* --- memory
- * ---------------------------------------------------------------------------------------------------------
- */
-
 static struct allocation *find(struct opencl *o, const void *memory)
 {
         const unsigned char *at = memory;
@@ -195,10 +191,6 @@ static void opencl_release(void *state, void *memory)
         free(a->host);
         *a = o->allocations[--o->allocation_count];
 }
-
-/* --- kernels
- * ----------------------------------------------------------------------------------------------------------
- */
 
 /* Sets a kernel's arguments by a format: m = memory (buffer and offset in elements of 4 bytes), c = memory of
  * bytes, u = ulong, i = int, f = float; then runs it over one or two dimensions. */
@@ -439,10 +431,6 @@ static void opencl_update(void *state, size_t count, float rate, float momentum,
                 run(state, K_UPDATE_MOMENTUM, count, 1, "mmmff", g, w, velocity, (double) rate,
                     (double) momentum);
 }
-
-/* --- opening
- * ------------------------------------------------------------------------------------------------------------
- */
 
 static int opencl_trouble(void *state, struct err *err)
 {

@@ -33,9 +33,6 @@ static size_t smaller(size_t a, size_t b)
         return a < b ? a : b;
 }
 
-/* --- matrix product
- * ------------------------------------------------------------------------------------------- */
-
 static void sunway_matmul(void *state, const struct matmul *m)
 {
         struct sunway *s = state;
@@ -57,9 +54,6 @@ static void sunway_matmul(void *state, const struct matmul *m)
                     (int) (m->transpose_b ? m->inner : m->cols), m->accumulate ? 1.0F : 0.0F, m->c,
                     (int) m->cols);
 }
-
-/* --- one array in, one array out, piece by piece
- * ---------------------------------------------------------------- */
 
 static void run_vector(void *state, const struct vector_job *job)
 {
@@ -97,9 +91,6 @@ static void sunway_update(void *state, size_t count, float rate, float momentum,
                                                 .y = w,
                                                 .y2 = velocity });
 }
-
-/* --- matrices by rows: bias, column sums
- * ------------------------------------------------------------------------ */
 
 static void run_bias(void *state, const struct rows_job *job)
 {
@@ -168,9 +159,6 @@ static void sunway_bias_ramp_gradient(void *state, size_t rows, size_t cols, con
                 db);
 }
 
-/* --- images
- * ------------------------------------------------------------------------------------------------------ */
-
 static void run_images(void *state, enum slave_task task, const struct image_job *job)
 {
         struct sunway *s = state;
@@ -222,9 +210,6 @@ static void sunway_bias_ramp_pool_gradient(void *state, const struct image_shape
                            .shape = *s, .x = dy, .b = y, .y = dx, .which = which, .partial = me->partial });
         add_partial(me, s->channels, db);
 }
-
-/* --- softmax, loss, embedding
- * -------------------------------------------------------------------------------------- */
 
 static void run_classes(void *state, enum slave_task task, const struct class_job *job)
 {
@@ -289,9 +274,6 @@ static void sunway_embed_gradient(void *state, size_t rows, size_t tokens, size_
                 state, SLAVE_EMBED_GRADIENT,
                 &(struct class_job){ .rows = rows * tokens, .cols = width, .x = dy, .x2 = ids, .y = dtable });
 }
-
-/* --- the backend
- * ----------------------------------------------------------------------------------------------------- */
 
 static void *sunway_allocate(void *state, size_t size_bytes)
 {

@@ -39,10 +39,6 @@ void dataset_free_p(struct dataset **d)
         dataset_free(*d);
 }
 
-/* --- IDX
- * ----------------------------------------------------------------------------------------------------------
- */
-
 static int read_file(const char *directory, const char *name, size_t rank, struct idx *ret, struct err *err)
 {
         char path[4096];
@@ -148,9 +144,6 @@ int dataset_read_idx(struct dataset *d, const char *directory, struct err *err)
         d->size.input = shapes[0];
         return count_classes(d, directory, err);
 }
-
-/* --- all forms
- * ------------------------------------------------------------------------------------------------------ */
 
 static void choose_values(struct dataset *d)
 {

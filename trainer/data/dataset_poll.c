@@ -12,9 +12,6 @@
 #define IMAGES     "-images-idx3-ubyte"
 #define NAME_BYTES 1024
 
-/* --- IDX: a name is what comes before -images-idx3-ubyte
- * ---------------------------------------------------------------------- */
-
 /* Return: false if it is another file. */
 static bool stem_of(const char *file, char *stem, size_t stem_bytes)
 {
@@ -85,10 +82,6 @@ int dataset_join_idx(struct dataset *d, const char *directory, const char *name,
         idx_free(&labels);
         return r;
 }
-
-/* --- all forms
- * --------------------------------------------------------------------------------------------------------------
- */
 
 static int join(struct dataset *d, const char *directory, const char *name, struct err *err)
 {

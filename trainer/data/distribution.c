@@ -40,9 +40,6 @@ static bool hears_of_epochs(const struct training *t, int rank)
         return rank == 0 || t->options->poll > 0 || takes_samples(t, rank);
 }
 
-/* --- facts
- * ----------------------------------------------------------------------------------------------------- */
-
 struct facts {
         uint64_t train, test, height, width, channels, classes;
         float value[256];
@@ -98,9 +95,6 @@ int distribution_open(struct training *t, const struct preprocess *p, struct err
         r = t->data != NULL ? 0 : err_set(err, -ENOMEM, "no memory for the data set");
         return world_agree(&t->world, r, err);
 }
-
-/* --- shards
- * ------------------------------------------------------------------------------------------------------ */
 
 /* The samples of one worker in one epoch, in the order of their use. Return: their number, or -ENOMEM. */
 static int64_t epoch_ids(struct training *t, uint64_t epoch, size_t worker, uint32_t **ret)
@@ -333,9 +327,6 @@ static int receive_count(struct training *t, uint64_t epoch, struct err *err)
         return 0;
 }
 
-/* --- going on
- * ------------------------------------------------------------------------------------------------------ */
-
 int distribution_remember(struct training *t, struct err *err)
 {
         const struct options *o = t->options;
@@ -443,9 +434,6 @@ static int remember(struct training *t, uint64_t epoch, const struct text *names
                             dataset_count(t->data, DATASET_TRAIN), (int) length, at);
         return joined_write(t->options->checkpoint, &t->joined, err);
 }
-
-/* --- epochs
- * ------------------------------------------------------------------------------------------------------ */
 
 /* @joined: gets the new files' names */
 static int look_for_files(struct training *t, uint64_t epoch, struct text *joined, struct err *err)

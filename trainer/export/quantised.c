@@ -35,10 +35,6 @@ struct quantised {
         int32_t *sums;
 };
 
-/* --- the product
- * -------------------------------------------------------------------------------------------------------------
- */
-
 struct product { /* sums (rows x cols) = a (rows x inner, unsigned) * packed weights */
         size_t rows, inner, cols;
         const uint8_t *a;
@@ -105,10 +101,6 @@ static void product(const struct product *p)
         multiply(p);
 }
 #endif
-
-/* --- the layers
- * --------------------------------------------------------------------------------------------------------------
- */
 
 struct levels { /* value = scale * (level - zero) */
         float scale;
@@ -260,10 +252,6 @@ const float *quantised_forward(struct quantised *q, const float *x, size_t count
         }
         return x;
 }
-
-/* --- opening
- * -----------------------------------------------------------------------------------------------------------------
- */
 
 static bool is_one_of(enum operator_kind kind, const enum operator_kind *kinds)
 {

@@ -98,9 +98,6 @@ static void unpad(const struct image_shape *s, const struct layout *l, float *x)
                 memcpy(x + r * row, l->dimage + (r + half) * l->pitch + half * s->channels, row * sizeof(*x));
 }
 
-/* --- forward
- * --------------------------------------------------------------------------------------------------- */
-
 static void lay_weights_forward(const struct convolution *c, const struct layout *l)
 {
         size_t window = c->shape.kernel * l->line;
@@ -188,9 +185,6 @@ void convolution_pool(const struct convolution *c)
                 pool_image(c, &l, c->y + n * outputs, c->which + n * outputs);
         }
 }
-
-/* --- backward
- * -------------------------------------------------------------------------------------------------- */
 
 static size_t slot_of(const struct layout *l, size_t tap)
 {

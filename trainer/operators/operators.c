@@ -27,9 +27,6 @@ static size_t outputs(const struct operator_call *c)
         return shape_size(&c->node->out);
 }
 
-/* --- matrix product, alone and fused
- * ------------------------------------------------------------------------- */
-
 static struct matmul forward_product(const struct operator_call *c)
 {
         return (struct matmul){
@@ -101,9 +98,6 @@ static void matmul_bias_ramp_backward(struct operator_call *c)
         matmul_backward(c);
 }
 
-/* --- bias and ramp
- * ------------------------------------------------------------------------------------------- */
-
 static size_t rows_of_channels(const struct operator_call *c)
 {
         return c->count * c->node->in.height * c->node->in.width;
@@ -131,9 +125,6 @@ static void ramp_backward(struct operator_call *c)
         if (c->dx != NULL)
                 kernels(c)->ramp_gradient(state(c), c->count * outputs(c), c->y, c->dy, c->dx);
 }
-
-/* --- convolution: patches of a few samples, then a matrix product
- * --------------------------------------------- */
 
 static size_t patch_floats(const struct node *n)
 {
@@ -317,9 +308,6 @@ static void convolution_pool_backward(struct operator_call *c)
                 convolve_backward(c, first, samples, unpooled);
         }
 }
-
-/* --- pooling, softmax, loss, embedding
- * ------------------------------------------------------------------------ */
 
 static void pool_forward(struct operator_call *c)
 {

@@ -39,9 +39,6 @@ static int slice_count(const struct training *t, size_t server)
         return (int) (slice_begin(t, server + 1) - slice_begin(t, server));
 }
 
-/* --- worker
- * ------------------------------------------------------------------------------------------------------ */
-
 struct ending { /* of a worker */
         struct stop stop;
         bool in_step;  /* all ranks are */
@@ -148,9 +145,6 @@ static int run_worker(struct training *t, const struct group *g, bool sync, stru
                 stop_close(&ending.stop, t);
         return r;
 }
-
-/* --- server
- * ------------------------------------------------------------------------------------------------------ */
 
 struct server {
         struct training *t;

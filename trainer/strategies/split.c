@@ -173,9 +173,6 @@ static int one_step(struct pipeline *p, struct err *err)
         return r < 0 ? r : close_step(p, err);
 }
 
-/* --- evaluation: forward only
- * ------------------------------------------------------------------------------------------------- */
-
 struct score {
         unsigned long long right;
         double loss;
@@ -254,9 +251,6 @@ static int evaluate(void *pipeline, double *ret_accuracy, double *ret_loss, stru
         *ret_loss = score.loss / (double) total;
         return 0;
 }
-
-/* --- setting up
- * -------------------------------------------------------------------------------------------------- */
 
 /* The model with places counted from this stage's first parameter. */
 static void place(struct pipeline *p)

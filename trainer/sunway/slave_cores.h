@@ -76,8 +76,6 @@ const char *slave_cores_variant(const struct slave_cores *g);
  * there; the task gets that copy. */
 void slave_cores_run(struct slave_cores *g, enum slave_task task, const void *job, size_t bytes);
 
-/* --- on a slave core */
-
 /* slave_core_do() - one core's part of an order. */
 void slave_core_do(struct slave_core *core, const struct slave_order *order);
 

@@ -12,9 +12,6 @@ static size_t smaller(size_t a, size_t b)
         return a < b ? a : b;
 }
 
-/* --- patches: a unit is one row of output positions
- * ------------------------------------------------------------- */
-
 static void gather_row(struct slave_core *core, const struct image_job *job, size_t unit, float *patch)
 {
         const struct image_shape *s = &job->shape;
@@ -87,9 +84,6 @@ void images_scatter(struct slave_core *core, const void *argument)
                 for (size_t col = 0; col < s->width; col++)
                         scatter_pixel(core, job, u, col, sum, part);
 }
-
-/* --- pooling: a unit is one row of output pixels, taken in stretches of columns that fit
- * ------------------------- */
 
 struct pool_buffers {
         float *upper, *lower, *out, *bias;
@@ -233,9 +227,6 @@ void images_pool_gradient(struct slave_core *core, const void *argument)
                 local_put(core, job->partial + core->index * s->channels, b.bias,
                           s->channels * sizeof(float));
 }
-
-/* --- rows of classes
- * ------------------------------------------------------------------------------------------------ */
 
 static float largest_of_row(struct slave_core *core, const float *x, size_t cols, float *piece)
 {
