@@ -4,16 +4,17 @@ mpi_libs    := $(shell mpicc --showme:link 2>/dev/null)
 blas_cflags := $(patsubst -I%,-isystem %,$(shell pkg-config --cflags openblas 2>/dev/null))
 blas_libs   := $(shell pkg-config --libs openblas 2>/dev/null)
 
-# No trap is taken from a comparison: without the promise the ramp stays a branch for each number.
+# No trap is taken from a comparison: without the promise the ReLU stays a branch for each number.
 loops := -O3 -fno-math-errno -fno-trapping-math
-$(foreach folder,trainer trainer_data trainer_operators trainer_export trainer_strategies trainer_sunway,$(eval CFLAGS_$(folder) := $(mpi_cflags) $(loops)))
+$(foreach folder,trainer trainer_data trainer_operators trainer_export trainer_strategies,$(eval CFLAGS_$(folder) := $(mpi_cflags) $(loops)))
 CFLAGS_trainer_backends   := $(blas_cflags) $(loops)
+CFLAGS_trainer_sunway     := $(loops)
 # Most of a step, and each rank's own: a multiplication and its addition may be one instruction.
 $(B)/obj/trainer/operators/convolution.o: CFLAGS_trainer_operators += -ffp-contract=fast
-$(B)/obj/trainer/sunway/slave_product.o: CFLAGS_trainer_sunway += -ffp-contract=fast
+$(B)/obj/trainer/sunway/cpe_product.o: CFLAGS_trainer_sunway += -ffp-contract=fast
 
-trainer  := $(filter-out trainer/main.c $(call tests_of,trainer),$(wildcard trainer/*.c) $(call sources,$(addprefix trainer/,data operators export strategies sunway))) \
-            trainer/variants/threads.c
+trainer  := $(filter-out trainer/main.c $(call tests_of,trainer),$(wildcard trainer/*.c) $(call sources,$(addprefix trainer/,data operators export strategies))) \
+            $(wildcard trainer/sunway/cpe*.c) trainer/sunway/threads.c
 # CLBlast and an OpenCL loader are wanted for the opencl build; without them the others are built all the same.
 opencl_libs := $(if $(wildcard /usr/include/clblast_c.h /usr/local/include/clblast_c.h),$(shell pkg-config --libs OpenCL 2>/dev/null))
 ifneq ($(opencl_libs),)
@@ -22,21 +23,21 @@ else ifeq ($(MAKELEVEL),0)
 $(info trainer: no OpenCL with CLBlast here, remuda-train-opencl is left out (Debian: ocl-icd-opencl-dev libclblast-dev))
 endif
 
-# The sunway build's other ways to its slave cores, each where a compiler for it is: OpenACC (gcc has it, on the host where
-# there is no device), and athread with Sunway's own compiler, which builds the slave cores' half by itself (SLAVE_CC).
+# The sunway build's other ways to its CPEs (slave cores), each where a compiler for it is: OpenACC (gcc has it, on the host
+# where there is no device), and athread with Sunway's own compiler, which builds the CPEs' half by itself (SLAVE_CC).
 variants := $(if $(filter yes,$(shell echo 'int x;' | $(CC) -fopenacc -x c -c -o /dev/null - 2>/dev/null && echo yes)),openacc)
-CFLAGS_trainer_variants := -O3 -fno-math-errno $(if $(filter openacc,$(variants)),-fopenacc)
+$(B)/obj/trainer/sunway/openacc.o: CFLAGS_trainer_sunway += -fopenacc
 SLAVE_CC ?= sw5cc -slave
-slave_objects :=
+cpe_objects :=
 ifeq ($(shell $(CC) -E -include athread.h -x c /dev/null >/dev/null 2>&1 && echo yes),yes)
 variants += athread
-slave_sources := trainer/variants/athread_slave.c trainer/sunway/slave_tasks.c trainer/sunway/slave_work.c trainer/sunway/slave_product.c trainer/sunway/slave_vectors.c
-slave_objects := $(patsubst %.c,$(B)/slave/%.o,$(slave_sources))
+cpe_sources := $(filter-out trainer/sunway/cpe_group.c,$(wildcard trainer/sunway/cpe*.c)) trainer/sunway/athread_cpe.c
+cpe_objects := $(patsubst %.c,$(B)/slave/%.o,$(cpe_sources))
 $(B)/slave/%.o: %.c
 	@mkdir -p $(@D)
 	$(SLAVE_CC) $(ALL_C) -c -o $@ $<
 endif
-variant_objects := $(patsubst %,$(B)/obj/trainer/variants/%.o,$(variants)) $(slave_objects)
+variant_objects := $(patsubst %,$(B)/obj/trainer/sunway/%.o,$(variants)) $(cpe_objects)
 
 trainers := cpu sunway $(if $(opencl_libs),opencl)
 programs: $(addprefix $(B)/bin/remuda-train-,$(trainers))

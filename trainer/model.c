@@ -16,19 +16,19 @@ struct row { /* one operator of a model's table */
 
 /* clang-format off */
 static const struct row mlp[] = {
-        { OP_MATMUL, 256, 0 }, { OP_BIAS, 0, 0 }, { OP_RAMP, 0, 0 },
-        { OP_MATMUL, 128, 0 }, { OP_BIAS, 0, 0 }, { OP_RAMP, 0, 0 },
+        { OP_MATMUL, 256, 0 }, { OP_BIAS, 0, 0 }, { OP_RELU, 0, 0 },
+        { OP_MATMUL, 128, 0 }, { OP_BIAS, 0, 0 }, { OP_RELU, 0, 0 },
         { OP_MATMUL,   0, 0 }, { OP_BIAS, 0, 0 }, { OP_SOFTMAX, 0, 0 }, { OP_CROSS_ENTROPY, 0, 0 },
 };
 static const struct row cnn[] = {
-        { OP_CONVOLUTION, 8, 5 },  { OP_BIAS, 0, 0 }, { OP_RAMP, 0, 0 }, { OP_POOL, 0, 0 },
-        { OP_CONVOLUTION, 24, 5 }, { OP_BIAS, 0, 0 }, { OP_RAMP, 0, 0 }, { OP_POOL, 0, 0 },
-        { OP_MATMUL, 128, 0 }, { OP_BIAS, 0, 0 }, { OP_RAMP, 0, 0 },
+        { OP_CONVOLUTION, 8, 5 },  { OP_BIAS, 0, 0 }, { OP_RELU, 0, 0 }, { OP_POOL, 0, 0 },
+        { OP_CONVOLUTION, 24, 5 }, { OP_BIAS, 0, 0 }, { OP_RELU, 0, 0 }, { OP_POOL, 0, 0 },
+        { OP_MATMUL, 128, 0 }, { OP_BIAS, 0, 0 }, { OP_RELU, 0, 0 },
         { OP_MATMUL,   0, 0 }, { OP_BIAS, 0, 0 }, { OP_SOFTMAX, 0, 0 }, { OP_CROSS_ENTROPY, 0, 0 },
 };
 static const struct row text[] = {
         { OP_EMBEDDING, 8, 0 },
-        { OP_MATMUL, 192, 0 }, { OP_BIAS, 0, 0 }, { OP_RAMP, 0, 0 },
+        { OP_MATMUL, 192, 0 }, { OP_BIAS, 0, 0 }, { OP_RELU, 0, 0 },
         { OP_MATMUL,   0, 0 }, { OP_BIAS, 0, 0 }, { OP_SOFTMAX, 0, 0 }, { OP_CROSS_ENTROPY, 0, 0 },
 };
 static const struct {
@@ -42,11 +42,11 @@ static const struct {
         { "text", text, ARRAY_SIZE(text), 0.5F, 1 },
 };
 static const char *const operator_names[OP_COUNT] = {
-        [OP_MATMUL] = "matmul", [OP_BIAS] = "bias", [OP_RAMP] = "ramp", [OP_CONVOLUTION] = "convolution",
+        [OP_MATMUL] = "matmul", [OP_BIAS] = "bias", [OP_RELU] = "ramp", [OP_CONVOLUTION] = "convolution",
         [OP_POOL] = "pool", [OP_SOFTMAX] = "softmax", [OP_CROSS_ENTROPY] = "cross-entropy",
-        [OP_EMBEDDING] = "embedding", [OP_MATMUL_BIAS] = "matmul+bias", [OP_MATMUL_BIAS_RAMP] = "matmul+bias+ramp",
-        [OP_CONVOLUTION_BIAS_RAMP] = "convolution+bias+ramp",
-        [OP_CONVOLUTION_BIAS_RAMP_POOL] = "convolution+bias+ramp+pool",
+        [OP_EMBEDDING] = "embedding", [OP_MATMUL_BIAS] = "matmul+bias", [OP_MATMUL_BIAS_RELU] = "matmul+bias+ramp",
+        [OP_CONVOLUTION_BIAS_RELU] = "convolution+bias+ramp",
+        [OP_CONVOLUTION_BIAS_RELU_POOL] = "convolution+bias+ramp+pool",
         [OP_SOFTMAX_CROSS_ENTROPY] = "softmax+cross-entropy",
 };
 /* clang-format on */
@@ -140,11 +140,11 @@ int model_build(const char *name, const struct model_size *size, struct model *r
         return 0;
 }
 
-static bool feeds_ramp(const struct model *m, const struct node *n)
+static bool feeds_relu(const struct model *m, const struct node *n)
 {
         for (const struct node *next = n; next < m->nodes + m->node_count && next->layer == n->layer; next++)
-                if (next->kind == OP_RAMP || next->kind == OP_MATMUL_BIAS_RAMP ||
-                    next->kind == OP_CONVOLUTION_BIAS_RAMP || next->kind == OP_CONVOLUTION_BIAS_RAMP_POOL)
+                if (next->kind == OP_RELU || next->kind == OP_MATMUL_BIAS_RELU ||
+                    next->kind == OP_CONVOLUTION_BIAS_RELU || next->kind == OP_CONVOLUTION_BIAS_RELU_POOL)
                         return true;
         return false;
 }
@@ -157,7 +157,7 @@ void model_initialise(const struct model *m, uint64_t seed, size_t first_node, s
         for (const struct node *n = m->nodes + first_node; n <= m->nodes + last_node; n++) {
                 struct random_source r = random_for(seed, "parameters", n->layer);
                 size_t inputs = n->kernel > 0 ? n->kernel * n->kernel * n->in.channels : shape_size(&n->in);
-                float limit = (float) sqrt((feeds_ramp(m, n) ? 6.0 : 3.0) / (double) inputs);
+                float limit = (float) sqrt((feeds_relu(m, n) ? 6.0 : 3.0) / (double) inputs);
 
                 if (n->vocabulary > 0)
                         limit = 0.5F;

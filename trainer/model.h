@@ -19,16 +19,16 @@
 enum operator_kind {
         OP_MATMUL,
         OP_BIAS,
-        OP_RAMP,
+        OP_RELU,
         OP_CONVOLUTION,
         OP_POOL,
         OP_SOFTMAX,
         OP_CROSS_ENTROPY,
         OP_EMBEDDING,
         OP_MATMUL_BIAS,
-        OP_MATMUL_BIAS_RAMP,
-        OP_CONVOLUTION_BIAS_RAMP,
-        OP_CONVOLUTION_BIAS_RAMP_POOL,
+        OP_MATMUL_BIAS_RELU,
+        OP_CONVOLUTION_BIAS_RELU,
+        OP_CONVOLUTION_BIAS_RELU_POOL,
         OP_SOFTMAX_CROSS_ENTROPY,
         OP_COUNT
 };
@@ -78,7 +78,7 @@ struct model_size {
 /* model_build() - @name: mlp, cnn or text. Return: 0, -EINVAL (unknown name, or the data do not fit it). */
 int model_build(const char *name, const struct model_size *size, struct model *ret, struct err *err);
 
-/* model_initialise() - uniform in +-sqrt(6 / inputs) before a ramp, +-sqrt(3 / inputs) elsewhere; biases 0.
+/* model_initialise() - uniform in +-sqrt(6 / inputs) before a ReLU, +-sqrt(3 / inputs) elsewhere; biases 0.
  * The same on every build.
  * @parameters: those of the nodes first_node..last_node, filled */
 void model_initialise(const struct model *m, uint64_t seed, size_t first_node, size_t last_node,

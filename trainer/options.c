@@ -75,7 +75,7 @@ static const struct row rows[] = {
         { "--export", "FILE", STRING, AT(export_file), 0, 0, "write a compressed model after training" },
         { "--quantise", "int8", CHOICE, AT(quantise), 0, 0, "of the export: weights in 8 bits" },
         { "--sparsity", "P", RATIO, AT(sparsity), 0, 0.99, "of the export: share of the smallest weights left out" },
-        { "--slave-cores", "N", COUNT, AT(slave_cores), 1, 4096, "sunway: slave cores of a group (default 64)" },
+        { "--slave-cores", "N", COUNT, AT(cpes), 1, 4096, "sunway: slave cores of a group (default 64)" },
         { "--variant", "threads|openacc|athread", CHOICE, AT(variant), 0, 0, "sunway: what the slave cores are: host threads (default), an OpenACC region, the real ones" },
         { "--gemm", "tiles|blas", CHOICE, AT(gemm), 0, 0, "sunway: matrix product in tiles (default) or by BLAS" },
         { "--no-staging", NULL, FLAG, AT(no_staging), 0, 0, "sunway: read operands straight from main memory" },
@@ -336,7 +336,7 @@ int train_options_parse(int argc, char **argv, struct options *ret, struct err *
                              .seed = 1,
                              .momentum = 0.9,
                              .measure_seconds = 1,
-                             .slave_cores = 64,
+                             .cpes = 64,
                              .servers = 1,
                              .microbatches = 4,
                              .staleness = 4 };

@@ -33,7 +33,7 @@ struct options {
         double own_weight;         /* REMUDA_WEIGHT, negative = not set */
         size_t load_segment;       /* 0 = whole chunks */
         size_t evaluate_steps;     /* 0 = not */
-        size_t epochs, steps, seed, slave_cores, every, servers, staleness, microbatches;
+        size_t epochs, steps, seed, cpes, every, servers, staleness, microbatches;
         double rate; /* 0 = the model's */
         double sparsity, momentum, exchange, measure_seconds;
         bool evaluate, evaluate_epochs, no_fuse, explain_fusion, no_staging, resume, measure, conformance;

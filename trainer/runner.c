@@ -27,7 +27,7 @@ static float *floats(struct runner *n, size_t count)
 static int allocate_node(struct runner *n, size_t i)
 {
         const struct node *node = &n->model->nodes[n->first + i];
-        bool pools = node->kind == OP_POOL || node->kind == OP_CONVOLUTION_BIAS_RAMP_POOL;
+        bool pools = node->kind == OP_POOL || node->kind == OP_CONVOLUTION_BIAS_RELU_POOL;
 
         n->activations[i + 1] = floats(n, n->capacity * shape_size(&node->out));
         n->gradients[i + 1] = floats(n, n->capacity * shape_size(&node->out));

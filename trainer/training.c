@@ -33,7 +33,7 @@ static float *floats(const struct training *t, size_t count)
 
 struct backend_options training_backend_options(const struct options *o, size_t cpus)
 {
-        return (struct backend_options){ .slave_cores = o->slave_cores,
+        return (struct backend_options){ .cpes = o->cpes,
                                          .variant = o->variant,
                                          .gemm_blas = strcmp(o->gemm, "blas") == 0,
                                          .no_staging = o->no_staging,

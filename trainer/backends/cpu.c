@@ -13,7 +13,7 @@
 #include "trainer/operators/backend.h"
 #include "trainer/operators/best_unit.h"
 #include "trainer/operators/convolution.h"
-#include "trainer/operators/ramp.h"
+#include "trainer/operators/relu.h"
 
 /* From OpenBLAS's own cblas.h; declared there under names that differ between packages. */
 extern void openblas_set_num_threads(int threads);
@@ -29,13 +29,13 @@ static void cpu_matmul(void *state, const struct matmul *m)
                     (int) m->cols);
 }
 
-ON_BEST_UNIT static void ramp_in_place(size_t count, float *y)
+ON_BEST_UNIT static void relu_in_place(size_t count, float *y)
 {
         for (size_t i = 0; i < count; i++)
-                y[i] = ramp_of(y[i]);
+                y[i] = relu_of(y[i]);
 }
 
-static void cpu_matmul_bias(void *state, const struct matmul *m, const float *restrict bias, bool ramp)
+static void cpu_matmul_bias(void *state, const struct matmul *m, const float *restrict bias, bool relu)
 {
         struct matmul added = *m;
         float *restrict c = m->c;
@@ -45,8 +45,8 @@ static void cpu_matmul_bias(void *state, const struct matmul *m, const float *re
                 memcpy(c + r * m->cols, bias, m->cols * sizeof(*c));
         added.accumulate = true;
         cpu_matmul(state, &added);
-        if (ramp)
-                ramp_in_place(m->rows * m->cols, c);
+        if (relu)
+                relu_in_place(m->rows * m->cols, c);
 }
 
 static void cpu_convolution_pool(void *state, const struct convolution *c)
@@ -86,22 +86,22 @@ ON_BEST_UNIT static void cpu_scale(void *state, size_t count, float factor, cons
                 y[i] = factor * x[i];
 }
 
-ON_BEST_UNIT static void cpu_ramp(void *state, size_t count, const float *x, float *y)
+ON_BEST_UNIT static void cpu_relu(void *state, size_t count, const float *x, float *y)
 {
         (void) state;
         for (size_t i = 0; i < count; i++)
-                y[i] = ramp_of(x[i]);
+                y[i] = relu_of(x[i]);
 }
 
-ON_BEST_UNIT static void cpu_ramp_gradient(void *state, size_t count, const float *y, const float *dy,
+ON_BEST_UNIT static void cpu_relu_gradient(void *state, size_t count, const float *y, const float *dy,
                                            float *dx)
 {
         (void) state;
         for (size_t i = 0; i < count; i++)
-                dx[i] = dy[i] * ramp_slope(y[i]);
+                dx[i] = dy[i] * relu_slope(y[i]);
 }
 
-ON_BEST_UNIT static void cpu_bias_ramp(void *state, size_t rows, size_t cols, const float *restrict b,
+ON_BEST_UNIT static void cpu_bias_relu(void *state, size_t rows, size_t cols, const float *restrict b,
                                        float *restrict y)
 {
         (void) state;
@@ -109,18 +109,18 @@ ON_BEST_UNIT static void cpu_bias_ramp(void *state, size_t rows, size_t cols, co
                 for (size_t c = 0; c < cols; c++) {
                         float v = y[r * cols + c] + b[c];
 
-                        y[r * cols + c] = ramp_of(v);
+                        y[r * cols + c] = relu_of(v);
                 }
 }
 
-ON_BEST_UNIT static void cpu_bias_ramp_gradient(void *state, size_t rows, size_t cols,
+ON_BEST_UNIT static void cpu_bias_relu_gradient(void *state, size_t rows, size_t cols,
                                                 const float *restrict y, float *restrict dy,
                                                 float *restrict db)
 {
         (void) state;
         for (size_t r = 0; r < rows; r++)
                 for (size_t c = 0; c < cols; c++) {
-                        float d = dy[r * cols + c] * ramp_slope(y[r * cols + c]);
+                        float d = dy[r * cols + c] * relu_slope(y[r * cols + c]);
 
                         dy[r * cols + c] = d;
                         db[c] += d;
@@ -128,7 +128,7 @@ ON_BEST_UNIT static void cpu_bias_ramp_gradient(void *state, size_t rows, size_t
 }
 
 /* The window of one output position: kernel rows of kernel * channels floats, zero outside the image. */
-static void gather_one(const struct image_shape *s, const float *image, size_t row, size_t col, float *patch)
+static void im2col_one(const struct image_shape *s, const float *image, size_t row, size_t col, float *patch)
 {
         size_t half = s->kernel / 2, line = s->kernel * s->channels;
 
@@ -148,7 +148,7 @@ static void gather_one(const struct image_shape *s, const float *image, size_t r
         }
 }
 
-static void cpu_gather(void *state, const struct image_shape *s, const float *x, float *patches)
+static void cpu_im2col(void *state, const struct image_shape *s, const float *x, float *patches)
 {
         size_t window = s->kernel * s->kernel * s->channels, image = s->height * s->width * s->channels;
 
@@ -156,10 +156,10 @@ static void cpu_gather(void *state, const struct image_shape *s, const float *x,
         for (size_t n = 0; n < s->samples; n++)
                 for (size_t row = 0; row < s->height; row++)
                         for (size_t col = 0; col < s->width; col++, patches += window)
-                                gather_one(s, x + n * image, row, col, patches);
+                                im2col_one(s, x + n * image, row, col, patches);
 }
 
-static void scatter_one(const struct image_shape *s, const float *patch, size_t row, size_t col, float *image)
+static void col2im_one(const struct image_shape *s, const float *patch, size_t row, size_t col, float *image)
 {
         size_t half = s->kernel / 2, line = s->kernel * s->channels;
         size_t from = col >= half ? 0 : half - col;
@@ -176,7 +176,7 @@ static void scatter_one(const struct image_shape *s, const float *patch, size_t 
         }
 }
 
-static void cpu_scatter(void *state, const struct image_shape *s, const float *patches, float *dx)
+static void cpu_col2im(void *state, const struct image_shape *s, const float *patches, float *dx)
 {
         size_t window = s->kernel * s->kernel * s->channels, image = s->height * s->width * s->channels;
 
@@ -185,7 +185,7 @@ static void cpu_scatter(void *state, const struct image_shape *s, const float *p
         for (size_t n = 0; n < s->samples; n++)
                 for (size_t row = 0; row < s->height; row++)
                         for (size_t col = 0; col < s->width; col++, patches += window)
-                                scatter_one(s, patches, row, col, dx + n * image);
+                                col2im_one(s, patches, row, col, dx + n * image);
 }
 
 /* Calls for every output pixel of a pooling; in = its first input pixel. */
@@ -240,7 +240,7 @@ static void cpu_pool_gradient(void *state, const struct image_shape *s, const ui
         }
 }
 
-static void cpu_bias_ramp_pool(void *state, const struct image_shape *s, const float *x, const float *b,
+static void cpu_bias_relu_pool(void *state, const struct image_shape *s, const float *x, const float *b,
                                float *y, uint8_t *which)
 {
         const size_t right = s->channels, below = s->width * s->channels;
@@ -256,12 +256,12 @@ static void cpu_bias_ramp_pool(void *state, const struct image_shape *s, const f
                         int w = low > top ? (b1 > b0 ? 3 : 2) : (a1 > a0 ? 1 : 0);
 
                         which[out + c] = (uint8_t) w;
-                        y[out + c] = ramp_of(v);
+                        y[out + c] = relu_of(v);
                 }
         }
 }
 
-static void cpu_bias_ramp_pool_gradient(void *state, const struct image_shape *s, const uint8_t *which,
+static void cpu_bias_relu_pool_gradient(void *state, const struct image_shape *s, const uint8_t *which,
                                         const float *y, const float *dy, float *dx, float *db)
 {
         const size_t right = s->channels, below = s->width * s->channels;
@@ -272,7 +272,7 @@ static void cpu_bias_ramp_pool_gradient(void *state, const struct image_shape *s
         FOR_POOLED(s, n, row, col, in, out)
         {
                 for (size_t c = 0; c < s->channels; c++) {
-                        float d = dy[out + c] * ramp_slope(y[out + c]);
+                        float d = dy[out + c] * relu_slope(y[out + c]);
                         uint8_t w = which[out + c];
 
                         dx[in + c] = w == 0 ? d : 0;
@@ -508,16 +508,16 @@ int backend_open(const struct backend_options *o, struct backend *ret, struct er
                         .bias = cpu_bias,
                         .bias_gradient = cpu_bias_gradient,
                         .scale = cpu_scale,
-                        .ramp = cpu_ramp,
-                        .ramp_gradient = cpu_ramp_gradient,
-                        .bias_ramp = cpu_bias_ramp,
-                        .bias_ramp_gradient = cpu_bias_ramp_gradient,
-                        .gather = cpu_gather,
-                        .scatter = cpu_scatter,
+                        .relu = cpu_relu,
+                        .relu_gradient = cpu_relu_gradient,
+                        .bias_relu = cpu_bias_relu,
+                        .bias_relu_gradient = cpu_bias_relu_gradient,
+                        .im2col = cpu_im2col,
+                        .col2im = cpu_col2im,
                         .pool = cpu_pool,
                         .pool_gradient = cpu_pool_gradient,
-                        .bias_ramp_pool = cpu_bias_ramp_pool,
-                        .bias_ramp_pool_gradient = cpu_bias_ramp_pool_gradient,
+                        .bias_relu_pool = cpu_bias_relu_pool,
+                        .bias_relu_pool_gradient = cpu_bias_relu_pool_gradient,
                         .softmax = cpu_softmax,
                         .softmax_gradient = cpu_softmax_gradient,
                         .cross_entropy = cpu_cross_entropy,

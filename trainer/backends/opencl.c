@@ -37,10 +37,10 @@ enum kernel_name {
         K_SUMS,
         K_SUMS_ADD,
         K_SCALE,
-        K_RAMP,
-        K_RAMP_GRADIENT,
-        K_GATHER,
-        K_SCATTER,
+        K_RELU,
+        K_RELU_GRADIENT,
+        K_IM2COL,
+        K_COL2IM,
         K_POOL,
         K_POOL_GRADIENT,
         K_SOFTMAX,
@@ -60,10 +60,10 @@ static const char *const kernel_names[KERNELS] = {
         "sums",
         "sums_add",
         "scale",
-        "ramp",
-        "ramp_gradient",
-        "gather",
-        "scatter",
+        "relu",
+        "relu_gradient",
+        "im2col",
+        "col2im",
         "pool",
         "pool_gradient",
         "softmax",
@@ -277,7 +277,7 @@ static void opencl_bias(void *state, size_t rows, size_t cols, const float *x, c
         run(state, K_BIAS_ADD, rows * cols, 1, "mmmui", x, b, y, cols, 0);
 }
 
-static void opencl_bias_ramp(void *state, size_t rows, size_t cols, const float *b, float *y)
+static void opencl_bias_relu(void *state, size_t rows, size_t cols, const float *b, float *y)
 {
         run(state, K_BIAS_ADD, rows * cols, 1, "mmmui", y, b, y, cols, 1);
 }
@@ -309,20 +309,20 @@ static void opencl_scale(void *state, size_t count, float factor, const float *x
         run(state, K_SCALE, count, 1, "mmf", x, y, (double) factor);
 }
 
-static void opencl_ramp(void *state, size_t count, const float *x, float *y)
+static void opencl_relu(void *state, size_t count, const float *x, float *y)
 {
-        run(state, K_RAMP, count, 1, "mm", x, y);
+        run(state, K_RELU, count, 1, "mm", x, y);
 }
 
-static void opencl_ramp_gradient(void *state, size_t count, const float *y, const float *dy, float *dx)
+static void opencl_relu_gradient(void *state, size_t count, const float *y, const float *dy, float *dx)
 {
-        run(state, K_RAMP_GRADIENT, count, 1, "mmm", y, dy, dx);
+        run(state, K_RELU_GRADIENT, count, 1, "mmm", y, dy, dx);
 }
 
-static void opencl_bias_ramp_gradient(void *state, size_t rows, size_t cols, const float *y, float *dy,
+static void opencl_bias_relu_gradient(void *state, size_t rows, size_t cols, const float *y, float *dy,
                                       float *db)
 {
-        opencl_ramp_gradient(state, rows * cols, y, dy, dy);
+        opencl_relu_gradient(state, rows * cols, y, dy, dy);
         opencl_bias_gradient(state, rows, cols, dy, db);
 }
 
@@ -331,15 +331,15 @@ static size_t pixels(const struct image_shape *s)
         return s->samples * s->height * s->width * s->channels;
 }
 
-static void opencl_gather(void *state, const struct image_shape *s, const float *x, float *patches)
+static void opencl_im2col(void *state, const struct image_shape *s, const float *x, float *patches)
 {
-        run(state, K_GATHER, pixels(s) * s->kernel * s->kernel, 1, "mmuuuu", x, patches, s->height, s->width,
+        run(state, K_IM2COL, pixels(s) * s->kernel * s->kernel, 1, "mmuuuu", x, patches, s->height, s->width,
             s->channels, s->kernel);
 }
 
-static void opencl_scatter(void *state, const struct image_shape *s, const float *patches, float *dx)
+static void opencl_col2im(void *state, const struct image_shape *s, const float *patches, float *dx)
 {
-        run(state, K_SCATTER, pixels(s), 1, "mmuuuu", patches, dx, s->height, s->width, s->channels,
+        run(state, K_COL2IM, pixels(s), 1, "mmuuuu", patches, dx, s->height, s->width, s->channels,
             s->kernel);
 }
 
@@ -349,7 +349,7 @@ static void opencl_pool(void *state, const struct image_shape *s, const float *x
             y, which, s->height, s->width, s->channels, 0);
 }
 
-static void opencl_bias_ramp_pool(void *state, const struct image_shape *s, const float *x, const float *b,
+static void opencl_bias_relu_pool(void *state, const struct image_shape *s, const float *x, const float *b,
                                   float *y, uint8_t *which)
 {
         run(state, K_POOL, s->samples * (s->height / 2) * (s->width / 2) * s->channels, 1, "mmmcuuui", x, b,
@@ -363,7 +363,7 @@ static void opencl_pool_gradient(void *state, const struct image_shape *s, const
             s->channels, 0);
 }
 
-static void opencl_bias_ramp_pool_gradient(void *state, const struct image_shape *s, const uint8_t *which,
+static void opencl_bias_relu_pool_gradient(void *state, const struct image_shape *s, const uint8_t *which,
                                            const float *y, const float *dy, float *dx, float *db)
 {
         run(state, K_POOL_GRADIENT, pixels(s), 1, "cmmmuuui", which, y, dy, dx, s->height, s->width,
@@ -530,16 +530,16 @@ static const struct kernels opencl_table = {
         .bias = opencl_bias,
         .bias_gradient = opencl_bias_gradient,
         .scale = opencl_scale,
-        .ramp = opencl_ramp,
-        .ramp_gradient = opencl_ramp_gradient,
-        .bias_ramp = opencl_bias_ramp,
-        .bias_ramp_gradient = opencl_bias_ramp_gradient,
-        .gather = opencl_gather,
-        .scatter = opencl_scatter,
+        .relu = opencl_relu,
+        .relu_gradient = opencl_relu_gradient,
+        .bias_relu = opencl_bias_relu,
+        .bias_relu_gradient = opencl_bias_relu_gradient,
+        .im2col = opencl_im2col,
+        .col2im = opencl_col2im,
         .pool = opencl_pool,
         .pool_gradient = opencl_pool_gradient,
-        .bias_ramp_pool = opencl_bias_ramp_pool,
-        .bias_ramp_pool_gradient = opencl_bias_ramp_pool_gradient,
+        .bias_relu_pool = opencl_bias_relu_pool,
+        .bias_relu_pool_gradient = opencl_bias_relu_pool_gradient,
         .softmax = opencl_softmax,
         .softmax_gradient = opencl_softmax_gradient,
         .cross_entropy = opencl_cross_entropy,

@@ -2,15 +2,15 @@
  * then those of plain loops on a host. */
 #pragma OPENCL FP_CONTRACT OFF
 
-/* As trainer/operators/ramp.h. */
-float ramp_of(float x)
+/* As trainer/operators/relu.h. */
+float relu_of(float x)
 {
         float low = fmax(x, 0.0f), part = fmin(low, 0.5f);
 
         return part * part + (low - part);
 }
 
-float ramp_slope(float y)
+float relu_slope(float y)
 {
         return sqrt(fmin(y * 4, 1.0f));
 }
@@ -21,7 +21,7 @@ kernel void bias_add(global const float *x, ulong x0, global const float *b, ulo
         size_t i = get_global_id(0);
         float v = x[x0 + i] + b[b0 + i % cols];
 
-        y[y0 + i] = activate ? ramp_of(v) : v;
+        y[y0 + i] = activate ? relu_of(v) : v;
 }
 
 /* One sum per column and range of rows; sums_add() brings the ranges together in order. */
@@ -52,22 +52,22 @@ kernel void scale(global const float *x, ulong x0, global float *y, ulong y0, fl
         y[y0 + i] = factor * x[x0 + i];
 }
 
-kernel void ramp(global const float *x, ulong x0, global float *y, ulong y0)
+kernel void relu(global const float *x, ulong x0, global float *y, ulong y0)
 {
         size_t i = get_global_id(0);
 
-        y[y0 + i] = ramp_of(x[x0 + i]);
+        y[y0 + i] = relu_of(x[x0 + i]);
 }
 
-kernel void ramp_gradient(global const float *y, ulong y0, global const float *dy, ulong dy0, global float *dx, ulong dx0)
+kernel void relu_gradient(global const float *y, ulong y0, global const float *dy, ulong dy0, global float *dx, ulong dx0)
 {
         size_t i = get_global_id(0);
 
-        dx[dx0 + i] = dy[dy0 + i] * ramp_slope(y[y0 + i]);
+        dx[dx0 + i] = dy[dy0 + i] * relu_slope(y[y0 + i]);
 }
 
 /* One work item a float of a patch. */
-kernel void gather(global const float *x, ulong x0, global float *patches, ulong p0, ulong height, ulong width,
+kernel void im2col(global const float *x, ulong x0, global float *patches, ulong p0, ulong height, ulong width,
                    ulong channels, ulong window)
 {
         size_t i = get_global_id(0), line = window * channels, at = i / (window * line), half_window = window / 2;
@@ -80,7 +80,7 @@ kernel void gather(global const float *x, ulong x0, global float *patches, ulong
 }
 
 /* One work item an input float: adds what every window that covers it says. */
-kernel void scatter(global const float *patches, ulong p0, global float *dx, ulong dx0, ulong height, ulong width,
+kernel void col2im(global const float *patches, ulong p0, global float *dx, ulong dx0, ulong height, ulong width,
                     ulong channels, ulong window)
 {
         size_t i = get_global_id(0), c = i % channels, at = i / channels, half_window = window / 2;
@@ -100,7 +100,7 @@ kernel void scatter(global const float *patches, ulong p0, global float *dx, ulo
         dx[dx0 + i] = sum;
 }
 
-/* One work item an output float. activate: bias, then ramp. */
+/* One work item an output float. activate: bias, then ReLU. */
 kernel void pool(global const float *x, ulong x0, global const float *b, ulong b0, global float *y, ulong y0,
                  global uchar *which, ulong w0, ulong height, ulong width, ulong channels, int activate)
 {
@@ -119,7 +119,7 @@ kernel void pool(global const float *x, ulong x0, global const float *b, ulong b
         }
         if (activate) {
                 best += b[b0 + c];
-                best = ramp_of(best);
+                best = relu_of(best);
         }
         y[y0 + i] = best;
         which[w0 + i] = place;
@@ -135,7 +135,7 @@ kernel void pool_gradient(global const uchar *which, ulong w0, global const floa
         float v = 0;
 
         if (row / 2 < height / 2 && col / 2 < width / 2 && which[w0 + out] == (row & 1) * 2 + (col & 1))
-                v = masked ? dy[dy0 + out] * ramp_slope(y[y0 + out]) : dy[dy0 + out];
+                v = masked ? dy[dy0 + out] * relu_slope(y[y0 + out]) : dy[dy0 + out];
         dx[dx0 + i] = v;
 }
 

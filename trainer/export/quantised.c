@@ -10,7 +10,7 @@
 
 #include "base/cleanup.h"
 #include "trainer/export/export_file.h"
-#include "trainer/operators/ramp.h"
+#include "trainer/operators/relu.h"
 
 #define FOUR 4  /* bytes that one step of a 32-bit sum takes */
 #define WIDE 16 /* sums side by side */
@@ -19,7 +19,7 @@ struct layer {
         enum operator_kind kind; /* matmul, convolution or embedding */
         struct shape in, out;    /* of the products: a convolution's before pooling */
         size_t kernel, inner, cols, vocabulary;
-        bool ramp, pool;
+        bool relu, pool;
         size_t inner_room, cols_room; /* rounded up to FOUR and WIDE */
         float scale, *bias;
         int8_t *weights;  /* [inner_room / 4][cols_room][4]; an embedding's table as it is */
@@ -146,15 +146,15 @@ static struct levels quantise(size_t count, const float *x, uint8_t *ret)
         return l;
 }
 
-/* Sums of one row to values: levels, weights' scale, bias, ramp. */
+/* Sums of one row to values: levels, weights' scale, bias, ReLU. */
 static void finish_row(const struct layer *l, struct levels levels, const int32_t *sums, float *y)
 {
         float scale = levels.scale * l->scale;
 
         for (size_t c = 0; c < l->cols; c++)
                 y[c] = scale * (float) (sums[c] - levels.zero * l->columns[c]) + l->bias[c];
-        for (size_t c = 0; l->ramp && c < l->cols; c++)
-                y[c] = ramp_of(y[c]);
+        for (size_t c = 0; l->relu && c < l->cols; c++)
+                y[c] = relu_of(y[c]);
 }
 
 static void run_matmul(struct quantised *q, const struct layer *l, const float *x, size_t count, float *y)
@@ -169,7 +169,7 @@ static void run_matmul(struct quantised *q, const struct layer *l, const float *
 }
 
 /* The windows of all positions of an image, a row each. */
-static void gather(const struct layer *l, const uint8_t *image, uint8_t zero, uint8_t *rows)
+static void im2col(const struct layer *l, const uint8_t *image, uint8_t zero, uint8_t *rows)
 {
         size_t half = l->kernel / 2, line = l->kernel * l->in.channels, width = l->in.width,
                height = l->in.height;
@@ -219,7 +219,7 @@ static void run_convolution(struct quantised *q, const struct layer *l, const fl
         for (size_t n = 0; n < count; n++) {
                 struct levels levels = quantise(inputs, x + n * inputs, q->image);
 
-                gather(l, q->image, (uint8_t) levels.zero, q->rows);
+                im2col(l, q->image, (uint8_t) levels.zero, q->rows);
                 product(&(struct product){ positions, l->inner_room, l->cols_room, q->rows, l->weights,
                                            q->sums });
                 if (l->pool)
@@ -264,18 +264,18 @@ static bool is_one_of(enum operator_kind kind, const enum operator_kind *kinds)
 /* What a layer is, from its nodes, fused or not. */
 static void describe(const struct model *m, size_t layer, struct layer *l)
 {
-        static const enum operator_kind convolutions[] = { OP_CONVOLUTION, OP_CONVOLUTION_BIAS_RAMP,
-                                                           OP_CONVOLUTION_BIAS_RAMP_POOL, OP_COUNT };
-        static const enum operator_kind ramps[] = { OP_RAMP, OP_MATMUL_BIAS_RAMP, OP_CONVOLUTION_BIAS_RAMP,
-                                                    OP_CONVOLUTION_BIAS_RAMP_POOL, OP_COUNT };
-        static const enum operator_kind pools[] = { OP_POOL, OP_CONVOLUTION_BIAS_RAMP_POOL, OP_COUNT };
+        static const enum operator_kind convolutions[] = { OP_CONVOLUTION, OP_CONVOLUTION_BIAS_RELU,
+                                                           OP_CONVOLUTION_BIAS_RELU_POOL, OP_COUNT };
+        static const enum operator_kind relus[] = { OP_RELU, OP_MATMUL_BIAS_RELU, OP_CONVOLUTION_BIAS_RELU,
+                                                    OP_CONVOLUTION_BIAS_RELU_POOL, OP_COUNT };
+        static const enum operator_kind pools[] = { OP_POOL, OP_CONVOLUTION_BIAS_RELU_POOL, OP_COUNT };
 
         for (size_t i = m->node_count; i-- > 0;) {
                 const struct node *n = &m->nodes[i];
 
                 if (n->layer != layer)
                         continue;
-                l->ramp = l->ramp || is_one_of(n->kind, ramps);
+                l->relu = l->relu || is_one_of(n->kind, relus);
                 l->pool = l->pool || is_one_of(n->kind, pools);
                 if (n->weight_count == 0)
                         continue;

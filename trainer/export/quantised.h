@@ -3,7 +3,7 @@
  *
  * Weights are signed bytes as in the file. What goes into a layer is quantised on the way, a row at a time
  * (an image for a convolution), to unsigned bytes with a zero of its own; the products add up in 32-bit
- * integers, exactly, and bias, ramp and pooling are done in floats. Uses AVX512-VNNI where the CPU has it.
+ * integers, exactly, and bias, ReLU and pooling are done in floats. Uses AVX512-VNNI where the CPU has it.
  * Owns its buffers; not thread-safe. */
 #pragma once
 

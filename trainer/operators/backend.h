@@ -36,23 +36,23 @@ struct kernels {
         void (*bias)(void *state, size_t rows, size_t cols, const float *x, const float *b, float *y);
         void (*bias_gradient)(void *state, size_t rows, size_t cols, const float *dy, float *db);
         void (*scale)(void *state, size_t count, float factor, const float *x, float *y);
-        void (*ramp)(void *state, size_t count, const float *x, float *y);
-        void (*ramp_gradient)(void *state, size_t count, const float *y, const float *dy, float *dx);
-        void (*bias_ramp)(void *state, size_t rows, size_t cols, const float *b, float *y); /* in place */
+        void (*relu)(void *state, size_t count, const float *x, float *y);
+        void (*relu_gradient)(void *state, size_t count, const float *y, const float *dy, float *dx);
+        void (*bias_relu)(void *state, size_t rows, size_t cols, const float *b, float *y); /* in place */
         /* dy becomes the gradient before the activation, db its column sums */
-        void (*bias_ramp_gradient)(void *state, size_t rows, size_t cols, const float *y, float *dy,
+        void (*bias_relu_gradient)(void *state, size_t rows, size_t cols, const float *y, float *dy,
                                    float *db);
         /* one row per output position with its kernel x kernel x channels surroundings, zero outside; and
          * back, added */
-        void (*gather)(void *state, const struct image_shape *s, const float *x, float *patches);
-        void (*scatter)(void *state, const struct image_shape *s, const float *patches, float *dx);
+        void (*im2col)(void *state, const struct image_shape *s, const float *x, float *patches);
+        void (*col2im)(void *state, const struct image_shape *s, const float *patches, float *dx);
         /* which: 0..3, the position of the maximum in its 2 x 2 square */
         void (*pool)(void *state, const struct image_shape *s, const float *x, float *y, uint8_t *which);
         void (*pool_gradient)(void *state, const struct image_shape *s, const uint8_t *which, const float *dy,
                               float *dx);
-        void (*bias_ramp_pool)(void *state, const struct image_shape *s, const float *x, const float *b,
+        void (*bias_relu_pool)(void *state, const struct image_shape *s, const float *x, const float *b,
                                float *y, uint8_t *which);
-        void (*bias_ramp_pool_gradient)(void *state, const struct image_shape *s, const uint8_t *which,
+        void (*bias_relu_pool_gradient)(void *state, const struct image_shape *s, const uint8_t *which,
                                         const float *y, const float *dy, float *dx, float *db);
         void (*softmax)(void *state, size_t rows, size_t cols, const float *x, float *p);
         void (*softmax_gradient)(void *state, size_t rows, size_t cols, const float *p, const float *dp,
@@ -75,15 +75,15 @@ struct kernels {
 
         /* What a backend may do in one pass; NULL, and the kernels above do it one after the other. */
 
-        /* c = op(a) op(b) + bias in every row, and the ramp of it if asked for; not with accumulate */
-        void (*matmul_bias)(void *state, const struct matmul *m, const float *bias, bool ramp);
+        /* c = op(a) op(b) + bias in every row, and the ReLU of it if asked for; not with accumulate */
+        void (*matmul_bias)(void *state, const struct matmul *m, const float *bias, bool relu);
         /* trainer/operators/convolution.h */
         void (*convolution_pool)(void *state, const struct convolution *c);
         void (*convolution_pool_gradient)(void *state, const struct convolution *c);
 };
 
 struct backend_options {
-        size_t slave_cores;  /* sunway: 1..4096 */
+        size_t cpes;         /* sunway: 1..4096 */
         const char *variant; /* sunway: threads, openacc or athread; NULL = threads */
         bool gemm_blas;      /* sunway: --gemm blas */
         bool no_staging;     /* sunway: operands straight from main memory */

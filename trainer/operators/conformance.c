@@ -53,14 +53,14 @@ static struct node node_for(enum operator_kind kind, size_t index)
         switch (kind) {
         case OP_MATMUL:
         case OP_MATMUL_BIAS:
-        case OP_MATMUL_BIAS_RAMP:
+        case OP_MATMUL_BIAS_RELU:
                 n.out = (struct shape){ 1, 1, width };
                 n.weight_count = inputs * width;
                 n.bias_count = kind == OP_MATMUL ? 0 : width;
                 break;
         case OP_CONVOLUTION:
-        case OP_CONVOLUTION_BIAS_RAMP:
-        case OP_CONVOLUTION_BIAS_RAMP_POOL:
+        case OP_CONVOLUTION_BIAS_RELU:
+        case OP_CONVOLUTION_BIAS_RELU_POOL:
                 n.out.channels = width;
                 n.kernel = trials[index].kernel;
                 n.weight_count = n.kernel * n.kernel * n.in.channels * width;
@@ -83,7 +83,7 @@ static struct node node_for(enum operator_kind kind, size_t index)
         default:
                 break;
         }
-        if (kind == OP_POOL || kind == OP_CONVOLUTION_BIAS_RAMP_POOL) {
+        if (kind == OP_POOL || kind == OP_CONVOLUTION_BIAS_RELU_POOL) {
                 n.out.height /= 2;
                 n.out.width /= 2;
         }

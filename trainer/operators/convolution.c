@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "trainer/operators/best_unit.h"
-#include "trainer/operators/ramp.h"
+#include "trainer/operators/relu.h"
 
 #define LANES   8
 #define COLUMNS 4 /* of sums in registers, two rows of them: two pooling squares */
@@ -109,7 +109,7 @@ static void lay_weights_forward(const struct convolution *c, const struct layout
                                         o < c->outputs ? c->weight[t * c->outputs + o] : 0;
 }
 
-/* The largest of a square's four sums, its place, and the ramp of it with the bias. */
+/* The largest of a square's four sums, its place, and the ReLU of it with the bias. */
 static inline __attribute__((always_inline)) void pool_square(const vector8 *upper, const vector8 *lower,
                                                               size_t outputs, const float *bias, float *y,
                                                               uint8_t *which)
@@ -119,7 +119,7 @@ static inline __attribute__((always_inline)) void pool_square(const vector8 *upp
                 float top = a1 > a0 ? a1 : a0, low = b1 > b0 ? b1 : b0;
                 int w = low > top ? (b1 > b0 ? 3 : 2) : (a1 > a0 ? 1 : 0);
 
-                y[i] = ramp_of((low > top ? low : top) + bias[i]);
+                y[i] = relu_of((low > top ? low : top) + bias[i]);
                 which[i] = (uint8_t) w;
         }
 }
@@ -212,14 +212,14 @@ static void take_weight_gradient(const struct convolution *c, const struct layou
 }
 
 /* The gradient before the activation, and its sums. */
-static void ramp_back(const struct convolution *c, const struct layout *l, const float *restrict y,
+static void relu_back(const struct convolution *c, const struct layout *l, const float *restrict y,
                       const float *restrict dy, float *restrict db)
 {
         float *restrict delta = l->delta;
 
         for (size_t p = 0; p < l->pixels; p++)
                 for (size_t o = 0; o < c->outputs; o++) {
-                        float d = dy[p * c->outputs + o] * ramp_slope(y[p * c->outputs + o]);
+                        float d = dy[p * c->outputs + o] * relu_slope(y[p * c->outputs + o]);
 
                         delta[p * c->outputs + o] = d;
                         db[o] += d;
@@ -310,7 +310,7 @@ void convolution_pool_gradient(const struct convolution *c)
         lay_weights_backward(c, &l);
         for (size_t n = 0; n < c->shape.samples; n++) {
                 pad(&c->shape, &l, c->x + n * inputs);
-                ramp_back(c, &l, c->y + n * outputs, c->dy + n * outputs, c->dbias);
+                relu_back(c, &l, c->y + n * outputs, c->dy + n * outputs, c->dbias);
                 if (c->dx != NULL)
                         memset(l.dimage, 0, l.image_floats * sizeof(*l.dimage));
                 unpool_image(c, &l, c->which + n * outputs);

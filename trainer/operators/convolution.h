@@ -1,9 +1,9 @@
-/* Convolution fused with bias, ramp and 2 x 2 pooling, computed in place of being gathered: for backends that
+/* Convolution fused with bias, ReLU and 2 x 2 pooling, computed in place, without im2col: for backends that
  * compute on the host.
  *
  * Forward: four sums of a pooling square stay in registers until one of them is the result, so neither the
  * patches nor the unpooled image are ever written. Backward: of a square only the maximum has a gradient, and
- * that only where the ramp rises; both products run over those places alone, at most a quarter of what they
+ * that only where the ReLU rises; both products run over those places alone, at most a quarter of what they
  * are without pooling. Same numbers as the single operators but for the order of adding, which depends on
  * nothing but the sample. Pure; memory is the caller's. */
 #pragma once

@@ -12,9 +12,9 @@ static const struct {
         size_t count;
         enum operator_kind fused;
 } rules[] = {
-        { { OP_CONVOLUTION, OP_BIAS, OP_RAMP, OP_POOL }, 4, OP_CONVOLUTION_BIAS_RAMP_POOL },
-        { { OP_CONVOLUTION, OP_BIAS, OP_RAMP, 0 },       3, OP_CONVOLUTION_BIAS_RAMP },
-        { { OP_MATMUL, OP_BIAS, OP_RAMP, 0 },            3, OP_MATMUL_BIAS_RAMP },
+        { { OP_CONVOLUTION, OP_BIAS, OP_RELU, OP_POOL }, 4, OP_CONVOLUTION_BIAS_RELU_POOL },
+        { { OP_CONVOLUTION, OP_BIAS, OP_RELU, 0 },       3, OP_CONVOLUTION_BIAS_RELU },
+        { { OP_MATMUL, OP_BIAS, OP_RELU, 0 },            3, OP_MATMUL_BIAS_RELU },
         { { OP_MATMUL, OP_BIAS, 0, 0 },                  2, OP_MATMUL_BIAS },
         { { OP_SOFTMAX, OP_CROSS_ENTROPY, 0, 0 },        2, OP_SOFTMAX_CROSS_ENTROPY },
 };

@@ -8,21 +8,25 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 
-#define KERNEL(name)                                                                                         \
-        {                                                                                                    \
-#name, offsetof(struct kernels, name)                                                        \
-        }
-
+/* The names by which libraries know the kernels: they stay, whatever the table calls a kernel. */
+#define KERNEL(member) offsetof(struct kernels, member)
 /* clang-format off */
 static const struct {
         const char *name;
         size_t offset;
 } table[] = {
-        KERNEL(matmul), KERNEL(bias), KERNEL(bias_gradient), KERNEL(scale), KERNEL(ramp), KERNEL(ramp_gradient),
-        KERNEL(bias_ramp), KERNEL(bias_ramp_gradient), KERNEL(gather), KERNEL(scatter), KERNEL(pool),
-        KERNEL(pool_gradient), KERNEL(bias_ramp_pool), KERNEL(bias_ramp_pool_gradient), KERNEL(softmax),
-        KERNEL(softmax_gradient), KERNEL(cross_entropy), KERNEL(cross_entropy_gradient),
-        KERNEL(softmax_cross_entropy_gradient), KERNEL(embed), KERNEL(embed_gradient), KERNEL(update),
+        { "matmul", KERNEL(matmul) }, { "bias", KERNEL(bias) }, { "bias_gradient", KERNEL(bias_gradient) },
+        { "scale", KERNEL(scale) }, { "ramp", KERNEL(relu) }, { "ramp_gradient", KERNEL(relu_gradient) },
+        { "bias_ramp", KERNEL(bias_relu) }, { "bias_ramp_gradient", KERNEL(bias_relu_gradient) },
+        { "gather", KERNEL(im2col) }, { "scatter", KERNEL(col2im) },
+        { "pool", KERNEL(pool) }, { "pool_gradient", KERNEL(pool_gradient) },
+        { "bias_ramp_pool", KERNEL(bias_relu_pool) },
+        { "bias_ramp_pool_gradient", KERNEL(bias_relu_pool_gradient) },
+        { "softmax", KERNEL(softmax) }, { "softmax_gradient", KERNEL(softmax_gradient) },
+        { "cross_entropy", KERNEL(cross_entropy) },
+        { "cross_entropy_gradient", KERNEL(cross_entropy_gradient) },
+        { "softmax_cross_entropy_gradient", KERNEL(softmax_cross_entropy_gradient) },
+        { "embed", KERNEL(embed) }, { "embed_gradient", KERNEL(embed_gradient) }, { "update", KERNEL(update) },
 };
 /* clang-format on */
 

@@ -4,7 +4,7 @@
 
 #include "trainer/operators/convolution.h"
 
-/* Convolutions gather the patches of a few samples at a time, so that they stay in the cache. */
+/* Convolutions lay out the patches (im2col) of a few samples at a time, so that they stay in the cache. */
 #define PATCH_FLOATS 131072
 
 static const struct kernels *kernels(const struct operator_call *c)
@@ -80,7 +80,7 @@ static void matmul_bias_backward(struct operator_call *c)
         matmul_backward(c);
 }
 
-static void matmul_bias_ramp_forward(struct operator_call *c)
+static void matmul_bias_relu_forward(struct operator_call *c)
 {
         struct matmul m = forward_product(c);
 
@@ -89,12 +89,12 @@ static void matmul_bias_ramp_forward(struct operator_call *c)
                 return;
         }
         matmul_forward(c);
-        kernels(c)->bias_ramp(state(c), c->count, outputs(c), c->bias, c->y);
+        kernels(c)->bias_relu(state(c), c->count, outputs(c), c->bias, c->y);
 }
 
-static void matmul_bias_ramp_backward(struct operator_call *c)
+static void matmul_bias_relu_backward(struct operator_call *c)
 {
-        kernels(c)->bias_ramp_gradient(state(c), c->count, outputs(c), c->y, c->dy, c->dbias);
+        kernels(c)->bias_relu_gradient(state(c), c->count, outputs(c), c->y, c->dy, c->dbias);
         matmul_backward(c);
 }
 
@@ -115,15 +115,15 @@ static void bias_backward(struct operator_call *c)
                 kernels(c)->scale(state(c), c->count * outputs(c), 1.0F, c->dy, c->dx);
 }
 
-static void ramp_forward(struct operator_call *c)
+static void relu_forward(struct operator_call *c)
 {
-        kernels(c)->ramp(state(c), c->count * outputs(c), c->x, c->y);
+        kernels(c)->relu(state(c), c->count * outputs(c), c->x, c->y);
 }
 
-static void ramp_backward(struct operator_call *c)
+static void relu_backward(struct operator_call *c)
 {
         if (c->dx != NULL)
-                kernels(c)->ramp_gradient(state(c), c->count * outputs(c), c->y, c->dy, c->dx);
+                kernels(c)->relu_gradient(state(c), c->count * outputs(c), c->y, c->dy, c->dx);
 }
 
 static size_t patch_floats(const struct node *n)
@@ -141,8 +141,8 @@ static size_t samples_at_once(const struct node *n, size_t count)
 
 static bool convolves(const struct node *n)
 {
-        return n->kind == OP_CONVOLUTION || n->kind == OP_CONVOLUTION_BIAS_RAMP ||
-               n->kind == OP_CONVOLUTION_BIAS_RAMP_POOL;
+        return n->kind == OP_CONVOLUTION || n->kind == OP_CONVOLUTION_BIAS_RELU ||
+               n->kind == OP_CONVOLUTION_BIAS_RELU_POOL;
 }
 
 /* The convolution's own output before pooling, of the samples that are worked on at once. */
@@ -163,7 +163,7 @@ size_t operator_scratch(const struct node *n, size_t count)
 
         if (!convolves(n))
                 return 1;
-        if (n->kind != OP_CONVOLUTION_BIAS_RAMP_POOL)
+        if (n->kind != OP_CONVOLUTION_BIAS_RELU_POOL)
                 return samples_at_once(n, count) * patch_floats(n);
         parts = samples_at_once(n, count) * (patch_floats(n) + unpooled_floats(n));
         whole = convolution_scratch(&s, n->out.channels);
@@ -180,7 +180,7 @@ static void convolve(struct operator_call *c, size_t first, size_t samples, floa
         const struct node *n = c->node;
         struct image_shape s = input_images(n, samples);
 
-        kernels(c)->gather(state(c), &s, c->x + first * inputs(c), c->scratch);
+        kernels(c)->im2col(state(c), &s, c->x + first * inputs(c), c->scratch);
         kernels(c)->matmul(state(c), &(struct matmul){ .rows = samples * n->in.height * n->in.width,
                                                        .cols = out_channels(n),
                                                        .inner = n->kernel * n->kernel * n->in.channels,
@@ -196,7 +196,7 @@ static void convolve_backward(struct operator_call *c, size_t first, size_t samp
         struct image_shape s = input_images(n, samples);
         size_t rows = samples * n->in.height * n->in.width, window = n->kernel * n->kernel * n->in.channels;
 
-        kernels(c)->gather(state(c), &s, c->x + first * inputs(c), c->scratch);
+        kernels(c)->im2col(state(c), &s, c->x + first * inputs(c), c->scratch);
         kernels(c)->matmul(state(c), &(struct matmul){ .transpose_a = true,
                                                        .accumulate = true,
                                                        .rows = window,
@@ -214,7 +214,7 @@ static void convolve_backward(struct operator_call *c, size_t first, size_t samp
                                                        .a = dy,
                                                        .b = c->weight,
                                                        .c = c->scratch });
-        kernels(c)->scatter(state(c), &s, c->scratch, c->dx + first * inputs(c));
+        kernels(c)->col2im(state(c), &s, c->scratch, c->dx + first * inputs(c));
 }
 
 static void convolution_forward(struct operator_call *c)
@@ -226,8 +226,8 @@ static void convolution_forward(struct operator_call *c)
                 float *y = c->y + first * outputs(c);
 
                 convolve(c, first, samples, y);
-                if (c->node->kind == OP_CONVOLUTION_BIAS_RAMP)
-                        kernels(c)->bias_ramp(state(c), samples * c->node->in.height * c->node->in.width,
+                if (c->node->kind == OP_CONVOLUTION_BIAS_RELU)
+                        kernels(c)->bias_relu(state(c), samples * c->node->in.height * c->node->in.width,
                                               out_channels(c->node), c->bias, y);
         }
 }
@@ -240,8 +240,8 @@ static void convolution_backward(struct operator_call *c)
                 size_t samples = c->count - first < step ? c->count - first : step;
                 float *dy = c->dy + first * outputs(c);
 
-                if (c->node->kind == OP_CONVOLUTION_BIAS_RAMP)
-                        kernels(c)->bias_ramp_gradient(
+                if (c->node->kind == OP_CONVOLUTION_BIAS_RELU)
+                        kernels(c)->bias_relu_gradient(
                                 state(c), samples * c->node->in.height * c->node->in.width,
                                 out_channels(c->node), c->y + first * outputs(c), dy, c->dbias);
                 convolve_backward(c, first, samples, dy);
@@ -284,7 +284,7 @@ static void convolution_pool_forward(struct operator_call *c)
                 struct image_shape s = unpooled_images(c->node, samples);
 
                 convolve(c, first, samples, unpooled);
-                kernels(c)->bias_ramp_pool(state(c), &s, unpooled, c->bias, c->y + first * outputs(c),
+                kernels(c)->bias_relu_pool(state(c), &s, unpooled, c->bias, c->y + first * outputs(c),
                                            c->which + first * outputs(c));
         }
 }
@@ -303,7 +303,7 @@ static void convolution_pool_backward(struct operator_call *c)
                 size_t samples = c->count - first < step ? c->count - first : step, at = first * outputs(c);
                 struct image_shape s = unpooled_images(c->node, samples);
 
-                kernels(c)->bias_ramp_pool_gradient(state(c), &s, c->which + at, c->y + at, c->dy + at,
+                kernels(c)->bias_relu_pool_gradient(state(c), &s, c->which + at, c->y + at, c->dy + at,
                                                     unpooled, c->dbias);
                 convolve_backward(c, first, samples, unpooled);
         }
@@ -375,16 +375,16 @@ static const struct {
 } operators[OP_COUNT] = {
         [OP_MATMUL]                     = { matmul_forward, matmul_backward },
         [OP_BIAS]                       = { bias_forward, bias_backward },
-        [OP_RAMP]                       = { ramp_forward, ramp_backward },
+        [OP_RELU]                       = { relu_forward, relu_backward },
         [OP_CONVOLUTION]                = { convolution_forward, convolution_backward },
         [OP_POOL]                       = { pool_forward, pool_backward },
         [OP_SOFTMAX]                    = { softmax_forward, softmax_backward },
         [OP_CROSS_ENTROPY]              = { cross_entropy_forward, cross_entropy_backward },
         [OP_EMBEDDING]                  = { embedding_forward, embedding_backward },
         [OP_MATMUL_BIAS]                = { matmul_bias_forward, matmul_bias_backward },
-        [OP_MATMUL_BIAS_RAMP]           = { matmul_bias_ramp_forward, matmul_bias_ramp_backward },
-        [OP_CONVOLUTION_BIAS_RAMP]      = { convolution_forward, convolution_backward },
-        [OP_CONVOLUTION_BIAS_RAMP_POOL] = { convolution_pool_forward, convolution_pool_backward },
+        [OP_MATMUL_BIAS_RELU]           = { matmul_bias_relu_forward, matmul_bias_relu_backward },
+        [OP_CONVOLUTION_BIAS_RELU]      = { convolution_forward, convolution_backward },
+        [OP_CONVOLUTION_BIAS_RELU_POOL] = { convolution_pool_forward, convolution_pool_backward },
         [OP_SOFTMAX_CROSS_ENTROPY]      = { softmax_cross_entropy_forward, softmax_cross_entropy_backward },
 };
 /* clang-format on */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "trainer/operators/ramp.h"
+#include "trainer/operators/relu.h"
 
 static void matmul(const struct reference_call *c, size_t inputs, size_t outputs, double *y)
 {
@@ -61,9 +61,9 @@ static void bias(size_t total, size_t channels, const double *b, const double *x
                 y[i] = x[i] + b[i % channels];
 }
 
-static void ramp(size_t total, const double *x, double *y)
+static void relu(size_t total, const double *x, double *y)
 {
-        const double knee = RAMP_KNEE;
+        const double knee = RELU_KNEE;
 
         for (size_t i = 0; i < total; i++)
                 y[i] = x[i] <= 0 ? 0 : x[i] < knee ? x[i] * x[i] / (2 * knee) : x[i] - knee / 2;
@@ -115,14 +115,14 @@ static void embedding(const struct reference_call *c)
 }
 
 /* The parts of a fused convolution before pooling, into `wide`. */
-static void convolution_bias_ramp(const struct reference_call *c, double *wide)
+static void convolution_bias_relu(const struct reference_call *c, double *wide)
 {
         size_t channels = c->node->out.channels,
                total = c->count * c->node->in.height * c->node->in.width * channels;
 
         convolution(c, channels, wide);
         bias(total, channels, c->bias, wide, wide);
-        ramp(total, wide, wide);
+        relu(total, wide, wide);
 }
 
 static int convolution_pool(const struct reference_call *c)
@@ -133,7 +133,7 @@ static int convolution_pool(const struct reference_call *c)
 
         if (wide == NULL)
                 return -ENOMEM;
-        convolution_bias_ramp(c, wide);
+        convolution_bias_relu(c, wide);
         pool(c->count, n->in.height, n->in.width, n->out.channels, wide, c->y);
         return 0;
 }
@@ -146,26 +146,26 @@ int reference_forward(struct reference_call *c)
         switch (n->kind) {
         case OP_MATMUL:
         case OP_MATMUL_BIAS:
-        case OP_MATMUL_BIAS_RAMP:
+        case OP_MATMUL_BIAS_RELU:
                 matmul(c, inputs, outputs, c->y);
                 if (n->kind != OP_MATMUL)
                         bias(total, outputs, c->bias, c->y, c->y);
-                if (n->kind == OP_MATMUL_BIAS_RAMP)
-                        ramp(total, c->y, c->y);
+                if (n->kind == OP_MATMUL_BIAS_RELU)
+                        relu(total, c->y, c->y);
                 return 0;
         case OP_BIAS:
                 bias(total, n->in.channels, c->bias, c->x, c->y);
                 return 0;
-        case OP_RAMP:
-                ramp(total, c->x, c->y);
+        case OP_RELU:
+                relu(total, c->x, c->y);
                 return 0;
         case OP_CONVOLUTION:
                 convolution(c, n->out.channels, c->y);
                 return 0;
-        case OP_CONVOLUTION_BIAS_RAMP:
-                convolution_bias_ramp(c, c->y);
+        case OP_CONVOLUTION_BIAS_RELU:
+                convolution_bias_relu(c, c->y);
                 return 0;
-        case OP_CONVOLUTION_BIAS_RAMP_POOL:
+        case OP_CONVOLUTION_BIAS_RELU_POOL:
                 return convolution_pool(c);
         case OP_POOL:
                 pool(c->count, n->in.height, n->in.width, n->in.channels, c->x, c->y);

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "trainer/operators/convolution.h"
-#include "trainer/operators/ramp.h"
+#include "trainer/operators/relu.h"
 #include "trainer/random.h"
 
 static float *draw(struct random_source *r, size_t count)
@@ -113,8 +113,8 @@ static void check(struct image_shape s, size_t outputs)
 
                 for (size_t k = 0; k < 4; k++) /* what it chose is the largest */
                         assert_true(sum_at(&c, n, 2 * row + k / 2, 2 * col + k % 2, o) <= best + 1e-4);
-                want_y[i] = (double) ramp_of((float) (best + (double) bias[o]));
-                d = (double) dy[i] * (double) ramp_slope(y[i]);
+                want_y[i] = (double) relu_of((float) (best + (double) bias[o]));
+                d = (double) dy[i] * (double) relu_slope(y[i]);
                 want_db[o] += d;
                 spread(&c, n, from_row, from_col, o, d, want_dx, want_dw);
         }

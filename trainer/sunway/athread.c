@@ -1,13 +1,13 @@
-/* The real slave cores, by Sunway's athread library: the master core's side. Compiled only where athread.h is
- * (trainer/build.mk); the slave cores' side is athread_slave.c, compiled for them. It has not run on a Sunway
- * processor: there was none. */
+/* The real CPEs (slave cores), by Sunway's athread library: the master core's side. Compiled only where
+ * athread.h is (trainer/build.mk); the CPEs' side is athread_cpe.c, compiled for them. It has not run on a
+ * Sunway processor: there was none. */
 #include <athread.h>
 #include <errno.h>
 
-#include "trainer/sunway/slave_cores.h"
-#include "trainer/variants/athread_order.h"
+#include "trainer/sunway/athread_order.h"
+#include "trainer/sunway/cpe_group.h"
 
-extern void SLAVE_FUN(remuda_slave_main)(void *order);
+extern void SLAVE_FUN(remuda_cpe_main)(void *order);
 
 static struct athread_order current; /* one core group a process */
 
@@ -17,7 +17,7 @@ static void athread_close(void *state)
         (void) athread_halt();
 }
 
-static int athread_open(struct slave_core *cores, size_t count, size_t cpus, void **ret, struct err *err)
+static int athread_open(struct cpe *cores, size_t count, size_t cpus, void **ret, struct err *err)
 {
         (void) cpus;
         if (athread_init() != 0)
@@ -33,14 +33,13 @@ static int athread_open(struct slave_core *cores, size_t count, size_t cpus, voi
         return 0;
 }
 
-static void athread_run(void *state, const struct slave_order *order)
+static void athread_run(void *state, const struct cpe_order *order)
 {
         struct athread_order *o = state;
 
         o->order = *order;
-        (void) athread_spawn(remuda_slave_main, o);
+        (void) athread_spawn(remuda_cpe_main, o);
         (void) athread_join();
 }
 
-extern const struct slave_variant slave_athread;
-const struct slave_variant slave_athread = { "athread", athread_open, athread_run, athread_close };
+const struct cpe_variant cpe_athread = { "athread", athread_open, athread_run, athread_close };

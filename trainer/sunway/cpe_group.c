@@ -1,5 +1,6 @@
-/* The master core's side, whatever the variant. */
-#include "trainer/sunway/slave_cores.h"
+/* The master core's side of a group of CPEs (slave cores), whatever the variant, and the transfers of those
+ * that are stood in for: their local stores are memory like any other, with its traffic counted. */
+#include "trainer/sunway/cpe_group.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -8,21 +9,16 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 
-struct slave_cores {
-        const struct slave_variant *variant;
+struct cpe_group {
+        const struct cpe_variant *variant;
         void *state; /* the variant's */
-        struct slave_core *cores;
+        struct cpe *cores;
         size_t count;
 };
 
-/* A variant is part of the program where its compiler was there; see trainer/build.mk. */
-extern const struct slave_variant slave_threads;
-extern const struct slave_variant slave_openacc __attribute__((weak));
-extern const struct slave_variant slave_athread __attribute__((weak));
-
-static const struct slave_variant *find_variant(const char *name, struct err *err)
+static const struct cpe_variant *find_variant(const char *name, struct err *err)
 {
-        const struct slave_variant *const variants[] = { &slave_threads, &slave_openacc, &slave_athread };
+        const struct cpe_variant *const variants[] = { &cpe_threads, &cpe_openacc, &cpe_athread };
         struct text have = { 0 };
 
         for (size_t i = 0; i < ARRAY_SIZE(variants); i++) {
@@ -40,11 +36,10 @@ static const struct slave_variant *find_variant(const char *name, struct err *er
         return NULL;
 }
 
-int slave_cores_open(const char *variant, size_t count, size_t cpus, struct slave_cores **ret,
-                     struct err *err)
+int cpe_group_open(const char *variant, size_t count, size_t cpus, struct cpe_group **ret, struct err *err)
 {
-        const struct slave_variant *v = find_variant(variant, err);
-        struct slave_cores *g = v != NULL ? calloc(1, sizeof(*g)) : NULL;
+        const struct cpe_variant *v = find_variant(variant, err);
+        struct cpe_group *g = v != NULL ? calloc(1, sizeof(*g)) : NULL;
         int r;
 
         if (v == NULL)
@@ -55,7 +50,7 @@ int slave_cores_open(const char *variant, size_t count, size_t cpus, struct slav
         g->count = count;
         g->cores = calloc(count, sizeof(*g->cores));
         for (size_t i = 0; g->cores != NULL && i < count; i++)
-                g->cores[i] = (struct slave_core){ .index = i, .count = count };
+                g->cores[i] = (struct cpe){ .index = i, .count = count };
         r = g->cores != NULL ? v->open(g->cores, count, cpus, &g->state, err)
                              : err_set(err, -ENOMEM, "no memory for %zu slave cores", count);
         if (r < 0) {
@@ -67,7 +62,7 @@ int slave_cores_open(const char *variant, size_t count, size_t cpus, struct slav
         return 0;
 }
 
-void slave_cores_close(struct slave_cores *g)
+void cpe_group_close(struct cpe_group *g)
 {
         if (g == NULL)
                 return;
@@ -76,24 +71,24 @@ void slave_cores_close(struct slave_cores *g)
         free(g);
 }
 
-size_t slave_cores_count(const struct slave_cores *g)
+size_t cpe_group_count(const struct cpe_group *g)
 {
         return g->count;
 }
 
-const char *slave_cores_variant(const struct slave_cores *g)
+const char *cpe_group_variant(const struct cpe_group *g)
 {
         return g->variant->name;
 }
 
-void slave_cores_run(struct slave_cores *g, enum slave_task task, const void *job, size_t bytes)
+void cpe_group_run(struct cpe_group *g, enum cpe_task task, const void *job, size_t bytes)
 {
-        g->variant->run(g->state, &(struct slave_order){ task, job, bytes });
+        g->variant->run(g->state, &(struct cpe_order){ task, job, bytes });
 }
 
-void slave_cores_totals(const struct slave_cores *g, struct slave_totals *ret)
+void cpe_group_totals(const struct cpe_group *g, struct cpe_totals *ret)
 {
-        *ret = (struct slave_totals){ 0 };
+        *ret = (struct cpe_totals){ 0 };
         for (size_t i = 0; i < g->count; i++) {
                 ret->read_bytes += g->cores[i].read_bytes;
                 ret->written_bytes += g->cores[i].written_bytes;
@@ -102,4 +97,16 @@ void slave_cores_totals(const struct slave_cores *g, struct slave_totals *ret)
                 if (g->cores[i].refused_bytes > ret->refused_bytes)
                         ret->refused_bytes = g->cores[i].refused_bytes;
         }
+}
+
+void cpe_get(struct cpe *core, void *local, const void *main_memory, size_t bytes)
+{
+        memcpy(local, main_memory, bytes);
+        core->read_bytes += bytes;
+}
+
+void cpe_put(struct cpe *core, void *main_memory, const void *local, size_t bytes)
+{
+        memcpy(main_memory, local, bytes);
+        core->written_bytes += bytes;
 }

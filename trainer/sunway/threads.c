@@ -1,14 +1,15 @@
-/* Host threads stand in for the slave cores, each for several of them in turn. What a task leaves in a local
- * store means nothing to the next one, so the cores of a thread have one store after the other: it stays in
- * the host's cache. */
+/* Host threads stand in for the CPEs (slave cores), each for several of them in turn. What a task leaves in a
+ * local store means nothing to the next one, so the cores of a thread have one store after the other: it
+ * stays in the host's cache. */
 #include <errno.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
-#include "trainer/sunway/slave_cores.h"
+#include "trainer/sunway/cpe_group.h"
 
 struct threads {
-        struct slave_core *cores;
+        struct cpe *cores;
         size_t count, thread_count; /* the caller is thread 0 */
         pthread_t *threads;
         unsigned char *stores; /* one a thread */
@@ -17,7 +18,7 @@ struct threads {
         uint64_t run;      /* number of the run that is on */
         size_t still_busy; /* threads */
         bool closing;
-        const struct slave_order *order;
+        const struct cpe_order *order;
 };
 
 struct stand_in {
@@ -28,7 +29,7 @@ struct stand_in {
 static void run_some(struct threads *g, size_t thread)
 {
         for (size_t i = thread; i < g->count; i += g->thread_count)
-                slave_core_do(&g->cores[i], g->order);
+                cpe_do(&g->cores[i], g->order);
 }
 
 static void *stand_in_main(void *argument)
@@ -91,7 +92,7 @@ static void threads_close(void *state)
         free(g);
 }
 
-static int threads_open(struct slave_core *cores, size_t count, size_t cpus, void **ret, struct err *err)
+static int threads_open(struct cpe *cores, size_t count, size_t cpus, void **ret, struct err *err)
 {
         struct threads *g = calloc(1, sizeof(*g));
 
@@ -105,10 +106,10 @@ static int threads_open(struct slave_core *cores, size_t count, size_t cpus, voi
         (void) pthread_cond_init(&g->wake, NULL);
         (void) pthread_cond_init(&g->finished, NULL);
         g->threads = calloc(g->thread_count, sizeof(*g->threads));
-        g->stores = aligned_alloc(4096, g->thread_count * LOCAL_STORE_BYTES);
+        g->stores = aligned_alloc(4096, g->thread_count * CPE_STORE_BYTES);
         for (size_t i = 0; g->stores != NULL && i < count; i++) {
-                cores[i].store_bytes = LOCAL_STORE_BYTES;
-                cores[i].store = g->stores + i % g->thread_count * LOCAL_STORE_BYTES;
+                cores[i].store_bytes = CPE_STORE_BYTES;
+                cores[i].store = g->stores + i % g->thread_count * CPE_STORE_BYTES;
         }
         if (g->threads == NULL || g->stores == NULL || start_threads(g) < 0) {
                 threads_close(g);
@@ -118,7 +119,7 @@ static int threads_open(struct slave_core *cores, size_t count, size_t cpus, voi
         return 0;
 }
 
-static void threads_run(void *state, const struct slave_order *order)
+static void threads_run(void *state, const struct cpe_order *order)
 {
         struct threads *g = state;
 
@@ -136,5 +137,4 @@ static void threads_run(void *state, const struct slave_order *order)
         (void) pthread_mutex_unlock(&g->lock);
 }
 
-extern const struct slave_variant slave_threads;
-const struct slave_variant slave_threads = { "threads", threads_open, threads_run, threads_close };
+const struct cpe_variant cpe_threads = { "threads", threads_open, threads_run, threads_close };

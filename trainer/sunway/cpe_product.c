@@ -1,14 +1,9 @@
-/* The matrix product of a slave core: tiles of c, each from the tiles of a and b that it takes, in the local
- * store. */
+/* Tiles are brought to the local store and multiplied there, four rows of sums in registers at a time. */
+#include "trainer/sunway/cpe_product.h"
+
 #include <string.h>
 
 #include "trainer/operators/best_unit.h"
-#include "trainer/sunway/slave_work.h"
-
-static size_t smaller(size_t a, size_t b)
-{
-        return a < b ? a : b;
-}
 
 #define ROWS 4 /* of sums in registers */
 
@@ -100,20 +95,20 @@ ON_WIDE_UNIT static void multiply_tile_wide(size_t rows, size_t cols, size_t inn
 
 /* Brings rows x cols of a matrix with lines of `stride` floats to the local store, turned if it lies turned.
  */
-static void get_tile(struct slave_core *core, float *tile, size_t rows, size_t cols, const float *from,
+static void get_tile(struct cpe *core, float *tile, size_t rows, size_t cols, const float *from,
                      size_t stride, bool turned, float *line)
 {
         if (!turned && cols == stride) {
-                local_get(core, tile, from, rows * cols * sizeof(*tile));
+                cpe_get(core, tile, from, rows * cols * sizeof(*tile));
                 return;
         }
         if (!turned) {
                 for (size_t r = 0; r < rows; r++)
-                        local_get(core, tile + r * cols, from + r * stride, cols * sizeof(*tile));
+                        cpe_get(core, tile + r * cols, from + r * stride, cols * sizeof(*tile));
                 return;
         }
         for (size_t c = 0; c < cols; c++) {
-                local_get(core, line, from + c * stride, rows * sizeof(*line));
+                cpe_get(core, line, from + c * stride, rows * sizeof(*line));
                 for (size_t r = 0; r < rows; r++)
                         tile[r * cols + c] = line[r];
         }
@@ -123,11 +118,12 @@ struct tile_buffers {
         float *a, *b, *c, *line;
 };
 
-static void staged_tile(struct slave_core *core, const struct product_job *job, size_t row, size_t col,
+static void staged_tile(struct cpe *core, const struct cpe_product *job, size_t row, size_t col,
                         const struct tile_buffers *t)
 {
         const struct matmul *m = &job->m;
-        size_t rows = smaller(job->tile_rows, m->rows - row), cols = smaller(job->tile_cols, m->cols - col);
+        size_t rows = cpe_smaller(job->tile_rows, m->rows - row),
+               cols = cpe_smaller(job->tile_cols, m->cols - col);
         size_t stride_a = m->transpose_a ? m->rows : m->inner, stride_b = m->transpose_b ? m->inner : m->cols;
 
         if (m->accumulate)
@@ -135,7 +131,7 @@ static void staged_tile(struct slave_core *core, const struct product_job *job, 
         else
                 memset(t->c, 0, rows * cols * sizeof(float));
         for (size_t k = 0; k < m->inner; k += job->tile_inner) {
-                size_t inner = smaller(job->tile_inner, m->inner - k);
+                size_t inner = cpe_smaller(job->tile_inner, m->inner - k);
                 struct tile_lines a;
 
                 if (m->transpose_a) /* is used as it lies */
@@ -153,18 +149,19 @@ static void staged_tile(struct slave_core *core, const struct product_job *job, 
                         multiply_tile(rows, cols, inner, a, t->b, t->c);
         }
         if (cols == m->cols) {
-                local_put(core, m->c + row * cols, t->c, rows * cols * sizeof(float));
+                cpe_put(core, m->c + row * cols, t->c, rows * cols * sizeof(float));
                 return;
         }
         for (size_t r = 0; r < rows; r++)
-                local_put(core, m->c + (row + r) * m->cols + col, t->c + r * cols, cols * sizeof(float));
+                cpe_put(core, m->c + (row + r) * m->cols + col, t->c + r * cols, cols * sizeof(float));
 }
 
 /* Every operand from main memory, which is counted as it would be were there no cache. */
-static void unstaged_tile(struct slave_core *core, const struct product_job *job, size_t row, size_t col)
+static void unstaged_tile(struct cpe *core, const struct cpe_product *job, size_t row, size_t col)
 {
         const struct matmul *m = &job->m;
-        size_t rows = smaller(job->tile_rows, m->rows - row), cols = smaller(job->tile_cols, m->cols - col);
+        size_t rows = cpe_smaller(job->tile_rows, m->rows - row),
+               cols = cpe_smaller(job->tile_cols, m->cols - col);
 
         for (size_t r = row; r < row + rows; r++)
                 for (size_t c = col; c < col + cols; c++) {
@@ -179,19 +176,19 @@ static void unstaged_tile(struct slave_core *core, const struct product_job *job
         core->written_bytes += rows * cols * sizeof(float);
 }
 
-void products_work(struct slave_core *core, const void *argument)
+void cpe_product_work(struct cpe *core, const void *argument)
 {
-        const struct product_job *job = argument;
+        const struct cpe_product *job = argument;
         size_t across = (job->m.cols + job->tile_cols - 1) / job->tile_cols;
         size_t units = (job->m.rows + job->tile_rows - 1) / job->tile_rows * across;
         size_t longest = job->tile_rows > job->tile_inner ? job->tile_rows : job->tile_inner;
         struct tile_buffers t = { 0 };
 
         if (job->staging) {
-                t.a = local_take(core, job->tile_rows * job->tile_inner * sizeof(float));
-                t.b = local_take(core, job->tile_inner * job->tile_cols * sizeof(float));
-                t.c = local_take(core, job->tile_rows * job->tile_cols * sizeof(float));
-                t.line = local_take(core, longest * sizeof(float));
+                t.a = cpe_take(core, job->tile_rows * job->tile_inner * sizeof(float));
+                t.b = cpe_take(core, job->tile_inner * job->tile_cols * sizeof(float));
+                t.c = cpe_take(core, job->tile_rows * job->tile_cols * sizeof(float));
+                t.line = cpe_take(core, longest * sizeof(float));
                 if (t.a == NULL || t.b == NULL || t.c == NULL || t.line == NULL)
                         return;
         }

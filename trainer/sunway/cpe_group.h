@@ -1,0 +1,45 @@
+/* CPE group: a core group as the Sunway processors have it, one master core (MPE) and N CPEs (slave cores).
+ *
+ * cpe_group_run() has one task done by every CPE and returns when all are through. How the CPEs come about is
+ * the variant's business, one file each, one row each: host threads that stand in for them (threads.c), an
+ * OpenACC region (openacc.c), or the real ones through athread (athread.c). Results never depend on it. One
+ * run at a time. */
+#pragma once
+
+#include "base/err.h"
+#include "trainer/sunway/cpe.h"
+
+/* A way to have CPEs: one row a variant. */
+struct cpe_variant {
+        const char *name;
+        /* @cores: `count` of them; open sets up their stores and keeps its own state in *ret. @cpus: host
+         * threads that may stand in for them */
+        int (*open)(struct cpe *cores, size_t count, size_t cpus, void **ret, struct err *err);
+        void (*run)(void *state, const struct cpe_order *order);
+        void (*close)(void *state);
+};
+
+extern const struct cpe_variant cpe_threads;
+/* Part of the program where their compiler was there; see trainer/build.mk. */
+extern const struct cpe_variant cpe_openacc __attribute__((weak));
+extern const struct cpe_variant cpe_athread __attribute__((weak));
+
+struct cpe_group; /* opaque */
+
+/* cpe_group_open() - @variant: NULL = threads. Return: 0; -EINVAL: this build has no such variant (the
+ * message says which it has); -ENOMEM. */
+int cpe_group_open(const char *variant, size_t count, size_t cpus, struct cpe_group **ret, struct err *err);
+void cpe_group_close(struct cpe_group *g);
+
+size_t cpe_group_count(const struct cpe_group *g);
+const char *cpe_group_variant(const struct cpe_group *g);
+
+/* cpe_group_run() - the job's description (`bytes` long) is copied to every local store first and counted
+ * there; the task gets that copy. */
+void cpe_group_run(struct cpe_group *g, enum cpe_task task, const void *job, size_t bytes);
+
+struct cpe_totals {
+        uint64_t read_bytes, written_bytes;
+        size_t peak_bytes, refused_bytes;
+};
+void cpe_group_totals(const struct cpe_group *g, struct cpe_totals *ret);

@@ -1,0 +1,38 @@
+/* Arrays and rows of matrices on a CPE (slave core): element by element, bias, column sums. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "trainer/sunway/cpe.h"
+
+/* One array in, one array out, piece by piece. */
+enum cpe_vector_operation {
+        CPE_VECTOR_SCALE,
+        CPE_VECTOR_RELU,
+        CPE_VECTOR_RELU_GRADIENT,
+        CPE_VECTOR_UPDATE,
+        CPE_VECTOR_UPDATE_MOMENTUM
+};
+
+struct cpe_vector {
+        enum cpe_vector_operation what;
+        size_t count;
+        float factor, momentum;
+        const float *x, *x2;
+        float *y, *y2;
+};
+
+void cpe_vector_work(struct cpe *core, const void *job);
+
+struct cpe_rows {
+        size_t rows, cols;
+        const float *x, *b;
+        float *y;
+        float *partial; /* cols sums a core */
+        bool relu;
+        bool mask; /* y is the activation that decides whether dy (in x) passes */
+        float *masked;
+};
+
+void cpe_vector_bias(struct cpe *core, const void *job); /* y = x + b, ReLU of it */
+void cpe_vector_sums(struct cpe *core, const void *job); /* partial sums of the columns */
