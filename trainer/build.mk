@@ -10,11 +10,11 @@ $(foreach folder,trainer trainer_data trainer_operators trainer_export trainer_s
 CFLAGS_trainer_backends   := $(blas_cflags) $(loops)
 CFLAGS_trainer_sunway     := $(loops)
 # Most of a step, and each rank's own: a multiplication and its addition may be one instruction.
-$(B)/obj/trainer/operators/convolution.o: CFLAGS_trainer_operators += -ffp-contract=fast
+$(B)/obj/trainer/backends/convolution.o: CFLAGS_trainer_backends += -ffp-contract=fast
 $(B)/obj/trainer/sunway/cpe_product.o: CFLAGS_trainer_sunway += -ffp-contract=fast
 
 trainer  := $(filter-out trainer/main.c $(call tests_of,trainer),$(wildcard trainer/*.c) $(call sources,$(addprefix trainer/,data operators export strategies))) \
-            $(wildcard trainer/sunway/cpe*.c) trainer/sunway/threads.c
+            trainer/backends/convolution.c $(wildcard trainer/sunway/cpe*.c) trainer/sunway/threads.c
 # CLBlast and an OpenCL loader are wanted for the opencl build; without them the others are built all the same.
 opencl_libs := $(if $(wildcard /usr/include/clblast_c.h /usr/local/include/clblast_c.h),$(shell pkg-config --libs OpenCL 2>/dev/null))
 ifneq ($(opencl_libs),)

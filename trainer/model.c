@@ -1,3 +1,4 @@
+/* The shipped models' tables; what is done to any list of operators: sizes, places, first values, fusion. */
 #include "trainer/model.h"
 
 #include <errno.h>
@@ -5,10 +6,11 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "trainer/random.h"
 
 struct row { /* one operator of a model's table */
-        enum operator_kind kind;
+        enum op op;
         size_t width;  /* outputs of a matmul, channels of a convolution, floats a word of an embedding; 0 =
                           classes */
         size_t kernel; /* convolution */
@@ -41,20 +43,7 @@ static const struct {
         { "cnn",  cnn,  ARRAY_SIZE(cnn),  0.2F, 0.8F },
         { "text", text, ARRAY_SIZE(text), 0.5F, 1 },
 };
-static const char *const operator_names[OP_COUNT] = {
-        [OP_MATMUL] = "matmul", [OP_BIAS] = "bias", [OP_RELU] = "ramp", [OP_CONVOLUTION] = "convolution",
-        [OP_POOL] = "pool", [OP_SOFTMAX] = "softmax", [OP_CROSS_ENTROPY] = "cross-entropy",
-        [OP_EMBEDDING] = "embedding", [OP_MATMUL_BIAS] = "matmul+bias", [OP_MATMUL_BIAS_RELU] = "matmul+bias+ramp",
-        [OP_CONVOLUTION_BIAS_RELU] = "convolution+bias+ramp",
-        [OP_CONVOLUTION_BIAS_RELU_POOL] = "convolution+bias+ramp+pool",
-        [OP_SOFTMAX_CROSS_ENTROPY] = "softmax+cross-entropy",
-};
 /* clang-format on */
-
-const char *operator_name(enum operator_kind kind)
-{
-        return operator_names[kind];
-}
 
 static void add_tensor(struct model *m, size_t count, size_t layer, bool bias)
 {
@@ -63,40 +52,40 @@ static void add_tensor(struct model *m, size_t count, size_t layer, bool bias)
         m->parameter_count += count;
 }
 
-/* Sizes one operator from what comes in. Return: -EINVAL when it cannot work on it. */
-static int size_node(struct model *m, struct node *n, const struct row *row, struct err *err)
+void model_size_node(struct node *n, size_t width, size_t kernel, size_t vocabulary)
 {
-        size_t inputs = shape_size(&n->in), width = row->width != 0 ? row->width : m->classes;
+        enum op parts[OP_PARTS_MAX];
+        size_t count = op_parts(n->op, parts);
+        struct shape *out = &n->out; /* of the parts so far */
 
-        n->out = n->in;
-        switch (row->kind) {
-        case OP_MATMUL:
-                n->out = (struct shape){ 1, 1, width };
-                n->weight_count = inputs * width;
-                break;
-        case OP_CONVOLUTION:
-                n->out.channels = width;
-                n->kernel = row->kernel;
-                n->weight_count = row->kernel * row->kernel * n->in.channels * width;
-                break;
-        case OP_EMBEDDING:
-                n->vocabulary = m->classes;
-                n->out = (struct shape){ 1, 1, inputs * width };
-                n->weight_count = m->classes * width;
-                break;
-        case OP_BIAS:
-                n->bias_count = n->in.channels;
-                break;
-        case OP_POOL:
-                if (n->in.height < 2 || n->in.width < 2)
-                        return err_set(err, -EINVAL, "model %s wants images of 4 x 4 at the least", m->name);
-                n->out.height /= 2;
-                n->out.width /= 2;
-                break;
-        default:
-                break;
+        *out = n->in;
+        for (size_t i = 0; i < count; i++) {
+                switch (parts[i]) {
+                case OP_MATMUL:
+                        n->weight_count = shape_size(out) * width;
+                        *out = (struct shape){ 1, 1, width };
+                        break;
+                case OP_CONVOLUTION:
+                        n->kernel = kernel;
+                        n->weight_count = kernel * kernel * out->channels * width;
+                        out->channels = width;
+                        break;
+                case OP_EMBEDDING:
+                        n->vocabulary = vocabulary;
+                        n->weight_count = vocabulary * width;
+                        *out = (struct shape){ 1, 1, shape_size(out) * width };
+                        break;
+                case OP_BIAS:
+                        n->bias_count = out->channels;
+                        break;
+                case OP_POOL:
+                        out->height /= 2;
+                        out->width /= 2;
+                        break;
+                default:
+                        break;
+                }
         }
-        return 0;
 }
 
 static void place_parameters(struct model *m, struct node *n)
@@ -128,11 +117,13 @@ int model_build(const char *name, const struct model_size *size, struct model *r
         m.default_rate = models[which].default_rate;
         m.rate_decay = models[which].rate_decay;
         for (size_t i = 0; i < models[which].count; i++) {
+                const struct row *row = &models[which].rows[i];
                 struct node *n = &m.nodes[m.node_count++];
 
-                *n = (struct node){ .kind = models[which].rows[i].kind, .in = at };
-                if (size_node(&m, n, &models[which].rows[i], err) < 0)
-                        return -EINVAL;
+                *n = (struct node){ .op = row->op, .in = at };
+                model_size_node(n, row->width != 0 ? row->width : m.classes, row->kernel, m.classes);
+                if (shape_size(&n->out) == 0)
+                        return err_set(err, -EINVAL, "model %s wants images of 4 x 4 at the least", m.name);
                 place_parameters(&m, n);
                 at = n->out;
         }
@@ -143,8 +134,7 @@ int model_build(const char *name, const struct model_size *size, struct model *r
 static bool feeds_relu(const struct model *m, const struct node *n)
 {
         for (const struct node *next = n; next < m->nodes + m->node_count && next->layer == n->layer; next++)
-                if (next->kind == OP_RELU || next->kind == OP_MATMUL_BIAS_RELU ||
-                    next->kind == OP_CONVOLUTION_BIAS_RELU || next->kind == OP_CONVOLUTION_BIAS_RELU_POOL)
+                if (op_has(next->op, OP_RELU))
                         return true;
         return false;
 }
@@ -184,4 +174,46 @@ uint64_t model_hash(const struct model *m)
         for (size_t i = 0; i < m->tensor_count; i++)
                 hash = mix(mix(hash, m->tensors[i].count), m->tensors[i].bias);
         return mix(hash, shape_size(&m->input));
+}
+
+static void explain_one(const struct node *nodes, size_t count, enum op fused,
+                        void (*explain)(void *context, const char *line), void *context)
+{
+        struct text line = { 0 };
+
+        text_printf(&line, "layer %zu: ", nodes->layer);
+        for (size_t i = 0; i < count; i++)
+                text_printf(&line, "%s%s", i > 0 ? ", " : "", op_name(nodes[i].op));
+        text_printf(&line, " -> %s", op_name(fused));
+        if (!line.failed)
+                explain(context, line.data);
+        text_free(&line);
+}
+
+void model_fuse(struct model *m, void (*explain)(void *context, const char *line), void *context)
+{
+        size_t to = 0, count;
+
+        for (size_t at = 0; at < m->node_count; at += count, to++) {
+                const struct node *nodes = &m->nodes[at];
+                struct node fused = nodes[0];
+                enum op ops[OP_PARTS_MAX];
+                size_t ahead = 0;
+
+                for (; ahead < OP_PARTS_MAX && at + ahead < m->node_count; ahead++)
+                        ops[ahead] = nodes[ahead].op;
+                count = op_fused(ops, ahead, &fused.op);
+                if (count > 0 && explain != NULL)
+                        explain_one(nodes, count, fused.op, explain, context);
+                count = count > 0 ? count : 1;
+                for (size_t i = 1; i < count; i++) {
+                        fused.out = nodes[i].out;
+                        if (nodes[i].bias_count > 0) {
+                                fused.bias = nodes[i].bias;
+                                fused.bias_count = nodes[i].bias_count;
+                        }
+                }
+                m->nodes[to] = fused;
+        }
+        m->node_count = to;
 }

@@ -13,27 +13,9 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "trainer/operators/op.h"
 
 #define MODEL_NODES_MAX 64
-
-enum operator_kind {
-        OP_MATMUL,
-        OP_BIAS,
-        OP_RELU,
-        OP_CONVOLUTION,
-        OP_POOL,
-        OP_SOFTMAX,
-        OP_CROSS_ENTROPY,
-        OP_EMBEDDING,
-        OP_MATMUL_BIAS,
-        OP_MATMUL_BIAS_RELU,
-        OP_CONVOLUTION_BIAS_RELU,
-        OP_CONVOLUTION_BIAS_RELU_POOL,
-        OP_SOFTMAX_CROSS_ENTROPY,
-        OP_COUNT
-};
-
-const char *operator_name(enum operator_kind kind);
 
 struct shape {
         size_t height, width, channels; /* a vector is 1 x 1 x n */
@@ -45,7 +27,7 @@ static inline size_t shape_size(const struct shape *s)
 }
 
 struct node {
-        enum operator_kind kind;
+        enum op op;
         struct shape in, out;
         size_t kernel;               /* convolution: edge of the window */
         size_t vocabulary;           /* embedding: rows of the table */
@@ -74,6 +56,12 @@ struct model_size {
         struct shape input; /* text: 1 x 1 x context words */
         size_t classes;     /* text: words known */
 };
+
+/* model_size_node() - what comes out of an operator, and how many parameters it has, from its op and `in`.
+ * @width: outputs of a matmul, channels of a convolution, floats a word of an embedding; @kernel: of a
+ * convolution;
+ * @vocabulary: of an embedding */
+void model_size_node(struct node *n, size_t width, size_t kernel, size_t vocabulary);
 
 /* model_build() - @name: mlp, cnn or text. Return: 0, -EINVAL (unknown name, or the data do not fit it). */
 int model_build(const char *name, const struct model_size *size, struct model *ret, struct err *err);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "trainer/operators/operators.h"
+#include "trainer/operators/operator.h"
 
 struct runner {
         const struct backend *backend;
@@ -27,11 +27,10 @@ static float *floats(struct runner *n, size_t count)
 static int allocate_node(struct runner *n, size_t i)
 {
         const struct node *node = &n->model->nodes[n->first + i];
-        bool pools = node->kind == OP_POOL || node->kind == OP_CONVOLUTION_BIAS_RELU_POOL;
 
         n->activations[i + 1] = floats(n, n->capacity * shape_size(&node->out));
         n->gradients[i + 1] = floats(n, n->capacity * shape_size(&node->out));
-        if (pools) {
+        if (op_has(node->op, OP_POOL)) {
                 n->which[i] = n->backend->allocate(n->backend->state, n->capacity * shape_size(&node->out));
                 if (n->which[i] == NULL)
                         return -ENOMEM;
@@ -108,7 +107,8 @@ static struct operator_call call_of(struct runner *n, size_t i, const float *par
         const struct node *node = &n->model->nodes[n->first + i];
 
         return (struct operator_call){
-                .backend = n->backend,
+                .kernels = &n->backend->kernels,
+                .state = n->backend->state,
                 .node = node,
                 .count = count,
                 .x = i == 0 ? n->input : n->activations[i],

@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "trainer/backends/best_unit.h"
+#include "trainer/backends/convolution.h"
 #include "trainer/operators/backend.h"
-#include "trainer/operators/best_unit.h"
-#include "trainer/operators/convolution.h"
 #include "trainer/operators/relu.h"
 
 /* From OpenBLAS's own cblas.h; declared there under names that differ between packages. */

@@ -11,8 +11,8 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "trainer/backends/best_unit.h"
 #include "trainer/data/idx.h"
-#include "trainer/operators/best_unit.h"
 
 #define FETCH_AHEAD 3    /* samples */
 #define FETCH_MAX   4096 /* bytes of each: the processor itself follows a longer one */

@@ -16,8 +16,8 @@
 #define WIDE 16 /* sums side by side */
 
 struct layer {
-        enum operator_kind kind; /* matmul, convolution or embedding */
-        struct shape in, out;    /* of the products: a convolution's before pooling */
+        enum op op;           /* matmul, convolution or embedding */
+        struct shape in, out; /* of the products: a convolution's before pooling */
         size_t kernel, inner, cols, vocabulary;
         bool relu, pool;
         size_t inner_room, cols_room; /* rounded up to FOUR and WIDE */
@@ -242,9 +242,9 @@ const float *quantised_forward(struct quantised *q, const float *x, size_t count
                 const struct layer *l = &q->layers[i];
                 float *y = q->values[i % 2];
 
-                if (l->kind == OP_EMBEDDING)
+                if (l->op == OP_EMBEDDING)
                         run_embedding(l, x, count, y);
-                else if (l->kind == OP_CONVOLUTION)
+                else if (l->op == OP_CONVOLUTION)
                         run_convolution(q, l, x, count, y);
                 else
                         run_matmul(q, l, x, count, y);
@@ -253,41 +253,28 @@ const float *quantised_forward(struct quantised *q, const float *x, size_t count
         return x;
 }
 
-static bool is_one_of(enum operator_kind kind, const enum operator_kind *kinds)
-{
-        for (; *kinds != OP_COUNT; kinds++)
-                if (*kinds == kind)
-                        return true;
-        return false;
-}
-
 /* What a layer is, from its nodes, fused or not. */
 static void describe(const struct model *m, size_t layer, struct layer *l)
 {
-        static const enum operator_kind convolutions[] = { OP_CONVOLUTION, OP_CONVOLUTION_BIAS_RELU,
-                                                           OP_CONVOLUTION_BIAS_RELU_POOL, OP_COUNT };
-        static const enum operator_kind relus[] = { OP_RELU, OP_MATMUL_BIAS_RELU, OP_CONVOLUTION_BIAS_RELU,
-                                                    OP_CONVOLUTION_BIAS_RELU_POOL, OP_COUNT };
-        static const enum operator_kind pools[] = { OP_POOL, OP_CONVOLUTION_BIAS_RELU_POOL, OP_COUNT };
+        enum op parts[OP_PARTS_MAX];
 
         for (size_t i = m->node_count; i-- > 0;) {
                 const struct node *n = &m->nodes[i];
 
                 if (n->layer != layer)
                         continue;
-                l->relu = l->relu || is_one_of(n->kind, relus);
-                l->pool = l->pool || is_one_of(n->kind, pools);
+                l->relu = l->relu || op_has(n->op, OP_RELU);
+                l->pool = l->pool || op_has(n->op, OP_POOL);
                 if (n->weight_count == 0)
                         continue;
                 l->in = n->in;
                 l->kernel = n->kernel;
                 l->vocabulary = n->vocabulary;
-                l->kind = n->vocabulary > 0                  ? OP_EMBEDDING
-                          : is_one_of(n->kind, convolutions) ? OP_CONVOLUTION
-                                                             : OP_MATMUL;
-                l->inner = l->kind == OP_EMBEDDING     ? n->vocabulary
-                           : l->kind == OP_CONVOLUTION ? n->kernel * n->kernel * n->in.channels
-                                                       : shape_size(&n->in);
+                (void) op_parts(n->op, parts);
+                l->op = parts[0];
+                l->inner = l->op == OP_EMBEDDING     ? n->vocabulary
+                           : l->op == OP_CONVOLUTION ? n->kernel * n->kernel * n->in.channels
+                                                     : shape_size(&n->in);
                 l->cols = n->weight_count / l->inner;
         }
         l->inner_room = (l->inner + FOUR - 1) / FOUR * FOUR;
@@ -315,7 +302,7 @@ static int read_layer(struct layer *l, struct export_reader *r, struct err *err)
                 return err_set(err, -ENOMEM, "no memory for %zu weights", l->inner * l->cols);
         if (export_reader_bytes(r, l->inner * l->cols, plain, &l->scale, err) < 0)
                 return err->code;
-        if (l->kind == OP_EMBEDDING) {
+        if (l->op == OP_EMBEDDING) {
                 memcpy(l->weights, plain, l->inner * l->cols);
                 return 0;
         }
@@ -334,13 +321,13 @@ static int open_room(struct quantised *q)
 
         for (size_t i = 0; i < q->count; i++) {
                 const struct layer *l = &q->layers[i];
-                bool windows = l->kind == OP_CONVOLUTION;
+                bool windows = l->op == OP_CONVOLUTION;
                 size_t positions = windows ? l->in.height * l->in.width : 1;
 
-                values = larger(values, QUANTISED_BATCH * shape_size(&l->in) *
-                                                (l->kind == OP_EMBEDDING ? l->cols : 1));
+                values = larger(values,
+                                QUANTISED_BATCH * shape_size(&l->in) * (l->op == OP_EMBEDDING ? l->cols : 1));
                 values = larger(values, QUANTISED_BATCH * positions * l->cols);
-                if (l->kind == OP_EMBEDDING)
+                if (l->op == OP_EMBEDDING)
                         continue;
                 image = larger(image, shape_size(&l->in));
                 rows = larger(rows, (windows ? positions : QUANTISED_BATCH) * l->inner_room);

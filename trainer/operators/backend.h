@@ -77,7 +77,7 @@ struct kernels {
 
         /* c = op(a) op(b) + bias in every row, and the ReLU of it if asked for; not with accumulate */
         void (*matmul_bias)(void *state, const struct matmul *m, const float *bias, bool relu);
-        /* trainer/operators/convolution.h */
+        /* trainer/backends/convolution.h */
         void (*convolution_pool)(void *state, const struct convolution *c);
         void (*convolution_pool_gradient)(void *state, const struct convolution *c);
 };

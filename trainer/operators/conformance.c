@@ -1,3 +1,4 @@
+/* Each operator on small odd-sized data, against the reference: what comes out, and every gradient. */
 #include "trainer/operators/conformance.h"
 
 #include <errno.h>
@@ -6,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trainer/operators/operators.h"
+#include "trainer/operators/operator.h"
 #include "trainer/operators/reference.h"
 #include "trainer/random.h"
 
@@ -40,53 +41,15 @@ struct trial {
         double loss;
 };
 
-static bool has_loss(enum operator_kind kind)
+static struct node node_for(enum op op, size_t index)
 {
-        return kind == OP_CROSS_ENTROPY || kind == OP_SOFTMAX_CROSS_ENTROPY;
-}
+        struct node n = { .op = op, .in = trials[index].in };
 
-static struct node node_for(enum operator_kind kind, size_t index)
-{
-        struct node n = { .kind = kind, .in = trials[index].in, .out = trials[index].in };
-        size_t width = trials[index].width, inputs = shape_size(&n.in);
-
-        switch (kind) {
-        case OP_MATMUL:
-        case OP_MATMUL_BIAS:
-        case OP_MATMUL_BIAS_RELU:
-                n.out = (struct shape){ 1, 1, width };
-                n.weight_count = inputs * width;
-                n.bias_count = kind == OP_MATMUL ? 0 : width;
-                break;
-        case OP_CONVOLUTION:
-        case OP_CONVOLUTION_BIAS_RELU:
-        case OP_CONVOLUTION_BIAS_RELU_POOL:
-                n.out.channels = width;
-                n.kernel = trials[index].kernel;
-                n.weight_count = n.kernel * n.kernel * n.in.channels * width;
-                n.bias_count = kind == OP_CONVOLUTION ? 0 : width;
-                break;
-        case OP_EMBEDDING:
+        if (op == OP_EMBEDDING)
                 n.in = (struct shape){ 1, 1, 4 };
-                n.out = (struct shape){ 1, 1, 4 * width };
-                n.vocabulary = trials[index].vocabulary;
-                n.weight_count = n.vocabulary * width;
-                break;
-        case OP_BIAS:
-                n.bias_count = n.in.channels;
-                break;
-        case OP_SOFTMAX:
-        case OP_CROSS_ENTROPY:
-        case OP_SOFTMAX_CROSS_ENTROPY:
-                n.in = n.out = (struct shape){ 1, 1, inputs };
-                break;
-        default:
-                break;
-        }
-        if (kind == OP_POOL || kind == OP_CONVOLUTION_BIAS_RELU_POOL) {
-                n.out.height /= 2;
-                n.out.width /= 2;
-        }
+        else if (op_has(op, OP_SOFTMAX) || op_has(op, OP_CROSS_ENTROPY))
+                n.in = (struct shape){ 1, 1, shape_size(&n.in) };
+        model_size_node(&n, trials[index].width, trials[index].kernel, trials[index].vocabulary);
         return n;
 }
 
@@ -137,16 +100,16 @@ static int allocate(struct trial *t)
 /* Probabilities for a loss that stands alone, word numbers for an embedding, otherwise anything. */
 static float draw(struct trial *t, enum side side, struct random_source *r)
 {
-        if (side == INPUT && t->node.kind == OP_EMBEDDING)
+        if (side == INPUT && t->node.op == OP_EMBEDDING)
                 return (float) random_below(r, t->node.vocabulary);
-        if (side == INPUT && t->node.kind == OP_CROSS_ENTROPY)
+        if (side == INPUT && t->node.op == OP_CROSS_ENTROPY)
                 return 0.1F + 0.9F * random_unit(r);
         return 2 * random_unit(r) - 1;
 }
 
 static void fill(struct trial *t, size_t index)
 {
-        struct random_source r = random_for(index, operator_name(t->node.kind), 0);
+        struct random_source r = random_for(index, op_name(t->node.op), 0);
 
         for (int side = 0; side < SIDES; side++)
                 for (size_t i = 0; i < t->sizes[side]; i++)
@@ -172,7 +135,7 @@ static double objective(struct trial *t, double *y)
         if (reference_forward(&c) < 0)
                 return NAN;
         t->loss = c.loss;
-        if (has_loss(t->node.kind))
+        if (op_has(t->node.op, OP_CROSS_ENTROPY))
                 return SCALE * c.loss;
         for (size_t i = 0; i < t->outputs; i++)
                 sum += t->wide_dy[i] * y[i];
@@ -193,12 +156,13 @@ static double difference_of(struct trial *t, enum side side, size_t i)
 
 static void run_operator(struct trial *t, double *loss)
 {
-        struct operator_call call = { .backend = t->backend,
+        struct operator_call call = { .kernels = &t->backend->kernels,
+                                      .state = t->backend->state,
                                       .node = &t->node,
                                       .count = t->count,
                                       .x = t->values[INPUT],
                                       .y = t->y,
-                                      .dx = t->node.kind == OP_EMBEDDING ? NULL : t->gradients[INPUT],
+                                      .dx = t->node.op == OP_EMBEDDING ? NULL : t->gradients[INPUT],
                                       .dy = t->dy,
                                       .weight = t->values[WEIGHT],
                                       .bias = t->values[BIAS],
@@ -242,7 +206,7 @@ static struct verdict judge_outputs(struct trial *t, double loss)
         (void) objective(t, t->wide_y);
         for (size_t i = 0; i < t->outputs; i++)
                 compare(&v, t->y[i], t->wide_y[i]);
-        if (has_loss(t->node.kind))
+        if (op_has(t->node.op, OP_CROSS_ENTROPY))
                 compare(&v, loss, t->loss);
         return v;
 }
@@ -251,26 +215,25 @@ static struct verdict judge_gradients(struct trial *t)
 {
         struct verdict v = { 0 };
 
-        for (int side = t->node.kind == OP_EMBEDDING ? WEIGHT : INPUT; side < SIDES; side++)
+        for (int side = t->node.op == OP_EMBEDDING ? WEIGHT : INPUT; side < SIDES; side++)
                 for (size_t i = 0; i < t->sizes[side]; i++)
                         compare(&v, t->gradients[side][i], difference_of(t, (enum side) side, i));
         return v;
 }
 
-static int report(const struct backend *b, enum operator_kind kind, size_t index, const char *what,
+static int report(const struct backend *b, enum op op, size_t index, const char *what,
                   const struct verdict *v, size_t *number)
 {
         printf("%s %zu - %s %s %s, %zu samples of %zu x %zu x %zu: differs by %.1e of %.1e\n",
-               good(v) ? "ok" : "not ok", ++*number, b->runtime, operator_name(kind), what,
-               trials[index].count, trials[index].in.height, trials[index].in.width,
-               trials[index].in.channels, v->worst, v->largest);
+               good(v) ? "ok" : "not ok", ++*number, b->runtime, op_name(op), what, trials[index].count,
+               trials[index].in.height, trials[index].in.width, trials[index].in.channels, v->worst,
+               v->largest);
         return good(v) ? 0 : 1;
 }
 
-static int try_operator(const struct backend *b, enum operator_kind kind, size_t index, size_t *number,
-                        struct err *err)
+static int try_operator(const struct backend *b, enum op op, size_t index, size_t *number, struct err *err)
 {
-        struct trial t = { .backend = b, .node = node_for(kind, index), .count = trials[index].count };
+        struct trial t = { .backend = b, .node = node_for(op, index), .count = trials[index].count };
         struct verdict outputs, gradients;
         double loss;
         int failed;
@@ -287,8 +250,8 @@ static int try_operator(const struct backend *b, enum operator_kind kind, size_t
         run_operator(&t, &loss);
         outputs = judge_outputs(&t, loss);
         gradients = judge_gradients(&t);
-        failed = report(b, kind, index, "forward", &outputs, number);
-        failed += report(b, kind, index, "backward", &gradients, number);
+        failed = report(b, op, index, "forward", &outputs, number);
+        failed += report(b, op, index, "backward", &gradients, number);
         give_back(&t);
         return failed;
 }
@@ -298,9 +261,9 @@ int conformance_run(const struct backend *b, struct err *err)
         size_t number = 0;
         int failed = 0;
 
-        for (int kind = 0; kind < OP_COUNT; kind++)
+        for (int op = 0; op < OP_COUNT; op++)
                 for (size_t index = 0; index < sizeof(trials) / sizeof(trials[0]); index++) {
-                        int r = try_operator(b, (enum operator_kind) kind, index, &number, err);
+                        int r = try_operator(b, (enum op) op, index, &number, err);
 
                         if (r < 0)
                                 return r;

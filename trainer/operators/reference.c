@@ -1,3 +1,4 @@
+/* Plain loops over doubles, one function an operator. */
 #include "trainer/operators/reference.h"
 
 #include <errno.h>
@@ -114,77 +115,63 @@ static void embedding(const struct reference_call *c)
                 memcpy(c->y + i * width, c->weight + (size_t) c->x[i] * width, width * sizeof(*c->y));
 }
 
-/* The parts of a fused convolution before pooling, into `wide`. */
-static void convolution_bias_relu(const struct reference_call *c, double *wide)
-{
-        size_t channels = c->node->out.channels,
-               total = c->count * c->node->in.height * c->node->in.width * channels;
-
-        convolution(c, channels, wide);
-        bias(total, channels, c->bias, wide, wide);
-        relu(total, wide, wide);
-}
-
-static int convolution_pool(const struct reference_call *c)
+/* One part of the node, whose input is x of shape *at; afterwards *at is that of its result y. */
+static void run_part(struct reference_call *c, enum op part, struct shape *at, const double *x, double *y)
 {
         const struct node *n = c->node;
-        CLEANUP(free_p)
-        double *wide = calloc(c->count * n->in.height * n->in.width * n->out.channels, sizeof(*wide));
+        size_t total = c->count * shape_size(at);
 
-        if (wide == NULL)
-                return -ENOMEM;
-        convolution_bias_relu(c, wide);
-        pool(c->count, n->in.height, n->in.width, n->out.channels, wide, c->y);
-        return 0;
+        switch (part) {
+        case OP_MATMUL:
+                matmul(c, shape_size(at), shape_size(&n->out), y);
+                *at = n->out;
+                break;
+        case OP_CONVOLUTION:
+                at->channels = n->out.channels;
+                convolution(c, at->channels, y);
+                break;
+        case OP_EMBEDDING:
+                embedding(c);
+                break;
+        case OP_BIAS:
+                bias(total, at->channels, c->bias, x, y);
+                break;
+        case OP_RELU:
+                relu(total, x, y);
+                break;
+        case OP_POOL:
+                pool(c->count, at->height, at->width, at->channels, x, y);
+                break;
+        case OP_SOFTMAX:
+                softmax(c->count, shape_size(at), x, y);
+                break;
+        case OP_CROSS_ENTROPY:
+                memcpy(y, x, total * sizeof(*y));
+                c->loss = cross_entropy(c->count, shape_size(at), y, c->labels);
+                break;
+        default: /* fused ones have parts */
+                break;
+        }
 }
 
 int reference_forward(struct reference_call *c)
 {
         const struct node *n = c->node;
-        size_t inputs = shape_size(&n->in), outputs = shape_size(&n->out), total = c->count * outputs;
+        size_t outputs = shape_size(&n->out), unpooled = n->in.height * n->in.width * n->out.channels;
+        CLEANUP(free_p)
+        double *between = calloc(c->count * (unpooled > outputs ? unpooled : outputs), sizeof(*between));
+        enum op parts[OP_PARTS_MAX];
+        size_t count = op_parts(n->op, parts);
+        struct shape at = n->in;
+        const double *x = c->x;
 
-        switch (n->kind) {
-        case OP_MATMUL:
-        case OP_MATMUL_BIAS:
-        case OP_MATMUL_BIAS_RELU:
-                matmul(c, inputs, outputs, c->y);
-                if (n->kind != OP_MATMUL)
-                        bias(total, outputs, c->bias, c->y, c->y);
-                if (n->kind == OP_MATMUL_BIAS_RELU)
-                        relu(total, c->y, c->y);
-                return 0;
-        case OP_BIAS:
-                bias(total, n->in.channels, c->bias, c->x, c->y);
-                return 0;
-        case OP_RELU:
-                relu(total, c->x, c->y);
-                return 0;
-        case OP_CONVOLUTION:
-                convolution(c, n->out.channels, c->y);
-                return 0;
-        case OP_CONVOLUTION_BIAS_RELU:
-                convolution_bias_relu(c, c->y);
-                return 0;
-        case OP_CONVOLUTION_BIAS_RELU_POOL:
-                return convolution_pool(c);
-        case OP_POOL:
-                pool(c->count, n->in.height, n->in.width, n->in.channels, c->x, c->y);
-                return 0;
-        case OP_SOFTMAX:
-        case OP_SOFTMAX_CROSS_ENTROPY:
-                softmax(c->count, outputs, c->x, c->y);
-                if (n->kind == OP_SOFTMAX_CROSS_ENTROPY)
-                        c->loss = cross_entropy(c->count, outputs, c->y, c->labels);
-                return 0;
-        case OP_CROSS_ENTROPY:
-                memcpy(c->y, c->x, total * sizeof(*c->y));
-                c->loss = cross_entropy(c->count, outputs, c->y, c->labels);
-                return 0;
-        case OP_EMBEDDING:
-                embedding(c);
-                return 0;
-        case OP_COUNT:
-                break;
+        if (between == NULL)
+                return -ENOMEM;
+        for (size_t i = 0; i < count; i++) {
+                double *y = i + 1 == count ? c->y : between;
+
+                run_part(c, parts[i], &at, x, y);
+                x = y;
         }
-        return -EINVAL;
+        return 0;
 }

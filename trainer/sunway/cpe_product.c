@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "trainer/operators/best_unit.h"
+#include "trainer/backends/best_unit.h"
 
 #define ROWS 4 /* of sums in registers */
 

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "trainer/operators/convolution.h"
+#include "trainer/backends/convolution.h"
 #include "trainer/operators/relu.h"
 #include "trainer/random.h"
 
