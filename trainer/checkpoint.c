@@ -1,3 +1,4 @@
+/* A checkpoint is written beside and renamed, the newest whole one is found again; rank 0 does it for all. */
 #include "trainer/checkpoint.h"
 
 #include <dirent.h>
@@ -53,12 +54,12 @@ static int write_all(FILE *f, const struct training *t, uint64_t step)
 {
         struct checkpoint_file c = { .f = f };
         uint8_t sum[SHA256_BYTES];
-        char header[CHECKPOINT_HEADER_MAX];
+        char header[CHECKPOINT_FILE_HEADER_MAX];
 
         (void) text_format(header, sizeof(header),
                            "remuda-checkpoint version=%d model=%llx step=%llu seed=%zu batch=%zu "
                            "parameters=%zu velocity=%d\n",
-                           CHECKPOINT_VERSION, (unsigned long long) model_hash(&t->model),
+                           CHECKPOINT_FILE_VERSION, (unsigned long long) model_hash(&t->model),
                            (unsigned long long) step, t->options->seed, t->batch, t->model.parameter_count,
                            t->velocity != NULL);
         sha256_init(&c.hash);
@@ -201,7 +202,7 @@ static int map_whole(const char *path, struct mapped *ret, struct err *err)
 }
 
 /* Does this checkpoint continue this run? */
-static int check_facts(const struct training *t, const struct checkpoint_facts *f, struct err *err)
+static int check_facts(const struct training *t, const struct checkpoint_file_facts *f, struct err *err)
 {
         if (f->model != model_hash(&t->model) || f->parameters != t->model.parameter_count)
                 return err_set(err, -EPROTO, "it is of another model (%zu parameters, %s here has %zu)",
@@ -217,14 +218,14 @@ static int check_facts(const struct training *t, const struct checkpoint_facts *
 }
 
 /* Return: 0; -EPROTO: whole, but of another run; another negative errno: not usable. */
-static int read_one(const struct training *t, const char *path, struct checkpoint_facts *facts,
+static int read_one(const struct training *t, const char *path, struct checkpoint_file_facts *facts,
                     const unsigned char **ret_values, struct mapped *ret, struct err *err)
 {
         struct mapped m = { 0 };
         int r = map_whole(path, &m, err);
 
         if (r == 0)
-                r = checkpoint_parse(m.bytes, m.size_bytes, facts, ret_values, err);
+                r = checkpoint_file_parse(m.bytes, m.size_bytes, facts, ret_values, err);
         if (r == 0)
                 r = check_facts(t, facts, err);
         if (r == 0)
@@ -235,7 +236,7 @@ static int read_one(const struct training *t, const char *path, struct checkpoin
 }
 
 /* Rank 0 finds the newest whole one. Return: 0, with no bytes when there is none yet. */
-static int read_newest(const struct training *t, struct checkpoint_facts *facts,
+static int read_newest(const struct training *t, struct checkpoint_file_facts *facts,
                        const unsigned char **ret_values, struct mapped *ret, struct err *err)
 {
         CLEANUP(free_p) uint64_t *steps = calloc(FILES_MAX, sizeof(*steps));
@@ -274,7 +275,7 @@ static void spread(const struct training *t, const unsigned char *values, float 
 
 int checkpoint_resume(struct training *t, struct err *err)
 {
-        struct checkpoint_facts facts = { 0 };
+        struct checkpoint_file_facts facts = { 0 };
         const unsigned char *values = NULL;
         struct mapped file = { 0 };
         unsigned long long found[2]; /* is there one, its step */

@@ -1,3 +1,4 @@
+/* The bytes of a checkpoint, checked before anything of them is used. */
 #include "trainer/checkpoint_file.h"
 
 #include <errno.h>
@@ -23,7 +24,7 @@ static int parse_field(const char **at, const char *name, int base, uint64_t *re
         return base == 16 ? text_parse_hex64(digits, ret) : text_parse_uint64(digits, ret);
 }
 
-static int parse_header(const char *line, struct checkpoint_facts *f, struct err *err)
+static int parse_header(const char *line, struct checkpoint_file_facts *f, struct err *err)
 {
         uint64_t version, batch, parameters, velocity;
         const char *at = line + strlen("remuda-checkpoint");
@@ -32,9 +33,9 @@ static int parse_header(const char *line, struct checkpoint_facts *f, struct err
                 return err_set(err, -EINVAL, "no checkpoint: it does not begin with 'remuda-checkpoint'");
         if (parse_field(&at, "version", 10, &version) < 0)
                 return err_set(err, -EINVAL, "no version in its first line");
-        if (version != CHECKPOINT_VERSION)
+        if (version != CHECKPOINT_FILE_VERSION)
                 return err_set(err, -EPROTO, "version %llu, this program reads version %d",
-                               (unsigned long long) version, CHECKPOINT_VERSION);
+                               (unsigned long long) version, CHECKPOINT_FILE_VERSION);
         if (parse_field(&at, "model", 16, &f->model) < 0 || parse_field(&at, "step", 10, &f->step) < 0 ||
             parse_field(&at, "seed", 10, &f->seed) < 0 || parse_field(&at, "batch", 10, &batch) < 0 ||
             parse_field(&at, "parameters", 10, &parameters) < 0 ||
@@ -47,13 +48,15 @@ static int parse_header(const char *line, struct checkpoint_facts *f, struct err
         return 0;
 }
 
-int checkpoint_parse(const unsigned char *bytes, size_t size_bytes, struct checkpoint_facts *ret_facts,
-                     const unsigned char **ret_values, struct err *err)
+int checkpoint_file_parse(const unsigned char *bytes, size_t size_bytes,
+                          struct checkpoint_file_facts *ret_facts, const unsigned char **ret_values,
+                          struct err *err)
 {
-        const unsigned char *newline = memchr(
-                bytes, '\n', size_bytes < CHECKPOINT_HEADER_MAX ? size_bytes : CHECKPOINT_HEADER_MAX - 2);
-        struct checkpoint_facts f = { 0 };
-        char line[CHECKPOINT_HEADER_MAX] = { 0 };
+        const unsigned char *newline =
+                memchr(bytes, '\n',
+                       size_bytes < CHECKPOINT_FILE_HEADER_MAX ? size_bytes : CHECKPOINT_FILE_HEADER_MAX - 2);
+        struct checkpoint_file_facts f = { 0 };
+        char line[CHECKPOINT_FILE_HEADER_MAX] = { 0 };
         struct sha256 hash;
         uint8_t sum[SHA256_BYTES];
         size_t header, values;

@@ -8,17 +8,18 @@
 
 #include "base/err.h"
 
-#define CHECKPOINT_VERSION    1
-#define CHECKPOINT_HEADER_MAX 256
+#define CHECKPOINT_FILE_VERSION    1
+#define CHECKPOINT_FILE_HEADER_MAX 256
 
-struct checkpoint_facts {
+struct checkpoint_file_facts {
         uint64_t step, seed, model;
         size_t batch, parameters;
         bool velocity;
 };
 
-/* checkpoint_parse() - one file's bytes.
+/* checkpoint_file_parse() - one file's bytes.
  * @ret_values: where the float arrays begin; borrowed from `bytes`
  * Return: 0; -EPROTO: of another version; -EINVAL: damaged. */
-int checkpoint_parse(const unsigned char *bytes, size_t size_bytes, struct checkpoint_facts *ret_facts,
-                     const unsigned char **ret_values, struct err *err);
+int checkpoint_file_parse(const unsigned char *bytes, size_t size_bytes,
+                          struct checkpoint_file_facts *ret_facts, const unsigned char **ret_values,
+                          struct err *err);

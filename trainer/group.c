@@ -1,10 +1,11 @@
+/* Groups are cut by --groups; MPI's communicators do the rest. */
 #include "trainer/group.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 /* Group of each worker, by the counts of --groups. */
-static size_t group_of(const struct numbers *counts, size_t worker)
+static size_t group_of(const struct train_options_list *counts, size_t worker)
 {
         size_t group = 0;
 
@@ -15,7 +16,7 @@ static size_t group_of(const struct numbers *counts, size_t worker)
 
 static int check(const struct training *t, struct err *err)
 {
-        const struct numbers *counts = &t->options->groups;
+        const struct train_options_list *counts = &t->options->groups;
         size_t sum = 0;
 
         for (size_t i = 0; i < counts->count; i++) {
@@ -32,7 +33,7 @@ static int check(const struct training *t, struct err *err)
 
 int group_open(struct group *g, const struct training *t, struct err *err)
 {
-        const struct numbers *counts = &t->options->groups;
+        const struct train_options_list *counts = &t->options->groups;
         int worker = t->world.rank - t->first_worker, mine = MPI_UNDEFINED;
         int r = check(t, err);
 

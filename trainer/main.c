@@ -52,13 +52,13 @@ static struct totals add_up(const struct training *t)
                 .samples = (double) r->sample_count,
                 .loss = t->epoch_loss,
                 .loss_samples = (double) t->epoch_loss_samples,
-                .load = (double) r->total_usec[DOING_LOAD],
-                .compute = (double) (r->total_usec[DOING_FORWARD] + r->total_usec[DOING_BACKWARD] +
-                                     r->total_usec[DOING_UPDATE]),
-                .exchange = (double) r->total_usec[DOING_EXCHANGE],
+                .load = (double) r->total_usec[RECORD_LOAD],
+                .compute = (double) (r->total_usec[RECORD_FORWARD] + r->total_usec[RECORD_BACKWARD] +
+                                     r->total_usec[RECORD_UPDATE]),
+                .exchange = (double) r->total_usec[RECORD_EXCHANGE],
                 .hidden =
-                        (double) (r->hidden_usec + (r->total_usec[DOING_LOAD] > r->load_waited_usec
-                                                            ? r->total_usec[DOING_LOAD] - r->load_waited_usec
+                        (double) (r->hidden_usec + (r->total_usec[RECORD_LOAD] > r->load_waited_usec
+                                                            ? r->total_usec[RECORD_LOAD] - r->load_waited_usec
                                                             : 0)),
         };
         struct totals sum = own;
@@ -78,8 +78,8 @@ static void report_traffic(const struct training *t)
 
         if (!t->options->traffic)
                 return;
-        if (t->backend.traffic != NULL)
-                t->backend.traffic(t->backend.state, &traffic);
+        if (t->backend.row->traffic != NULL)
+                t->backend.row->traffic(t->backend.state, &traffic);
         (void) getrusage(RUSAGE_SELF, &usage);
         (void) fprintf(stderr,
                        "{\"rank\":%d,\"steps\":%llu,\"parameter_bytes\":%zu,\"held_bytes\":%zu,"
@@ -185,7 +185,7 @@ static void explain_fusion(struct training *t)
                 model_fuse(&m, print_line, NULL);
 }
 
-static int test_operators(const struct options *o, const char *program)
+static int test_operators(const struct train_options *o, const char *program)
 {
         struct backend_options options = training_backend_options(o, 1);
         struct backend b;
@@ -204,7 +204,7 @@ static int test_operators(const struct options *o, const char *program)
         return failed == 0 ? EXIT_DONE : EXIT_FAILED;
 }
 
-static int run(struct options *o, const struct world *w, const char *program)
+static int run(struct train_options *o, const struct world *w, const char *program)
 {
         struct training t;
         struct err err = { 0 };
@@ -226,7 +226,7 @@ static int run(struct options *o, const struct world *w, const char *program)
 }
 
 /* Ranks that want different things would wait for each other for ever. */
-static int same_options(const struct world *w, const struct options *o, struct err *err)
+static int same_options(const struct world *w, const struct train_options *o, struct err *err)
 {
         CLEANUP(free_p) char *line = train_options_line(o);
         int r = world_agree(w, line != NULL ? 0 : err_set(err, -ENOMEM, "no memory for the options"), err);
@@ -237,7 +237,7 @@ static int same_options(const struct world *w, const struct options *o, struct e
 int main(int argc, char **argv)
 {
         const char *program = strrchr(argv[0], '/') != NULL ? strrchr(argv[0], '/') + 1 : argv[0];
-        struct options o = { 0 };
+        struct train_options o = { 0 };
         struct world w;
         struct err err = { 0 };
         char version[96];

@@ -26,11 +26,11 @@ static int open_places(const struct training *t, size_t samples, struct places *
         const struct backend *b = &t->backend;
         bool whole;
 
-        *ret = (struct places){ .labels = b->allocate(b->state, samples * sizeof(*ret->labels)),
+        *ret = (struct places){ .labels = backend_allocate(b, samples * sizeof(*ret->labels)),
                                 .random = random_for(t->options->seed, "measure", (uint64_t) t->world.rank) };
         whole = ret->labels != NULL;
         for (size_t i = 0; i < PLACES; i++) {
-                ret->x[i] = b->allocate(b->state, samples * shape_size(&t->model.input) * sizeof(float));
+                ret->x[i] = backend_allocate(b, samples * shape_size(&t->model.input) * sizeof(float));
                 whole = whole && ret->x[i] != NULL;
         }
         return whole ? 0 : err_set(err, -ENOMEM, "no memory for a batch of %zu", samples);
@@ -38,9 +38,9 @@ static int open_places(const struct training *t, size_t samples, struct places *
 
 static void close_places(const struct training *t, struct places *p)
 {
-        t->backend.release(t->backend.state, p->labels);
+        backend_release(&t->backend, p->labels);
         for (size_t i = 0; i < PLACES; i++)
-                t->backend.release(t->backend.state, p->x[i]);
+                backend_release(&t->backend, p->x[i]);
 }
 
 static void load(const struct training *t, struct places *p, size_t count)
@@ -142,7 +142,7 @@ static double time_layer(struct training *t, float *x, int32_t *labels, size_t l
         if (r < 0)
                 return r;
         if (first > 0) {
-                in = t->backend.allocate(t->backend.state, inputs * sizeof(*in));
+                in = backend_allocate(&t->backend, inputs * sizeof(*in));
                 if (in == NULL)
                         return err_set(err, -ENOMEM, "no memory for layer %zu", layer);
                 for (size_t i = 0; i < inputs; i++)
@@ -158,7 +158,7 @@ static double time_layer(struct training *t, float *x, int32_t *labels, size_t l
                 runner_backward(runner, t->parameters, t->gradients, count, 1.0F / (float) count, NULL, NULL);
         }
         if (first > 0)
-                t->backend.release(t->backend.state, in);
+                backend_release(&t->backend, in);
         return (double) (record_now() - begin) / 1e3 / (double) (times - 1);
 }
 
@@ -216,7 +216,7 @@ int training_measure(struct training *t, struct err *err)
         }
         printf("{\"runtime\":\"%s\",\"rank\":%d,\"model\":\"%s\",\"batch\":%zu,\"samples_per_s\":%.1f,"
                "\"points\":[",
-               t->backend.runtime, t->world.rank, t->model.name, whole, (double) whole / seconds[0]);
+               t->backend.row->runtime, t->world.rank, t->model.name, whole, (double) whole / seconds[0]);
         for (size_t i = 0; i < POINTS; i++)
                 printf("%s{\"batch\":%zu,\"step_ms\":%.4f,\"samples_per_s\":%.1f}", i > 0 ? "," : "",
                        sizes[i], seconds[i] * 1e3, (double) sizes[i] / seconds[i]);
@@ -227,5 +227,5 @@ int training_measure(struct training *t, struct err *err)
         close_places(t, &places);
         if (r < 0)
                 return r;
-        return t->backend.trouble != NULL ? t->backend.trouble(t->backend.state, err) : 0;
+        return backend_trouble(&t->backend, err);
 }

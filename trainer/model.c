@@ -47,12 +47,13 @@ static const struct {
 
 static void add_tensor(struct model *m, size_t count, size_t layer, bool bias)
 {
-        m->tensors[m->tensor_count++] =
-                (struct tensor){ .offset = m->parameter_count, .count = count, .layer = layer, .bias = bias };
+        m->tensors[m->tensor_count++] = (struct model_tensor){
+                .offset = m->parameter_count, .count = count, .layer = layer, .bias = bias
+        };
         m->parameter_count += count;
 }
 
-void model_size_node(struct node *n, size_t width, size_t kernel, size_t vocabulary)
+void model_size_node(struct model_node *n, size_t width, size_t kernel, size_t vocabulary)
 {
         enum op parts[OP_PARTS_MAX];
         size_t count = op_parts(n->op, parts);
@@ -88,7 +89,7 @@ void model_size_node(struct node *n, size_t width, size_t kernel, size_t vocabul
         }
 }
 
-static void place_parameters(struct model *m, struct node *n)
+static void place_parameters(struct model *m, struct model_node *n)
 {
         if (n->weight_count > 0) {
                 n->layer = m->layer_count++;
@@ -118,9 +119,9 @@ int model_build(const char *name, const struct model_size *size, struct model *r
         m.rate_decay = models[which].rate_decay;
         for (size_t i = 0; i < models[which].count; i++) {
                 const struct row *row = &models[which].rows[i];
-                struct node *n = &m.nodes[m.node_count++];
+                struct model_node *n = &m.nodes[m.node_count++];
 
-                *n = (struct node){ .op = row->op, .in = at };
+                *n = (struct model_node){ .op = row->op, .in = at };
                 model_size_node(n, row->width != 0 ? row->width : m.classes, row->kernel, m.classes);
                 if (shape_size(&n->out) == 0)
                         return err_set(err, -EINVAL, "model %s wants images of 4 x 4 at the least", m.name);
@@ -131,9 +132,10 @@ int model_build(const char *name, const struct model_size *size, struct model *r
         return 0;
 }
 
-static bool feeds_relu(const struct model *m, const struct node *n)
+static bool feeds_relu(const struct model *m, const struct model_node *n)
 {
-        for (const struct node *next = n; next < m->nodes + m->node_count && next->layer == n->layer; next++)
+        for (const struct model_node *next = n; next < m->nodes + m->node_count && next->layer == n->layer;
+             next++)
                 if (op_has(next->op, OP_RELU))
                         return true;
         return false;
@@ -144,7 +146,7 @@ void model_initialise(const struct model *m, uint64_t seed, size_t first_node, s
 {
         float *at = parameters;
 
-        for (const struct node *n = m->nodes + first_node; n <= m->nodes + last_node; n++) {
+        for (const struct model_node *n = m->nodes + first_node; n <= m->nodes + last_node; n++) {
                 struct random_source r = random_for(seed, "parameters", n->layer);
                 size_t inputs = n->kernel > 0 ? n->kernel * n->kernel * n->in.channels : shape_size(&n->in);
                 float limit = (float) sqrt((feeds_relu(m, n) ? 6.0 : 3.0) / (double) inputs);
@@ -176,7 +178,7 @@ uint64_t model_hash(const struct model *m)
         return mix(hash, shape_size(&m->input));
 }
 
-static void explain_one(const struct node *nodes, size_t count, enum op fused,
+static void explain_one(const struct model_node *nodes, size_t count, enum op fused,
                         void (*explain)(void *context, const char *line), void *context)
 {
         struct text line = { 0 };
@@ -195,8 +197,8 @@ void model_fuse(struct model *m, void (*explain)(void *context, const char *line
         size_t to = 0, count;
 
         for (size_t at = 0; at < m->node_count; at += count, to++) {
-                const struct node *nodes = &m->nodes[at];
-                struct node fused = nodes[0];
+                const struct model_node *nodes = &m->nodes[at];
+                struct model_node fused = nodes[0];
                 enum op ops[OP_PARTS_MAX];
                 size_t ahead = 0;
 

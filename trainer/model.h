@@ -14,19 +14,11 @@
 
 #include "base/err.h"
 #include "trainer/operators/op.h"
+#include "trainer/shape.h"
 
 #define MODEL_NODES_MAX 64
 
-struct shape {
-        size_t height, width, channels; /* a vector is 1 x 1 x n */
-};
-
-static inline size_t shape_size(const struct shape *s)
-{
-        return s->height * s->width * s->channels;
-}
-
-struct node {
+struct model_node {
         enum op op;
         struct shape in, out;
         size_t kernel;               /* convolution: edge of the window */
@@ -36,16 +28,16 @@ struct node {
         size_t layer;
 };
 
-struct tensor { /* forward order */
+struct model_tensor { /* forward order */
         size_t offset, count, layer;
         bool bias;
 };
 
 struct model {
         const char *name;
-        struct node nodes[MODEL_NODES_MAX];
+        struct model_node nodes[MODEL_NODES_MAX];
         size_t node_count, layer_count, parameter_count;
-        struct tensor tensors[MODEL_NODES_MAX];
+        struct model_tensor tensors[MODEL_NODES_MAX];
         size_t tensor_count;
         struct shape input;
         size_t classes;
@@ -61,7 +53,7 @@ struct model_size {
  * @width: outputs of a matmul, channels of a convolution, floats a word of an embedding; @kernel: of a
  * convolution;
  * @vocabulary: of an embedding */
-void model_size_node(struct node *n, size_t width, size_t kernel, size_t vocabulary);
+void model_size_node(struct model_node *n, size_t width, size_t kernel, size_t vocabulary);
 
 /* model_build() - @name: mlp, cnn or text. Return: 0, -EINVAL (unknown name, or the data do not fit it). */
 int model_build(const char *name, const struct model_size *size, struct model *ret, struct err *err);

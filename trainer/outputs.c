@@ -1,3 +1,4 @@
+/* Each file is opened for writing, and what was not there before is taken away again. */
 #include "trainer/outputs.h"
 
 #include <errno.h>
@@ -56,7 +57,7 @@ bool outputs_clock_log(const struct training *t, char *path, size_t path_bytes)
 
 int outputs_check(const struct training *t, struct err *err)
 {
-        const struct options *o = t->options;
+        const struct train_options *o = t->options;
         bool serves = strategy_find(o->strategy)->served && t->world.rank < t->first_worker;
         char path[PATH_BYTES];
         int r = 0;

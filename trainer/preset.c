@@ -1,3 +1,4 @@
+/* The shipped rows, and the cache of what was tuned on this machine. */
 #include "trainer/preset.h"
 
 #include <errno.h>
@@ -49,10 +50,10 @@ static bool cache_path(const char *given, char *path, size_t path_bytes)
                text_format(path, path_bytes, "%s/.cache/remuda/tiles", home);
 }
 
-static bool parse_line(const char *line, const char *device, struct tiles *ret)
+static bool parse_line(const char *line, const char *device, struct preset_tiles *ret)
 {
         size_t length = strlen(device);
-        struct tiles t;
+        struct preset_tiles t;
         char *end;
 
         if (strncmp(line, device, length) != 0 || line[length] != '\t')
@@ -67,7 +68,7 @@ static bool parse_line(const char *line, const char *device, struct tiles *ret)
         return true;
 }
 
-bool preset_remembered(const char *path, const char *device, struct tiles *ret)
+bool preset_remembered(const char *path, const char *device, struct preset_tiles *ret)
 {
         char name[4096], line[256];
         CLEANUP(fclose_p) FILE *f = cache_path(path, name, sizeof(name)) ? fopen(name, "re") : NULL;
@@ -89,7 +90,7 @@ static void keep_others(const char *name, const char *device, FILE *to)
                         (void) fputs(line, to);
 }
 
-int preset_remember(const char *path, const char *device, const struct tiles *tiles, struct err *err)
+int preset_remember(const char *path, const char *device, const struct preset_tiles *tiles, struct err *err)
 {
         char name[4096], part[4200], directory[4096];
         char *slash;

@@ -12,13 +12,13 @@
 #define PRESET_SEGMENTS_MAX 16
 #define PRESET_LOAD_AUTO    SIZE_MAX
 
-struct tiles {
+struct preset_tiles {
         size_t rows, cols, inner; /* in the local store; 0 = the backend's own choice */
         size_t lanes;             /* columns of them that are in registers at a time; 0 = its own choice */
 };
 
 struct preset {
-        struct tiles tiles;
+        struct preset_tiles tiles;
         size_t segments[PRESET_SEGMENTS_MAX]; /* last tensors in backward order */
         size_t segment_count;                 /* 0 = one segment */
         size_t load_segment;                  /* 0 = whole chunks, PRESET_LOAD_AUTO as --load-segment auto */
@@ -31,5 +31,5 @@ struct preset preset_find(const char *model, const char *device);
 /* The cache: one line a device, its model's name, a tab, rows cols inner, and lanes where they were tuned.
  * @path: NULL = $XDG_CACHE_HOME/remuda/tiles or ~/.cache/remuda/tiles
  * preset_remembered() returns false when there is no line; preset_remember() replaces it by rename. */
-bool preset_remembered(const char *path, const char *device, struct tiles *ret);
-int preset_remember(const char *path, const char *device, const struct tiles *tiles, struct err *err);
+bool preset_remembered(const char *path, const char *device, struct preset_tiles *ret);
+int preset_remember(const char *path, const char *device, const struct preset_tiles *tiles, struct err *err);

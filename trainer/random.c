@@ -1,3 +1,4 @@
+/* SplitMix64, seeded by seed, purpose and number. */
 #include "trainer/random.h"
 
 uint64_t random_next(struct random_source *r)

@@ -1,3 +1,4 @@
+/* Totals in memory; logs, timeline and progress lines in files that a run that goes on cuts back. */
 #include "trainer/record.h"
 
 #include <errno.h>
@@ -15,7 +16,8 @@
 #define ALIVE_USEC      5000000
 #define SAMPLE_LINE_MAX 80
 
-static const char *const names[ACTIVITIES] = { "load", "forward", "backward", "exchange", "update", "wait" };
+static const char *const names[RECORD_ACTIVITIES] = { "load",     "forward", "backward",
+                                                      "exchange", "update",  "wait" };
 
 uint64_t record_now(void)
 {
@@ -72,7 +74,7 @@ static int open_progress(struct record *r, const char *where, struct err *err)
         return r->progress >= 0 ? 0 : err_set(err, -EINVAL, "--progress: file '%s': %m", where);
 }
 
-int record_cut_others(const struct options *o, int size, uint64_t first_step, struct err *err)
+int record_cut_others(const struct train_options *o, int size, uint64_t first_step, struct err *err)
 {
         char path[4096];
 
@@ -88,7 +90,8 @@ int record_cut_others(const struct options *o, int size, uint64_t first_step, st
         return 0;
 }
 
-int record_open(struct record *r, const struct options *o, int rank, uint64_t first_step, struct err *err)
+int record_open(struct record *r, const struct train_options *o, int rank, uint64_t first_step,
+                struct err *err)
 {
         int result = 0;
 
@@ -129,7 +132,7 @@ void record_flush(struct record *r)
                 (void) fflush(r->samples);
 }
 
-uint64_t record_done(struct record *r, enum activity what, uint64_t step, uint64_t begin_usec)
+uint64_t record_done(struct record *r, enum record_activity what, uint64_t step, uint64_t begin_usec)
 {
         uint64_t now = record_now();
 
@@ -207,7 +210,7 @@ void record_progress(struct record *r, uint64_t epoch, uint64_t step, double los
 {
         struct text line = { 0 };
         uint64_t busy =
-                r->total_usec[DOING_FORWARD] + r->total_usec[DOING_BACKWARD] + r->total_usec[DOING_UPDATE];
+                r->total_usec[RECORD_FORWARD] + r->total_usec[RECORD_BACKWARD] + r->total_usec[RECORD_UPDATE];
 
         r->epoch = epoch;
         r->step = step;

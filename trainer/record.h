@@ -9,16 +9,16 @@
 #include <stdio.h>
 
 #include "base/err.h"
-#include "trainer/options.h"
+#include "trainer/train_options.h"
 
-enum activity {
-        DOING_LOAD,
-        DOING_FORWARD,
-        DOING_BACKWARD,
-        DOING_EXCHANGE,
-        DOING_UPDATE,
-        DOING_WAIT,
-        ACTIVITIES
+enum record_activity {
+        RECORD_LOAD,
+        RECORD_FORWARD,
+        RECORD_BACKWARD,
+        RECORD_EXCHANGE,
+        RECORD_UPDATE,
+        RECORD_WAIT,
+        RECORD_ACTIVITIES
 };
 
 struct record {
@@ -29,7 +29,7 @@ struct record {
         uint64_t start_usec;
         uint64_t said_usec;   /* when the last progress line was written */
         uint64_t epoch, step; /* of the last step */
-        uint64_t total_usec[ACTIVITIES];
+        uint64_t total_usec[RECORD_ACTIVITIES];
         uint64_t hidden_usec;      /* of exchange, while the rank computed */
         uint64_t load_waited_usec; /* of loading, while the rank waited for it */
         uint64_t sample_count;
@@ -39,19 +39,20 @@ struct record {
 uint64_t record_now(void); /* microseconds, CLOCK_MONOTONIC */
 
 /* record_open() - @first_step: where the run begins; lines of a sample log from that step on are cut off. */
-int record_open(struct record *r, const struct options *o, int rank, uint64_t first_step, struct err *err);
+int record_open(struct record *r, const struct train_options *o, int rank, uint64_t first_step,
+                struct err *err);
 /* record_cut_log() - leave a log of numbers before the first line that is not whole or whose number `field`
  * (from 0) is `end` or more, ready for more lines. Return: 0 or a negative errno. */
 int record_cut_log(FILE *f, size_t field, uint64_t end);
 
 /* record_cut_others() - where a run goes on in a smaller world, cut back the sample logs of the ranks that
  * are no more (`size` and on). By rank 0. */
-int record_cut_others(const struct options *o, int size, uint64_t first_step, struct err *err);
+int record_cut_others(const struct train_options *o, int size, uint64_t first_step, struct err *err);
 void record_flush(struct record *r); /* before a checkpoint: what is logged so far belongs to it */
 int record_close(struct record *r, struct err *err); /* -EIO when a file could not be written whole */
 
 /* record_done() - activity from begin_usec until now, into totals and timeline. Return: now. */
-uint64_t record_done(struct record *r, enum activity what, uint64_t step, uint64_t begin_usec);
+uint64_t record_done(struct record *r, enum record_activity what, uint64_t step, uint64_t begin_usec);
 void record_samples(struct record *r, uint64_t epoch, size_t step, const uint32_t *ids, size_t count);
 void record_progress(struct record *r, uint64_t epoch, uint64_t step, double loss);
 /* record_alive() - a line of no news, if none was written for five seconds: in evaluations, which may take

@@ -1,3 +1,4 @@
+/* The chain of activations and gradients, and the calls of the operators between them. */
 #include "trainer/runner.h"
 
 #include <errno.h>
@@ -21,17 +22,17 @@ struct runner {
 
 static float *floats(struct runner *n, size_t count)
 {
-        return n->backend->allocate(n->backend->state, (count > 0 ? count : 1) * sizeof(float));
+        return backend_allocate(n->backend, (count > 0 ? count : 1) * sizeof(float));
 }
 
 static int allocate_node(struct runner *n, size_t i)
 {
-        const struct node *node = &n->model->nodes[n->first + i];
+        const struct model_node *node = &n->model->nodes[n->first + i];
 
         n->activations[i + 1] = floats(n, n->capacity * shape_size(&node->out));
         n->gradients[i + 1] = floats(n, n->capacity * shape_size(&node->out));
         if (op_has(node->op, OP_POOL)) {
-                n->which[i] = n->backend->allocate(n->backend->state, n->capacity * shape_size(&node->out));
+                n->which[i] = backend_allocate(n->backend, n->capacity * shape_size(&node->out));
                 if (n->which[i] == NULL)
                         return -ENOMEM;
         }
@@ -67,12 +68,12 @@ void runner_free(struct runner *n)
         if (n == NULL)
                 return;
         for (size_t i = 0; i <= MODEL_NODES_MAX; i++) {
-                n->backend->release(n->backend->state, n->activations[i]);
-                n->backend->release(n->backend->state, n->gradients[i]);
+                backend_release(n->backend, n->activations[i]);
+                backend_release(n->backend, n->gradients[i]);
                 if (i < MODEL_NODES_MAX)
-                        n->backend->release(n->backend->state, n->which[i]);
+                        backend_release(n->backend, n->which[i]);
         }
-        n->backend->release(n->backend->state, n->scratch);
+        backend_release(n->backend, n->scratch);
         free(n);
 }
 
@@ -104,7 +105,7 @@ float *runner_input_gradient(struct runner *n)
 
 static struct operator_call call_of(struct runner *n, size_t i, const float *parameters, size_t count)
 {
-        const struct node *node = &n->model->nodes[n->first + i];
+        const struct model_node *node = &n->model->nodes[n->first + i];
 
         return (struct operator_call){
                 .kernels = &n->backend->kernels,
@@ -143,7 +144,7 @@ double runner_forward(struct runner *n, const float *parameters, size_t count)
 }
 
 void runner_backward(struct runner *n, const float *parameters, float *gradients, size_t count, float scale,
-                     void (*ready)(void *context, const struct node *node), void *context)
+                     void (*ready)(void *context, const struct model_node *node), void *context)
 {
         if (count > 0)
                 backend_to_device(n->backend, runner_output_gradient(n));

@@ -36,4 +36,4 @@ double runner_forward(struct runner *n, const float *parameters, size_t count);
 /* runner_backward() - adds the gradients of the parameters, each sample's loss scaled by `scale`.
  * @ready: called after each node, last node first, when its parameter gradients are final; may be NULL */
 void runner_backward(struct runner *n, const float *parameters, float *gradients, size_t count, float scale,
-                     void (*ready)(void *context, const struct node *node), void *context);
+                     void (*ready)(void *context, const struct model_node *node), void *context);

@@ -1,3 +1,5 @@
+/* Trial steps measure what each cut costs, the planner cuts by them, and its cut must beat the rules of
+ * thumb. */
 #include "trainer/segment_choice.h"
 
 #include <errno.h>
@@ -35,7 +37,7 @@ struct trials {
 };
 
 /* Takes down when each tensor was ready. */
-static void node_done(void *context, const struct node *node)
+static void node_done(void *context, const struct model_node *node)
 {
         struct trials *s = context;
         double ms = (double) (record_now() - s->begin_usec) / 1e3;
@@ -135,8 +137,8 @@ static double trial_step(const struct trials *s, struct trial *one, size_t sampl
         (void) runner_forward(t->runner, t->parameters, samples);
         segmented_begin(&one->segmented);
         runner_backward(t->runner, t->parameters, t->gradients, samples, 1.0F / (float) samples,
-                        t->backend.to_host == NULL ? segmented_ready : NULL, &one->segmented);
-        if (t->backend.to_host != NULL) {
+                        !backend_has_own_memory(&t->backend) ? segmented_ready : NULL, &one->segmented);
+        if (backend_has_own_memory(&t->backend)) {
                 backend_to_host(&t->backend, t->gradients);
                 for (size_t i = t->model.node_count; i-- > 0;)
                         segmented_ready(&one->segmented, &t->model.nodes[i]);
@@ -290,8 +292,8 @@ int segment_choice(struct training *t, size_t *ret_last, struct err *err)
         size_t tensors = t->model.tensor_count, share = t->own_share > 0 ? t->own_share : 1;
         CLEANUP(free_p) double *ready_ms = calloc(tensors, sizeof(*ready_ms));
         CLEANUP(free_p) struct trials *trials = calloc(1, sizeof(*trials));
-        float *x = t->backend.allocate(t->backend.state, share * shape_size(&t->model.input) * sizeof(*x));
-        int32_t *labels = t->backend.allocate(t->backend.state, share * sizeof(*labels));
+        float *x = backend_allocate(&t->backend, share * shape_size(&t->model.input) * sizeof(*x));
+        int32_t *labels = backend_allocate(&t->backend, share * sizeof(*labels));
         uint64_t begin = record_now();
         int r = ready_ms != NULL && trials != NULL && x != NULL && labels != NULL
                         ? 0
@@ -316,8 +318,8 @@ int segment_choice(struct training *t, size_t *ret_last, struct err *err)
         }
         if (r == 0)
                 r = keep_best(trials, ret_last);
-        t->backend.release(t->backend.state, x);
-        t->backend.release(t->backend.state, labels);
+        backend_release(&t->backend, x);
+        backend_release(&t->backend, labels);
         t->record.start_usec += record_now() - begin; /* measuring is no training */
         return r;
 }

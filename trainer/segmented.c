@@ -1,3 +1,4 @@
+/* A segment is started by the node that completes it; whoever is called moves what is under way. */
 #include "trainer/segmented.h"
 
 static void start_segment(struct segmented *x)
@@ -19,9 +20,9 @@ static void start_segment(struct segmented *x)
 }
 
 /* Is the forward tensor one whose gradient this node has just finished? */
-static bool tensor_of(const struct segmented *x, size_t tensor, const struct node *node)
+static bool tensor_of(const struct segmented *x, size_t tensor, const struct model_node *node)
 {
-        const struct tensor *s = &x->t->model.tensors[tensor];
+        const struct model_tensor *s = &x->t->model.tensors[tensor];
 
         return s->layer == node->layer && (s->bias ? node->bias_count > 0 : node->weight_count > 0);
 }
@@ -34,7 +35,7 @@ void segmented_begin(struct segmented *x)
         x->called_usec = 0;
 }
 
-void segmented_ready(void *context, const struct node *node)
+void segmented_ready(void *context, const struct model_node *node)
 {
         struct segmented *x = context;
         uint64_t at;
@@ -57,7 +58,7 @@ void segmented_ready(void *context, const struct node *node)
         if (x->next > 0)
                 MPI_Testall((int) x->next, x->requests, &done, MPI_STATUSES_IGNORE);
         x->called_usec +=
-                (x->recorded ? record_done(&x->t->record, DOING_WAIT, x->t->step, at) : record_now()) - at;
+                (x->recorded ? record_done(&x->t->record, RECORD_WAIT, x->t->step, at) : record_now()) - at;
 }
 
 void segmented_wait(struct segmented *x)

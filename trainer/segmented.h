@@ -28,7 +28,7 @@ struct segmented {
 void segmented_begin(struct segmented *x);
 
 /* segmented_ready() - as `ready` of runner_backward(), the context a struct segmented. */
-void segmented_ready(void *context, const struct node *node);
+void segmented_ready(void *context, const struct model_node *node);
 
 /* segmented_wait() - start what has not been started, and wait until every segment has been summed up. */
 void segmented_wait(struct segmented *x);

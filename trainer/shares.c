@@ -98,7 +98,7 @@ static int cut_batch(struct training *t, struct told *workers, struct err *err)
 
 static int gather_shares(struct training *t, struct told *all, struct err *err)
 {
-        const struct options *o = t->options;
+        const struct train_options *o = t->options;
         size_t sum = 0;
 
         all[t->world.rank] =
@@ -117,7 +117,7 @@ static int gather_shares(struct training *t, struct told *all, struct err *err)
 
 static int use_given_shares(struct training *t, struct err *err)
 {
-        const struct options *o = t->options;
+        const struct train_options *o = t->options;
         size_t sum = 0;
 
         if (o->shares.count != t->workers && !strategy_find(o->strategy)->whole)
@@ -137,7 +137,7 @@ static int use_given_shares(struct training *t, struct err *err)
 
 static int resolve(struct training *t, struct err *err)
 {
-        const struct options *o = t->options;
+        const struct train_options *o = t->options;
         const struct strategy *s = strategy_find(o->strategy);
 
         if (strcmp(o->strategy, "serial") == 0 && t->world.size > 1)

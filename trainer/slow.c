@@ -1,3 +1,4 @@
+/* The least time of each kind of piece is remembered; a rank sleeps for what it is too fast. */
 #include <errno.h>
 #include <string.h>
 #include <time.h>
@@ -51,7 +52,7 @@ void slow_sleep(struct slow_moment begin, uint64_t usec)
 /* --simulate-slow of this rank. */
 static unsigned slow_percent(const struct training *t)
 {
-        const struct numbers *slow = &t->options->slow;
+        const struct train_options_list *slow = &t->options->slow;
         size_t rank = (size_t) t->world.rank;
 
         return rank < slow->count ? (unsigned) slow->values[rank] : 100;
@@ -60,7 +61,7 @@ static unsigned slow_percent(const struct training *t)
 /* --simulate-speeds of this rank, in samples a second; 0: none. */
 static uint64_t slow_speed(const struct training *t)
 {
-        const struct numbers *speeds = &t->options->speeds;
+        const struct train_options_list *speeds = &t->options->speeds;
         size_t rank = (size_t) t->world.rank;
 
         return rank < speeds->count ? speeds->values[rank] : 0;
@@ -112,8 +113,8 @@ int training_learn_speed(struct training *t, struct err *err)
 
         if (slow_percent(t) <= 100 || count == 0 || t->runner == NULL || t->options->traffic)
                 return 0;
-        x = t->backend.allocate(t->backend.state, count * floats_each * sizeof(*x));
-        labels = t->backend.allocate(t->backend.state, count * sizeof(*labels));
+        x = backend_allocate(&t->backend, count * floats_each * sizeof(*x));
+        labels = backend_allocate(&t->backend, count * sizeof(*labels));
         for (size_t i = 0; x != NULL && i < count * floats_each; i++)
                 x[i] = (float) (i % 13) / 13;
         if (labels != NULL)
@@ -130,7 +131,7 @@ int training_learn_speed(struct training *t, struct err *err)
                 (void) slow_quiet(&t->slow, SLOW_COMPUTE, count, slow_busy_usec(begin, training_moment(t)));
         }
         there = x != NULL && labels != NULL;
-        t->backend.release(t->backend.state, x);
-        t->backend.release(t->backend.state, labels);
+        backend_release(&t->backend, x);
+        backend_release(&t->backend, labels);
         return there ? 0 : err_set(err, -ENOMEM, "no memory for a batch of %zu", count);
 }

@@ -1,3 +1,4 @@
+/* Layers of each rank from the option, the environment or equal numbers; nodes and parameters from layers. */
 #include "trainer/stages.h"
 
 #include <errno.h>
@@ -15,7 +16,7 @@ struct layers {
         uint64_t first[STAGES_MAX], last[STAGES_MAX]; /* both included */
 };
 
-static void given_layers(const struct numbers *pairs, struct layers *l)
+static void given_layers(const struct train_options_list *pairs, struct layers *l)
 {
         l->count = pairs->count / 2 < STAGES_MAX ? pairs->count / 2 : STAGES_MAX;
         for (size_t i = 0; i < l->count; i++) {
@@ -27,7 +28,7 @@ static void given_layers(const struct numbers *pairs, struct layers *l)
 /* What a launcher told each rank. */
 static void told_layers(const struct training *t, struct layers *l)
 {
-        const struct numbers *own = &t->options->own_layers;
+        const struct train_options_list *own = &t->options->own_layers;
         uint64_t first = own->count == 2 ? own->values[0] : NOT_TOLD;
         uint64_t last = own->count == 2 ? own->values[1] : NOT_TOLD;
 
@@ -81,9 +82,9 @@ static int check(const struct training *t, const struct layers *l, struct err *e
         return 0;
 }
 
-static struct part part_of(const struct model *m, uint64_t first, uint64_t last)
+static struct training_part part_of(const struct model *m, uint64_t first, uint64_t last)
 {
-        struct part p = { .first_node = m->node_count };
+        struct training_part p = { .first_node = m->node_count };
 
         for (size_t i = 0; i < m->node_count; i++) {
                 if (m->nodes[i].layer < first || m->nodes[i].layer > last)

@@ -1,3 +1,4 @@
+/* SIGTERM is noted; ranks in step ask each other whether it came to any. */
 #include "trainer/stop.h"
 
 #include <mpi.h>

@@ -1,3 +1,4 @@
+/* The table of strategies. */
 #include "trainer/strategy.h"
 
 #include <string.h>

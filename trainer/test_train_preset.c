@@ -38,7 +38,7 @@ static void write_line(const char *line)
 
 static void test_all_four_sizes_come_back(void **state)
 {
-        struct tiles one = { 64, 128, 32, 32 }, other = { 48, 96, 64, 16 }, got;
+        struct preset_tiles one = { 64, 128, 32, 32 }, other = { 48, 96, 64, 16 }, got;
         struct err err = { 0 };
 
         (void) state;
@@ -54,7 +54,7 @@ static void test_all_four_sizes_come_back(void **state)
 
 static void test_a_line_without_lanes_leaves_them_to_the_backend(void **state)
 {
-        struct tiles got;
+        struct preset_tiles got;
 
         (void) state;
         write_line("a chip\t64 32 16\n");
@@ -68,7 +68,7 @@ static void test_what_is_no_line_of_ours_is_passed_over(void **state)
         static const char *const lines[] = { "a chip\t64 32\n",         "a chip\t64 32 16 32 8\n",
                                              "a chip\t0 32 16\n",       "a chip\t64 32 16 x\n",
                                              "a chip\t64 32 16 5000\n", "a chip" };
-        struct tiles got;
+        struct preset_tiles got;
 
         (void) state;
         for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {

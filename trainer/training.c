@@ -1,3 +1,5 @@
+/* A step's pieces: chunks are requested, taken and computed on, gradients applied, states measured and
+ * written. */
 #include "trainer/training.h"
 
 #include <errno.h>
@@ -28,10 +30,10 @@ enum { TAG_STREAM = 200 };
 
 static float *floats(const struct training *t, size_t count)
 {
-        return t->backend.allocate(t->backend.state, (count > 0 ? count : 1) * sizeof(float));
+        return backend_allocate(&t->backend, (count > 0 ? count : 1) * sizeof(float));
 }
 
-struct backend_options training_backend_options(const struct options *o, size_t cpus)
+struct backend_options training_backend_options(const struct train_options *o, size_t cpus)
 {
         return (struct backend_options){ .cpes = o->cpes,
                                          .variant = o->variant,
@@ -44,12 +46,12 @@ struct backend_options training_backend_options(const struct options *o, size_t 
 /* Tiles of the preset for this model and device, or what was tuned here. */
 static int reopen_tuned(struct training *t, struct backend_options *b, struct err *err)
 {
-        struct tiles tuned;
+        struct preset_tiles tuned;
 
         t->preset = preset_find(t->options->model, t->backend.device_model);
         if (preset_remembered(t->options->cache, t->backend.device_model, &tuned))
                 t->preset.tiles = tuned;
-        if (!t->backend.has_tiles || t->preset.tiles.rows == 0)
+        if (!t->backend.row->has_tiles || t->preset.tiles.rows == 0)
                 return 0;
         b->tile_rows = t->preset.tiles.rows;
         b->tile_cols = t->preset.tiles.cols;
@@ -84,7 +86,7 @@ static int open_model(struct training *t, struct err *err)
                 return r;
         if (!t->options->no_fuse && t->preset.fuse)
                 model_fuse(&t->model, NULL, NULL);
-        t->part = (struct part){ 0, t->model.node_count - 1, 0, t->model.parameter_count };
+        t->part = (struct training_part){ 0, t->model.node_count - 1, 0, t->model.parameter_count };
         return 0;
 }
 
@@ -223,7 +225,7 @@ static int open_together(struct training *t, struct err *err)
         return r;
 }
 
-int training_open(struct training *t, const struct options *o, const struct world *w, struct err *err)
+int training_open(struct training *t, const struct train_options *o, const struct world *w, struct err *err)
 {
         int r;
 
@@ -248,10 +250,10 @@ void training_close(struct training *t)
                 t->staged.close(t->staged.pipeline);
         loader_free(t->loader);
         runner_free(t->runner);
-        if (t->backend.release != NULL) {
-                t->backend.release(t->backend.state, t->parameters);
-                t->backend.release(t->backend.state, t->gradients);
-                t->backend.release(t->backend.state, t->velocity);
+        if (t->backend.row != NULL) {
+                backend_release(&t->backend, t->parameters);
+                backend_release(&t->backend, t->gradients);
+                backend_release(&t->backend, t->velocity);
         }
         backend_close(&t->backend);
         sampler_free(t->sampler);
@@ -264,7 +266,7 @@ void training_close(struct training *t)
 }
 
 struct hearer { /* of nodes whose gradient is whole */
-        void (*ready)(void *context, const struct node *node);
+        void (*ready)(void *context, const struct model_node *node);
         void *context;
 };
 
@@ -325,7 +327,7 @@ static size_t load_segment(const struct training *t, uint64_t step, size_t count
 
 /* Forward and backward, segment by segment as the loader brings them. The chunk's weight goes into the loss's
  * gradient, of which all the others are made. Return: the sum of losses. */
-static double compute(struct training *t, uint64_t step, const struct loaded *chunk, float weight,
+static double compute(struct training *t, uint64_t step, const struct loader_chunk *chunk, float weight,
                       const struct hearer *hearer)
 {
         size_t features = shape_size(&t->model.input), segment = load_segment(t, step, chunk->count);
@@ -342,15 +344,16 @@ static double compute(struct training *t, uint64_t step, const struct loaded *ch
                 at = begin.usec;
                 runner_use(t->runner, chunk->x + first * features, chunk->labels + first);
                 loss += runner_forward(t->runner, t->parameters, count);
-                at = record_done(&t->record, DOING_FORWARD, step, at);
+                at = record_done(&t->record, RECORD_FORWARD, step, at);
                 runner_backward(t->runner, t->parameters, t->gradients, count, weight / (float) chunk->count,
-                                last && !t->backend.to_host ? hearer->ready : NULL, hearer->context);
+                                last && !backend_has_own_memory(&t->backend) ? hearer->ready : NULL,
+                                hearer->context);
                 if (training_is_slow(t)) /* what a device has only been told to do is not done */
                         backend_to_host(&t->backend, t->gradients);
                 training_be_slow(t, SLOW_COMPUTE, count, begin);
-                (void) record_done(&t->record, DOING_BACKWARD, step, at);
+                (void) record_done(&t->record, RECORD_BACKWARD, step, at);
         }
-        if (t->backend.to_host != NULL &&
+        if (backend_has_own_memory(&t->backend) &&
             chunk->count > 0) { /* memory that the device holds until it is done */
                 backend_to_host(&t->backend, t->gradients);
                 for (size_t i = t->model.node_count; hearer->ready != NULL && i-- > 0;)
@@ -361,7 +364,7 @@ static double compute(struct training *t, uint64_t step, const struct loaded *ch
         return loss;
 }
 
-int training_take(struct training *t, uint64_t step, size_t worker, struct loaded *ret, struct err *err)
+int training_take(struct training *t, uint64_t step, size_t worker, struct loader_chunk *ret, struct err *err)
 {
         int r = distribution_epoch(t, step, err);
 
@@ -377,12 +380,13 @@ int training_take(struct training *t, uint64_t step, size_t worker, struct loade
 }
 
 int training_gradient(struct training *t, uint64_t step, size_t worker,
-                      void (*ready)(void *context, const struct node *node), void *context, struct err *err)
+                      void (*ready)(void *context, const struct model_node *node), void *context,
+                      struct err *err)
 {
         uint64_t epoch;
         size_t epoch_step;
         const struct hearer hearer = { .ready = ready, .context = context };
-        struct loaded chunk;
+        struct loader_chunk chunk;
         float weight;
 
         if (training_take(t, step, worker, &chunk, err) < 0)
@@ -401,7 +405,7 @@ int training_gradient(struct training *t, uint64_t step, size_t worker,
         backend_to_device(&t->backend, t->gradients);
         t->epoch_loss += compute(t, step, &chunk, weight, &hearer);
         t->epoch_loss_samples += chunk.count;
-        return t->backend.trouble != NULL ? t->backend.trouble(t->backend.state, err) : 0;
+        return backend_trouble(&t->backend, err);
 }
 
 float training_rate(const struct training *t, uint64_t step)
@@ -469,7 +473,7 @@ int training_evaluate(struct training *t, double *ret_accuracy, double *ret_loss
                 return t->staged.evaluate(t->staged.pipeline, ret_accuracy, ret_loss, err);
         p = runner_output(t->runner);
         x = floats(t, EVALUATION_BATCH * shape_size(&t->model.input));
-        labels = t->backend.allocate(t->backend.state, EVALUATION_BATCH * sizeof(*labels));
+        labels = backend_allocate(&t->backend, EVALUATION_BATCH * sizeof(*labels));
 
         for (size_t first = 0; x != NULL && labels != NULL && first < total; first += EVALUATION_BATCH) {
                 size_t count = total - first < EVALUATION_BATCH ? total - first : EVALUATION_BATCH;
@@ -485,8 +489,8 @@ int training_evaluate(struct training *t, double *ret_accuracy, double *ret_loss
         }
         if (x == NULL || labels == NULL)
                 return err_set(err, -ENOMEM, "no memory to evaluate");
-        t->backend.release(t->backend.state, x);
-        t->backend.release(t->backend.state, labels);
+        backend_release(&t->backend, x);
+        backend_release(&t->backend, labels);
         *ret_accuracy = (double) right / (double) total;
         *ret_loss = loss / (double) total;
         return 0;

@@ -12,35 +12,35 @@
 #include "trainer/data/sampler.h"
 #include "trainer/model.h"
 #include "trainer/operators/backend.h"
-#include "trainer/options.h"
 #include "trainer/preset.h"
 #include "trainer/record.h"
 #include "trainer/runner.h"
 #include "trainer/slow.h"
+#include "trainer/train_options.h"
 #include "trainer/world.h"
 
-struct part { /* of the model, that this rank holds: all of it, or its stage of a split */
+struct training_part { /* of the model, that this rank holds: all of it, or its stage of a split */
         size_t first_node, last_node;
         size_t from, count; /* parameters */
 };
 
-struct staged { /* a split model, while its pipeline is open: what its ranks do together */
+struct training_staged { /* a split model, while its pipeline is open: what its ranks do together */
         void *pipeline;
         int (*evaluate)(void *pipeline, double *ret_accuracy, double *ret_loss, struct err *err);
         void (*close)(void *pipeline);
 };
 
 struct training {
-        const struct options *options;
+        const struct train_options *options;
         struct world world;
         struct backend backend;
         struct preset preset;
         size_t load_segment; /* as in the preset */
         struct dataset *data;
         struct model model;
-        struct part part;
-        struct part *stages; /* by rank; NULL unless the model is split */
-        struct staged staged;
+        struct training_part part;
+        struct training_part *stages; /* by rank; NULL unless the model is split */
+        struct training_staged staged;
         struct runner *runner; /* of the whole model; NULL where it is split */
         struct sampler *sampler;
         struct loader *loader;
@@ -73,9 +73,9 @@ struct training {
 int shares_resolve(struct training *t, struct err *err);
 
 /* training_backend_options() - what the command line says about the backend. */
-struct backend_options training_backend_options(const struct options *o, size_t cpus);
+struct backend_options training_backend_options(const struct train_options *o, size_t cpus);
 
-int training_open(struct training *t, const struct options *o, const struct world *w, struct err *err);
+int training_open(struct training *t, const struct train_options *o, const struct world *w, struct err *err);
 void training_close(struct training *t);
 
 /* training_largest() - how many of `samples` can ever come at once: a batch may be larger than the data,
@@ -90,14 +90,16 @@ int training_open_runner(struct training *t, struct err *err);
  * @ready: as in runner_backward(), may be NULL
  * Return: 0 or a negative errno with the message. */
 int training_gradient(struct training *t, uint64_t step, size_t worker,
-                      void (*ready)(void *context, const struct node *node), void *context, struct err *err);
+                      void (*ready)(void *context, const struct model_node *node), void *context,
+                      struct err *err);
 
 /* training_prefetch() - start loading that chunk; needed by nobody, training_gradient() prefetches what
  * follows. */
 void training_prefetch(struct training *t, uint64_t step, size_t worker);
 
 /* training_take() - the chunk of `worker` in this step, loading or loaded; what follows it starts loading. */
-int training_take(struct training *t, uint64_t step, size_t worker, struct loaded *ret, struct err *err);
+int training_take(struct training *t, uint64_t step, size_t worker, struct loader_chunk *ret,
+                  struct err *err);
 
 /* training_moment() - when a piece of computing begins. */
 struct slow_moment training_moment(const struct training *t);

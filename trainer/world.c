@@ -1,3 +1,4 @@
+/* MPI, where a launcher announced it, and the agreements of all ranks. */
 #include "trainer/world.h"
 
 #include <errno.h>

@@ -8,11 +8,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-        struct checkpoint_facts facts = { 0 };
+        struct checkpoint_file_facts facts = { 0 };
         const unsigned char *values = NULL;
         struct err err = { 0 };
 
-        if (checkpoint_parse(data, size, &facts, &values, &err) < 0) {
+        if (checkpoint_file_parse(data, size, &facts, &values, &err) < 0) {
                 if (err.msg[0] == '\0')
                         abort();
                 return 0;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "trainer/options.h"
+#include "trainer/train_options.h"
 
 #define WORDS_MAX 64
 
@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
         char program[] = "remuda-train-cpu", *words[WORDS_MAX + 1] = { program };
         char *text = calloc(size + 1, 1), *rest = text, *word, *line;
-        struct options o;
+        struct train_options o;
         struct err err = { 0 };
         int count = 1;
 

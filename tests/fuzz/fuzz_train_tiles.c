@@ -13,7 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
         int fd = memfd_create("tiles", MFD_CLOEXEC);
-        struct tiles t = { 0 };
+        struct preset_tiles t = { 0 };
         char path[64];
 
         if (fd < 0 || write(fd, data, size) != (ssize_t) size ||

@@ -1,3 +1,4 @@
+/* One padded image at a time; windows are read where they lie, in vectors of eight floats. */
 #include "trainer/backends/convolution.h"
 
 #include <string.h>
@@ -30,22 +31,22 @@ static size_t up_to(size_t n, size_t multiple)
         return (n + multiple - 1) / multiple * multiple;
 }
 
-static size_t padded_width(const struct image_shape *s)
+static size_t padded_width(const struct kernels_images *s)
 {
         return up_to(s->width, COLUMNS) + s->kernel - 1;
 }
 
-static size_t padded_floats(const struct image_shape *s)
+static size_t padded_floats(const struct kernels_images *s)
 {
         return (s->height + s->kernel - 1) * padded_width(s) * s->channels + LANES;
 }
 
-static size_t slot_count(const struct image_shape *s)
+static size_t slot_count(const struct kernels_images *s)
 {
         return up_to(s->kernel * (up_to(s->kernel * s->channels, LANES) / LANES), BLOCK);
 }
 
-static size_t weight_floats(const struct image_shape *s, size_t outputs)
+static size_t weight_floats(const struct kernels_images *s, size_t outputs)
 {
         size_t forward = up_to(outputs, LANES) * s->kernel * s->kernel * s->channels;
         size_t backward = outputs * slot_count(s) * LANES;
@@ -53,7 +54,7 @@ static size_t weight_floats(const struct image_shape *s, size_t outputs)
         return forward > backward ? forward : backward;
 }
 
-size_t convolution_scratch(const struct image_shape *s, size_t outputs)
+size_t convolution_scratch(const struct kernels_images *s, size_t outputs)
 {
         size_t pixels = (s->height / 2) * (s->width / 2);
 
@@ -62,7 +63,7 @@ size_t convolution_scratch(const struct image_shape *s, size_t outputs)
 
 static struct layout layout_of(const struct convolution *c)
 {
-        const struct image_shape *s = &c->shape;
+        const struct kernels_images *s = &c->shape;
         struct layout l = { .pitch = padded_width(s) * s->channels,
                             .line = s->kernel * s->channels,
                             .slots = slot_count(s),
@@ -82,7 +83,7 @@ static struct layout layout_of(const struct convolution *c)
 }
 
 /* The image's rows into the middle of the padded one, whose border stays zero. */
-static void pad(const struct image_shape *s, const struct layout *l, const float *x)
+static void pad(const struct kernels_images *s, const struct layout *l, const float *x)
 {
         size_t half = s->kernel / 2, row = s->width * s->channels;
 
@@ -90,7 +91,7 @@ static void pad(const struct image_shape *s, const struct layout *l, const float
                 memcpy(l->image + (r + half) * l->pitch + half * s->channels, x + r * row, row * sizeof(*x));
 }
 
-static void unpad(const struct image_shape *s, const struct layout *l, float *x)
+static void unpad(const struct kernels_images *s, const struct layout *l, float *x)
 {
         size_t half = s->kernel / 2, row = s->width * s->channels;
 
@@ -150,7 +151,7 @@ static inline __attribute__((always_inline)) const float *sum_corner(const struc
 ON_FUSING_UNIT static void pool_image(const struct convolution *c, const struct layout *l, float *y,
                                       uint8_t *which)
 {
-        const struct image_shape *s = &c->shape;
+        const struct kernels_images *s = &c->shape;
         const size_t cols = s->width / 2;
 
         for (size_t row = 0; row < s->height / 2; row++)

@@ -15,8 +15,8 @@
 
 /* One call's arguments. Images and weights as in backend.h and model.h; kernel odd. */
 struct convolution {
-        struct image_shape shape; /* of x */
-        size_t outputs;           /* channels of the result */
+        struct kernels_images shape; /* of x */
+        size_t outputs;              /* channels of the result */
         const float *x, *weight, *bias;
         float *y;       /* pooled; read by the gradient */
         uint8_t *which; /* of y; read by the gradient */
@@ -26,7 +26,7 @@ struct convolution {
         float *scratch;         /* convolution_scratch() floats */
 };
 
-size_t convolution_scratch(const struct image_shape *s, size_t outputs);
+size_t convolution_scratch(const struct kernels_images *s, size_t outputs);
 
 void convolution_pool(const struct convolution *c);
 void convolution_pool_gradient(const struct convolution *c);

@@ -1,7 +1,6 @@
 /* The cpu backend: matrix products by OpenBLAS on one thread a rank, everything else in plain loops that the
  * compiler turns into vector code for the best unit here. They do not join a product and a sum in one
  * instruction, so the update has the same bits on every machine. */
-#include <cblas.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -11,7 +10,9 @@
 
 #include "base/text.h"
 #include "trainer/backends/best_unit.h"
+#include "trainer/backends/blas.h"
 #include "trainer/backends/convolution.h"
+#include "trainer/backends/host_memory.h"
 #include "trainer/operators/backend.h"
 #include "trainer/operators/relu.h"
 
@@ -19,14 +20,10 @@
 extern void openblas_set_num_threads(int threads);
 extern char *openblas_get_corename(void);
 
-static void cpu_matmul(void *state, const struct matmul *m)
+static void cpu_matmul(void *state, const struct kernels_matmul *m)
 {
         (void) state;
-        cblas_sgemm(CblasRowMajor, m->transpose_a ? CblasTrans : CblasNoTrans,
-                    m->transpose_b ? CblasTrans : CblasNoTrans, (int) m->rows, (int) m->cols, (int) m->inner,
-                    1.0F, m->a, (int) (m->transpose_a ? m->rows : m->inner), m->b,
-                    (int) (m->transpose_b ? m->inner : m->cols), m->accumulate ? 1.0F : 0.0F, m->c,
-                    (int) m->cols);
+        blas_matmul(m);
 }
 
 ON_BEST_UNIT static void relu_in_place(size_t count, float *y)
@@ -35,9 +32,10 @@ ON_BEST_UNIT static void relu_in_place(size_t count, float *y)
                 y[i] = relu_of(y[i]);
 }
 
-static void cpu_matmul_bias(void *state, const struct matmul *m, const float *restrict bias, bool relu)
+static void cpu_matmul_bias(void *state, const struct kernels_matmul *m, const float *restrict bias,
+                            bool relu)
 {
-        struct matmul added = *m;
+        struct kernels_matmul added = *m;
         float *restrict c = m->c;
 
         /* the library adds to what is there, so the bias costs no pass of its own */
@@ -128,7 +126,8 @@ ON_BEST_UNIT static void cpu_bias_relu_gradient(void *state, size_t rows, size_t
 }
 
 /* The window of one output position: kernel rows of kernel * channels floats, zero outside the image. */
-static void im2col_one(const struct image_shape *s, const float *image, size_t row, size_t col, float *patch)
+static void im2col_one(const struct kernels_images *s, const float *image, size_t row, size_t col,
+                       float *patch)
 {
         size_t half = s->kernel / 2, line = s->kernel * s->channels;
 
@@ -148,7 +147,7 @@ static void im2col_one(const struct image_shape *s, const float *image, size_t r
         }
 }
 
-static void cpu_im2col(void *state, const struct image_shape *s, const float *x, float *patches)
+static void cpu_im2col(void *state, const struct kernels_images *s, const float *x, float *patches)
 {
         size_t window = s->kernel * s->kernel * s->channels, image = s->height * s->width * s->channels;
 
@@ -159,7 +158,8 @@ static void cpu_im2col(void *state, const struct image_shape *s, const float *x,
                                 im2col_one(s, x + n * image, row, col, patches);
 }
 
-static void col2im_one(const struct image_shape *s, const float *patch, size_t row, size_t col, float *image)
+static void col2im_one(const struct kernels_images *s, const float *patch, size_t row, size_t col,
+                       float *image)
 {
         size_t half = s->kernel / 2, line = s->kernel * s->channels;
         size_t from = col >= half ? 0 : half - col;
@@ -176,7 +176,7 @@ static void col2im_one(const struct image_shape *s, const float *patch, size_t r
         }
 }
 
-static void cpu_col2im(void *state, const struct image_shape *s, const float *patches, float *dx)
+static void cpu_col2im(void *state, const struct kernels_images *s, const float *patches, float *dx)
 {
         size_t window = s->kernel * s->kernel * s->channels, image = s->height * s->width * s->channels;
 
@@ -209,7 +209,7 @@ static inline float largest(const float *x, const size_t at[4], size_t c, uint8_
         return best;
 }
 
-static void cpu_pool(void *state, const struct image_shape *s, const float *x, float *y, uint8_t *which)
+static void cpu_pool(void *state, const struct kernels_images *s, const float *x, float *y, uint8_t *which)
 {
         const size_t right = s->channels, below = s->width * s->channels;
 
@@ -223,8 +223,8 @@ static void cpu_pool(void *state, const struct image_shape *s, const float *x, f
         }
 }
 
-static void cpu_pool_gradient(void *state, const struct image_shape *s, const uint8_t *which, const float *dy,
-                              float *dx)
+static void cpu_pool_gradient(void *state, const struct kernels_images *s, const uint8_t *which,
+                              const float *dy, float *dx)
 {
         const size_t right = s->channels, below = s->width * s->channels;
 
@@ -240,7 +240,7 @@ static void cpu_pool_gradient(void *state, const struct image_shape *s, const ui
         }
 }
 
-static void cpu_bias_relu_pool(void *state, const struct image_shape *s, const float *x, const float *b,
+static void cpu_bias_relu_pool(void *state, const struct kernels_images *s, const float *x, const float *b,
                                float *y, uint8_t *which)
 {
         const size_t right = s->channels, below = s->width * s->channels;
@@ -261,7 +261,7 @@ static void cpu_bias_relu_pool(void *state, const struct image_shape *s, const f
         }
 }
 
-static void cpu_bias_relu_pool_gradient(void *state, const struct image_shape *s, const uint8_t *which,
+static void cpu_bias_relu_pool_gradient(void *state, const struct kernels_images *s, const uint8_t *which,
                                         const float *y, const float *dy, float *dx, float *db)
 {
         const size_t right = s->channels, below = s->width * s->channels;
@@ -431,23 +431,6 @@ ON_BEST_UNIT static void cpu_update(void *state, size_t count, float rate, float
         }
 }
 
-static void *cpu_allocate(void *state, size_t size_bytes)
-{
-        size_t rounded = (size_bytes + 63) / 64 * 64;
-        void *memory = aligned_alloc(64, rounded);
-
-        (void) state;
-        if (memory != NULL)
-                memset(memory, 0, rounded);
-        return memory;
-}
-
-static void cpu_release(void *state, void *memory)
-{
-        (void) state;
-        free(memory);
-}
-
 static void read_cpu_model(char *field, size_t field_bytes)
 {
         char line[256];
@@ -488,7 +471,7 @@ static const char *better_kernels(void)
         return NULL;
 }
 
-void backend_prepare(char **argv)
+static void cpu_prepare(char **argv)
 {
         const char *kernels = getenv("OPENBLAS_CORETYPE") == NULL ? better_kernels() : NULL;
 
@@ -497,13 +480,21 @@ void backend_prepare(char **argv)
         (void) execv("/proc/self/exe", argv); /* failing that, the slow ones work too */
 }
 
-int backend_open(const struct backend_options *o, struct backend *ret, struct err *err)
+static int cpu_open(const struct backend_options *o, struct backend *b, struct err *err)
 {
         (void) o;
         (void) err;
-        *ret = (struct backend) {
-                .runtime = "cpu",
-                .kernels = {
+        read_cpu_model(b->device_model, sizeof(b->device_model));
+        /* one core a rank; whoever sets the variable knows better */
+        if (getenv("OPENBLAS_NUM_THREADS") == NULL && getenv("OMP_NUM_THREADS") == NULL)
+                openblas_set_num_threads(1);
+        return 0;
+}
+
+/* clang-format off */
+const struct backend_row backend_linked = {
+        .runtime = "cpu",
+        .kernels = {
                         .matmul = cpu_matmul,
                         .bias = cpu_bias,
                         .bias_gradient = cpu_bias_gradient,
@@ -529,13 +520,10 @@ int backend_open(const struct backend_options *o, struct backend *ret, struct er
                         .matmul_bias = cpu_matmul_bias,
                         .convolution_pool = cpu_convolution_pool,
                         .convolution_pool_gradient = cpu_convolution_pool_gradient,
-                },
-                .allocate = cpu_allocate,
-                .release = cpu_release,
-        };
-        read_cpu_model(ret->device_model, sizeof(ret->device_model));
-        /* one core a rank; whoever sets the variable knows better */
-        if (getenv("OPENBLAS_NUM_THREADS") == NULL && getenv("OMP_NUM_THREADS") == NULL)
-                openblas_set_num_threads(1);
-        return 0;
-}
+        },
+        .prepare = cpu_prepare,
+        .open = cpu_open,
+        .allocate = host_memory_allocate,
+        .release = host_memory_release,
+};
+/* clang-format on */

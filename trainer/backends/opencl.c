@@ -252,7 +252,7 @@ static cl_mem device_buffer(struct opencl *o, const float *memory, size_t *offse
         return a->buffer;
 }
 
-static void opencl_matmul(void *state, const struct matmul *m)
+static void opencl_matmul(void *state, const struct kernels_matmul *m)
 {
         struct opencl *o = state;
         size_t a_offset = 0, b_offset = 0, c_offset = 0;
@@ -326,44 +326,44 @@ static void opencl_bias_relu_gradient(void *state, size_t rows, size_t cols, con
         opencl_bias_gradient(state, rows, cols, dy, db);
 }
 
-static size_t pixels(const struct image_shape *s)
+static size_t pixels(const struct kernels_images *s)
 {
         return s->samples * s->height * s->width * s->channels;
 }
 
-static void opencl_im2col(void *state, const struct image_shape *s, const float *x, float *patches)
+static void opencl_im2col(void *state, const struct kernels_images *s, const float *x, float *patches)
 {
         run(state, K_IM2COL, pixels(s) * s->kernel * s->kernel, 1, "mmuuuu", x, patches, s->height, s->width,
             s->channels, s->kernel);
 }
 
-static void opencl_col2im(void *state, const struct image_shape *s, const float *patches, float *dx)
+static void opencl_col2im(void *state, const struct kernels_images *s, const float *patches, float *dx)
 {
         run(state, K_COL2IM, pixels(s), 1, "mmuuuu", patches, dx, s->height, s->width, s->channels,
             s->kernel);
 }
 
-static void opencl_pool(void *state, const struct image_shape *s, const float *x, float *y, uint8_t *which)
+static void opencl_pool(void *state, const struct kernels_images *s, const float *x, float *y, uint8_t *which)
 {
         run(state, K_POOL, s->samples * (s->height / 2) * (s->width / 2) * s->channels, 1, "mmmcuuui", x, x,
             y, which, s->height, s->width, s->channels, 0);
 }
 
-static void opencl_bias_relu_pool(void *state, const struct image_shape *s, const float *x, const float *b,
+static void opencl_bias_relu_pool(void *state, const struct kernels_images *s, const float *x, const float *b,
                                   float *y, uint8_t *which)
 {
         run(state, K_POOL, s->samples * (s->height / 2) * (s->width / 2) * s->channels, 1, "mmmcuuui", x, b,
             y, which, s->height, s->width, s->channels, 1);
 }
 
-static void opencl_pool_gradient(void *state, const struct image_shape *s, const uint8_t *which,
+static void opencl_pool_gradient(void *state, const struct kernels_images *s, const uint8_t *which,
                                  const float *dy, float *dx)
 {
         run(state, K_POOL_GRADIENT, pixels(s), 1, "cmmmuuui", which, dy, dy, dx, s->height, s->width,
             s->channels, 0);
 }
 
-static void opencl_bias_relu_pool_gradient(void *state, const struct image_shape *s, const uint8_t *which,
+static void opencl_bias_relu_pool_gradient(void *state, const struct kernels_images *s, const uint8_t *which,
                                            const float *y, const float *dy, float *dx, float *db)
 {
         run(state, K_POOL_GRADIENT, pixels(s), 1, "cmmmuuui", which, y, dy, dx, s->height, s->width,
@@ -524,41 +524,14 @@ static int open_device(struct opencl *o, const char *wanted, struct err *err)
         return build_program(o, err);
 }
 
-/* clang-format off */
-static const struct kernels opencl_table = {
-        .matmul = opencl_matmul,
-        .bias = opencl_bias,
-        .bias_gradient = opencl_bias_gradient,
-        .scale = opencl_scale,
-        .relu = opencl_relu,
-        .relu_gradient = opencl_relu_gradient,
-        .bias_relu = opencl_bias_relu,
-        .bias_relu_gradient = opencl_bias_relu_gradient,
-        .im2col = opencl_im2col,
-        .col2im = opencl_col2im,
-        .pool = opencl_pool,
-        .pool_gradient = opencl_pool_gradient,
-        .bias_relu_pool = opencl_bias_relu_pool,
-        .bias_relu_pool_gradient = opencl_bias_relu_pool_gradient,
-        .softmax = opencl_softmax,
-        .softmax_gradient = opencl_softmax_gradient,
-        .cross_entropy = opencl_cross_entropy,
-        .cross_entropy_gradient = opencl_cross_entropy_gradient,
-        .softmax_cross_entropy_gradient = opencl_softmax_cross_entropy_gradient,
-        .embed = opencl_embed,
-        .embed_gradient = opencl_embed_gradient,
-        .update = opencl_update,
-};
-/* clang-format on */
-
-void backend_prepare(char **argv)
+static void opencl_prepare(char **argv)
 {
         (void) argv;
         /* one core a rank on a CPU device; whoever sets the variable knows better */
         (void) setenv("POCL_MAX_PTHREAD_COUNT", "1", 0);
 }
 
-int backend_open(const struct backend_options *options, struct backend *ret, struct err *err)
+static int opencl_open(const struct backend_options *options, struct backend *b, struct err *err)
 {
         struct opencl *o = calloc(1, sizeof(*o));
 
@@ -568,16 +541,45 @@ int backend_open(const struct backend_options *options, struct backend *ret, str
                 opencl_close(o);
                 return err->code;
         }
-        *ret = (struct backend){ .runtime = "opencl",
-                                 .kernels = opencl_table,
-                                 .state = o,
-                                 .allocate = opencl_allocate,
-                                 .release = opencl_release,
-                                 .to_host = opencl_to_host,
-                                 .to_device = opencl_to_device,
-                                 .trouble = opencl_trouble,
-                                 .close = opencl_close };
-        (void) clGetDeviceInfo(o->device, CL_DEVICE_NAME, sizeof(ret->device_model) - 1, ret->device_model,
-                               NULL);
+        b->state = o;
+        (void) clGetDeviceInfo(o->device, CL_DEVICE_NAME, sizeof(b->device_model) - 1, b->device_model, NULL);
         return 0;
 }
+
+/* clang-format off */
+const struct backend_row backend_linked = {
+        .runtime = "opencl",
+        .kernels = {
+                .matmul = opencl_matmul,
+                .bias = opencl_bias,
+                .bias_gradient = opencl_bias_gradient,
+                .scale = opencl_scale,
+                .relu = opencl_relu,
+                .relu_gradient = opencl_relu_gradient,
+                .bias_relu = opencl_bias_relu,
+                .bias_relu_gradient = opencl_bias_relu_gradient,
+                .im2col = opencl_im2col,
+                .col2im = opencl_col2im,
+                .pool = opencl_pool,
+                .pool_gradient = opencl_pool_gradient,
+                .bias_relu_pool = opencl_bias_relu_pool,
+                .bias_relu_pool_gradient = opencl_bias_relu_pool_gradient,
+                .softmax = opencl_softmax,
+                .softmax_gradient = opencl_softmax_gradient,
+                .cross_entropy = opencl_cross_entropy,
+                .cross_entropy_gradient = opencl_cross_entropy_gradient,
+                .softmax_cross_entropy_gradient = opencl_softmax_cross_entropy_gradient,
+                .embed = opencl_embed,
+                .embed_gradient = opencl_embed_gradient,
+                .update = opencl_update,
+        },
+        .prepare = opencl_prepare,
+        .open = opencl_open,
+        .close = opencl_close,
+        .allocate = opencl_allocate,
+        .release = opencl_release,
+        .to_host = opencl_to_host,
+        .to_device = opencl_to_device,
+        .trouble = opencl_trouble,
+};
+/* clang-format on */

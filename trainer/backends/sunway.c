@@ -3,13 +3,14 @@
  *
  * A job is cut into units (tiles, rows, samples); core c of n does units c, c+n, ... Units write disjoint
  * memory or fixed places that the master adds up in core order, so results do not depend on timing. */
-#include <cblas.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
+#include "trainer/backends/blas.h"
+#include "trainer/backends/host_memory.h"
 #include "trainer/operators/backend.h"
 #include "trainer/sunway/cpe_class.h"
 #include "trainer/sunway/cpe_group.h"
@@ -31,7 +32,7 @@ struct sunway {
         struct err first_error;
 };
 
-static void sunway_matmul(void *state, const struct matmul *m)
+static void sunway_matmul(void *state, const struct kernels_matmul *m)
 {
         struct sunway *s = state;
         struct cpe_product job = { .m = *m,
@@ -46,11 +47,7 @@ static void sunway_matmul(void *state, const struct matmul *m)
                 cpe_group_run(s->group, CPE_PRODUCT, &job, sizeof(job));
                 return;
         }
-        cblas_sgemm(CblasRowMajor, m->transpose_a ? CblasTrans : CblasNoTrans,
-                    m->transpose_b ? CblasTrans : CblasNoTrans, (int) m->rows, (int) m->cols, (int) m->inner,
-                    1.0F, m->a, (int) (m->transpose_a ? m->rows : m->inner), m->b,
-                    (int) (m->transpose_b ? m->inner : m->cols), m->accumulate ? 1.0F : 0.0F, m->c,
-                    (int) m->cols);
+        blas_matmul(m);
 }
 
 static void run_vector(void *state, const struct cpe_vector *job)
@@ -93,7 +90,7 @@ static void sunway_update(void *state, size_t count, float rate, float momentum,
                                                 .y2 = velocity });
 }
 
-static void run_bias(void *state, const struct cpe_rows *job)
+static void run_bias(void *state, const struct cpe_vector_rows *job)
 {
         struct sunway *s = state;
 
@@ -103,13 +100,13 @@ static void run_bias(void *state, const struct cpe_rows *job)
 
 static void sunway_bias(void *state, size_t rows, size_t cols, const float *x, const float *b, float *y)
 {
-        run_bias(state, &(struct cpe_rows){ .rows = rows, .cols = cols, .x = x, .b = b, .y = y });
+        run_bias(state, &(struct cpe_vector_rows){ .rows = rows, .cols = cols, .x = x, .b = b, .y = y });
 }
 
 static void sunway_bias_relu(void *state, size_t rows, size_t cols, const float *b, float *y)
 {
-        run_bias(state,
-                 &(struct cpe_rows){ .rows = rows, .cols = cols, .x = y, .b = b, .y = y, .relu = true });
+        run_bias(state, &(struct cpe_vector_rows){
+                                .rows = rows, .cols = cols, .x = y, .b = b, .y = y, .relu = true });
 }
 
 /* Room for one row of sums a core. Return: false, and the error is kept, without memory. */
@@ -136,7 +133,7 @@ static void add_partial(struct sunway *s, size_t cols, float *db)
                         db[c] += s->partial[core * cols + c];
 }
 
-static void run_sums(struct sunway *s, struct cpe_rows *job, float *db)
+static void run_sums(struct sunway *s, struct cpe_vector_rows *job, float *db)
 {
         if (!want_partial(s, job->cols))
                 return;
@@ -148,58 +145,58 @@ static void run_sums(struct sunway *s, struct cpe_rows *job, float *db)
 
 static void sunway_bias_gradient(void *state, size_t rows, size_t cols, const float *dy, float *db)
 {
-        run_sums(state, &(struct cpe_rows){ .rows = rows, .cols = cols, .x = dy }, db);
+        run_sums(state, &(struct cpe_vector_rows){ .rows = rows, .cols = cols, .x = dy }, db);
 }
 
 static void sunway_bias_relu_gradient(void *state, size_t rows, size_t cols, const float *y, float *dy,
                                       float *db)
 {
-        run_sums(
-                state,
-                &(struct cpe_rows){ .rows = rows, .cols = cols, .x = dy, .b = y, .mask = true, .masked = dy },
-                db);
+        run_sums(state,
+                 &(struct cpe_vector_rows){
+                         .rows = rows, .cols = cols, .x = dy, .b = y, .mask = true, .masked = dy },
+                 db);
 }
 
 static void run_images(void *state, enum cpe_task task, const struct cpe_image *job)
 {
         struct sunway *s = state;
-        const struct image_shape *i = &job->shape;
+        const struct kernels_images *i = &job->shape;
         size_t pixels = i->samples * i->height * i->width * i->channels;
 
         s->unstaged_bytes += pixels * (i->kernel > 0 ? 2 * i->kernel * i->kernel : 2) * sizeof(float);
         cpe_group_run(s->group, task, job, sizeof(*job));
 }
 
-static void sunway_im2col(void *state, const struct image_shape *s, const float *x, float *patches)
+static void sunway_im2col(void *state, const struct kernels_images *s, const float *x, float *patches)
 {
         run_images(state, CPE_IM2COL, &(struct cpe_image){ .shape = *s, .x = x, .y = patches });
 }
 
-static void sunway_col2im(void *state, const struct image_shape *s, const float *patches, float *dx)
+static void sunway_col2im(void *state, const struct kernels_images *s, const float *patches, float *dx)
 {
         run_images(state, CPE_COL2IM, &(struct cpe_image){ .shape = *s, .x = patches, .y = dx });
 }
 
-static void sunway_pool(void *state, const struct image_shape *s, const float *x, float *y, uint8_t *which)
+static void sunway_pool(void *state, const struct kernels_images *s, const float *x, float *y, uint8_t *which)
 {
         run_images(state, CPE_POOL, &(struct cpe_image){ .shape = *s, .x = x, .y = y, .which_out = which });
 }
 
-static void sunway_bias_relu_pool(void *state, const struct image_shape *s, const float *x, const float *b,
+static void sunway_bias_relu_pool(void *state, const struct kernels_images *s, const float *x, const float *b,
                                   float *y, uint8_t *which)
 {
         run_images(state, CPE_POOL,
                    &(struct cpe_image){ .shape = *s, .x = x, .b = b, .y = y, .which_out = which });
 }
 
-static void sunway_pool_gradient(void *state, const struct image_shape *s, const uint8_t *which,
+static void sunway_pool_gradient(void *state, const struct kernels_images *s, const uint8_t *which,
                                  const float *dy, float *dx)
 {
         run_images(state, CPE_POOL_GRADIENT,
                    &(struct cpe_image){ .shape = *s, .x = dy, .y = dx, .which = which });
 }
 
-static void sunway_bias_relu_pool_gradient(void *state, const struct image_shape *s, const uint8_t *which,
+static void sunway_bias_relu_pool_gradient(void *state, const struct kernels_images *s, const uint8_t *which,
                                            const float *y, const float *dy, float *dx, float *db)
 {
         struct sunway *me = state;
@@ -276,27 +273,10 @@ static void sunway_embed_gradient(void *state, size_t rows, size_t tokens, size_
                 &(struct cpe_class){ .rows = rows * tokens, .cols = width, .x = dy, .x2 = ids, .y = dtable });
 }
 
-static void *sunway_allocate(void *state, size_t size_bytes)
-{
-        size_t rounded = (size_bytes + 63) / 64 * 64;
-        void *memory = aligned_alloc(64, rounded);
-
-        (void) state;
-        if (memory != NULL)
-                memset(memory, 0, rounded);
-        return memory;
-}
-
-static void sunway_release(void *state, void *memory)
-{
-        (void) state;
-        free(memory);
-}
-
 static int sunway_trouble(void *state, struct err *err)
 {
         struct sunway *s = state;
-        struct cpe_totals totals;
+        struct cpe_group_totals totals;
 
         cpe_group_totals(s->group, &totals);
         if (totals.refused_bytes > 0)
@@ -310,7 +290,7 @@ static int sunway_trouble(void *state, struct err *err)
 static void sunway_traffic(void *state, struct backend_traffic *ret)
 {
         struct sunway *s = state;
-        struct cpe_totals totals;
+        struct cpe_group_totals totals;
 
         cpe_group_totals(s->group, &totals);
         *ret = (struct backend_traffic){ .read_bytes = totals.read_bytes,
@@ -328,39 +308,7 @@ static void sunway_close(void *state)
         free(s);
 }
 
-/* clang-format off */
-static const struct kernels sunway_kernels = {
-        .matmul = sunway_matmul,
-        .bias = sunway_bias,
-        .bias_gradient = sunway_bias_gradient,
-        .scale = sunway_scale,
-        .relu = sunway_relu,
-        .relu_gradient = sunway_relu_gradient,
-        .bias_relu = sunway_bias_relu,
-        .bias_relu_gradient = sunway_bias_relu_gradient,
-        .im2col = sunway_im2col,
-        .col2im = sunway_col2im,
-        .pool = sunway_pool,
-        .pool_gradient = sunway_pool_gradient,
-        .bias_relu_pool = sunway_bias_relu_pool,
-        .bias_relu_pool_gradient = sunway_bias_relu_pool_gradient,
-        .softmax = sunway_softmax,
-        .softmax_gradient = sunway_softmax_gradient,
-        .cross_entropy = sunway_cross_entropy,
-        .cross_entropy_gradient = sunway_cross_entropy_gradient,
-        .softmax_cross_entropy_gradient = sunway_softmax_cross_entropy_gradient,
-        .embed = sunway_embed,
-        .embed_gradient = sunway_embed_gradient,
-        .update = sunway_update,
-};
-/* clang-format on */
-
-void backend_prepare(char **argv)
-{
-        (void) argv;
-}
-
-int backend_open(const struct backend_options *o, struct backend *ret, struct err *err)
+static int sunway_open(const struct backend_options *o, struct backend *b, struct err *err)
 {
         struct sunway *s = calloc(1, sizeof(*s));
         int r;
@@ -378,17 +326,46 @@ int backend_open(const struct backend_options *o, struct backend *ret, struct er
                 free(s);
                 return r;
         }
-        *ret = (struct backend){ .runtime = "sunway",
-                                 .has_tiles = true,
-                                 .kernels = sunway_kernels,
-                                 .state = s,
-                                 .allocate = sunway_allocate,
-                                 .release = sunway_release,
-                                 .trouble = sunway_trouble,
-                                 .traffic = sunway_traffic,
-                                 .close = sunway_close };
-        (void) text_format(ret->device_model, sizeof(ret->device_model), "%s core group of %zu (%s)",
+        b->state = s;
+        (void) text_format(b->device_model, sizeof(b->device_model), "%s core group of %zu (%s)",
                            strcmp(cpe_group_variant(s->group), "athread") == 0 ? "Sunway" : "portable",
                            o->cpes, cpe_group_variant(s->group));
         return 0;
 }
+
+/* clang-format off */
+const struct backend_row backend_linked = {
+        .runtime = "sunway",
+        .has_tiles = true,
+        .kernels = {
+                .matmul = sunway_matmul,
+                .bias = sunway_bias,
+                .bias_gradient = sunway_bias_gradient,
+                .scale = sunway_scale,
+                .relu = sunway_relu,
+                .relu_gradient = sunway_relu_gradient,
+                .bias_relu = sunway_bias_relu,
+                .bias_relu_gradient = sunway_bias_relu_gradient,
+                .im2col = sunway_im2col,
+                .col2im = sunway_col2im,
+                .pool = sunway_pool,
+                .pool_gradient = sunway_pool_gradient,
+                .bias_relu_pool = sunway_bias_relu_pool,
+                .bias_relu_pool_gradient = sunway_bias_relu_pool_gradient,
+                .softmax = sunway_softmax,
+                .softmax_gradient = sunway_softmax_gradient,
+                .cross_entropy = sunway_cross_entropy,
+                .cross_entropy_gradient = sunway_cross_entropy_gradient,
+                .softmax_cross_entropy_gradient = sunway_softmax_cross_entropy_gradient,
+                .embed = sunway_embed,
+                .embed_gradient = sunway_embed_gradient,
+                .update = sunway_update,
+        },
+        .open = sunway_open,
+        .close = sunway_close,
+        .allocate = host_memory_allocate,
+        .release = host_memory_release,
+        .trouble = sunway_trouble,
+        .traffic = sunway_traffic,
+};
+/* clang-format on */

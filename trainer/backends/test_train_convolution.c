@@ -24,7 +24,7 @@ static float *draw(struct random_source *r, size_t count)
 }
 
 /* Where tap (k, l, channel) of output position (row, col) lies in the image, or SIZE_MAX outside. */
-static size_t tap_at(const struct image_shape *s, size_t n, size_t row, size_t col, size_t k, size_t l,
+static size_t tap_at(const struct kernels_images *s, size_t n, size_t row, size_t col, size_t k, size_t l,
                      size_t c)
 {
         size_t half = s->kernel / 2;
@@ -36,7 +36,7 @@ static size_t tap_at(const struct image_shape *s, size_t n, size_t row, size_t c
 
 static double sum_at(const struct convolution *c, size_t n, size_t row, size_t col, size_t o)
 {
-        const struct image_shape *s = &c->shape;
+        const struct kernels_images *s = &c->shape;
         double sum = 0;
 
         for (size_t k = 0; k < s->kernel; k++)
@@ -56,7 +56,7 @@ static double sum_at(const struct convolution *c, size_t n, size_t row, size_t c
 static void spread(const struct convolution *c, size_t n, size_t row, size_t col, size_t o, double d,
                    double *dx, double *dw)
 {
-        const struct image_shape *s = &c->shape;
+        const struct kernels_images *s = &c->shape;
 
         for (size_t k = 0; k < s->kernel; k++)
                 for (size_t l = 0; l < s->kernel; l++)
@@ -78,7 +78,7 @@ static void assert_near(const float *got, const double *want, size_t count)
                         fail_msg("number %zu is %.7f, %.7f is right", i, (double) got[i], want[i]);
 }
 
-static void check(struct image_shape s, size_t outputs)
+static void check(struct kernels_images s, size_t outputs)
 {
         size_t pooled = (s.height / 2) * (s.width / 2), images = s.samples * s.height * s.width * s.channels;
         size_t weights = s.kernel * s.kernel * s.channels * outputs, results = s.samples * pooled * outputs;
@@ -129,12 +129,12 @@ static void check(struct image_shape s, size_t outputs)
 static void test_shapes(void **state)
 {
         (void) state;
-        check((struct image_shape){ 3, 28, 28, 1, 5 }, 8); /* the shipped model's */
-        check((struct image_shape){ 2, 14, 14, 8, 5 }, 24);
-        check((struct image_shape){ 2, 7, 9, 3, 3 }, 19);   /* odd edges, half a block of outputs */
-        check((struct image_shape){ 1, 2, 2, 1, 1 }, 1);    /* the least */
-        check((struct image_shape){ 1, 2, 3, 2, 7 }, 9);    /* a window larger than the image */
-        check((struct image_shape){ 2, 10, 6, 11, 3 }, 16); /* a line that is no whole number of vectors */
+        check((struct kernels_images){ 3, 28, 28, 1, 5 }, 8); /* the shipped model's */
+        check((struct kernels_images){ 2, 14, 14, 8, 5 }, 24);
+        check((struct kernels_images){ 2, 7, 9, 3, 3 }, 19);   /* odd edges, half a block of outputs */
+        check((struct kernels_images){ 1, 2, 2, 1, 1 }, 1);    /* the least */
+        check((struct kernels_images){ 1, 2, 3, 2, 7 }, 9);    /* a window larger than the image */
+        check((struct kernels_images){ 2, 10, 6, 11, 3 }, 16); /* a line that is no whole number of vectors */
 }
 
 int main(void)

@@ -1,3 +1,4 @@
+/* The three forms behind one door; the IDX one is read here, and samples of all become floats. */
 #include "trainer/data/dataset.h"
 
 #include <errno.h>
@@ -48,7 +49,7 @@ static int read_file(const char *directory, const char *name, size_t rank, struc
         return idx_read(path, rank, ret, err);
 }
 
-static int keep_labels(struct split *s, const struct idx *labels, struct err *err)
+static int keep_labels(struct dataset_samples *s, const struct idx *labels, struct err *err)
 {
         s->count = labels->sizes[0];
         s->labels = calloc(s->count, sizeof(*s->labels));
@@ -60,7 +61,7 @@ static int keep_labels(struct split *s, const struct idx *labels, struct err *er
 }
 
 /* Takes the images over, resized if that was asked for. */
-static int keep_images(struct dataset *d, struct split *s, struct idx *images, struct shape *shape,
+static int keep_images(struct dataset *d, struct dataset_samples *s, struct idx *images, struct shape *shape,
                        struct err *err)
 {
         size_t height = images->sizes[1], width = images->sizes[2];
@@ -109,7 +110,7 @@ static int read_idx_split(struct dataset *d, const char *directory, enum dataset
 
 static int count_classes(struct dataset *d, const char *directory, struct err *err)
 {
-        const struct split *train = &d->splits[DATASET_TRAIN], *test = &d->splits[DATASET_TEST];
+        const struct dataset_samples *train = &d->splits[DATASET_TRAIN], *test = &d->splits[DATASET_TEST];
         size_t classes = 0;
 
         for (size_t i = 0; i < train->count; i++)
@@ -147,7 +148,7 @@ int dataset_read_idx(struct dataset *d, const char *directory, struct err *err)
 
 static void choose_values(struct dataset *d)
 {
-        const struct split *train = &d->splits[DATASET_TRAIN];
+        const struct dataset_samples *train = &d->splits[DATASET_TRAIN];
         size_t total = train->count * shape_size(&d->size.input), counts[256] = { 0 };
         double mean = 0, square = 0, deviation;
 
@@ -212,8 +213,8 @@ struct model_size dataset_size(const struct dataset *d)
 }
 
 /* @places: of samples whose tokens follow one another; NULL = samples overlap, and all are here */
-static void load_text(const struct split *s, const uint32_t *places, const uint32_t *ids, size_t count,
-                      float *x, int32_t *labels)
+static void load_text(const struct dataset_samples *s, const uint32_t *places, const uint32_t *ids,
+                      size_t count, float *x, int32_t *labels)
 {
         for (size_t i = 0; i < count; i++) {
                 const uint32_t *tokens =
@@ -278,7 +279,7 @@ static size_t place_of(const struct dataset *d, enum dataset_split split, uint32
 void dataset_load(const struct dataset *d, enum dataset_split split, uint64_t epoch, const uint32_t *ids,
                   size_t count, float *x, int32_t *labels)
 {
-        const struct split *s = &d->splits[split];
+        const struct dataset_samples *s = &d->splits[split];
         size_t floats = shape_size(&d->size.input);
 
         if (s->tokens != NULL) {

@@ -26,7 +26,7 @@ enum dataset_split { DATASET_TRAIN, DATASET_TEST, DATASET_SPLITS };
 
 struct vocabulary;
 
-struct split {
+struct dataset_samples {
         size_t count;
         uint8_t *pixels;  /* count x height x width x channels; NULL for text */
         int32_t *labels;  /* NULL for text */
@@ -36,7 +36,7 @@ struct split {
 
 struct dataset {
         const char *form; /* idx, raw or text */
-        struct split splits[DATASET_SPLITS];
+        struct dataset_samples splits[DATASET_SPLITS];
         struct model_size size;
         struct preprocess preprocess;
         uint64_t seed;

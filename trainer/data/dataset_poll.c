@@ -39,7 +39,7 @@ static int check(const struct dataset *d, const struct idx *images, const struct
 
 static int append(struct dataset *d, const struct idx *images, const struct idx *labels, struct err *err)
 {
-        struct split *s = &d->splits[DATASET_TRAIN];
+        struct dataset_samples *s = &d->splits[DATASET_TRAIN];
         const struct shape *shape = &d->size.input;
         size_t total = s->count + images->sizes[0], bytes = shape_size(shape);
         uint8_t *pixels = reallocarray(s->pixels, total, bytes);

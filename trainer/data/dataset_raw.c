@@ -14,7 +14,7 @@
 
 struct reader {
         struct dataset *d;
-        struct split *split;
+        struct dataset_samples *split;
         size_t room; /* samples that fit so far */
 };
 

@@ -290,7 +290,7 @@ int dataset_read_text(struct dataset *d, const char *directory, struct err *err)
         d->size = (struct model_size){ .input = { 1, 1, TEXT_CONTEXT }, .classes = known };
         for (int split = 0; split < DATASET_SPLITS; split++) {
                 size_t tokens_here = split == DATASET_TRAIN ? count - count / 10 : count / 10;
-                struct split *s = &d->splits[split];
+                struct dataset_samples *s = &d->splits[split];
 
                 s->tokens = calloc(tokens_here, sizeof(*s->tokens));
                 if (s->tokens == NULL)
@@ -305,7 +305,7 @@ int dataset_read_text(struct dataset *d, const char *directory, struct err *err)
 int dataset_join_text(struct dataset *d, const char *directory, const char *name, struct err *err)
 {
         CLEANUP(text_free) struct text all = { .max_bytes = TEXT_BYTES_MAX };
-        struct split *s = &d->splits[DATASET_TRAIN];
+        struct dataset_samples *s = &d->splits[DATASET_TRAIN];
         size_t before = s->count + TEXT_CONTEXT;
         struct stat facts;
         uint32_t *tokens;

@@ -1,3 +1,4 @@
+/* What rank 0 sends before an epoch and the others wait for; how an earlier run's new files join again. */
 #include "trainer/data/distribution.h"
 
 #include <errno.h>
@@ -76,7 +77,7 @@ static struct dataset *remote(const struct facts *f, const struct preprocess *p,
 
 int distribution_open(struct training *t, const struct preprocess *p, struct err *err)
 {
-        const struct options *o = t->options;
+        const struct train_options *o = t->options;
         struct facts facts = { 0 };
         int r = 0;
 
@@ -129,7 +130,7 @@ static size_t sample_bytes(const struct training *t)
 
 static void pack(const struct training *t, uint32_t id, uint8_t *to)
 {
-        const struct split *s = &t->data->splits[DATASET_TRAIN];
+        const struct dataset_samples *s = &t->data->splits[DATASET_TRAIN];
         size_t pixels = shape_size(&t->data->size.input);
 
         if (is_text(t)) {
@@ -175,7 +176,7 @@ static int send_shard(struct training *t, uint64_t epoch, size_t worker, int ran
         return 0;
 }
 
-static int unpack_images(struct split *s, const uint8_t *bytes, size_t pixels, size_t count)
+static int unpack_images(struct dataset_samples *s, const uint8_t *bytes, size_t pixels, size_t count)
 {
         size_t each = pixels + sizeof(int32_t);
         uint8_t *room = reallocarray(s->pixels, count + 1, pixels);
@@ -195,7 +196,7 @@ static int unpack_images(struct split *s, const uint8_t *bytes, size_t pixels, s
         return 0;
 }
 
-static int unpack_text(struct split *s, const uint8_t *bytes, size_t count)
+static int unpack_text(struct dataset_samples *s, const uint8_t *bytes, size_t count)
 {
         uint32_t *tokens = reallocarray(s->tokens, count + 1, TEXT_SAMPLE * sizeof(*tokens));
 
@@ -210,7 +211,7 @@ static int unpack_text(struct split *s, const uint8_t *bytes, size_t count)
 static int keep_shard(struct training *t, const uint8_t *bytes, const uint32_t *ids, size_t count,
                       struct err *err)
 {
-        struct split *s = &t->data->splits[DATASET_TRAIN];
+        struct dataset_samples *s = &t->data->splits[DATASET_TRAIN];
         uint32_t *places = reallocarray(t->data->places, s->count + 1, sizeof(*places));
         int r = -ENOMEM;
 
@@ -329,7 +330,7 @@ static int receive_count(struct training *t, uint64_t epoch, struct err *err)
 
 int distribution_remember(struct training *t, struct err *err)
 {
-        const struct options *o = t->options;
+        const struct train_options *o = t->options;
         unsigned long long bytes = 0;
         struct joined_line line;
         const char *at;
@@ -510,6 +511,6 @@ int distribution_epoch(struct training *t, uint64_t step, struct err *err)
         }
         t->epochs_begun = epoch + 1;
         if (manages(t) && (t->world.rank == 0 || takes_samples(t, t->world.rank)))
-                (void) record_done(&t->record, DOING_LOAD, step, begin);
+                (void) record_done(&t->record, RECORD_LOAD, step, begin);
         return r;
 }

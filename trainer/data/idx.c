@@ -1,3 +1,4 @@
+/* The header is believed only as far as the bytes that follow; zlib reads plain files and .gz alike. */
 #include "trainer/data/idx.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* The list of files that joined, line by line, replaced by rename. */
 #include "trainer/data/joined.h"
 
 #include <errno.h>

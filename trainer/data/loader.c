@@ -1,3 +1,4 @@
+/* One thread, a ring of slots: requests wait in it, fill segment by segment, and are taken in turn. */
 #include "trainer/data/loader.h"
 
 #include <errno.h>
@@ -65,7 +66,7 @@ static void fill(struct loader *l, struct slot *s, struct slot asked)
                 (void) pthread_cond_signal(&l->progress);
                 (void) pthread_mutex_unlock(&l->lock);
         }
-        (void) record_done(l->record, DOING_LOAD, asked.step, begin);
+        (void) record_done(l->record, RECORD_LOAD, asked.step, begin);
 }
 
 static size_t slot_after(const struct loader *l, size_t n)
@@ -139,8 +140,8 @@ int loader_new(const struct dataset *d, const struct backend *b, struct record *
         (void) pthread_cond_init(&l->progress, NULL);
         for (size_t i = 0; i < l->slot_count; i++) {
                 l->slots[i].ids = calloc(capacity, sizeof(uint32_t));
-                l->slots[i].x = b->allocate(b->state, capacity * l->features * sizeof(float));
-                l->slots[i].labels = b->allocate(b->state, capacity * sizeof(int32_t));
+                l->slots[i].x = backend_allocate(b, capacity * l->features * sizeof(float));
+                l->slots[i].labels = backend_allocate(b, capacity * sizeof(int32_t));
                 whole = whole && l->slots[i].ids != NULL && l->slots[i].x != NULL &&
                         l->slots[i].labels != NULL;
         }
@@ -165,8 +166,8 @@ void loader_free(struct loader *l)
                 (void) pthread_join(l->thread, NULL);
         for (size_t i = 0; i < l->slot_count; i++) {
                 free(l->slots[i].ids);
-                l->backend->release(l->backend->state, l->slots[i].x);
-                l->backend->release(l->backend->state, l->slots[i].labels);
+                backend_release(l->backend, l->slots[i].x);
+                backend_release(l->backend, l->slots[i].labels);
         }
         (void) pthread_mutex_destroy(&l->lock);
         (void) pthread_cond_destroy(&l->wake);
@@ -211,7 +212,7 @@ int loader_request(struct loader *l, uint64_t key, uint64_t step, uint64_t epoch
         return 0;
 }
 
-struct loaded loader_take(struct loader *l)
+struct loader_chunk loader_take(struct loader *l)
 {
         const struct slot *s;
 
@@ -219,7 +220,7 @@ struct loaded loader_take(struct loader *l)
         l->queued--;
         /* the thread may still fill it: it holds its own pointer */
         s = &l->slots[l->current];
-        return (struct loaded){ .ids = s->ids, .x = s->x, .labels = s->labels, .count = s->count };
+        return (struct loader_chunk){ .ids = s->ids, .x = s->x, .labels = s->labels, .count = s->count };
 }
 
 uint64_t loader_cost_usec(struct loader *l, size_t count)
@@ -243,7 +244,7 @@ void loader_wait(struct loader *l, size_t count)
                 begin = record_now();
                 while (s->ready < count)
                         (void) pthread_cond_wait(&l->progress, &l->lock);
-                l->record->load_waited_usec += record_done(l->record, DOING_WAIT, s->step, begin) - begin;
+                l->record->load_waited_usec += record_done(l->record, RECORD_WAIT, s->step, begin) - begin;
         }
         (void) pthread_mutex_unlock(&l->lock);
 }

@@ -18,7 +18,7 @@
 
 struct loader; /* opaque */
 
-struct loaded { /* valid until the next loader_take() */
+struct loader_chunk { /* valid until the next loader_take() */
         const uint32_t *ids;
         float *x;
         int32_t *labels;
@@ -43,7 +43,7 @@ size_t loader_ahead(const struct loader *l);
 bool loader_requested(const struct loader *l, uint64_t key);
 
 /* loader_take() - the chunk requested first becomes the current one; it may still be filling. */
-struct loaded loader_take(struct loader *l);
+struct loader_chunk loader_take(struct loader *l);
 
 /* loader_processor_usec() - that the loader's thread has had so far. */
 uint64_t loader_processor_usec(const struct loader *l);

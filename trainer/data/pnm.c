@@ -1,3 +1,4 @@
+/* An image is shrunk row by row while it is read. */
 #include "trainer/data/pnm.h"
 
 #include <ctype.h>

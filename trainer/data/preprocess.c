@@ -1,3 +1,4 @@
+/* Resizing by means of what a pixel covers; flips and crops drawn from seed, epoch and sample. */
 #include "trainer/data/preprocess.h"
 
 #include <errno.h>

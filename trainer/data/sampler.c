@@ -1,3 +1,5 @@
+/* A permutation an epoch, cut by prefix sums of the shares; with the exchange, a queue of samples a worker.
+ */
 #include "trainer/data/sampler.h"
 
 #include <errno.h>

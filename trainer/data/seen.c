@@ -1,3 +1,4 @@
+/* Open addressing over 64 bits of each name. */
 #include "trainer/data/seen.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Every sample once an epoch, whatever the shares, the order, the exchange and the growth. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

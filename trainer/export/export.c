@@ -1,3 +1,4 @@
+/* The trained model is compressed, written, read back and measured beside what it was. */
 #include "trainer/export/export.h"
 
 #include <errno.h>
@@ -71,7 +72,7 @@ static int write_tensor(FILE *f, float *values, size_t count, bool quantise, dou
 
 static int write_model(struct training *t, struct err *err)
 {
-        const struct options *o = t->options;
+        const struct train_options *o = t->options;
         bool quantise = o->quantise != NULL;
         FILE *f = fopen(o->export_file, "we");
         bool whole = true;
@@ -81,7 +82,7 @@ static int write_model(struct training *t, struct err *err)
         (void) fprintf(f, "remuda-export 1 model=%s tensors=%zu quantise=%s\n", t->model.name,
                        t->model.tensor_count, quantise ? "int8" : "none");
         for (size_t i = 0; whole && i < t->model.tensor_count; i++) {
-                const struct tensor *s = &t->model.tensors[i];
+                const struct model_tensor *s = &t->model.tensors[i];
 
                 whole = write_tensor(f, t->parameters + s->offset, s->count, quantise && !s->bias,
                                      s->bias ? 0 : o->sparsity) == 0;
@@ -201,10 +202,10 @@ static int export_stages(struct training *t, struct err *err)
                 return 0;
         }
         whole.stages = NULL;
-        whole.staged = (struct staged){ 0 };
-        whole.part = (struct part){ 0, t->model.node_count - 1, 0, t->model.parameter_count };
+        whole.staged = (struct training_staged){ 0 };
+        whole.part = (struct training_part){ 0, t->model.node_count - 1, 0, t->model.parameter_count };
         whole.parameters =
-                t->backend.allocate(t->backend.state, t->model.parameter_count * sizeof(*whole.parameters));
+                backend_allocate(&t->backend, t->model.parameter_count * sizeof(*whole.parameters));
         if (whole.parameters == NULL)
                 return err_set(err, -ENOMEM, "--export: no memory for %zu parameters on rank 0",
                                t->model.parameter_count);
@@ -215,7 +216,7 @@ static int export_stages(struct training *t, struct err *err)
         if (r == 0)
                 r = export_whole(&whole, err);
         runner_free(whole.runner);
-        t->backend.release(t->backend.state, whole.parameters);
+        backend_release(&t->backend, whole.parameters);
         return r;
 }
 

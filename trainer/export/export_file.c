@@ -1,3 +1,4 @@
+/* An exported model's lines and bits, checked before they are used. */
 #include "trainer/export/export_file.h"
 
 #include <errno.h>
@@ -16,7 +17,7 @@ struct line {
 };
 
 /* The next text line, cut into words. */
-static int read_line(struct export_reader *r, struct line *ret)
+static int read_line(struct export_file *r, struct line *ret)
 {
         size_t left = r->size_bytes - r->at, most = left < LINE_MAX_BYTES ? left : LINE_MAX_BYTES;
         const unsigned char *end = memchr(r->bytes + r->at, '\n', most);
@@ -34,13 +35,12 @@ static int read_line(struct export_reader *r, struct line *ret)
         return strlen(ret->text) <= length && rest == NULL ? 0 : -EINVAL;
 }
 
-int export_reader_open(struct export_reader *r, const unsigned char *bytes, size_t size_bytes,
-                       struct err *err)
+int export_file_open(struct export_file *r, const unsigned char *bytes, size_t size_bytes, struct err *err)
 {
         struct line line;
         uint64_t tensors;
 
-        *r = (struct export_reader){ .bytes = bytes, .size_bytes = size_bytes };
+        *r = (struct export_file){ .bytes = bytes, .size_bytes = size_bytes };
         if (size_bytes == 0 || read_line(r, &line) < 0 || line.count != 5 ||
             strcmp(line.words[0], "remuda-export") != 0)
                 return err_set(err, -EINVAL, "no exported model: it does not begin with 'remuda-export'");
@@ -62,7 +62,7 @@ static bool is_kept(const unsigned char *bits, size_t i)
 }
 
 /* Line, bits and room of a tensor. Return: 0, and where its bits and its values are. */
-static int begin_tensor(struct export_reader *r, size_t count, size_t value_bytes,
+static int begin_tensor(struct export_file *r, size_t count, size_t value_bytes,
                         const unsigned char **ret_bits, double *ret_scale, struct err *err)
 {
         struct line line;
@@ -89,7 +89,7 @@ static int begin_tensor(struct export_reader *r, size_t count, size_t value_byte
         return 0;
 }
 
-int export_reader_bytes(struct export_reader *r, size_t count, int8_t *ret, float *ret_scale, struct err *err)
+int export_file_bytes(struct export_file *r, size_t count, int8_t *ret, float *ret_scale, struct err *err)
 {
         const unsigned char *bits = NULL;
         double scale = 1;
@@ -104,7 +104,7 @@ int export_reader_bytes(struct export_reader *r, size_t count, int8_t *ret, floa
         return 0;
 }
 
-int export_reader_floats(struct export_reader *r, size_t count, float *ret, struct err *err)
+int export_file_floats(struct export_file *r, size_t count, float *ret, struct err *err)
 {
         const unsigned char *bits = NULL;
         double scale = 1;

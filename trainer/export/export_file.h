@@ -8,7 +8,7 @@
 
 #include "base/err.h"
 
-struct export_reader {
+struct export_file {
         const unsigned char *bytes; /* borrowed */
         size_t size_bytes, at;
         char model[32];
@@ -16,12 +16,10 @@ struct export_reader {
         bool int8;
 };
 
-/* export_reader_open() - Return: 0 or -EINVAL. */
-int export_reader_open(struct export_reader *r, const unsigned char *bytes, size_t size_bytes,
-                       struct err *err);
+/* export_file_open() - Return: 0 or -EINVAL. */
+int export_file_open(struct export_file *r, const unsigned char *bytes, size_t size_bytes, struct err *err);
 
-/* export_reader_bytes() - the next tensor, of `count` 8-bit values; those left out are 0.
- * export_reader_floats() - the same for one of floats. Return: 0 or -EINVAL. */
-int export_reader_bytes(struct export_reader *r, size_t count, int8_t *ret, float *ret_scale,
-                        struct err *err);
-int export_reader_floats(struct export_reader *r, size_t count, float *ret, struct err *err);
+/* export_file_bytes() - the next tensor, of `count` 8-bit values; those left out are 0.
+ * export_file_floats() - the same for one of floats. Return: 0 or -EINVAL. */
+int export_file_bytes(struct export_file *r, size_t count, int8_t *ret, float *ret_scale, struct err *err);
+int export_file_floats(struct export_file *r, size_t count, float *ret, struct err *err);

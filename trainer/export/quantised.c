@@ -1,3 +1,4 @@
+/* Layers in 8-bit products: what goes in is quantised by rows, sums are exact, the rest is floats. */
 #include "trainer/export/quantised.h"
 
 #include <errno.h>
@@ -259,7 +260,7 @@ static void describe(const struct model *m, size_t layer, struct layer *l)
         enum op parts[OP_PARTS_MAX];
 
         for (size_t i = m->node_count; i-- > 0;) {
-                const struct node *n = &m->nodes[i];
+                const struct model_node *n = &m->nodes[i];
 
                 if (n->layer != layer)
                         continue;
@@ -291,7 +292,7 @@ static void pack(struct layer *l, const int8_t *from)
                 }
 }
 
-static int read_layer(struct layer *l, struct export_reader *r, struct err *err)
+static int read_layer(struct layer *l, struct export_file *r, struct err *err)
 {
         CLEANUP(free_p) int8_t *plain = calloc(l->inner * l->cols + 1, 1);
 
@@ -300,14 +301,14 @@ static int read_layer(struct layer *l, struct export_reader *r, struct err *err)
         l->bias = calloc(l->cols_room, sizeof(*l->bias));
         if (plain == NULL || l->weights == NULL || l->columns == NULL || l->bias == NULL)
                 return err_set(err, -ENOMEM, "no memory for %zu weights", l->inner * l->cols);
-        if (export_reader_bytes(r, l->inner * l->cols, plain, &l->scale, err) < 0)
+        if (export_file_bytes(r, l->inner * l->cols, plain, &l->scale, err) < 0)
                 return err->code;
         if (l->op == OP_EMBEDDING) {
                 memcpy(l->weights, plain, l->inner * l->cols);
                 return 0;
         }
         pack(l, plain);
-        return export_reader_floats(r, l->cols, l->bias, err);
+        return export_file_floats(r, l->cols, l->bias, err);
 }
 
 static size_t larger(size_t a, size_t b)
@@ -348,11 +349,11 @@ int quantised_open(const struct model *m, const unsigned char *bytes, size_t siz
                    struct quantised **ret, struct err *err)
 {
         CLEANUP(quantised_free_p) struct quantised *q = calloc(1, sizeof(*q));
-        struct export_reader r;
+        struct export_file r;
 
         if (q == NULL)
                 return err_set(err, -ENOMEM, "no memory for the exported model");
-        if (export_reader_open(&r, bytes, size_bytes, err) < 0)
+        if (export_file_open(&r, bytes, size_bytes, err) < 0)
                 return err->code;
         if (!r.int8 || r.tensors != m->tensor_count || strcmp(r.model, m->name) != 0)
                 return err_set(err, -EINVAL, "it is no 8-bit export of model %s", m->name);

@@ -1,12 +1,10 @@
-/* Backend: what a runtime must bring to train, one table of functions. A backend is one file in
- * trainer/backends/.
+/* Backend: a runtime to train with: its kernels, its memory, its options. One file a backend in
+ * trainer/backends/, one row each; a program is linked with one of them.
  *
- * Matrices are row-major float32, images are samples x height x width x channels. Addresses are host
- * addresses from `allocate`; a backend with memory of its own keeps a copy of the same range and moves data
- * in `to_host` (before the host looks or writes) and `to_device` (after the host wrote); for the others both
- * are NULL. Kernels cannot fail visibly: a backend that can keeps its first error and tells it through
- * `trouble`. Gradients of parameters are added to what is there; gradients of activations overwrite. One
- * thread at a time. */
+ * Addresses are host addresses from `allocate`; a backend with memory of its own keeps a copy of the same
+ * range and moves data in `to_host` (before the host looks or writes) and `to_device` (after the host wrote);
+ * for the others both are NULL. A backend whose kernels can fail keeps its first error and tells it through
+ * `trouble`. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,73 +12,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-
-struct matmul { /* c (rows x cols) = op(a) (rows x inner) * op(b) (inner x cols) [+ c] */
-        bool transpose_a, transpose_b, accumulate;
-        size_t rows, cols, inner;
-        const float *a, *b;
-        float *c;
-};
-
-struct image_shape { /* of the larger side: a convolution's (stride 1, same size out), a 2 x 2 pooling's input
-                      */
-        size_t samples, height, width, channels;
-        size_t kernel; /* convolution: edge of the window, odd */
-};
-
-struct convolution;
-
-/* Every kernel takes the backend's state first. rows x cols matrices unless said otherwise. */
-struct kernels {
-        void (*matmul)(void *state, const struct matmul *m);
-        void (*bias)(void *state, size_t rows, size_t cols, const float *x, const float *b, float *y);
-        void (*bias_gradient)(void *state, size_t rows, size_t cols, const float *dy, float *db);
-        void (*scale)(void *state, size_t count, float factor, const float *x, float *y);
-        void (*relu)(void *state, size_t count, const float *x, float *y);
-        void (*relu_gradient)(void *state, size_t count, const float *y, const float *dy, float *dx);
-        void (*bias_relu)(void *state, size_t rows, size_t cols, const float *b, float *y); /* in place */
-        /* dy becomes the gradient before the activation, db its column sums */
-        void (*bias_relu_gradient)(void *state, size_t rows, size_t cols, const float *y, float *dy,
-                                   float *db);
-        /* one row per output position with its kernel x kernel x channels surroundings, zero outside; and
-         * back, added */
-        void (*im2col)(void *state, const struct image_shape *s, const float *x, float *patches);
-        void (*col2im)(void *state, const struct image_shape *s, const float *patches, float *dx);
-        /* which: 0..3, the position of the maximum in its 2 x 2 square */
-        void (*pool)(void *state, const struct image_shape *s, const float *x, float *y, uint8_t *which);
-        void (*pool_gradient)(void *state, const struct image_shape *s, const uint8_t *which, const float *dy,
-                              float *dx);
-        void (*bias_relu_pool)(void *state, const struct image_shape *s, const float *x, const float *b,
-                               float *y, uint8_t *which);
-        void (*bias_relu_pool_gradient)(void *state, const struct image_shape *s, const uint8_t *which,
-                                        const float *y, const float *dy, float *dx, float *db);
-        void (*softmax)(void *state, size_t rows, size_t cols, const float *x, float *p);
-        void (*softmax_gradient)(void *state, size_t rows, size_t cols, const float *p, const float *dp,
-                                 float *dx);
-        /* sum over rows of -log p[label] */
-        double (*cross_entropy)(void *state, size_t rows, size_t cols, const float *p, const int32_t *labels);
-        void (*cross_entropy_gradient)(void *state, size_t rows, size_t cols, const float *p,
-                                       const int32_t *labels, float scale, float *dp);
-        void (*softmax_cross_entropy_gradient)(void *state, size_t rows, size_t cols, const float *p,
-                                               const int32_t *labels, float scale, float *dx);
-        /* ids are whole numbers kept as floats; y row = the table's rows of its `tokens` ids, one after the
-         * other */
-        void (*embed)(void *state, size_t rows, size_t tokens, size_t width, const float *table,
-                      const float *ids, float *y);
-        void (*embed_gradient)(void *state, size_t rows, size_t tokens, size_t width, const float *ids,
-                               const float *dy, float *dtable);
-        /* velocity = momentum * velocity + g; w -= rate * velocity; without velocity (NULL) w -= rate * g */
-        void (*update)(void *state, size_t count, float rate, float momentum, const float *g, float *velocity,
-                       float *w);
-
-        /* What a backend may do in one pass; NULL, and the kernels above do it one after the other. */
-
-        /* c = op(a) op(b) + bias in every row, and the ReLU of it if asked for; not with accumulate */
-        void (*matmul_bias)(void *state, const struct matmul *m, const float *bias, bool relu);
-        /* trainer/backends/convolution.h */
-        void (*convolution_pool)(void *state, const struct convolution *c);
-        void (*convolution_pool_gradient)(void *state, const struct convolution *c);
-};
+#include "trainer/operators/kernels.h"
 
 struct backend_options {
         size_t cpes;         /* sunway: 1..4096 */
@@ -99,42 +31,48 @@ struct backend_traffic { /* main-memory bytes moved by kernels, 0 where not coun
 };
 
 struct backend {
-        const char *runtime; /* cpu, sunway, opencl */
-        struct kernels kernels;
+        const struct backend_row *row;
+        struct kernels kernels; /* the row's, but for one from a library */
         void *state;
-        bool has_tiles;                                    /* of its own, that can be tuned */
-        char device_model[96];                             /* what tuning results are remembered under */
+        char device_model[96]; /* what tuning results are remembered under */
+};
+
+struct backend_row {
+        const char *runtime; /* cpu, sunway, opencl */
+        bool has_tiles;      /* of its own, that can be tuned */
+        struct kernels kernels;
+        void (*prepare)(char **argv); /* NULL = nothing to do */
+        /* sets state and device_model */
+        int (*open)(const struct backend_options *o, struct backend *b, struct err *err);
+        void (*close)(void *state);                        /* NULL = nothing to do */
         void *(*allocate)(void *state, size_t size_bytes); /* 64-byte aligned, zeroed; NULL = no memory */
         void (*release)(void *state, void *memory);
         void (*to_host)(void *state, const void *memory);
         void (*to_device)(void *state, const void *memory);
         int (*trouble)(void *state, struct err *err); /* NULL, or 0 / the first error since opening */
         void (*traffic)(void *state, struct backend_traffic *ret); /* NULL where not counted */
-        void (*close)(void *state);
 };
+
+/* The one backend that this program is linked with. */
+extern const struct backend_row backend_linked;
 
 /* backend_prepare() - first thing in main(), before MPI: a backend may start the program anew in an
  * environment that its libraries read while they are loaded. Returns where there is nothing to do. */
 void backend_prepare(char **argv);
 
-/* backend_open() - the one backend that this program was built with. */
 int backend_open(const struct backend_options *o, struct backend *ret, struct err *err);
+void backend_close(struct backend *b); /* also of one that is zeroed, or closed already */
 
-static inline void backend_close(struct backend *b)
-{
-        if (b->close != NULL)
-                b->close(b->state);
-        b->close = NULL;
-}
+/* backend_allocate() - 64-byte aligned, zeroed. Return: NULL = no memory. backend_floats() - never of no
+ * floats. */
+void *backend_allocate(const struct backend *b, size_t size_bytes);
+float *backend_floats(const struct backend *b, size_t count);
+void backend_release(const struct backend *b, void *memory); /* NULL is fine */
 
-static inline void backend_to_host(const struct backend *b, const void *memory)
-{
-        if (b->to_host != NULL)
-                b->to_host(b->state, memory);
-}
+/* backend_has_own_memory() - to_host() and to_device() move data; elsewhere they do nothing. */
+bool backend_has_own_memory(const struct backend *b);
+void backend_to_host(const struct backend *b, const void *memory);
+void backend_to_device(const struct backend *b, const void *memory);
 
-static inline void backend_to_device(const struct backend *b, const void *memory)
-{
-        if (b->to_device != NULL)
-                b->to_device(b->state, memory);
-}
+/* backend_trouble() - Return: 0, or the first error of a kernel since opening. */
+int backend_trouble(const struct backend *b, struct err *err);

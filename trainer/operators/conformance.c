@@ -30,7 +30,7 @@ enum side { INPUT, WEIGHT, BIAS, SIDES };
 
 struct trial {
         const struct backend *backend;
-        struct node node;
+        struct model_node node;
         size_t count;
         size_t sizes[SIDES], outputs;            /* floats */
         float *values[SIDES], *gradients[SIDES]; /* the backend's memory */
@@ -41,9 +41,9 @@ struct trial {
         double loss;
 };
 
-static struct node node_for(enum op op, size_t index)
+static struct model_node node_for(enum op op, size_t index)
 {
-        struct node n = { .op = op, .in = trials[index].in };
+        struct model_node n = { .op = op, .in = trials[index].in };
 
         if (op == OP_EMBEDDING)
                 n.in = (struct shape){ 1, 1, 4 };
@@ -55,7 +55,7 @@ static struct node node_for(enum op op, size_t index)
 
 static void *take(const struct trial *t, size_t bytes)
 {
-        return t->backend->allocate(t->backend->state, bytes > 0 ? bytes : 1);
+        return backend_allocate(t->backend, bytes > 0 ? bytes : 1);
 }
 
 static void give_back(struct trial *t)
@@ -63,10 +63,10 @@ static void give_back(struct trial *t)
         void *memory[] = { t->y, t->dy, t->scratch, t->which, t->labels };
 
         for (size_t i = 0; i < sizeof(memory) / sizeof(memory[0]); i++)
-                t->backend->release(t->backend->state, memory[i]);
+                backend_release(t->backend, memory[i]);
         for (int side = 0; side < SIDES; side++) {
-                t->backend->release(t->backend->state, t->values[side]);
-                t->backend->release(t->backend->state, t->gradients[side]);
+                backend_release(t->backend, t->values[side]);
+                backend_release(t->backend, t->gradients[side]);
                 free(t->wide[side]);
         }
         free(t->wide_y);
@@ -225,7 +225,7 @@ static int report(const struct backend *b, enum op op, size_t index, const char 
                   const struct verdict *v, size_t *number)
 {
         printf("%s %zu - %s %s %s, %zu samples of %zu x %zu x %zu: differs by %.1e of %.1e\n",
-               good(v) ? "ok" : "not ok", ++*number, b->runtime, op_name(op), what, trials[index].count,
+               good(v) ? "ok" : "not ok", ++*number, b->row->runtime, op_name(op), what, trials[index].count,
                trials[index].in.height, trials[index].in.width, trials[index].in.channels, v->worst,
                v->largest);
         return good(v) ? 0 : 1;
@@ -270,7 +270,7 @@ int conformance_run(const struct backend *b, struct err *err)
                         failed += r;
                 }
         printf("1..%zu\n", number);
-        if (b->trouble != NULL && b->trouble(b->state, err) < 0)
+        if (backend_trouble(b, err) < 0)
                 return err->code;
         return failed;
 }

@@ -6,12 +6,12 @@
 
 #define PATCH_FLOATS 131072
 
-static size_t patch_floats(const struct node *n)
+static size_t patch_floats(const struct model_node *n)
 {
         return n->in.height * n->in.width * n->kernel * n->kernel * n->in.channels;
 }
 
-static size_t samples_at_once(const struct node *n, size_t count)
+static size_t samples_at_once(const struct model_node *n, size_t count)
 {
         size_t some = PATCH_FLOATS / patch_floats(n);
 
@@ -20,50 +20,51 @@ static size_t samples_at_once(const struct node *n, size_t count)
 }
 
 /* The convolution's own output before pooling, of the samples that are worked on at once. */
-static size_t unpooled_floats(const struct node *n)
+static size_t unpooled_floats(const struct model_node *n)
 {
         return n->in.height * n->in.width * n->bias_count;
 }
 
 static void convolve(struct operator_call *c, size_t first, size_t samples, float *y)
 {
-        const struct node *n = c->node;
-        struct image_shape s = operator_images(n, samples);
+        const struct model_node *n = c->node;
+        struct kernels_images s = operator_images(n, samples);
 
         c->kernels->im2col(c->state, &s, c->x + first * operator_inputs(c), c->scratch);
-        c->kernels->matmul(c->state, &(struct matmul){ .rows = samples * n->in.height * n->in.width,
-                                                       .cols = n->out.channels,
-                                                       .inner = n->kernel * n->kernel * n->in.channels,
-                                                       .a = c->scratch,
-                                                       .b = c->weight,
-                                                       .c = y });
+        c->kernels->matmul(c->state,
+                           &(struct kernels_matmul){ .rows = samples * n->in.height * n->in.width,
+                                                     .cols = n->out.channels,
+                                                     .inner = n->kernel * n->kernel * n->in.channels,
+                                                     .a = c->scratch,
+                                                     .b = c->weight,
+                                                     .c = y });
 }
 
 /* dy: gradient of the convolution's own output for these samples. */
 static void convolve_backward(struct operator_call *c, size_t first, size_t samples, const float *dy)
 {
-        const struct node *n = c->node;
-        struct image_shape s = operator_images(n, samples);
+        const struct model_node *n = c->node;
+        struct kernels_images s = operator_images(n, samples);
         size_t rows = samples * n->in.height * n->in.width, window = n->kernel * n->kernel * n->in.channels;
 
         c->kernels->im2col(c->state, &s, c->x + first * operator_inputs(c), c->scratch);
-        c->kernels->matmul(c->state, &(struct matmul){ .transpose_a = true,
-                                                       .accumulate = true,
-                                                       .rows = window,
-                                                       .cols = n->out.channels,
-                                                       .inner = rows,
-                                                       .a = c->scratch,
-                                                       .b = dy,
-                                                       .c = c->dweight });
+        c->kernels->matmul(c->state, &(struct kernels_matmul){ .transpose_a = true,
+                                                               .accumulate = true,
+                                                               .rows = window,
+                                                               .cols = n->out.channels,
+                                                               .inner = rows,
+                                                               .a = c->scratch,
+                                                               .b = dy,
+                                                               .c = c->dweight });
         if (c->dx == NULL)
                 return;
-        c->kernels->matmul(c->state, &(struct matmul){ .transpose_b = true,
-                                                       .rows = rows,
-                                                       .cols = window,
-                                                       .inner = n->out.channels,
-                                                       .a = dy,
-                                                       .b = c->weight,
-                                                       .c = c->scratch });
+        c->kernels->matmul(c->state, &(struct kernels_matmul){ .transpose_b = true,
+                                                               .rows = rows,
+                                                               .cols = window,
+                                                               .inner = n->out.channels,
+                                                               .a = dy,
+                                                               .b = c->weight,
+                                                               .c = c->scratch });
         c->kernels->col2im(c->state, &s, c->scratch, c->dx + first * operator_inputs(c));
 }
 
@@ -98,9 +99,9 @@ static void convolution_backward(struct operator_call *c)
         }
 }
 
-static struct image_shape unpooled_images(const struct node *n, size_t samples)
+static struct kernels_images unpooled_images(const struct model_node *n, size_t samples)
 {
-        return (struct image_shape){ samples, n->in.height, n->in.width, n->out.channels, 0 };
+        return (struct kernels_images){ samples, n->in.height, n->in.width, n->out.channels, 0 };
 }
 
 static struct convolution whole_convolution(const struct operator_call *c)
@@ -131,7 +132,7 @@ static void convolution_pool_forward(struct operator_call *c)
         }
         for (size_t first = 0; first < c->count; first += step) {
                 size_t samples = c->count - first < step ? c->count - first : step;
-                struct image_shape s = unpooled_images(c->node, samples);
+                struct kernels_images s = unpooled_images(c->node, samples);
 
                 convolve(c, first, samples, unpooled);
                 c->kernels->bias_relu_pool(c->state, &s, unpooled, c->bias,
@@ -153,7 +154,7 @@ static void convolution_pool_backward(struct operator_call *c)
         for (size_t first = 0; first < c->count; first += step) {
                 size_t samples = c->count - first < step ? c->count - first : step,
                        at = first * operator_outputs(c);
-                struct image_shape s = unpooled_images(c->node, samples);
+                struct kernels_images s = unpooled_images(c->node, samples);
 
                 c->kernels->bias_relu_pool_gradient(c->state, &s, c->which + at, c->y + at, c->dy + at,
                                                     unpooled, c->dbias);
@@ -161,14 +162,14 @@ static void convolution_pool_backward(struct operator_call *c)
         }
 }
 
-static size_t patch_scratch(const struct node *n, size_t count)
+static size_t patch_scratch(const struct model_node *n, size_t count)
 {
         return samples_at_once(n, count) * patch_floats(n);
 }
 
-static size_t pooled_scratch(const struct node *n, size_t count)
+static size_t pooled_scratch(const struct model_node *n, size_t count)
 {
-        struct image_shape s = operator_images(n, count);
+        struct kernels_images s = operator_images(n, count);
         size_t parts = samples_at_once(n, count) * (patch_floats(n) + unpooled_floats(n));
         size_t whole = convolution_scratch(&s, n->out.channels);
 

@@ -1,47 +1,47 @@
 /* Matrix product, alone and with what follows it: bias, and ReLU. */
 #include "trainer/operators/operator.h"
 
-static struct matmul forward_product(const struct operator_call *c)
+static struct kernels_matmul forward_product(const struct operator_call *c)
 {
-        return (struct matmul){ .rows = c->count,
-                                .cols = operator_outputs(c),
-                                .inner = operator_inputs(c),
-                                .a = c->x,
-                                .b = c->weight,
-                                .c = c->y };
+        return (struct kernels_matmul){ .rows = c->count,
+                                        .cols = operator_outputs(c),
+                                        .inner = operator_inputs(c),
+                                        .a = c->x,
+                                        .b = c->weight,
+                                        .c = c->y };
 }
 
 static void matmul_forward(struct operator_call *c)
 {
-        struct matmul m = forward_product(c);
+        struct kernels_matmul m = forward_product(c);
 
         c->kernels->matmul(c->state, &m);
 }
 
 static void matmul_backward(struct operator_call *c)
 {
-        c->kernels->matmul(c->state, &(struct matmul){ .transpose_a = true,
-                                                       .accumulate = true,
-                                                       .rows = operator_inputs(c),
-                                                       .cols = operator_outputs(c),
-                                                       .inner = c->count,
-                                                       .a = c->x,
-                                                       .b = c->dy,
-                                                       .c = c->dweight });
+        c->kernels->matmul(c->state, &(struct kernels_matmul){ .transpose_a = true,
+                                                               .accumulate = true,
+                                                               .rows = operator_inputs(c),
+                                                               .cols = operator_outputs(c),
+                                                               .inner = c->count,
+                                                               .a = c->x,
+                                                               .b = c->dy,
+                                                               .c = c->dweight });
         if (c->dx == NULL)
                 return;
-        c->kernels->matmul(c->state, &(struct matmul){ .transpose_b = true,
-                                                       .rows = c->count,
-                                                       .cols = operator_inputs(c),
-                                                       .inner = operator_outputs(c),
-                                                       .a = c->dy,
-                                                       .b = c->weight,
-                                                       .c = c->dx });
+        c->kernels->matmul(c->state, &(struct kernels_matmul){ .transpose_b = true,
+                                                               .rows = c->count,
+                                                               .cols = operator_inputs(c),
+                                                               .inner = operator_outputs(c),
+                                                               .a = c->dy,
+                                                               .b = c->weight,
+                                                               .c = c->dx });
 }
 
 static void matmul_bias_forward(struct operator_call *c)
 {
-        struct matmul m = forward_product(c);
+        struct kernels_matmul m = forward_product(c);
 
         if (c->kernels->matmul_bias != NULL) {
                 c->kernels->matmul_bias(c->state, &m, c->bias, false);
@@ -59,7 +59,7 @@ static void matmul_bias_backward(struct operator_call *c)
 
 static void matmul_bias_relu_forward(struct operator_call *c)
 {
-        struct matmul m = forward_product(c);
+        struct kernels_matmul m = forward_product(c);
 
         if (c->kernels->matmul_bias != NULL) {
                 c->kernels->matmul_bias(c->state, &m, c->bias, true);

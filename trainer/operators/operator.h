@@ -15,7 +15,7 @@
 struct operator_call {
         const struct kernels *kernels; /* the backend's, and what they work on */
         void *state;
-        const struct node *node;
+        const struct model_node *node;
         size_t count; /* samples */
         const float *x;
         float *y;
@@ -34,7 +34,7 @@ struct operator
 {
         void (*forward)(struct operator_call * c);
         void (*backward)(struct operator_call * c);
-        size_t (*scratch)(const struct node *n, size_t count); /* NULL = wants none */
+        size_t (*scratch)(const struct model_node *n, size_t count); /* NULL = wants none */
 };
 
 extern const struct operator operator_matmul, operator_matmul_bias, operator_matmul_bias_relu, operator_bias,
@@ -46,7 +46,7 @@ void operator_forward(struct operator_call *call);
 void operator_backward(struct operator_call *call);
 
 /* operator_scratch() - floats of scratch memory that a node wants for `count` samples, 1 or more. */
-size_t operator_scratch(const struct node *n, size_t count);
+size_t operator_scratch(const struct model_node *n, size_t count);
 
 /* For the operators' files. */
 static inline size_t operator_inputs(const struct operator_call *c) /* floats a sample */
@@ -59,7 +59,8 @@ static inline size_t operator_outputs(const struct operator_call *c)
         return shape_size(&c->node->out);
 }
 
-static inline struct image_shape operator_images(const struct node *n, size_t samples) /* that go in */
+static inline struct kernels_images operator_images(const struct model_node *n,
+                                                    size_t samples) /* that go in */
 {
-        return (struct image_shape){ samples, n->in.height, n->in.width, n->in.channels, n->kernel };
+        return (struct kernels_images){ samples, n->in.height, n->in.width, n->in.channels, n->kernel };
 }

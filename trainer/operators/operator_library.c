@@ -1,3 +1,4 @@
+/* The table of kernels that a library may replace, by name. */
 #include "trainer/operators/operator_library.h"
 
 #include <dlfcn.h>

@@ -3,14 +3,14 @@
 
 static void pool_forward(struct operator_call *c)
 {
-        struct image_shape s = operator_images(c->node, c->count);
+        struct kernels_images s = operator_images(c->node, c->count);
 
         c->kernels->pool(c->state, &s, c->x, c->y, c->which);
 }
 
 static void pool_backward(struct operator_call *c)
 {
-        struct image_shape s = operator_images(c->node, c->count);
+        struct kernels_images s = operator_images(c->node, c->count);
 
         if (c->dx != NULL)
                 c->kernels->pool_gradient(c->state, &s, c->which, c->dy, c->dx);

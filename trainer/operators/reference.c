@@ -24,7 +24,7 @@ static void matmul(const struct reference_call *c, size_t inputs, size_t outputs
 static double window_sum(const struct reference_call *c, size_t sample, long row, long col, size_t out,
                          size_t outputs)
 {
-        const struct node *n = c->node;
+        const struct model_node *n = c->node;
         long half = (long) n->kernel / 2;
         double sum = 0;
 
@@ -47,7 +47,7 @@ static double window_sum(const struct reference_call *c, size_t sample, long row
 
 static void convolution(const struct reference_call *c, size_t outputs, double *y)
 {
-        const struct node *n = c->node;
+        const struct model_node *n = c->node;
 
         for (size_t s = 0; s < c->count; s++)
                 for (size_t r = 0; r < n->in.height; r++)
@@ -118,7 +118,7 @@ static void embedding(const struct reference_call *c)
 /* One part of the node, whose input is x of shape *at; afterwards *at is that of its result y. */
 static void run_part(struct reference_call *c, enum op part, struct shape *at, const double *x, double *y)
 {
-        const struct node *n = c->node;
+        const struct model_node *n = c->node;
         size_t total = c->count * shape_size(at);
 
         switch (part) {
@@ -156,7 +156,7 @@ static void run_part(struct reference_call *c, enum op part, struct shape *at, c
 
 int reference_forward(struct reference_call *c)
 {
-        const struct node *n = c->node;
+        const struct model_node *n = c->node;
         size_t outputs = shape_size(&n->out), unpooled = n->in.height * n->in.width * n->out.channels;
         CLEANUP(free_p)
         double *between = calloc(c->count * (unpooled > outputs ? unpooled : outputs), sizeof(*between));

@@ -8,7 +8,7 @@
 #include "trainer/model.h"
 
 struct reference_call {
-        const struct node *node;
+        const struct model_node *node;
         size_t count;
         const double *x, *weight, *bias;
         const int32_t *labels;

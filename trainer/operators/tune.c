@@ -1,3 +1,4 @@
+/* All tiles that fit are tried quickly, the best few again in turn with the untuned. */
 #include "trainer/operators/tune.h"
 
 #include <errno.h>
@@ -18,7 +19,7 @@
 
 /* The products of the shipped models at 128 samples: forward, and both of backward. */
 /* clang-format off */
-static const struct matmul shapes[] = {
+static const struct kernels_matmul shapes[] = {
         { .rows = 128, .cols = 256, .inner = 784 },
         { .rows = 784, .cols = 256, .inner = 128, .transpose_a = true, .accumulate = true },
         { .rows = 128, .cols = 128, .inner = 256 },
@@ -48,9 +49,9 @@ static int prepare(const struct backend *b, struct bench *m)
                 for (size_t k = 0; k < 3; k++)
                         most = sizes[k] > most ? sizes[k] : most;
         }
-        m->a = b->allocate(b->state, most * sizeof(float));
-        m->b = b->allocate(b->state, most * sizeof(float));
-        m->c = b->allocate(b->state, most * sizeof(float));
+        m->a = backend_allocate(b, most * sizeof(float));
+        m->b = backend_allocate(b, most * sizeof(float));
+        m->c = backend_allocate(b, most * sizeof(float));
         if (m->a == NULL || m->b == NULL || m->c == NULL)
                 return -ENOMEM;
         for (size_t i = 0; i < most; i++) {
@@ -64,7 +65,7 @@ static int prepare(const struct backend *b, struct bench *m)
 static void time_shape(const struct backend *b, const struct bench *m, size_t shape, int repeats,
                        double *best)
 {
-        struct matmul call = shapes[shape];
+        struct kernels_matmul call = shapes[shape];
 
         call.a = m->a;
         call.b = m->b;
@@ -80,12 +81,12 @@ static void time_shape(const struct backend *b, const struct bench *m, size_t sh
 }
 
 struct candidate {
-        struct tiles tiles; /* 0: the backend's own, untuned */
+        struct preset_tiles tiles; /* 0: the backend's own, untuned */
         double usec[ARRAY_SIZE(shapes)], gain;
 };
 
 /* Opens the backend with these tiles and times every shape. */
-static int time_tiles(const struct options *o, struct candidate *t, int repeats, char *device,
+static int time_tiles(const struct train_options *o, struct candidate *t, int repeats, char *device,
                       size_t device_bytes, struct err *err)
 {
         struct backend_options options = training_backend_options(o, 1);
@@ -100,19 +101,19 @@ static int time_tiles(const struct options *o, struct candidate *t, int repeats,
         r = backend_open(&options, &b, err);
         if (r < 0)
                 return r;
-        if (!b.has_tiles)
+        if (!b.row->has_tiles)
                 r = err_set(err, -ENOTSUP, "the %s build has no tiles of its own: its library chooses",
-                            b.runtime);
+                            b.row->runtime);
         if (r == 0)
                 r = prepare(&b, &m) < 0 ? err_set(err, -ENOMEM, "no memory to tune") : 0;
         for (size_t i = 0; r == 0 && i < ARRAY_SIZE(shapes); i++)
                 time_shape(&b, &m, i, repeats, &t->usec[i]);
-        if (r == 0 && b.trouble != NULL)
-                r = b.trouble(b.state, err);
+        if (r == 0)
+                r = backend_trouble(&b, err);
         (void) snprintf(device, device_bytes, "%s", b.device_model); /* NOLINT: a fixed field */
-        b.release(b.state, m.a);
-        b.release(b.state, m.b);
-        b.release(b.state, m.c);
+        backend_release(&b, m.a);
+        backend_release(&b, m.b);
+        backend_release(&b, m.c);
         backend_close(&b);
         return r;
 }
@@ -126,7 +127,7 @@ static double mean_gain(const double *untuned, const double *tuned)
         return sum / (double) ARRAY_SIZE(shapes);
 }
 
-static bool fits(const struct tiles *t)
+static bool fits(const struct preset_tiles *t)
 {
         return (t->rows * t->inner + t->inner * t->cols + t->rows * t->cols + (t->rows + t->inner)) *
                                sizeof(float) +
@@ -134,7 +135,7 @@ static bool fits(const struct tiles *t)
                LOCAL_BYTES;
 }
 
-static struct candidate candidate_of(struct tiles tiles)
+static struct candidate candidate_of(struct preset_tiles tiles)
 {
         struct candidate c = { .tiles = tiles };
 
@@ -157,14 +158,14 @@ static void keep_best(struct candidate *best, const struct candidate *one)
 }
 
 /* All that fit, quickly. */
-static int search(const struct options *o, const struct candidate *untuned, struct candidate *best,
+static int search(const struct train_options *o, const struct candidate *untuned, struct candidate *best,
                   char *device, size_t device_bytes, struct err *err)
 {
         size_t n = ARRAY_SIZE(edges);
 
         for (size_t i = 0; i < n * n * n * ARRAY_SIZE(lanes); i++) {
-                struct candidate one = candidate_of((struct tiles){ edges[i / (n * n) % n], edges[i / n % n],
-                                                                    edges[i % n], lanes[i / (n * n * n)] });
+                struct candidate one = candidate_of((struct preset_tiles){
+                        edges[i / (n * n) % n], edges[i / n % n], edges[i % n], lanes[i / (n * n * n)] });
                 int r;
 
                 if (!fits(&one.tiles))
@@ -180,8 +181,8 @@ static int search(const struct options *o, const struct candidate *untuned, stru
 
 /* The best ones and the untuned in turn, so that all of them meet the same neighbours; the winner is best[0].
  */
-static int decide(const struct options *o, struct candidate *untuned, struct candidate *best, char *device,
-                  size_t device_bytes, struct err *err)
+static int decide(const struct train_options *o, struct candidate *untuned, struct candidate *best,
+                  char *device, size_t device_bytes, struct err *err)
 {
         for (int round = 0; round < ROUNDS; round++) {
                 int r = time_tiles(o, untuned, 1, device, device_bytes, err);
@@ -199,9 +200,9 @@ static int decide(const struct options *o, struct candidate *untuned, struct can
         return 0;
 }
 
-int tune_run(const struct options *o, struct err *err)
+int tune_run(const struct train_options *o, struct err *err)
 {
-        struct candidate untuned = candidate_of((struct tiles){ 0 }), best[FINALISTS] = { 0 };
+        struct candidate untuned = candidate_of((struct preset_tiles){ 0 }), best[FINALISTS] = { 0 };
         char device[96] = "";
         int r = time_tiles(o, &untuned, 3, device, sizeof(device), err);
 

@@ -1,3 +1,4 @@
+/* Plain loops in index order. */
 #include "trainer/operators/vector.h"
 
 void vector_add(size_t count, const float *x, float *sum)

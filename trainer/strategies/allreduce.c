@@ -21,7 +21,7 @@ struct exchange {
 /* Where the segments end: what was asked for, measured, known from the preset, or everything at once. */
 static int wanted_segments(struct exchange *x, size_t *last, struct err *err)
 {
-        const struct options *o = x->t->options;
+        const struct train_options *o = x->t->options;
         const struct preset *p = &x->t->preset;
 
         if (o->segments_auto)
@@ -56,7 +56,7 @@ static int same_segments(struct exchange *x, int count)
         int from_first = count;
 
         MPI_Bcast(&from_first, 1, MPI_INT, 0, MPI_COMM_WORLD);
-        if (from_first > 0 && from_first <= NUMBERS_MAX)
+        if (from_first > 0 && from_first <= TRAIN_OPTIONS_LIST_MAX)
                 MPI_Bcast(x->ends, from_first * (int) sizeof(*x->ends), MPI_BYTE, 0, MPI_COMM_WORLD);
         return from_first;
 }
@@ -66,11 +66,11 @@ static int plan_segments(struct exchange *x, struct err *err)
         size_t tensors = x->t->model.tensor_count;
         int count;
 
-        x->ends = calloc(NUMBERS_MAX, sizeof(*x->ends));
+        x->ends = calloc(TRAIN_OPTIONS_LIST_MAX, sizeof(*x->ends));
         x->segmented = (struct segmented){ .t = x->t,
                                            .recorded = true,
                                            .ends = x->ends,
-                                           .requests = calloc(NUMBERS_MAX, sizeof(MPI_Request)) };
+                                           .requests = calloc(TRAIN_OPTIONS_LIST_MAX, sizeof(MPI_Request)) };
         count = world_agree(&x->t->world, x->ends != NULL && x->segmented.requests != NULL ? 0 : -ENOMEM,
                             err);
         if (count == 0)
@@ -100,10 +100,10 @@ static int grouped_step(struct exchange *x, struct err *err)
                 MPI_Allreduce(MPI_IN_PLACE, t->gradients, (int) count, MPI_FLOAT, MPI_SUM,
                               x->group.all_leaders);
         group_spread(&x->group, t->gradients, count);
-        at = record_done(&t->record, DOING_EXCHANGE, t->step, at);
+        at = record_done(&t->record, RECORD_EXCHANGE, t->step, at);
         backend_to_device(&t->backend, t->gradients);
         training_update(t, t->gradients);
-        (void) record_done(&t->record, DOING_UPDATE, t->step, at);
+        (void) record_done(&t->record, RECORD_UPDATE, t->step, at);
         r = training_finish_step(t, t->step, err);
         return r < 0 ? r : training_checkpoint(t, t->step, err);
 }
@@ -122,13 +122,13 @@ static int one_step(struct exchange *x, struct err *err)
         begin = x->segmented.begin_usec > 0 ? x->segmented.begin_usec : at;
         hidden = at - begin;
         t->record.hidden_usec += hidden > x->segmented.called_usec ? hidden - x->segmented.called_usec : 0;
-        t->record.total_usec[DOING_BACKWARD] -= x->segmented.called_usec; /* counted as waiting */
+        t->record.total_usec[RECORD_BACKWARD] -= x->segmented.called_usec; /* counted as waiting */
         segmented_wait(&x->segmented);
-        (void) record_done(&t->record, DOING_EXCHANGE, t->step, begin);
-        at = record_done(&t->record, DOING_WAIT, t->step, at);
+        (void) record_done(&t->record, RECORD_EXCHANGE, t->step, begin);
+        at = record_done(&t->record, RECORD_WAIT, t->step, at);
         backend_to_device(&t->backend, t->gradients);
         training_update(t, t->gradients);
-        (void) record_done(&t->record, DOING_UPDATE, t->step, at);
+        (void) record_done(&t->record, RECORD_UPDATE, t->step, at);
         r = training_finish_step(t, t->step, err);
         return r < 0 ? r : training_checkpoint(t, t->step, err);
 }

@@ -76,7 +76,7 @@ static int fetch_parameters(struct training *t, MPI_Request *requests, struct er
         training_prefetch(t, t->step, (size_t) (t->world.rank - t->first_worker));
         MPI_Waitall((int) t->options->servers, requests, MPI_STATUSES_IGNORE);
         backend_to_device(&t->backend, t->parameters);
-        (void) record_done(&t->record, DOING_EXCHANGE, t->step, at);
+        (void) record_done(&t->record, RECORD_EXCHANGE, t->step, at);
         return 0;
 }
 
@@ -97,7 +97,7 @@ static int worker_step(struct training *t, const struct group *g, struct ending 
                 MPI_Waitall(exchange_with_servers(t, ending, requests), requests, MPI_STATUSES_IGNORE);
         group_spread(g, t->parameters, count);
         backend_to_device(&t->backend, t->parameters);
-        (void) record_done(&t->record, DOING_EXCHANGE, t->step, at);
+        (void) record_done(&t->record, RECORD_EXCHANGE, t->step, at);
         return training_finish_step(t, t->step, err);
 }
 
@@ -232,7 +232,7 @@ static void apply(struct server *s, const float *gradient, uint64_t step)
         float *velocity = t->velocity != NULL ? t->velocity + s->from : NULL;
 
         /* gradients arrive in the host's memory, and other workers' may arrive meanwhile */
-        if (t->backend.to_host != NULL)
+        if (backend_has_own_memory(&t->backend))
                 vector_update((size_t) s->count, rate, t->momentum, gradient, velocity,
                               t->parameters + s->from);
         else
@@ -295,11 +295,11 @@ static int sync_step(struct server *s, struct err *err)
                 return err->code;
         s->end = t->last_step; /* new files may have joined */
         MPI_Waitall((int) s->sender_count, s->requests, MPI_STATUSES_IGNORE);
-        at = record_done(&t->record, DOING_WAIT, t->step, at);
+        at = record_done(&t->record, RECORD_WAIT, t->step, at);
         for (size_t i = 1; i < s->sender_count; i++)
                 vector_add((size_t) s->count, s->inbox + i * (size_t) s->count, sum);
         apply(s, sum, t->step);
-        (void) record_done(&t->record, DOING_UPDATE, t->step, at);
+        (void) record_done(&t->record, RECORD_UPDATE, t->step, at);
         for (size_t i = 0; i < s->sender_count; i++)
                 s->clocks[i]++;
         if (checkpoint_due(t, t->step + 1) && save(s, t->step + 1, err) < 0)
@@ -450,9 +450,9 @@ static int run_on_arrival(struct server *s, uint64_t bound, struct err *err)
                 if ((size_t) worker == s->sender_count)
                         continue;
                 clock = s->clocks[worker]++;
-                at = record_done(&t->record, DOING_WAIT, clock, at);
+                at = record_done(&t->record, RECORD_WAIT, clock, at);
                 apply(s, s->inbox + (size_t) worker * (size_t) s->count, clock);
-                (void) record_done(&t->record, DOING_UPDATE, clock, at);
+                (void) record_done(&t->record, RECORD_UPDATE, clock, at);
                 s->waiting[worker] = true;
                 r = answer_waiting(s, bound, err);
                 if (r == 0)
@@ -485,8 +485,7 @@ static int open_server(struct server *s, struct err *err)
         size_t workers = s->sender_count;
         char path[4096];
 
-        s->inbox =
-                s->t->backend.allocate(s->t->backend.state, workers * (size_t) s->count * sizeof(float) + 1);
+        s->inbox = backend_allocate(&s->t->backend, workers * (size_t) s->count * sizeof(float) + 1);
         s->requests = calloc(workers + 1, sizeof(MPI_Request));
         s->starts = calloc(workers, sizeof(MPI_Request));
         s->clocks = calloc(workers, sizeof(*s->clocks));
@@ -521,7 +520,7 @@ static int close_server(struct server *s, struct err *err)
 
         if (s->clock_log != NULL && fclose(s->clock_log) != 0)
                 r = err_set(err, -EIO, "--clock-log: not written whole: %m");
-        s->t->backend.release(s->t->backend.state, s->inbox);
+        backend_release(&s->t->backend, s->inbox);
         free(s->requests);
         free(s->starts);
         free(s->clocks);

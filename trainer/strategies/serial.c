@@ -29,7 +29,7 @@ int strategy_serial(struct training *t, struct err *err)
         int r = 0;
 
         if (t->workers > 1)
-                sum = t->backend.allocate(t->backend.state, t->model.parameter_count * sizeof(*sum));
+                sum = backend_allocate(&t->backend, t->model.parameter_count * sizeof(*sum));
         if (sum == NULL)
                 return err_set(err, -ENOMEM, "no memory for %zu gradients", t->model.parameter_count);
         stop_open(&stop, t);
@@ -47,13 +47,13 @@ int strategy_serial(struct training *t, struct err *err)
                 at = record_now();
                 backend_to_device(&t->backend, sum);
                 training_update(t, sum);
-                (void) record_done(&t->record, DOING_UPDATE, t->step, at);
+                (void) record_done(&t->record, RECORD_UPDATE, t->step, at);
                 r = training_finish_step(t, t->step, err);
                 if (r == 0)
                         r = training_checkpoint(t, t->step, err);
         }
         stop_close(&stop, t);
         if (sum != t->gradients)
-                t->backend.release(t->backend.state, sum);
+                backend_release(&t->backend, sum);
         return r;
 }

@@ -35,7 +35,7 @@ struct pipeline {
         float *test;              /* samples of an evaluation, and their labels */
         int32_t *test_labels;
         bool finished;
-        struct loaded chunk;
+        struct loader_chunk chunk;
         size_t batch, microbatches; /* of this step */
 };
 
@@ -73,12 +73,12 @@ static void forward(struct pipeline *p, size_t m)
         if (p->chunk.x != NULL)
                 loader_wait(t->loader, first_of(p, m) + count);
         MPI_Wait(&s->output_sent, MPI_STATUS_IGNORE);
-        at = record_done(&t->record, DOING_EXCHANGE, t->step, at);
+        at = record_done(&t->record, RECORD_EXCHANGE, t->step, at);
         begin = training_moment(t);
         runner_use(s->runner, x, is_last(p) ? p->chunk.labels + first_of(p, m) : NULL);
         t->epoch_loss += runner_forward(s->runner, t->parameters, count);
         training_be_slow(t, SLOW_FORWARD, count, begin);
-        (void) record_done(&t->record, DOING_FORWARD, t->step, at);
+        (void) record_done(&t->record, RECORD_FORWARD, t->step, at);
         if (!is_last(p))
                 MPI_Isend(runner_output(s->runner), (int) (count * p->out_size), MPI_FLOAT,
                           (int) p->stage + 1, TAG_ACTIVATION, MPI_COMM_WORLD, &s->output_sent);
@@ -97,11 +97,11 @@ static void backward(struct pipeline *p, size_t m)
                 MPI_Recv(runner_output_gradient(s->runner), (int) (count * p->out_size), MPI_FLOAT,
                          (int) p->stage + 1, TAG_GRADIENT, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         MPI_Wait(&s->gradient_sent, MPI_STATUS_IGNORE);
-        at = record_done(&t->record, DOING_EXCHANGE, t->step, at);
+        at = record_done(&t->record, RECORD_EXCHANGE, t->step, at);
         begin = training_moment(t);
         runner_backward(s->runner, t->parameters, t->gradients, count, 1.0F / (float) p->batch, NULL, NULL);
         training_be_slow(t, SLOW_BACKWARD, count, begin);
-        (void) record_done(&t->record, DOING_BACKWARD, t->step, at);
+        (void) record_done(&t->record, RECORD_BACKWARD, t->step, at);
         if (p->stage > 0)
                 MPI_Isend(runner_input_gradient(s->runner), (int) (count * p->in_size), MPI_FLOAT,
                           (int) p->stage - 1, TAG_GRADIENT, MPI_COMM_WORLD, &s->gradient_sent);
@@ -123,7 +123,7 @@ static int open_step(struct pipeline *p, struct err *err)
                 t->epoch_loss = 0;
                 t->epoch_loss_samples = 0;
         }
-        p->chunk = (struct loaded){ 0 };
+        p->chunk = (struct loader_chunk){ 0 };
         if (p->stage > 0 && !is_last(p))
                 return 0;
         if (training_take(t, t->step, 0, &p->chunk, err) < 0)
@@ -141,7 +141,7 @@ static int close_step(struct pipeline *p, struct err *err)
         uint64_t at = record_now();
 
         training_update(t, t->gradients);
-        (void) record_done(&t->record, DOING_UPDATE, t->step, at);
+        (void) record_done(&t->record, RECORD_UPDATE, t->step, at);
         if (checkpoint_due(t, t->step + 1))
                 record_flush(&t->record);
         if (training_finish_step(t, t->step, err) < 0)
@@ -169,7 +169,7 @@ static int one_step(struct pipeline *p, struct err *err)
         }
         while (done < p->microbatches)
                 backward(p, done++);
-        r = t->backend.trouble != NULL ? t->backend.trouble(t->backend.state, err) : 0;
+        r = backend_trouble(&t->backend, err);
         return r < 0 ? r : close_step(p, err);
 }
 
@@ -255,11 +255,11 @@ static int evaluate(void *pipeline, double *ret_accuracy, double *ret_loss, stru
 /* The model with places counted from this stage's first parameter. */
 static void place(struct pipeline *p)
 {
-        const struct part *part = &p->t->part;
+        const struct training_part *part = &p->t->part;
 
         p->model = p->t->model;
         for (size_t i = part->first_node; i <= part->last_node; i++) {
-                struct node *n = &p->model.nodes[i];
+                struct model_node *n = &p->model.nodes[i];
 
                 n->weight -= n->weight_count > 0 ? part->from : n->weight;
                 n->bias -= n->bias_count > 0 ? part->from : n->bias;
@@ -271,7 +271,6 @@ static void place(struct pipeline *p)
 static int open_slots(struct pipeline *p, struct err *err)
 {
         const struct training *t = p->t;
-        void *backend = t->backend.state;
 
         /* a batch that is shorter than usual has smaller microbatches, never larger ones */
         for (size_t i = 0; i < p->slot_count; i++) {
@@ -282,13 +281,13 @@ static int open_slots(struct pipeline *p, struct err *err)
                                &s->runner, err) < 0)
                         return err->code;
                 if (p->stage > 0)
-                        s->input = t->backend.allocate(backend, p->capacity * p->in_size * sizeof(float));
+                        s->input = backend_allocate(&t->backend, p->capacity * p->in_size * sizeof(float));
                 if (p->stage > 0 && s->input == NULL)
                         return err_set(err, -ENOMEM, "no memory for the activations of %zu samples",
                                        p->capacity);
         }
-        p->test = t->backend.allocate(backend, p->capacity * p->in_size * sizeof(float));
-        p->test_labels = t->backend.allocate(backend, p->capacity * sizeof(int32_t));
+        p->test = backend_allocate(&t->backend, p->capacity * p->in_size * sizeof(float));
+        p->test_labels = backend_allocate(&t->backend, p->capacity * sizeof(int32_t));
         return p->test != NULL && p->test_labels != NULL
                        ? 0
                        : err_set(err, -ENOMEM, "no memory for %zu samples", p->capacity);
@@ -305,10 +304,10 @@ static void close_pipeline(void *pipeline)
                         MPI_Wait(&p->slots[i].gradient_sent, MPI_STATUS_IGNORE);
                 }
                 runner_free(p->slots[i].runner);
-                b->release(b->state, p->slots[i].input);
+                backend_release(b, p->slots[i].input);
         }
-        b->release(b->state, p->test);
-        b->release(b->state, p->test_labels);
+        backend_release(b, p->test);
+        backend_release(b, p->test_labels);
         free(p->slots);
         free(p);
 }
@@ -326,7 +325,7 @@ static int open_pipeline(struct training *t, struct pipeline **ret, struct err *
         p->slot_count = stages - stage < microbatches ? stages - stage : microbatches;
         p->slots = calloc(p->slot_count, sizeof(*p->slots));
         *ret = p;
-        t->staged = (struct staged){ p, evaluate, close_pipeline };
+        t->staged = (struct training_staged){ p, evaluate, close_pipeline };
         if (p->slots == NULL)
                 return err_set(err, -ENOMEM, "no memory for %zu microbatches", p->slot_count);
         place(p);

@@ -4,12 +4,12 @@
 #include <athread.h>
 #include <errno.h>
 
-#include "trainer/sunway/athread_order.h"
+#include "trainer/sunway/athread_cpe.h"
 #include "trainer/sunway/cpe_group.h"
 
 extern void SLAVE_FUN(remuda_cpe_main)(void *order);
 
-static struct athread_order current; /* one core group a process */
+static struct athread_cpe_order current; /* one core group a process */
 
 static void athread_close(void *state)
 {
@@ -28,18 +28,18 @@ static int athread_open(struct cpe *cores, size_t count, size_t cpus, void **ret
                                athread_get_max_threads());
         }
         (void) athread_set_num_threads((int) count);
-        current = (struct athread_order){ .cores = cores, .count = count };
+        current = (struct athread_cpe_order){ .cores = cores, .count = count };
         *ret = &current;
         return 0;
 }
 
 static void athread_run(void *state, const struct cpe_order *order)
 {
-        struct athread_order *o = state;
+        struct athread_cpe_order *o = state;
 
         o->order = *order;
         (void) athread_spawn(remuda_cpe_main, o);
         (void) athread_join();
 }
 
-const struct cpe_variant cpe_athread = { "athread", athread_open, athread_run, athread_close };
+const struct cpe_group_variant cpe_group_athread = { "athread", athread_open, athread_run, athread_close };

@@ -2,7 +2,7 @@
  * Compiled for the CPEs (-mslave), together with cpe.c and the tasks. */
 #include <slave.h>
 
-#include "trainer/sunway/athread_order.h"
+#include "trainer/sunway/athread_cpe.h"
 
 #define KEPT_BYTES 6144 /* stack and the variables below lie in the same 64 KB */
 
@@ -43,7 +43,7 @@ void cpe_put(struct cpe *core, void *main_memory, const void *local, size_t byte
 void remuda_cpe_main(void *argument);
 void remuda_cpe_main(void *argument)
 {
-        struct athread_order order;
+        struct athread_cpe_order order;
         size_t index = (size_t) athread_get_id(-1);
 
         transfer_in(&order, argument, sizeof(order));

@@ -10,15 +10,16 @@
 #include "base/text.h"
 
 struct cpe_group {
-        const struct cpe_variant *variant;
+        const struct cpe_group_variant *variant;
         void *state; /* the variant's */
         struct cpe *cores;
         size_t count;
 };
 
-static const struct cpe_variant *find_variant(const char *name, struct err *err)
+static const struct cpe_group_variant *find_variant(const char *name, struct err *err)
 {
-        const struct cpe_variant *const variants[] = { &cpe_threads, &cpe_openacc, &cpe_athread };
+        const struct cpe_group_variant *const variants[] = { &cpe_group_threads, &cpe_group_openacc,
+                                                             &cpe_group_athread };
         struct text have = { 0 };
 
         for (size_t i = 0; i < ARRAY_SIZE(variants); i++) {
@@ -38,7 +39,7 @@ static const struct cpe_variant *find_variant(const char *name, struct err *err)
 
 int cpe_group_open(const char *variant, size_t count, size_t cpus, struct cpe_group **ret, struct err *err)
 {
-        const struct cpe_variant *v = find_variant(variant, err);
+        const struct cpe_group_variant *v = find_variant(variant, err);
         struct cpe_group *g = v != NULL ? calloc(1, sizeof(*g)) : NULL;
         int r;
 
@@ -86,9 +87,9 @@ void cpe_group_run(struct cpe_group *g, enum cpe_task task, const void *job, siz
         g->variant->run(g->state, &(struct cpe_order){ task, job, bytes });
 }
 
-void cpe_group_totals(const struct cpe_group *g, struct cpe_totals *ret)
+void cpe_group_totals(const struct cpe_group *g, struct cpe_group_totals *ret)
 {
-        *ret = (struct cpe_totals){ 0 };
+        *ret = (struct cpe_group_totals){ 0 };
         for (size_t i = 0; i < g->count; i++) {
                 ret->read_bytes += g->cores[i].read_bytes;
                 ret->written_bytes += g->cores[i].written_bytes;

@@ -10,7 +10,7 @@
 #include "trainer/sunway/cpe.h"
 
 /* A way to have CPEs: one row a variant. */
-struct cpe_variant {
+struct cpe_group_variant {
         const char *name;
         /* @cores: `count` of them; open sets up their stores and keeps its own state in *ret. @cpus: host
          * threads that may stand in for them */
@@ -19,10 +19,10 @@ struct cpe_variant {
         void (*close)(void *state);
 };
 
-extern const struct cpe_variant cpe_threads;
+extern const struct cpe_group_variant cpe_group_threads;
 /* Part of the program where their compiler was there; see trainer/build.mk. */
-extern const struct cpe_variant cpe_openacc __attribute__((weak));
-extern const struct cpe_variant cpe_athread __attribute__((weak));
+extern const struct cpe_group_variant cpe_group_openacc __attribute__((weak));
+extern const struct cpe_group_variant cpe_group_athread __attribute__((weak));
 
 struct cpe_group; /* opaque */
 
@@ -38,8 +38,8 @@ const char *cpe_group_variant(const struct cpe_group *g);
  * there; the task gets that copy. */
 void cpe_group_run(struct cpe_group *g, enum cpe_task task, const void *job, size_t bytes);
 
-struct cpe_totals {
+struct cpe_group_totals {
         uint64_t read_bytes, written_bytes;
         size_t peak_bytes, refused_bytes;
 };
-void cpe_group_totals(const struct cpe_group *g, struct cpe_totals *ret);
+void cpe_group_totals(const struct cpe_group *g, struct cpe_group_totals *ret);

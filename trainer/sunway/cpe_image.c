@@ -7,7 +7,7 @@
 
 static void im2col_row(struct cpe *core, const struct cpe_image *job, size_t unit, float *patch)
 {
-        const struct image_shape *s = &job->shape;
+        const struct kernels_images *s = &job->shape;
         size_t row = unit % s->height, half = s->kernel / 2, line = s->kernel * s->channels;
         const float *image = job->x + unit / s->height * s->height * s->width * s->channels;
 
@@ -30,7 +30,7 @@ static void im2col_row(struct cpe *core, const struct cpe_image *job, size_t uni
 void cpe_image_im2col(struct cpe *core, const void *argument)
 {
         const struct cpe_image *job = argument;
-        const struct image_shape *s = &job->shape;
+        const struct kernels_images *s = &job->shape;
         float *patch = cpe_take(core, s->kernel * s->kernel * s->channels * sizeof(*patch));
 
         for (size_t u = core->index; patch != NULL && u < s->samples * s->height; u += core->count)
@@ -42,7 +42,7 @@ void cpe_image_im2col(struct cpe *core, const void *argument)
 static void col2im_pixel(struct cpe *core, const struct cpe_image *job, size_t unit, size_t col, float *sum,
                          float *part)
 {
-        const struct image_shape *s = &job->shape;
+        const struct kernels_images *s = &job->shape;
         size_t row = unit % s->height, first = unit / s->height * s->height, half = s->kernel / 2;
         size_t window = s->kernel * s->kernel * s->channels;
 
@@ -67,7 +67,7 @@ static void col2im_pixel(struct cpe *core, const struct cpe_image *job, size_t u
 void cpe_image_col2im(struct cpe *core, const void *argument)
 {
         const struct cpe_image *job = argument;
-        const struct image_shape *s = &job->shape;
+        const struct kernels_images *s = &job->shape;
         float *sum = cpe_take(core, s->channels * sizeof(*sum)),
               *part = cpe_take(core, s->channels * sizeof(*part));
 
@@ -84,7 +84,7 @@ struct pool_buffers {
         size_t cols; /* output columns that fit */
 };
 
-static bool take_pool_buffers(struct cpe *core, const struct image_shape *s, struct pool_buffers *b)
+static bool take_pool_buffers(struct cpe *core, const struct kernels_images *s, struct pool_buffers *b)
 {
         size_t column = s->channels * (5 * sizeof(float) + 1); /* two rows of two in, one out, its choice */
         size_t spare = 5 * CPE_ALIGN_BYTES;
@@ -129,7 +129,7 @@ static void pool_stretch(const struct cpe_image *job, size_t cols, const struct 
 void cpe_image_pool(struct cpe *core, const void *argument)
 {
         const struct cpe_image *job = argument;
-        const struct image_shape *s = &job->shape;
+        const struct kernels_images *s = &job->shape;
         size_t half = s->height / 2, line = s->width * s->channels, out_line = s->width / 2 * s->channels;
         struct pool_buffers b;
 
@@ -180,7 +180,7 @@ static void mask_stretch(struct cpe *core, const struct pool_buffers *b, const f
 
 static void unpool_row(struct cpe *core, const struct cpe_image *job, size_t u, const struct pool_buffers *b)
 {
-        const struct image_shape *s = &job->shape;
+        const struct kernels_images *s = &job->shape;
         size_t half = s->height / 2, line = s->width * s->channels, out_line = s->width / 2 * s->channels;
         float *rows = job->y + (u / half * s->height + 2 * (u % half)) * line;
 
@@ -207,7 +207,7 @@ static void unpool_row(struct cpe *core, const struct cpe_image *job, size_t u, 
 void cpe_image_pool_gradient(struct cpe *core, const void *argument)
 {
         const struct cpe_image *job = argument;
-        const struct image_shape *s = &job->shape;
+        const struct kernels_images *s = &job->shape;
         struct pool_buffers b;
 
         if (!take_pool_buffers(core, s, &b))

@@ -6,7 +6,7 @@
 #include "trainer/sunway/cpe.h"
 
 struct cpe_image {
-        struct image_shape shape;
+        struct kernels_images shape;
         const float *x;
         const float *b; /* pool: bias, then ReLU, before the maximum's result; its gradient: the activation */
         float *y;

@@ -121,7 +121,7 @@ struct tile_buffers {
 static void staged_tile(struct cpe *core, const struct cpe_product *job, size_t row, size_t col,
                         const struct tile_buffers *t)
 {
-        const struct matmul *m = &job->m;
+        const struct kernels_matmul *m = &job->m;
         size_t rows = cpe_smaller(job->tile_rows, m->rows - row),
                cols = cpe_smaller(job->tile_cols, m->cols - col);
         size_t stride_a = m->transpose_a ? m->rows : m->inner, stride_b = m->transpose_b ? m->inner : m->cols;
@@ -159,7 +159,7 @@ static void staged_tile(struct cpe *core, const struct cpe_product *job, size_t 
 /* Every operand from main memory, which is counted as it would be were there no cache. */
 static void unstaged_tile(struct cpe *core, const struct cpe_product *job, size_t row, size_t col)
 {
-        const struct matmul *m = &job->m;
+        const struct kernels_matmul *m = &job->m;
         size_t rows = cpe_smaller(job->tile_rows, m->rows - row),
                cols = cpe_smaller(job->tile_cols, m->cols - col);
 

@@ -8,7 +8,7 @@
 #include "trainer/sunway/cpe.h"
 
 struct cpe_product {
-        struct matmul m;
+        struct kernels_matmul m;
         size_t tile_rows, tile_cols, tile_inner;
         size_t lanes; /* columns whose sums are in registers at a time, 16 or 32 */
         bool staging;

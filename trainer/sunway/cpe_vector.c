@@ -62,7 +62,7 @@ void cpe_vector_work(struct cpe *core, const void *argument)
 /* Columns in slices that fit, rows in turns of `lines`; each core has a range of rows of its own. */
 void cpe_vector_bias(struct cpe *core, const void *argument)
 {
-        const struct cpe_rows *job = argument;
+        const struct cpe_vector_rows *job = argument;
         size_t width = cpe_smaller(job->cols, CPE_PIECE), first = job->rows * core->index / core->count;
         size_t end = job->rows * (core->index + 1) / core->count;
         float *b = cpe_take(core, width * sizeof(float)), *line = cpe_take(core, width * sizeof(float));
@@ -87,7 +87,7 @@ void cpe_vector_bias(struct cpe *core, const void *argument)
 
 void cpe_vector_sums(struct cpe *core, const void *argument)
 {
-        const struct cpe_rows *job = argument;
+        const struct cpe_vector_rows *job = argument;
         size_t width = cpe_smaller(job->cols, CPE_PIECE), first = job->rows * core->index / core->count;
         size_t end = job->rows * (core->index + 1) / core->count;
         float *sum = cpe_take(core, width * sizeof(float)), *line = cpe_take(core, width * sizeof(float));

@@ -24,7 +24,7 @@ struct cpe_vector {
 
 void cpe_vector_work(struct cpe *core, const void *job);
 
-struct cpe_rows {
+struct cpe_vector_rows {
         size_t rows, cols;
         const float *x, *b;
         float *y;

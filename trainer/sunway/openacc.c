@@ -54,4 +54,4 @@ static void gangs_run(void *state, const struct cpe_order *order)
                 cpe_do(&cores[i], order);
 }
 
-const struct cpe_variant cpe_openacc = { "openacc", gangs_open, gangs_run, gangs_close };
+const struct cpe_group_variant cpe_group_openacc = { "openacc", gangs_open, gangs_run, gangs_close };

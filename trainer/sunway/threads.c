@@ -137,4 +137,4 @@ static void threads_run(void *state, const struct cpe_order *order)
         (void) pthread_mutex_unlock(&g->lock);
 }
 
-const struct cpe_variant cpe_threads = { "threads", threads_open, threads_run, threads_close };
+const struct cpe_group_variant cpe_group_threads = { "threads", threads_open, threads_run, threads_close };

@@ -1,3 +1,4 @@
+/* The library for other people's loops: the sampler and the world behind a few calls. */
 #include "trainer/wrapper/remuda_train.h"
 
 #include <errno.h>

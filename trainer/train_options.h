@@ -8,31 +8,31 @@
 
 #include "base/err.h"
 
-#define NUMBERS_MAX 4096
+#define TRAIN_OPTIONS_LIST_MAX 4096
 
-struct numbers {
+struct train_options_list {
         size_t count;
         size_t *values; /* owned */
 };
 
-struct options {
+struct train_options {
         const char *data, *model, *strategy; /* borrowed from argv */
         const char *distribute;
         size_t poll; /* seconds, 0 = never */
         const char *preprocess, *operator_library, *cache, *export_file, *quantise;
-        struct numbers speeds; /* simulated: samples a second at most, by rank; 0: as it is */
-        struct numbers slow;   /* simulated: percent of the time that computing takes, by rank */
+        struct train_options_list speeds; /* simulated: samples a second at most, by rank; 0: as it is */
+        struct train_options_list slow;   /* simulated: percent of the time that computing takes, by rank */
         const char *variant;
         const char *optimiser, *order, *gradient_weights, *gemm;
         const char *weights_out, *sample_log, *clock_log, *timeline, *progress, *checkpoint, *device;
-        struct numbers shares, segments, groups;
-        struct numbers stages;     /* first, last, first, last... */
-        struct numbers own_layers; /* REMUDA_LAYERS: first, last */
-        size_t batch;              /* global; 0 = not given */
-        size_t own_batch;          /* REMUDA_BATCH, SIZE_MAX = not set */
-        double own_weight;         /* REMUDA_WEIGHT, negative = not set */
-        size_t load_segment;       /* 0 = whole chunks */
-        size_t evaluate_steps;     /* 0 = not */
+        struct train_options_list shares, segments, groups;
+        struct train_options_list stages;     /* first, last, first, last... */
+        struct train_options_list own_layers; /* REMUDA_LAYERS: first, last */
+        size_t batch;                         /* global; 0 = not given */
+        size_t own_batch;                     /* REMUDA_BATCH, SIZE_MAX = not set */
+        double own_weight;                    /* REMUDA_WEIGHT, negative = not set */
+        size_t load_segment;                  /* 0 = whole chunks */
+        size_t evaluate_steps;                /* 0 = not */
         size_t epochs, steps, seed, cpes, every, servers, staleness, microbatches;
         double rate; /* 0 = the model's */
         double sparsity, momentum, exchange, measure_seconds;
@@ -44,13 +44,13 @@ struct options {
 
 /* train_options_parse() - argv, then the environment. Return: 0, or -EINVAL naming the option and what it
  * takes. */
-int train_options_parse(int argc, char **argv, struct options *ret, struct err *err);
-void train_options_free(struct options *o);
+int train_options_parse(int argc, char **argv, struct train_options *ret, struct err *err);
+void train_options_free(struct train_options *o);
 
 /* train_options_line() - everything that the ranks of one world must agree on, as words `name=value`; what
  * each may have for itself (its environment, files, device, kernels) is left out. Return: allocated, NULL =
  * no memory. */
-char *train_options_line(const struct options *o);
+char *train_options_line(const struct train_options *o);
 
 /* train_options_help() - the text of --help; for the manual's check too. */
 void train_options_help(const char *program);

@@ -3,7 +3,7 @@
 
 #include "trainer/sunway/cpe.h"
 
-struct athread_order {
+struct athread_cpe_order {
         struct cpe_order order;
         struct cpe *cores; /* counts of each, kept between runs; the stores are on the cores */
         size_t count;

@@ -1,4 +1,5 @@
-#include "trainer/options.h"
+/* The table of options, and what reads them from argv and the environment. */
+#include "trainer/train_options.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -20,7 +21,7 @@ struct row {
         const char *help; /* of a CHOICE, the argument lists the words */
 };
 
-#define AT(field) offsetof(struct options, field)
+#define AT(field) offsetof(struct train_options, field)
 
 /* clang-format off */
 static const struct row rows[] = {
@@ -96,7 +97,7 @@ void train_options_help(const char *program)
                        rows[i].argument != NULL ? rows[i].argument : "", rows[i].help);
 }
 
-void train_options_free(struct options *o)
+void train_options_free(struct train_options *o)
 {
         free(o->shares.values);
         free(o->segments.values);
@@ -107,14 +108,14 @@ void train_options_free(struct options *o)
         free(o->own_layers.values);
 }
 
-static void add_numbers(struct text *line, const char *name, const struct numbers *n)
+static void add_numbers(struct text *line, const char *name, const struct train_options_list *n)
 {
         text_printf(line, " %s=", name);
         for (size_t i = 0; i < n->count; i++)
                 text_printf(line, "%s%zu", i > 0 ? "," : "", n->values[i]);
 }
 
-char *train_options_line(const struct options *o)
+char *train_options_line(const struct train_options *o)
 {
         struct text line = { 0 };
         const char *mode = o->help             ? "help"
@@ -147,16 +148,17 @@ char *train_options_line(const struct options *o)
         return line.data;
 }
 
-static int parse_numbers(const char *s, const struct row *row, struct numbers *ret, struct err *err)
+static int parse_numbers(const char *s, const struct row *row, struct train_options_list *ret,
+                         struct err *err)
 {
         CLEANUP(free_p) char *copy = strdup(s);
-        struct numbers n = { .values = calloc(NUMBERS_MAX, sizeof(*n.values)) };
+        struct train_options_list n = { .values = calloc(TRAIN_OPTIONS_LIST_MAX, sizeof(*n.values)) };
         char *rest = copy, *word;
         uint64_t value;
         int r = copy == NULL || n.values == NULL ? -ENOMEM : 0;
 
         while (r == 0 && (word = strsep(&rest, row->kind == PAIRS && n.count % 2 == 0 ? ":" : ",")) != NULL) {
-                if (n.count == NUMBERS_MAX || text_parse_uint64(word, &value) < 0 ||
+                if (n.count == TRAIN_OPTIONS_LIST_MAX || text_parse_uint64(word, &value) < 0 ||
                     value > (uint64_t) row->most)
                         r = -EINVAL;
                 else
@@ -191,7 +193,7 @@ static bool is_choice(const char *choices, const char *word)
 }
 
 /* The two rows that take a word in place of numbers. */
-static bool set_auto(const struct row *row, const char *value, struct options *o)
+static bool set_auto(const struct row *row, const char *value, struct train_options *o)
 {
         if (value == NULL || strcmp(value, "auto") != 0)
                 return false;
@@ -200,7 +202,7 @@ static bool set_auto(const struct row *row, const char *value, struct options *o
         return row->offset == AT(segments) || row->offset == AT(load_segment);
 }
 
-static int set_value(const struct row *row, const char *value, struct options *o, struct err *err)
+static int set_value(const struct row *row, const char *value, struct train_options *o, struct err *err)
 {
         if (set_auto(row, value, o))
                 return 0;
@@ -251,7 +253,7 @@ static const struct row *find_row(const char *word, size_t length)
         return NULL;
 }
 
-static int parse_arguments(int argc, char **argv, struct options *o, struct err *err)
+static int parse_arguments(int argc, char **argv, struct train_options *o, struct err *err)
 {
         for (int i = 1; i < argc; i++) {
                 const char *equals = strchr(argv[i], '=');
@@ -277,7 +279,7 @@ static int parse_arguments(int argc, char **argv, struct options *o, struct err 
         return 0;
 }
 
-static int from_environment(struct options *o, struct err *err)
+static int from_environment(struct train_options *o, struct err *err)
 {
         /* clang-format off */
         static const struct {
@@ -294,10 +296,11 @@ static int from_environment(struct options *o, struct err *err)
         for (size_t i = 0; i < ARRAY_SIZE(variables); i++) {
                 const char *value = getenv(variables[i].variable);
                 const void *field = (const char *) o + variables[i].row.offset;
-                bool given = variables[i].row.kind >= NUMBERS
-                                     ? ((const struct numbers *) field)->count > 0 || o->segments_auto
-                             : variables[i].row.kind == STRING ? *(const char *const *) field != NULL
-                                                               : o->shares.count > 0;
+                bool given =
+                        variables[i].row.kind >= NUMBERS
+                                ? ((const struct train_options_list *) field)->count > 0 || o->segments_auto
+                        : variables[i].row.kind == STRING ? *(const char *const *) field != NULL
+                                                          : o->shares.count > 0;
                 int r;
 
                 if (value == NULL || value[0] == '\0' || given)
@@ -309,7 +312,7 @@ static int from_environment(struct options *o, struct err *err)
         return 0;
 }
 
-static int check(const struct options *o, struct err *err)
+static int check(const struct train_options *o, struct err *err)
 {
         if (o->help || o->version || o->conformance || o->tune)
                 return 0;
@@ -324,22 +327,22 @@ static int check(const struct options *o, struct err *err)
         return 0;
 }
 
-int train_options_parse(int argc, char **argv, struct options *ret, struct err *err)
+int train_options_parse(int argc, char **argv, struct train_options *ret, struct err *err)
 {
-        struct options o = { .optimiser = "sgd",
-                             .order = "blocks",
-                             .own_batch = SIZE_MAX,
-                             .own_weight = -1,
-                             .distribute = "shared",
-                             .gradient_weights = "samples",
-                             .gemm = "tiles",
-                             .seed = 1,
-                             .momentum = 0.9,
-                             .measure_seconds = 1,
-                             .cpes = 64,
-                             .servers = 1,
-                             .microbatches = 4,
-                             .staleness = 4 };
+        struct train_options o = { .optimiser = "sgd",
+                                   .order = "blocks",
+                                   .own_batch = SIZE_MAX,
+                                   .own_weight = -1,
+                                   .distribute = "shared",
+                                   .gradient_weights = "samples",
+                                   .gemm = "tiles",
+                                   .seed = 1,
+                                   .momentum = 0.9,
+                                   .measure_seconds = 1,
+                                   .cpes = 64,
+                                   .servers = 1,
+                                   .microbatches = 4,
+                                   .staleness = 4 };
         int r = parse_arguments(argc, argv, &o, err);
 
         if (r == 0 && !o.help && !o.version)

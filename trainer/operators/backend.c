@@ -1,0 +1,62 @@
+/* What every backend has from its row, with the members that a row may leave out. */
+#include "trainer/operators/backend.h"
+
+void backend_prepare(char **argv)
+{
+        if (backend_linked.prepare != NULL)
+                backend_linked.prepare(argv);
+}
+
+int backend_open(const struct backend_options *o, struct backend *ret, struct err *err)
+{
+        struct backend b = { .row = &backend_linked, .kernels = backend_linked.kernels };
+        int r = b.row->open(o, &b, err);
+
+        if (r == 0)
+                *ret = b;
+        return r;
+}
+
+void backend_close(struct backend *b)
+{
+        if (b->row != NULL && b->row->close != NULL)
+                b->row->close(b->state);
+        b->row = NULL;
+}
+
+void *backend_allocate(const struct backend *b, size_t size_bytes)
+{
+        return b->row->allocate(b->state, size_bytes);
+}
+
+float *backend_floats(const struct backend *b, size_t count)
+{
+        return backend_allocate(b, (count > 0 ? count : 1) * sizeof(float));
+}
+
+void backend_release(const struct backend *b, void *memory)
+{
+        b->row->release(b->state, memory);
+}
+
+bool backend_has_own_memory(const struct backend *b)
+{
+        return b->row->to_host != NULL;
+}
+
+void backend_to_host(const struct backend *b, const void *memory)
+{
+        if (b->row->to_host != NULL)
+                b->row->to_host(b->state, memory);
+}
+
+void backend_to_device(const struct backend *b, const void *memory)
+{
+        if (b->row->to_device != NULL)
+                b->row->to_device(b->state, memory);
+}
+
+int backend_trouble(const struct backend *b, struct err *err)
+{
+        return b->row->trouble != NULL ? b->row->trouble(b->state, err) : 0;
+}
