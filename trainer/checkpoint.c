@@ -14,25 +14,20 @@
 #include "base/cleanup.h"
 #include "base/sha256.h"
 #include "base/text.h"
+#include "trainer/checkpoint_file.h"
+#include "trainer/weights.h"
 
 #define KEPT        2
 #define FILES_MAX   4096
 #define TAG_SPREAD  210
 #define NAME_FORMAT "step-%012llu.checkpoint"
 
-bool checkpoint_due(const struct training *t, uint64_t step)
-{
-        uint64_t every = t->options->every > 0 ? t->options->every : sampler_steps(t->sampler, 0);
-
-        return t->options->checkpoint != NULL && step > 0 && (step % every == 0 || step == t->last_step);
-}
-
-struct checkpoint_file {
+struct writing {
         FILE *f;
         struct sha256 hash;
 };
 
-static void put_bytes(struct checkpoint_file *c, const void *bytes, size_t count)
+static void put_bytes(struct writing *c, const void *bytes, size_t count)
 {
         sha256_update(&c->hash, bytes, count);
         (void) fwrite(bytes, 1, count, c->f); /* ferror() tells later */
@@ -43,16 +38,16 @@ static void put_values(void *context, const float *values, size_t count)
         put_bytes(context, values, count * sizeof(*values));
 }
 
-static void stream_values(const struct training *t, struct checkpoint_file *c)
+static void stream_values(const struct training *t, struct writing *c)
 {
-        training_stream(t, t->parameters, put_values, c);
+        weights_stream(t, t->parameters, put_values, c);
         if (t->velocity != NULL)
-                training_stream(t, t->velocity, put_values, c);
+                weights_stream(t, t->velocity, put_values, c);
 }
 
 static int write_all(FILE *f, const struct training *t, uint64_t step)
 {
-        struct checkpoint_file c = { .f = f };
+        struct writing c = { .f = f };
         uint8_t sum[SHA256_BYTES];
         char header[CHECKPOINT_FILE_HEADER_MAX];
 
@@ -60,8 +55,8 @@ static int write_all(FILE *f, const struct training *t, uint64_t step)
                            "remuda-checkpoint version=%d model=%llx step=%llu seed=%zu batch=%zu "
                            "parameters=%zu velocity=%d\n",
                            CHECKPOINT_FILE_VERSION, (unsigned long long) model_hash(&t->model),
-                           (unsigned long long) step, t->options->seed, t->batch, t->model.parameter_count,
-                           t->velocity != NULL);
+                           (unsigned long long) step, t->options->seed, t->shares.batch,
+                           t->model.parameter_count, t->velocity != NULL);
         sha256_init(&c.hash);
         put_bytes(&c, header, strlen(header));
         stream_values(t, &c);
@@ -130,7 +125,8 @@ static void put_aside(const struct training *t, uint64_t newest)
         size_t count = steps != NULL ? list_steps(directory, steps) : 0;
         char path[4096], aside[4096];
 
-        if (t->joined.size_bytes == 0 && text_format(path, sizeof(path), "%s/joined", directory) &&
+        if (t->distribution.joined.size_bytes == 0 &&
+            text_format(path, sizeof(path), "%s/joined", directory) &&
             text_format(aside, sizeof(aside), "%s/joined.before", directory))
                 (void) rename(path, aside);
         for (size_t i = 0; i < count && steps[i] > newest; i++)
@@ -207,10 +203,10 @@ static int check_facts(const struct training *t, const struct checkpoint_file_fa
         if (f->model != model_hash(&t->model) || f->parameters != t->model.parameter_count)
                 return err_set(err, -EPROTO, "it is of another model (%zu parameters, %s here has %zu)",
                                f->parameters, t->model.name, t->model.parameter_count);
-        if (f->seed != t->options->seed || f->batch != t->batch)
+        if (f->seed != t->options->seed || f->batch != t->shares.batch)
                 return err_set(err, -EPROTO,
                                "it is of a run with --seed %llu --batch %zu, this one has %zu and %zu",
-                               (unsigned long long) f->seed, f->batch, t->options->seed, t->batch);
+                               (unsigned long long) f->seed, f->batch, t->options->seed, t->shares.batch);
         if (f->velocity != (t->velocity != NULL))
                 return err_set(err, -EPROTO, "it is of a run with --optimiser %s",
                                f->velocity ? "momentum" : "sgd");

@@ -7,13 +7,7 @@
  * where the model is split, its values pass by piece by piece. */
 #pragma once
 
-#include <stdbool.h>
-
-#include "trainer/checkpoint_file.h"
 #include "trainer/training.h"
-
-/* checkpoint_due() - is one to be written when `step` steps are done? */
-bool checkpoint_due(const struct training *t, uint64_t step);
 
 /* checkpoint_write() - by rank 0, of a split model by all ranks: t's parameters and velocity as the state
  * after `step` steps; removes all but the newest two. */

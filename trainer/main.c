@@ -13,12 +13,14 @@
 #include "base/text.h"
 #include "base/version.h"
 #include "trainer/export/export.h"
+#include "trainer/measure.h"
 #include "trainer/operators/conformance.h"
 #include "trainer/operators/operator_library.h"
 #include "trainer/operators/tune.h"
+#include "trainer/rank.h"
 #include "trainer/stop.h"
 #include "trainer/strategy.h"
-#include "trainer/training.h"
+#include "trainer/weights.h"
 
 static int exit_code_of(int result)
 {
@@ -93,13 +95,14 @@ static void report_traffic(const struct training *t)
                        (unsigned long long) traffic.unstaged_bytes,
                        (unsigned long long) ((traffic.read_bytes + traffic.written_bytes) / steps),
                        (unsigned long long) (traffic.unstaged_bytes / steps), traffic.local_peak_bytes,
-                       (unsigned long long) t->sent_bytes, (unsigned long long) t->received_bytes);
+                       (unsigned long long) t->distribution.sent_bytes,
+                       (unsigned long long) t->distribution.received_bytes);
 }
 
 static void report(const struct training *t, double accuracy, double loss)
 {
         struct totals sum = add_up(t);
-        double ms = 1e-3 / (double) (t->world.parallel ? t->workers : 1);
+        double ms = 1e-3 / (double) (t->world.parallel ? t->shares.workers : 1);
 
         if (t->world.rank != 0)
                 return;
@@ -131,7 +134,7 @@ static int finish(struct training *t, double *accuracy, double *loss, struct err
         if (takes_part && wanted[0])
                 r = training_evaluate(t, accuracy, loss, err);
         if (r == 0 && takes_part && wanted[1])
-                r = training_write_weights(t, t->options->weights_out, err);
+                r = weights_write(t, t->options->weights_out, err);
         if (r == 0 && takes_part && wanted[2])
                 r = export_run(t, err);
         return r < 0 ? r : record_close(&t->record, err);
@@ -187,10 +190,10 @@ static void explain_fusion(struct training *t)
 
 static int test_operators(const struct train_options *o, const char *program)
 {
-        struct backend_options options = training_backend_options(o, 1);
+        struct backend_options options = train_options_backend(o, 1);
         struct backend b;
         struct err err = { 0 };
-        int failed = backend_open(&options, &b, &err);
+        int failed = backend_open(&backend_linked, &options, &b, &err);
 
         if (failed == 0) {
                 if (o->operator_library != NULL)
@@ -212,16 +215,16 @@ static int run(struct train_options *o, const struct world *w, const char *progr
 
         if (o->strategy == NULL)
                 o->strategy = w->size > 1 ? "allreduce" : "serial";
-        r = training_open(&t, o, w, &err);
+        r = rank_open(&t, o, w, &err);
         if (r < 0 && w->rank == 0)
                 say(program, &err);
         if (r == 0 && o->explain_fusion)
                 explain_fusion(&t);
         else if (r == 0 && o->measure)
-                r = training_measure(&t, &err);
+                r = measure_run(&t, &err);
         else if (r == 0)
                 r = train(&t, program, &err);
-        training_close(&t);
+        rank_close(&t);
         return r < 0 ? exit_code_of(r) : t.stopped ? STOP_EXIT_CODE : EXIT_DONE;
 }
 
@@ -243,7 +246,8 @@ int main(int argc, char **argv)
         char version[96];
         int r, code;
 
-        backend_prepare(argv);
+        if (backend_linked.prepare != NULL)
+                backend_linked.prepare(argv);
         (void) signal(SIGPIPE, SIG_IGN); /* who read our progress may leave */
         if (world_open(&w, &err) < 0) {
                 say(program, &err);

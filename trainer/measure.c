@@ -1,6 +1,8 @@
 /* Speed of one rank by itself: whole steps without exchange, at its own share of the batch and at fractions
  * of it. Samples are drawn by chance and turned into floats by turns in several places: in
  * the training, too, they come from far away. */
+#include "trainer/measure.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +10,6 @@
 
 #include "base/cleanup.h"
 #include "trainer/random.h"
-#include "trainer/training.h"
 
 #define POINTS    4
 #define PLACES    4    /* of loaded samples */
@@ -59,17 +60,17 @@ static void load(const struct training *t, struct places *p, size_t count)
 
 static void one_step(struct training *t, struct places *p, size_t count)
 {
-        struct slow_moment begin = training_moment(t);
+        struct slow_moment begin = slow_begin(&t->slow);
 
         load(t, p, count);
         (void) runner_forward(t->runner, t->parameters, count);
         backend_to_host(&t->backend, t->gradients);
         memset(t->gradients, 0, t->part.count * sizeof(*t->gradients));
         backend_to_device(&t->backend, t->gradients);
-        runner_backward(t->runner, t->parameters, t->gradients, count, 1.0F / (float) count, NULL, NULL);
-        if (training_is_slow(t))
+        runner_backward(t->runner, t->parameters, t->gradients, count, 1.0F / (float) count, NULL);
+        if (slow_is(&t->slow))
                 backend_to_host(&t->backend, t->gradients);
-        training_be_slow(t, SLOW_MEASURED, count, begin);
+        slow_end(&t->slow, SLOW_MEASURED, count, begin);
         t->backend.kernels.update(t->backend.state, t->part.count, 1e-6F, 0, t->gradients, NULL,
                                   t->parameters);
         backend_to_host(&t->backend, t->gradients);
@@ -155,7 +156,7 @@ static double time_layer(struct training *t, float *x, int32_t *labels, size_t l
                 if (times == 1) /* the first one warms the caches */
                         begin = record_now();
                 (void) runner_forward(runner, t->parameters, count);
-                runner_backward(runner, t->parameters, t->gradients, count, 1.0F / (float) count, NULL, NULL);
+                runner_backward(runner, t->parameters, t->gradients, count, 1.0F / (float) count, NULL);
         }
         if (first > 0)
                 backend_release(&t->backend, in);
@@ -196,10 +197,10 @@ static void print_preset(const struct preset *p)
                 printf("],\"load_segment\":%zu,\"fuse\":%s}", p->load_segment, p->fuse ? "true" : "false");
 }
 
-int training_measure(struct training *t, struct err *err)
+int measure_run(struct training *t, struct err *err)
 {
         static const size_t fractions[POINTS] = { 1, 2, 4, 8 };
-        size_t whole = t->own_share > 0 ? t->own_share : 1;
+        size_t whole = t->shares.own > 0 ? t->shares.own : 1;
         struct places places;
         double seconds[POINTS];
         size_t sizes[POINTS];

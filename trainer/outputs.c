@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "base/text.h"
-#include "trainer/strategy.h"
 
 #define PATH_BYTES 4096
 
@@ -46,29 +45,25 @@ static int check_directory(const char *directory, struct err *err)
         return check_file("--checkpoint", path, false, err);
 }
 
-bool outputs_clock_log(const struct training *t, char *path, size_t path_bytes)
+bool outputs_clock_log(const struct train_options *o, int rank, char *path, size_t path_bytes)
 {
-        const char *log = t->options->clock_log;
-
         /* one server: the file itself; several: one file each */
-        return t->options->servers == 1 ? text_copy(path, path_bytes, log)
-                                        : text_format(path, path_bytes, "%s.%d", log, t->world.rank);
+        return o->servers == 1 ? text_copy(path, path_bytes, o->clock_log)
+                               : text_format(path, path_bytes, "%s.%d", o->clock_log, rank);
 }
 
-int outputs_check(const struct training *t, struct err *err)
+int outputs_check(const struct train_options *o, int rank, bool serves, struct err *err)
 {
-        const struct train_options *o = t->options;
-        bool serves = strategy_find(o->strategy)->served && t->world.rank < t->first_worker;
         char path[PATH_BYTES];
         int r = 0;
 
         if (o->measure || o->explain_fusion)
                 return 0;
         if (serves && o->clock_log != NULL)
-                r = outputs_clock_log(t, path, sizeof(path))
+                r = outputs_clock_log(o, rank, path, sizeof(path))
                             ? check_file("--clock-log", path, false, err)
                             : err_set(err, -EINVAL, "--clock-log: the file's name is too long");
-        if (t->world.rank > 0)
+        if (rank > 0)
                 return r;
         if (r == 0 && o->weights_out != NULL)
                 r = check_file("--weights-out", o->weights_out, true, err);

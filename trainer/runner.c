@@ -144,7 +144,7 @@ double runner_forward(struct runner *n, const float *parameters, size_t count)
 }
 
 void runner_backward(struct runner *n, const float *parameters, float *gradients, size_t count, float scale,
-                     void (*ready)(void *context, const struct model_node *node), void *context)
+                     const struct runner_ready *ready)
 {
         if (count > 0)
                 backend_to_device(n->backend, runner_output_gradient(n));
@@ -157,7 +157,7 @@ void runner_backward(struct runner *n, const float *parameters, float *gradients
                 if (count > 0)
                         operator_backward(&call);
                 if (ready != NULL)
-                        ready(context, call.node);
+                        ready->call(ready->context, call.node);
         }
         if (n->gradients[0] != NULL && count > 0)
                 backend_to_host(n->backend, n->gradients[0]);

@@ -14,6 +14,12 @@
 
 struct runner; /* opaque */
 
+struct runner_ready { /* is called after each node, last node first, when its parameters' gradients are final
+                       */
+        void (*call)(void *context, const struct model_node *node);
+        void *context;
+};
+
 /* runner_new() - operators first..last (indices of nodes, both included), at most `capacity` samples at
  * once. */
 int runner_new(const struct backend *b, const struct model *m, size_t first, size_t last, size_t capacity,
@@ -34,6 +40,6 @@ float *runner_input_gradient(struct runner *n); /* NULL when the range starts at
 double runner_forward(struct runner *n, const float *parameters, size_t count);
 
 /* runner_backward() - adds the gradients of the parameters, each sample's loss scaled by `scale`.
- * @ready: called after each node, last node first, when its parameter gradients are final; may be NULL */
+ * @ready: NULL = nobody wants to know */
 void runner_backward(struct runner *n, const float *parameters, float *gradients, size_t count, float scale,
-                     void (*ready)(void *context, const struct model_node *node), void *context);
+                     const struct runner_ready *ready);

@@ -1,4 +1,6 @@
-/* Who computes how much of a batch: from --batch and --shares, or from what a launcher told each rank. */
+/* What was told is gathered from all ranks, so that every rank cuts the batch alike. */
+#include "trainer/shares.h"
+
 #include <errno.h>
 #include <math.h>
 #include <mpi.h>
@@ -6,191 +8,178 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "trainer/strategy.h"
-#include "trainer/training.h"
 
 #define DEFAULT_BATCH 128
-#define NOT_TOLD      UINT64_MAX
-
-struct told {           /* to one rank by a launcher */
-        uint64_t batch; /* REMUDA_BATCH, NOT_TOLD */
-        double weight;  /* REMUDA_WEIGHT, negative = not told */
-};
 
 /* Workers that were told their batch or weight. Return: all or none of them, or -EINVAL naming one that was
  * not. */
-static int count_told(const struct training *t, const struct told *workers, bool weights, struct err *err)
+static int count_told(const struct shares *s, const struct shares_told *workers, bool weights,
+                      struct err *err)
 {
         size_t told = 0, last = 0;
 
-        for (size_t i = 0; i < t->workers; i++) {
-                bool has = weights ? workers[i].weight >= 0 : workers[i].batch != NOT_TOLD;
+        for (size_t i = 0; i < s->workers; i++) {
+                bool has = weights ? workers[i].weight >= 0 : workers[i].batch != SHARES_NOT_TOLD;
 
                 told += has;
                 last = has ? last : i;
         }
-        if (told == 0 || told == t->workers)
+        if (told == 0 || told == s->workers)
                 return (int) told;
         return err_set(err, -EINVAL, "rank %zu has no %s, others have: set it on every worker",
-                       (size_t) t->first_worker + last, weights ? "REMUDA_WEIGHT" : "REMUDA_BATCH");
+                       (size_t) s->first_worker + last, weights ? "REMUDA_WEIGHT" : "REMUDA_BATCH");
 }
 
-/* Cuts the batch in proportion to the weights: rounds the sums of the first i, so that the parts add up and
- * each is within one of its due. */
-static void use_weights(struct training *t, const struct told *workers, double sum)
+static double due(const struct shares_told *worker, bool by_batch)
 {
-        double before = 0;
+        return by_batch ? (double) worker->batch : worker->weight;
+}
 
-        t->batch = t->options->batch > 0 ? t->options->batch : DEFAULT_BATCH;
-        for (size_t i = 0; i < t->workers; i++) {
-                double here = before + workers[i].weight / sum;
+static void use_proportions(struct shares *s, const struct shares_told *workers, bool by_batch)
+{
+        double sum = 0, before = 0;
 
-                t->shares[i] = (size_t) llround((double) t->batch * here) -
-                               (size_t) llround((double) t->batch * before);
+        for (size_t i = 0; i < s->workers; i++)
+                sum += due(&workers[i], by_batch);
+        for (size_t i = 0; sum > 0 && i < s->workers; i++) {
+                double here = before + due(&workers[i], by_batch) / sum;
+
+                s->of[i] = (size_t) llround((double) s->batch * here) -
+                           (size_t) llround((double) s->batch * before);
                 before = here;
         }
 }
 
-/* The batches as they were told, or, where --batch is another sum, in their proportion. */
-static void use_batches(struct training *t, struct told *workers, size_t sum)
+static void use_equal(struct shares *s)
 {
-        for (size_t i = 0; i < t->workers; i++) {
-                t->shares[i] = (size_t) workers[i].batch;
-                workers[i].weight = (double) workers[i].batch;
-        }
-        t->batch = sum;
-        if (t->options->batch > 0 && t->options->batch != sum)
-                use_weights(t, workers, (double) sum);
+        for (size_t i = 0; i < s->workers; i++)
+                s->of[i] = s->batch * (i + 1) / s->workers - s->batch * i / s->workers;
 }
 
-static void use_equal(struct training *t)
+int shares_cut(struct shares *s, const struct shares_told *workers, size_t batch, struct err *err)
 {
-        t->batch = t->options->batch > 0 ? t->options->batch : DEFAULT_BATCH;
-        for (size_t i = 0; i < t->workers; i++)
-                t->shares[i] = t->batch * (i + 1) / t->workers - t->batch * i / t->workers;
-}
-
-/* b_i of every worker when none was given by option: what a launcher said to each, or equal parts. */
-static int cut_batch(struct training *t, struct told *workers, struct err *err)
-{
-        int batches = count_told(t, workers, false, err), weights;
+        int told = count_told(s, workers, false, err);
         size_t sum = 0;
-        double weight = 0;
 
-        use_equal(t);
-        if (batches < 0)
-                return batches;
-        for (size_t i = 0; batches > 0 && i < t->workers; i++)
+        s->batch = batch > 0 ? batch : DEFAULT_BATCH;
+        use_equal(s);
+        for (size_t i = 0; told > 0 && i < s->workers; i++)
                 sum += (size_t) workers[i].batch;
-        if (sum > 0) {
-                use_batches(t, workers, sum);
+        if (told >= 0 && sum == 0)
+                told = count_told(s, workers, true, err);
+        if (told <= 0)
+                return told;
+        if (sum == 0 || (batch > 0 && batch != sum)) {
+                use_proportions(s, workers, sum > 0);
                 return 0;
         }
-        weights = count_told(t, workers, true, err);
-        if (weights < 0)
-                return weights;
-        for (size_t i = 0; weights > 0 && i < t->workers; i++)
-                weight += workers[i].weight;
-        if (weight > 0)
-                use_weights(t, workers, weight);
+        s->batch = sum;
+        for (size_t i = 0; i < s->workers; i++)
+                s->of[i] = (size_t) workers[i].batch;
         return 0;
 }
 
-static int gather_shares(struct training *t, struct told *all, struct err *err)
+size_t shares_worker(const struct shares *s, int rank)
 {
-        const struct train_options *o = t->options;
+        return s->whole ? 0 : (size_t) (rank - s->first_worker);
+}
+
+bool shares_computes(const struct shares *s, int rank)
+{
+        return rank >= s->first_worker;
+}
+
+static int use_told(struct shares *s, const struct train_options *o, const struct world *w,
+                    struct shares_told *all, struct err *err)
+{
         size_t sum = 0;
 
-        all[t->world.rank] =
-                (struct told){ o->own_batch == SIZE_MAX ? NOT_TOLD : o->own_batch, o->own_weight };
-        if (t->world.parallel)
+        all[w->rank] = (struct shares_told){ o->own_batch == SIZE_MAX ? SHARES_NOT_TOLD : o->own_batch,
+                                             o->own_weight };
+        if (w->parallel)
                 MPI_Allgather(MPI_IN_PLACE, 0, MPI_BYTE, all, (int) sizeof(*all), MPI_BYTE, MPI_COMM_WORLD);
-        if (!strategy_find(o->strategy)->whole && t->world.parallel)
-                return cut_batch(t, all + t->first_worker, err);
-        use_equal(t); /* the batch is not cut over ranks */
-        for (int i = 0; i < t->world.size; i++)
-                sum += all[i].batch == NOT_TOLD ? 0 : (size_t) all[i].batch;
-        if (o->batch == 0 && sum > 0 && t->workers == 1)
-                t->batch = t->shares[0] = sum;
+        if (!s->whole && w->parallel)
+                return shares_cut(s, all + s->first_worker, o->batch, err);
+        for (int i = 0; i < w->size; i++)
+                sum += all[i].batch == SHARES_NOT_TOLD ? 0 : (size_t) all[i].batch;
+        s->batch = o->batch > 0 ? o->batch : sum > 0 && s->workers == 1 ? sum : DEFAULT_BATCH;
+        use_equal(s);
         return 0;
 }
 
-static int use_given_shares(struct training *t, struct err *err)
+static int use_given(struct shares *s, const struct train_options *o, struct err *err)
 {
-        const struct train_options *o = t->options;
         size_t sum = 0;
 
-        if (o->shares.count != t->workers && !strategy_find(o->strategy)->whole)
+        if (o->shares.count != s->workers && !s->whole)
                 return err_set(err, -EINVAL,
                                "--shares has %zu numbers, the world has %zu workers: one for each is wanted",
-                               o->shares.count, t->workers);
+                               o->shares.count, s->workers);
         for (size_t i = 0; i < o->shares.count; i++)
                 sum += o->shares.values[i];
-        for (size_t i = 0; i < t->workers; i++)
-                t->shares[i] = strategy_find(o->strategy)->whole ? sum : o->shares.values[i];
+        for (size_t i = 0; i < s->workers; i++)
+                s->of[i] = s->whole ? sum : o->shares.values[i];
         if (sum == 0 || (o->batch > 0 && sum != o->batch))
                 return err_set(err, -EINVAL, "--shares add up to %zu, --batch is %zu: make them equal", sum,
                                o->batch);
-        t->batch = sum;
+        s->batch = sum;
         return 0;
 }
 
-static int resolve(struct training *t, struct err *err)
+static int find_workers(struct shares *s, const struct train_options *o, const struct world *w, bool served,
+                        struct err *err)
 {
-        const struct train_options *o = t->options;
-        const struct strategy *s = strategy_find(o->strategy);
+        bool serial = strcmp(o->strategy, "serial") == 0;
 
-        if (strcmp(o->strategy, "serial") == 0 && t->world.size > 1)
+        if (serial && w->size > 1)
                 return err_set(err, -EINVAL,
-                               "--strategy serial is one process, this world has %d: see allreduce",
-                               t->world.size);
+                               "--strategy serial is one process, this world has %d: see allreduce", w->size);
         if (s->whole && o->groups.count > 0)
                 return err_set(err, -EINVAL, "--groups: --strategy %s has stages, not groups: leave it out",
                                o->strategy);
-        t->first_worker = s->served ? (int) o->servers : 0;
-        if (t->first_worker >= t->world.size)
+        s->first_worker = served ? (int) o->servers : 0;
+        if (s->first_worker >= w->size)
                 return err_set(err, -EINVAL,
                                "--strategy %s with %d servers wants %d ranks or more, this world has %d",
-                               o->strategy, t->first_worker, t->first_worker + 1, t->world.size);
-        t->workers = s->whole ? 1 : (size_t) (t->world.size - t->first_worker);
-        if (strcmp(o->strategy, "serial") == 0 && o->shares.count > 0)
-                t->workers = o->shares.count;
-        t->shares = calloc(t->workers, sizeof(*t->shares));
-        return t->shares != NULL ? 0 : err_set(err, -ENOMEM, "no memory for %zu shares", t->workers);
+                               o->strategy, s->first_worker, s->first_worker + 1, w->size);
+        s->workers = s->whole ? 1 : (size_t) (w->size - s->first_worker);
+        if (serial && o->shares.count > 0)
+                s->workers = o->shares.count;
+        s->of = calloc(s->workers, sizeof(*s->of));
+        return s->of != NULL ? 0 : err_set(err, -ENOMEM, "no memory for %zu shares", s->workers);
 }
 
-static size_t largest_own_chunk(const struct training *t)
+static size_t largest_own_chunk(const struct shares *s, const struct world *w)
 {
         size_t largest = 0;
 
-        if (t->world.size > 1 && !strategy_find(t->options->strategy)->whole)
-                return t->world.rank < t->first_worker ? 0 : t->shares[t->world.rank - t->first_worker];
-        for (size_t i = 0; i < t->workers; i++)
-                largest = t->shares[i] > largest ? t->shares[i] : largest;
+        if (w->size > 1 && !s->whole)
+                return shares_computes(s, w->rank) ? s->of[shares_worker(s, w->rank)] : 0;
+        for (size_t i = 0; i < s->workers; i++)
+                largest = s->of[i] > largest ? s->of[i] : largest;
         return largest;
 }
 
-int shares_resolve(struct training *t, struct err *err)
+/* Every rank comes along, so that none is left waiting. */
+int shares_resolve(const struct train_options *o, const struct world *w, bool served, bool whole,
+                   struct shares *ret, struct err *err)
 {
-        int r = world_agree(&t->world, resolve(t, err), err);
+        CLEANUP(free_p) struct shares_told *all = calloc((size_t) w->size, sizeof(*all));
+        int r;
 
-        if (r < 0)
-                return r;
-        if (t->options->shares.count > 0)
-                r = use_given_shares(t, err);
-        /* every rank must come along, so that none is left waiting */
-        r = world_agree(&t->world, r, err);
-        if (r < 0)
-                return r;
-        if (t->options->shares.count == 0) {
-                CLEANUP(free_p) struct told *all = calloc((size_t) t->world.size, sizeof(*all));
+        *ret = (struct shares){ .whole = whole };
+        r = all != NULL ? find_workers(ret, o, w, served, err) : err_set(err, -ENOMEM, "no memory");
+        if (r == 0 && o->shares.count > 0)
+                r = use_given(ret, o, err);
+        r = world_agree(w, r, err);
+        if (r == 0 && o->shares.count == 0)
+                r = world_agree(w, use_told(ret, o, w, all, err), err);
+        ret->own = r == 0 ? largest_own_chunk(ret, w) : 0;
+        return r;
+}
 
-                r = world_agree(&t->world, all != NULL ? 0 : err_set(err, -ENOMEM, "no memory"), err);
-                if (r == 0)
-                        r = world_agree(&t->world, gather_shares(t, all, err), err);
-                if (r < 0)
-                        return r;
-        }
-        t->own_share = largest_own_chunk(t);
-        return 0;
+void shares_free(struct shares *s)
+{
+        free(s->of);
+        s->of = NULL;
 }

@@ -8,14 +8,21 @@
  * thread-safe. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "trainer/data/loader.h"
+#include "trainer/train_options.h"
 
 #define SLOW_SIZES 16 /* kinds and sizes of pieces that are remembered, the oldest gives way */
 
 enum slow_kind { SLOW_LOAD, SLOW_COMPUTE, SLOW_FORWARD, SLOW_BACKWARD, SLOW_MEASURED };
 
 struct slow {
+        unsigned percent;      /* of the time that this rank's device takes; 100 = as it is */
+        uint64_t speed;        /* samples a second at most; 0 = as it is */
+        struct loader *loader; /* whose work is no computing; NULL = none (yet); borrowed */
         struct slow_piece {
                 enum slow_kind kind;
                 size_t samples;
@@ -23,6 +30,12 @@ struct slow {
         } pieces[SLOW_SIZES];
         size_t count; /* pieces seen first, ever */
 };
+
+/* slow_open() - what --simulate-slow and --simulate-speeds say of this rank. */
+struct slow slow_open(const struct train_options *o, int rank);
+
+/* slow_is() - is this rank to be slow? */
+bool slow_is(const struct slow *s);
 
 /* slow_quiet() - one more piece of that kind and size has taken so long. Return: what such a piece takes on a
  * quiet machine. Pure. */
@@ -43,6 +56,13 @@ struct slow_moment slow_now(uint64_t elsewhere_usec);
 /* slow_busy_usec() - what a piece took: of clock and processor the smaller counts, so that time of neighbours
  * does not. */
 uint64_t slow_busy_usec(struct slow_moment begin, struct slow_moment end);
+
+/* slow_begin() - when a piece of computing begins. */
+struct slow_moment slow_begin(const struct slow *s);
+
+/* slow_end() - a rank that is to be slow sleeps for what it lacks after having computed since `begin`; with
+ * SLOW_COMPUTE for loading these samples, too. */
+void slow_end(struct slow *s, enum slow_kind kind, size_t samples, struct slow_moment begin);
 
 /* slow_sleep() - until `usec` have passed since `begin`. */
 void slow_sleep(struct slow_moment begin, uint64_t usec);

@@ -85,8 +85,9 @@ void stop_close(struct stop *stop, const struct training *t)
 int stop_with_checkpoint(struct training *t, struct err *err)
 {
         t->stopped = true;
+        record_flush(&t->record);
         if ((t->world.rank != 0 && t->stages == NULL) || t->step == 0 ||
-            checkpoint_due(t, t->step)) /* due: it was written with the step */
+            training_checkpoint_due(t, t->step)) /* due: it was written with the step */
                 return 0;
         return checkpoint_write(t, t->step, err);
 }

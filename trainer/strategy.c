@@ -1,23 +1,48 @@
-/* The table of strategies. */
+/* The list of strategies, and the steps of those that go in step. */
 #include "trainer/strategy.h"
 
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "trainer/checkpoint.h"
+#include "trainer/stop.h"
 
-static const struct strategy strategies[] = {
-        { .name = "serial", .run = strategy_serial },
-        { .name = "allreduce", .run = strategy_allreduce },
-        { .name = "split", .run = strategy_split, .whole = true },
-        { .name = "ps-sync", .run = strategy_ps_sync, .served = true },
-        { .name = "ps-async", .run = strategy_ps_async, .served = true },
-        { .name = "ps-ssp", .run = strategy_ps_ssp, .served = true },
+static const struct strategy *const strategies[] = {
+        &strategy_serial,  &strategy_allreduce, &strategy_split,
+        &strategy_ps_sync, &strategy_ps_async,  &strategy_ps_ssp
 };
 
 const struct strategy *strategy_find(const char *name)
 {
         for (size_t i = 0; i < ARRAY_SIZE(strategies); i++)
-                if (strcmp(strategies[i].name, name) == 0)
-                        return &strategies[i];
+                if (strcmp(strategies[i]->name, name) == 0)
+                        return strategies[i];
         return NULL;
+}
+
+int strategy_end_step(struct training *t, struct err *err)
+{
+        int r = training_finish_step(t, t->step, err);
+
+        if (r < 0 || !training_checkpoint_due(t, t->step + 1) || (t->world.rank != 0 && t->stages == NULL))
+                return r;
+        return checkpoint_write(t, t->step + 1, err);
+}
+
+int strategy_in_step(struct training *t, int (*step)(void *context, struct err *err), void *context,
+                     struct err *err)
+{
+        struct stop stop;
+        int r = 0;
+
+        stop_open(&stop, t);
+        while (r == 0 && t->step < t->last_step && !t->stopped) {
+                r = step(context, err);
+                t->step += r == 0;
+                if (r == 0 && t->step < t->last_step && stop_now(&stop, t))
+                        r = stop_with_checkpoint(t, err);
+        }
+        if (r == 0)
+                stop_close(&stop, t);
+        return r;
 }

@@ -358,3 +358,13 @@ int train_options_parse(int argc, char **argv, struct train_options *ret, struct
         *ret = o;
         return 0;
 }
+
+struct backend_options train_options_backend(const struct train_options *o, size_t cpus)
+{
+        return (struct backend_options){ .cpes = o->cpes,
+                                         .variant = o->variant,
+                                         .gemm_blas = strcmp(o->gemm, "blas") == 0,
+                                         .no_staging = o->no_staging,
+                                         .cpus = cpus,
+                                         .device = o->device };
+}

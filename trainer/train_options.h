@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "trainer/operators/backend.h"
 
 #define TRAIN_OPTIONS_LIST_MAX 4096
 
@@ -54,3 +55,6 @@ char *train_options_line(const struct train_options *o);
 
 /* train_options_help() - the text of --help; for the manual's check too. */
 void train_options_help(const char *program);
+
+/* train_options_backend() - what the command line says about the backend. @cpus: that this process may use */
+struct backend_options train_options_backend(const struct train_options *o, size_t cpus);

@@ -9,7 +9,7 @@
 
 #include "base/cleanup.h"
 #include "trainer/data/joined.h"
-#include "trainer/strategy.h"
+#include "trainer/training.h"
 
 enum { TAG_QUESTION = 100, TAG_NEED, TAG_HEADER, TAG_DATA };
 
@@ -24,19 +24,13 @@ static bool manages(const struct training *t)
 }
 
 /* Does this rank get samples? Otherwise it is another server or a stage between the first and the last, which
- * must hear how many there are. */
+ * is told how many there are. */
 static bool takes_samples(const struct training *t, int rank)
 {
-        return strategy_find(t->options->strategy)->whole ? rank + 1 == t->world.size
-                                                          : rank >= t->first_worker;
+        return t->shares.whole ? rank + 1 == t->world.size : shares_computes(&t->shares, rank);
 }
 
-static size_t worker_of(const struct training *t, int rank)
-{
-        return strategy_find(t->options->strategy)->whole ? 0 : (size_t) (rank - t->first_worker);
-}
-
-static bool hears_of_epochs(const struct training *t, int rank)
+static bool is_told_epochs(const struct training *t, int rank)
 {
         return rank == 0 || t->options->poll > 0 || takes_samples(t, rank);
 }
@@ -75,6 +69,12 @@ static struct dataset *remote(const struct facts *f, const struct preprocess *p,
         return d;
 }
 
+void distribution_close(struct distribution *d)
+{
+        text_free(&d->joined);
+        seen_free(&d->later);
+}
+
 int distribution_open(struct training *t, const struct preprocess *p, struct err *err)
 {
         const struct train_options *o = t->options;
@@ -82,8 +82,8 @@ int distribution_open(struct training *t, const struct preprocess *p, struct err
         int r = 0;
 
         if (t->world.rank == 0) {
-                r = dataset_open(o->data, strcmp(o->model, "text") == 0, p, o->seed, &t->later, &t->data,
-                                 err);
+                r = dataset_open(o->data, strcmp(o->model, "text") == 0, p, o->seed, &t->distribution.later,
+                                 &t->data, err);
                 if (r == 0)
                         describe(t->data, &facts);
         }
@@ -171,7 +171,7 @@ static int send_shard(struct training *t, uint64_t epoch, size_t worker, int ran
                 return err_set(err, -ENOMEM, "no memory for the shard of rank %d", rank);
         for (int64_t i = 0; i < count; i++)
                 pack(t, ids[i], bytes + (size_t) i * each);
-        t->sent_bytes +=
+        t->distribution.sent_bytes +=
                 hand_over(epoch, rank, dataset_count(t->data, DATASET_TRAIN), bytes, (uint64_t) count * each);
         return 0;
 }
@@ -290,7 +290,7 @@ static int receive_shard(struct training *t, uint64_t epoch, size_t worker, stru
         if (h.bytes != (uint64_t) count * sample_bytes(t))
                 return err_set(err, -EIO, "the manager sends %llu bytes for epoch %llu, %lld samples are due",
                                (unsigned long long) h.bytes, (unsigned long long) epoch, (long long) count);
-        t->received_bytes += h.bytes;
+        t->distribution.received_bytes += h.bytes;
         return keep_shard(t, bytes, ids, (size_t) count, err);
 }
 
@@ -339,28 +339,28 @@ int distribution_remember(struct training *t, struct err *err)
         if (o->checkpoint == NULL || !o->resume)
                 return 0;
         if (t->world.rank == 0)
-                r = joined_read(o->checkpoint, &t->joined, err);
+                r = joined_read(o->checkpoint, &t->distribution.joined, err);
         r = world_agree(&t->world, r, err);
         if (r < 0)
                 return r;
-        bytes = t->joined.size_bytes;
+        bytes = t->distribution.joined.size_bytes;
         if (t->world.parallel)
                 MPI_Bcast(&bytes, 1, MPI_UNSIGNED_LONG_LONG, 0, MPI_COMM_WORLD);
         if (bytes > 0 && t->world.parallel) {
                 CLEANUP(free_p) char *all = calloc(1, bytes + 1);
 
                 if (all != NULL && t->world.rank == 0)
-                        memcpy(all, t->joined.data, bytes);
+                        memcpy(all, t->distribution.joined.data, bytes);
                 r = world_agree(&t->world, all != NULL ? 0 : err_set(err, -ENOMEM, "no memory"), err);
                 if (r < 0)
                         return r;
                 MPI_Bcast(all, (int) bytes, MPI_BYTE, 0, MPI_COMM_WORLD);
-                text_reset(&t->joined);
-                text_append_bytes(&t->joined, all, bytes);
+                text_reset(&t->distribution.joined);
+                text_append_bytes(&t->distribution.joined, all, bytes);
         }
-        at = t->joined.data;
+        at = t->distribution.joined.data;
         while (at != NULL && r == 0 && joined_next(&at, &line))
-                r = seen_add(&t->later, line.name);
+                r = seen_add(&t->distribution.later, line.name);
         return world_agree(&t->world, r < 0 ? err_set(err, r, "no memory for the files' names") : 0, err);
 }
 
@@ -396,8 +396,8 @@ static int join_again(struct training *t, const char **at, struct joined_line li
 
 int distribution_resume(struct training *t, struct err *err)
 {
-        const char *at = t->joined.data;
-        size_t bytes = t->joined.size_bytes;
+        const char *at = t->distribution.joined.data;
+        size_t bytes = t->distribution.joined.size_bytes;
         struct joined_line line;
         int r = 0;
 
@@ -413,11 +413,11 @@ int distribution_resume(struct training *t, struct err *err)
         }
         if (r < 0 || bytes == 0)
                 return r;
-        t->joined.size_bytes = (size_t) (at - t->joined.data);
-        t->joined.data[t->joined.size_bytes] = '\0';
+        t->distribution.joined.size_bytes = (size_t) (at - t->distribution.joined.data);
+        t->distribution.joined.data[t->distribution.joined.size_bytes] = '\0';
         /* the list on disk keeps them until they join again: a run that is killed before must know them, too
          */
-        if (t->world.rank == 0 && t->joined.size_bytes < bytes && t->options->poll == 0)
+        if (t->world.rank == 0 && t->distribution.joined.size_bytes < bytes && t->options->poll == 0)
                 (void) fprintf(stderr, "remuda-train: files that joined after this checkpoint are left out: "
                                        "--poll would look for them\n");
         return 0;
@@ -431,9 +431,9 @@ static int remember(struct training *t, uint64_t epoch, const struct text *names
         if (t->options->checkpoint == NULL)
                 return 0;
         for (size_t length; at != NULL && (length = strcspn(at, "\n")) > 0; at += length + 1)
-                text_printf(&t->joined, "%llu %zu %.*s\n", (unsigned long long) epoch,
+                text_printf(&t->distribution.joined, "%llu %zu %.*s\n", (unsigned long long) epoch,
                             dataset_count(t->data, DATASET_TRAIN), (int) length, at);
-        return joined_write(t->options->checkpoint, &t->joined, err);
+        return joined_write(t->options->checkpoint, &t->distribution.joined, err);
 }
 
 /* @joined: gets the new files' names */
@@ -443,9 +443,9 @@ static int look_for_files(struct training *t, uint64_t epoch, struct text *joine
         size_t before = dataset_count(t->data, DATASET_TRAIN), added;
 
         if (t->options->poll == 0 || (epoch == 0 && t->step == 0) ||
-            now - t->polled_usec < (uint64_t) t->options->poll * 1000000)
+            now - t->distribution.polled_usec < (uint64_t) t->options->poll * 1000000)
                 return 0;
-        t->polled_usec = now;
+        t->distribution.polled_usec = now;
         added = dataset_poll(t->data, t->options->data, joined);
         if (added == 0)
                 return 0;
@@ -463,7 +463,7 @@ bool distribution_begun(const struct training *t, uint64_t step)
         if (!manages(t) && t->options->poll == 0)
                 return true;
         sampler_locate(t->sampler, step, &epoch, &epoch_step);
-        return t->epochs_begun > epoch;
+        return t->distribution.epochs_begun > epoch;
 }
 
 static int serve(struct training *t, uint64_t epoch, const struct text *joined, struct err *err)
@@ -475,8 +475,8 @@ static int serve(struct training *t, uint64_t epoch, const struct text *joined, 
                 bool takes = takes_samples(t, rank);
 
                 if (takes && manages(t))
-                        r = send_shard(t, epoch, worker_of(t, rank), rank, err);
-                else if (hears_of_epochs(t, rank))
+                        r = send_shard(t, epoch, shares_worker(&t->shares, rank), rank, err);
+                else if (is_told_epochs(t, rank))
                         (void) hand_over(epoch, rank, dataset_count(t->data, DATASET_TRAIN), names,
                                          takes ? strlen(names) : 0);
         }
@@ -487,7 +487,7 @@ static int receive(struct training *t, uint64_t epoch, struct err *err)
 {
         if (!takes_samples(t, t->world.rank))
                 return receive_count(t, epoch, err);
-        return manages(t) ? receive_shard(t, epoch, worker_of(t, t->world.rank), err)
+        return manages(t) ? receive_shard(t, epoch, shares_worker(&t->shares, t->world.rank), err)
                           : receive_names(t, epoch, err);
 }
 
@@ -506,10 +506,10 @@ int distribution_epoch(struct training *t, uint64_t step, struct err *err)
                 if (epoch_step == 0)
                         r = look_for_files(t, epoch, &joined, err);
                 r = r < 0 ? r : serve(t, epoch, &joined, err);
-        } else if (hears_of_epochs(t, t->world.rank)) {
+        } else if (is_told_epochs(t, t->world.rank)) {
                 r = receive(t, epoch, err);
         }
-        t->epochs_begun = epoch + 1;
+        t->distribution.epochs_begun = epoch + 1;
         if (manages(t) && (t->world.rank == 0 || takes_samples(t, t->world.rank)))
                 (void) record_done(&t->record, RECORD_LOAD, step, begin);
         return r;

@@ -7,7 +7,25 @@
  * to begin, on all ranks. */
 #pragma once
 
-#include "trainer/training.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/text.h"
+#include "trainer/data/preprocess.h"
+#include "trainer/data/seen.h"
+
+struct training;
+
+struct distribution {
+        uint64_t epochs_begun; /* with --distribute manager or --poll */
+        uint64_t polled_usec;  /* when new files were looked for */
+        struct text joined;    /* trainer/data/joined.h: what joined so far, with --checkpoint */
+        struct seen later;     /* the files in it, until the run goes on */
+        uint64_t sent_bytes, received_bytes; /* of samples */
+};
+
+void distribution_close(struct distribution *d);
 
 /* distribution_remember() - collective, before the data are opened: what an earlier run with these
  * checkpoints joined, if this one goes on. */

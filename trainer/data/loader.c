@@ -15,13 +15,13 @@
 #define SLOTS_BYTES ((size_t) 8 << 20)
 
 struct slot {
-        uint64_t key, step, epoch;
+        struct loader_request asked; /* its ids are those below */
         uint32_t *ids;
         float *x;
         int32_t *labels;
-        size_t count, ready; /* ready: samples that are there */
-        uint64_t cost_usec;  /* of them */
-        uint64_t pending;    /* number of the request that the thread has not begun, 0 = none */
+        size_t ready;       /* samples that are there */
+        uint64_t cost_usec; /* of them */
+        uint64_t pending;   /* number of the request that the thread has not begun, 0 = none */
 };
 
 struct loader {
@@ -49,8 +49,8 @@ uint64_t loader_processor_usec(const struct loader *l)
 
 /* Fills a slot segment by segment; the lock is held only to tell. Once the last segment is told the slot may
  * be asked for anew at any moment: what it was asked for is therefore taken before.
- * @asked: the slot as it was when its request was taken */
-static void fill(struct loader *l, struct slot *s, struct slot asked)
+ * @asked: the slot's request when it was taken */
+static void fill(struct loader *l, struct slot *s, struct loader_request asked)
 {
         size_t segment = l->segment > 0 ? l->segment : l->capacity;
         uint64_t begin = record_now(), had = loader_processor_usec(l);
@@ -59,7 +59,7 @@ static void fill(struct loader *l, struct slot *s, struct slot asked)
                 size_t count = asked.count - at < segment ? asked.count - at : segment;
 
                 dataset_load(l->data, DATASET_TRAIN, asked.epoch, asked.ids + at, count,
-                             asked.x + at * l->features, asked.labels + at);
+                             s->x + at * l->features, s->labels + at);
                 (void) pthread_mutex_lock(&l->lock);
                 s->ready = at + count;
                 s->cost_usec = loader_processor_usec(l) - had;
@@ -94,14 +94,15 @@ static void *loader_main(void *argument)
 
         (void) pthread_mutex_lock(&l->lock);
         while (!l->closing) {
-                struct slot *s = next_pending(l), asked;
+                struct slot *s = next_pending(l);
+                struct loader_request asked;
 
                 if (s == NULL) {
                         (void) pthread_cond_wait(&l->wake, &l->lock);
                         continue;
                 }
                 s->pending = 0;
-                asked = *s;
+                asked = s->asked;
                 (void) pthread_mutex_unlock(&l->lock);
                 fill(l, s, asked);
                 (void) pthread_mutex_lock(&l->lock);
@@ -183,25 +184,22 @@ size_t loader_ahead(const struct loader *l)
 bool loader_requested(const struct loader *l, uint64_t key)
 {
         for (size_t i = 1; i <= l->queued; i++)
-                if (l->slots[slot_after(l, i)].key == key)
+                if (l->slots[slot_after(l, i)].asked.key == key)
                         return true;
         return false;
 }
 
-int loader_request(struct loader *l, uint64_t key, uint64_t step, uint64_t epoch, const uint32_t *ids,
-                   size_t count)
+int loader_request(struct loader *l, const struct loader_request *r)
 {
         struct slot *s;
 
-        if (l->queued == l->slot_count - 1 || count > l->capacity)
+        if (l->queued == l->slot_count - 1 || r->count > l->capacity)
                 return -EBUSY;
         (void) pthread_mutex_lock(&l->lock);
         s = &l->slots[slot_after(l, ++l->queued)];
-        memcpy(s->ids, ids, count * sizeof(*ids));
-        s->key = key;
-        s->step = step;
-        s->epoch = epoch;
-        s->count = count;
+        memcpy(s->ids, r->ids, r->count * sizeof(*r->ids));
+        s->asked = *r;
+        s->asked.ids = s->ids;
         backend_to_host(l->backend, s->x);
         backend_to_host(l->backend, s->labels);
         s->ready = 0;
@@ -220,7 +218,9 @@ struct loader_chunk loader_take(struct loader *l)
         l->queued--;
         /* the thread may still fill it: it holds its own pointer */
         s = &l->slots[l->current];
-        return (struct loader_chunk){ .ids = s->ids, .x = s->x, .labels = s->labels, .count = s->count };
+        return (struct loader_chunk){
+                .ids = s->ids, .x = s->x, .labels = s->labels, .count = s->asked.count
+        };
 }
 
 uint64_t loader_cost_usec(struct loader *l, size_t count)
@@ -244,7 +244,8 @@ void loader_wait(struct loader *l, size_t count)
                 begin = record_now();
                 while (s->ready < count)
                         (void) pthread_cond_wait(&l->progress, &l->lock);
-                l->record->load_waited_usec += record_done(l->record, RECORD_WAIT, s->step, begin) - begin;
+                l->record->load_waited_usec +=
+                        record_done(l->record, RECORD_WAIT, s->asked.step, begin) - begin;
         }
         (void) pthread_mutex_unlock(&l->lock);
 }

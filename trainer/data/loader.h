@@ -18,6 +18,13 @@
 
 struct loader; /* opaque */
 
+struct loader_request {
+        uint64_t key; /* names the chunk */
+        uint64_t step, epoch;
+        const uint32_t *ids; /* copied */
+        size_t count;
+};
+
 struct loader_chunk { /* valid until the next loader_take() */
         const uint32_t *ids;
         float *x;
@@ -31,10 +38,9 @@ int loader_new(const struct dataset *d, const struct backend *b, struct record *
                size_t segment, struct loader **ret, struct err *err);
 void loader_free(struct loader *l);
 
-/* loader_request() - start loading `ids` (copied); `key` names the chunk. Return: 0, or -EBUSY:
- * loader_ahead() requests are under way already. */
-int loader_request(struct loader *l, uint64_t key, uint64_t step, uint64_t epoch, const uint32_t *ids,
-                   size_t count);
+/* loader_request() - start loading these samples. Return: 0, or -EBUSY: loader_ahead() requests are under way
+ * already. */
+int loader_request(struct loader *l, const struct loader_request *r);
 
 /* loader_ahead() - how many chunks may be requested beside the current one. */
 size_t loader_ahead(const struct loader *l);

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "trainer/export/quantised.h"
 #include "trainer/operators/vector.h"
+#include "trainer/weights.h"
 
 struct measured {
         double accuracy, loss, samples_per_s;
@@ -198,7 +199,7 @@ static int export_stages(struct training *t, struct err *err)
         int r;
 
         if (t->world.rank > 0) {
-                training_stream(t, t->parameters, collect, NULL);
+                weights_stream(t, t->parameters, collect, NULL);
                 return 0;
         }
         whole.stages = NULL;
@@ -210,7 +211,7 @@ static int export_stages(struct training *t, struct err *err)
                 return err_set(err, -ENOMEM, "--export: no memory for %zu parameters on rank 0",
                                t->model.parameter_count);
         c.at = whole.parameters;
-        training_stream(t, t->parameters, collect, &c);
+        weights_stream(t, t->parameters, collect, &c);
         backend_to_device(&t->backend, whole.parameters);
         r = training_open_runner(&whole, err);
         if (r == 0)

@@ -1,16 +1,11 @@
 /* What every backend has from its row, with the members that a row may leave out. */
 #include "trainer/operators/backend.h"
 
-void backend_prepare(char **argv)
+int backend_open(const struct backend_row *row, const struct backend_options *o, struct backend *ret,
+                 struct err *err)
 {
-        if (backend_linked.prepare != NULL)
-                backend_linked.prepare(argv);
-}
-
-int backend_open(const struct backend_options *o, struct backend *ret, struct err *err)
-{
-        struct backend b = { .row = &backend_linked, .kernels = backend_linked.kernels };
-        int r = b.row->open(o, &b, err);
+        struct backend b = { .row = row, .kernels = row->kernels };
+        int r = row->open(o, &b, err);
 
         if (r == 0)
                 *ret = b;

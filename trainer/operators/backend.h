@@ -41,7 +41,9 @@ struct backend_row {
         const char *runtime; /* cpu, sunway, opencl */
         bool has_tiles;      /* of its own, that can be tuned */
         struct kernels kernels;
-        void (*prepare)(char **argv); /* NULL = nothing to do */
+        /* first thing in main(), before MPI: may start the program anew in an environment that its libraries
+         * read while they are loaded; NULL = nothing to do */
+        void (*prepare)(char **argv);
         /* sets state and device_model */
         int (*open)(const struct backend_options *o, struct backend *b, struct err *err);
         void (*close)(void *state);                        /* NULL = nothing to do */
@@ -56,11 +58,8 @@ struct backend_row {
 /* The one backend that this program is linked with. */
 extern const struct backend_row backend_linked;
 
-/* backend_prepare() - first thing in main(), before MPI: a backend may start the program anew in an
- * environment that its libraries read while they are loaded. Returns where there is nothing to do. */
-void backend_prepare(char **argv);
-
-int backend_open(const struct backend_options *o, struct backend *ret, struct err *err);
+int backend_open(const struct backend_row *row, const struct backend_options *o, struct backend *ret,
+                 struct err *err);
 void backend_close(struct backend *b); /* also of one that is zeroed, or closed already */
 
 /* backend_allocate() - 64-byte aligned, zeroed. Return: NULL = no memory. backend_floats() - never of no

@@ -89,7 +89,7 @@ struct candidate {
 static int time_tiles(const struct train_options *o, struct candidate *t, int repeats, char *device,
                       size_t device_bytes, struct err *err)
 {
-        struct backend_options options = training_backend_options(o, 1);
+        struct backend_options options = train_options_backend(o, 1);
         struct backend b;
         struct bench m = { 0 };
         int r;
@@ -98,7 +98,7 @@ static int time_tiles(const struct train_options *o, struct candidate *t, int re
         options.tile_cols = t->tiles.cols;
         options.tile_inner = t->tiles.inner;
         options.tile_lanes = t->tiles.lanes;
-        r = backend_open(&options, &b, err);
+        r = backend_open(&backend_linked, &options, &b, err);
         if (r < 0)
                 return r;
         if (!b.row->has_tiles)

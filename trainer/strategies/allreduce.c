@@ -5,10 +5,9 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
-#include "trainer/group.h"
-#include "trainer/segment_choice.h"
-#include "trainer/segmented.h"
-#include "trainer/stop.h"
+#include "trainer/strategies/group.h"
+#include "trainer/strategies/segment_choice.h"
+#include "trainer/strategies/segmented.h"
 #include "trainer/strategy.h"
 
 struct exchange {
@@ -85,12 +84,12 @@ static int plan_segments(struct exchange *x, struct err *err)
 }
 
 /* Two levels: within the group, between the leaders, back into the group. */
-static int grouped_step(struct exchange *x, struct err *err)
+static int grouped_gradient(struct exchange *x, struct err *err)
 {
         struct training *t = x->t;
         size_t count = t->model.parameter_count;
         uint64_t at;
-        int r = training_gradient(t, t->step, (size_t) t->world.rank, NULL, NULL, err);
+        int r = training_gradient(t, t->step, (size_t) t->world.rank, NULL, err);
 
         if (r < 0)
                 return r;
@@ -100,22 +99,19 @@ static int grouped_step(struct exchange *x, struct err *err)
                 MPI_Allreduce(MPI_IN_PLACE, t->gradients, (int) count, MPI_FLOAT, MPI_SUM,
                               x->group.all_leaders);
         group_spread(&x->group, t->gradients, count);
-        at = record_done(&t->record, RECORD_EXCHANGE, t->step, at);
-        backend_to_device(&t->backend, t->gradients);
-        training_update(t, t->gradients);
-        (void) record_done(&t->record, RECORD_UPDATE, t->step, at);
-        r = training_finish_step(t, t->step, err);
-        return r < 0 ? r : training_checkpoint(t, t->step, err);
+        (void) record_done(&t->record, RECORD_EXCHANGE, t->step, at);
+        return 0;
 }
 
-static int one_step(struct exchange *x, struct err *err)
+static int segmented_gradient(struct exchange *x, struct err *err)
 {
         struct training *t = x->t;
+        struct runner_ready ready = { segmented_ready, &x->segmented };
         uint64_t at, begin, hidden;
         int r;
 
         segmented_begin(&x->segmented);
-        r = training_gradient(t, t->step, (size_t) t->world.rank, segmented_ready, &x->segmented, err);
+        r = training_gradient(t, t->step, (size_t) t->world.rank, &ready, err);
         if (r < 0)
                 return r;
         at = record_now();
@@ -125,38 +121,42 @@ static int one_step(struct exchange *x, struct err *err)
         t->record.total_usec[RECORD_BACKWARD] -= x->segmented.called_usec; /* counted as waiting */
         segmented_wait(&x->segmented);
         (void) record_done(&t->record, RECORD_EXCHANGE, t->step, begin);
-        at = record_done(&t->record, RECORD_WAIT, t->step, at);
+        (void) record_done(&t->record, RECORD_WAIT, t->step, at);
+        return 0;
+}
+
+static int one_step(void *context, struct err *err)
+{
+        struct exchange *x = context;
+        struct training *t = x->t;
+        int r = x->group.grouped ? grouped_gradient(x, err) : segmented_gradient(x, err);
+        uint64_t at = record_now();
+
+        if (r < 0)
+                return r;
         backend_to_device(&t->backend, t->gradients);
         training_update(t, t->gradients);
         (void) record_done(&t->record, RECORD_UPDATE, t->step, at);
-        r = training_finish_step(t, t->step, err);
-        return r < 0 ? r : training_checkpoint(t, t->step, err);
+        return strategy_end_step(t, err);
 }
 
-int strategy_allreduce(struct training *t, struct err *err)
+static int run(struct training *t, struct err *err)
 {
         struct exchange x = { .t = t };
-        struct stop stop;
         int r;
 
         if (!t->world.parallel)
-                return strategy_serial(t, err);
-        r = group_open(&x.group, t, err);
-        r = world_agree(&t->world, r, err);
+                return strategy_serial.run(t, err);
+        r = world_agree(&t->world, group_open(&x.group, t, err), err);
         if (r == 0)
                 r = world_agree(&t->world, plan_segments(&x, err), err);
         t->agreed_error = r < 0;
-        stop_open(&stop, t);
-        while (r == 0 && t->step < t->last_step && !t->stopped) {
-                r = x.group.grouped ? grouped_step(&x, err) : one_step(&x, err);
-                t->step += r == 0;
-                if (r == 0 && t->step < t->last_step && stop_now(&stop, t))
-                        r = stop_with_checkpoint(t, err);
-        }
         if (r == 0)
-                stop_close(&stop, t);
+                r = strategy_in_step(t, one_step, &x, err);
         group_close(&x.group);
         free(x.ends);
         free(x.segmented.requests);
         return r;
 }
+
+const struct strategy strategy_allreduce = { .name = "allreduce", .run = run };

@@ -19,10 +19,10 @@
 #include "base/text.h"
 #include "trainer/checkpoint.h"
 #include "trainer/data/distribution.h"
-#include "trainer/group.h"
 #include "trainer/operators/vector.h"
 #include "trainer/outputs.h"
 #include "trainer/stop.h"
+#include "trainer/strategies/group.h"
 #include "trainer/strategy.h"
 
 #define CLOCK_FIELD 2 /* of a clock log's line */
@@ -73,7 +73,7 @@ static int fetch_parameters(struct training *t, MPI_Request *requests, struct er
         /* the first batch is loaded while the parameters travel */
         if (distribution_epoch(t, t->step, err) < 0)
                 return err->code;
-        training_prefetch(t, t->step, (size_t) (t->world.rank - t->first_worker));
+        training_prefetch(t, t->step, shares_worker(&t->shares, t->world.rank));
         MPI_Waitall((int) t->options->servers, requests, MPI_STATUSES_IGNORE);
         backend_to_device(&t->backend, t->parameters);
         (void) record_done(&t->record, RECORD_EXCHANGE, t->step, at);
@@ -87,7 +87,7 @@ static int worker_step(struct training *t, const struct group *g, struct ending 
 {
         size_t count = t->model.parameter_count;
         uint64_t at;
-        int r = training_gradient(t, t->step, (size_t) (t->world.rank - t->first_worker), NULL, NULL, err);
+        int r = training_gradient(t, t->step, shares_worker(&t->shares, t->world.rank), NULL, err);
 
         if (r < 0)
                 return r;
@@ -270,7 +270,7 @@ static bool is_between_epochs(const struct server *s, uint64_t clock)
 
 static bool is_meeting(const struct server *s, uint64_t clock)
 {
-        return is_between_epochs(s, clock) || checkpoint_due(s->t, clock);
+        return is_between_epochs(s, clock) || training_checkpoint_due(s->t, clock);
 }
 
 /* All clocks are at `step`. What a checkpoint has is in the logs before: a run may be killed in between. */
@@ -302,7 +302,7 @@ static int sync_step(struct server *s, struct err *err)
         (void) record_done(&t->record, RECORD_UPDATE, t->step, at);
         for (size_t i = 0; i < s->sender_count; i++)
                 s->clocks[i]++;
-        if (checkpoint_due(t, t->step + 1) && save(s, t->step + 1, err) < 0)
+        if (training_checkpoint_due(t, t->step + 1) && save(s, t->step + 1, err) < 0)
                 return err->code;
         for (size_t i = 0; i < s->sender_count; i++)
                 answer(s, i);
@@ -324,7 +324,7 @@ static int end_early(struct server *s, uint64_t step, struct err *err)
 {
         s->t->step = step;
         s->t->stopped = true;
-        return step == 0 || checkpoint_due(s->t, step) ? 0 : save(s, step, err);
+        return step == 0 || training_checkpoint_due(s->t, step) ? 0 : save(s, step, err);
 }
 
 static int run_sync(struct server *s, struct err *err)
@@ -356,7 +356,7 @@ static int answer_waiting(struct server *s, uint64_t bound, struct err *err)
 
         if (is_meeting(s, least) && least > t->step) {
                 t->step = least;
-                if (checkpoint_due(t, least) && save(s, least, err) < 0)
+                if (training_checkpoint_due(t, least) && save(s, least, err) < 0)
                         return err->code;
         }
         for (size_t i = 0; i < s->sender_count; i++) {
@@ -502,7 +502,7 @@ static int open_server(struct server *s, struct err *err)
         }
         if (log == NULL)
                 return 0;
-        if (!outputs_clock_log(s->t, path, sizeof(path)))
+        if (!outputs_clock_log(s->t->options, s->t->world.rank, path, sizeof(path)))
                 return err_set(err, -EINVAL, "--clock-log: the file's name is too long");
         s->clock_log = s->t->step > 0 ? fopen(path, "r+e") : NULL;
         if (s->clock_log != NULL && record_cut_log(s->clock_log, CLOCK_FIELD, s->t->step + 1) < 0)
@@ -562,23 +562,27 @@ static int run(struct training *t, bool sync, uint64_t bound, struct err *err)
         r = world_agree(&t->world, group_open(&g, t, err), err);
         t->agreed_error = r < 0;
         if (r == 0)
-                r = t->world.rank < t->first_worker ? run_server(t, &g, sync, bound, err)
-                                                    : run_worker(t, &g, sync, err);
+                r = shares_computes(&t->shares, t->world.rank) ? run_worker(t, &g, sync, err)
+                                                               : run_server(t, &g, sync, bound, err);
         group_close(&g);
         return r;
 }
 
-int strategy_ps_sync(struct training *t, struct err *err)
+static int run_ps_sync(struct training *t, struct err *err)
 {
         return run(t, true, 0, err);
 }
 
-int strategy_ps_async(struct training *t, struct err *err)
+static int run_ps_async(struct training *t, struct err *err)
 {
         return run(t, false, UINT64_MAX, err);
 }
 
-int strategy_ps_ssp(struct training *t, struct err *err)
+static int run_ps_ssp(struct training *t, struct err *err)
 {
         return run(t, false, t->options->staleness, err);
 }
+
+const struct strategy strategy_ps_sync = { .name = "ps-sync", .run = run_ps_sync, .served = true };
+const struct strategy strategy_ps_async = { .name = "ps-async", .run = run_ps_async, .served = true };
+const struct strategy strategy_ps_ssp = { .name = "ps-ssp", .run = run_ps_ssp, .served = true };

@@ -3,57 +3,52 @@
 #include <string.h>
 
 #include "trainer/operators/vector.h"
-#include "trainer/stop.h"
 #include "trainer/strategy.h"
 
-static int step_of_chunks(struct training *t, float *sum, struct err *err)
+struct serial {
+        struct training *t;
+        float *sum; /* of the gradients; t->gradients where there is one worker */
+};
+
+static int one_step(void *context, struct err *err)
 {
-        for (size_t worker = 0; worker < t->workers; worker++) {
-                int r = training_gradient(t, t->step, worker, NULL, NULL, err);
+        const struct serial *s = context;
+        struct training *t = s->t;
+        uint64_t at;
+
+        for (size_t worker = 0; worker < t->shares.workers; worker++) {
+                int r = training_gradient(t, t->step, worker, NULL, err);
 
                 if (r < 0)
                         return r;
-                backend_to_host(&t->backend, sum);
+                if (s->sum == t->gradients)
+                        break;
+                backend_to_host(&t->backend, s->sum);
                 if (worker == 0)
-                        memcpy(sum, t->gradients, t->model.parameter_count * sizeof(*sum));
+                        memcpy(s->sum, t->gradients, t->model.parameter_count * sizeof(*s->sum));
                 else
-                        vector_add(t->model.parameter_count, t->gradients, sum);
+                        vector_add(t->model.parameter_count, t->gradients, s->sum);
         }
-        return 0;
+        at = record_now();
+        backend_to_device(&t->backend, s->sum);
+        training_update(t, s->sum);
+        (void) record_done(&t->record, RECORD_UPDATE, t->step, at);
+        return strategy_end_step(t, err);
 }
 
-int strategy_serial(struct training *t, struct err *err)
+static int run(struct training *t, struct err *err)
 {
-        float *sum = t->gradients;
-        struct stop stop;
-        int r = 0;
+        struct serial s = { t, t->gradients };
+        int r;
 
-        if (t->workers > 1)
-                sum = backend_allocate(&t->backend, t->model.parameter_count * sizeof(*sum));
-        if (sum == NULL)
+        if (t->shares.workers > 1)
+                s.sum = backend_floats(&t->backend, t->model.parameter_count);
+        if (s.sum == NULL)
                 return err_set(err, -ENOMEM, "no memory for %zu gradients", t->model.parameter_count);
-        stop_open(&stop, t);
-        for (; r == 0 && t->step < t->last_step && !t->stopped; t->step++) {
-                if (stop_now(&stop, t)) {
-                        r = stop_with_checkpoint(t, err);
-                        break;
-                }
-                uint64_t at;
-
-                r = t->workers > 1 ? step_of_chunks(t, sum, err)
-                                   : training_gradient(t, t->step, 0, NULL, NULL, err);
-                if (r < 0)
-                        break;
-                at = record_now();
-                backend_to_device(&t->backend, sum);
-                training_update(t, sum);
-                (void) record_done(&t->record, RECORD_UPDATE, t->step, at);
-                r = training_finish_step(t, t->step, err);
-                if (r == 0)
-                        r = training_checkpoint(t, t->step, err);
-        }
-        stop_close(&stop, t);
-        if (sum != t->gradients)
-                backend_release(&t->backend, sum);
+        r = strategy_in_step(t, one_step, &s, err);
+        if (s.sum != t->gradients)
+                backend_release(&t->backend, s.sum);
         return r;
 }
+
+const struct strategy strategy_serial = { .name = "serial", .run = run };

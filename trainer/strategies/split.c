@@ -8,10 +8,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "trainer/checkpoint.h"
 #include "trainer/data/distribution.h"
 #include "trainer/operators/vector.h"
-#include "trainer/stop.h"
 #include "trainer/strategy.h"
 
 #define EVALUATE_AT_ONCE 100 /* samples */
@@ -74,10 +72,10 @@ static void forward(struct pipeline *p, size_t m)
                 loader_wait(t->loader, first_of(p, m) + count);
         MPI_Wait(&s->output_sent, MPI_STATUS_IGNORE);
         at = record_done(&t->record, RECORD_EXCHANGE, t->step, at);
-        begin = training_moment(t);
+        begin = slow_begin(&t->slow);
         runner_use(s->runner, x, is_last(p) ? p->chunk.labels + first_of(p, m) : NULL);
         t->epoch_loss += runner_forward(s->runner, t->parameters, count);
-        training_be_slow(t, SLOW_FORWARD, count, begin);
+        slow_end(&t->slow, SLOW_FORWARD, count, begin);
         (void) record_done(&t->record, RECORD_FORWARD, t->step, at);
         if (!is_last(p))
                 MPI_Isend(runner_output(s->runner), (int) (count * p->out_size), MPI_FLOAT,
@@ -98,9 +96,9 @@ static void backward(struct pipeline *p, size_t m)
                          (int) p->stage + 1, TAG_GRADIENT, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         MPI_Wait(&s->gradient_sent, MPI_STATUS_IGNORE);
         at = record_done(&t->record, RECORD_EXCHANGE, t->step, at);
-        begin = training_moment(t);
-        runner_backward(s->runner, t->parameters, t->gradients, count, 1.0F / (float) p->batch, NULL, NULL);
-        training_be_slow(t, SLOW_BACKWARD, count, begin);
+        begin = slow_begin(&t->slow);
+        runner_backward(s->runner, t->parameters, t->gradients, count, 1.0F / (float) p->batch, NULL);
+        slow_end(&t->slow, SLOW_BACKWARD, count, begin);
         (void) record_done(&t->record, RECORD_BACKWARD, t->step, at);
         if (p->stage > 0)
                 MPI_Isend(runner_input_gradient(s->runner), (int) (count * p->in_size), MPI_FLOAT,
@@ -142,15 +140,14 @@ static int close_step(struct pipeline *p, struct err *err)
 
         training_update(t, t->gradients);
         (void) record_done(&t->record, RECORD_UPDATE, t->step, at);
-        if (checkpoint_due(t, t->step + 1))
+        if (training_checkpoint_due(t, t->step + 1))
                 record_flush(&t->record);
-        if (training_finish_step(t, t->step, err) < 0)
-                return err->code;
-        return training_checkpoint(t, t->step, err);
+        return strategy_end_step(t, err);
 }
 
-static int one_step(struct pipeline *p, struct err *err)
+static int one_step(void *context, struct err *err)
 {
+        struct pipeline *p = context;
         struct training *t = p->t;
         size_t ahead = p->stages - 1 - p->stage, done = 0;
         int r = open_step(p, err);
@@ -321,7 +318,7 @@ static int open_pipeline(struct training *t, struct pipeline **ret, struct err *
         if (p == NULL)
                 return err_set(err, -ENOMEM, "no memory for the pipeline");
         *p = (struct pipeline){ .t = t, .stage = stage, .stages = stages };
-        p->capacity = training_largest(t, t->batch) / microbatches + 1;
+        p->capacity = training_largest(t, t->shares.batch) / microbatches + 1;
         p->slot_count = stages - stage < microbatches ? stages - stage : microbatches;
         p->slots = calloc(p->slot_count, sizeof(*p->slots));
         *ret = p;
@@ -332,28 +329,20 @@ static int open_pipeline(struct training *t, struct pipeline **ret, struct err *
         return open_slots(p, err);
 }
 
-int strategy_split(struct training *t, struct err *err)
+static int run(struct training *t, struct err *err)
 {
         struct pipeline *p = NULL;
-        struct stop stop;
         int r;
 
         if (t->stages == NULL)
-                return strategy_serial(t, err); /* one stage */
+                return strategy_serial.run(t, err); /* one stage */
         r = world_agree(&t->world, open_pipeline(t, &p, err), err);
         t->agreed_error = r < 0;
-        stop_open(&stop, t);
-        while (r == 0 && t->step < t->last_step && !t->stopped) {
-                r = one_step(p, err);
-                t->step += r == 0;
-                if (r == 0 && t->step < t->last_step && stop_now(&stop, t)) {
-                        record_flush(&t->record);
-                        r = stop_with_checkpoint(t, err);
-                }
-        }
         if (r == 0)
-                stop_close(&stop, t);
+                r = strategy_in_step(t, one_step, p, err);
         if (p != NULL)
                 p->finished = r == 0;
         return r;
 }
+
+const struct strategy strategy_split = { .name = "split", .whole = true, .run = run };

@@ -1,5 +1,5 @@
 /* Layers of each rank from the option, the environment or equal numbers; nodes and parameters from layers. */
-#include "trainer/stages.h"
+#include "trainer/strategies/stages.h"
 
 #include <errno.h>
 #include <mpi.h>

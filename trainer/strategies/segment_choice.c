@@ -1,6 +1,6 @@
 /* Trial steps measure what each cut costs, the planner cuts by them, and its cut must beat the rules of
  * thumb. */
-#include "trainer/segment_choice.h"
+#include "trainer/strategies/segment_choice.h"
 
 #include <errno.h>
 #include <mpi.h>
@@ -10,7 +10,7 @@
 
 #include "base/cleanup.h"
 #include "planner/segments/segments.h"
-#include "trainer/segmented.h"
+#include "trainer/strategies/segmented.h"
 
 #define WARM_UP    2 /* rounds */
 #define ROUNDS_MIN 3
@@ -57,7 +57,8 @@ static void measure_backward(struct trials *s, size_t samples)
                 (void) runner_forward(t->runner, t->parameters, samples);
                 s->next = 0;
                 s->begin_usec = record_now();
-                runner_backward(t->runner, t->parameters, t->gradients, samples, 0, node_done, s);
+                runner_backward(t->runner, t->parameters, t->gradients, samples, 0,
+                                &(struct runner_ready){ node_done, s });
         }
 }
 
@@ -130,6 +131,7 @@ static void lay_out_rivals(struct trials *s, const size_t *planned, size_t plann
 static double trial_step(const struct trials *s, struct trial *one, size_t samples)
 {
         struct training *t = s->t;
+        struct runner_ready ready = { segmented_ready, &one->segmented };
         uint64_t at;
 
         memset(t->gradients, 0, t->part.count * sizeof(*t->gradients));
@@ -137,7 +139,7 @@ static double trial_step(const struct trials *s, struct trial *one, size_t sampl
         (void) runner_forward(t->runner, t->parameters, samples);
         segmented_begin(&one->segmented);
         runner_backward(t->runner, t->parameters, t->gradients, samples, 1.0F / (float) samples,
-                        !backend_has_own_memory(&t->backend) ? segmented_ready : NULL, &one->segmented);
+                        backend_has_own_memory(&t->backend) ? NULL : &ready);
         if (backend_has_own_memory(&t->backend)) {
                 backend_to_host(&t->backend, t->gradients);
                 for (size_t i = t->model.node_count; i-- > 0;)
@@ -289,7 +291,7 @@ static int keep_best(const struct trials *s, size_t *ret_last)
 
 int segment_choice(struct training *t, size_t *ret_last, struct err *err)
 {
-        size_t tensors = t->model.tensor_count, share = t->own_share > 0 ? t->own_share : 1;
+        size_t tensors = t->model.tensor_count, share = t->shares.own > 0 ? t->shares.own : 1;
         CLEANUP(free_p) double *ready_ms = calloc(tensors, sizeof(*ready_ms));
         CLEANUP(free_p) struct trials *trials = calloc(1, sizeof(*trials));
         float *x = backend_allocate(&t->backend, share * shape_size(&t->model.input) * sizeof(*x));

@@ -1,5 +1,5 @@
 /* A segment is started by the node that completes it; whoever is called moves what is under way. */
-#include "trainer/segmented.h"
+#include "trainer/strategies/segmented.h"
 
 static void start_segment(struct segmented *x)
 {

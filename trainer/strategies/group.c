@@ -1,5 +1,5 @@
 /* Groups are cut by --groups; MPI's communicators do the rest. */
-#include "trainer/group.h"
+#include "trainer/strategies/group.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -24,21 +24,21 @@ static int check(const struct training *t, struct err *err)
                         return err_set(err, -EINVAL, "--groups: group %zu has no members", i);
                 sum += counts->values[i];
         }
-        if (counts->count > 0 && sum != t->workers)
+        if (counts->count > 0 && sum != t->shares.workers)
                 return err_set(err, -EINVAL,
                                "--groups add up to %zu, the world has %zu workers: make them equal", sum,
-                               t->workers);
+                               t->shares.workers);
         return 0;
 }
 
 int group_open(struct group *g, const struct training *t, struct err *err)
 {
         const struct train_options_list *counts = &t->options->groups;
-        int worker = t->world.rank - t->first_worker, mine = MPI_UNDEFINED;
+        int worker = t->world.rank - t->shares.first_worker, mine = MPI_UNDEFINED;
         int r = check(t, err);
 
         *g = (struct group){ .grouped = counts->count > 0,
-                             .count = counts->count > 0 ? counts->count : t->workers,
+                             .count = counts->count > 0 ? counts->count : t->shares.workers,
                              .members = MPI_COMM_NULL,
                              .all_leaders = MPI_COMM_NULL };
         if (r < 0) /* the same on every rank */
@@ -47,7 +47,7 @@ int group_open(struct group *g, const struct training *t, struct err *err)
         if (g->leaders == NULL)
                 return err_set(err, -ENOMEM, "no memory for %zu groups", g->count);
         for (size_t i = 0, first = 0; i < g->count; i++) {
-                g->leaders[i] = t->first_worker + (int) first;
+                g->leaders[i] = t->shares.first_worker + (int) first;
                 first += g->grouped ? counts->values[i] : 1;
                 g->leader = g->leader || g->leaders[i] == t->world.rank;
         }

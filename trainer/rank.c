@@ -1,0 +1,261 @@
+/* Options become a training: shares, data, backend, model, stages, values, sampler, loader, in that order;
+ * then a checkpoint, if the run goes on. */
+#include "trainer/rank.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "trainer/checkpoint.h"
+#include "trainer/operators/operator_library.h"
+#include "trainer/outputs.h"
+#include "trainer/strategies/stages.h"
+#include "trainer/strategy.h"
+
+#define LEARN_MAX  8 /* pieces */
+#define LEARN_USEC 500000
+
+/* Tiles of the preset for this model and device, or what was tuned here. */
+static int reopen_tuned(struct training *t, struct backend_options *b, struct err *err)
+{
+        struct preset_tiles tuned;
+
+        t->preset = preset_find(t->options->model, t->backend.device_model);
+        if (preset_remembered(t->options->cache, t->backend.device_model, &tuned))
+                t->preset.tiles = tuned;
+        if (!t->backend.row->has_tiles || t->preset.tiles.rows == 0)
+                return 0;
+        b->tile_rows = t->preset.tiles.rows;
+        b->tile_cols = t->preset.tiles.cols;
+        b->tile_inner = t->preset.tiles.inner;
+        b->tile_lanes = t->preset.tiles.lanes;
+        backend_close(&t->backend);
+        return backend_open(&backend_linked, b, &t->backend, err);
+}
+
+static int open_backend(struct training *t, struct err *err)
+{
+        struct backend_options b = train_options_backend(t->options, world_pin(&t->world));
+        int r = backend_open(&backend_linked, &b, &t->backend, err);
+
+        t->preset = (struct preset){ .fuse = true };
+        if (r == 0 && !t->options->no_preset)
+                r = reopen_tuned(t, &b, err);
+        t->load_segment = t->options->load_auto          ? PRESET_LOAD_AUTO
+                          : t->options->load_segment > 0 ? t->options->load_segment
+                                                         : t->preset.load_segment;
+        if (r == 0 && t->options->operator_library != NULL)
+                r = operator_library_load(t->options->operator_library, &t->backend, err);
+        return r;
+}
+
+static int open_model(struct training *t, struct err *err)
+{
+        struct model_size size = dataset_size(t->data);
+        int r = model_build(t->options->model, &size, &t->model, err);
+
+        if (r < 0)
+                return r;
+        if (!t->options->no_fuse && t->preset.fuse)
+                model_fuse(&t->model, NULL, NULL);
+        t->part = (struct training_part){ 0, t->model.node_count - 1, 0, t->model.parameter_count };
+        return 0;
+}
+
+static int open_values(struct training *t, struct err *err)
+{
+        t->parameters = backend_floats(&t->backend, t->part.count);
+        t->gradients = backend_floats(&t->backend, t->part.count);
+        t->momentum = (float) t->options->momentum;
+        if (strcmp(t->options->optimiser, "momentum") == 0)
+                t->velocity = backend_floats(&t->backend, t->part.count);
+        if (t->parameters == NULL || t->gradients == NULL ||
+            (t->velocity == NULL && strcmp(t->options->optimiser, "momentum") == 0))
+                return err_set(err, -ENOMEM, "no memory for %zu parameters", t->part.count);
+        model_initialise(&t->model, t->options->seed, t->part.first_node, t->part.last_node, t->parameters);
+        if (t->stages != NULL) /* its pipeline has runners of its own */
+                return 0;
+        return training_open_runner(t, err);
+}
+
+static int open_sampler(struct training *t, struct err *err)
+{
+        struct sampler_rule rule = {
+                .seed = t->options->seed,
+                .samples = dataset_count(t->data, DATASET_TRAIN),
+                .batch = t->shares.batch,
+                .workers = t->shares.workers,
+                .shares = t->shares.of,
+                .order = strcmp(t->options->order, "blocks") == 0 ? SAMPLER_BLOCKS : SAMPLER_ROUND_ROBIN,
+                .exchange = t->options->exchange,
+        };
+        int r = sampler_new(&rule, &t->sampler, err);
+
+        if (r < 0)
+                return r;
+        t->last_step =
+                t->options->steps > 0 ? t->options->steps : t->options->epochs * sampler_steps(t->sampler, 0);
+        t->ids = calloc(t->shares.batch, sizeof(*t->ids));
+        return t->ids != NULL ? 0 : err_set(err, -ENOMEM, "no memory for a batch of %zu", t->shares.batch);
+}
+
+static int open_data(struct training *t, bool text, const struct preprocess *p, struct err *err)
+{
+        if (strcmp(t->options->distribute, "manager") == 0)
+                return distribution_open(t, p, err);
+        return world_agree(&t->world,
+                           dataset_open(t->options->data, text, p, t->options->seed, &t->distribution.later,
+                                        &t->data, err),
+                           err);
+}
+
+static int open_shape(struct training *t, struct err *err)
+{
+        int r = open_backend(t, err);
+
+        return r < 0 ? r : open_model(t, err);
+}
+
+static int open_parts(struct training *t, struct err *err)
+{
+        int r = open_values(t, err);
+
+        if (r == 0)
+                r = open_sampler(t, err);
+        /* a stage between the first and the last needs neither samples nor labels */
+        if (t->stages != NULL && t->world.rank > 0 && t->world.rank + 1 < t->world.size)
+                return r;
+        if (r == 0)
+                r = loader_new(t->data, &t->backend, &t->record, training_capacity(t),
+                               t->load_segment == PRESET_LOAD_AUTO ? TRAINING_LEAST_SEGMENT : t->load_segment,
+                               &t->loader, err);
+        return r;
+}
+
+/* What the ranks found out by themselves and must agree on. */
+static int check_same(struct training *t, struct err *err)
+{
+        CLEANUP(text_free) struct text line = { 0 };
+        int r;
+
+        text_printf(&line,
+                    "samples=%zu tests=%zu parameters=%016llx shares=", dataset_count(t->data, DATASET_TRAIN),
+                    dataset_count(t->data, DATASET_TEST), (unsigned long long) model_hash(&t->model));
+        for (size_t i = 0; i < t->shares.workers; i++)
+                text_printf(&line, "%s%zu", i > 0 ? "," : "", t->shares.of[i]);
+        r = world_agree(&t->world, line.failed ? err_set(err, -ENOMEM, "no memory") : 0, err);
+        return r < 0 ? r : world_same(&t->world, line.data, "run", err);
+}
+
+/* Every rank goes through the same steps, and none goes on alone. */
+static int open_together(struct training *t, struct err *err)
+{
+        const struct strategy *strategy = strategy_find(t->options->strategy);
+        bool text = strcmp(t->options->model, "text") == 0;
+        struct preprocess p = { 0 };
+        int r = shares_resolve(t->options, &t->world, strategy->served, strategy->whole, &t->shares, err);
+        bool serves = !shares_computes(&t->shares, t->world.rank);
+
+        if (r == 0)
+                r = world_agree(&t->world, outputs_check(t->options, t->world.rank, serves, err), err);
+        if (r == 0)
+                r = world_agree(&t->world, preprocess_parse(t->options->preprocess, text, &p, err), err);
+        if (r == 0)
+                r = distribution_remember(t, err);
+        if (r == 0)
+                r = open_data(t, text, &p, err);
+        if (r == 0 && !t->options->measure)
+                t->shares.own = training_largest(t, t->shares.own);
+        if (r == 0)
+                r = world_agree(&t->world, open_shape(t, err), err);
+        if (r == 0)
+                r = check_same(t, err);
+        if (r == 0)
+                r = stages_resolve(t, err);
+        if (r == 0)
+                r = world_agree(&t->world, open_parts(t, err), err);
+        if (r == 0 && t->options->resume)
+                r = checkpoint_resume(t, err);
+        if (r == 0)
+                r = world_agree(&t->world, distribution_resume(t, err), err);
+        return r;
+}
+
+/* A rank that is to be slow must know how fast it is before the first step, which is slow by itself: a few
+ * pieces in a row on made-up samples. Their traffic would be counted: none then. */
+static int learn_speed(struct training *t, struct err *err)
+{
+        size_t floats_each = shape_size(&t->model.input), count = t->shares.own;
+        uint64_t began = record_now();
+        int32_t *labels;
+        float *x;
+        bool there;
+
+        if (t->slow.percent <= 100 || count == 0 || t->runner == NULL || t->options->traffic)
+                return 0;
+        x = backend_allocate(&t->backend, count * floats_each * sizeof(*x));
+        labels = backend_allocate(&t->backend, count * sizeof(*labels));
+        for (size_t i = 0; x != NULL && i < count * floats_each; i++)
+                x[i] = (float) (i % 13) / 13;
+        if (labels != NULL)
+                memset(labels, 0, count * sizeof(*labels));
+        for (int i = 0; x != NULL && labels != NULL && i < LEARN_MAX && record_now() - began < LEARN_USEC;
+             i++) {
+                struct slow_moment begin = slow_begin(&t->slow);
+
+                backend_to_device(&t->backend, t->gradients);
+                runner_use(t->runner, x, labels);
+                (void) runner_forward(t->runner, t->parameters, count);
+                runner_backward(t->runner, t->parameters, t->gradients, count, 1, NULL);
+                backend_to_host(&t->backend, t->gradients);
+                (void) slow_quiet(&t->slow, SLOW_COMPUTE, count, slow_busy_usec(begin, slow_begin(&t->slow)));
+        }
+        there = x != NULL && labels != NULL;
+        backend_release(&t->backend, x);
+        backend_release(&t->backend, labels);
+        return there ? 0 : err_set(err, -ENOMEM, "no memory for a batch of %zu", count);
+}
+
+int rank_open(struct training *t, const struct train_options *o, const struct world *w, struct err *err)
+{
+        int r;
+
+        *t = (struct training){
+                .options = o, .world = *w, .record = { .progress = -1 }, .slow = slow_open(o, w->rank)
+        };
+        r = open_together(t, err);
+        if (r < 0)
+                return r;
+        t->first_step = t->step;
+        t->slow.loader = t->loader;
+        backend_to_device(&t->backend, t->parameters);
+        r = record_open(&t->record, o, w->rank, t->step, err);
+        t->record.epoch_samples = dataset_count(t->data, DATASET_TRAIN);
+        if (r == 0)
+                r = learn_speed(t, err);
+        if (r == 0 && o->resume && w->rank == 0)
+                r = record_cut_others(o, w->size, t->step, err);
+        return world_agree(w, r, err);
+}
+
+void rank_close(struct training *t)
+{
+        if (t->staged.close != NULL)
+                t->staged.close(t->staged.pipeline);
+        loader_free(t->loader);
+        runner_free(t->runner);
+        if (t->backend.row != NULL) {
+                backend_release(&t->backend, t->parameters);
+                backend_release(&t->backend, t->gradients);
+                backend_release(&t->backend, t->velocity);
+        }
+        backend_close(&t->backend);
+        sampler_free(t->sampler);
+        dataset_free(t->data);
+        free(t->stages);
+        shares_free(&t->shares);
+        free(t->ids);
+        distribution_close(&t->distribution);
+}
