@@ -1,3 +1,5 @@
+/* The bind verb, the only commit. A bind is checked anew, assumed in the ledger, written to the store,
+ * and answered when the store has it. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* GET /v1/explain and POST /v1/whatif: a request, an answer from scheduler-extender/explain/, a reply. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

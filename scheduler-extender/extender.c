@@ -1,3 +1,4 @@
+/* Life of an extender: it is put together here, listens, routes requests to the verbs, and is taken apart. */
 #include "scheduler-extender/extender.h"
 
 #include <errno.h>
@@ -68,8 +69,6 @@ const char *extender_refuses(struct extender *x)
         return NULL;
 }
 
-/* --- small doors --- */
-
 static void healthz_handler(void *userdata, const struct http_request *request, struct http_reply *reply)
 {
         (void) userdata;
@@ -109,8 +108,6 @@ static const struct http_route routes[] = {
         { .method = "GET", .path = "/metrics", .handler = metrics_handler },
         { 0 },
 };
-
-/* --- life --- */
 
 static void on_observed(void *userdata, enum store_kind kind, const char *key, const json_t *object)
 {
@@ -200,8 +197,6 @@ static void on_leader(void *userdata, bool leading)
         wake_waiting(x, NULL, "this replica leads now");
         think_soon(x);
 }
-
-/* --- the audit --- */
 
 static void on_drifted(void *userdata, enum store_kind kind, const char *key, const char *sentence)
 {

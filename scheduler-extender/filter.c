@@ -1,3 +1,4 @@
+/* The filter verb: decode, judge every node, leave a lease for a gang, encode. */
 #include <errno.h>
 #include <stdlib.h>
 

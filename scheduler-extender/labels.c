@@ -105,8 +105,6 @@ json_t *labels_difference(const json_t *have, const json_t *wanted)
         return difference;
 }
 
-/* --- what the Node objects have --- */
-
 struct seen_labels {
         struct name_entry entry;
         char *text; /* our labels as compact JSON; NULL = not known: write them all */

@@ -72,8 +72,6 @@ const char *leader_refuses(struct extender *x)
         return x->refusal;
 }
 
-/* --- what follows from a change --- */
-
 static void tell(struct leader *l)
 {
         struct extender *x = l->extender;
@@ -115,8 +113,6 @@ void leader_look(struct extender *x)
         if (x->leader != NULL)
                 look(x->leader);
 }
-
-/* --- the Lease --- */
 
 static void on_changed(void *userdata, bool leading, const char *holder)
 {
@@ -179,8 +175,6 @@ static int open_lease(struct leader *l, struct err *err)
                 (void) text_format(identity, sizeof(identity), "%s_%s", host, extender_address(l->extender));
         return lease_open(l->extender->loop, &options, &l->lease, err);
 }
-
-/* --- the lock --- */
 
 static void complain(struct leader *l, const char *what)
 {
@@ -260,8 +254,6 @@ static int open_lock(struct leader *l, struct err *err)
         l->read_since = l->lock_fd >= 0; /* the store is opened after this */
         return loop_every(l->extender->loop, LOCK_USEC, LOCK_USEC, on_again, l, &l->again);
 }
-
-/* --- life --- */
 
 int leader_open(struct extender *x, struct err *err)
 {

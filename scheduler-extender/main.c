@@ -1,3 +1,4 @@
+/* remuda-extender: options, one extender on one loop, signals. */
 #include <errno.h>
 #include <malloc.h>
 #include <stdio.h>

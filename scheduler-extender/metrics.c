@@ -1,3 +1,4 @@
+/* What the extender counts, as its metrics page. */
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "io/loop.h"

@@ -1,3 +1,4 @@
+/* The command line of remuda-extender: one row an option. */
 #include <stddef.h>
 
 #include "scheduler-extender/extender.h"

@@ -1,3 +1,4 @@
+/* The prioritize verb: decode, score every node, encode. */
 #include <errno.h>
 #include <stdlib.h>
 

@@ -1,3 +1,5 @@
+/* The configuration file and the comma lists of the command line, as the rules and policies they stand for.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,5 @@
+/* A trace or the pods of a store become jobs, a split of the nodes is searched for them, and both are
+ * printed. */
 #include "scheduler-extender/commands/suggest_classes.h"
 
 #include <assert.h>
@@ -138,8 +140,6 @@ static int finish(const char *source, json_t *resources, int r, json_t **ret, st
         return *ret == NULL ? err_set(err, -ENOMEM, "no memory") : 0;
 }
 
-/* --- a trace --- */
-
 static void take_trace(struct history *h, const struct trace_nodes *nodes, const struct trace_pods *pods)
 {
         h->resource = "chips";
@@ -193,8 +193,6 @@ int suggest_classes_of_trace(const char *nodes_path, const char *pods_path, doub
         trace_pods_free(&pods);
         return r;
 }
-
-/* --- a store --- */
 
 static uint32_t chips_of(const struct ledger_node *node, uint32_t resource)
 {

@@ -1,3 +1,4 @@
+/* One verdict and one score tuple a kind of node, which every node of the kind then gets. */
 #include "scheduler-extender/decide/candidates.h"
 
 #include <errno.h>
@@ -91,8 +92,6 @@ int candidates_judge(const struct question *q, struct ledger *ledger, const uint
         free(panel.verdicts);
         return 0;
 }
-
-/* --- scores --- */
 
 /* The tuples that are to be ranked: one of each kind that takes the pod, and one of each node by itself. */
 struct table {

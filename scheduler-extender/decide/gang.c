@@ -1,3 +1,5 @@
+/* Members largest first, each onto the best node; then equal nodes, the shortest step or a search where
+ * that fails. */
 #include "scheduler-extender/decide/gang.h"
 
 #include <errno.h>
@@ -10,8 +12,6 @@
 #include "scheduler-extender/decide/gang_step.h"
 #include "scheduler-extender/decide/score.h"
 #include "scheduler-extender/decide/weighting.h"
-
-/* --- members --- */
 
 bool gang_same_shape(const struct ask *a, const struct ask *b)
 {
@@ -33,8 +33,6 @@ static int compare_asks(const void *a, const void *b)
                 return p->match == NODE_MATCH_ANY ? 1 : -1;
         return memcmp(p, q, sizeof(*p));
 }
-
-/* --- greedy: the best node first, by the score's own tuple --- */
 
 struct candidate {
         struct score_tuple tuple;
@@ -139,8 +137,6 @@ static bool place_all(struct ledger *ledger, const struct question *plan, struct
         return false;
 }
 
-/* --- a common batch: the shortest step --- */
-
 struct stage {
         struct ledger *ledger;
         const struct question *plan;
@@ -164,8 +160,6 @@ static bool place_for_step(struct ledger *ledger, const struct question *plan, s
 
         return r > 0 || (r == 0 && place_all(ledger, plan, job, members, heap));
 }
-
-/* --- equal nodes --- */
 
 /* Tries every configuration that some node has, the one with the best node first. */
 static const struct ledger_node *place_on_equals(struct ledger *ledger, struct question *plan,
@@ -195,8 +189,6 @@ static const struct ledger_node *place_on_equals(struct ledger *ledger, struct q
         }
         return NULL;
 }
-
-/* --- the verdict --- */
 
 static int plan_members(struct ledger *ledger, struct question *q, struct ledger_job *job,
                         struct gang_members *members)

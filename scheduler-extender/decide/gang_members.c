@@ -1,3 +1,4 @@
+/* The members that are known, and copies or entries of the TrainingJob for those that are not there yet. */
 #include "scheduler-extender/decide/gang_members.h"
 
 #include <errno.h>
@@ -6,8 +7,6 @@
 
 #include "scheduler-extender/decide/open_groups.h"
 #include "scheduler-extender/decide/weighting.h"
-
-/* --- what the pod says: a list, or copies of itself --- */
 
 static size_t count_bound(const struct ledger_job *job, const struct ledger_pod *self)
 {
@@ -109,8 +108,6 @@ static int list_copies(const struct question *q, const struct ledger_job *job, s
         }
         return 0;
 }
-
-/* --- what the TrainingJob lists --- */
 
 #define RESOURCES_MAX 16 /* that one entry could mean */
 

@@ -1,3 +1,4 @@
+/* Depth first over members and nodes, with slots in the ledger as the state of the search. */
 #include "scheduler-extender/decide/gang_search.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* Every way to spread members over kinds of chips is weighed; the shortest steps are tried on the nodes. */
 #include "scheduler-extender/decide/gang_step.h"
 
 #include <errno.h>
@@ -32,8 +33,6 @@ struct search {
         bool too_many;
         uint16_t counts[GANG_STEP_KINDS];
 };
-
-/* --- which kinds there are --- */
 
 /* Members that a node takes on its chips of one kind, in one group or over several. */
 static size_t room_on(const struct ledger_node *node, const struct ledger_group *kind, uint32_t chips)
@@ -102,8 +101,6 @@ static int add_shape(struct search *s, size_t shape, size_t members)
         return r;
 }
 
-/* --- every way --- */
-
 static int weigh_way(struct search *s)
 {
         struct weighting_choice chosen[GANG_STEP_KINDS];
@@ -162,8 +159,6 @@ static int shorter(const void *a, const void *b)
                 return x->step_ms < y->step_ms ? -1 : 1;
         return -memcmp(x->counts, y->counts, sizeof(x->counts)); /* any order, but always the same */
 }
-
-/* --- the shortest that the nodes take --- */
 
 static bool try_way(const struct search *s, const struct way *way, struct ask *asks,
                     bool (*place)(void *userdata, const struct ask *members, size_t count), void *userdata)

@@ -1,3 +1,4 @@
+/* Where and when an older pod could start, and what of that node others may have until then. */
 #include "scheduler-extender/decide/hold.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Shapes of nodes in a hash table: a node is compared field by field with the shapes of its hash. */
 #include "scheduler-extender/decide/node_kinds.h"
 
 #include <stdlib.h>

@@ -1,3 +1,5 @@
+/* Lines of selectors, affinity and tolerations against the labels and taints of a node, each pair judged
+ * once. */
 #include "scheduler-extender/decide/node_match.h"
 
 #include <errno.h>
@@ -16,8 +18,6 @@ struct node_match {
 };
 
 enum answer { ANSWER_OPEN, ANSWER_YES, ANSWER_NO };
-
-/* --- words --- */
 
 struct word {
         const char *at;
@@ -49,8 +49,6 @@ static bool word_number(const struct word *word, int64_t *ret)
         return text_format(number, sizeof(number), "%.*s", (int) word->bytes, word->at) &&
                text_parse_int64(number, ret) == 0;
 }
-
-/* --- labels --- */
 
 static bool find_label(const struct node_traits *traits, const struct word *key, struct word *ret)
 {
@@ -153,8 +151,6 @@ static bool selected(const char *text, const char *node, const struct node_trait
         return false;
 }
 
-/* --- taints --- */
-
 /* @taint: "KEY=VALUE:EFFECT" */
 static bool tolerates(const char *line, const char *end, const char *taint)
 {
@@ -201,8 +197,6 @@ bool node_match_judge(const char *text, const char *node, const struct node_trai
         }
         return true;
 }
-
-/* --- the tables --- */
 
 void node_matches_free(struct node_matches *matches)
 {
@@ -284,8 +278,6 @@ void node_matches_forget(struct node_matches *matches)
 {
         matches->generation++;
 }
-
-/* --- traits --- */
 
 static struct node_trait *hold_trait(struct node_matches *matches, const char *text, size_t bytes)
 {
@@ -383,8 +375,6 @@ void node_traits_free(struct node_matches *matches, struct node_traits *traits)
         release_traits(matches, traits->list, traits->count);
         *traits = (struct node_traits){ 0 };
 }
-
-/* --- asking --- */
 
 /* Room for the answer, or NULL: then it is worked out each time. */
 static uint8_t *answer_of(const struct node_matches *matches, struct node_match *match, uint32_t index)

@@ -1,3 +1,4 @@
+/* Counts chips and whole groups on nodes of the other class once a request, then judges node by node. */
 #include "scheduler-extender/decide/overflow.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* The table of reasons: word, sentence, remedy, and whether time can mend it. */
 #include "scheduler-extender/decide/reason.h"
 
 #include <assert.h>

@@ -1,11 +1,10 @@
+/* The verdict on a node. rules_judge() is where a node is rejected: each rule above it returns its reason. */
 #include "scheduler-extender/decide/rules.h"
 
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "scheduler-extender/decide/weighting.h"
-
-/* --- room --- */
 
 struct ledger_group *rules_groups(const struct question *q, const struct ledger_node *node,
                                   struct ledger_group *scratch)
@@ -51,8 +50,6 @@ void rules_room(const struct question *q, const struct ledger_node *node, size_t
 
         add_room(q->ask, rules_groups(q, node, scratch), node->group_count, item, room);
 }
-
-/* --- single rules --- */
 
 static enum reason class_rule(const struct question *q, const struct ledger_node *node)
 {
@@ -111,8 +108,6 @@ bool rules_held_back(const struct question *q, const struct ledger_node *node)
         }
         return false;
 }
-
-/* --- the verdict --- */
 
 static enum reason earlier(enum reason a, enum reason b)
 {
@@ -213,8 +208,6 @@ enum reason rules_judge_known(const struct question *q, const struct ledger_node
         return ledger_node_known(node) ? judge_fresh(q, node) : REASON_NODE_UNKNOWN;
 }
 
-/* --- once per question --- */
-
 static const struct ledger_node *reference_node(const struct question *q)
 {
         const struct ledger_pod *first = NULL;
@@ -237,8 +230,6 @@ void question_prepare(struct question *q)
         overflow_prepare(q, &q->overflow);
         q->equal_to = reference_node(q);
 }
-
-/* --- equal nodes --- */
 
 static size_t count_like(const struct ledger_node *node, const struct ledger_group *like)
 {

@@ -1,3 +1,4 @@
+/* The tuple of a node, key by key, and the ranks of the tuples of all nodes. */
 #include "scheduler-extender/decide/score.h"
 
 #include <errno.h>
@@ -209,8 +210,6 @@ int score_compare(const struct score_tuple *a, const struct score_tuple *b)
         return 0;
 }
 
-/* --- ranking --- */
-
 static int compare_pointers(const void *a, const void *b)
 {
         return score_compare(*(const struct score_tuple *const *) a, *(const struct score_tuple *const *) b);
@@ -267,8 +266,6 @@ int score_rank(const struct score_tuple *tuples, size_t count, uint8_t *scores)
                 scores[i] = score_of[which[i]];
         return 0;
 }
-
-/* --- what a bind records --- */
 
 size_t score_parts(const struct question *q, const struct ledger_node *node, struct pod_part *parts)
 {

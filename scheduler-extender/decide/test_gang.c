@@ -1,3 +1,4 @@
+/* Gangs on small clusters: who fits together, who does not, and what a lease keeps. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -141,8 +142,6 @@ static void equal_nodes_stay_with_one_configuration(void **state)
         assert_string_equal(gang_word(l, &m, "a", true), "GangDoesNotFit");
         ledger_free(l);
 }
-
-/* --- members that a TrainingJob lists --- */
 
 static void add_npu(struct ledger *l, const char *name)
 {

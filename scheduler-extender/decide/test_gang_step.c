@@ -1,3 +1,4 @@
+/* The least step of a gang against all ways tried one by one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* Older pods that wait, and what younger ones may still take. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* Selectors, affinity and taints, one sentence a row. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -140,8 +141,6 @@ static void what_was_remembered_is_forgotten_when_a_node_changes(void **state)
         assert_int_equal(matches.traits.count + matches.texts.count, 0);
         node_matches_free(&matches);
 }
-
-/* --- what is decided with it: node "a" is in zone a, "b" is tainted, "c" is neither --- */
 
 static void set_node(struct ledger *l, const char *name, const char *traits)
 {

@@ -1,3 +1,4 @@
+/* Every reason, its order, and what does not count as one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* The cheapest victims against all subsets tried one by one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* Subsets of the pods of one node, cheapest first, until what is left has room for the pod. */
 #include "scheduler-extender/decide/victims.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* A row a kind of chips: the share of one more member there, and how long a step would be. */
 #include "scheduler-extender/decide/weighting.h"
 
 #include <errno.h>
@@ -99,8 +100,6 @@ enum reason weighting_judge(const struct weighting *weighting, const struct ask 
 
         return row == NULL || ask->share_given ? REASON_NONE : row->verdict;
 }
-
-/* --- building the rows --- */
 
 /* Chips of one kind among the members. */
 struct kind {
@@ -335,8 +334,6 @@ int weighting_build(const struct ledger *ledger, const struct ledger_job *job, c
         gather_rows(w, ask, &rows);
         return fill_rows(w, &members, &rows, ask);
 }
-
-/* --- gangs --- */
 
 void weighting_note_kind(struct weighting *w, const struct ledger_group *group, bool first)
 {

@@ -1,3 +1,4 @@
+/* The answer of explain: the request, its verdict, a row a node, shares and remedies, as JSON. */
 #include "scheduler-extender/explain/explain.h"
 
 #include <errno.h>
@@ -115,8 +116,6 @@ void explain_node_message(const struct question *q, const struct ledger_node *no
                 room_message(q, node, text, text_bytes);
         }
 }
-
-/* --- nodes --- */
 
 static json_t *explain_node(const struct question *q, const struct ledger_node *node, enum reason reason)
 {

@@ -65,8 +65,6 @@ static const struct ledger_node *fits_somewhere(struct remedies *r, const struct
         return NULL;
 }
 
-/* --- what the pod could ask instead --- */
-
 static void try_fewer_chips(struct remedies *r)
 {
         struct ask ask = r->inquiry->ask;
@@ -165,8 +163,6 @@ static void try_without_labels(struct remedies *r)
         }
 }
 
-/* --- what an operator could change --- */
-
 static void try_rules(struct remedies *r)
 {
         struct rules rules = *r->inquiry->question.rules;
@@ -217,8 +213,6 @@ static void try_mending(struct remedies *r, struct ledger_node *node)
               json_pack("{s:s, s:s, s:i}", "node", node->name, "device", first->id, "devices", (int) mended),
               message);
 }
-
-/* --- who would have to go --- */
 
 static json_t *pod_names(struct ledger_pod *const *pods, size_t count)
 {

@@ -1,3 +1,4 @@
+/* The pods and jobs of a what-if, placed one after the other on a fork of the cluster, then let wait. */
 #include "scheduler-extender/explain/whatif.h"
 
 #include <errno.h>
@@ -16,8 +17,6 @@
 
 #define WHATIF_PODS_MAX 10000
 #define HOLDS_EACH      64 /* steps */
-
-/* --- one pod --- */
 
 struct choice {
         struct ledger_node *node; /* NULL = none takes it */
@@ -124,8 +123,6 @@ static int place(struct cluster *c, struct ledger_pod *pod, uint64_t now_usec, j
         return r < 0 ? err_set(err, r, "no memory") : 0;
 }
 
-/* --- when the others start --- */
-
 /* What is asked about and waits, with its place in the answer. */
 struct waiting {
         struct ledger_pod *pod;
@@ -212,8 +209,6 @@ static int tell_when(struct cluster *c, uint64_t now_usec, json_t *placements)
         let_time_pass(c, now_usec, waiting, count);
         return 0;
 }
-
-/* --- the question --- */
 
 static json_t *items_of(const json_t *question, json_t **owned)
 {

@@ -1,3 +1,5 @@
+/* What the ledger holds of a pod or a node, kept as text and compared with what it holds after a fresh
+ * look. */
 #include "scheduler-extender/ledger/audit.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* Objects of the store into the ledger: a taker for each kind, and the life of what holds them. */
 #include "scheduler-extender/ledger/cluster_internal.h"
 
 #include <errno.h>
@@ -46,8 +47,6 @@ static const char *split_key(const char *key, char *namespace_, size_t bytes)
         return slash + 1;
 }
 
-/* --- when nodes were heard of --- */
-
 static bool is_stale(const struct cluster *c, uint64_t seen_usec, uint64_t now_usec)
 {
         return seen_usec > 0 && c->options.rules.stale_after_usec > 0 &&
@@ -76,8 +75,6 @@ static void set_seen(struct cluster *c, const char *name, uint64_t seen_usec)
         if (is_stale(c, before, now) && !is_stale(c, seen_usec, now) && c->options.node_changed != NULL)
                 c->options.node_changed(c->options.userdata, name, true);
 }
-
-/* --- objects --- */
 
 static int take_node(struct cluster *c, const char *key, const json_t *object, struct err *err)
 {
@@ -132,8 +129,6 @@ static int take_pod(struct cluster *c, const char *key, const json_t *object, st
         }
         return ledger_set_pod(c->ledger, &facts);
 }
-
-/* --- the audit: an object that should be known in just this form is taken once more --- */
 
 static void compare(struct cluster *c, enum store_kind kind, const char *key, const struct audit *before,
                     const struct audit *now)
@@ -361,8 +356,6 @@ static bool may_commit(void *userdata)
 
         return c->options.may_commit(c->options.userdata);
 }
-
-/* --- life --- */
 
 static void take_programs(struct cluster *c)
 {

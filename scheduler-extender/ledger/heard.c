@@ -1,3 +1,4 @@
+/* A map from a name to a number: a time, or a hash of what was said. */
 #include "scheduler-extender/ledger/heard.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Nodes and pods come, change and go; the accounts of a node are recomputed each time. */
 #include "scheduler-extender/ledger/ledger.h"
 
 #include <errno.h>
@@ -64,8 +65,6 @@ void ledger_free(struct ledger *ledger)
         free(ledger);
 }
 
-/* --- which resources are chips --- */
-
 void ledger_mark_chips(struct ledger *ledger, const char *resource)
 {
         uint32_t symbol = symbol_add(&ledger->symbols, resource);
@@ -103,8 +102,6 @@ void ledger_chips_only(const struct ledger *ledger, struct ask *ask)
                         ask->items[kept++] = ask->items[i];
         ask->item_count = kept;
 }
-
-/* --- nodes --- */
 
 void ledger_set_seen(struct ledger *ledger, const struct ledger_node *node, uint64_t seen_usec)
 {
@@ -315,8 +312,6 @@ void ledger_drop_node(struct ledger *ledger, const char *name)
         ledger->generation++;
         forget_if_empty(ledger, node);
 }
-
-/* --- pods --- */
 
 /* Canonical order, so that the accounts do not depend on the order of events. */
 static bool comes_before(const struct ledger_pod *a, const struct ledger_pod *b)

@@ -1,3 +1,4 @@
+/* Nodes are found through the roster, pods through open addressing over their keys. */
 #include "scheduler-extender/ledger/ledger_table.h"
 
 #include <errno.h>
@@ -78,8 +79,6 @@ void node_remove(struct ledger *ledger, struct ledger_node *node)
         node_matches_forget(&ledger->matches);
         node_free(ledger, node);
 }
-
-/* --- pods --- */
 
 static uint64_t pod_hash(const char *namespace_, size_t namespace_bytes, const char *name)
 {

@@ -1,3 +1,4 @@
+/* Names back to back in one buffer, with arrays of ages and kinds beside, and a hash table over the names. */
 #include "scheduler-extender/ledger/roster.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* Strings in the order in which they came, and open addressing over their hashes. */
 #include "scheduler-extender/ledger/symbol.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* Placements of a replay against an independent account of chips. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,3 +1,5 @@
+/* ExtenderArgs and ExtenderBindingArgs, scanned in place; filter results, host priorities and bind results,
+ * written. */
 #include "scheduler-extender/wire/extender_json.h"
 
 #include <errno.h>
@@ -8,8 +10,6 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "scheduler-extender/ledger/symbol.h"
-
-/* --- request --- */
 
 /* What is kept while the lists are read. */
 struct reading {
@@ -302,8 +302,6 @@ static int scan_args(struct reading *r, struct args_parts *parts)
         return result < 0 ? result : json_scan_end(&r->scan, r->err);
 }
 
-/* --- names that nobody knows: they may be repeated, too --- */
-
 /* A set of names by what they mean: escapes are taken away first. */
 struct name_set {
         struct json_slice *names; /* decoded */
@@ -457,8 +455,6 @@ void extender_bind_free(struct extender_bind_args *args)
         json_decref(args->json);
         *args = (struct extender_bind_args){ 0 };
 }
-
-/* --- replies --- */
 
 /* Sizes are added up first, so that one block is enough and writing is copying. */
 static char *put(char *to, const char *bytes, size_t size_bytes)

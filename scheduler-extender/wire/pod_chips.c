@@ -1,3 +1,4 @@
+/* Requests and limits of containers, sidecars and init containers, added up as the kubelet does. */
 #include "scheduler-extender/wire/pod_chips.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Labels, annotations and status of a Pod, and what a Node allows, field by field. */
 #include "scheduler-extender/wire/pod_json.h"
 
 #include <errno.h>
@@ -9,8 +10,6 @@
 #include "base/text.h"
 #include "base/timestamp.h"
 #include "scheduler-extender/wire/pod_chips.h"
-
-/* --- labels and annotations --- */
 
 static int label_bool(const struct json_field *labels, const char *name, bool *ret, struct err *err)
 {
@@ -195,8 +194,6 @@ static void decode_groups(const struct json_field *annotations, struct symbols *
                 facts->part_count = 0;
 }
 
-/* --- gangs that list their members --- */
-
 /* "RESOURCE=CHIPSxMEMBERS", `bytes` long. */
 static int decode_kind(const char *text, size_t bytes, struct symbols *symbols, bool add,
                        struct gang_member *ret)
@@ -281,8 +278,6 @@ static int decode_annotations(const struct json_field *annotations, struct symbo
         facts->ask.share_given = facts->batch_share > 0;
         return r;
 }
-
-/* --- the pod --- */
 
 static int decode_time(const struct json_field *in, const char *name, uint64_t *ret, struct err *err)
 {
@@ -416,8 +411,6 @@ int pod_decode(const json_t *pod, const struct pod_policy *policy, struct symbol
                 count_class_chips(ret);
         return r;
 }
-
-/* --- nodes --- */
 
 int node_decode(const json_t *node, struct symbols *symbols, struct node_facts *ret, struct err *err)
 {

@@ -1,3 +1,4 @@
+/* nodeSelector, nodeAffinity and tolerations of a Pod, labels and taints of a Node, as lines. */
 #include "scheduler-extender/wire/pod_node_match.h"
 
 #include <string.h>
@@ -16,8 +17,6 @@ static const char *word_of(const json_t *value)
                         return NULL;
         return text;
 }
-
-/* --- the pod --- */
 
 static void put_selector(const json_t *selector, struct text *ret)
 {
@@ -114,8 +113,6 @@ void pod_node_match(const json_t *pod, struct text *ret)
         json_array_foreach(json_object_get(spec, "tolerations"), i, toleration)
                 put_toleration(toleration, ret);
 }
-
-/* --- the node --- */
 
 #define UNSCHEDULABLE "!node.kubernetes.io/unschedulable=:NoSchedule\n"
 

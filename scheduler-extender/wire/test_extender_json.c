@@ -1,3 +1,4 @@
+/* Messages of kube-scheduler, whole, cut and wrong. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* Pods and Nodes of the API server, and every field that can be wrong. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
