@@ -205,14 +205,27 @@ static size_t most_elements(const struct json_table_row *row)
         return row->max > 0 && (size_t) row->max < fit ? (size_t) row->max : fit;
 }
 
+/* Adds to what is wrong with the row itself, not with what lies within it, how to mend it. */
+static int with_mend(const struct json_table_row *row, int r, struct err *err)
+{
+        struct err wrong;
+
+        if (r >= 0 || row->mend == NULL || err == NULL)
+                return r;
+        wrong = *err;
+        return err_set(err, r, "%.300s; give %s", wrong.msg, row->mend);
+}
+
 static int decode_list(const struct json_table_row *row, const struct json_field *at, char *object,
                        bool lenient, struct err *err)
 {
         size_t most = most_elements(row), found, *count = count_of(row, object);
         int r = json_field_as_array(at, lenient ? SIZE_MAX : most, err);
 
+        if (r == 0 && row->min > 0 && json_field_count(at) == 0)
+                r = json_field_error(at, err, "must not be empty");
         if (r != 0)
-                return r;
+                return with_mend(row, r, err);
         found = json_field_count(at) < most ? json_field_count(at) : most;
         r = make_room(row, object, found, err);
         while (r == 0 && *count < found) {
@@ -315,11 +328,26 @@ static int decode_value(const struct json_table_row *row, const struct json_fiel
         case JSON_TABLE_VALUE:
                 return decode_passed_on(at, field);
         case JSON_TABLE_CONSTANT:
+        case JSON_TABLE_UNREAD:
                 return 0;
         case JSON_TABLE_CUSTOM:
                 break;
         }
         return at->value == NULL || row->decode == NULL ? JSON_FIELD_ABSENT : row->decode(at, field, err);
+}
+
+/* A text that has to say something says nothing. */
+static bool is_blank(const struct json_table_row *row, const char *object)
+{
+        const char *text = object + row->offset;
+
+        if (row->min == 0 || row->table != NULL || row->element != NULL)
+                return false;
+        if (row->kind == JSON_TABLE_STRING || row->kind == JSON_TABLE_BORROWED)
+                text = *(const char *const *) (const void *) text;
+        else if (row->kind != JSON_TABLE_CHARS)
+                return false;
+        return *text == '\0';
 }
 
 /* @name: of the row, or what is left of its path below @in. */
@@ -338,9 +366,13 @@ static int decode_row(const struct json_table *table, const struct json_table_ro
         } else {
                 at = json_field_get(in, name);
                 r = decode_value(row, &at, object, table->lenient, table->lenient ? NULL : err);
+                if (r == 0 && is_blank(row, object))
+                        r = json_field_error(&at, err, "must not be empty");
+                if (row->table == NULL && row->element == NULL)
+                        r = with_mend(row, r, err);
         }
         if (r == JSON_FIELD_ABSENT && row->required)
-                return json_field_error(&at, err, "is missing");
+                return with_mend(row, json_field_error(&at, err, "is missing"), err);
         return r > 0 || (table->lenient && r != -ENOMEM) ? 0 : r;
 }
 
@@ -481,6 +513,7 @@ static json_t *encode_value(const struct json_table_row *row, const char *object
         case JSON_TABLE_CONSTANT:
                 return json_string(row->text);
         case JSON_TABLE_CUSTOM:
+        case JSON_TABLE_UNREAD:
                 break;
         }
         return row->encode(field);
@@ -535,7 +568,11 @@ json_t *json_table_encode(const struct json_table *table, const void *object)
         int r = ret == NULL ? -1 : 0;
 
         for (const struct json_table_row *row = table->rows; r == 0 && row->name != NULL; row++) {
-                json_t *value = encode_value(row, object);
+                json_t *value;
+
+                if (row->kind == JSON_TABLE_UNREAD)
+                        continue;
+                value = encode_value(row, object);
 
                 if (value != NULL && ((row->omit && is_empty(row, value)) || (row->unset && is_unset(value))))
                         json_decref(value);

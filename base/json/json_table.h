@@ -55,16 +55,19 @@ enum json_table_kind {
         JSON_TABLE_VALUE,    /* json_t *, a reference of its own: what is passed through as it is */
         JSON_TABLE_CONSTANT, /* `text`: written, not read; no field */
         JSON_TABLE_CUSTOM,   /* by `decode` and `encode` */
+        JSON_TABLE_UNREAD,   /* known to a strict table, neither read nor written; no field */
 };
 
 struct json_table_row {
         const char *name; /* of the member, or a path; NULL ends the rows */
         enum json_table_kind kind;
         size_t offset, size_bytes; /* of the field: JSON_TABLE_AT() */
-        int64_t min, max;          /* of whole numbers; max 0 = what the field holds. max: also of elements */
+        int64_t min, max;   /* of whole numbers; max 0 = what the field holds. max: also of elements; min 1:
+                               a text or a list is not empty */
         uint64_t scale;     /* the field is the whole number times this (seconds as microseconds); 0 = 1.
                                A time is written in such steps */
         double least, most; /* numbers; both 0 = any finite one */
+        const char *mend;   /* what to give instead, after what is wrong: "...; give samples per second" */
         bool required;
         bool omit;                      /* not written when it is false, 0, "", not finite, or empty */
         bool unset;                     /* not written when it is negative or not finite; 0 is a figure */

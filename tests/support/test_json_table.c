@@ -302,6 +302,55 @@ static void lenient_takes_what_fits(void **state)
         assert_int_equal(json_table_decode(&lenient_table, NULL, &whole, NULL), 0);
 }
 
+struct worker {
+        const char *name;
+        double speed;
+        double *points;
+        size_t point_count;
+};
+
+#define WORKER(member) JSON_TABLE_AT(struct worker, member)
+static const struct json_table_row point_row = { "", JSON_TABLE_DOUBLE, .size_bytes = sizeof(double) };
+static const struct json_table_row worker_rows[] = {
+        { "name", JSON_TABLE_BORROWED, WORKER(name), .min = 1, .required = true, .mend = "a name" },
+        { "speed", JSON_TABLE_DOUBLE, WORKER(speed), .most = 9, .mend = "samples per second" },
+        { "points", JSON_TABLE_LIST, WORKER(points), .min = 1, .element = &point_row,
+          .count = offsetof(struct worker, point_count), .mend = "points" },
+        { "comment", JSON_TABLE_UNREAD },
+        { .name = NULL },
+};
+static const struct json_table worker_table = { .rows = worker_rows,
+                                                .size_bytes = sizeof(struct worker),
+                                                .strict = true };
+
+static const struct {
+        const char *json, *wrong;
+} mends[] = {
+        { "{}", "name: is missing; give a name" },
+        { "{'name':''}", "name: must not be empty; give a name" },
+        { "{'name':'a','speed':-1}", "speed: must be a number in 0..9, not -1; give samples per second" },
+        { "{'name':'a','points':[]}", "points: must not be empty; give points" },
+        { "{'name':'a','points':7}", "points: must be a list, not a number; give points" },
+        { "{'name':'a','points':['x']}", "points[0]: must be a number, not the string 'x'" },
+        { "{'name':'a','comment':{'any':'thing'}}", "" },
+};
+
+static void what_is_wrong_says_how_to_mend_it(void **state)
+{
+        (void) state;
+        for (size_t i = 0; i < sizeof(mends) / sizeof(mends[0]); i++) {
+                json_t *value = load(mends[i].json);
+                struct worker worker = { 0 };
+                struct err err = { 0 };
+
+                if (json_table_decode(&worker_table, value, &worker, &err) == 0)
+                        json_table_free(&worker_table, &worker);
+                if (strcmp(err.msg, mends[i].wrong) != 0)
+                        fail_msg("%s: want '%s', got '%s'", mends[i].json, mends[i].wrong, err.msg);
+                json_decref(value);
+        }
+}
+
 int main(void)
 {
         static const struct CMUnitTest tests[] = {
@@ -310,6 +359,7 @@ int main(void)
                 cmocka_unit_test(round_trips),
                 cmocka_unit_test(defaults_stay_and_what_is_empty_is_left_out),
                 cmocka_unit_test(lenient_takes_what_fits),
+                cmocka_unit_test(what_is_wrong_says_how_to_mend_it),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
