@@ -1,3 +1,4 @@
+/* A table reads, writes and releases structs; what does not fit is said with its place. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -316,7 +317,7 @@ static const struct json_table_row worker_rows[] = {
         { "speed", JSON_TABLE_DOUBLE, WORKER(speed), .most = 9, .mend = "samples per second" },
         { "points", JSON_TABLE_LIST, WORKER(points), .min = 1, .element = &point_row,
           .count = offsetof(struct worker, point_count), .mend = "points" },
-        { "comment", JSON_TABLE_UNREAD },
+        { .name = "comment", .kind = JSON_TABLE_UNREAD },
         { .name = NULL },
 };
 static const struct json_table worker_table = { .rows = worker_rows,
