@@ -1,3 +1,4 @@
+/* Four digits are three bytes; what is no digit where one belongs makes the whole text invalid. */
 #include "base/base64.h"
 
 #include <stdint.h>

@@ -1,3 +1,4 @@
+/* A message is one line whatever it quotes, and is cut to its field. */
 #include "base/err.h"
 
 #include <stdarg.h>

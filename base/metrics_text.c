@@ -1,3 +1,5 @@
+/* The text format, family by family and line by line; numbers in the shortest form that reads back the
+ * same. */
 #include "base/metrics_text.h"
 
 #include <assert.h>

@@ -1,3 +1,4 @@
+/* Chains in a power of two of buckets, doubled when there are more values than buckets. */
 #include "base/name_map.h"
 
 #include <errno.h>

@@ -1,3 +1,5 @@
+/* The rows of a table against argv, the environment and a file; and --help and usage written from the same
+ * rows. */
 #include "base/options.h"
 
 #include <assert.h>

@@ -1,3 +1,4 @@
+/* A decimal number and its suffix, exactly or not at all; what would overflow is an error. */
 #include "base/quantity.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Numbers and pairs of numbers between commas. */
 #include "base/ranges.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* The compression function of FIPS 180-4, 64 bytes at a time. */
 #include "base/sha256.h"
 
 #include <string.h>

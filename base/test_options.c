@@ -1,3 +1,4 @@
+/* Options from every source, in their order of precedence, and what people are told about mistakes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

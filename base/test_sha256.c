@@ -1,3 +1,4 @@
+/* The vectors of FIPS 180-4, whole and in pieces. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* Texts at their limits, and numbers that are none. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

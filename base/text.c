@@ -1,3 +1,5 @@
+/* Growing by doubling up to the maximum; once something did not fit, `failed` stays set and nothing more is
+ * added. */
 #include "base/text.h"
 
 #include <ctype.h>

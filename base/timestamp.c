@@ -1,3 +1,4 @@
+/* The C library counts the days; the grammar of RFC 3339 is read here, digit by digit. */
 #include "base/timestamp.h"
 
 #include <errno.h>

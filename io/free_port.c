@@ -1,3 +1,4 @@
+/* Ports are tried by binding, outside the range from which outgoing connections take theirs (ADR 0114). */
 #include "io/free_port.h"
 
 #include <netinet/in.h>

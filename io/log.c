@@ -1,3 +1,4 @@
+/* Lines are written at once, at most so many of one event in a second. */
 #include "io/log.h"
 
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* What sd-event leaves to its user: signals blocked before anything else, and timers counted from now. */
 #include "io/loop.h"
 
 #include <errno.h>

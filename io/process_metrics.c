@@ -1,3 +1,4 @@
+/* The fields of /proc/self/stat and its neighbours. */
 #include "io/process_metrics.h"
 
 #include <dirent.h>

@@ -1,3 +1,4 @@
+/* Who descends from us is read from /proc again in each round, since children may have children meanwhile. */
 #include "io/process_tree.h"
 
 #include <dirent.h>
@@ -183,9 +184,6 @@ int process_tree_kill(unsigned timeout_usec, pid_t except)
         }
         return 0;
 }
-
-/* --- by a variable
- * ---------------------------------------------------------------------------------------------------- */
 
 /* "A=1\0B=2\0" */
 static bool holds(const char *variables, size_t size, const char *variable)

@@ -1,3 +1,4 @@
+/* nftw(3), depth first and without following links, and mkdtemp(3) where such folders are made. */
 #include "io/remove_folder.h"
 
 #include <errno.h>

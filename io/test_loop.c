@@ -1,3 +1,4 @@
+/* Timers and signals of a loop made by loop_new(); the rules of the loop itself are in test_sd_event.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

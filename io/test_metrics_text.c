@@ -1,3 +1,4 @@
+/* Pages as Prometheus reads them; promtool judges one where it is installed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,3 +1,5 @@
+/* Get, create or update the Lease object every few seconds, and count the time since by our own clock
+ * alone. */
 #include "store/lease.h"
 
 #include <errno.h>
@@ -41,9 +43,6 @@ struct lease {
         bool leaving;
         struct claim_seen neighbour; /* of `beside` */
 };
-
-/* --- what we know
- * ------------------------------------------------------------------------------------------------ */
 
 static const char *text_of(const json_t *object, const char *outer, const char *inner)
 {
@@ -133,9 +132,6 @@ static void renewed(struct lease *l)
         (void) loop_after(l->loop, end > now ? end - now + 1000 : 0, on_expiry, l, &l->expiry);
         tell(l);
 }
-
-/* --- what we write
- * -------------------------------------------------------------------------------------------------- */
 
 static json_t *claim(const struct lease *l, const char *holder)
 {
@@ -360,10 +356,6 @@ static void ask(struct lease *l, const char *name, const char *method, const jso
         if (r < 0)
                 wait_for_next(l);
 }
-
-/* --- life
- * ------------------------------------------------------------------------------------------------------------
- */
 
 static void on_stepped_down(void *userdata, const struct http_result *result)
 {

@@ -1,3 +1,4 @@
+/* Observations into rows of the one SpeedTable object, by store_change(). */
 #include "store/speed_store.h"
 
 #include <errno.h>
@@ -10,9 +11,6 @@
 #include "io/loop.h"
 
 #define NOW_USEC (20 * UINT64_C(1000000)) /* for those that wait */
-
-/* --- refining
- * --------------------------------------------------------------------------------------------------- */
 
 struct refinement {
         store_answer answer;
@@ -90,9 +88,6 @@ void speed_store_refine(struct store *store, const struct speed_table_observatio
         r->userdata = userdata;
         store_change(store, STORE_SPEED_TABLE, NULL, SPEED_TABLE_NAME, refine, refined, r);
 }
-
-/* --- for programs without a loop
- * -------------------------------------------------------------------------------- */
 
 struct waiting {
         sd_event *loop;

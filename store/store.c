@@ -1,3 +1,4 @@
+/* The kinds of objects, the answers that are given from the loop, and the way to the backend. */
 #include "store/store.h"
 
 #include <errno.h>
@@ -41,9 +42,6 @@ int store_kind_parse(const char *name, enum store_kind *ret)
                 }
         return -ENOENT;
 }
-
-/* --- for backends
- * ------------------------------------------------------------------------------------------- */
 
 bool store_wants(const struct store *store, enum store_kind kind)
 {
@@ -132,9 +130,6 @@ void store_done(struct store *store)
         sd_event_source_disable_unref(store->answering);
         sd_event_unref(store->loop);
 }
-
-/* --- the interface
- * -------------------------------------------------------------------------------------------- */
 
 int store_open(sd_event *loop, const struct store_options *options, struct store **ret, struct err *err)
 {

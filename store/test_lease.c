@@ -1,3 +1,4 @@
+/* Replicas that race, stall and leave at one API server. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

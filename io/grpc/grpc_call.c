@@ -1,3 +1,5 @@
+/* What comes and goes on the streams of one peer: requests into messages, messages into replies, deadlines.
+ */
 #include "io/grpc/grpc_call.h"
 
 #include <arpa/inet.h>
@@ -18,9 +20,6 @@
                 .name = (uint8_t *) (name_), .value = (uint8_t *) (value_), .namelen = strlen(name_),        \
                 .valuelen = strlen(value_), .flags = NGHTTP2_NV_FLAG_NONE                                    \
         }
-
-/* --- answering
- * ------------------------------------------------------------------------------------------------- */
 
 static nghttp2_session *session_of(struct grpc_call *call)
 {
@@ -208,9 +207,6 @@ void grpc_call_keep(struct grpc_call *call, void (*on_idle)(void *userdata, stru
                 (void) sd_event_add_time_relative(call->peer->server->loop, &call->deadline, CLOCK_MONOTONIC,
                                                   call->timeout_usec, 1000, on_deadline, call);
 }
-
-/* --- receiving
- * ------------------------------------------------------------------------------------------------- */
 
 static void refuse(struct grpc_call *call, enum grpc_status status, const char *sentence)
 {
@@ -413,9 +409,6 @@ static int on_stream_close(nghttp2_session *session, int32_t stream, uint32_t er
                 grpc_call_free(call);
         return 0;
 }
-
-/* --- the session
- * -------------------------------------------------------------------------------------------------- */
 
 int grpc_peer_session(struct grpc_peer *peer, nghttp2_session **ret)
 {

@@ -1,3 +1,4 @@
+/* One connection that is made when it is needed and made again when it broke; a stream a call. */
 #include "io/grpc/grpc_client.h"
 
 #include <errno.h>
@@ -139,9 +140,6 @@ static int on_deadline(sd_event_source *source, uint64_t usec, void *userdata)
         abort_call(userdata, GRPC_DEADLINE_EXCEEDED, "no answer before the deadline");
         return 0;
 }
-
-/* --- nghttp2's callbacks
- * --------------------------------------------------------------------------------------- */
 
 static struct grpc_client_call *call_of(nghttp2_session *session, int32_t stream)
 {
@@ -294,9 +292,6 @@ static ssize_t read_out(nghttp2_session *session, int32_t stream, uint8_t *buffe
         }
         return (ssize_t) n;
 }
-
-/* --- the connection
- * -------------------------------------------------------------------------------------------- */
 
 static void end_all(struct grpc_client *client, enum grpc_status status, const char *why)
 {

@@ -1,3 +1,5 @@
+/* Between the socket (or what it goes through), nghttp2's session and the loop; and the two kinds of
+ * address. */
 #include "io/grpc/grpc_connection.h"
 
 #include <arpa/inet.h>

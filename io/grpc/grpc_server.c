@@ -1,3 +1,4 @@
+/* Listening, accepting within a limit, and letting go of peers in good order. */
 #include "io/grpc/grpc_server.h"
 
 #include <arpa/inet.h>
@@ -12,9 +13,6 @@
 #include "io/grpc/grpc_call.h"
 
 #define ACCEPT_PAUSE_USEC ((uint64_t) 100000) /* out of descriptors: look again, do not spin */
-
-/* --- connections
- * ----------------------------------------------------------------------------------------------- */
 
 static void peer_unlink(struct grpc_peer *peer)
 {
@@ -135,9 +133,6 @@ static int on_accept(sd_event_source *source, int fd, uint32_t events, void *use
         }
         return 0;
 }
-
-/* --- the server
- * ------------------------------------------------------------------------------------------------ */
 
 static const char *unix_path(const struct grpc_server *server)
 {

@@ -1,3 +1,4 @@
+/* The five bytes before each message, and the headers that gRPC adds to those of HTTP/2. */
 #include "io/grpc/grpc_wire.h"
 
 #include <assert.h>

@@ -1,3 +1,4 @@
+/* Our client at our server, and both against peers that break the rules. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,9 +22,6 @@
 #include "io/grpc/grpc_server.h"
 
 #define MESSAGE_MAX 100000
-
-/* --- the wire
- * -------------------------------------------------------------------------------------------------- */
 
 /* clang-format off */
 static const struct {
@@ -157,9 +155,6 @@ static void refuses_frames_by_name(void **state)
         assert_true(d.capacity_bytes < 4096);
         grpc_deframer_free(&d);
 }
-
-/* --- a server and a client in one loop
- * ------------------------------------------------------------------------- */
 
 struct pair {
         sd_event *loop;

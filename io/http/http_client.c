@@ -1,3 +1,4 @@
+/* libcurl asks for descriptors and timers, the loop has them; answers are given from the loop alone. */
 #include "io/http/http_client.h"
 
 #include <curl/curl.h>
@@ -42,9 +43,6 @@ struct http_call {
         bool late; /* not given to curl yet: it was started from within one of curl's own callbacks */
         char problem[CURL_ERROR_SIZE];
 };
-
-/* --- curl's sockets and timer on the loop
- * ----------------------------------------------------------------------- */
 
 static void finish_calls(struct http_client *client);
 
@@ -107,9 +105,6 @@ static int set_timer(CURLM *multi, long delay_msec, void *userdata)
                 return -1;
         return sd_event_source_set_enabled(client->timer, SD_EVENT_ONESHOT) < 0 ? -1 : 0;
 }
-
-/* --- one call
- * --------------------------------------------------------------------------------------------------- */
 
 static void call_free(struct http_call *call)
 {
@@ -253,9 +248,6 @@ static int on_adding(sd_event_source *source, void *userdata)
         }
         return 0;
 }
-
-/* --- starting
- * ---------------------------------------------------------------------------------------------------- */
 
 static bool add_header(struct http_call *call, const char *name, const char *value)
 {
@@ -403,9 +395,6 @@ void http_call_cancel(struct http_call *call)
         if (call != NULL)
                 call_free(call);
 }
-
-/* --- life
- * -------------------------------------------------------------------------------------------------------- */
 
 static bool keep(char **field, const char *value)
 {

@@ -1,3 +1,4 @@
+/* Addresses to sockets; a UNIX socket's file is replaced by rename, so that it is there at every moment. */
 #include "io/http/http_listen.h"
 
 #include <arpa/inet.h>

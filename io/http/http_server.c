@@ -31,9 +31,6 @@
         ((size_t) 1 << 20) /* a used body buffer up to this size is kept for the next request */
 #define CONNECTION_POOL_BYTES ((size_t) 64 << 10) /* half is read buffer: 130 KB come in five reads */
 
-/* --- one request
- * ---------------------------------------------------------------------------------------------- */
-
 struct http_pending {
         struct exchange *exchange; /* NULL: the connection is gone */
 };
@@ -340,9 +337,6 @@ static void on_completed(void *userdata, struct MHD_Connection *mhd, void **requ
         *request_context = NULL;
 }
 
-/* --- answering later
- * ------------------------------------------------------------------------------------------ */
-
 struct http_pending *http_suspend(const struct http_request *request)
 {
         struct MHD_Connection *mhd = request->internal;
@@ -374,9 +368,6 @@ void http_resume(struct http_pending *pending, struct http_reply *reply)
         x->server->idle_runs = 0; /* the library does not say that it has this to do: it is run anyway */
         (void) sd_event_source_set_enabled(x->server->more, SD_EVENT_ONESHOT);
 }
-
-/* --- loop
- * ----------------------------------------------------------------------------------------------------- */
 
 /* One run of the library reads and answers a piece of what is there; as long as it says that it has more to
  * do it is run again, but others on the loop get their turn. While a TLS handshake waits for its client the
@@ -486,9 +477,6 @@ static int attach(struct http_server *s, struct err *err)
         return r < 0 ? err_set(err, r, "attach the HTTP server to the loop: %s", strerror(-r)) : 0;
 }
 
-/* --- life
- * ----------------------------------------------------------------------------------------------------- */
-
 static int start(struct http_server *s, struct err *err)
 {
         unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME;
@@ -595,9 +583,6 @@ const char *http_server_address(const struct http_server *s)
 {
         return s->listen.address;
 }
-
-/* --- for handlers
- * --------------------------------------------------------------------------------------------- */
 
 const char *http_request_query(const struct http_request *request, const char *name)
 {

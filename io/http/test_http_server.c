@@ -1,3 +1,4 @@
+/* Our server against clients that are slow, many, rude or gone. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* A certificate of the authority itself and two it signs; its key is freed before anybody sees them. */
 #include "io/tls/tls_keys.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* A descriptor, how far it was read, and the beginning of a line whose end is not there yet. */
 #include "store/directory/journal.h"
 
 #include <errno.h>

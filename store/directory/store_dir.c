@@ -1,3 +1,5 @@
+/* The life of a store in a directory: the queue of files to read, inotify, and the directory that may go
+ * away. */
 #include "store/directory/store_dir.h"
 
 #include <dirent.h>
@@ -45,9 +47,6 @@ struct dir_commitment *store_dir_commitment(const struct store_dir *d, const str
         c = (struct dir_commitment *) name_map_find(&d->commitments, pod->key + 1);
         return c;
 }
-
-/* --- the queue of files to read
- * ------------------------------------------------------------------------------- */
 
 static struct dir_file *file_of(struct store_dir *d, const char *name)
 {
@@ -214,9 +213,6 @@ static int scan(struct store_dir *d, struct err *err)
         return 0;
 }
 
-/* --- inotify
- * -------------------------------------------------------------------------------------------------- */
-
 static void note_touch(struct store_dir *d, const char *name)
 {
         struct dir_file *file = (struct dir_file *) name_map_find(&d->files, name);
@@ -282,9 +278,6 @@ static int on_inotify(sd_event_source *source, const struct inotify_event *event
                 on_name(d, event->name, event->mask);
         return 0;
 }
-
-/* --- life
- * ----------------------------------------------------------------------------------------------------- */
 
 static int open_directory(struct store_dir *d, struct err *err)
 {

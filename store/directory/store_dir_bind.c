@@ -20,9 +20,6 @@ struct bind_request {
         bool written; /* its line is in the batch */
 };
 
-/* --- what the journals say
- * ------------------------------------------------------------------------------------ */
-
 static void commitment_free(struct dir_commitment *c)
 {
         free(c->node);
@@ -141,9 +138,6 @@ int store_dir_read_journals(struct store_dir *d, struct err *err)
         return evictions < 0 ? evictions : 0;
 }
 
-/* --- judging
- * -------------------------------------------------------------------------------------------------- */
-
 static void request_free(struct bind_request *q)
 {
         if (q == NULL)
@@ -200,9 +194,6 @@ static int judge(struct store_dir *d, const struct bind_request *q, const struct
                 return judge_node(q, pod, c, err);
         return pod->terminating || (c != NULL && c->deletion_time != NULL) ? 0 : 1;
 }
-
-/* --- writing
- * -------------------------------------------------------------------------------------------------- */
 
 static json_t *line_of(struct store_dir *d, const struct bind_request *q, const struct dir_object *pod)
 {

@@ -16,9 +16,6 @@
 
 #define DEFAULT_NAMESPACE "default"
 
-/* --- bytes
- * ---------------------------------------------------------------------------------------------------- */
-
 char *store_dir_slurp(int directory_fd, const char *name, uint64_t max_bytes, size_t *ret_size_bytes,
                       struct dir_file *file, struct err *err)
 {
@@ -60,9 +57,6 @@ char *store_dir_slurp(int directory_fd, const char *name, uint64_t max_bytes, si
         }
         return TAKE(bytes);
 }
-
-/* --- keys
- * ----------------------------------------------------------------------------------------------------- */
 
 bool store_dir_key(char key[DIR_KEY_BYTES], enum store_kind kind, const char *namespace_, const char *name)
 {
@@ -107,9 +101,6 @@ struct dir_object *store_dir_find(const struct store_dir *d, enum store_kind kin
                 return NULL;
         return (struct dir_object *) name_map_find(&d->objects, full);
 }
-
-/* --- delivering
- * ----------------------------------------------------------------------------------------------- */
 
 static json_t *member(json_t *object, const char *name)
 {

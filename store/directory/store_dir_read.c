@@ -32,9 +32,6 @@ struct place {
         size_t size_bytes;
 };
 
-/* --- which object of a key counts
- * ----------------------------------------------------------------------------- */
-
 static void object_free(struct dir_object *object)
 {
         free(object->node);
@@ -124,9 +121,6 @@ static void forget(struct store_dir *d, struct dir_object *object)
         }
         object_free(object);
 }
-
-/* --- one item of a file
- * --------------------------------------------------------------------------------------- */
 
 static char *copy_of(const json_t *string)
 {
@@ -279,9 +273,6 @@ static void take_bytes(struct reading *r, const char *bytes, const struct place 
                 r->expected++;
 }
 
-/* --- whole files
- * ---------------------------------------------------------------------------------------------- */
-
 static int take_json_file(struct reading *r, const char *bytes, size_t size, struct err *err)
 {
         struct json_items items;
@@ -407,9 +398,6 @@ static void forget_file(struct store_dir *d, struct dir_file *file)
         free(file);
 }
 
-/* --- overlays
- * ------------------------------------------------------------------------------------------------- */
-
 void store_dir_free_overlay(struct dir_overlay *overlay)
 {
         if (overlay == NULL)
@@ -472,9 +460,6 @@ static void read_overlay(struct store_dir *d, struct dir_file *file)
         deliver_key(d, overlay->key);
 }
 
-/* --- looking again
- * ----------------------------------------------------------------------------------------------- */
-
 /* A JSON object is read alone, at its place; the documents of a YAML file together. */
 bool store_dir_recheck_file(struct store_dir *d, struct dir_file *file, uint64_t end_usec)
 {
@@ -511,9 +496,6 @@ bool store_dir_recheck_file(struct store_dir *d, struct dir_file *file, uint64_t
         file->recheck_at = NULL;
         return true;
 }
-
-/* --- entry points
- * --------------------------------------------------------------------------------------------- */
 
 void store_dir_read_file(struct store_dir *d, struct dir_file *file)
 {

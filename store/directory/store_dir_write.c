@@ -19,9 +19,6 @@
 
 #define FILE_NAME_BYTES 640
 
-/* --- names
- * ---------------------------------------------------------------------------------------------------- */
-
 static bool is_safe(const char *s)
 {
         if (s[0] == '.' || s[0] == '\0' || strlen(s) > 253)
@@ -74,9 +71,6 @@ static int overlay_file(char *file, enum store_kind kind, const char *namespace_
         return 0;
 }
 
-/* --- whole files
- * ---------------------------------------------------------------------------------------------- */
-
 static int write_synced(int directory_fd, const char *temporary, const char *bytes, size_t size,
                         struct err *err)
 {
@@ -123,9 +117,6 @@ static void answer_with(struct store_dir *d, store_answer answer, void *userdata
 {
         store_answer_later(&d->store, answer, userdata, r, "%s", r < 0 ? err->msg : "");
 }
-
-/* --- overlays
- * ------------------------------------------------------------------------------------------------- */
 
 /* Two merge patches as one: unlike applying a patch, nulls are kept, they still have to remove something. */
 static int compose(json_t *patch, const json_t *newer)
@@ -232,9 +223,6 @@ void store_dir_overlay_gone(struct store_dir *d, const struct dir_object *object
             overlay_file(file, (enum store_kind) object->kind, namespace_, name, NULL) == 0)
                 (void) unlinkat(d->fd, file, 0);
 }
-
-/* --- the interface
- * -------------------------------------------------------------------------------------------- */
 
 void store_dir_put(struct store *store, enum store_kind kind, const char *namespace_, const char *name,
                    const json_t *object, store_answer answer, void *userdata)

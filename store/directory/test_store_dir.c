@@ -1,3 +1,4 @@
+/* A store in a directory beside its users: kubectl, editors, other extenders, and crashes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,3 +1,5 @@
+/* Calls over one HTTP client: a token that is refused is read again, a server that asks to wait is waited
+ * for. */
 #include "store/kubernetes/kube_client.h"
 
 #include <errno.h>
@@ -43,9 +45,6 @@ struct kube_call {
         bool renewed; /* the token was read again after a 401 */
 };
 
-/* --- credentials
- * ------------------------------------------------------------------------------------------------ */
-
 static char *read_token(const char *path)
 {
         CLEANUP(close_p) int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -84,9 +83,6 @@ static void refresh_token(struct kube_client *c, bool now)
         if (token != NULL)
                 set_token(c, token);
 }
-
-/* --- calls
- * ------------------------------------------------------------------------------------------------------- */
 
 static void call_free(struct kube_call *call)
 {
@@ -238,9 +234,6 @@ void kube_call_cancel(struct kube_call *call)
         call_free(call);
 }
 
-/* --- answers
- * ------------------------------------------------------------------------------------------------------ */
-
 static int code_of(unsigned status, const char *reason)
 {
         switch (status) {
@@ -294,10 +287,6 @@ bool kube_name_is_safe(const char *name)
         return name[0] != '\0' && name[0] != '.' && strlen(name) <= 253 &&
                name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789.-")] == '\0';
 }
-
-/* --- life
- * ----------------------------------------------------------------------------------------------------------
- */
 
 static int connect_to(struct kube_client *c, struct err *err)
 {

@@ -1,3 +1,4 @@
+/* YAML or a pod's mounted files into addresses, authorities and credentials. */
 #include "store/kubernetes/kubeconfig.h"
 
 #include <errno.h>
@@ -10,6 +11,7 @@
 #include "base/json/json_field.h"
 #include "base/text.h"
 #include "base/yaml/yaml_json.h"
+#include "io/read_file.h"
 
 #define SERVICE_ACCOUNT "/var/run/secrets/kubernetes.io/serviceaccount"
 #define FILE_MAX_BYTES  1048576
@@ -25,25 +27,6 @@ void kubeconfig_free(struct kubeconfig *c)
                 free(*fields[i]);
         *c = (struct kubeconfig){ 0 };
 }
-
-static int read_text(const char *path, char **ret, struct err *err)
-{
-        CLEANUP(fclose_p) FILE *f = fopen(path, "re");
-        CLEANUP(free_p) char *bytes = malloc(FILE_MAX_BYTES + 1);
-        size_t size;
-
-        if (f == NULL)
-                return err_set(err, -errno, "open '%s': %m", path);
-        if (bytes == NULL)
-                return err_set(err, -ENOMEM, "no memory for '%s'", path);
-        size = fread(bytes, 1, FILE_MAX_BYTES, f);
-        bytes[size] = '\0';
-        *ret = strdup(bytes);
-        return *ret == NULL ? err_set(err, -ENOMEM, "no memory for '%s'", path) : 0;
-}
-
-/* --- inside a pod
- * ------------------------------------------------------------------------------------------- */
 
 static bool is_in_cluster(void)
 {
@@ -61,15 +44,12 @@ static int load_in_cluster(struct kubeconfig *c, struct err *err)
         c->ca_file = strdup(SERVICE_ACCOUNT "/ca.crt");
         c->token_file = strdup(SERVICE_ACCOUNT "/token");
         c->in_cluster = true;
-        if (read_text(SERVICE_ACCOUNT "/namespace", &c->namespace_, NULL) < 0)
+        if (read_file(SERVICE_ACCOUNT "/namespace", FILE_MAX_BYTES, &c->namespace_, NULL, NULL) < 0)
                 c->namespace_ = strdup("default");
         if (c->server == NULL || c->ca_file == NULL || c->token_file == NULL || c->namespace_ == NULL)
                 return err_set(err, -ENOMEM, "no memory for the service account");
         return 0;
 }
-
-/* --- files
- * ---------------------------------------------------------------------------------------------------- */
 
 struct file {
         const char *path;
@@ -239,7 +219,7 @@ static int add_file(struct files *files, const char *path, struct err *err)
 {
         CLEANUP(free_p) char *bytes = NULL;
         struct file *file = &files->file[files->count];
-        int r = read_text(path, &bytes, err);
+        int r = read_file(path, FILE_MAX_BYTES, &bytes, NULL, err);
 
         if (r < 0)
                 return r;

@@ -1,3 +1,4 @@
+/* The life of a store in a cluster: one reflector a kind that is wanted, and the operations under way. */
 #include "store/kubernetes/store_kubernetes.h"
 
 #include <errno.h>

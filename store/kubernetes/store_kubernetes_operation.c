@@ -1,3 +1,4 @@
+/* Sends, judges the answer, waits and sends again, until the operation is over or its time is. */
 #include "store/kubernetes/store_kubernetes_operation.h"
 
 #include <errno.h>

@@ -36,9 +36,6 @@ static uint32_t random_below(uint32_t limit)
         return value % limit;
 }
 
-/* --- what is known
- * -------------------------------------------------------------------------------------------- */
-
 static void deliver(struct reflector *r, const char *key, const json_t *object)
 {
         r->k->store.options.changed(r->k->store.options.userdata, r->kind, key, object);
@@ -144,9 +141,6 @@ static void drop_unlisted(struct reflector *r)
         }
 }
 
-/* --- waiting
- * ---------------------------------------------------------------------------------------------------- */
-
 static void list(struct reflector *r);
 static void watch(struct reflector *r);
 
@@ -178,10 +172,6 @@ static void back_off(struct reflector *r)
                 usec = BACKOFF_MAX_USEC;
         wait_usec(r, usec / 2 + random_below((uint32_t) usec / 2 + 1));
 }
-
-/* --- list
- * ---------------------------------------------------------------------------------------------------------
- */
 
 int reflector_take_list(struct reflector *r, const char *bytes, size_t size_bytes, struct err *err)
 {
@@ -329,9 +319,6 @@ static void list(struct reflector *r)
         begin(r, &path, (struct kube_request){ .timeout_usec = LIST_TIMEOUT_USEC, .done = on_list });
 }
 
-/* --- watch
- * -------------------------------------------------------------------------------------------------------- */
-
 static void note_version(struct reflector *r, const json_t *object)
 {
         const char *version =
@@ -477,10 +464,6 @@ static void watch(struct reflector *r)
                                      .chunk = on_watch_bytes,
                                      .done = on_watch_end });
 }
-
-/* --- life
- * ----------------------------------------------------------------------------------------------------------
- */
 
 void reflector_start(struct reflector *r)
 {

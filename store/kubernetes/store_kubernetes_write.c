@@ -8,10 +8,6 @@
 #include "io/loop.h"
 #include "store/kubernetes/store_kubernetes_operation.h"
 
-/* --- bind
- * ---------------------------------------------------------------------------------------------------------
- */
-
 static void try_bind(void *userdata);
 static void try_evict(void *userdata);
 
@@ -126,9 +122,6 @@ void store_kubernetes_bind(struct store *store, const struct store_binding *bind
         else
                 try_bind(o);
 }
-
-/* --- evict, delete, create, patch
- * ----------------------------------------------------------------------------- */
 
 static void try_delete(void *userdata);
 static void try_patch(void *userdata);
@@ -249,9 +242,6 @@ void store_kubernetes_patch(struct store *store, enum store_kind kind, const cha
         o->body = json_deep_copy(patch);
         try_patch(o);
 }
-
-/* --- put: server-side apply
- * ---------------------------------------------------------------------------------- */
 
 static void try_apply(void *userdata);
 

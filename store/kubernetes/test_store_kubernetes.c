@@ -1,3 +1,4 @@
+/* Reflectors and writes against an API server that fails in every way it can. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -267,9 +268,6 @@ static void bind_pod(struct fixture *f, const char *name, const char *uid, const
         WAIT_UNTIL(f, f->answers == before + 1);
 }
 
-/* --- watching
- * --------------------------------------------------------------------------------------------------- */
-
 static void lists_and_watches(void **state)
 {
         struct fixture *f = fixture_new();
@@ -458,9 +456,6 @@ static void an_unwell_server_makes_the_store_old_not_empty(void **state)
         assert_int_equal(f->deliveries, 1);
         fixture_free(f);
 }
-
-/* --- writing
- * ------------------------------------------------------------------------------------------------------ */
 
 static void binds_end_well_or_say_why(void **state)
 {

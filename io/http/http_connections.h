@@ -1,0 +1,60 @@
+/* HTTP connections: who gives way when there are too many, or when their bodies take too much memory.
+ *
+ * A connection moves: fresh (never had a request answered), proven (had one), busy (a request of it is being
+ * answered). The first to go are the fresh, the oldest first; then the proven, the least recently used first;
+ * never a busy one. A connection that sends its request too slowly is closed by the sweep. */
+#pragma once
+
+#include <microhttpd.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum http_connections_rank {
+        HTTP_CONNECTIONS_FRESH,
+        HTTP_CONNECTIONS_PROVEN,
+        HTTP_CONNECTIONS_RANKS,
+        HTTP_CONNECTIONS_BUSY = HTTP_CONNECTIONS_RANKS
+};
+
+struct http_connection {
+        struct http_connection *previous, *next; /* of its rank, least recently used first */
+        enum http_connections_rank rank;
+        bool proven;  /* has had a request answered */
+        bool closing; /* already told to close */
+        int fd;
+        uint64_t address_hash;
+        uint64_t reading_since_usec;    /* 0 = between requests */
+        size_t received_bytes;          /* of the body being read */
+        struct http_exchange *exchange; /* the server's: the request at hand, or NULL */
+};
+
+/* Zero but for the limits before the first connection. */
+struct http_connections {
+        unsigned max, max_per_address; /* 0 = no limit of its own */
+        unsigned idle_timeout_sec;
+        unsigned count; /* those that are not closing */
+        struct {
+                struct http_connection *first, *last;
+        } ranks[HTTP_CONNECTIONS_RANKS];
+};
+
+/* http_connections_add() - a new one; another may be closed for it. Return: NULL without memory: it is shut
+ * down. */
+struct http_connection *http_connections_add(struct http_connections *all, struct MHD_Connection *mhd,
+                                             uint64_t now_usec);
+void http_connections_remove(struct http_connections *all, struct http_connection *c); /* and free it */
+
+/* The library's connection has ours as its context. */
+struct http_connection *http_connections_of(struct MHD_Connection *mhd);
+
+void http_connections_reading(struct http_connection *c, uint64_t now_usec); /* a request's head is there */
+void http_connections_busy(struct http_connections *all, struct http_connection *c); /* its body, too */
+/* http_connections_idle() - its answer is sent, or it came to nothing. */
+void http_connections_idle(struct http_connections *all, struct http_connection *c, bool answered);
+
+/* http_connections_shed() - close one that is reading a body: bodies take too much memory. */
+void http_connections_shed(struct http_connections *all, const struct http_connection *not_this);
+
+/* http_connections_sweep() - close those that read too slowly. */
+void http_connections_sweep(struct http_connections *all, uint64_t now_usec);
