@@ -1,10 +1,11 @@
+/* Bodies of answers that are sentences or texts. */
+#include "io/http/http_reply.h"
+
 #include <jansson.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "io/http/http_server.h"
 
 #define SENTENCE_BYTES 1024
 

@@ -14,38 +14,58 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "io/http/http_body.h"
+#include "io/http/http_connections.h"
 #include "io/http/http_listen.h"
-#include "io/http/http_server_internal.h"
+#include "io/http/http_tls.h"
 #include "io/loop.h"
 
-#define BODY_MAX_DEFAULT     ((size_t) 64 << 20)
-#define DRAIN_MAX            ((size_t) 256 << 20) /* of a refused body; beyond it the connection is just closed */
-#define BODY_FIRST_BYTES     ((size_t) 256 << 10) /* allocated on a Content-Length's word alone */
-#define BODIES_MIN           ((size_t) 32 << 20)  /* what all bodies being read may take together, at least */
-#define CONNECTIONS_DEFAULT  4096
-#define IDLE_TIMEOUT_DEFAULT 60
-#define RUNS_MAX             64
-#define IDLE_RUNS_MAX        4u /* in a row, before the next one is put off */
-#define IDLE_WAIT_MAX_USEC   UINT64_C(100000)
-#define SPARE_BODY_MAX                                                                                       \
-        ((size_t) 1 << 20) /* a used body buffer up to this size is kept for the next request */
+#define BODY_MAX_DEFAULT      ((size_t) 64 << 20)
+#define DRAIN_MAX             ((size_t) 256 << 20) /* of a refused body; beyond it the connection is just closed */
+#define BODY_FIRST_BYTES      ((size_t) 256 << 10) /* allocated on a Content-Length's word alone */
+#define BODIES_MIN            ((size_t) 32 << 20) /* what all bodies being read may take together, at least */
+#define CONNECTIONS_DEFAULT   4096
+#define IDLE_TIMEOUT_DEFAULT  60
+#define CONNECTIONS_SLACK     64 /* accepted beyond the maximum, for as long as one is closed */
+#define RUNS_MAX              64
+#define IDLE_RUNS_MAX         4u /* in a row, before the next one is put off */
+#define IDLE_WAIT_MAX_USEC    UINT64_C(100000)
 #define CONNECTION_POOL_BYTES ((size_t) 64 << 10) /* half is read buffer: 130 KB come in five reads */
 
-struct http_pending {
-        struct exchange *exchange; /* NULL: the connection is gone */
+struct http_server {
+        sd_event *loop;
+        struct MHD_Daemon *daemon;
+        sd_event_source *io, *timer, *more;
+        uint64_t timer_due_usec, sweep_usec;
+        uint64_t progress;  /* requests begun, pieces of bodies, requests ended, connections: what a run has
+                               done */
+        unsigned idle_runs; /* in a row that did nothing of that */
+        struct http_listen listen;
+        struct http_tls tls;
+        const struct http_route *routes;
+        void *userdata;
+        size_t body_max_bytes; /* of one body */
+        struct http_body_pool bodies;
+        struct http_connections connections;
+        struct http_exchange *exchanges;
 };
 
-struct exchange {
+struct http_pending {
+        struct http_exchange *exchange; /* NULL: the connection is gone */
+};
+
+struct http_exchange {
         struct http_server *server;
-        struct connection *connection;
+        struct http_connection *connection;
         const struct http_route *route;
-        char *body;
-        size_t body_bytes, body_capacity, body_max_bytes, drained_bytes;
+        struct http_body body;
+        size_t body_max_bytes, drained_bytes;
         struct http_reply refusal; /* status != 0: the body is read and dropped, then this is the answer */
         struct http_pending *pending;
-        struct http_reply later; /* the pending's reply, once it is there */
+        struct MHD_Connection *mhd; /* set while suspended */
+        struct http_reply later;    /* the pending's reply, once it is there */
         bool later_ready;
-        struct exchange *previous, *next; /* in server->exchanges */
+        struct http_exchange *previous, *next; /* in server->exchanges */
 };
 
 static enum MHD_Result send_reply(struct MHD_Connection *mhd, struct http_reply *reply, const char *allow)
@@ -72,58 +92,7 @@ static enum MHD_Result send_reply(struct MHD_Connection *mhd, struct http_reply 
         return r;
 }
 
-static void body_account(struct exchange *x, size_t capacity)
-{
-        x->server->bodies_bytes += capacity - x->body_capacity;
-        x->body_capacity = capacity;
-}
-
-/* Fresh memory costs a page fault every 4 KiB: the buffer of the last request serves the next one. */
-static void drop_body(struct exchange *x)
-{
-        struct http_server *s = x->server;
-
-        if (x->body != NULL && x->body_capacity <= SPARE_BODY_MAX && x->body_capacity > s->spare_capacity) {
-                free(s->spare);
-                s->spare = x->body;
-                s->spare_capacity = x->body_capacity;
-        } else
-                free(x->body);
-        body_account(x, 0);
-        x->body = NULL;
-        x->body_bytes = 0;
-}
-
-static bool take_spare(struct exchange *x, size_t need)
-{
-        struct http_server *s = x->server;
-
-        if (x->body != NULL || s->spare_capacity < need)
-                return false;
-        x->body = TAKE(s->spare);
-        body_account(x, s->spare_capacity);
-        s->spare_capacity = 0;
-        return true;
-}
-
-static bool reserve(struct exchange *x, size_t more)
-{
-        size_t need = x->body_bytes + more + 1, capacity = x->body_capacity != 0 ? x->body_capacity : 4096;
-        char *body;
-
-        if (need <= x->body_capacity || take_spare(x, need))
-                return true;
-        while (capacity < need)
-                capacity *= 2;
-        body = realloc(x->body, capacity);
-        if (body == NULL)
-                return false;
-        x->body = body;
-        body_account(x, capacity);
-        return true;
-}
-
-static void exchange_free(struct exchange *x)
+static void exchange_free(struct http_exchange *x)
 {
         if (x->previous != NULL)
                 x->previous->next = x->next;
@@ -134,10 +103,19 @@ static void exchange_free(struct exchange *x)
         if (x->pending != NULL)
                 x->pending->exchange = NULL; /* its owner still resumes, and thereby frees, it */
         x->connection->exchange = NULL;
-        drop_body(x);
+        http_body_drop(&x->body, &x->server->bodies);
         free(x->refusal.body);
         free(x->later.body);
         free(x);
+}
+
+static bool matches(const struct http_route *route, const char *path)
+{
+        size_t length = strlen(route->path);
+
+        if (length > 0 && route->path[length - 1] == '*')
+                return strncmp(route->path, path, length - 1) == 0;
+        return strcmp(route->path, path) == 0;
 }
 
 /* allowed_methods() - the methods a path has routes for, or "" when the path is not known. */
@@ -147,7 +125,7 @@ static void allowed_methods(const struct http_server *s, const char *path, char 
         struct text list = { 0 };
 
         for (const struct http_route *route = s->routes; route->method != NULL; route++)
-                if (http_route_matches(route, path))
+                if (matches(route, path))
                         text_printf(&list, "%s%s", list.size_bytes > 0 ? ", " : "", route->method);
         (void) text_copy(methods, methods_bytes, list.data != NULL ? list.data : "");
         text_free(&list);
@@ -158,22 +136,14 @@ static const struct http_route *find_route(const struct http_server *s, const ch
         const char *wanted = strcmp(method, "HEAD") == 0 ? "GET" : method;
 
         for (const struct http_route *route = s->routes; route->method != NULL; route++)
-                if (strcmp(route->method, wanted) == 0 && http_route_matches(route, path))
+                if (strcmp(route->method, wanted) == 0 && matches(route, path))
                         return route;
         return NULL;
 }
 
-bool http_route_matches(const struct http_route *route, const char *path)
-{
-        size_t length = strlen(route->path);
-
-        if (length > 0 && route->path[length - 1] == '*')
-                return strncmp(route->path, path, length - 1) == 0;
-        return strcmp(route->path, path) == 0;
-}
-
 /* Refuses what can be refused before the body is there. */
-static void judge_head(struct exchange *x, struct MHD_Connection *mhd, const char *method, const char *path)
+static void judge_head(struct http_exchange *x, struct MHD_Connection *mhd, const char *method,
+                       const char *path)
 {
         struct http_server *s = x->server;
         const char *length = MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, "Content-Length");
@@ -206,7 +176,7 @@ static void judge_head(struct exchange *x, struct MHD_Connection *mhd, const cha
         else if (content_bytes > 0) {
                 size_t first = content_bytes < BODY_FIRST_BYTES ? (size_t) content_bytes : BODY_FIRST_BYTES;
 
-                (void) reserve(x, first);
+                (void) http_body_reserve(&x->body, &s->bodies, first);
         }
 }
 
@@ -226,19 +196,19 @@ static bool answer_without_body(const struct MHD_Connection *mhd)
 static enum MHD_Result begin(struct http_server *s, struct MHD_Connection *mhd, const char *path,
                              const char *method, void **request_context)
 {
-        struct exchange *x = calloc(1, sizeof(*x));
+        struct http_exchange *x = calloc(1, sizeof(*x));
 
         if (x == NULL)
                 return MHD_NO;
         x->server = s;
-        x->connection = http_connection_of(mhd);
+        x->connection = http_connections_of(mhd);
         x->connection->exchange = x;
         x->next = s->exchanges;
         if (x->next != NULL)
                 x->next->previous = x;
         s->exchanges = x;
         *request_context = x;
-        http_connection_reading(s, x->connection);
+        http_connections_reading(x->connection, loop_now_usec(s->loop));
         judge_head(x, mhd, method, path);
         if (x->refusal.status != 0 && answer_without_body(mhd))
                 return send_reply(mhd, &x->refusal, NULL);
@@ -246,27 +216,26 @@ static enum MHD_Result begin(struct http_server *s, struct MHD_Connection *mhd, 
 }
 
 /* Return: MHD_NO closes the connection. */
-static enum MHD_Result take_body(struct exchange *x, const char *bytes, size_t size_bytes)
+static enum MHD_Result take_body(struct http_exchange *x, const char *bytes, size_t size_bytes)
 {
-        if (x->refusal.status == 0 && size_bytes > x->body_max_bytes - x->body_bytes)
+        if (x->refusal.status == 0 && size_bytes > x->body_max_bytes - x->body.size_bytes)
                 http_reply_error(&x->refusal, 413, "the body is longer than the %zu bytes that are taken",
                                  x->body_max_bytes);
-        if (x->refusal.status == 0 && !reserve(x, size_bytes))
+        if (x->refusal.status == 0 && !http_body_add(&x->body, &x->server->bodies, bytes, size_bytes))
                 http_reply_error(&x->refusal, 503, "out of memory");
         if (x->refusal.status != 0) {
-                drop_body(x);
+                http_body_drop(&x->body, &x->server->bodies);
                 x->drained_bytes += size_bytes;
                 return x->drained_bytes > DRAIN_MAX ? MHD_NO : MHD_YES;
         }
-        memcpy(x->body + x->body_bytes, bytes, size_bytes);
-        x->body_bytes += size_bytes;
         x->connection->received_bytes += size_bytes;
-        if (x->server->bodies_bytes > x->server->bodies_max_bytes)
-                http_connection_give_way(x->server, x->connection); /* the slowest reader, not this one */
+        if (x->server->bodies.bytes > x->server->bodies.bytes_max)
+                http_connections_shed(&x->server->connections,
+                                      x->connection); /* the slowest reader, not this one */
         return MHD_YES;
 }
 
-static enum MHD_Result refuse(struct exchange *x, struct MHD_Connection *mhd, const char *path)
+static enum MHD_Result refuse(struct http_exchange *x, struct MHD_Connection *mhd, const char *path)
 {
         char methods[64] = "";
 
@@ -276,20 +245,19 @@ static enum MHD_Result refuse(struct exchange *x, struct MHD_Connection *mhd, co
 }
 
 /* The body is complete: ask the handler. */
-static enum MHD_Result handle(struct exchange *x, struct MHD_Connection *mhd, const char *path,
+static enum MHD_Result handle(struct http_exchange *x, struct MHD_Connection *mhd, const char *path,
                               const char *method)
 {
         struct http_reply reply = { 0 };
-        struct http_request request = { .method = method, .path = path, .body = "", .internal = mhd };
+        struct http_request request = { .method = method,
+                                        .path = path,
+                                        .body = http_body_finish(&x->body),
+                                        .body_bytes = x->body.size_bytes,
+                                        .internal = mhd };
 
-        http_connection_busy(x->server, x->connection);
-        if (x->body != NULL) {
-                x->body[x->body_bytes] = '\0';
-                request.body = x->body;
-                request.body_bytes = x->body_bytes;
-        }
+        http_connections_busy(&x->server->connections, x->connection);
         x->route->handler(x->server->userdata, &request, &reply);
-        drop_body(x);
+        http_body_drop(&x->body, &x->server->bodies);
         if (x->pending != NULL)
                 return MHD_YES; /* suspended: http_resume() brings us back to on_request() */
         return send_reply(mhd, &reply, NULL);
@@ -299,7 +267,7 @@ static enum MHD_Result on_request(void *userdata, struct MHD_Connection *mhd, co
                                   const char *method, const char *version, const char *bytes,
                                   size_t *size_bytes, void **request_context)
 {
-        struct exchange *x = *request_context;
+        struct http_exchange *x = *request_context;
         enum MHD_Result r;
 
         (void) version;
@@ -323,38 +291,48 @@ static enum MHD_Result on_request(void *userdata, struct MHD_Connection *mhd, co
 static void on_completed(void *userdata, struct MHD_Connection *mhd, void **request_context,
                          enum MHD_RequestTerminationCode why)
 {
-        struct exchange *x = *request_context;
+        struct http_exchange *x = *request_context;
 
         (void) mhd;
         ((struct http_server *) userdata)->progress++;
         if (x == NULL)
                 return;
-        if (why == MHD_REQUEST_TERMINATED_COMPLETED_OK && x->refusal.status == 0)
-                http_connection_proven(userdata, x->connection);
-        else
-                http_connection_idle(userdata, x->connection);
+        http_connections_idle(&x->server->connections, x->connection,
+                              why == MHD_REQUEST_TERMINATED_COMPLETED_OK && x->refusal.status == 0);
         exchange_free(x);
         *request_context = NULL;
+}
+
+static void on_connection(void *userdata, struct MHD_Connection *mhd, void **context,
+                          enum MHD_ConnectionNotificationCode code)
+{
+        struct http_server *s = userdata;
+
+        s->progress++;
+        if (code == MHD_CONNECTION_NOTIFY_STARTED)
+                *context = http_connections_add(&s->connections, mhd, loop_now_usec(s->loop));
+        else if (*context != NULL)
+                http_connections_remove(&s->connections, TAKE(*context));
 }
 
 struct http_pending *http_suspend(const struct http_request *request)
 {
         struct MHD_Connection *mhd = request->internal;
-        struct connection *c = http_connection_of(mhd);
+        struct http_connection *c = http_connections_of(mhd);
         struct http_pending *pending = calloc(1, sizeof(*pending));
 
         if (pending == NULL)
                 return NULL;
         pending->exchange = c->exchange;
         c->exchange->pending = pending;
-        c->mhd = mhd;
+        c->exchange->mhd = mhd;
         MHD_suspend_connection(mhd);
         return pending;
 }
 
 void http_resume(struct http_pending *pending, struct http_reply *reply)
 {
-        struct exchange *x = pending->exchange;
+        struct http_exchange *x = pending->exchange;
 
         free(pending);
         if (x == NULL) {
@@ -364,7 +342,7 @@ void http_resume(struct http_pending *pending, struct http_reply *reply)
         x->pending = NULL;
         x->later = *reply;
         x->later_ready = true;
-        MHD_resume_connection(x->connection->mhd);
+        MHD_resume_connection(x->mhd);
         x->server->idle_runs = 0; /* the library does not say that it has this to do: it is run anyway */
         (void) sd_event_source_set_enabled(x->server->more, SD_EVENT_ONESHOT);
 }
@@ -425,7 +403,7 @@ static int on_timeout(sd_event_source *source, uint64_t due_usec, void *userdata
                 (void) MHD_run(s->daemon);
         } else
                 run(s);
-        http_connections_sweep(s, loop_now_usec(s->loop));
+        http_connections_sweep(&s->connections, loop_now_usec(s->loop));
         return 0;
 }
 
@@ -444,7 +422,7 @@ static int on_prepare(sd_event_source *source, void *userdata)
                 return sd_event_source_set_enabled(s->more, SD_EVENT_ONESHOT);
         if (due == now)
                 due = now + put_off_usec(s);
-        if (s->connection_count > 0 && due > now + s->sweep_usec)
+        if (s->connections.count > 0 && due > now + s->sweep_usec)
                 due = now + s->sweep_usec;
         if (due >= s->timer_due_usec || due == UINT64_MAX)
                 return 0;
@@ -484,15 +462,13 @@ static int start(struct http_server *s, struct err *err)
         size_t n = 0;
 
         options[n++] = (struct MHD_OptionItem){ MHD_OPTION_LISTEN_SOCKET, s->listen.fd, NULL };
-        options[n++] =
-                (struct MHD_OptionItem){ MHD_OPTION_CONNECTION_LIMIT,
-                                         (intptr_t) s->connections_max + HTTP_CONNECTIONS_SLACK, NULL };
-        options[n++] = (struct MHD_OptionItem){ MHD_OPTION_CONNECTION_TIMEOUT, (intptr_t) s->idle_timeout_sec,
-                                                NULL };
+        options[n++] = (struct MHD_OptionItem){ MHD_OPTION_CONNECTION_LIMIT,
+                                                (intptr_t) s->connections.max + CONNECTIONS_SLACK, NULL };
+        options[n++] = (struct MHD_OptionItem){ MHD_OPTION_CONNECTION_TIMEOUT,
+                                                (intptr_t) s->connections.idle_timeout_sec, NULL };
         options[n++] = (struct MHD_OptionItem){ MHD_OPTION_CONNECTION_MEMORY_LIMIT,
                                                 (intptr_t) CONNECTION_POOL_BYTES, NULL };
-        options[n++] =
-                (struct MHD_OptionItem){ MHD_OPTION_NOTIFY_CONNECTION, (intptr_t) http_connection_notify, s };
+        options[n++] = (struct MHD_OptionItem){ MHD_OPTION_NOTIFY_CONNECTION, (intptr_t) on_connection, s };
         options[n++] = (struct MHD_OptionItem){ MHD_OPTION_NOTIFY_COMPLETED, (intptr_t) on_completed, s };
         if (s->tls.key != NULL) {
                 flags |= MHD_USE_TLS;
@@ -515,14 +491,15 @@ static void configure(struct http_server *s, const struct http_server_options *o
         s->routes = o->routes;
         s->userdata = o->userdata;
         s->body_max_bytes = o->body_max_bytes != 0 ? o->body_max_bytes : BODY_MAX_DEFAULT;
-        s->bodies_max_bytes = 4 * s->body_max_bytes > BODIES_MIN ? 4 * s->body_max_bytes : BODIES_MIN;
-        s->idle_timeout_sec = o->idle_timeout_sec != 0 ? o->idle_timeout_sec : IDLE_TIMEOUT_DEFAULT;
+        s->bodies.bytes_max = 4 * s->body_max_bytes > BODIES_MIN ? 4 * s->body_max_bytes : BODIES_MIN;
+        s->connections.idle_timeout_sec =
+                o->idle_timeout_sec != 0 ? o->idle_timeout_sec : IDLE_TIMEOUT_DEFAULT;
         s->sweep_usec = 1000000;
-        s->connections_max =
+        s->connections.max =
                 http_listen_descriptors((o->connections_max != 0 ? o->connections_max : CONNECTIONS_DEFAULT) +
-                                        HTTP_CONNECTIONS_SLACK) -
-                HTTP_CONNECTIONS_SLACK;
-        s->connections_max_per_address = o->connections_max_per_address;
+                                        CONNECTIONS_SLACK) -
+                CONNECTIONS_SLACK;
+        s->connections.max_per_address = o->connections_max_per_address;
 }
 
 int http_server_new(sd_event *loop, const struct http_server_options *options, struct http_server **ret,
@@ -558,12 +535,11 @@ void http_server_free(struct http_server *s)
 {
         if (s == NULL)
                 return;
-        for (struct exchange *x = s->exchanges; x != NULL; x = x->next)
+        for (struct http_exchange *x = s->exchanges; x != NULL; x = x->next)
                 if (x->pending != NULL) {
                         x->pending->exchange = NULL;
                         x->pending = NULL;
-                        MHD_resume_connection(
-                                x->connection->mhd); /* the library refuses to stop with suspended ones */
+                        MHD_resume_connection(x->mhd); /* the library refuses to stop with suspended ones */
                 }
         sd_event_source_disable_unref(s->io);
         sd_event_source_disable_unref(s->timer);
@@ -573,7 +549,7 @@ void http_server_free(struct http_server *s)
         else if (s->listen.fd >= 0)
                 (void) close(s->listen.fd);
         http_listen_remove(&s->listen);
-        free(s->spare);
+        http_body_pool_free(&s->bodies);
         http_tls_free(&s->tls);
         sd_event_unref(s->loop);
         free(s);
@@ -596,11 +572,11 @@ const char *http_request_header(const struct http_request *request, const char *
 
 int http_request_peer(const struct http_request *request, pid_t *ret_pid, uid_t *ret_uid, gid_t *ret_gid)
 {
-        const struct connection *c = http_connection_of(request->internal);
+        const struct http_connection *c = http_connections_of(request->internal);
         struct ucred credentials;
         socklen_t size = sizeof(credentials);
 
-        if (c->server->listen.unix_path[0] == '\0' ||
+        if (c->exchange->server->listen.unix_path[0] == '\0' ||
             getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) < 0)
                 return -ENOTSUP;
         *ret_pid = credentials.pid;

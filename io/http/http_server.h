@@ -13,6 +13,7 @@
 #include <systemd/sd-event.h>
 
 #include "base/err.h"
+#include "io/http/http_reply.h"
 
 struct http_server;
 struct http_pending; /* a request whose answer comes later */
@@ -23,14 +24,6 @@ struct http_request {
         const char *body;   /* NUL-terminated; "" when there is none */
         size_t body_bytes;
         void *internal;
-};
-
-struct http_reply {
-        unsigned status;          /* 0 is read as 200 */
-        const char *content_type; /* static string; NULL = application/json */
-        char *body;               /* malloc'd, taken over by the server; NULL = empty */
-        size_t body_bytes;
-        bool close; /* end the connection after it: the client's next one may reach another replica */
 };
 
 /* Called once per complete request. Borrowed request; the reply is zeroed before. */
@@ -77,9 +70,3 @@ int http_request_peer(const struct http_request *request, pid_t *ret_pid, uid_t 
  * once; if the client went away meanwhile, http_resume() still must be called and frees it. */
 struct http_pending *http_suspend(const struct http_request *request);
 void http_resume(struct http_pending *pending, struct http_reply *reply);
-
-/* http_reply_json_error() - {"error": sentence} with a status; a convenience for handlers. */
-void http_reply_error(struct http_reply *reply, unsigned status, const char *fmt, ...)
-        __attribute__((format(printf, 3, 4)));
-/* http_reply_text() - copies `body`. */
-void http_reply_text(struct http_reply *reply, unsigned status, const char *content_type, const char *body);
