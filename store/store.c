@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "store/store_backend.h"
+#include "store/store_internal.h"
 
 /* clang-format off */
 static const struct store_kind_info kinds[] = {

@@ -9,7 +9,7 @@
 
 #include "base/name_map.h"
 #include "store/directory/journal.h"
-#include "store/store_backend.h"
+#include "store/store_internal.h"
 
 #define DIR_KEY_BYTES 600 /* a kind's digit, a namespace, '/', a name, NUL */
 

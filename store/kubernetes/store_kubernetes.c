@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "io/loop.h"
+#include "store/kubernetes/writes.h"
 
 static void close_(struct store *store)
 {
@@ -13,10 +14,10 @@ static void close_(struct store *store)
 
         for (int kind = 0; kind < STORE_KIND_COUNT; kind++)
                 reflector_stop(&k->reflectors[kind]);
-        store_kubernetes_cancel_writes(k);
+        operation_cancel_all(&k->operations);
         kube_client_free(k->client); /* answers the writes under way */
         store_done(store);
-        store_kubernetes_forget_events(k);
+        events_forget(&k->events);
         free(k->node);
         free(k);
 }
@@ -64,6 +65,11 @@ static int touch(struct store *store, const char *node)
         return 0;
 }
 
+static void event(struct store *store, const struct store_event *said)
+{
+        events_write(&((struct store_kubernetes *) store)->events, said);
+}
+
 static const struct store_backend backend = {
         .close = close_,
         .is_synced = is_synced,
@@ -71,14 +77,14 @@ static const struct store_backend backend = {
         .age_usec = age_usec,
         .inventory_mtime_usec = inventory_mtime_usec,
         .touch = touch,
-        .bind = store_kubernetes_bind,
-        .put = store_kubernetes_put,
-        .patch = store_kubernetes_patch,
-        .change = store_kubernetes_change,
-        .create = store_kubernetes_create,
-        .delete = store_kubernetes_delete,
-        .evict = store_kubernetes_evict,
-        .event = store_kubernetes_event,
+        .bind = writes_bind,
+        .put = writes_put,
+        .patch = writes_patch,
+        .change = writes_change,
+        .create = writes_create,
+        .delete = writes_delete,
+        .evict = writes_evict,
+        .event = event,
 };
 
 static int start(struct store_kubernetes *k, const struct store_options *options, struct err *err)
@@ -95,9 +101,17 @@ static int start(struct store_kubernetes *k, const struct store_options *options
                 if (k->node == NULL)
                         return err_set(err, -ENOMEM, "out of memory");
         }
-        for (int kind = 0; kind < STORE_KIND_COUNT; kind++)
+        k->operations = (struct operation_list){ .store = &k->store, .client = k->client };
+        k->events.operations = &k->operations;
+        for (int kind = 0; kind < STORE_KIND_COUNT; kind++) {
+                k->reflectors[kind] = (struct reflector){ .store = &k->store,
+                                                          .client = k->client,
+                                                          .node = k->node,
+                                                          .kind = (enum store_kind) kind,
+                                                          .opened_usec = loop_now_usec(k->store.loop) };
                 if (store_wants(&k->store, (enum store_kind) kind))
                         reflector_start(&k->reflectors[kind]);
+        }
         return 0;
 }
 
@@ -110,11 +124,6 @@ int store_kubernetes_new(sd_event *loop, const struct store_options *options, st
         if (k == NULL)
                 return err_set(err, -ENOMEM, "out of memory");
         r = store_init(&k->store, &backend, loop, options, err);
-        k->opened_usec = loop_now_usec(loop);
-        for (int kind = 0; kind < STORE_KIND_COUNT; kind++) {
-                k->reflectors[kind].k = k;
-                k->reflectors[kind].kind = (enum store_kind) kind;
-        }
         if (r == 0)
                 r = start(k, options, err);
         if (r < 0) {

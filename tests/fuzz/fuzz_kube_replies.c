@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "io/loop.h"
-#include "store/kubernetes/store_kubernetes.h"
+#include "store/kubernetes/reflector.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -45,8 +45,8 @@ static void take_lines(struct reflector *r, const char *bytes, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
         static sd_event *loop;
-        struct store_kubernetes k = { 0 };
-        struct reflector *r;
+        struct store store = { 0 };
+        struct reflector reflector = { .store = &store }, *r = &reflector;
         struct err err = { 0 };
         char sentence[100];
         const char *bytes = (const char *) data + 1;
@@ -56,12 +56,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (loop == NULL && loop_new(&loop, &err) < 0)
                 abort();
         known = 0;
-        k.store.loop = loop;
-        k.store.options.changed = on_changed;
-        k.store.options.trouble = on_trouble;
-        k.store.options.kinds = (1u << STORE_KIND_COUNT) - 1;
-        r = &k.reflectors[data[0] % STORE_KIND_COUNT];
-        r->k = &k;
+        store.loop = loop;
+        store.options.changed = on_changed;
+        store.options.trouble = on_trouble;
+        store.options.kinds = (1u << STORE_KIND_COUNT) - 1;
         r->kind = (enum store_kind)(data[0] % STORE_KIND_COUNT);
         size--;
         if (data[0] < 85 && reflector_take_list(r, bytes, size, &err) < 0 && err.msg[0] == '\0')

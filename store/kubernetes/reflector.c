@@ -1,4 +1,6 @@
 /* List, then watch from where the list ended; resume after a break, list again when history is gone (410). */
+#include "store/kubernetes/reflector.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +10,6 @@
 #include "base/hash.h"
 #include "base/json/json_items.h"
 #include "io/loop.h"
-#include "store/kubernetes/store_kubernetes.h"
 
 #define PAGE_ITEMS         500
 #define RECHECK_PAGE_ITEMS 100 /* nobody waits for these, but others wait for the loop */
@@ -24,7 +25,7 @@
 
 static uint64_t now_usec(const struct reflector *r)
 {
-        return loop_now_usec(r->k->store.loop);
+        return loop_now_usec(r->store->loop);
 }
 
 static uint32_t random_below(uint32_t limit)
@@ -38,7 +39,7 @@ static uint32_t random_below(uint32_t limit)
 
 static void deliver(struct reflector *r, const char *key, const json_t *object)
 {
-        r->k->store.options.changed(r->k->store.options.userdata, r->kind, key, object);
+        r->store->options.changed(r->store->options.userdata, r->kind, key, object);
 }
 
 /* Objects of a list that repeats everything: is this one no news? Versions of one collection can be compared.
@@ -54,9 +55,9 @@ static bool should_be_known(const struct reflector *r, const json_t *metadata)
 
 static void deliver_again(struct reflector *r, const char *key, const json_t *object, bool known)
 {
-        r->k->store.rechecking = known;
+        r->store->rechecking = known;
         deliver(r, key, object);
-        r->k->store.rechecking = false;
+        r->store->rechecking = false;
 }
 
 static uint64_t hash_of(const json_t *metadata, const char *name)
@@ -79,9 +80,9 @@ static bool key_of(const struct reflector *r, const json_t *metadata, char key[6
                text_format(key, 600, "%s/%s", namespace_, name);
 }
 
-static struct known_object *remember(struct reflector *r, const char *key)
+static struct reflector_object *remember(struct reflector *r, const char *key)
 {
-        struct known_object *known = calloc(1, sizeof(*known) + strlen(key) + 1);
+        struct reflector_object *known = calloc(1, sizeof(*known) + strlen(key) + 1);
 
         if (known == NULL)
                 return NULL;
@@ -93,7 +94,7 @@ static struct known_object *remember(struct reflector *r, const char *key)
         return NULL;
 }
 
-static void forget(struct reflector *r, struct known_object *known)
+static void forget(struct reflector *r, struct reflector_object *known)
 {
         name_map_remove(&r->known, &known->entry);
         deliver_again(r, known->key, NULL, r->rechecking);
@@ -105,12 +106,12 @@ static int upsert(struct reflector *r, json_t *object, struct err *err)
 {
         json_t *metadata = json_object_get(object, "metadata");
         uint64_t uid = hash_of(metadata, "uid"), version = hash_of(metadata, "resourceVersion");
-        struct known_object *known;
+        struct reflector_object *known;
         char key[600];
 
         if (!key_of(r, metadata, key))
                 return err_set(err, -EBADMSG, "an object without a (usable) name");
-        known = (struct known_object *) name_map_find(&r->known, key);
+        known = (struct reflector_object *) name_map_find(&r->known, key);
         if (known != NULL && known->uid_hash != uid) {
                 forget(r, known);
                 known = NULL;
@@ -136,8 +137,8 @@ static void drop_unlisted(struct reflector *r)
 {
         for (struct name_entry *e = name_map_first(&r->known), *next; e != NULL; e = next) {
                 next = name_map_next(&r->known, e);
-                if (((struct known_object *) e)->list != r->list)
-                        forget(r, (struct known_object *) e);
+                if (((struct reflector_object *) e)->list != r->list)
+                        forget(r, (struct reflector_object *) e);
         }
 }
 
@@ -158,8 +159,8 @@ static void go_on(void *userdata)
 static void wait_usec(struct reflector *r, uint64_t usec)
 {
         r->state = REFLECTOR_WAITING;
-        if (loop_after(r->k->store.loop, usec, go_on, r, &r->timer) < 0)
-                store_trouble(&r->k->store, r->kind, "out of memory: %s is no longer watched",
+        if (loop_after(r->store->loop, usec, go_on, r, &r->timer) < 0)
+                store_trouble(r->store, r->kind, "out of memory: %s is no longer watched",
                               store_kind_name(r->kind));
 }
 
@@ -202,8 +203,8 @@ int reflector_take_list(struct reflector *r, const char *bytes, size_t size_byte
 static void say_synced(struct reflector *r)
 {
         r->synced = true;
-        if (r->k->store.options.synced != NULL)
-                r->k->store.options.synced(r->k->store.options.userdata, r->kind);
+        if (r->store->options.synced != NULL)
+                r->store->options.synced(r->store->options.userdata, r->kind);
 }
 
 static void list_is_whole(struct reflector *r)
@@ -213,7 +214,7 @@ static void list_is_whole(struct reflector *r)
         r->in_step_usec = now_usec(r);
         r->failures = 0;
         if (r->version[0] == '\0') { /* a server that names no version cannot be watched from it */
-                store_trouble(&r->k->store, r->kind, "the list of %s has no resourceVersion",
+                store_trouble(r->store, r->kind, "the list of %s has no resourceVersion",
                               store_kind_name(r->kind));
                 back_off(r);
                 return;
@@ -226,8 +227,7 @@ static void list_is_whole(struct reflector *r)
 static void kind_is_missing(struct reflector *r)
 {
         if (!r->missing)
-                store_trouble(&r->k->store, r->kind,
-                              "the API server knows no %s: is its definition installed?",
+                store_trouble(r->store, r->kind, "the API server knows no %s: is its definition installed?",
                               store_kind_name(r->kind));
         r->missing = true;
         r->list++;
@@ -259,7 +259,7 @@ static void on_list(void *userdata, const struct http_result *result)
                 (void) text_copy(sentence, sizeof(sentence), err.msg);
         }
         if (e < 0) {
-                store_trouble(&r->k->store, r->kind, "list %s: %s", store_kind_name(r->kind), sentence);
+                store_trouble(r->store, r->kind, "list %s: %s", store_kind_name(r->kind), sentence);
                 r->continue_[0] = r->version[0] =
                         '\0'; /* also when a page's token expired (410): from the start */
                 back_off(r);
@@ -271,8 +271,8 @@ static void on_list(void *userdata, const struct http_result *result)
 
 static void append_selector(const struct reflector *r, struct text *path)
 {
-        if (r->kind == STORE_POD && r->k->node != NULL)
-                text_printf(path, "&fieldSelector=spec.nodeName%%3D%s", r->k->node);
+        if (r->kind == STORE_POD && r->node != NULL)
+                text_printf(path, "&fieldSelector=spec.nodeName%%3D%s", r->node);
 }
 
 static void append_escaped(struct text *path, const char *value)
@@ -296,7 +296,7 @@ static void begin(struct reflector *r, struct text *path, struct kube_request re
         request.path = path->data;
         request.userdata = r;
         if (!path->failed)
-                e = kube_call_start(r->k->client, &request, &r->call);
+                e = kube_call_start(r->client, &request, &r->call);
         text_free(path);
         if (e < 0)
                 back_off(r);
@@ -341,7 +341,7 @@ static int take_error(const json_t *status, struct err *err)
 
 static int take_event(struct reflector *r, const char *type, json_t *object, struct err *err)
 {
-        struct known_object *known;
+        struct reflector_object *known;
         char key[600];
         int e = 0;
 
@@ -350,7 +350,7 @@ static int take_event(struct reflector *r, const char *type, json_t *object, str
         if (strcmp(type, "ADDED") == 0 || strcmp(type, "MODIFIED") == 0)
                 e = upsert(r, object, err);
         else if (strcmp(type, "DELETED") == 0 && key_of(r, json_object_get(object, "metadata"), key)) {
-                known = (struct known_object *) name_map_find(&r->known, key);
+                known = (struct reflector_object *) name_map_find(&r->known, key);
                 if (known != NULL)
                         forget(r, known);
         }
@@ -399,7 +399,7 @@ static bool on_watch_bytes(void *userdata, const char *bytes, size_t size)
                 if (e < 0) {
                         r->expired = true; /* whatever it was, a fresh list is right */
                         if (e != -ESTALE)
-                                store_trouble(&r->k->store, r->kind, "watch %s: %s", store_kind_name(r->kind),
+                                store_trouble(r->store, r->kind, "watch %s: %s", store_kind_name(r->kind),
                                               err.msg);
                         return false;
                 }
@@ -440,7 +440,7 @@ static void on_watch_end(void *userdata, const struct http_result *result)
                 r->version[0] = '\0';
                 r->expired = false;
         } else if (e < 0 && r->failures > 0) /* one break is an API server's everyday life */
-                store_trouble(&r->k->store, r->kind, "watch %s: %s", store_kind_name(r->kind), sentence);
+                store_trouble(r->store, r->kind, "watch %s: %s", store_kind_name(r->kind), sentence);
         if (opened && lasted_usec >= STEADY_USEC)
                 go_on(r);
         else
@@ -493,8 +493,8 @@ static void on_refresh(void *userdata)
 /* Not at once: it may be asked for from within the very call that is to be cancelled. */
 void reflector_refresh(struct reflector *r)
 {
-        if (r->refreshing == NULL && loop_after(r->k->store.loop, 0, on_refresh, r, &r->refreshing) < 0)
-                store_trouble(&r->k->store, r->kind, "out of memory: %s is not read anew",
+        if (r->refreshing == NULL && loop_after(r->store->loop, 0, on_refresh, r, &r->refreshing) < 0)
+                store_trouble(r->store, r->kind, "out of memory: %s is not read anew",
                               store_kind_name(r->kind));
 }
 
@@ -514,7 +514,7 @@ void reflector_stop(struct reflector *r)
 
 uint64_t reflector_age_usec(const struct reflector *r, uint64_t now)
 {
-        uint64_t since = r->synced ? r->in_step_usec : r->k->opened_usec;
+        uint64_t since = r->synced ? r->in_step_usec : r->opened_usec;
 
         if (r->synced && (r->watch_open || r->missing))
                 return 0;

@@ -1,18 +1,25 @@
 /* Operation: a write to the API server, of one call or several, each of which may be repeated. What one kind
- * of write does is in store_kubernetes_write.c, store_kubernetes_change.c and store_kubernetes_events.c;
- * nobody else includes this. */
+ * of write does is in writes.c and events.c; nobody else includes this. */
 #pragma once
 
-#include "store/kubernetes/store_kubernetes.h"
+#include "store/kubernetes/kube_client.h"
+#include "store/store_internal.h"
 
 #define OPERATION_CALL_USEC        (5 * UINT64_C(1000000))
 #define OPERATION_TRIES_MAX        6
 #define OPERATION_RETRY_FIRST_USEC UINT64_C(50000)
 #define OPERATION_FIELD_MANAGER    "remuda"
 
+/* Those of one store that are under way. */
+struct operation_list {
+        struct store *store; /* borrowed, as the client */
+        struct kube_client *client;
+        struct operation *first;
+};
+
 struct operation {
-        struct store_kubernetes *k;
-        struct operation *previous, *next; /* in k->operations */
+        struct operation_list *all;
+        struct operation *previous, *next;
         enum store_kind kind;
         char *namespace_, *name, *uid, *node; /* each may be NULL */
         json_t *body, *status;                /* what is written; or NULL */
@@ -30,7 +37,7 @@ struct operation {
 /* operation_new() - one of `namespace_` (NULL or "" = default) and `name` (NULL = none).
  * @uid: NULL or "" = any
  * Return: it, owned by the store; or NULL, and then the answer is given. */
-struct operation *operation_new(struct store *store, enum store_kind kind, const char *namespace_,
+struct operation *operation_new(struct operation_list *all, enum store_kind kind, const char *namespace_,
                                 const char *name, const char *uid, store_answer answer, void *userdata);
 void operation_free(struct operation *o);
 
@@ -50,3 +57,5 @@ bool operation_again(struct operation *o, void (*step)(void *userdata));
 
 /* operation_is_fenced() - does only who leads write? */
 bool operation_is_fenced(const struct operation *o);
+
+void operation_cancel_all(struct operation_list *all); /* those that wait between two tries */

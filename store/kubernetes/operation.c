@@ -1,11 +1,12 @@
 /* Sends, judges the answer, waits and sends again, until the operation is over or its time is. */
-#include "store/kubernetes/store_kubernetes_operation.h"
+#include "store/kubernetes/operation.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
+#include "base/text.h"
 #include "io/loop.h"
 
 #define OPERATION_USEC (20 * UINT64_C(1000000))
@@ -15,7 +16,7 @@ void operation_free(struct operation *o)
         if (o->previous != NULL)
                 o->previous->next = o->next;
         else
-                o->k->operations = o->next;
+                o->all->first = o->next;
         if (o->next != NULL)
                 o->next->previous = o->previous;
         free(o->namespace_);
@@ -30,15 +31,15 @@ void operation_free(struct operation *o)
 
 void operation_finish(struct operation *o, int result, const char *sentence)
 {
-        store_answer_later(&o->k->store, o->answer, o->userdata, result, "%s", sentence);
+        store_answer_later(o->all->store, o->answer, o->userdata, result, "%s", sentence);
         operation_free(o);
 }
 
-void store_kubernetes_cancel_writes(struct store_kubernetes *k)
+void operation_cancel_all(struct operation_list *all)
 {
         struct operation *next;
 
-        for (struct operation *o = k->operations; o != NULL; o = next) {
+        for (struct operation *o = all->first; o != NULL; o = next) {
                 next = o->next;
                 if (o->waiting != NULL) /* those with a call under way end with it */
                         operation_finish(o, -ECANCELED, "the store is closing");
@@ -51,21 +52,21 @@ static char *copy(const char *value)
 }
 
 /* @uid: NULL or "" = any. On failure the answer is given. */
-struct operation *operation_new(struct store *store, enum store_kind kind, const char *namespace_,
+struct operation *operation_new(struct operation_list *all, enum store_kind kind, const char *namespace_,
                                 const char *name, const char *uid, store_answer answer, void *userdata)
 {
         struct operation *o = calloc(1, sizeof(*o));
         bool namespaced = store_kind_info(kind)->namespaced;
 
         if (o == NULL) {
-                store_answer_later(store, answer, userdata, -ENOMEM, "out of memory");
+                store_answer_later(all->store, answer, userdata, -ENOMEM, "out of memory");
                 return NULL;
         }
-        o->k = (struct store_kubernetes *) store;
-        o->next = o->k->operations;
+        o->all = all;
+        o->next = o->all->first;
         if (o->next != NULL)
                 o->next->previous = o;
-        o->k->operations = o;
+        o->all->first = o;
         o->kind = kind;
         o->answer = answer;
         o->userdata = userdata;
@@ -74,10 +75,10 @@ struct operation *operation_new(struct store *store, enum store_kind kind, const
                                 : NULL;
         o->name = copy(name);
         o->uid = copy(uid != NULL && uid[0] != '\0' ? uid : NULL);
-        o->end_usec = loop_now_usec(store->loop) + OPERATION_USEC;
+        o->end_usec = loop_now_usec(all->store->loop) + OPERATION_USEC;
         if ((name != NULL && !kube_name_is_safe(name)) ||
             (o->namespace_ != NULL && !kube_name_is_safe(o->namespace_))) {
-                store_answer_later(store, answer, userdata, -EINVAL, "'%.100s' is no name for a %s",
+                store_answer_later(all->store, answer, userdata, -EINVAL, "'%.100s' is no name for a %s",
                                    name != NULL ? name : "", store_kind_name(kind));
                 operation_free(o);
                 return NULL;
@@ -102,7 +103,7 @@ static void append_path(struct text *path, const struct operation *o, const char
 
 bool operation_is_fenced(const struct operation *o)
 {
-        return o->k->store.options.may_commit != NULL;
+        return o->all->store->options.may_commit != NULL;
 }
 
 void operation_call(struct operation *o, const char *method, const char *suffix, const char *content_type,
@@ -114,8 +115,8 @@ void operation_call(struct operation *o, const char *method, const char *suffix,
                 .content_type = content_type,
                 .body = body,
                 .timeout_usec =
-                        operation_is_fenced(o) ? o->k->store.options.commit_usec : OPERATION_CALL_USEC,
-                .deadline_usec = operation_is_fenced(o) ? o->k->store.options.commit_usec : OPERATION_USEC,
+                        operation_is_fenced(o) ? o->all->store->options.commit_usec : OPERATION_CALL_USEC,
+                .deadline_usec = operation_is_fenced(o) ? o->all->store->options.commit_usec : OPERATION_USEC,
                 .done = done,
                 .userdata = o
         };
@@ -125,7 +126,7 @@ void operation_call(struct operation *o, const char *method, const char *suffix,
         append_path(&path, o, suffix);
         request.path = path.data;
         if (!path.failed)
-                r = kube_call_start(o->k->client, &request, NULL);
+                r = kube_call_start(o->all->client, &request, NULL);
         text_free(&path);
         if (r < 0)
                 operation_finish(o, r, "out of memory");
@@ -145,13 +146,13 @@ bool operation_again(struct operation *o, void (*step)(void *userdata))
         uint64_t wait_usec = OPERATION_RETRY_FIRST_USEC << o->tries;
         uint32_t jitter = 0;
 
-        if (o->tries >= OPERATION_TRIES_MAX || loop_now_usec(o->k->store.loop) + wait_usec > o->end_usec)
+        if (o->tries >= OPERATION_TRIES_MAX || loop_now_usec(o->all->store->loop) + wait_usec > o->end_usec)
                 return false;
         o->tries++;
         (void) !getrandom(&jitter, sizeof(jitter), GRND_NONBLOCK);
         wait_usec += jitter % OPERATION_RETRY_FIRST_USEC;
         o->waiting = sd_event_source_disable_unref(o->waiting);
-        return loop_after(o->k->store.loop, wait_usec, step, o, &o->waiting) >= 0;
+        return loop_after(o->all->store->loop, wait_usec, step, o, &o->waiting) >= 0;
 }
 
 void operation_answer_as(struct operation *o, const struct http_result *result)

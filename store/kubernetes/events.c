@@ -1,36 +1,38 @@
 /* Events: each is said once in a while about an object, and nobody waits for the answer. */
+#include "store/kubernetes/events.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "base/timestamp.h"
 #include "io/loop.h"
-#include "store/kubernetes/store_kubernetes_operation.h"
 
 #define EVENT_QUIET_USEC (300 * UINT64_C(1000000)) /* one event per object and reason in five minutes */
 #define EVENTS_KEPT      4096
 
-struct said_event {
+struct said {
         struct name_entry entry;
         uint64_t time_usec;
         char key[];
 };
 
-void store_kubernetes_forget_events(struct store_kubernetes *k)
+void events_forget(struct events *events)
 {
-        for (struct name_entry *e = name_map_first(&k->said), *next; e != NULL; e = next) {
-                next = name_map_next(&k->said, e);
+        for (struct name_entry *e = name_map_first(&events->said), *next; e != NULL; e = next) {
+                next = name_map_next(&events->said, e);
                 free(e);
         }
-        name_map_free(&k->said);
+        name_map_free(&events->said);
 }
 
 /* Was this said about this object within the last minutes? If not, it is now. */
-static bool was_said(struct store_kubernetes *k, const struct store_event *event)
+static bool was_said(struct events *events, const struct store_event *event)
 {
-        uint64_t now = loop_now_usec(k->store.loop);
+        uint64_t now = loop_now_usec(events->operations->store->loop);
         struct text key = { 0 };
-        struct said_event *said;
+        struct said *said;
         bool recently;
 
         text_printf(&key, "%s/%s/%s/%s/%s/%s", event->object_kind,
@@ -39,16 +41,16 @@ static bool was_said(struct store_kubernetes *k, const struct store_event *event
                     event->field != NULL ? event->field : "");
         if (key.failed)
                 return true;
-        said = (struct said_event *) name_map_find(&k->said, key.data);
+        said = (struct said *) name_map_find(&events->said, key.data);
         recently = said != NULL && now < said->time_usec + EVENT_QUIET_USEC;
         if (said == NULL) {
-                if (k->said.count >= EVENTS_KEPT)
-                        store_kubernetes_forget_events(k);
+                if (events->said.count >= EVENTS_KEPT)
+                        events_forget(events);
                 said = calloc(1, sizeof(*said) + key.size_bytes + 1);
                 if (said != NULL) {
                         memcpy(said->key, key.data, key.size_bytes + 1);
                         said->entry.key = said->key;
-                        if (name_map_insert(&k->said, &said->entry) < 0) {
+                        if (name_map_insert(&events->said, &said->entry) < 0) {
                                 free(said);
                                 said = NULL;
                         }
@@ -67,7 +69,7 @@ static void on_event(void *userdata, const struct http_result *result)
         int r = kube_result(result, sentence, sizeof(sentence));
 
         if (r < 0 && r != -ECANCELED)
-                store_trouble(&o->k->store, o->kind, "an event could not be written: %s", sentence);
+                store_trouble(o->all->store, o->kind, "an event could not be written: %s", sentence);
         operation_free(o);
 }
 
@@ -89,9 +91,8 @@ static void cut_to_whole_character(char *text)
         text[length] = '\0';
 }
 
-void store_kubernetes_event(struct store *store, const struct store_event *event)
+void events_write(struct events *events, const struct store_event *event)
 {
-        struct store_kubernetes *k = (struct store_kubernetes *) store;
         bool node = strcmp(event->object_kind, "Node") == 0;
         enum store_kind kind = STORE_POD;
         struct operation *o;
@@ -101,10 +102,10 @@ void store_kubernetes_event(struct store *store, const struct store_event *event
         struct text path = { 0 };
         int r = -ENOMEM;
 
-        if (was_said(k, event))
+        if (was_said(events, event))
                 return;
         (void) store_kind_parse(event->object_kind, &kind);
-        o = operation_new(store, STORE_POD, namespace_, NULL, NULL, NULL, NULL);
+        o = operation_new(events->operations, STORE_POD, namespace_, NULL, NULL, NULL, NULL);
         if (o == NULL)
                 return;
         if (!text_copy(note, sizeof(note), event->message))
@@ -113,15 +114,16 @@ void store_kubernetes_event(struct store *store, const struct store_event *event
                             "s:s*, s:s*, s:s*}}",
                             "apiVersion", "events.k8s.io/v1", "kind", "Event", "metadata", "generateName",
                             event->name, "-", "namespace", namespace_, "eventTime",
-                            micro_time(loop_realtime_usec(store->loop), time), "type", event->type, "reason",
-                            event->reason, "action", event->reason, "note", note, "reportingController",
-                            "remuda.dev/remuda", "reportingInstance", "remuda", "regarding", "apiVersion",
-                            store_kind_info(kind)->api_version, "kind", event->object_kind, "name",
-                            event->name, "namespace", node ? NULL : event->namespace_, "uid",
-                            node ? event->name : event->uid, "fieldPath", event->field);
+                            micro_time(loop_realtime_usec(events->operations->store->loop), time), "type",
+                            event->type, "reason", event->reason, "action", event->reason, "note", note,
+                            "reportingController", "remuda.dev/remuda", "reportingInstance", "remuda",
+                            "regarding", "apiVersion", store_kind_info(kind)->api_version, "kind",
+                            event->object_kind, "name", event->name, "namespace",
+                            node ? NULL : event->namespace_, "uid", node ? event->name : event->uid,
+                            "fieldPath", event->field);
         text_printf(&path, "/apis/events.k8s.io/v1/namespaces/%s/events", namespace_);
         if (o->body != NULL && !path.failed)
-                r = kube_call_start(k->client,
+                r = kube_call_start(events->operations->client,
                                     &(struct kube_request){ .method = "POST",
                                                             .path = path.data,
                                                             .body = o->body,

@@ -1,12 +1,21 @@
-/* Writes to the API server: bind, evict, delete, create, patch, put. Every one may be repeated, so a reply
- * that was lost is found out by asking again. */
+/* Writes to the API server: bind, evict, delete, create, patch, put, change. Every one may be repeated, so a
+ * reply that was lost is found out by asking again. */
+#include "store/kubernetes/writes.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "io/loop.h"
-#include "store/kubernetes/store_kubernetes_operation.h"
+#include "store/kubernetes/store_kubernetes.h"
+
+static struct operation_list *operations_of(struct store *store)
+{
+        return &((struct store_kubernetes *) store)->operations;
+}
 
 static void try_bind(void *userdata);
 static void try_evict(void *userdata);
@@ -90,7 +99,7 @@ static void on_bind(void *userdata, const struct http_result *result)
 /* Whoever no longer leads commits no more, not even what was begun. */
 static bool may_commit(struct operation *o)
 {
-        if (!operation_is_fenced(o) || o->k->store.options.may_commit(o->k->store.options.userdata))
+        if (!operation_is_fenced(o) || o->all->store->options.may_commit(o->all->store->options.userdata))
                 return true;
         operation_finish(o, -EPERM, "this replica does not lead any longer; another one will do it");
         return false;
@@ -104,11 +113,11 @@ static void try_bind(void *userdata)
                 operation_call(o, "POST", "/binding", NULL, o->body, on_bind);
 }
 
-void store_kubernetes_bind(struct store *store, const struct store_binding *binding, store_answer answer,
-                           void *userdata)
+void writes_bind(struct store *store, const struct store_binding *binding, store_answer answer,
+                 void *userdata)
 {
-        struct operation *o = operation_new(store, STORE_POD, binding->namespace_, binding->name,
-                                            binding->uid, answer, userdata);
+        struct operation *o = operation_new(operations_of(store), STORE_POD, binding->namespace_,
+                                            binding->name, binding->uid, answer, userdata);
 
         if (o == NULL)
                 return;
@@ -152,10 +161,11 @@ static json_t *delete_options(const char *uid, unsigned grace_sec)
         return options;
 }
 
-void store_kubernetes_evict(struct store *store, const char *namespace_, const char *name, const char *uid,
-                            unsigned grace_sec, store_answer answer, void *userdata)
+void writes_evict(struct store *store, const char *namespace_, const char *name, const char *uid,
+                  unsigned grace_sec, store_answer answer, void *userdata)
 {
-        struct operation *o = operation_new(store, STORE_POD, namespace_, name, uid, answer, userdata);
+        struct operation *o =
+                operation_new(operations_of(store), STORE_POD, namespace_, name, uid, answer, userdata);
 
         if (o == NULL)
                 return;
@@ -184,11 +194,11 @@ static void try_delete(void *userdata)
         operation_call(o, "DELETE", "", NULL, o->body, on_delete);
 }
 
-void store_kubernetes_delete(struct store *store, enum store_kind kind, const char *namespace_,
-                             const char *name, const char *uid, unsigned grace_sec, store_answer answer,
-                             void *userdata)
+void writes_delete(struct store *store, enum store_kind kind, const char *namespace_, const char *name,
+                   const char *uid, unsigned grace_sec, store_answer answer, void *userdata)
 {
-        struct operation *o = operation_new(store, kind, namespace_, name, uid, answer, userdata);
+        struct operation *o =
+                operation_new(operations_of(store), kind, namespace_, name, uid, answer, userdata);
 
         if (o == NULL)
                 return;
@@ -205,10 +215,11 @@ static void on_create(void *userdata, const struct http_result *result)
                             result); /* not repeated: its caller names what it makes, and asks again itself */
 }
 
-void store_kubernetes_create(struct store *store, enum store_kind kind, const char *namespace_,
-                             const json_t *object, store_answer answer, void *userdata)
+void writes_create(struct store *store, enum store_kind kind, const char *namespace_, const json_t *object,
+                   store_answer answer, void *userdata)
 {
-        struct operation *o = operation_new(store, kind, namespace_, NULL, NULL, answer, userdata);
+        struct operation *o =
+                operation_new(operations_of(store), kind, namespace_, NULL, NULL, answer, userdata);
 
         if (o == NULL)
                 return;
@@ -232,10 +243,11 @@ static void try_patch(void *userdata)
                        o->body, on_patch);
 }
 
-void store_kubernetes_patch(struct store *store, enum store_kind kind, const char *namespace_,
-                            const char *name, const json_t *patch, store_answer answer, void *userdata)
+void writes_patch(struct store *store, enum store_kind kind, const char *namespace_, const char *name,
+                  const json_t *patch, store_answer answer, void *userdata)
 {
-        struct operation *o = operation_new(store, kind, namespace_, name, NULL, answer, userdata);
+        struct operation *o =
+                operation_new(operations_of(store), kind, namespace_, name, NULL, answer, userdata);
 
         if (o == NULL)
                 return;
@@ -300,10 +312,11 @@ static json_t *applicable(const struct operation *o, const json_t *object)
         return copy_of;
 }
 
-void store_kubernetes_put(struct store *store, enum store_kind kind, const char *namespace_, const char *name,
-                          const json_t *object, store_answer answer, void *userdata)
+void writes_put(struct store *store, enum store_kind kind, const char *namespace_, const char *name,
+                const json_t *object, store_answer answer, void *userdata)
 {
-        struct operation *o = operation_new(store, kind, namespace_, name, NULL, answer, userdata);
+        struct operation *o =
+                operation_new(operations_of(store), kind, namespace_, name, NULL, answer, userdata);
 
         if (o == NULL)
                 return;
@@ -314,4 +327,97 @@ void store_kubernetes_put(struct store *store, enum store_kind kind, const char 
                 (void) json_object_del(o->body, "status");
         }
         try_apply(o);
+}
+
+static void try_change(void *userdata);
+
+/* Who lost a race tries again soon, not together with the others that lost it, and as long as there is time.
+ */
+static bool again_soon(struct operation *o)
+{
+        uint64_t now = loop_now_usec(o->all->store->loop);
+        uint32_t dice = 0;
+
+        if (now + OPERATION_RETRY_FIRST_USEC > o->end_usec)
+                return false;
+        o->conflicts += o->conflicts < 16;
+        (void) !getrandom(&dice, sizeof(dice), GRND_NONBLOCK);
+        o->waiting = sd_event_source_disable_unref(o->waiting);
+        return loop_after(o->all->store->loop, dice % (OPERATION_RETRY_FIRST_USEC / 4 * o->conflicts) + 1,
+                          try_change, o, &o->waiting) >= 0;
+}
+
+static void on_changed(void *userdata, const struct http_result *result)
+{
+        struct operation *o = userdata;
+        char sentence[400];
+        int r = kube_result(result, sentence, sizeof(sentence));
+
+        /* Somebody was quicker, or the object vanished. */
+        if ((r == -ESTALE || r == -EEXIST || (r == -ENOENT && !o->creating)) && again_soon(o))
+                return;
+        /* A reply that was lost: what is there now is changed, and a change that is made twice is the
+         * caller's to bear. */
+        if (r < 0 && operation_may_be_repeated(result) && operation_again(o, try_change))
+                return;
+        operation_finish(o, r, sentence);
+}
+
+static void write_changed(struct operation *o, const json_t *object)
+{
+        struct err err = { 0 };
+
+        json_decref(o->body);
+        o->body = o->change(o->userdata, object, &err);
+        if (o->body == NULL) {
+                operation_finish(o, err.code, err.msg);
+                return;
+        }
+        (void) json_object_set_new(o->body, "apiVersion", json_string(store_kind_info(o->kind)->api_version));
+        o->creating = o->unnamed = object == NULL;
+        operation_call(o, o->creating ? "POST" : "PUT", "?fieldManager=" OPERATION_FIELD_MANAGER,
+                       "application/json", o->body, on_changed);
+}
+
+static void on_read(void *userdata, const struct http_result *result)
+{
+        struct operation *o = userdata;
+        char sentence[400];
+        int r = kube_result(result, sentence, sizeof(sentence));
+        json_t *object;
+
+        if (r == -ENOENT) {
+                write_changed(o, NULL);
+                return;
+        }
+        if (r < 0 && operation_may_be_repeated(result) && operation_again(o, try_change))
+                return;
+        if (r < 0) {
+                operation_finish(o, r, sentence);
+                return;
+        }
+        object = json_loadb(result->body, result->body_bytes, 0, NULL);
+        if (!json_is_object(object))
+                operation_finish(o, -EBADMSG, "the API server's reply is no JSON object");
+        else
+                write_changed(o, object);
+        json_decref(object);
+}
+
+static void try_change(void *userdata)
+{
+        ((struct operation *) userdata)->unnamed = false;
+        operation_call(userdata, "GET", "", NULL, NULL, on_read);
+}
+
+void writes_change(struct store *store, enum store_kind kind, const char *namespace_, const char *name,
+                   store_changer change, store_answer answer, void *userdata)
+{
+        struct operation *o =
+                operation_new(operations_of(store), kind, namespace_, name, NULL, answer, userdata);
+
+        if (o == NULL)
+                return;
+        o->change = change;
+        try_change(o);
 }

@@ -1,0 +1,54 @@
+/* Reflector: the objects of one kind at an API server, by list and watch, as client-go does it.
+ *
+ * Objects are delivered to the store's user and dropped; what is kept per object is its key, and hashes of
+ * its uid and resourceVersion, so that a re-list tells what is gone and what is new. */
+#pragma once
+
+#include "base/name_map.h"
+#include "base/text.h"
+#include "store/kubernetes/kube_client.h"
+#include "store/store_internal.h"
+
+enum reflector_state { REFLECTOR_LISTING, REFLECTOR_WATCHING, REFLECTOR_WAITING };
+
+struct reflector_object {
+        struct name_entry entry; /* the key is `key` */
+        uint64_t uid_hash, version_hash;
+        uint32_t list; /* the number of the list that it was last seen in */
+        char key[];
+};
+
+struct reflector {
+        struct store *store; /* borrowed, as the next two */
+        struct kube_client *client;
+        const char *node; /* field selector, or NULL */
+        enum store_kind kind;
+        uint64_t opened_usec;
+        enum reflector_state state;
+        struct kube_call *call;
+        sd_event_source *timer; /* while waiting */
+        sd_event_source *refreshing;
+        struct name_map known;
+        struct text line;          /* of the watch: what came after the last newline */
+        char version[64];          /* resourceVersion to watch from; "" = list first */
+        char continue_[2048];      /* of the list under way */
+        uint32_t list;             /* number of the list under way, or done last */
+        unsigned failures;         /* in a row */
+        uint64_t in_step_usec;     /* when it was last known to be in step; 0 = never */
+        uint64_t watch_began_usec; /* when the watch was asked for */
+        bool watch_open;           /* and the API server said yes: silence now means that nothing happens */
+        bool synced, missing;      /* missing: the API server does not know this kind */
+        bool expired;              /* the watch said 410: list again */
+        bool rechecking;           /* the list under way repeats everything */
+        uint64_t recheck_version;  /* what is not newer than this should be known; 0 = cannot be told */
+};
+
+void reflector_start(struct reflector *r);
+void reflector_stop(struct reflector *r);
+void reflector_refresh(struct reflector *r); /* list again now, and deliver everything */
+uint64_t reflector_age_usec(const struct reflector *r, uint64_t now_usec);
+
+/* reflector_take_list(), reflector_take_line() - the bytes of a reply; also entered by the fuzzer.
+ * Return: 0, -EBADMSG; -ESTALE for a line that says 410. */
+int reflector_take_list(struct reflector *r, const char *bytes, size_t size_bytes, struct err *err);
+int reflector_take_line(struct reflector *r, const char *bytes, size_t size_bytes, struct err *err);

@@ -1,0 +1,19 @@
+/* Writes: the changing half of a backend (store/store_internal.h) at an API server. Each is one operation. */
+#pragma once
+
+#include "store/store_internal.h"
+
+void writes_bind(struct store *store, const struct store_binding *binding, store_answer answer,
+                 void *userdata);
+void writes_put(struct store *store, enum store_kind kind, const char *namespace_, const char *name,
+                const json_t *object, store_answer answer, void *userdata);
+void writes_change(struct store *store, enum store_kind kind, const char *namespace_, const char *name,
+                   store_changer change, store_answer answer, void *userdata);
+void writes_patch(struct store *store, enum store_kind kind, const char *namespace_, const char *name,
+                  const json_t *patch, store_answer answer, void *userdata);
+void writes_create(struct store *store, enum store_kind kind, const char *namespace_, const json_t *object,
+                   store_answer answer, void *userdata);
+void writes_delete(struct store *store, enum store_kind kind, const char *namespace_, const char *name,
+                   const char *uid, unsigned grace_sec, store_answer answer, void *userdata);
+void writes_evict(struct store *store, const char *namespace_, const char *name, const char *uid,
+                  unsigned grace_sec, store_answer answer, void *userdata);
