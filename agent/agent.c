@@ -206,7 +206,7 @@ static int scan(struct agent *a, struct inventory *inventory, struct err *err)
         int r = open_tree(a, err);
 
         if (r == 0)
-                r = discover_linked(a->tree, a->discovery, deep_links(a->deep), inventory, err);
+                r = discover_linked(a->tree, &a->config.discovery, deep_links(a->deep), inventory, err);
         if (r < 0)
                 return r;
         if (continuity_keep(&a->told, inventory) < 0) {
@@ -463,7 +463,6 @@ void agent_free(struct agent *a)
         free(a->told_json);
         tree_close(a->tree);
         agent_config_free(&a->config);
-        free(a->discovery);
         free(a->plugin_config);
         (void) sd_event_unref(a->loop);
         free(a);
@@ -475,7 +474,6 @@ int agent_check_config(const struct agent_options *options, struct err *err)
         int r = agent_config_load(&a, err);
 
         agent_config_free(&a.config);
-        free(a.discovery);
         free(a.plugin_config);
         return r;
 }
@@ -496,7 +494,7 @@ int agent_dry_run(const struct agent_options *options, char **ret_json, struct e
                 r = options->machine != NULL ? tree_open_machine(options->machine, &a.tree, err)
                                              : tree_open(options->root, &a.tree, err);
         if (r == 0)
-                r = discover(a.tree, a.discovery, &inventory, err);
+                r = discover(a.tree, &a.config.discovery, &inventory, err);
         if (r == 0)
                 r = judge_scan(&a.judge, &a.config, &a.told, &inventory, clock_usec(CLOCK_BOOTTIME),
                                clock_realtime_usec(), &nothing);
@@ -514,7 +512,6 @@ int agent_dry_run(const struct agent_options *options, char **ret_json, struct e
         inventory_free(&inventory);
         tree_close(a.tree);
         agent_config_free(&a.config);
-        free(a.discovery);
         free(a.plugin_config);
         return r;
 }

@@ -40,7 +40,6 @@ struct agent {
         uint64_t started_usec; /* CLOCK_MONOTONIC */
 
         struct agent_config config;
-        struct discovery_options *discovery; /* what the configuration adds */
 
         struct tree *tree;                            /* NULL while it cannot be opened */
         uint64_t tree_dev, tree_ino, tree_mtime_nsec; /* of the place it was opened from */

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
-#include "agent/discovery/discovery_config.h"
 #include "agent/launch/door.h"
 #include "agent/probe/deep.h"
 #include "agent/report.h"
@@ -52,26 +51,16 @@ static int parse_plugin(const char *name, const char *bytes, size_t size_bytes,
         return r < 0 && bytes != NULL ? agent_config_at(name, bytes, size_bytes, err) : r;
 }
 
-/* The keys of discovery, likewise. */
-static int parse_discovery(const char *name, const char *bytes, size_t size_bytes,
-                           const struct agent_config *config, struct discovery_options *ret, struct err *err)
-{
-        int r = config->root != NULL ? discovery_config_decode(config->root, ret, err) : 0;
-
-        return r < 0 && bytes != NULL ? agent_config_at(name, bytes, size_bytes, err) : r;
-}
-
 int agent_config_load(struct agent *a, struct err *err)
 {
         const char *path = a->options->config, *name = path != NULL ? path : "defaults";
         CLEANUP(free_p) struct plugin_config *plugin = malloc(sizeof(*plugin));
-        CLEANUP(free_p) struct discovery_options *discovery = calloc(1, sizeof(*discovery));
         CLEANUP(free_p) char *bytes = NULL;
         struct agent_config config = { 0 };
         size_t size_bytes = 0;
         int r = 0;
 
-        if (plugin == NULL || discovery == NULL)
+        if (plugin == NULL)
                 return err_set(err, -ENOMEM, "no memory for the configuration");
         if (path != NULL)
                 r = read_file(path, &bytes, &size_bytes, err);
@@ -80,8 +69,6 @@ int agent_config_load(struct agent *a, struct err *err)
         if (r < 0)
                 return r;
         r = parse_plugin(name, bytes, size_bytes, &config, plugin, err);
-        if (r == 0)
-                r = parse_discovery(name, bytes, size_bytes, &config, discovery, err);
         if (r < 0) {
                 agent_config_free(&config);
                 return r;
@@ -92,8 +79,6 @@ int agent_config_load(struct agent *a, struct err *err)
         a->config = config;
         free(a->plugin_config);
         a->plugin_config = TAKE(plugin);
-        free(a->discovery);
-        a->discovery = TAKE(discovery);
         return 0;
 }
 

@@ -6,7 +6,7 @@
 
 struct agent;
 
-/* agent_config_load() - into agent->config and agent->discovery; unchanged unless 0 is returned. Without
+/* agent_config_load() - into agent->config and agent->plugin_config; unchanged unless 0 is returned. Without
  * --config the defaults. */
 int agent_config_load(struct agent *agent, struct err *err);
 

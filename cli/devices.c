@@ -11,7 +11,6 @@
 
 #include "agent/config/agent_config.h"
 #include "agent/discovery/discovery.h"
-#include "agent/discovery/discovery_config.h"
 #include "agent/inventory/inventory_json.h"
 #include "agent/inventory/measured_json.h"
 #include "base/cleanup.h"
@@ -316,13 +315,11 @@ static void set_name(const struct tree *tree, struct inventory *inventory)
                 (void) text_copy(inventory->node, sizeof(inventory->node), "machine");
 }
 
-static int read_config(const char *path, struct discovery_options *ret, struct err *err)
+static int read_config(const char *path, struct agent_config *ret, struct err *err)
 {
         CLEANUP(fclose_p) FILE *file = fopen(path, "re");
         CLEANUP(free_p) char *bytes = malloc(AGENT_CONFIG_MAX_BYTES + 1);
-        struct agent_config config;
         size_t size;
-        int r;
 
         if (file == NULL)
                 return err_set(err, -errno, "open '%s': %m", path);
@@ -331,14 +328,7 @@ static int read_config(const char *path, struct discovery_options *ret, struct e
         size = fread(bytes, 1, AGENT_CONFIG_MAX_BYTES + 1, file);
         if (ferror(file))
                 return err_set(err, -EIO, "read '%s': %m", path);
-        r = agent_config_parse(path, bytes, size, &config, err);
-        if (r < 0)
-                return r;
-        r = discovery_config_decode(config.root, ret, err);
-        if (r == -EBADMSG)
-                r = agent_config_at(path, bytes, size, err);
-        agent_config_free(&config);
-        return r;
+        return agent_config_parse(path, bytes, size, ret, err);
 }
 
 static void tell_not_measured(const struct device_group *group, const char *why)
@@ -369,18 +359,16 @@ static int save_measured(const char *path, const struct inventory *inventory, st
 
 static int look(const struct devices_options *options, struct inventory *ret, struct err *err)
 {
-        CLEANUP(free_p) struct discovery_options *added = calloc(1, sizeof(*added));
+        CLEANUP(agent_config_free) struct agent_config config = { 0 };
         struct tree *tree = NULL;
         int r = 0;
 
-        if (added == NULL)
-                return err_set(err, -ENOMEM, "no memory");
         if (options->config != NULL)
-                r = read_config(options->config, added, err);
+                r = read_config(options->config, &config, err);
         if (r == 0)
                 r = open_tree(options->root, options->machine, &tree, err);
         if (r == 0)
-                r = discover(tree, added, ret, err);
+                r = discover(tree, &config.discovery, ret, err);
         if (r == 0) {
                 set_since(ret);
                 set_name(tree, ret);

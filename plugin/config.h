@@ -35,5 +35,5 @@ struct plugin_config {
 void plugin_config_default(struct plugin_config *ret);
 
 /* plugin_config_parse() - @root: the whole configuration object; keys of others are left alone.
- * Return: 0, or -EINVAL and *err names the key and what is wrong with it. @ret is written on success only. */
+ * Return: 0, or -EBADMSG and *err says "plugin.cdi.names: must be...". @ret is written on success only. */
 int plugin_config_parse(const json_t *root, struct plugin_config *ret, struct err *err);

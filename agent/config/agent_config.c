@@ -1,15 +1,130 @@
+/* The table of the agent's configuration, and the line of the file that an error is about. */
 #include "agent/config/agent_config.h"
 
 #include <ctype.h>
 #include <errno.h>
-#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
-#include "base/json/json_field.h"
+#include "agent/discovery/discovery_config.h"
+#include "base/json/json_table.h"
 #include "base/text.h"
 #include "base/yaml/yaml_json.h"
+
+#define WORD        "abcdefghijklmnopqrstuvwxyz0123456789-"
+#define SECOND_USEC UINT64_C(1000000)
+#define DAY_SEC     86400
+
+static int decode_pool(const struct json_field *at, void *field, struct err *err)
+{
+        char *pool = field;
+        int r = json_field_as_text(at, pool, sizeof(((struct agent_config *) NULL)->pool), err);
+
+        if (r == 0 && (pool[0] == '\0' || strspn(pool, WORD) != strlen(pool)))
+                r = json_field_error(at, err, "must be a word of a-z, 0-9 and '-', not '%s'", pool);
+        return r;
+}
+
+static int decode_level(const struct json_field *at, void *field, struct err *err)
+{
+        static const char *const names[] = { "ignore", "degraded", "unhealthy", NULL };
+        static const enum finding_level levels[] = { FINDING_GOOD, FINDING_DEGRADED, FINDING_BAD };
+        unsigned choice = 0;
+        int r = json_field_as_choice(at, names, &choice, err);
+
+        if (r == 0)
+                *(enum finding_level *) field = levels[choice];
+        return r;
+}
+
+static int check_repair(const struct json_field *at, void *object, struct err *err)
+{
+        const struct repair *repair = object;
+        struct json_field path = json_field_get(at, "path");
+
+        if (repair->path[0] == '/')
+                return 0;
+        return json_field_error(&path, err, "'%s' is not absolute; begin it with '/'", repair->path);
+}
+
+/* clang-format off */
+#define COMPAT_NAMES (const char *const[]){ "none", "dcgm", NULL }
+#define KEY(type, member) .key = offsetof(type, member), .key_bytes = sizeof(((type *) NULL)->member)
+
+#define AT(member) JSON_TABLE_AT(struct rule_level, member)
+static const struct json_table_row level_row = { "", JSON_TABLE_CUSTOM, AT(level), .decode = decode_level };
+static const struct json_table level_table = { .size_bytes = sizeof(struct rule_level), KEY(struct rule_level, rule) };
+#undef AT
+
+#define AT(member) JSON_TABLE_AT(struct probe_library, member)
+static const struct json_table_row library_row = { "", JSON_TABLE_CHARS, AT(path) };
+static const struct json_table library_table = { .size_bytes = sizeof(struct probe_library), KEY(struct probe_library, vendor) };
+#undef AT
+
+#define AT(member) JSON_TABLE_AT(struct repair, member)
+static const struct repair once_a_day = { .max_per_day = 1 };
+static const struct json_table_row arg_row = { "", JSON_TABLE_CHARS, .size_bytes = REPAIR_ARG_BYTES };
+static const struct json_table_row repair_rows[] = {
+        { "path",              JSON_TABLE_CHARS, AT(path), .required = true },
+        { "args",              JSON_TABLE_ARRAY, AT(args), .element = &arg_row, .count = offsetof(struct repair, arg_count) },
+        { "maxPerDay",         JSON_TABLE_UINT,  AT(max_per_day), .min = 1, .max = 1440 },
+        { .name = NULL },
+};
+static const struct json_table repair_table = {
+        .rows = repair_rows, .size_bytes = sizeof(struct repair), .strict = true, KEY(struct repair, vendor),
+        .initial = &once_a_day, .check = check_repair,
+};
+#undef AT
+
+#define AT(member)    JSON_TABLE_AT(struct agent_config, member)
+#define COUNT(member) .count = offsetof(struct agent_config, member)
+#define PART(rows_)   (const struct json_table){ .rows = rows_, .size_bytes = sizeof(struct agent_config), .strict = true }
+static const struct json_table_row health_rows[] = {
+        { "recoveryProbes",    JSON_TABLE_UINT, AT(health.recovery_probes), .min = 1, .max = 1000 },
+        { "recoverySeconds",   JSON_TABLE_UINT, AT(health.recovery_usec), .max = DAY_SEC, .scale = SECOND_USEC },
+        { "flapChanges",       JSON_TABLE_UINT, AT(health.flap_changes), .min = 1, .max = HEALTH_FLAP_CHANGES_MAX },
+        { "flapSeconds",       JSON_TABLE_UINT, AT(health.flap_window_usec), .min = 1, .max = DAY_SEC, .scale = SECOND_USEC },
+        { "quarantineSeconds", JSON_TABLE_UINT, AT(health.quarantine_usec), .min = 1, .max = DAY_SEC, .scale = SECOND_USEC },
+        { "probeSeconds",      JSON_TABLE_UINT, AT(probe_sec), .min = 1, .max = 3600 },
+        { "rules",             JSON_TABLE_MAP,  AT(rule_levels), .table = &level_table, .element = &level_row,
+          COUNT(rule_level_count), .max = RULE_LEVELS_MAX },
+        { .name = NULL },
+};
+static const struct json_table_row probe_rows[] = {
+        { "enabled",           JSON_TABLE_BOOL, AT(probes_enabled) },
+        { "seconds",           JSON_TABLE_UINT, AT(probes_sec), .min = 1, .max = 3600 },
+        { "deadlineSeconds",   JSON_TABLE_UINT, AT(probes_deadline_sec), .min = 1, .max = 60 },
+        { "libraries",         JSON_TABLE_MAP,  AT(libraries), .table = &library_table, .element = &library_row,
+          COUNT(library_count), .max = VENDOR_SETTINGS_MAX },
+        { .name = NULL },
+};
+static const struct json_table_row launch_rows[] = {
+        { "group",             JSON_TABLE_CHARS, AT(launch_group) },
+        { "programs",          JSON_TABLE_CHARS, AT(programs_path) },
+        { .name = NULL },
+};
+static const struct json_table health_table = PART(health_rows), probe_table = PART(probe_rows), launch_table = PART(launch_rows);
+#define WHOLE .size_bytes = sizeof(struct agent_config)
+static const struct json_table_row root_rows[] = {
+        { .name = "apiVersion", .kind = JSON_TABLE_CUSTOM },
+        { .name = "kind", .kind = JSON_TABLE_CUSTOM },
+        { .name = "metadata", .kind = JSON_TABLE_CUSTOM },
+        { "nodeClass",         JSON_TABLE_CHOICE, AT(node_class), .names = device_class_names },
+        { "pool",              JSON_TABLE_CUSTOM, AT(pool), .decode = decode_pool },
+        { .name = "exclude", .kind = JSON_TABLE_CUSTOM }, /* discovery_config.h */
+        { "health",            JSON_TABLE_OBJECT, WHOLE, .table = &health_table },
+        { "probes",            JSON_TABLE_OBJECT, WHOLE, .table = &probe_table },
+        { "repair",            JSON_TABLE_MAP,    AT(repairs), .table = &repair_table, COUNT(repair_count), .max = VENDOR_SETTINGS_MAX },
+        { "launch",            JSON_TABLE_OBJECT, WHOLE, .table = &launch_table },
+        { "nodeFeatureFile",   JSON_TABLE_CHARS,  AT(node_feature_file) },
+        { "compat",            JSON_TABLE_CHOICE, AT(compat_dcgm), .names = COMPAT_NAMES },
+        { .name = "discovery", .kind = JSON_TABLE_CUSTOM }, /* discovery_config.h */
+        { .name = "resources", .kind = JSON_TABLE_CUSTOM }, /* the plugin's, as the next */
+        { .name = "plugin", .kind = JSON_TABLE_CUSTOM },
+        { .name = NULL },
+};
+static const struct json_table root_table = PART(root_rows);
+/* clang-format on */
 
 static void set_defaults(struct agent_config *c)
 {
@@ -28,259 +143,10 @@ void agent_config_free(struct agent_config *c)
 {
         if (c == NULL)
                 return;
-        free(c->excludes);
-        free(c->rule_levels);
-        free(c->repairs);
+        json_table_free(&root_table, c);
+        discovery_config_free(&c->discovery);
         json_decref(c->root);
         set_defaults(c);
-}
-
-/* The answers of json_field readers are 0, absent (fine here) or an error. */
-#define READ(call)                                                                                           \
-        do {                                                                                                 \
-                int read_ = (call);                                                                          \
-                if (read_ < 0)                                                                               \
-                        return read_;                                                                        \
-        } while (false)
-
-static int parse_class(const struct json_field *root, struct agent_config *c, struct err *err)
-{
-        static const char *const names[] = { "any", "single", "multi", NULL };
-        unsigned choice = c->node_class;
-
-        READ(json_field_choice(root, "nodeClass", names, &choice, err));
-        READ(node_class_parse(names[choice], &c->node_class));
-        READ(json_field_text(root, "pool", c->pool, sizeof(c->pool), err));
-        if (c->pool[0] == '\0' ||
-            strspn(c->pool, "abcdefghijklmnopqrstuvwxyz0123456789-") != strlen(c->pool)) {
-                struct json_field pool = json_field_get(root, "pool");
-
-                return json_field_error(&pool, err, "must be a word of a-z, 0-9 and '-', not '%s'", c->pool);
-        }
-        return 0;
-}
-
-static int parse_exclude(const struct json_field *at, struct exclude_rule *rule, struct err *err)
-{
-        static const char *const known[] = { "id", "pci", "vendor", "model", "numa", NULL };
-        int64_t numa = -1;
-
-        READ(json_field_is_object(at, err));
-        READ(json_field_only(at, known, err));
-        READ(json_field_text(at, "id", rule->id, sizeof(rule->id), err));
-        READ(json_field_text(at, "pci", rule->pci, sizeof(rule->pci), err));
-        READ(json_field_text(at, "vendor", rule->vendor, sizeof(rule->vendor), err));
-        READ(json_field_text(at, "model", rule->model, sizeof(rule->model), err));
-        READ(json_field_int64(at, "numa", 0, 4095, &numa, err));
-        rule->numa = (int) numa;
-        if (json_object_size(at->value) == 0)
-                return json_field_error(at, err,
-                                        "an empty rule would exclude everything; give id, pci, "
-                                        "vendor, model or numa");
-        return 0;
-}
-
-static int parse_excludes(const struct json_field *root, struct agent_config *c, struct err *err)
-{
-        struct json_field list;
-        size_t n;
-
-        READ(json_field_array(root, "exclude", EXCLUDES_MAX, &list, err));
-        n = json_field_count(&list);
-        c->excludes = calloc(n + 1, sizeof(*c->excludes));
-        if (c->excludes == NULL)
-                return err_set(err, -ENOMEM, "no memory for %zu rules", n);
-        for (size_t i = 0; i < n; i++) {
-                struct json_field at = json_field_at(&list, i);
-
-                READ(parse_exclude(&at, &c->excludes[i], err));
-                c->exclude_count = i + 1;
-        }
-        return 0;
-}
-
-static int parse_rule_levels(const struct json_field *health, struct agent_config *c, struct err *err)
-{
-        static const char *const names[] = { "ignore", "degraded", "unhealthy", NULL };
-        static const enum finding_level levels[] = { FINDING_GOOD, FINDING_DEGRADED, FINDING_BAD };
-        struct json_field rules;
-        const char *name;
-        json_t *value;
-
-        READ(json_field_object(health, "rules", &rules, err));
-        if (json_object_size(rules.value) > RULE_LEVELS_MAX)
-                return json_field_error(&rules, err, "holds more than %d rules", RULE_LEVELS_MAX);
-        c->rule_levels = calloc(json_object_size(rules.value) + 1, sizeof(*c->rule_levels));
-        if (c->rule_levels == NULL)
-                return err_set(err, -ENOMEM, "no memory for the rules");
-        json_object_foreach((json_t *) rules.value, name, value)
-        {
-                struct rule_level *level = &c->rule_levels[c->rule_level_count];
-                unsigned choice = 0;
-
-                if (!text_copy(level->rule, sizeof(level->rule), name))
-                        return json_field_error(&rules, err, "'%.40s...' is no rule's name", name);
-                READ(json_field_choice(&rules, name, names, &choice, err));
-                level->level = levels[choice];
-                c->rule_level_count++;
-        }
-        return 0;
-}
-
-static int parse_seconds(const struct json_field *in, const char *name, unsigned min, uint64_t *usec,
-                         struct err *err)
-{
-        unsigned seconds = 0;
-        int r = json_field_unsigned(in, name, min, 86400, &seconds, err);
-
-        if (r == 0)
-                *usec = (uint64_t) seconds * 1000000;
-        return r < 0 ? r : 0;
-}
-
-static int parse_health(const struct json_field *root, struct agent_config *c, struct err *err)
-{
-        static const char *const known[] = {
-                "recoveryProbes",    "recoverySeconds", "flapChanges", "flapSeconds",
-                "quarantineSeconds", "probeSeconds",    "rules",       NULL
-        };
-        struct health_rules *h = &c->health;
-        struct json_field health;
-
-        READ(json_field_object(root, "health", &health, err));
-        READ(json_field_only(&health, known, err));
-        READ(json_field_unsigned(&health, "recoveryProbes", 1, 1000, &h->recovery_probes, err));
-        READ(parse_seconds(&health, "recoverySeconds", 0, &h->recovery_usec, err));
-        READ(json_field_unsigned(&health, "flapChanges", 1, HEALTH_FLAP_CHANGES_MAX, &h->flap_changes, err));
-        READ(parse_seconds(&health, "flapSeconds", 1, &h->flap_window_usec, err));
-        READ(parse_seconds(&health, "quarantineSeconds", 1, &h->quarantine_usec, err));
-        READ(json_field_unsigned(&health, "probeSeconds", 1, 3600, &c->probe_sec, err));
-        return parse_rule_levels(&health, c, err);
-}
-
-static int parse_libraries(const struct json_field *probes, struct agent_config *c, struct err *err)
-{
-        struct json_field libraries;
-        const char *vendor;
-        json_t *value;
-
-        READ(json_field_object(probes, "libraries", &libraries, err));
-        json_object_foreach((json_t *) libraries.value, vendor, value)
-        {
-                struct probe_library *library = &c->libraries[c->library_count];
-
-                if (c->library_count == VENDOR_SETTINGS_MAX)
-                        return json_field_error(&libraries, err, "holds more than %d", VENDOR_SETTINGS_MAX);
-                if (!text_copy(library->vendor, sizeof(library->vendor), vendor))
-                        return json_field_error(&libraries, err, "'%.24s...' is no vendor", vendor);
-                READ(json_field_text(&libraries, vendor, library->path, sizeof(library->path), err));
-                c->library_count++;
-        }
-        return 0;
-}
-
-static int parse_probes(const struct json_field *root, struct agent_config *c, struct err *err)
-{
-        static const char *const known[] = { "enabled", "seconds", "deadlineSeconds", "libraries", NULL };
-        struct json_field probes;
-
-        READ(json_field_object(root, "probes", &probes, err));
-        READ(json_field_only(&probes, known, err));
-        READ(json_field_bool(&probes, "enabled", &c->probes_enabled, err));
-        READ(json_field_unsigned(&probes, "seconds", 1, 3600, &c->probes_sec, err));
-        READ(json_field_unsigned(&probes, "deadlineSeconds", 1, 60, &c->probes_deadline_sec, err));
-        return parse_libraries(&probes, c, err);
-}
-
-static int parse_repair(const struct json_field *at, const char *vendor, struct repair *repair,
-                        struct err *err)
-{
-        static const char *const known[] = { "path", "args", "maxPerDay", NULL };
-        struct json_field args;
-
-        READ(json_field_is_object(at, err));
-        READ(json_field_only(at, known, err));
-        READ(json_field_require(at, "path", err));
-        READ(json_field_text(at, "path", repair->path, sizeof(repair->path), err));
-        if (repair->path[0] != '/') {
-                struct json_field path = json_field_get(at, "path");
-
-                return json_field_error(&path, err, "'%s' is not absolute; begin it with '/'", repair->path);
-        }
-        if (!text_copy(repair->vendor, sizeof(repair->vendor), vendor))
-                return json_field_error(at, err, "is no vendor");
-        repair->max_per_day = 1;
-        READ(json_field_unsigned(at, "maxPerDay", 1, 1440, &repair->max_per_day, err));
-        READ(json_field_array(at, "args", REPAIR_ARGS_MAX, &args, err));
-        repair->arg_count = json_field_count(&args);
-        for (size_t i = 0; i < repair->arg_count; i++) {
-                struct json_field arg = json_field_at(&args, i);
-                const char *text = json_string_value(arg.value);
-
-                if (text == NULL || strlen(text) != json_string_length(arg.value) ||
-                    !text_copy(repair->args[i], sizeof(repair->args[i]), text))
-                        return json_field_error(&arg, err, "must be a string of less than %zu bytes",
-                                                sizeof(repair->args[i]));
-        }
-        return 0;
-}
-
-static int parse_repairs(const struct json_field *root, struct agent_config *c, struct err *err)
-{
-        struct json_field repairs;
-        const char *vendor;
-        json_t *value;
-
-        READ(json_field_object(root, "repair", &repairs, err));
-        if (json_object_size(repairs.value) > VENDOR_SETTINGS_MAX)
-                return json_field_error(&repairs, err, "holds more than %d", VENDOR_SETTINGS_MAX);
-        c->repairs = calloc(json_object_size(repairs.value) + 1, sizeof(*c->repairs));
-        if (c->repairs == NULL)
-                return err_set(err, -ENOMEM, "no memory for the repairs");
-        json_object_foreach((json_t *) repairs.value, vendor, value)
-        {
-                struct json_field at = json_field_get(&repairs, vendor);
-
-                READ(parse_repair(&at, vendor, &c->repairs[c->repair_count], err));
-                c->repair_count++;
-        }
-        return 0;
-}
-
-static int parse_launch(const struct json_field *root, struct agent_config *c, struct err *err)
-{
-        static const char *const known[] = { "group", "programs", NULL };
-        struct json_field launch;
-
-        READ(json_field_object(root, "launch", &launch, err));
-        READ(json_field_only(&launch, known, err));
-        READ(json_field_text(&launch, "group", c->launch_group, sizeof(c->launch_group), err));
-        READ(json_field_text(&launch, "programs", c->programs_path, sizeof(c->programs_path), err));
-        return 0;
-}
-
-static int parse_root(const struct json_field *root, struct agent_config *c, struct err *err)
-{
-        static const char *const known[] = { "apiVersion", "kind",      "metadata",        "nodeClass",
-                                             "pool",       "exclude",   "health",          "probes",
-                                             "repair",     "launch",    "nodeFeatureFile", "compat",
-                                             "discovery",  "resources", "plugin",          NULL };
-        static const char *const compats[] = { "none", "dcgm", NULL };
-        unsigned compat = 0;
-
-        READ(json_field_is_object(root, err));
-        READ(json_field_only(root, known, err));
-        READ(parse_class(root, c, err));
-        READ(parse_excludes(root, c, err));
-        READ(parse_health(root, c, err));
-        READ(parse_probes(root, c, err));
-        READ(parse_repairs(root, c, err));
-        READ(parse_launch(root, c, err));
-        READ(json_field_text(root, "nodeFeatureFile", c->node_feature_file, sizeof(c->node_feature_file),
-                             err));
-        READ(json_field_choice(root, "compat", compats, &compat, err));
-        c->compat_dcgm = compat == 1;
-        return 0;
 }
 
 /* Where a line begins with the key (after blanks, "- ", "{" or a comma): the offset after it, or NULL. */
@@ -325,8 +191,6 @@ int agent_config_at(const char *name, const char *bytes, size_t size_bytes, stru
 int agent_config_parse(const char *name, const char *bytes, size_t size_bytes, struct agent_config *ret,
                        struct err *err)
 {
-        struct json_field root;
-        json_t *object = NULL;
         int r;
 
         set_defaults(ret);
@@ -334,35 +198,17 @@ int agent_config_parse(const char *name, const char *bytes, size_t size_bytes, s
                 size_bytes = 0;
         if (size_bytes > AGENT_CONFIG_MAX_BYTES)
                 return err_set(err, -E2BIG, "%s: larger than %zu bytes", name, AGENT_CONFIG_MAX_BYTES);
-        r = yaml_parse(bytes != NULL ? bytes : "", size_bytes, &object, err);
+        r = yaml_parse(bytes != NULL ? bytes : "", size_bytes, &ret->root, err);
         if (r < 0)
                 return err_wrap(err, r, "%s", name);
-        ret->root = object;
-        root = json_field_root(object);
-        r = parse_root(&root, ret, err);
+        r = json_table_decode(&root_table, ret->root, ret, err);
+        if (r == 0)
+                r = discovery_config_decode(ret->root, &ret->discovery, err);
         if (r < 0) {
                 agent_config_free(ret);
                 return r == -ENOMEM ? r : agent_config_at(name, bytes, size_bytes, err);
         }
         return 0;
-}
-
-static bool matches(const char *pattern, const char *text)
-{
-        return pattern[0] == '\0' || fnmatch(pattern, text, 0) == 0;
-}
-
-bool agent_config_excludes(const struct agent_config *c, const struct device *d)
-{
-        for (size_t i = 0; i < c->exclude_count; i++) {
-                const struct exclude_rule *rule = &c->excludes[i];
-
-                if (matches(rule->id, d->id) && matches(rule->pci, d->pci) &&
-                    matches(rule->vendor, d->vendor) && matches(rule->model, d->model) &&
-                    (rule->numa < 0 || rule->numa == d->numa))
-                        return true;
-        }
-        return false;
 }
 
 enum finding_level agent_config_level(const struct agent_config *c, const char *rule,

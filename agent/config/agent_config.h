@@ -2,9 +2,6 @@
  *
  *   nodeClass: multi                 # single | multi | any: which jobs the node is for
  *   pool: regular                    # regular | reserved | a name of yours
- *   exclude:                         # listed with reason Excluded, in no group; what is given must all match
- *   - {pci: "0000:18:00.0"}
- *   - {model: "T4*", numa: 1}        # also id, vendor; patterns of * and ?
  *   health:
  *     recoveryProbes: 3              # good answers in a row ...
  *     recoverySeconds: 60            # ... over this long, and a bad device is healthy again
@@ -22,7 +19,8 @@
  *   launch: {group: remuda, programs: /etc/remuda/programs.yaml}
  *   nodeFeatureFile: /etc/kubernetes/node-feature-discovery/features.d/remuda
  *   compat: dcgm                     # also serve DCGM's metric names
- *   discovery, resources, plugin     # read by those parts; see their reference pages
+ *   discovery, exclude               # agent/discovery/discovery_config.h
+ *   resources, plugin                # read by the plugin: plugin/config.h
  *
  * In memory only. Strict: what is not known is an error that names the line. The config owns its arrays. */
 #pragma once
@@ -31,20 +29,16 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "agent/discovery/discovery_options.h"
 #include "agent/health/health.h"
 #include "agent/inventory/device.h"
 #include "base/err.h"
 
 #define AGENT_CONFIG_MAX_BYTES ((size_t) 1 << 20)
-#define EXCLUDES_MAX           128
 #define RULE_LEVELS_MAX        128
 #define VENDOR_SETTINGS_MAX    32
 #define REPAIR_ARGS_MAX        16
-
-struct exclude_rule {
-        char id[DEVICE_ID_BYTES], pci[20], vendor[24], model[DEVICE_MODEL_BYTES]; /* patterns; "" = any */
-        int numa;                                                                 /* -1 = any */
-};
+#define REPAIR_ARG_BYTES       100
 
 struct rule_level {
         char rule[48];
@@ -59,7 +53,7 @@ struct probe_library {
 struct repair {
         char vendor[24];
         char path[200];
-        char args[REPAIR_ARGS_MAX][100];
+        char args[REPAIR_ARGS_MAX][REPAIR_ARG_BYTES];
         size_t arg_count;
         unsigned max_per_day;
 };
@@ -67,22 +61,21 @@ struct repair {
 struct agent_config {
         enum node_class node_class;
         char pool[64];
-        struct exclude_rule *excludes;
-        size_t exclude_count;
+        struct discovery_options discovery; /* `discovery:` and `exclude:` */
         struct health_rules health;
         unsigned probe_sec;
         struct rule_level *rule_levels;
         size_t rule_level_count;
         bool probes_enabled;
         unsigned probes_sec, probes_deadline_sec;
-        struct probe_library libraries[VENDOR_SETTINGS_MAX];
+        struct probe_library *libraries;
         size_t library_count;
         struct repair *repairs;
         size_t repair_count;
         char launch_group[32], programs_path[200];
         char node_feature_file[200]; /* "" = none */
         bool compat_dcgm;
-        json_t *root; /* the whole file, for the parts that read their own keys */
+        json_t *root; /* the whole file, for the plugin that reads its own keys */
 };
 
 /* agent_config_parse() - @name: of the file, for messages ("agent.yaml:12: health.recoveryProbes: must
@@ -93,9 +86,6 @@ struct agent_config {
 int agent_config_parse(const char *name, const char *bytes, size_t size_bytes, struct agent_config *ret,
                        struct err *err);
 void agent_config_free(struct agent_config *config); /* accepts NULL */
-
-/* agent_config_excludes() - does a rule exclude this device? */
-bool agent_config_excludes(const struct agent_config *config, const struct device *device);
 
 /* agent_config_level() - what the operator makes of a rule's finding; `level` where nothing is said. */
 enum finding_level agent_config_level(const struct agent_config *config, const char *rule,

@@ -64,13 +64,13 @@ static void everything_is_read(void **state)
         assert_int_equal(agent_config_level(&c, "link-width", FINDING_BAD), FINDING_GOOD);
         assert_int_equal(agent_config_level(&c, "xid-94", FINDING_GOOD), FINDING_BAD);
         assert_int_equal(agent_config_level(&c, "other", FINDING_DEGRADED), FINDING_DEGRADED);
-        assert_true(agent_config_excludes(&c, &d));
+        assert_true(discovery_options_exclude(&c.discovery, &d));
         (void) text_copy(d.pci, sizeof(d.pci), "0000:19:00.0");
-        assert_false(agent_config_excludes(&c, &d));
+        assert_false(discovery_options_exclude(&c.discovery, &d));
         (void) text_copy(d.model, sizeof(d.model), "T4-16GB");
-        assert_false(agent_config_excludes(&c, &d));
+        assert_false(discovery_options_exclude(&c.discovery, &d));
         d.numa = 1;
-        assert_true(agent_config_excludes(&c, &d));
+        assert_true(discovery_options_exclude(&c.discovery, &d));
         agent_config_free(&c);
 }
 
@@ -91,6 +91,8 @@ static const struct {
         { "a text for a number",     "health: {flapChanges: many}\n",      "agent.yaml:1: health.flapChanges: " },
         { "an unknown level",        "health:\n rules:\n  xid-79: fatal\n","agent.yaml:3: health.rules.xid-79: " },
         { "an empty exclude rule",   "exclude:\n- {}\n",                   "agent.yaml:1: exclude[0]: " },
+        { "a model without a PCI id","discovery: {models: [{vendor: x, name: y}]}\n",
+                                                                           "agent.yaml:1: discovery.models[0].pci: " },
         { "exclude is no list",      "exclude: {pci: x}\n",                "agent.yaml:1: exclude: " },
         { "a relative repair",       "repair:\n  amd:\n    path: reset\n", "agent.yaml:3: repair.amd.path: " },
         { "a repair without a path", "repair:\n  amd: {args: [x]}\n",      "agent.yaml:2: repair.amd.path: " },

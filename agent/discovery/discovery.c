@@ -29,16 +29,15 @@ int discover(const struct tree *tree, const struct discovery_options *options, s
 int discover_linked(const struct tree *tree, const struct discovery_options *options,
                     const struct link_reports *links, struct inventory *ret, struct err *err)
 {
-        CLEANUP(free_p) struct discovery_options *defaults = NULL;
+        static const struct discovery_options defaults = { 0 };
         struct inventory inventory;
-        struct scan scan = { .tree = tree, .options = options, .links = links, .inventory = &inventory };
+        struct scan scan = { .tree = tree,
+                             .options = options != NULL ? options : &defaults,
+                             .links = links,
+                             .inventory = &inventory };
         int r;
 
         inventory_init(ret);
-        if (options == NULL)
-                scan.options = defaults = calloc(1, sizeof(*defaults));
-        if (scan.options == NULL)
-                return err_set(err, -ENOMEM, "no memory for discovery");
         inventory_init(&inventory);
         tree_budget(tree, DISCOVERY_OPERATIONS);
         scan.has_dev = tree_kind(tree, "dev") == TREE_DIRECTORY;

@@ -1,30 +1,16 @@
+/* The tables of what an operator may say of discovery, and how a PCI id is written. */
 #include "agent/discovery/discovery_config.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
-#include "base/json/json_field.h"
+#include "base/json/json_table.h"
 #include "base/quantity.h"
 #include "base/text.h"
 
-#define WORD "abcdefghijklmnopqrstuvwxyz0123456789-"
-
-/* The first that fails ends the caller. */
-#define READ(call)                                                                                           \
-        do {                                                                                                 \
-                int read_result_ = (call);                                                                   \
-                if (read_result_ < 0)                                                                        \
-                        return read_result_;                                                                 \
-        } while (0)
-
-static int wrong(const struct json_field *in, const char *name, struct err *err, const char *expected)
-{
-        struct json_field at = json_field_get(in, name);
-
-        return json_field_error(&at, err, "must be %s", expected);
-}
+#define WORD       "abcdefghijklmnopqrstuvwxyz0123456789-"
+#define TFLOPS_MAX 1e6
+#define NUMA_MAX   4095
 
 /* Exactly four hexadecimal digits, with or without 0x. */
 static int parse_id(const char *text, size_t length, uint16_t *ret)
@@ -46,73 +32,63 @@ static int parse_id(const char *text, size_t length, uint16_t *ret)
         return 0;
 }
 
-/* --- models --- */
-
-static int read_ids(const struct json_field *at, struct discovery_model *model, struct err *err)
+/* "10de:2330", into a model's vendor and device. */
+static int decode_ids(const struct json_field *at, void *field, struct err *err)
 {
-        char text[32] = "";
-        const char *colon;
+        struct discovery_model *model = field;
+        const char *text = NULL, *colon;
+        int r = json_field_as_string(at, &text, err);
 
-        READ(json_field_require(at, "pci", err));
-        READ(json_field_text(at, "pci", text, sizeof(text), err));
+        if (r < 0)
+                return r;
         colon = strchr(text, ':');
         if (colon == NULL || parse_id(text, (size_t) (colon - text), &model->pci_vendor) < 0 ||
             parse_id(colon + 1, strlen(colon + 1), &model->pci_device) < 0)
-                return wrong(at, "pci", err, "two PCI ids such as \"10de:2330\"");
+                return json_field_error(at, err, "must be two PCI ids such as \"10de:2330\"");
         return 0;
 }
 
-static int read_memory(const struct json_field *at, struct discovery_model *model, struct err *err)
+static int decode_id(const struct json_field *at, void *field, struct err *err)
 {
-        char text[32] = "";
+        const char *text = NULL;
+        int r = json_field_as_string(at, &text, err);
+
+        if (r == 0 && parse_id(text, strlen(text), field) < 0)
+                r = json_field_error(at, err, "must be a PCI id such as \"1200\"");
+        return r;
+}
+
+static int decode_memory(const struct json_field *at, void *field, struct err *err)
+{
+        const char *text = NULL;
         int64_t bytes = 0;
+        int r = json_field_as_string(at, &text, err);
 
-        READ(json_field_text(at, "memory", text, sizeof(text), err));
-        if (text[0] != '\0' && (quantity_parse(text, &bytes) < 0 || bytes < 0))
-                return wrong(at, "memory", err, "a quantity such as 80Gi");
-        model->memory_bytes = (uint64_t) bytes;
-        return 0;
+        if (r == 0 && text[0] != '\0' && (quantity_parse(text, &bytes) < 0 || bytes < 0))
+                r = json_field_error(at, err, "must be a quantity such as 80Gi");
+        if (r == 0)
+                *(uint64_t *) field = (uint64_t) bytes;
+        return r;
 }
 
-static int read_model(const struct json_field *at, struct discovery_model *model, struct err *err)
+static int wrong(const struct json_field *in, const char *name, struct err *err, const char *expected)
 {
-        static const char *const known[] = { "vendor",     "pci",        "name",       "memory",
-                                             "tflopsBf16", "tflopsFp16", "tflopsFp32", NULL };
+        struct json_field at = json_field_get(in, name);
 
-        READ(json_field_is_object(at, err));
-        READ(json_field_only(at, known, err));
-        READ(json_field_require(at, "vendor", err));
-        READ(json_field_require(at, "name", err));
-        READ(json_field_text(at, "vendor", model->vendor, sizeof(model->vendor), err));
-        READ(json_field_text(at, "name", model->name, sizeof(model->name), err));
-        READ(read_ids(at, model, err));
-        READ(read_memory(at, model, err));
-        READ(json_field_double(at, "tflopsBf16", 0, 1e6, &model->tflops_bf16, err));
-        READ(json_field_double(at, "tflopsFp16", 0, 1e6, &model->tflops_fp16, err));
-        READ(json_field_double(at, "tflopsFp32", 0, 1e6, &model->tflops_fp32, err));
+        return json_field_error(&at, err, "must be %s", expected);
+}
+
+static int check_model(const struct json_field *at, void *object, struct err *err)
+{
+        const struct discovery_model *model = object;
+
         return model->name[0] == '\0' ? wrong(at, "name", err, "a name") : 0;
 }
 
-/* --- vendors --- */
-
-static int read_classes(const struct json_field *at, struct discovery_vendor *vendor, struct err *err)
+static int check_vendor(const struct json_field *at, void *object, struct err *err)
 {
-        struct json_field list;
+        const struct discovery_vendor *vendor = object;
 
-        READ(json_field_array(at, "classes", ARRAY_SIZE(vendor->classes) - 1, &list, err));
-        for (size_t i = 0; i < json_field_count(&list); i++) {
-                struct json_field class = json_field_at(&list, i);
-
-                if (!json_is_string(class.value) ||
-                    parse_id(json_string_value(class.value), json_string_length(class.value),
-                             &vendor->classes[i]) < 0)
-                        return json_field_error(&class, err, "must be a PCI class such as \"1200\"");
-        }
-        return 0;
-}
-
-static int check_vendor(const struct json_field *at, const struct discovery_vendor *vendor, struct err *err)
-{
         if (vendor->name[0] == '\0' || strspn(vendor->name, WORD) != strlen(vendor->name))
                 return wrong(at, "name", err, "a word of a-z, 0-9 and '-'");
         if (vendor->node[0] != '\0' &&
@@ -121,85 +97,94 @@ static int check_vendor(const struct json_field *at, const struct discovery_vend
         return 0;
 }
 
-static int read_vendor(const struct json_field *at, struct discovery_vendor *vendor, struct err *err)
+static int check_exclusion(const struct json_field *at, void *object, struct err *err)
 {
-        static const char *const known[] = { "name", "runtime", "resource", "pci", "classes", "node", NULL };
-        char text[16] = "";
-
-        READ(json_field_is_object(at, err));
-        READ(json_field_only(at, known, err));
-        READ(json_field_require(at, "name", err));
-        READ(json_field_require(at, "pci", err));
-        READ(json_field_text(at, "name", vendor->name, sizeof(vendor->name), err));
-        READ(json_field_text(at, "runtime", vendor->runtime, sizeof(vendor->runtime), err));
-        READ(json_field_text(at, "resource", vendor->resource, sizeof(vendor->resource), err));
-        READ(json_field_text(at, "node", vendor->node, sizeof(vendor->node), err));
-        READ(json_field_text(at, "pci", text, sizeof(text), err));
-        if (parse_id(text, strlen(text), &vendor->pci_vendor) < 0)
-                return wrong(at, "pci", err, "a PCI vendor id such as \"abcd\"");
-        READ(read_classes(at, vendor, err));
-        return check_vendor(at, vendor, err);
+        (void) object;
+        if (json_object_size(at->value) > 0)
+                return 0;
+        return json_field_error(
+                at, err, "an empty rule would exclude everything; give id, pci, vendor, model or numa");
 }
 
-/* --- exclusions --- */
+/* clang-format off */
+#define AT(member) JSON_TABLE_AT(struct discovery_model, member)
+static const struct json_table_row model_rows[] = {
+        { "vendor",     JSON_TABLE_CHARS,  AT(vendor), .required = true },
+        { "pci",        JSON_TABLE_CUSTOM, .required = true, .decode = decode_ids },
+        { "name",       JSON_TABLE_CHARS,  AT(name), .required = true },
+        { "memory",     JSON_TABLE_CUSTOM, AT(memory_bytes), .decode = decode_memory },
+        { "tflopsBf16", JSON_TABLE_DOUBLE, AT(tflops_bf16), .most = TFLOPS_MAX },
+        { "tflopsFp16", JSON_TABLE_DOUBLE, AT(tflops_fp16), .most = TFLOPS_MAX },
+        { "tflopsFp32", JSON_TABLE_DOUBLE, AT(tflops_fp32), .most = TFLOPS_MAX },
+        { .name = NULL },
+};
+#undef AT
+static const struct json_table model_table = {
+        .rows = model_rows, .size_bytes = sizeof(struct discovery_model), .strict = true, .check = check_model,
+};
 
-static int read_exclusion(const struct json_field *at, struct discovery_exclusion *rule, struct err *err)
-{
-        static const char *const known[] = { "id", "pci", "vendor", "model", "numa", NULL };
-        int64_t numa = 0;
-        int r;
+#define AT(member) JSON_TABLE_AT(struct discovery_vendor, member)
+static const struct json_table_row class_row = {
+        "", JSON_TABLE_CUSTOM, .size_bytes = sizeof(uint16_t), .decode = decode_id,
+};
+static const struct json_table_row vendor_rows[] = {
+        { "name",       JSON_TABLE_CHARS,  AT(name), .required = true },
+        { "runtime",    JSON_TABLE_CHARS,  AT(runtime) },
+        { "resource",   JSON_TABLE_CHARS,  AT(resource) },
+        { "pci",        JSON_TABLE_CUSTOM, AT(pci_vendor), .required = true, .decode = decode_id },
+        { "classes",    JSON_TABLE_ARRAY,  AT(classes), .element = &class_row,
+          .count = offsetof(struct discovery_vendor, class_count), .max = 7 },
+        { "node",       JSON_TABLE_CHARS,  AT(node) },
+        { .name = NULL },
+};
+#undef AT
+static const struct json_table vendor_table = {
+        .rows = vendor_rows, .size_bytes = sizeof(struct discovery_vendor), .strict = true, .check = check_vendor,
+};
 
-        READ(json_field_is_object(at, err));
-        READ(json_field_only(at, known, err));
-        READ(json_field_text(at, "id", rule->id, sizeof(rule->id), err));
-        READ(json_field_text(at, "pci", rule->pci, sizeof(rule->pci), err));
-        READ(json_field_text(at, "vendor", rule->vendor, sizeof(rule->vendor), err));
-        READ(json_field_text(at, "model", rule->model, sizeof(rule->model), err));
-        r = json_field_int64(at, "numa", 0, 4095, &numa, err);
-        rule->has_numa = r == 0;
-        rule->numa = (int) numa;
-        return r < 0 ? r : 0;
-}
+#define AT(member) JSON_TABLE_AT(struct discovery_exclusion, member)
+static const struct discovery_exclusion any = { .numa = -1 };
+static const struct json_table_row exclusion_rows[] = {
+        { "id",         JSON_TABLE_CHARS,  AT(id) },
+        { "pci",        JSON_TABLE_CHARS,  AT(pci) },
+        { "vendor",     JSON_TABLE_CHARS,  AT(vendor) },
+        { "model",      JSON_TABLE_CHARS,  AT(model) },
+        { "numa",       JSON_TABLE_INT,    AT(numa), .max = NUMA_MAX },
+        { .name = NULL },
+};
+#undef AT
+static const struct json_table exclusion_table = {
+        .rows = exclusion_rows, .size_bytes = sizeof(struct discovery_exclusion), .strict = true,
+        .initial = &any, .check = check_exclusion,
+};
 
-static int read_all(const json_t *object, struct discovery_options *options, struct err *err)
-{
-        static const char *const known[] = { "models", "vendors", NULL };
-        struct json_field root = json_field_root(object), discovery, models, vendors, exclusions;
-
-        READ(json_field_is_object(&root, err));
-        READ(json_field_object(&root, "discovery", &discovery, err));
-        if (discovery.value != NULL)
-                READ(json_field_only(&discovery, known, err));
-        READ(json_field_array(&discovery, "models", DISCOVERY_RULES_MAX, &models, err));
-        READ(json_field_array(&discovery, "vendors", DISCOVERY_RULES_MAX, &vendors, err));
-        READ(json_field_array(&root, "exclude", DISCOVERY_RULES_MAX, &exclusions, err));
-        for (; options->model_count < json_field_count(&models); options->model_count++) {
-                struct json_field at = json_field_at(&models, options->model_count);
-
-                READ(read_model(&at, &options->models[options->model_count], err));
-        }
-        for (; options->vendor_count < json_field_count(&vendors); options->vendor_count++) {
-                struct json_field at = json_field_at(&vendors, options->vendor_count);
-
-                READ(read_vendor(&at, &options->vendors[options->vendor_count], err));
-        }
-        for (; options->exclusion_count < json_field_count(&exclusions); options->exclusion_count++) {
-                struct json_field at = json_field_at(&exclusions, options->exclusion_count);
-
-                READ(read_exclusion(&at, &options->exclusions[options->exclusion_count], err));
-        }
-        return 0;
-}
+#define AT(member)    JSON_TABLE_AT(struct discovery_options, member), .max = DISCOVERY_RULES_MAX
+#define COUNT(member) .count = offsetof(struct discovery_options, member)
+static const struct json_table_row discovery_rows[] = {
+        { "models",     JSON_TABLE_LIST,   AT(models), .table = &model_table, COUNT(model_count) },
+        { "vendors",    JSON_TABLE_LIST,   AT(vendors), .table = &vendor_table, COUNT(vendor_count) },
+        { .name = NULL },
+};
+static const struct json_table discovery_table = {
+        .rows = discovery_rows, .size_bytes = sizeof(struct discovery_options), .strict = true,
+};
+static const struct json_table_row root_rows[] = {
+        { "discovery",  JSON_TABLE_OBJECT, .size_bytes = sizeof(struct discovery_options), .table = &discovery_table },
+        { "exclude",    JSON_TABLE_LIST,   AT(exclusions), .table = &exclusion_table, COUNT(exclusion_count) },
+        { .name = NULL },
+};
+#undef AT
+/* clang-format on */
+static const struct json_table root_table = { .rows = root_rows,
+                                              .size_bytes = sizeof(struct discovery_options) };
 
 int discovery_config_decode(const json_t *root, struct discovery_options *ret, struct err *err)
 {
-        CLEANUP(free_p) struct discovery_options *options = calloc(1, sizeof(*options));
-        int r;
+        *ret = (struct discovery_options){ 0 };
+        return json_table_decode(&root_table, root, ret, err);
+}
 
-        if (options == NULL)
-                return err_set(err, -ENOMEM, "no memory for the configuration");
-        r = read_all(root, options, err);
-        if (r == 0)
-                *ret = *options;
-        return r < 0 ? r : 0;
+void discovery_config_free(struct discovery_options *options)
+{
+        json_table_free(&root_table, options);
 }

@@ -5,8 +5,11 @@
  *     - {vendor: nvidia, pci: "10de:2399", name: H100-X, memory: 80Gi, tflopsBf16: 900}
  *     vendors:                          # a whole simple vendor
  *     - {name: acme, pci: "abcd", classes: ["1200"], node: "/dev/acme{n}", resource: acme.com/npu, runtime:
- * acme} exclude:                            # as in agent/config/agent_config.h
- *   - {model: "T4*", numa: 1}
+ *       acme}
+ *   exclude:                            # listed with reason Excluded, in no group; what is given must all
+ * match
+ *   - {pci: "0000:18:00.0"}
+ *   - {model: "T4*", numa: 1}           # also id, vendor; patterns of * and ?
  *
  * In memory only. Strict: what is not known here is an error that names the place. */
 #pragma once
@@ -17,6 +20,7 @@
 #include "base/err.h"
 
 /* discovery_config_decode() - @root: the whole configuration object; keys of others are left alone.
- * @ret: written on success only
- * Return: 0, or -EBADMSG and *err says "discovery.models[2].pci: must be...". */
+ * @ret: released with discovery_config_free(); empty unless 0 is returned
+ * Return: 0; -EBADMSG and *err says "discovery.models[2].pci: must be..."; -ENOMEM. */
 int discovery_config_decode(const json_t *root, struct discovery_options *ret, struct err *err);
+void discovery_config_free(struct discovery_options *options);

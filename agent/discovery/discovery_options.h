@@ -25,7 +25,8 @@ struct discovery_vendor {
         char runtime[16];                     /* "" = the name */
         char resource[DEVICE_RESOURCE_BYTES]; /* "" = remuda.dev/<name> */
         uint16_t pci_vendor;
-        uint16_t classes[8];          /* 0x1200; ends with 0; empty = 0x1200 */
+        uint16_t classes[8]; /* 0x1200; ends with 0; empty = 0x1200 */
+        size_t class_count;
         char node[DEVICE_NODE_BYTES]; /* "/dev/acme{n}", n in order of PCI address; "" = none */
 };
 
@@ -36,15 +37,17 @@ struct discovery_exclusion {
         char pci[20];
         char vendor[24];
         char model[DEVICE_MODEL_BYTES];
-        bool has_numa;
-        int numa;
+        int numa; /* -1 = any */
 };
 
 struct discovery_options {
-        struct discovery_model models[DISCOVERY_RULES_MAX];
+        struct discovery_model *models;
         size_t model_count;
-        struct discovery_vendor vendors[DISCOVERY_RULES_MAX];
+        struct discovery_vendor *vendors;
         size_t vendor_count;
-        struct discovery_exclusion exclusions[DISCOVERY_RULES_MAX];
+        struct discovery_exclusion *exclusions;
         size_t exclusion_count;
 };
+
+/* discovery_options_exclude() - does a rule keep this device out? */
+bool discovery_options_exclude(const struct discovery_options *options, const struct device *device);

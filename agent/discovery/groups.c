@@ -5,27 +5,11 @@
 #include "agent/discovery/groups.h"
 
 #include <errno.h>
-#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/text.h"
-
-static bool matches(const char *pattern, const char *text)
-{
-        return pattern[0] == '\0' || fnmatch(pattern, text, FNM_CASEFOLD) == 0;
-}
-
-static bool excludes(const struct discovery_exclusion *rule, const struct device *device)
-{
-        if (rule->id[0] == '\0' && rule->pci[0] == '\0' && rule->vendor[0] == '\0' &&
-            rule->model[0] == '\0' && !rule->has_numa)
-                return false;
-        return matches(rule->id, device->id) && matches(rule->pci, device->pci) &&
-               matches(rule->vendor, device->vendor) && matches(rule->model, device->model) &&
-               (!rule->has_numa || rule->numa == device->numa);
-}
 
 static void keep_out(struct scan *scan, size_t i, enum device_health health, const char *reason,
                      const char *rule, const char *message)
@@ -73,12 +57,9 @@ void groups_keep_out(struct scan *scan)
 
         find_duplicates(scan);
         for (size_t i = 0; i < inventory->device_count; i++)
-                for (size_t j = 0; j < scan->options->exclusion_count; j++)
-                        if (excludes(&scan->options->exclusions[j], &inventory->devices[i])) {
-                                keep_out(scan, i, HEALTH_UNKNOWN, "Excluded", "configuration",
-                                         "the configuration keeps it out");
-                                break;
-                        }
+                if (discovery_options_exclude(scan->options, &inventory->devices[i]))
+                        keep_out(scan, i, HEALTH_UNKNOWN, "Excluded", "configuration",
+                                 "the configuration keeps it out");
 }
 
 /* Do the two devices belong to one group? */

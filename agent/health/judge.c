@@ -181,8 +181,6 @@ static int judge_found(const struct scan *s)
                 struct device_record *record = judge_find(s->judge, d->id);
                 bool is_new = record == NULL;
 
-                if (agent_config_excludes(s->config, d))
-                        keep_out(d, "Excluded", "the configuration keeps it out");
                 if (is_new) {
                         record = create(s->judge, d);
                         if (record == NULL)

@@ -55,7 +55,7 @@ static void end(struct node *node)
 }
 
 /* One scan: a letter a device, its position is its id. 'h' healthy, 'u' unhealthy, 'a' assigned to a virtual
- * machine, '-' not there, 'd' another device with the id of the first. */
+ * machine, 'x' kept out by the configuration, '-' not there, 'd' another device with the id of the first. */
 static void scan(struct node *node, const char *devices)
 {
         const struct judge_callbacks callbacks = { .changed = on_changed, .userdata = node };
@@ -72,9 +72,10 @@ static void scan(struct node *node, const char *devices)
                 (void) text_format(d->pci, sizeof(d->pci), "0000:%02zx:00.0", i);
                 d->index = (unsigned) i;
                 d->health = devices[i] == 'u' ? HEALTH_UNHEALTHY : HEALTH_HEALTHY;
-                if (devices[i] == 'a') {
+                if (devices[i] == 'a' || devices[i] == 'x') {
                         d->health = HEALTH_UNKNOWN;
-                        (void) text_copy(d->reason, sizeof(d->reason), "Assigned");
+                        (void) text_copy(d->reason, sizeof(d->reason),
+                                         devices[i] == 'a' ? "Assigned" : "Excluded");
                 } else
                         (void) text_copy(d->group, sizeof(d->group), "test-0");
                 if (devices[i] == 'u')
@@ -196,14 +197,14 @@ static void assigned_and_excluded_devices_are_in_no_group(void **state)
         struct node node;
 
         (void) state;
-        start(&node, "exclude: [{pci: \"0000:01:00.0\"}]");
-        scan(&node, "hha");
+        start(&node, "");
+        scan(&node, "hxa");
         expect(&node, "dev-1", "unknown", "Excluded", 1, 1);
         expect(&node, "dev-2", "unknown", "Assigned", 1, 1);
         scan(&node, "h--"); /* one that is kept out and leaves was nobody's */
         assert_null(inventory_find_device(&node.told, "dev-1"));
         assert_null(inventory_find_device(&node.told, "dev-2"));
-        scan(&node, "ah");
+        scan(&node, "ax");
         expect(&node, "dev-0", "unknown", "Assigned", 0, 0);
         assert_null(inventory_find_group(&node.told, "test-0"));
         scan(&node, "h");

@@ -99,20 +99,20 @@ static const struct {
         const char *what, *json, *says;
 } mistakes[] = {
         { "unknown way to divide",    "{\"resources\":{\"by\":\"colour\"}}",                        "resources.by" },
-        { "unknown key",              "{\"resources\":{\"rule\":[]}}",                              "'rule'" },
-        { "unknown key in a rule",    "{\"resources\":[{\"modle\":\"x\",\"replicas\":1}]}",         "rules[0]" },
-        { "a rule without effect",    "{\"resources\":[{\"model\":\"x\"}]}",                        "rules[0]" },
-        { "no replicas",              "{\"resources\":[{\"replicas\":0}]}",                         "1 to 256" },
-        { "too many replicas",        "{\"resources\":[{\"replicas\":257}]}",                       "1 to 256" },
-        { "half a replica",           "{\"resources\":[{\"replicas\":1.5}]}",                       "1 to 256" },
-        { "a name without a domain",  "{\"resources\":[{\"resource\":\"gpu\"}]}",                   "rules[0]" },
-        { "rules that are no list",   "{\"resources\":{\"rules\":{}}}",                             "must be a list" },
-        { "resources of a word",      "{\"resources\":\"gpu\"}",                                    "must be a mapping" },
-        { "a number for a pattern",   "{\"resources\":[{\"vendor\":7,\"replicas\":2}]}",            "'vendor'" },
-        { "another way to register",  "{\"plugin\":{\"registration\":\"mail\"}}",                   "kubelet or watcher" },
-        { "a relative directory",     "{\"plugin\":{\"deviceRoot\":\"dev\"}}",                      "absolute" },
-        { "names without specs",      "{\"plugin\":{\"cdi\":{\"names\":true}}}",                    "directory" },
-        { "names that are no choice", "{\"plugin\":{\"cdi\":{\"names\":\"yes\"}}}",                 "true or false" },
+        { "unknown key",              "{\"resources\":{\"rule\":[]}}",                              "resources.rule: is not known" },
+        { "unknown key in a rule",    "{\"resources\":[{\"modle\":\"x\",\"replicas\":1}]}",         "resources[0].modle" },
+        { "a rule without effect",    "{\"resources\":[{\"model\":\"x\"}]}",                        "resources[0]" },
+        { "no replicas",              "{\"resources\":[{\"replicas\":0}]}",                         "resources[0].replicas: must be a whole number in 1..256, not" },
+        { "too many replicas",        "{\"resources\":[{\"replicas\":257}]}",                       "resources[0].replicas: must be a whole number in 1..256, not" },
+        { "half a replica",           "{\"resources\":[{\"replicas\":1.5}]}",                       "resources[0].replicas: must be a whole number in 1..256, not" },
+        { "a name without a domain",  "{\"resources\":[{\"resource\":\"gpu\"}]}",                   "resources[0]" },
+        { "rules that are no list",   "{\"resources\":{\"rules\":{}}}",                             "resources.rules: must be a list" },
+        { "resources of a word",      "{\"resources\":\"gpu\"}",                                    "resources: must be an object" },
+        { "a number for a pattern",   "{\"resources\":[{\"vendor\":7,\"replicas\":2}]}",            "resources[0].vendor: must be a string" },
+        { "another way to register",  "{\"plugin\":{\"registration\":\"mail\"}}",                   "plugin.registration: must be one of kubelet, watcher" },
+        { "a relative directory",     "{\"plugin\":{\"deviceRoot\":\"dev\"}}",                      "plugin.deviceRoot: must be an absolute path" },
+        { "names without specs",      "{\"plugin\":{\"cdi\":{\"names\":true}}}",                    "plugin.cdi: names without" },
+        { "names that are no choice", "{\"plugin\":{\"cdi\":{\"names\":\"yes\"}}}",                 "plugin.cdi.names: must be true or false" },
 };
 /* clang-format on */
 
@@ -152,7 +152,7 @@ static void mistakes_are_named(void **state)
 
                 assert_non_null(root);
                 r = plugin_config_parse(root, &config, &err);
-                if (r != -EINVAL || strstr(err.msg, mistakes[i].says) == NULL)
+                if (r != -EBADMSG || strstr(err.msg, mistakes[i].says) == NULL)
                         fail_msg("%s: got %d (%s)", mistakes[i].what, r, err.msg);
                 json_decref(root);
         }

@@ -139,6 +139,17 @@ static int decode_integer(const struct json_table_row *row, const struct json_fi
         return r;
 }
 
+static int decode_choice(const struct json_table_row *row, const struct json_field *at, void *field,
+                         struct err *err)
+{
+        unsigned choice = 0;
+        int r = json_field_as_choice(at, row->names, &choice, err);
+
+        if (r == 0)
+                store_integer(field, row->size_bytes, choice);
+        return r;
+}
+
 static int decode_time(const struct json_field *at, uint64_t *field, struct err *err)
 {
         const char *text = NULL;
@@ -315,7 +326,7 @@ static int decode_value(const struct json_table_row *row, const struct json_fiel
         case JSON_TABLE_BORROWED:
                 return json_field_as_string(at, field, err);
         case JSON_TABLE_CHOICE:
-                return json_field_as_choice(at, row->names, field, err);
+                return decode_choice(row, at, field, err);
         case JSON_TABLE_TIME:
                 return decode_time(at, field, err);
         case JSON_TABLE_OBJECT:
@@ -439,9 +450,9 @@ static json_t *encode_time(uint64_t usec)
         return json_string(timestamp_format(usec, text));
 }
 
-static json_t *encode_choice(const char *const *names, unsigned choice)
+static json_t *encode_choice(const char *const *names, int64_t choice)
 {
-        for (unsigned i = 0; names[i] != NULL; i++)
+        for (int64_t i = 0; names[i] != NULL; i++)
                 if (i == choice)
                         return json_string(names[i]);
         return json_null();
@@ -498,7 +509,7 @@ static json_t *encode_value(const struct json_table_row *row, const char *object
                 string = *(const char *const *) field;
                 return string == NULL ? json_null() : encode_text(string);
         case JSON_TABLE_CHOICE:
-                return encode_choice(row->names, *(const unsigned *) field);
+                return encode_choice(row->names, load_integer(field, row->size_bytes, false));
         case JSON_TABLE_TIME:
                 return encode_time(*(const uint64_t *) field / (uint64_t) scale_of(row) *
                                    (uint64_t) scale_of(row));

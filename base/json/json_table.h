@@ -46,7 +46,7 @@ enum json_table_kind {
         JSON_TABLE_CHARS,    /* char[N]; longer text is an error */
         JSON_TABLE_STRING,   /* char *, owned */
         JSON_TABLE_BORROWED, /* const char *: of the value decoded, which must outlive the struct */
-        JSON_TABLE_CHOICE,   /* an enum or unsigned: the index into `names` */
+        JSON_TABLE_CHOICE,   /* an enum, a bool or unsigned: the index into `names` */
         JSON_TABLE_TIME,     /* uint64_t, microseconds since 1970; 0 is "" */
         JSON_TABLE_OBJECT,   /* a struct in place, of `table` */
         JSON_TABLE_ARRAY,    /* a list: T[N] in place; `count` tells how many, `element` or `table` what */
