@@ -318,6 +318,7 @@ static int decode_value(const struct json_table_row *row, const struct json_fiel
         case JSON_TABLE_INT:
                 return decode_integer(row, at, field, err);
         case JSON_TABLE_DOUBLE:
+        case JSON_TABLE_COUNT:
                 return decode_real(row, at, field, err);
         case JSON_TABLE_CHARS:
                 return json_field_as_text(at, field, row->size_bytes, err);
@@ -450,6 +451,11 @@ static json_t *encode_time(uint64_t usec)
         return json_string(timestamp_format(usec, text));
 }
 
+static json_t *encode_count(double count)
+{
+        return fabs(count) < 9e18 ? json_integer((json_int_t) count) : json_null();
+}
+
 static json_t *encode_choice(const char *const *names, int64_t choice)
 {
         for (int64_t i = 0; names[i] != NULL; i++)
@@ -502,6 +508,8 @@ static json_t *encode_value(const struct json_table_row *row, const char *object
                                     scale_of(row));
         case JSON_TABLE_DOUBLE:
                 return isfinite(*(const double *) field) ? json_real(*(const double *) field) : json_null();
+        case JSON_TABLE_COUNT:
+                return encode_count(*(const double *) field);
         case JSON_TABLE_CHARS:
                 return encode_text(field);
         case JSON_TABLE_STRING:
@@ -581,10 +589,9 @@ json_t *json_table_encode(const struct json_table *table, const void *object)
         for (const struct json_table_row *row = table->rows; r == 0 && row->name != NULL; row++) {
                 json_t *value;
 
-                if (row->kind == JSON_TABLE_UNREAD)
+                if (row->read_only || row->kind == JSON_TABLE_UNREAD)
                         continue;
                 value = encode_value(row, object);
-
                 if (value != NULL && ((row->omit && is_empty(row, value)) || (row->unset && is_unset(value))))
                         json_decref(value);
                 else

@@ -43,6 +43,7 @@ enum json_table_kind {
         JSON_TABLE_UINT,     /* an unsigned integer of any size, within min..max */
         JSON_TABLE_INT,      /* a signed one */
         JSON_TABLE_DOUBLE,   /* within least..most */
+        JSON_TABLE_COUNT,    /* double: a count that may not be known; written as an integer, NAN as null */
         JSON_TABLE_CHARS,    /* char[N]; longer text is an error */
         JSON_TABLE_STRING,   /* char *, owned */
         JSON_TABLE_BORROWED, /* const char *: of the value decoded, which must outlive the struct */
@@ -69,6 +70,7 @@ struct json_table_row {
         double least, most; /* numbers; both 0 = any finite one */
         const char *mend;   /* what to give instead, after what is wrong: "...; give samples per second" */
         bool required;
+        bool read_only;                 /* not written */
         bool omit;                      /* not written when it is false, 0, "", not finite, or empty */
         bool unset;                     /* not written when it is negative or not finite; 0 is a figure */
         const char *const *names;       /* of a choice, NULL-terminated, in the order of the enum */

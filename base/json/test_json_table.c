@@ -35,7 +35,7 @@ struct whole {
         char name[8];
         char *owned;
         enum colour colour;
-        uint64_t time_usec;
+        uint64_t time_usec, minutes_usec;
         struct part inner;
         struct part fixed[2];
         size_t fixed_count;
@@ -48,7 +48,7 @@ struct whole {
         struct limit *limits;
         size_t limit_count;
         json_t *any;
-        double deep;
+        double deep, counted;
         unsigned twice;
 };
 
@@ -114,6 +114,9 @@ static const struct json_table_row whole_rows[] = {
           .count = offsetof(struct whole, limit_count), .max = 2 },
         { "any",    JSON_TABLE_VALUE,  AT(any), .omit = true },
         { "a.b.deep", JSON_TABLE_DOUBLE, AT(deep), .omit = true },
+        { "counted", JSON_TABLE_COUNT, AT(counted) },
+        { "minutes", JSON_TABLE_UINT, AT(minutes_usec), .max = 10, .scale = 60000000, .omit = true },
+        { "old_name", JSON_TABLE_CHARS, AT(name), .read_only = true },
         { "half",   JSON_TABLE_CUSTOM, AT(twice), .decode = decode_half, .encode = encode_half },
         { .name = NULL },
 };
@@ -157,6 +160,8 @@ static const struct {
         { "a map's size",    "{'limits':{'a':1,'b':1,'c':1}}", "limits: must have at most 2 members, not 3" },
         { "a path",          "{'a':{'b':{'deep':'x'}}}", "a.b.deep: must be a number, not the string 'x'" },
         { "no path",         "{'a':1}", "a: must be an object, not a number" },
+        { "counted",         "{'counted':'3'}", "counted: must be a number, not the string '3'" },
+        { "scaled",          "{'minutes':11}", "minutes: must be a whole number in 0..10, not 11" },
         { "custom",          "{'half':101}", "half: must be a whole number in 0..100, not 101" },
 };
 /* clang-format on */
@@ -204,7 +209,8 @@ static void says_what_does_not_fit_and_where(void **state)
         "'name':'n','owned':'o','colour':'green','time':'2026-11-21T10:00:00Z',"                             \
         "'inner':{'name':'i','total':1,'note':'x'},'fixed':[{'name':'f','total':7}],"                        \
         "'parts':[{'name':'a','total':7},{'name':'b','total':0,'note':'y'}],'words':['w',''],"               \
-        "'args':['abc','d'],'limits':{'l1':1,'l2':2},'any':{'x':[1,null]},'a':{'b':{'deep':2.5}},'half':21}"
+        "'args':['abc','d'],'limits':{'l1':1,'l2':2},'any':{'x':[1,null]},'a':{'b':{'deep':2.5}},'counted':" \
+        "12,'minutes':3,'half':21}"
 
 static void what_is_written_is_what_was_read(void **state)
 {
@@ -217,6 +223,7 @@ static void what_is_written_is_what_was_read(void **state)
         assert_int_equal(whole.small, -5);
         assert_int_equal(whole.fixed[0].total, 7); /* a default of the table's */
         assert_int_equal(whole.twice, 42);
+        assert_int_equal(whole.minutes_usec, 180000000);
         assert_null(whole.words[2]); /* one more, zeroed */
         again = json_table_encode(&whole_table, &whole);
         assert_true(json_equal(value, again));
@@ -273,6 +280,7 @@ static void defaults_stay_and_what_is_empty_is_left_out(void **state)
         (void) state;
         assert_int_equal(json_table_decode(&whole_table, value, &whole, NULL), 0);
         assert_int_equal(whole.port, 80);
+        assert_string_equal(whole.name, "\xff!");
         written = json_table_encode(&whole_table, &whole);
         assert_null(json_object_get(written, "time"));
         assert_null(json_object_get(written, "a"));
@@ -287,13 +295,15 @@ static void defaults_stay_and_what_is_empty_is_left_out(void **state)
 
 static void lenient_takes_what_fits(void **state)
 {
-        json_t *value = load("{'big':'x','small':3,'words':['a',1],'limits':{'a':1,'b':2,'c':3},'a':7}");
+        json_t *value = load(
+                "{'big':'x','small':3,'old_name':'old','words':['a',1],'limits':{'a':1,'b':2,'c':3},'a':7}");
         struct whole whole = { .big = 5, .deep = 1 };
 
         (void) state;
         assert_int_equal(json_table_decode(&lenient_table, value, &whole, NULL), 0);
         assert_int_equal(whole.big, 5);
         assert_int_equal(whole.small, 3);
+        assert_string_equal(whole.name, "old");
         assert_int_equal(whole.word_count, 2);
         assert_string_equal(whole.words[0], "a");
         assert_null(whole.words[1]);
