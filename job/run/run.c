@@ -151,17 +151,16 @@ static void train(struct run *run)
 /* As `remuda jobs report` would do it: the job has ended, its name is free. */
 static void write_report(struct run *run)
 {
-        json_t *views = json_array();
+        CLEANUP(job_views_free) struct job_views views = { 0 };
         struct err err = { 0 };
         int r;
 
         run_close_folder(run);
-        r = jobs_folder_read(run->work, run->job.name, views, &err);
+        r = jobs_folder_read(run->work, run->job.name, &views, &err);
         if (r == 0)
-                r = jobs_write_report(json_array_get(views, 0), run->options->report, NULL, &err);
+                r = jobs_write_report(&views.items[0], run->options->report, NULL, &err);
         if (r < 0)
                 (void) fprintf(stderr, "%s: no report: %s\n", run->job.name, err.msg);
-        json_decref(views);
 }
 
 static int finish(struct run *run, json_t **ret_summary)

@@ -1,17 +1,483 @@
+/* The tables of a job's view. The files of `remuda run` have the words that are printed; a TrainingJob has
+ * its own and fills the same struct. */
 #include "job/show/job_view.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
-const char *view_text(const json_t *view, const char *name)
+#include "base/cleanup.h"
+#include "base/json/json_table.h"
+#include "base/text.h"
+#include "base/timestamp.h"
+
+#define TABLE(rows_, type, initial_)                                                                         \
+        {                                                                                                    \
+                .rows = rows_, .size_bytes = sizeof(type), .initial = initial_, .lenient = true              \
+        }
+#define SWAP(a, b)                                                                                           \
+        do {                                                                                                 \
+                __typeof__(a) swapped_ = (a);                                                                \
+                (a) = (b);                                                                                   \
+                (b) = swapped_;                                                                              \
+        } while (false)
+#define COUNT(type, member) .count = offsetof(type, member)
+
+/* clang-format off */
+#define AT(member) JSON_TABLE_AT(struct job_view_event, member)
+static const struct json_table_row event_rows[] = {
+        { "time",                JSON_TABLE_STRING, AT(time) },
+        { "reason",              JSON_TABLE_STRING, AT(reason) },
+        { "message",             JSON_TABLE_STRING, AT(message) },
+        { .name = NULL },
+};
+static const struct json_table event_table = TABLE(event_rows, struct job_view_event, NULL);
+#undef AT
+
+#define AT(member) JSON_TABLE_AT(struct job_view_rank, member)
+static const struct job_view_rank unknown_rank = {
+        .rank = NAN, .batch = NAN, .weight = NAN, .samples = NAN, .restarts = NAN, .exit_code = NAN, .pid = NAN,
+        .speed_samples_per_s = NAN, .speed = { NAN, NAN, NULL },
+};
+static const struct json_table_row rank_rows[] = {
+        { "rank",                JSON_TABLE_COUNT,  AT(rank) },
+        { "role",                JSON_TABLE_STRING, AT(role) },
+        { "runtime",             JSON_TABLE_STRING, AT(runtime) },
+        { "device",              JSON_TABLE_STRING, AT(device) },
+        { "program",             JSON_TABLE_STRING, AT(program), .omit = true },
+        { "program_sha256",      JSON_TABLE_STRING, AT(program_sha256), .omit = true },
+        { "batch",               JSON_TABLE_COUNT,  AT(batch) },
+        { "weight",              JSON_TABLE_DOUBLE, AT(weight) },
+        { "shard",               JSON_TABLE_VALUE,  AT(shard), .omit = true },
+        { "layers",              JSON_TABLE_VALUE,  AT(layers), .omit = true },
+        { "speed.alpha_ms",      JSON_TABLE_DOUBLE, AT(speed.alpha_ms), .omit = true },
+        { "speed.beta_ms",       JSON_TABLE_DOUBLE, AT(speed.beta_ms), .omit = true },
+        { "speed.source",        JSON_TABLE_STRING, AT(speed.source), .omit = true },
+        { "speed_source",        JSON_TABLE_STRING, AT(speed_source) },
+        { "speed_samples_per_s", JSON_TABLE_DOUBLE, AT(speed_samples_per_s), .omit = true },
+        { "samples",             JSON_TABLE_COUNT,  AT(samples) },
+        { "restarts",            JSON_TABLE_COUNT,  AT(restarts) },
+        { "exit_code",           JSON_TABLE_COUNT,  AT(exit_code) },
+        { "pid",                 JSON_TABLE_COUNT,  AT(pid), .omit = true },
+        { "node",                JSON_TABLE_STRING, AT(node) },
+        { "group",               JSON_TABLE_STRING, AT(group), .omit = true },
+        { "device_model",        JSON_TABLE_STRING, AT(device_model), .omit = true },
+        { "pod",                 JSON_TABLE_STRING, AT(pod), .omit = true },
+        { "state",               JSON_TABLE_STRING, AT(state), .omit = true },
+        { "exitCode",            JSON_TABLE_COUNT,  AT(exit_code), .read_only = true }, /* of a TrainingJob */
+        { "subtask",             JSON_TABLE_STRING, AT(subtask), .read_only = true },
+        { .name = NULL },
+};
+static const struct json_table rank_table = TABLE(rank_rows, struct job_view_rank, &unknown_rank);
+#undef AT
+
+#define AT(member) JSON_TABLE_AT(struct job_view_moment, member)
+static const struct job_view_moment unknown_moment = { NAN, NAN, NAN, NAN, NAN, NULL, 0 };
+static const struct json_table_row busy_row = { "", JSON_TABLE_COUNT, .size_bytes = sizeof(double) };
+static const struct json_table_row moment_rows[] = {
+        { "seconds",             JSON_TABLE_DOUBLE, AT(seconds) },
+        { "world",               JSON_TABLE_COUNT,  AT(world) },
+        { "step",                JSON_TABLE_COUNT,  AT(step) },
+        { "samples",             JSON_TABLE_COUNT,  AT(samples) },
+        { "loss",                JSON_TABLE_DOUBLE, AT(loss) },
+        { "busy",                JSON_TABLE_LIST,   AT(busy), .element = &busy_row, COUNT(struct job_view_moment, busy_count) },
+        { .name = NULL },
+};
+static const struct json_table moment_table = TABLE(moment_rows, struct job_view_moment, &unknown_moment);
+#undef AT
+
+#define AT(member)   JSON_TABLE_AT(struct job_view, member)
+#define LIST(member) COUNT(struct job_view, member)
+static const struct json_table_row note_row = { "", JSON_TABLE_STRING, .size_bytes = sizeof(char *) };
+static const struct json_table_row view_rows[] = {
+        { "job",                 JSON_TABLE_STRING, AT(job) },
+        { "uid",                 JSON_TABLE_STRING, AT(uid), .omit = true },
+        { "namespace",           JSON_TABLE_STRING, AT(namespace_) },
+        { "source",              JSON_TABLE_STRING, AT(source) },
+        { "folder",              JSON_TABLE_STRING, AT(folder), .omit = true },
+        { "phase",               JSON_TABLE_STRING, AT(phase) },
+        { "reason",              JSON_TABLE_STRING, AT(reason) },
+        { "message",             JSON_TABLE_STRING, AT(message) },
+        { "created",             JSON_TABLE_STRING, AT(created), .omit = true },
+        { "started",             JSON_TABLE_STRING, AT(started) },
+        { "seconds",             JSON_TABLE_DOUBLE, AT(seconds) },
+        { "model",               JSON_TABLE_STRING, AT(model) },
+        { "strategy",            JSON_TABLE_STRING, AT(strategy) },
+        { "shards",              JSON_TABLE_STRING, AT(shards) },
+        { "global_batch",        JSON_TABLE_COUNT,  AT(global_batch) },
+        { "epochs",              JSON_TABLE_COUNT,  AT(epochs) },
+        { "workers",             JSON_TABLE_VALUE,  AT(workers) },
+        { "epoch",               JSON_TABLE_COUNT,  AT(epoch) },
+        { "step",                JSON_TABLE_COUNT,  AT(step) },
+        { "samples",             JSON_TABLE_COUNT,  AT(samples) },
+        { "samples_used",        JSON_TABLE_COUNT,  AT(samples), .read_only = true }, /* of a summary */
+        { "samples_total",       JSON_TABLE_COUNT,  AT(samples_total) },
+        { "samples_per_s",       JSON_TABLE_DOUBLE, AT(samples_per_s) },
+        { "seconds_left",        JSON_TABLE_DOUBLE, AT(seconds_left) },
+        { "loss",                JSON_TABLE_DOUBLE, AT(loss) },
+        { "accuracy",            JSON_TABLE_DOUBLE, AT(accuracy) },
+        { "restarts",            JSON_TABLE_COUNT,  AT(restarts) },
+        { "ranks",               JSON_TABLE_LIST,   AT(ranks), .table = &rank_table, LIST(rank_count) },
+        { "notes",               JSON_TABLE_LIST,   AT(notes), .element = &note_row, LIST(note_count), .omit = true },
+        { "history",             JSON_TABLE_LIST,   AT(history), .table = &moment_table, LIST(history_count), .omit = true },
+        { "events",              JSON_TABLE_LIST,   AT(events), .table = &event_table, LIST(event_count) },
+        { .name = NULL },
+};
+static const struct json_table view_table = TABLE(view_rows, struct job_view, NULL);
+
+#undef AT
+
+/* A TrainingJob (manifests/crds/trainingjobs.yaml). */
+struct subtask {
+        char *name, *speed_source, *state, *group;
+};
+#define AT(member) JSON_TABLE_AT(struct subtask, member)
+static const struct json_table_row subtask_rows[] = {
+        { "name",                JSON_TABLE_STRING, AT(name) },
+        { "speedSource",         JSON_TABLE_STRING, AT(speed_source) },
+        { "state",               JSON_TABLE_STRING, AT(state) },
+        { "group",               JSON_TABLE_STRING, AT(group) },
+        { .name = NULL },
+};
+static const struct json_table subtask_table = TABLE(subtask_rows, struct subtask, NULL);
+#undef AT
+
+struct condition {
+        char *type, *status, *reason, *message, *time;
+};
+#define AT(member) JSON_TABLE_AT(struct condition, member)
+static const struct json_table_row condition_rows[] = {
+        { "type",                JSON_TABLE_STRING, AT(type) },
+        { "status",              JSON_TABLE_STRING, AT(status) },
+        { "reason",              JSON_TABLE_STRING, AT(reason) },
+        { "message",             JSON_TABLE_STRING, AT(message) },
+        { "lastTransitionTime",  JSON_TABLE_STRING, AT(time) },
+        { .name = NULL },
+};
+static const struct json_table condition_table = TABLE(condition_rows, struct condition, NULL);
+#undef AT
+
+struct object {
+        struct job_view view;
+        char *completed;
+        double samples_done;
+        struct subtask *subtasks;
+        size_t subtask_count;
+        struct condition *conditions;
+        size_t condition_count;
+};
+#define AT(member) JSON_TABLE_AT(struct object, member)
+#undef LIST
+#define LIST(member) COUNT(struct object, member)
+static const struct json_table_row object_rows[] = {
+        { "metadata.name",       JSON_TABLE_STRING, AT(view.job) },
+        { "metadata.uid",        JSON_TABLE_STRING, AT(view.uid) },
+        { "metadata.namespace",  JSON_TABLE_STRING, AT(view.namespace_) },
+        { "metadata.creationTimestamp", JSON_TABLE_STRING, AT(view.created) },
+        { "spec.model",          JSON_TABLE_STRING, AT(view.model) },
+        { "spec.strategy",       JSON_TABLE_STRING, AT(view.strategy) },
+        { "spec.shards",         JSON_TABLE_STRING, AT(view.shards) },
+        { "spec.globalBatch",    JSON_TABLE_COUNT,  AT(view.global_batch) },
+        { "spec.epochs",         JSON_TABLE_COUNT,  AT(view.epochs) },
+        { "status.phase",        JSON_TABLE_STRING, AT(view.phase) },
+        { "status.reason",       JSON_TABLE_STRING, AT(view.reason) },
+        { "status.message",      JSON_TABLE_STRING, AT(view.message) },
+        { "status.startTime",    JSON_TABLE_STRING, AT(view.started) },
+        { "status.completionTime", JSON_TABLE_STRING, AT(completed) },
+        { "status.workers",      JSON_TABLE_VALUE,  AT(view.workers) },
+        { "status.restarts",     JSON_TABLE_COUNT,  AT(view.restarts) },
+        { "status.samplesDone",  JSON_TABLE_COUNT,  AT(samples_done) },
+        { "status.samplesPerSecond", JSON_TABLE_DOUBLE, AT(view.samples_per_s) },
+        { "status.progress.epoch", JSON_TABLE_COUNT, AT(view.epoch) },
+        { "status.progress.step", JSON_TABLE_COUNT, AT(view.step) },
+        { "status.progress.samples", JSON_TABLE_COUNT, AT(view.samples) },
+        { "status.progress.samplesTotal", JSON_TABLE_COUNT, AT(view.samples_total) },
+        { "status.progress.secondsLeft", JSON_TABLE_DOUBLE, AT(view.seconds_left) },
+        { "status.progress.loss", JSON_TABLE_DOUBLE, AT(view.loss) },
+        { "status.progress.accuracy", JSON_TABLE_DOUBLE, AT(view.accuracy) },
+        { "status.plan.notes",   JSON_TABLE_LIST,   AT(view.notes), .element = &note_row, LIST(view.note_count) },
+        { "status.history",      JSON_TABLE_LIST,   AT(view.history), .table = &moment_table, LIST(view.history_count) },
+        { "status.ranks",        JSON_TABLE_LIST,   AT(view.ranks), .table = &rank_table, LIST(view.rank_count) },
+        { "status.subtasks",     JSON_TABLE_LIST,   AT(subtasks), .table = &subtask_table, LIST(subtask_count) },
+        { "status.conditions",   JSON_TABLE_LIST,   AT(conditions), .table = &condition_table, LIST(condition_count) },
+        { .name = NULL },
+};
+static const struct json_table object_table = TABLE(object_rows, struct object, NULL);
+#undef AT
+
+/* An event of the API server; it has one of three times, by who made it. */
+struct api_event {
+        char *event_time, *last, *first, *created, *reason, *message;
+};
+struct api_events {
+        struct api_event *items;
+        size_t count;
+};
+#define AT(member) JSON_TABLE_AT(struct api_event, member)
+static const struct json_table_row api_event_rows[] = {
+        { "eventTime",           JSON_TABLE_STRING, AT(event_time) },
+        { "lastTimestamp",       JSON_TABLE_STRING, AT(last) },
+        { "firstTimestamp",      JSON_TABLE_STRING, AT(first) },
+        { "metadata.creationTimestamp", JSON_TABLE_STRING, AT(created) },
+        { "reason",              JSON_TABLE_STRING, AT(reason) },
+        { "message",             JSON_TABLE_STRING, AT(message) },
+        { .name = NULL },
+};
+static const struct json_table api_event_table = TABLE(api_event_rows, struct api_event, NULL);
+#undef AT
+static const struct json_table_row api_events_rows[] = {
+        { "items", JSON_TABLE_LIST, JSON_TABLE_AT(struct api_events, items), .table = &api_event_table,
+          COUNT(struct api_events, count) },
+        { .name = NULL },
+};
+static const struct json_table api_events_table = TABLE(api_events_rows, struct api_events, NULL);
+/* clang-format on */
+
+static const struct job_view unknown = {
+        .seconds = NAN,
+        .global_batch = NAN,
+        .epochs = NAN,
+        .epoch = NAN,
+        .step = NAN,
+        .samples = NAN,
+        .samples_total = NAN,
+        .samples_per_s = NAN,
+        .seconds_left = NAN,
+        .loss = NAN,
+        .accuracy = NAN,
+        .restarts = NAN,
+};
+
+struct job_view *job_views_add(struct job_views *views)
 {
-        const char *text = json_string_value(json_object_get(view, name));
+        struct job_view *grown = reallocarray(views->items, views->count + 1, sizeof(*grown));
 
-        return text == NULL ? "" : text;
+        if (grown == NULL)
+                return NULL;
+        views->items = grown;
+        grown[views->count] = unknown;
+        return &grown[views->count++];
 }
 
-double view_number(const json_t *view, const char *name)
+void job_views_drop_last(struct job_views *views)
 {
-        const json_t *value = json_object_get(view, name);
+        json_table_free(&view_table, &views->items[--views->count]);
+}
 
-        return json_is_number(value) ? json_number_value(value) : NAN;
+void job_views_free(struct job_views *views)
+{
+        while (views->count > 0)
+                job_views_drop_last(views);
+        free(views->items);
+        views->items = NULL;
+}
+
+const char *job_view_word(const char *word)
+{
+        return word != NULL ? word : "";
+}
+
+void job_view_set(char **word, const char *value)
+{
+        char *copy = value != NULL ? strdup(value) : NULL;
+
+        free(*word);
+        *word = copy;
+}
+
+bool job_view_ended(const struct job_view *view)
+{
+        const char *phase = job_view_word(view->phase);
+
+        return strcmp(phase, "Succeeded") == 0 || strcmp(phase, "Failed") == 0 ||
+               strcmp(phase, "Cancelled") == 0;
+}
+
+/* A plan has the words of a view, but its samples are those of one epoch. */
+void job_view_read_plan(const json_t *plan, struct job_view *view)
+{
+        double workers = 0;
+
+        (void) json_table_decode(&view_table, plan, view, NULL);
+        view->samples_total = view->samples * view->epochs > 0 ? view->samples * view->epochs : NAN;
+        view->samples = NAN;
+        for (size_t i = 0; i < view->rank_count; i++) {
+                struct job_view_rank *rank = &view->ranks[i];
+
+                workers += strcmp(job_view_word(rank->role), "worker") == 0;
+                if (rank->speed_source == NULL)
+                        job_view_set(&rank->speed_source, rank->speed.source);
+        }
+        if (view->rank_count > 0)
+                view->workers = json_integer((json_int_t) workers);
+}
+
+void job_view_read_report(const json_t *report, struct job_view_rank *rank)
+{
+        struct job_view_rank said = unknown_rank;
+
+        (void) json_table_decode(&rank_table, report, &said, NULL);
+        if (!isfinite(said.exit_code)) /* one that has ended is nobody's process */
+                rank->pid = said.pid;
+        json_table_free(&rank_table, &said);
+}
+
+/* A summary has the words of a view, but its epochs are those that are done. A list that it has not is as it
+ * was. */
+void job_view_read_summary(const json_t *summary, struct job_view *view)
+{
+        struct job_view before = { .epochs = view->epochs };
+
+        before.ranks = TAKE(view->ranks);
+        before.rank_count = view->rank_count;
+        before.events = TAKE(view->events);
+        before.event_count = view->event_count;
+        view->rank_count = view->event_count = 0;
+        (void) json_table_decode(&view_table, summary, view, NULL);
+        if (view->rank_count == 0) {
+                SWAP(view->ranks, before.ranks);
+                SWAP(view->rank_count, before.rank_count);
+        }
+        if (view->event_count == 0) {
+                SWAP(view->events, before.events);
+                SWAP(view->event_count, before.event_count);
+        }
+        view->epoch = view->epochs;
+        view->epochs = before.epochs;
+        view->seconds_left = NAN;
+        json_table_free(&view_table, &before);
+}
+
+/* Takes the words. */
+static void add_event(struct job_view *view, struct job_view_event event)
+{
+        struct job_view_event *grown = reallocarray(view->events, view->event_count + 1, sizeof(*grown));
+
+        if (grown == NULL) {
+                json_table_free(&event_table, &event);
+                return;
+        }
+        view->events = grown;
+        grown[view->event_count++] = event;
+}
+
+void job_view_read_event(const json_t *value, struct job_view *view)
+{
+        struct job_view_event event = { 0 };
+
+        if (json_is_object(value) && json_table_decode(&event_table, value, &event, NULL) == 0)
+                add_event(view, event);
+}
+
+static char *time_of(struct api_event *event)
+{
+        char **const times[] = { &event->event_time, &event->last, &event->first, &event->created };
+
+        for (size_t i = 0; i < ARRAY_SIZE(times); i++)
+                if (job_view_word(*times[i])[0] != '\0')
+                        return TAKE(*times[i]);
+        return NULL;
+}
+
+static int compare_events(const void *a, const void *b)
+{
+        const struct job_view_event *x = a, *y = b;
+
+        return strcmp(job_view_word(x->time), job_view_word(y->time));
+}
+
+void job_view_read_events(const json_t *list, struct job_view *view)
+{
+        struct api_events found = { 0 };
+
+        (void) json_table_decode(&api_events_table, list, &found, NULL);
+        for (; found.count > 0 && view->event_count > 0; view->event_count--)
+                json_table_free(&event_table, &view->events[view->event_count - 1]);
+        for (size_t i = 0; i < found.count; i++) {
+                struct api_event *event = &found.items[i];
+
+                add_event(view, (struct job_view_event){ .time = time_of(event),
+                                                         .reason = TAKE(event->reason),
+                                                         .message = TAKE(event->message) });
+        }
+        if (found.count > 0)
+                qsort(view->events, view->event_count, sizeof(*view->events), compare_events);
+        json_table_free(&api_events_table, &found);
+}
+
+/* What only its subtask knows of each rank. */
+static void join_subtasks(const struct object *object, struct job_view *view)
+{
+        for (size_t i = 0; i < view->rank_count; i++) {
+                struct job_view_rank *rank = &view->ranks[i];
+
+                for (size_t k = 0; k < object->subtask_count; k++) {
+                        const struct subtask *subtask = &object->subtasks[k];
+
+                        if (strcmp(job_view_word(subtask->name), job_view_word(rank->subtask)) != 0)
+                                continue;
+                        job_view_set(&rank->speed_source, subtask->speed_source);
+                        job_view_set(&rank->state, subtask->state);
+                        job_view_set(&rank->group, subtask->group);
+                }
+        }
+}
+
+/* The conditions are what is known of its life without the cluster's events. */
+static void take_conditions(struct object *object, struct job_view *view)
+{
+        for (size_t i = 0; i < object->condition_count; i++) {
+                struct condition *c = &object->conditions[i];
+                struct text message = { .max_bytes = 2000 };
+
+                text_printf(&message, "%s is %s%s%s", job_view_word(c->type), job_view_word(c->status),
+                            job_view_word(c->message)[0] == '\0' ? "" : ": ", job_view_word(c->message));
+                add_event(view, (struct job_view_event){ .time = TAKE(c->time),
+                                                         .reason = TAKE(c->reason),
+                                                         .message = text_take(&message, NULL) });
+        }
+}
+
+static void set_default(char **word, const char *otherwise)
+{
+        if (*word == NULL)
+                job_view_set(word, otherwise);
+}
+
+static double seconds_between(const char *from, const char *to, uint64_t now_usec)
+{
+        uint64_t begin = 0, end = 0;
+
+        if (from == NULL || from[0] == '\0' || timestamp_parse(from, &begin) < 0)
+                return NAN;
+        if (to == NULL || to[0] == '\0' || timestamp_parse(to, &end) < 0)
+                end = now_usec;
+        return end < begin ? 0 : (double) (end - begin) / 1e6;
+}
+
+void job_view_read_object(const json_t *value, struct job_view *view, uint64_t now_usec)
+{
+        struct object object = { .view = unknown, .samples_done = NAN };
+
+        (void) json_table_decode(&object_table, value, &object, NULL);
+        *view = object.view;
+        object.view = unknown;
+        set_default(&view->namespace_, "default");
+        set_default(&view->phase, "Pending");
+        set_default(&view->reason, "");
+        set_default(&view->message, "");
+        set_default(&view->model, "mlp");
+        set_default(&view->strategy, "allreduce");
+        set_default(&view->shards, "weighted");
+        view->seconds = seconds_between(view->started, object.completed, now_usec);
+        if (!isfinite(view->samples))
+                view->samples = object.samples_done;
+        join_subtasks(&object, view);
+        take_conditions(&object, view);
+        json_table_free(&object_table, &object);
+}
+
+json_t *job_view_encode(const struct job_view *view)
+{
+        return json_table_encode(&view_table, view);
 }

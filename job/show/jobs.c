@@ -1,3 +1,4 @@
+/* `remuda jobs`: its options and verbs, and where the jobs that they name are. */
 #include "job/show/jobs.h"
 
 #include <errno.h>
@@ -64,14 +65,6 @@ enum jobs_place jobs_place(const struct jobs_options *options)
         return strcmp(options->store, "kubernetes") == 0 ? JOBS_KUBERNETES : JOBS_DIRECTORY;
 }
 
-bool jobs_ended(const json_t *view)
-{
-        const char *phase = view_text(view, "phase");
-
-        return strcmp(phase, "Succeeded") == 0 || strcmp(phase, "Failed") == 0 ||
-               strcmp(phase, "Cancelled") == 0;
-}
-
 long jobs_rank(const struct jobs_options *options, struct err *err)
 {
         uint64_t rank = 0;
@@ -85,13 +78,13 @@ long jobs_rank(const struct jobs_options *options, struct err *err)
 }
 
 /* A directory store may also be the work folder of `remuda run`: what lies below it are jobs, too. */
-static int read_directory(const struct jobs_options *options, const char *name, json_t *views,
+static int read_directory(const struct jobs_options *options, const char *name, struct job_views *views,
                           struct err *err)
 {
         const char *path = options->store + strlen("dir:");
         int r = jobs_store_read(options, name, views, err);
 
-        if (r < 0 || (name != NULL && json_array_size(views) > 0))
+        if (r < 0 || (name != NULL && views->count > 0))
                 return r;
         r = jobs_folder_read(path, name, views, err);
         return r == -ENOENT ? 0 : r;
@@ -99,63 +92,50 @@ static int read_directory(const struct jobs_options *options, const char *name, 
 
 static int compare_jobs(const void *a, const void *b)
 {
-        const json_t *x = *(json_t *const *) a, *y = *(json_t *const *) b;
-        int r = strcmp(view_text(x, "namespace"), view_text(y, "namespace"));
+        const struct job_view *x = a, *y = b;
+        int r = strcmp(job_view_word(x->namespace_), job_view_word(y->namespace_));
 
-        return r != 0 ? r : strcmp(view_text(x, "job"), view_text(y, "job"));
+        return r != 0 ? r : strcmp(job_view_word(x->job), job_view_word(y->job));
 }
 
-static int sort(json_t *views)
+static int read_place(const struct jobs_options *options, const char *name, struct job_views *views,
+                      struct err *err)
 {
-        size_t count = json_array_size(views);
-        CLEANUP(free_p) json_t **items = calloc(count + 1, sizeof(json_t *));
-
-        if (items == NULL)
-                return -ENOMEM;
-        for (size_t i = 0; i < count; i++)
-                items[i] = json_incref(json_array_get(views, i));
-        qsort(items, count, sizeof(json_t *), compare_jobs);
-        (void) json_array_clear(views);
-        for (size_t i = 0; i < count; i++)
-                (void) json_array_append_new(views, items[i]);
-        return 0;
-}
-
-int jobs_read(const struct jobs_options *options, const char *name, json_t **ret, struct err *err)
-{
-        json_t *views = json_array();
         int r;
 
-        if (name != NULL && !job_name_valid(name)) {
-                json_decref(views);
-                return err_set(err, -EINVAL, "'%.80s' is not the name of a job; `remuda jobs` lists them",
-                               name);
-        }
         if (jobs_place(options) == JOBS_FOLDER)
-                r = jobs_folder_read(options->work_dir, name, views, err);
-        else if (jobs_place(options) == JOBS_KUBERNETES)
-                r = jobs_store_read(options, name, views, err);
-        else if (text_starts_with(options->store, "dir:"))
-                r = read_directory(options, name, views, err);
-        else
-                r = err_set(err, -EINVAL, "--store: '%.100s' is no store; write dir:PATH or kubernetes",
-                            options->store);
+                return jobs_folder_read(options->work_dir, name, views, err);
+        if (jobs_place(options) == JOBS_DIRECTORY && !text_starts_with(options->store, "dir:"))
+                return err_set(err, -EINVAL, "--store: '%.100s' is no store; write dir:PATH or kubernetes",
+                               options->store);
+        r = jobs_place(options) == JOBS_KUBERNETES ? jobs_store_read(options, name, views, err)
+                                                   : read_directory(options, name, views, err);
         for (size_t i = 0;
-             r == 0 && name != NULL && jobs_place(options) == JOBS_KUBERNETES && i < json_array_size(views);
-             i++)
-                jobs_add_events(options, json_array_get(views, i));
-        if (r == 0 && name != NULL && json_array_size(views) == 0)
+             r == 0 && name != NULL && jobs_place(options) == JOBS_KUBERNETES && i < views->count; i++)
+                jobs_add_events(options, &views->items[i]);
+        if (r == 0 && name != NULL && views->count == 0)
                 r = err_set(err, -ENOENT,
                             "there is no job '%.100s' in namespace '%.100s' of %.100s; -n NS chooses another "
-                            "namespace, "
-                            "`remuda jobs -A` lists all",
+                            "namespace, `remuda jobs -A` lists all",
                             name, options->namespace_, options->store);
-        if (r == 0)
-                r = sort(views);
+        return r;
+}
+
+int jobs_read(const struct jobs_options *options, const char *name, struct job_views *ret, struct err *err)
+{
+        struct job_views views = { 0 };
+        int r;
+
+        if (name != NULL && !job_name_valid(name))
+                return err_set(err, -EINVAL, "'%.80s' is not the name of a job; `remuda jobs` lists them",
+                               name);
+        r = read_place(options, name, &views, err);
         if (r < 0) {
-                json_decref(views);
+                job_views_free(&views);
                 return r;
         }
+        if (views.count > 0)
+                qsort(views.items, views.count, sizeof(*views.items), compare_jobs);
         *ret = views;
         return 0;
 }

@@ -1,12 +1,10 @@
 /* Jobs: `remuda jobs`: TrainingJobs where they are: in the folder of `remuda run`, in a directory store, in
  * Kubernetes.
  *
- * Whatever the source, a job is looked at as one JSON object, a view; docs/man/remuda-jobs.1 lists its
- * fields. Numbers that are not known are null. One source is opened a command; errors name the job and what
- * to do. */
+ * Whatever the source, a job is read once into a struct job_view, and shown. One source is opened a command;
+ * errors name the job and what to do. */
 #pragma once
 
-#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -25,17 +23,18 @@ enum jobs_place { JOBS_FOLDER, JOBS_DIRECTORY, JOBS_KUBERNETES };
 enum jobs_place jobs_place(const struct jobs_options *options);
 
 /* jobs_read() - the views of all jobs (name NULL), or of one, which must be there.
- * Return: 0 and an array; -ENOENT with a sentence; another negative errno. */
-int jobs_read(const struct jobs_options *options, const char *name, json_t **ret, struct err *err);
+ * Return: 0 and *ret, released with job_views_free(); -ENOENT with a sentence; another negative errno. */
+int jobs_read(const struct jobs_options *options, const char *name, struct job_views *ret, struct err *err);
 
 /* jobs_folder_read() - of `remuda run`, from its work folder. @name: or NULL. Views are appended.
  * (jobs_folder.c) */
-int jobs_folder_read(const char *work_dir, const char *name, json_t *views, struct err *err);
+int jobs_folder_read(const char *work_dir, const char *name, struct job_views *views, struct err *err);
 /* jobs_folder_running() - the process that runs the job, 0 = nobody does, -ENOENT: there is no such job. */
 int jobs_folder_running(const char *work_dir, const char *name, bool *ret_running);
 
 /* jobs_store_read() - from the TrainingJobs of a store. Views are appended. (jobs_store.c) */
-int jobs_store_read(const struct jobs_options *options, const char *name, json_t *views, struct err *err);
+int jobs_store_read(const struct jobs_options *options, const char *name, struct job_views *views,
+                    struct err *err);
 
 /* The subcommands. Return: an exit code; what was wrong is said on standard error. */
 int jobs_show(const struct jobs_options *options, const char *name);   /* jobs_show.c */
@@ -45,10 +44,10 @@ int jobs_cancel(const struct jobs_options *options, const char *name); /* jobs_c
 int jobs_report(const struct jobs_options *options, const char *name); /* jobs_report.c */
 
 /* jobs_pod_logs() - the logs of a Kubernetes job's ranks, followed if asked. (jobs_pods.c) */
-int jobs_pod_logs(const struct jobs_options *options, const json_t *view, long rank);
+int jobs_pod_logs(const struct jobs_options *options, const struct job_view *view, long rank);
 
 /* jobs_add_events() - of a job of a cluster: the API server's events about it. (jobs_events.c) */
-void jobs_add_events(const struct jobs_options *options, json_t *view);
+void jobs_add_events(const struct jobs_options *options, struct job_view *view);
 
 /* jobs_rank() - --rank as a number, JOBS_RANK_ALL without it; < -1 and a sentence if it is none. */
 long jobs_rank(const struct jobs_options *options, struct err *err);
@@ -56,9 +55,6 @@ long jobs_rank(const struct jobs_options *options, struct err *err);
 /* jobs_refuse() - "remuda jobs VERB: sentence". Return: the exit code that goes with it. */
 int jobs_refuse(const char *verb, int error, const struct err *err);
 
-/* jobs_ended() - has the job of a view come to its end? */
-bool jobs_ended(const json_t *view);
-
 /* jobs_write_report() - the report of a view as FILE ("-" = standard output), whole or one of its pictures
  * alone (NULL = whole). Also `remuda run --report`. Return: 0 or a negative errno. (jobs_report.c) */
-int jobs_write_report(const json_t *view, const char *file, const char *picture, struct err *err);
+int jobs_write_report(const struct job_view *view, const char *file, const char *picture, struct err *err);

@@ -79,7 +79,7 @@ static void too_late(void *userdata)
         on_answer(userdata, -ETIMEDOUT, "the store did not answer within 20 s");
 }
 
-static int annotate(const struct jobs_options *options, const json_t *view, struct err *err)
+static int annotate(const struct jobs_options *options, const struct job_view *view, struct err *err)
 {
         struct store_options store_options = { .spec = options->store, .kubeconfig = options->kubeconfig };
         json_t *patch = json_pack("{s:{s:{s:s}}}", "metadata", "annotations", "remuda.dev/cancel", "true");
@@ -91,12 +91,10 @@ static int annotate(const struct jobs_options *options, const json_t *view, stru
         if (r >= 0)
                 r = store_open(w.loop, &store_options, &store, err);
         if (r == 0) {
-                store_patch(store, STORE_TRAINING_JOB, view_text(view, "namespace"), view_text(view, "job"),
-                            patch, on_answer, &w);
+                store_patch(store, STORE_TRAINING_JOB, view->namespace_, view->job, patch, on_answer, &w);
                 (void) loop_after(w.loop, WRITE_USEC, too_late, &w, &timer);
                 (void) sd_event_loop(w.loop);
-                r = w.result < 0 ? err_set(err, w.result, "job '%s': %s", view_text(view, "job"), w.sentence)
-                                 : 0;
+                r = w.result < 0 ? err_set(err, w.result, "job '%s': %s", view->job, w.sentence) : 0;
         }
         sd_event_source_disable_unref(timer);
         store_close(store);
@@ -109,21 +107,20 @@ int jobs_cancel(const struct jobs_options *options, const char *name)
 {
         struct err err = { 0 };
         const char *work = options->store == NULL ? options->work_dir : options->store + strlen("dir:");
-        json_t *views = NULL;
-        const json_t *view;
+        CLEANUP(job_views_free) struct job_views views = { 0 };
+        const struct job_view *view;
         bool folder;
         int r = jobs_read(options, name, &views, &err);
 
         if (r < 0)
                 return jobs_refuse("cancel", r, &err);
-        view = json_array_get(views, 0);
-        folder = strcmp(view_text(view, "source"), "work-dir") == 0;
-        if (jobs_ended(view))
+        view = &views.items[0];
+        folder = strcmp(job_view_word(view->source), "work-dir") == 0;
+        if (job_view_ended(view))
                 r = err_set(&err, -EALREADY, "job '%s' has ended as %s; nothing is left to cancel", name,
-                            view_text(view, "phase"));
+                            view->phase);
         else
                 r = folder ? end_process(work, name, &err) : annotate(options, view, &err);
-        json_decref(views);
         if (r < 0)
                 return jobs_refuse("cancel", r, &err);
         (void) printf(

@@ -17,6 +17,7 @@
 #include "base/timestamp.h"
 #include "io/clock.h"
 #include "job/show/jobs.h"
+#include "job/show/progress_line.h"
 #include "job/spec/job.h"
 
 #define TAIL_BYTES 8192
@@ -54,42 +55,38 @@ static json_t *load(const char *work_dir, const char *name, const char *file)
                                                    : NULL;
 }
 
-/* --- progress: the last lines of every rank
- * ------------------------------------------------------------------------ */
-
-struct heard {
+/* What the ranks say of their progress, taken together. */
+struct seen {
         bool any;
         double samples, seconds, epoch, step, loss_sum, loss_weight, accuracy;
 };
 
-static void hear_line(const json_t *line, double batch, struct heard *all, struct heard *rank)
+static double larger(double a, double b)
 {
-        const json_t *loss = json_object_get(line, "loss"), *accuracy = json_object_get(line, "accuracy");
-        double samples = json_number_value(json_object_get(line, "samples")),
-               seconds = json_number_value(json_object_get(line, "seconds")),
-               step = json_number_value(json_object_get(line, "step")),
-               epoch = json_number_value(json_object_get(line, "epoch"));
+        return isfinite(b) ? fmax(a, b) : a;
+}
 
-        if (!json_is_object(line))
-                return;
+static void see_line(const struct progress_line *line, double batch, struct seen *all, struct seen *rank)
+{
         all->any = rank->any = true;
-        rank->samples = fmax(rank->samples, samples);
-        all->seconds = fmax(all->seconds, seconds);
-        all->step = fmax(all->step, step);
-        all->epoch = fmax(all->epoch, epoch);
-        if (json_is_number(accuracy))
-                all->accuracy = json_number_value(accuracy);
-        else if (json_is_number(loss)) {
-                rank->loss_sum = json_number_value(loss) * batch;
+        rank->samples = larger(rank->samples, line->samples);
+        all->seconds = larger(all->seconds, line->seconds);
+        all->step = larger(all->step, line->step);
+        all->epoch = larger(all->epoch, line->epoch);
+        if (isfinite(line->accuracy))
+                all->accuracy = line->accuracy;
+        else if (isfinite(line->loss)) {
+                rank->loss_sum = line->loss * batch;
                 rank->loss_weight = batch;
         }
 }
 
-static void hear_rank(const char *work_dir, const char *name, size_t index, double batch, struct heard *all)
+/* The last lines of one rank. */
+static void see_rank(const char *work_dir, const char *name, size_t index, double batch, struct seen *all)
 {
         CLEANUP(close_p) int fd = -1;
         char path[PATH_MAX], file[64], bytes[TAIL_BYTES + 1], *rest = NULL;
-        struct heard rank = { 0 };
+        struct seen rank = { 0 };
         off_t size, from;
         ssize_t got;
 
@@ -104,97 +101,35 @@ static void hear_rank(const char *work_dir, const char *name, size_t index, doub
                 return;
         bytes[got] = '\0';
         for (char *line = strtok_r(bytes, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest)) {
-                json_t *value = json_loads(line, 0, NULL); /* the first may be cut: it is no JSON then */
+                struct progress_line read;
 
-                hear_line(value, batch, all, &rank);
-                json_decref(value);
+                if (progress_line_read(line, &read)) /* the first may be cut */
+                        see_line(&read, batch, all, &rank);
         }
         all->samples += rank.samples;
         all->loss_sum += rank.loss_sum;
         all->loss_weight += rank.loss_weight;
 }
 
-static void set_number(json_t *view, const char *name, double value)
+static void set_progress(struct job_view *view, const struct seen *seen)
 {
-        (void) json_object_set_new(view, name, isfinite(value) ? json_real(value) : json_null());
+        double left = view->samples_total - seen->samples;
+
+        if (!seen->any)
+                return;
+        view->epoch = seen->epoch;
+        view->step = seen->step;
+        view->samples = seen->samples;
+        view->samples_per_s = seen->seconds > 0 ? seen->samples / seen->seconds : NAN;
+        view->seconds_left = left > 0 && view->samples_per_s > 0 ? left / view->samples_per_s : NAN;
+        view->loss = seen->loss_weight > 0 ? seen->loss_sum / seen->loss_weight : NAN;
+        view->accuracy = seen->accuracy > 0 ? seen->accuracy : NAN;
 }
 
-static void set_count(json_t *view, const char *name, double value)
-{
-        (void) json_object_set_new(view, name,
-                                   isfinite(value) ? json_integer((json_int_t) value) : json_null());
-}
-
-static void set_progress(json_t *view, const struct heard *heard, const json_t *plan)
-{
-        double total = json_number_value(json_object_get(plan, "samples")) *
-                       json_number_value(json_object_get(plan, "epochs"));
-        double speed = heard->any && heard->seconds > 0 ? heard->samples / heard->seconds : NAN;
-
-        set_count(view, "epoch", heard->any ? heard->epoch : NAN);
-        set_count(view, "step", heard->any ? heard->step : NAN);
-        set_count(view, "samples", heard->any ? heard->samples : NAN);
-        set_count(view, "samples_total", total > 0 ? total : NAN);
-        set_number(view, "samples_per_s", speed);
-        set_number(view, "seconds_left",
-                   total > heard->samples && speed > 0 ? (total - heard->samples) / speed : NAN);
-        set_number(view, "loss", heard->loss_weight > 0 ? heard->loss_sum / heard->loss_weight : NAN);
-        set_number(view, "accuracy", heard->accuracy > 0 ? heard->accuracy : NAN);
-}
-
-/* --- one job
- * -------------------------------------------------------------------------------------------------------- */
-
-static void copy_plan(json_t *view, const json_t *plan)
-{
-        static const char *const fields[] = { "model", "strategy", "shards", "global_batch", "epochs" };
-        json_t *ranks = json_object_get(plan, "ranks"), *rank;
-        double workers = 0;
-        size_t i;
-
-        for (i = 0; i < ARRAY_SIZE(fields); i++) {
-                json_t *value = json_object_get(plan, fields[i]);
-
-                (void) json_object_set_new(view, fields[i], value == NULL ? json_null() : json_incref(value));
-        }
-        json_array_foreach(ranks, i, rank)
-        {
-                json_t *source = json_object_get(json_object_get(rank, "speed"), "source");
-
-                workers += strcmp(view_text(rank, "role"), "worker") == 0;
-                if (source != NULL)
-                        (void) json_object_set(rank, "speed_source", source);
-        }
-        set_count(view, "workers", ranks == NULL ? NAN : workers);
-        (void) json_object_set_new(view, "ranks", ranks == NULL ? json_array() : json_incref(ranks));
-}
-
-/* A summary knows better than what was heard on the way. */
-static void copy_summary(json_t *view, const json_t *summary)
-{
-        static const char *const fields[] = { "phase",    "reason",   "message", "seconds", "samples_per_s",
-                                              "restarts", "accuracy", "loss",    "ranks",   "events" };
-        json_t *used = json_object_get(summary, "samples_used"), *epochs = json_object_get(summary, "epochs");
-
-        for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
-                json_t *value = json_object_get(summary, fields[i]);
-
-                if (value != NULL && !json_is_null(value) &&
-                    !(json_is_array(value) && json_array_size(value) == 0))
-                        (void) json_object_set(view, fields[i], value);
-        }
-        if (json_is_integer(used))
-                (void) json_object_set(view, "samples", used);
-        if (json_is_integer(epochs))
-                (void) json_object_set(view, "epoch", epochs);
-        (void) json_object_set_new(view, "seconds_left", json_null());
-}
-
-static json_t *read_events(const char *work_dir, const char *name)
+static void read_events(const char *work_dir, const char *name, struct job_view *view)
 {
         CLEANUP(fclose_p) FILE *f = NULL;
         CLEANUP(free_p) char *line = NULL;
-        json_t *events = json_array();
         char path[PATH_MAX];
         size_t size = 0;
 
@@ -203,36 +138,32 @@ static json_t *read_events(const char *work_dir, const char *name)
         while (f != NULL && getline(&line, &size, f) > 0) {
                 json_t *event = json_loads(line, 0, NULL);
 
-                if (json_is_object(event))
-                        (void) json_array_append(events, event);
+                job_view_read_event(event, view);
                 json_decref(event);
         }
-        return events;
 }
 
 /* The last thing that it said of itself is where it is. */
-static void set_phase(json_t *view, bool running, const struct heard *heard, const json_t *plan)
+static void set_phase(struct job_view *view, bool running, bool seen, bool planned)
 {
-        const json_t *events = json_object_get(view, "events"),
-                     *last = json_array_get(events, json_array_size(events) - 1);
-        const char *reason = view_text(last, "reason");
+        const struct job_view_event *last =
+                view->event_count > 0 ? &view->events[view->event_count - 1] : NULL;
+        const char *reason = last == NULL ? "" : job_view_word(last->reason);
         const char *phase = !running                                  ? "Failed"
                             : strcmp(reason, "WaitingForParent") == 0 ? "Pending"
                             : strcmp(reason, "Restarting") == 0       ? "Restarting"
-                            : heard->any                              ? "Running"
-                            : plan != NULL                            ? "Starting"
+                            : seen                                    ? "Running"
+                            : planned                                 ? "Starting"
                                                                       : "Planning";
 
-        (void) json_object_set_new(view, "phase", json_string(phase));
-        (void) json_object_set_new(view, "reason", json_string(running ? reason : "Killed"));
-        (void) json_object_set_new(
-                view, "message",
-                json_string(running ? view_text(last, "message")
-                                    : "`remuda run` ended without a summary, so it was killed; "
-                                      "run the job again, with --resume from its last checkpoint"));
+        job_view_set(&view->phase, phase);
+        job_view_set(&view->reason, running ? reason : "Killed");
+        job_view_set(&view->message, running ? (last == NULL ? "" : job_view_word(last->message))
+                                             : "`remuda run` ended without a summary, so it was killed; "
+                                               "run the job again, with --resume from its last checkpoint");
 }
 
-static void set_time(json_t *view, const char *work_dir, const char *name)
+static void set_time(struct job_view *view, const char *work_dir, const char *name)
 {
         char path[PATH_MAX], started[TIMESTAMP_BYTES];
         uint64_t started_usec;
@@ -241,63 +172,55 @@ static void set_time(json_t *view, const char *work_dir, const char *name)
         if (!path_of(path, work_dir, name, "lock") || stat(path, &lock) < 0)
                 return;
         started_usec = (uint64_t) lock.st_mtim.tv_sec * 1000000 + (uint64_t) lock.st_mtim.tv_nsec / 1000;
-        (void) json_object_set_new(
-                view, "started",
-                json_string(timestamp_format((uint64_t) lock.st_mtim.tv_sec * 1000000, started)));
-        set_number(view, "seconds", (double) (int64_t) (clock_realtime_usec() - started_usec) / 1e6);
+        job_view_set(&view->started, timestamp_format((uint64_t) lock.st_mtim.tv_sec * 1000000, started));
+        view->seconds = (double) (int64_t) (clock_realtime_usec() - started_usec) / 1e6;
 }
 
 /* Of a running rank: the process of its program, as its launcher reported it. */
-static void set_pid(const char *work_dir, const char *name, size_t index, json_t *rank)
+static void set_pid(const char *work_dir, const char *name, size_t index, struct job_view_rank *rank)
 {
         char file[64];
-        json_t *report, *pid;
+        json_t *report;
 
         (void) text_format(file, sizeof(file), "rank-%zu.report", index);
         report = load(work_dir, name, file);
-        pid = json_object_get(report, "pid");
-        if (json_is_integer(pid) && json_object_get(report, "exit_code") == NULL)
-                (void) json_object_set(rank, "pid", pid);
+        job_view_read_report(report, rank);
         json_decref(report);
 }
 
-static json_t *view_of(const char *work_dir, const char *name, bool running)
+static void read_job(const char *work_dir, const char *name, bool running, struct job_view *view)
 {
         char folder[PATH_MAX], path[PATH_MAX];
         json_t *plan = load(work_dir, name, "plan.json"),
-               *summary = running ? NULL : load(work_dir, name, "summary.json"), *view = json_object();
-        struct heard heard = { 0 };
-        json_t *rank;
-        size_t i;
+               *summary = running ? NULL : load(work_dir, name, "summary.json");
+        struct seen seen = { 0 };
 
         if (!path_of(path, work_dir, name, "") || realpath(path, folder) == NULL)
                 (void) text_copy(folder, sizeof(folder), path);
-        (void) json_object_set_new(view, "job", json_string(name));
-        (void) json_object_set_new(view, "namespace", json_null());
-        (void) json_object_set_new(view, "source", json_string("work-dir"));
-        (void) json_object_set_new(view, "folder", json_string(folder));
-        json_array_foreach(json_object_get(plan, "ranks"), i, rank)
-        {
+        job_view_set(&view->job, name);
+        job_view_set(&view->source, "work-dir");
+        job_view_set(&view->folder, folder);
+        job_view_read_plan(plan, view);
+        for (size_t i = 0; i < view->rank_count; i++) {
                 if (running)
-                        set_pid(work_dir, name, i, rank);
-                hear_rank(work_dir, name, i, view_number(rank, "batch"), &heard);
+                        set_pid(work_dir, name, i, &view->ranks[i]);
+                see_rank(work_dir, name, i, view->ranks[i].batch, &seen);
         }
-        (void) json_object_set_new(view, "events", read_events(work_dir, name));
-        set_phase(view, running, &heard, plan);
+        read_events(work_dir, name, view);
+        set_phase(view, running, seen.any, plan != NULL);
         set_time(view, work_dir, name);
-        copy_plan(view, plan);
-        set_progress(view, &heard, plan);
-        (void) json_object_set_new(view, "restarts", json_integer(0));
+        set_progress(view, &seen);
+        view->restarts = 0;
         if (summary != NULL)
-                copy_summary(view, summary);
+                job_view_read_summary(summary, view);
         json_decref(summary);
         json_decref(plan);
-        return view;
 }
 
-int jobs_folder_read(const char *work_dir, const char *name, json_t *views, struct err *err)
+int jobs_folder_read(const char *work_dir, const char *name, struct job_views *views, struct err *err)
 {
         const struct dirent *entry;
+        struct job_view *view;
         bool running, found = false;
         DIR *folder = opendir(work_dir);
 
@@ -314,7 +237,9 @@ int jobs_folder_read(const char *work_dir, const char *name, json_t *views, stru
                     jobs_folder_running(work_dir, entry->d_name, &running) < 0)
                         continue;
                 found = true;
-                (void) json_array_append_new(views, view_of(work_dir, entry->d_name, running));
+                view = job_views_add(views);
+                if (view != NULL)
+                        read_job(work_dir, entry->d_name, running, view);
         }
         (void) closedir(folder);
         if (name != NULL && !found)

@@ -68,7 +68,7 @@ static void finish(struct log_file *log)
         text_free(&log->line);
 }
 
-static size_t name_files(const json_t *view, long rank, struct log_file *files, size_t ranks)
+static size_t name_files(const struct job_view *view, long rank, struct log_file *files, size_t ranks)
 {
         static const char *const kinds[FILES_EACH] = { "out", "err" };
         size_t count = 0;
@@ -77,30 +77,30 @@ static size_t name_files(const json_t *view, long rank, struct log_file *files, 
                 for (size_t k = 0; k < FILES_EACH && (rank == JOBS_RANK_ALL || (size_t) rank == i); k++) {
                         files[count].rank = i;
                         (void) text_format(files[count].path, PATH_MAX, "%s/rank-%zu.%s",
-                                           view_text(view, "folder"), i, kinds[k]);
+                                           job_view_word(view->folder), i, kinds[k]);
                         count++;
                 }
         return count;
 }
 
-static int check_rank(const json_t *view, long rank, struct err *err)
+static int check_rank(const struct job_view *view, long rank, struct err *err)
 {
-        size_t ranks = json_array_size(json_object_get(view, "ranks"));
+        size_t ranks = view->rank_count;
 
         if (ranks == 0)
                 return err_set(err, -ENOENT,
                                "job '%s' has no ranks yet; `remuda jobs show %s` says what it waits for",
-                               view_text(view, "job"), view_text(view, "job"));
+                               view->job, view->job);
         if (rank != JOBS_RANK_ALL && (size_t) rank >= ranks)
-                return err_set(err, -ENOENT, "job '%s' has no rank %ld; its ranks are 0 to %zu",
-                               view_text(view, "job"), rank, ranks - 1);
+                return err_set(err, -ENOENT, "job '%s' has no rank %ld; its ranks are 0 to %zu", view->job,
+                               rank, ranks - 1);
         return 0;
 }
 
-static int folder_logs(const struct jobs_options *options, const json_t *view, long rank)
+static int folder_logs(const struct jobs_options *options, const struct job_view *view, long rank)
 {
         const char *work = options->store == NULL ? options->work_dir : options->store + strlen("dir:");
-        size_t ranks = json_array_size(json_object_get(view, "ranks"));
+        size_t ranks = view->rank_count;
         CLEANUP(free_p) struct log_file *files = calloc(ranks * FILES_EACH + 1, sizeof(*files));
         size_t count = files == NULL ? 0 : name_files(view, rank, files, ranks);
         bool running = options->follow;
@@ -108,7 +108,7 @@ static int folder_logs(const struct jobs_options *options, const json_t *view, l
         if (files == NULL)
                 return EXIT_FAILED;
         do { /* asked before the look, so that the last look is after its end */
-                if (running && jobs_folder_running(work, view_text(view, "job"), &running) < 0)
+                if (running && jobs_folder_running(work, view->job, &running) < 0)
                         running = false;
                 for (size_t i = 0; i < count; i++)
                         read_on(&files[i]);
@@ -123,16 +123,16 @@ static int folder_logs(const struct jobs_options *options, const json_t *view, l
 }
 
 /* With -f a job that has no ranks yet is waited for. */
-static int read_with_ranks(const struct jobs_options *options, const char *name, json_t **ret,
+static int read_with_ranks(const struct jobs_options *options, const char *name, struct job_views *ret,
                            struct err *err)
 {
         for (;;) {
                 int r = jobs_read(options, name, ret, err);
 
-                if (r < 0 || !options->follow || jobs_ended(json_array_get(*ret, 0)) ||
-                    json_array_size(json_object_get(json_array_get(*ret, 0), "ranks")) > 0)
+                if (r < 0 || !options->follow || job_view_ended(&ret->items[0]) ||
+                    ret->items[0].rank_count > 0)
                         return r;
-                json_decref(*ret);
+                job_views_free(ret);
                 (void) poll(NULL, 0, LOOK_MSEC * 4);
         }
 }
@@ -141,15 +141,15 @@ int jobs_logs(const struct jobs_options *options, const char *name)
 {
         struct err err = { 0 };
         long rank = jobs_rank(options, &err);
-        json_t *views = NULL;
-        const json_t *view;
+        CLEANUP(job_views_free) struct job_views views = { 0 };
+        const struct job_view *view;
         int r = rank < JOBS_RANK_ALL ? (int) rank : read_with_ranks(options, name, &views, &err), exit_code;
 
         if (r < 0)
                 return jobs_refuse("logs", r, &err);
-        view = json_array_get(views, 0);
+        view = &views.items[0];
         r = check_rank(view, rank, &err);
-        if (r == 0 && strcmp(view_text(view, "source"), "dir") == 0)
+        if (r == 0 && strcmp(job_view_word(view->source), "dir") == 0)
                 r = err_set(&err, -ENOTSUP,
                             "job '%s' is an object of a directory store, which has no logs; --store "
                             "kubernetes asks the "
@@ -157,10 +157,9 @@ int jobs_logs(const struct jobs_options *options, const char *name)
                             name);
         if (r < 0)
                 exit_code = jobs_refuse("logs", r, &err);
-        else if (strcmp(view_text(view, "source"), "kubernetes") == 0)
+        else if (strcmp(job_view_word(view->source), "kubernetes") == 0)
                 exit_code = jobs_pod_logs(options, view, rank);
         else
                 exit_code = folder_logs(options, view, rank);
-        json_decref(views);
         return exit_code;
 }

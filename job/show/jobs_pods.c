@@ -133,17 +133,12 @@ static void add_pod(struct follower *f, const char *name)
         f->pod_count++;
 }
 
-/* The pods that hold the ranks, as `ranks` of a status or of a view has them. */
-static void add_pods(struct follower *f, const json_t *ranks)
+/* The pods that hold the ranks. */
+static void add_pods(struct follower *f, const struct job_view *view)
 {
-        const json_t *rank;
-        size_t i;
-
-        json_array_foreach((json_t *) ranks, i, rank)
-        {
-                if (f->rank == JOBS_RANK_ALL || json_integer_value(json_object_get(rank, "rank")) == f->rank)
-                        add_pod(f, view_text(rank, "pod"));
-        }
+        for (size_t i = 0; i < view->rank_count; i++)
+                if (f->rank == JOBS_RANK_ALL || (long) view->ranks[i].rank == f->rank)
+                        add_pod(f, job_view_word(view->ranks[i].pod));
         for (struct pod_log *pod = f->pods; pod != NULL; pod = pod->next)
                 if (!pod->running && !pod->done)
                         start_log(f, pod);
@@ -157,7 +152,8 @@ static void on_object(void *userdata, const struct http_result *result)
         char sentence[300];
         int r = kube_result(result, sentence, sizeof(sentence));
         json_t *object = r == 0 ? json_loadb(result->body, result->body_bytes, 0, NULL) : NULL;
-        const json_t *status = json_object_get(object, "status");
+        CLEANUP(job_views_free) struct job_views views = { 0 };
+        struct job_view *view = job_views_add(&views);
 
         f->bad = r == 0 ? 0 : f->bad + 1;
         if (r == -ENOENT || f->bad > 30) { /* deleted, or nobody answers for half a minute */
@@ -165,8 +161,11 @@ static void on_object(void *userdata, const struct http_result *result)
                 f->exit_code = cluster_exit_code(r);
                 (void) sd_event_exit(f->loop, 0);
         } else {
-                f->ended = jobs_ended(status);
-                add_pods(f, json_object_get(status, "ranks"));
+                if (view != NULL && object != NULL) {
+                        job_view_read_object(object, view, 0);
+                        f->ended = job_view_ended(view);
+                        add_pods(f, view);
+                }
                 f->looked = f->ended;
                 for (struct pod_log *pod = f->pods; f->ended && pod != NULL; pod = pod->next)
                         pod->done = pod->done || !pod->running;
@@ -202,11 +201,11 @@ static void follower_free(struct follower *f)
         }
 }
 
-int jobs_pod_logs(const struct jobs_options *options, const json_t *view, long rank)
+int jobs_pod_logs(const struct jobs_options *options, const struct job_view *view, long rank)
 {
         struct follower f = { .options = options,
-                              .job = view_text(view, "job"),
-                              .namespace_ = view_text(view, "namespace"),
+                              .job = job_view_word(view->job),
+                              .namespace_ = job_view_word(view->namespace_),
                               .rank = rank };
         struct err err = { 0 };
         int r = loop_new(&f.loop, &err);
@@ -217,7 +216,7 @@ int jobs_pod_logs(const struct jobs_options *options, const json_t *view, long r
                 follower_free(&f);
                 return jobs_refuse("logs", r, &err);
         }
-        add_pods(&f, json_object_get(view, "ranks"));
+        add_pods(&f, view);
         if (options->follow)
                 look(&f);
         stop_if_done(&f);

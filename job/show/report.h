@@ -1,16 +1,16 @@
-/* Report: one job as one self-contained HTML page: how its ranks spent their time, what overlapped, how the
- * loss fell, who got which share and why, what happened. No script, nothing is fetched: it can be mailed.
+/* Report: what a page and its pictures draw of one job: its view, its progress lines, the timelines that the
+ * reference trainer wrote.
  *
- * In memory; text from jobs is escaped. Times are microseconds since the ranks began (the trainer's
- * timeline). */
+ * Gathered from the files of the job's folder, or from the history of a cluster's job. Times are microseconds
+ * since the ranks began (the trainer's timeline). */
 #pragma once
 
-#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/text.h"
+#include "base/err.h"
+#include "job/show/job_view.h"
 
 enum report_what {
         REPORT_LOAD,
@@ -23,8 +23,7 @@ enum report_what {
         REPORT_WHAT_COUNT
 };
 
-/* report_what_parse() - by the word of a timeline; -ENOENT. */
-int report_what_parse(const char *word, enum report_what *ret);
+extern const char *const report_what_names[]; /* the words of a timeline; ended by NULL */
 
 struct report_activity {
         uint32_t rank;
@@ -52,7 +51,7 @@ struct report_rank {
 };
 
 struct report {
-        const json_t *view;                 /* a job, as `remuda jobs show -o json` writes it */
+        const struct job_view *view;
         struct report_activity *activities; /* of a few steps: an excerpt */
         size_t activity_count;
         struct report_rank *ranks;
@@ -70,10 +69,6 @@ struct report_interval {
 uint64_t report_overlap(const struct report_interval *inner, size_t inner_count,
                         const struct report_interval *outer, size_t outer_count);
 
-/* report_html() - the page. */
-void report_html(const struct report *report, struct text *out);
-
-/* report_picture() - one picture as an SVG file: "timeline", "progress", "loss", "shares" or
- * "placement".
- * Return: 0; -ENOENT: there is nothing to draw, or no such picture. */
-int report_picture(const struct report *report, const char *name, struct text *out);
+/* report_gather() - @view: borrowed by *ret, which is released with report_free(). Return: 0 or -ENOMEM. */
+int report_gather(const struct job_view *view, struct report *ret, struct err *err);
+void report_free(struct report *report);

@@ -1,9 +1,10 @@
-#include "job/show/report_html.h"
+/* The sections of the page, one after the other. */
+#include "job/show/report_page.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "job/show/job_view.h"
+#include "job/show/report_picture.h"
 #include "job/show/report_words.h"
 
 static void section(struct text *out, const char *id, const char *title, const char *words)
@@ -16,39 +17,37 @@ static void section(struct text *out, const char *id, const char *title, const c
 static void cell(struct text *out, const char *words)
 {
         text_append(out, "<td>");
-        report_append_escaped(out, words);
+        report_words_escaped(out, words);
         text_append(out, "</td>");
 }
 
 static void number_cell(struct text *out, const char *unit, int decimals, double value)
 {
         text_append(out, "<td class=\"n\">");
-        report_append_number(out, unit, decimals, value);
+        report_words_number(out, unit, decimals, value);
         text_append(out, "</td>");
 }
 
 static void write_ranks(const struct report *report, struct text *out)
 {
-        const json_t *rank;
-        size_t i;
-
         text_append(out, "<table><tr><th>rank<th>role<th>runtime<th>device<th>node<th>batch<th>weight<th>"
                          "speed<th>samples"
                          "<th>restarts<th>exit</tr>\n");
-        json_array_foreach(json_object_get(report->view, "ranks"), i, rank)
-        {
+        for (size_t i = 0; i < report->view->rank_count; i++) {
+                const struct job_view_rank *rank = &report->view->ranks[i];
+
                 text_append(out, "<tr>");
-                number_cell(out, "", 0, view_number(rank, "rank"));
-                cell(out, view_text(rank, "role"));
-                cell(out, view_text(rank, "runtime"));
-                cell(out, view_text(rank, "device"));
-                cell(out, view_text(rank, "node"));
-                number_cell(out, "", 0, view_number(rank, "batch"));
-                number_cell(out, "", 4, view_number(rank, "weight"));
-                cell(out, view_text(rank, "speed_source"));
-                number_cell(out, "", 0, view_number(rank, "samples"));
-                number_cell(out, "", 0, view_number(rank, "restarts"));
-                number_cell(out, "", 0, view_number(rank, "exit_code"));
+                number_cell(out, "", 0, rank->rank);
+                cell(out, job_view_word(rank->role));
+                cell(out, job_view_word(rank->runtime));
+                cell(out, job_view_word(rank->device));
+                cell(out, job_view_word(rank->node));
+                number_cell(out, "", 0, rank->batch);
+                number_cell(out, "", 4, rank->weight);
+                cell(out, job_view_word(rank->speed_source));
+                number_cell(out, "", 0, rank->samples);
+                number_cell(out, "", 0, rank->restarts);
+                number_cell(out, "", 0, rank->exit_code);
                 text_append(out, "</tr>\n");
         }
         text_append(out, "</table>\n");
@@ -113,25 +112,23 @@ static void write_overlap(const struct report *report, struct text *out)
 
 static void write_events(const struct report *report, struct text *out)
 {
-        const json_t *event;
-        size_t i;
-
         text_append(out, "<table><tr><th>time<th>reason<th>what happened</tr>\n");
-        json_array_foreach(json_object_get(report->view, "events"), i, event)
-        {
+        for (size_t i = 0; i < report->view->event_count; i++) {
+                const struct job_view_event *event = &report->view->events[i];
+
                 text_append(out, "<tr>");
-                cell(out, view_text(event, "time"));
-                cell(out, view_text(event, "reason"));
-                cell(out, view_text(event, "message"));
+                cell(out, job_view_word(event->time));
+                cell(out, job_view_word(event->reason));
+                cell(out, job_view_word(event->message));
                 text_append(out, "</tr>\n");
         }
         text_append(out, "</table>\n");
 }
 
-static void write_head(const json_t *view, struct text *out)
+static void write_head(const struct job_view *view, struct text *out)
 {
         text_append(out, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>job ");
-        report_append_escaped(out, view_text(view, "job"));
+        report_words_escaped(out, job_view_word(view->job));
         text_append(
                 out,
                 "</title><style>body{font:15px/1.5 sans-serif;color:#1f2933;max-width:1000px;margin:2em "
@@ -143,34 +140,34 @@ static void write_head(const json_t *view, struct text *out)
                 "border-bottom:1px solid "
                 "#e4e7eb;vertical-align:top}td.n{text-align:right;font-variant-numeric:tabular-nums}"
                 ".Succeeded{color:#2f7d4f}.Failed{color:#b3123a}p{margin:.4em 0}</style></head><body>\n<h1>");
-        report_append_escaped(out, view_text(view, "job"));
+        report_words_escaped(out, job_view_word(view->job));
         text_append(out, ": <span class=\"");
-        report_append_escaped(out, view_text(view, "phase"));
+        report_words_escaped(out, job_view_word(view->phase));
         text_append(out, "\">");
-        report_append_escaped(out, view_text(view, "phase"));
+        report_words_escaped(out, job_view_word(view->phase));
         text_append(out, "</span></h1>\n<p>");
-        report_append_escaped(out, view_text(view, "reason"));
-        if (view_text(view, "message")[0] != '\0')
+        report_words_escaped(out, job_view_word(view->reason));
+        if (job_view_word(view->message)[0] != '\0')
                 text_append(out, ": ");
-        report_append_escaped(out, view_text(view, "message"));
+        report_words_escaped(out, job_view_word(view->message));
         text_append(out, "</p>\n");
 }
 
-static void write_figures(const json_t *view, struct text *out)
+static void write_figures(const struct job_view *view, struct text *out)
 {
         text_append(out, "<table><tr><th>model<th>strategy<th>batch<th>epochs<th>seconds<th>samples<th>"
                          "samples/s<th>loss"
                          "<th>accuracy<th>restarts</tr><tr>");
-        cell(out, view_text(view, "model"));
-        cell(out, view_text(view, "strategy"));
-        number_cell(out, "", 0, view_number(view, "global_batch"));
-        number_cell(out, "", 0, view_number(view, "epochs"));
-        number_cell(out, "", 1, view_number(view, "seconds"));
-        number_cell(out, "", 0, view_number(view, "samples"));
-        number_cell(out, "", 0, view_number(view, "samples_per_s"));
-        number_cell(out, "", 4, view_number(view, "loss"));
-        number_cell(out, "", 4, view_number(view, "accuracy"));
-        number_cell(out, "", 0, view_number(view, "restarts"));
+        cell(out, job_view_word(view->model));
+        cell(out, job_view_word(view->strategy));
+        number_cell(out, "", 0, view->global_batch);
+        number_cell(out, "", 0, view->epochs);
+        number_cell(out, "", 1, view->seconds);
+        number_cell(out, "", 0, view->samples);
+        number_cell(out, "", 0, view->samples_per_s);
+        number_cell(out, "", 4, view->loss);
+        number_cell(out, "", 4, view->accuracy);
+        number_cell(out, "", 0, view->restarts);
         text_append(out, "</tr></table>\n");
 }
 
@@ -181,7 +178,7 @@ static void picture_or(struct text *out, int drawn, const char *otherwise)
         text_append(out, "</section>\n");
 }
 
-void report_html(const struct report *report, struct text *out)
+void report_page(const struct report *report, struct text *out)
 {
         write_head(report->view, out);
         write_figures(report->view, out);

@@ -1,4 +1,5 @@
-#include "job/show/report_html.h"
+/* Bars, lines and boxes: each picture of a report is drawn by one function, with the few shapes before it. */
+#include "job/show/report_picture.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -6,7 +7,6 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "job/show/job_view.h"
 #include "job/show/report_words.h"
 
 #define WIDTH 960
@@ -16,51 +16,22 @@
 #define RANKS 64 /* lanes that are drawn; more would be hair */
 
 /* clang-format off */
-static const struct { const char *name, *colour; } whats[REPORT_WHAT_COUNT] = {
-        [REPORT_LOAD]     = { "load",     "#9aa5b1" },
-        [REPORT_FORWARD]  = { "forward",  "#3f6fb5" },
-        [REPORT_BACKWARD] = { "backward", "#2f9e76" },
-        [REPORT_EXCHANGE] = { "exchange", "#d98e04" },
-        [REPORT_UPDATE]   = { "update",   "#8b5fbf" },
-        [REPORT_COMPUTE]  = { "compute",  "#4f7f9f" },
-        [REPORT_WAIT]     = { "wait",     "#e4e7eb" },
+static const char *const what_colours[REPORT_WHAT_COUNT] = {
+        [REPORT_LOAD]     = "#9aa5b1",
+        [REPORT_FORWARD]  = "#3f6fb5",
+        [REPORT_BACKWARD] = "#2f9e76",
+        [REPORT_EXCHANGE] = "#d98e04",
+        [REPORT_UPDATE]   = "#8b5fbf",
+        [REPORT_COMPUTE]  = "#4f7f9f",
+        [REPORT_WAIT]     = "#e4e7eb",
 };
 static const char *const rank_colours[] = { "#3f6fb5", "#d98e04", "#2f9e76", "#8b5fbf", "#c43a2b", "#0f7f8f", "#7a6a00", "#b3123a" };
 /* clang-format on */
 
-int report_what_parse(const char *word, enum report_what *ret)
-{
-        for (int i = 0; i < REPORT_WHAT_COUNT; i++)
-                if (strcmp(whats[i].name, word) == 0) {
-                        *ret = (enum report_what) i;
-                        return 0;
-                }
-        return -ENOENT;
-}
-
-uint64_t report_overlap(const struct report_interval *inner, size_t inner_count,
-                        const struct report_interval *outer, size_t outer_count)
-{
-        uint64_t sum = 0;
-        size_t first = 0;
-
-        for (size_t i = 0; i < inner_count; i++) {
-                while (first < outer_count && outer[first].end <= inner[i].begin)
-                        first++;
-                for (size_t k = first; k < outer_count && outer[k].begin < inner[i].end; k++) {
-                        uint64_t begin = inner[i].begin > outer[k].begin ? inner[i].begin : outer[k].begin;
-                        uint64_t end = inner[i].end < outer[k].end ? inner[i].end : outer[k].end;
-
-                        sum += end > begin ? end - begin : 0;
-                }
-        }
-        return sum;
-}
-
 static void label(struct text *out, double x, double y, const char *anchor, const char *words)
 {
         text_printf(out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", x, y, anchor);
-        report_append_escaped(out, words);
+        report_words_escaped(out, words);
         text_append(out, "</text>");
 }
 
@@ -71,7 +42,7 @@ static void begin_picture(struct text *out, double height, const char *title)
                     "font-family=\"sans-serif\" "
                     "font-size=\"12\" fill=\"#1f2933\" role=\"img\" aria-label=\"",
                     WIDTH, height);
-        report_append_escaped(out, title);
+        report_words_escaped(out, title);
         text_append(out, "\"><rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>");
 }
 
@@ -92,13 +63,10 @@ static void legend(const struct report *report, struct text *out, double y)
                 if (!there)
                         continue;
                 text_printf(out, "<rect x=\"%d\" y=\"%.0f\" width=\"12\" height=\"12\" fill=\"%s\"/>",
-                            LEFT + 100 * place, y, whats[i].colour);
-                label(out, LEFT + 100 * place++ + 17, y + 10, "start", whats[i].name);
+                            LEFT + 100 * place, y, what_colours[i]);
+                label(out, LEFT + 100 * place++ + 17, y + 10, "start", report_what_names[i]);
         }
 }
-
-/* --- the timeline of a few steps
- * ------------------------------------------------------------------------------------ */
 
 static void range_of(const struct report *report, uint64_t *ret_begin, uint64_t *ret_end, uint64_t *ret_steps)
 {
@@ -133,7 +101,7 @@ static void draw_activity(struct text *out, const struct report_activity *a, uin
                     "step %" PRIu64 ", %s, %.3f ms</title></rect>",
                     LEFT + (double) (a->begin_usec - begin) * scale, y,
                     fmax((double) (a->end_usec - a->begin_usec) * scale, 0.3), beside ? 6 : 16,
-                    whats[a->what].colour, a->rank, a->step, whats[a->what].name,
+                    what_colours[a->what], a->rank, a->step, report_what_names[a->what],
                     (double) (a->end_usec - a->begin_usec) / 1e3);
 }
 
@@ -172,10 +140,6 @@ static int draw_timeline(const struct report *report, struct text *out)
         end_picture(out);
         return 0;
 }
-
-/* --- lines
- * ----------------------------------------------------------------------------------------------------------
- */
 
 struct axes {
         double x_max, y_min, y_max, top, bottom;
@@ -355,23 +319,17 @@ static int draw_loss(const struct report *report, struct text *out)
         return 0;
 }
 
-/* --- shares
- * ---------------------------------------------------------------------------------------------------------
- */
-
 static int draw_shares(const struct report *report, struct text *out)
 {
-        const json_t *ranks = json_object_get(report->view, "ranks"), *rank;
         double x = LEFT;
-        size_t i;
 
-        if (json_array_size(ranks) == 0)
+        if (report->view->rank_count == 0)
                 return -ENOENT;
         begin_picture(out, 64, "each batch, by the shares of the ranks");
         label(out, 6, 34, "start", "a batch");
-        json_array_foreach((json_t *) ranks, i, rank)
-        {
-                double weight = view_number(rank, "weight"), width = (WIDTH - LEFT - RIGHT) * weight;
+        for (size_t i = 0; i < report->view->rank_count; i++) {
+                const struct job_view_rank *rank = &report->view->ranks[i];
+                double weight = rank->weight, width = (WIDTH - LEFT - RIGHT) * weight;
                 char words[160];
 
                 if (!(weight > 0 && weight <= 1))
@@ -380,10 +338,9 @@ static int draw_shares(const struct report *report, struct text *out)
                             "<rect x=\"%.2f\" y=\"14\" width=\"%.2f\" height=\"32\" fill=\"%s\" "
                             "stroke=\"#ffffff\"><title>rank "
                             "%zu: %.0f samples, %.4f</title></rect>",
-                            x, width, rank_colours[i % ARRAY_SIZE(rank_colours)], i,
-                            view_number(rank, "batch"), weight);
-                (void) text_format(words, sizeof(words), "%.0f %.20s (%.10s)", view_number(rank, "batch"),
-                                   view_text(rank, "runtime"), view_text(rank, "speed_source"));
+                            x, width, rank_colours[i % ARRAY_SIZE(rank_colours)], i, rank->batch, weight);
+                (void) text_format(words, sizeof(words), "%.0f %.20s (%.10s)", rank->batch,
+                                   job_view_word(rank->runtime), job_view_word(rank->speed_source));
                 if (width > 110) {
                         text_append(out, "<g fill=\"#ffffff\">");
                         label(out, x + 6, 34, "start", words);
@@ -395,52 +352,51 @@ static int draw_shares(const struct report *report, struct text *out)
         return 0;
 }
 
-/* --- placement: who is where
- * ------------------------------------------------------------------------------------------ */
-
-static const char *place_of(const json_t *rank)
+static const char *place_of(const struct job_view_rank *rank)
 {
-        return view_text(rank, "node")[0] != '\0' ? view_text(rank, "node") : "this machine";
+        return job_view_word(rank->node)[0] != '\0' ? rank->node : "this machine";
 }
 
-/* The same node and the same group: one row. Return: is it the first of its row? */
-static bool first_of_row(const json_t *ranks, size_t index)
+/* The same node and the same group: one row. */
+static bool same_row(const struct job_view_rank *a, const struct job_view_rank *b)
 {
-        const json_t *rank = json_array_get(ranks, index);
+        return strcmp(place_of(a), place_of(b)) == 0 &&
+               strcmp(job_view_word(a->group), job_view_word(b->group)) == 0;
+}
 
+static bool first_of_row(const struct job_view *view, size_t index)
+{
         for (size_t i = 0; i < index; i++)
-                if (strcmp(place_of(json_array_get(ranks, i)), place_of(rank)) == 0 &&
-                    strcmp(view_text(json_array_get(ranks, i), "group"), view_text(rank, "group")) == 0)
+                if (same_row(&view->ranks[i], &view->ranks[index]))
                         return false;
         return true;
 }
 
-static void draw_row(struct text *out, const json_t *ranks, size_t first, double y)
+static void draw_row(struct text *out, const struct job_view *view, size_t first, double y)
 {
-        const json_t *head = json_array_get(ranks, first);
+        const struct job_view_rank *head = &view->ranks[first];
         double x = 400;
         char words[128];
 
         (void) text_format(words, sizeof(words), "%.28s", place_of(head));
         label(out, 6, y + 20, "start", words);
-        (void) text_format(words, sizeof(words), "%.24s%s%.24s", view_text(head, "group"),
-                           view_text(head, "device_model")[0] == '\0' ? "" : ", ",
-                           view_text(head, "device_model"));
+        (void) text_format(words, sizeof(words), "%.24s%s%.24s", job_view_word(head->group),
+                           job_view_word(head->device_model)[0] == '\0' ? "" : ", ",
+                           job_view_word(head->device_model));
         label(out, 190, y + 20, "start", words);
-        for (size_t i = first; i < json_array_size(ranks) && x < WIDTH - 40; i++) {
-                const json_t *rank = json_array_get(ranks, i);
+        for (size_t i = first; i < view->rank_count && x < WIDTH - 40; i++) {
+                const struct job_view_rank *rank = &view->ranks[i];
 
-                if (strcmp(place_of(rank), place_of(head)) != 0 ||
-                    strcmp(view_text(rank, "group"), view_text(head, "group")) != 0)
+                if (!same_row(rank, head))
                         continue;
                 text_printf(
                         out,
                         "<rect x=\"%.0f\" y=\"%.0f\" width=\"34\" height=\"24\" rx=\"3\" fill=\"%s\"><title>",
                         x, y + 4, rank_colours[i % ARRAY_SIZE(rank_colours)]);
-                report_append_escaped(out, view_text(rank, "device"));
+                report_words_escaped(out, job_view_word(rank->device));
                 text_append(out, "</title></rect><g fill=\"#ffffff\">");
                 (void) text_format(words, sizeof(words), "%s%zu",
-                                   strcmp(view_text(rank, "role"), "server") == 0 ? "s" : "", i);
+                                   strcmp(job_view_word(rank->role), "server") == 0 ? "s" : "", i);
                 label(out, x + 17, y + 20, "middle", words);
                 text_append(out, "</g>");
                 x += 38;
@@ -449,19 +405,19 @@ static void draw_row(struct text *out, const json_t *ranks, size_t first, double
 
 static int draw_placement(const struct report *report, struct text *out)
 {
-        const json_t *ranks = json_object_get(report->view, "ranks");
-        size_t rows = 0, count = json_array_size(ranks) < 1024 ? json_array_size(ranks) : 1024;
+        const struct job_view *view = report->view;
+        size_t rows = 0, count = view->rank_count < 1024 ? view->rank_count : 1024;
 
         for (size_t i = 0; i < count; i++)
-                rows += first_of_row(ranks, i);
+                rows += first_of_row(view, i);
         if (rows == 0)
                 return -ENOENT;
         begin_picture(out, 34.0 * (double) (rows < RANKS ? rows : RANKS) + 8,
                       "the chips of every rank, by node and group");
         rows = 0;
         for (size_t i = 0; i < count && rows < RANKS; i++)
-                if (first_of_row(ranks, i))
-                        draw_row(out, ranks, i, 4 + 34.0 * (double) rows++);
+                if (first_of_row(view, i))
+                        draw_row(out, view, i, 4 + 34.0 * (double) rows++);
         end_picture(out);
         return 0;
 }

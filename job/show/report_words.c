@@ -1,9 +1,10 @@
+/* Escapes, and numbers that may not be known. */
 #include "job/show/report_words.h"
 
 #include <math.h>
 #include <string.h>
 
-void report_append_escaped(struct text *out, const char *words)
+void report_words_escaped(struct text *out, const char *words)
 {
         for (; *words != '\0'; words++) {
                 if (*words == '<')
@@ -21,7 +22,7 @@ void report_append_escaped(struct text *out, const char *words)
         }
 }
 
-void report_append_number(struct text *out, const char *unit, int decimals, double value)
+void report_words_number(struct text *out, const char *unit, int decimals, double value)
 {
         if (isfinite(value))
                 text_printf(out, "%.*f%s", decimals, value, unit);
