@@ -106,21 +106,21 @@ static const struct json_table_row launch_rows[] = {
 static const struct json_table health_table = PART(health_rows), probe_table = PART(probe_rows), launch_table = PART(launch_rows);
 #define WHOLE .size_bytes = sizeof(struct agent_config)
 static const struct json_table_row root_rows[] = {
-        { .name = "apiVersion", .kind = JSON_TABLE_CUSTOM },
-        { .name = "kind", .kind = JSON_TABLE_CUSTOM },
-        { .name = "metadata", .kind = JSON_TABLE_CUSTOM },
+        { .name = "apiVersion", .kind = JSON_TABLE_UNREAD },
+        { .name = "kind", .kind = JSON_TABLE_UNREAD },
+        { .name = "metadata", .kind = JSON_TABLE_UNREAD },
         { "nodeClass",         JSON_TABLE_CHOICE, AT(node_class), .names = device_class_names },
         { "pool",              JSON_TABLE_CUSTOM, AT(pool), .decode = decode_pool },
-        { .name = "exclude", .kind = JSON_TABLE_CUSTOM }, /* discovery_config.h */
+        { .name = "exclude", .kind = JSON_TABLE_UNREAD }, /* discovery_config.h */
         { "health",            JSON_TABLE_OBJECT, WHOLE, .table = &health_table },
         { "probes",            JSON_TABLE_OBJECT, WHOLE, .table = &probe_table },
         { "repair",            JSON_TABLE_MAP,    AT(repairs), .table = &repair_table, COUNT(repair_count), .max = VENDOR_SETTINGS_MAX },
         { "launch",            JSON_TABLE_OBJECT, WHOLE, .table = &launch_table },
         { "nodeFeatureFile",   JSON_TABLE_CHARS,  AT(node_feature_file) },
         { "compat",            JSON_TABLE_CHOICE, AT(compat_dcgm), .names = COMPAT_NAMES },
-        { .name = "discovery", .kind = JSON_TABLE_CUSTOM }, /* discovery_config.h */
-        { .name = "resources", .kind = JSON_TABLE_CUSTOM }, /* the plugin's, as the next */
-        { .name = "plugin", .kind = JSON_TABLE_CUSTOM },
+        { .name = "discovery", .kind = JSON_TABLE_UNREAD }, /* discovery_config.h */
+        { .name = "resources", .kind = JSON_TABLE_UNREAD }, /* the plugin's, as the next */
+        { .name = "plugin", .kind = JSON_TABLE_UNREAD },
         { .name = NULL },
 };
 static const struct json_table root_table = PART(root_rows);

@@ -1,4 +1,4 @@
-/* Walks the rows of a table, once to read an object, once to write it, once to release what a struct owns. */
+/* Walks the rows of a table to read an object, and to release what a struct owns. */
 #include "base/json/json_table.h"
 
 #include <assert.h>
@@ -7,50 +7,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json/json_table_row.h"
 #include "base/text.h"
 #include "base/timestamp.h"
 
-#define NAME_BYTES 64  /* of one step of a path */
-#define ROWS_MAX   64  /* of a strict table */
-#define TEXT_BYTES 512 /* of text that is no UTF-8, when written */
-
-static size_t stride_of(const struct json_table_row *row)
-{
-        return row->table != NULL ? row->table->size_bytes : row->element->size_bytes;
-}
-
-static size_t *count_of(const struct json_table_row *row, char *object)
-{
-        return (size_t *) (void *) (object + row->count);
-}
-
-/* The elements of an array, a list or a map. */
-static char *elements_of(const struct json_table_row *row, char *object)
-{
-        return row->kind == JSON_TABLE_ARRAY ? object + row->offset
-                                             : *(char **) (void *) (object + row->offset);
-}
-
-/* step() - the first name of a path, and in *rest what follows it; false: the name is no path. */
-static bool step(const struct json_table *table, const char *name, char first[NAME_BYTES], const char **rest)
-{
-        const char *dot = table->literal || table->strict ? NULL : strchr(name, '.');
-
-        if (dot == NULL)
-                return false;
-        (void) text_format(first, NAME_BYTES, "%.*s", (int) (dot - name), name);
-        *rest = dot + 1;
-        return true;
-}
+#define ROWS_MAX 64 /* of a strict table */
 
 static void free_row(const struct json_table_row *row, char *object);
 
 static void free_elements(const struct json_table_row *row, char *object)
 {
-        size_t *count = count_of(row, object);
+        size_t *count = json_table_row_count(row, object);
 
         for (size_t i = 0; i < *count; i++) {
-                char *element = elements_of(row, object) + i * stride_of(row);
+                char *element = json_table_row_elements(row, object) + i * json_table_row_stride(row);
 
                 if (row->element != NULL)
                         free_row(row->element, element);
@@ -101,28 +71,6 @@ static int decode_struct(const struct json_table *table, const struct json_field
 static int decode_value(const struct json_table_row *row, const struct json_field *at, char *object,
                         bool lenient, struct err *err);
 
-static void store_integer(void *field, size_t size_bytes, int64_t value)
-{
-        assert(size_bytes <= sizeof(value));
-        memcpy(field, &value, size_bytes); /* the low bytes come first on all that this is built for */
-}
-
-static int64_t load_integer(const void *field, size_t size_bytes, bool is_signed)
-{
-        uint64_t bits = 0;
-        unsigned unused = (unsigned) (8 * (sizeof(bits) - size_bytes));
-
-        memcpy(&bits, field, size_bytes);
-        return is_signed ? (int64_t) (bits << unused) >> unused : (int64_t) bits;
-}
-
-static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "store_integer() and load_integer()");
-
-static int64_t scale_of(const struct json_table_row *row)
-{
-        return row->scale > 0 ? (int64_t) row->scale : 1;
-}
-
 static int decode_integer(const struct json_table_row *row, const struct json_field *at, void *field,
                           struct err *err)
 {
@@ -135,7 +83,7 @@ static int decode_integer(const struct json_table_row *row, const struct json_fi
         int r = json_field_as_int64(at, least, row->max == 0 ? most : row->max, &value, err);
 
         if (r == 0)
-                store_integer(field, row->size_bytes, value * scale_of(row));
+                json_table_row_store(field, row->size_bytes, value * json_table_row_scale(row));
         return r;
 }
 
@@ -146,7 +94,7 @@ static int decode_choice(const struct json_table_row *row, const struct json_fie
         int r = json_field_as_choice(at, row->names, &choice, err);
 
         if (r == 0)
-                store_integer(field, row->size_bytes, choice);
+                json_table_row_store(field, row->size_bytes, choice);
         return r;
 }
 
@@ -202,8 +150,8 @@ static int make_room(const struct json_table_row *row, char *object, size_t coun
         if (row->kind == JSON_TABLE_ARRAY)
                 memset(object + row->offset, 0, row->size_bytes);
         else
-                *(void **) (void *) (object + row->offset) = calloc(count + 1, stride_of(row));
-        return elements_of(row, object) != NULL
+                *(void **) (void *) (object + row->offset) = calloc(count + 1, json_table_row_stride(row));
+        return json_table_row_elements(row, object) != NULL
                        ? 0
                        : err_set(err, -ENOMEM, "no memory for %zu elements of '%s'", count, row->name);
 }
@@ -211,7 +159,7 @@ static int make_room(const struct json_table_row *row, char *object, size_t coun
 /* The most elements that fit, or are allowed. */
 static size_t most_elements(const struct json_table_row *row)
 {
-        size_t fit = row->kind == JSON_TABLE_ARRAY ? row->size_bytes / stride_of(row) : SIZE_MAX;
+        size_t fit = row->kind == JSON_TABLE_ARRAY ? row->size_bytes / json_table_row_stride(row) : SIZE_MAX;
 
         return row->max > 0 && (size_t) row->max < fit ? (size_t) row->max : fit;
 }
@@ -230,7 +178,7 @@ static int with_mend(const struct json_table_row *row, int r, struct err *err)
 static int decode_list(const struct json_table_row *row, const struct json_field *at, char *object,
                        bool lenient, struct err *err)
 {
-        size_t most = most_elements(row), found, *count = count_of(row, object);
+        size_t most = most_elements(row), found, *count = json_table_row_count(row, object);
         int r = json_field_as_array(at, lenient ? SIZE_MAX : most, err);
 
         if (r == 0 && row->min > 0 && json_field_count(at) == 0)
@@ -241,7 +189,7 @@ static int decode_list(const struct json_table_row *row, const struct json_field
         r = make_room(row, object, found, err);
         while (r == 0 && *count < found) {
                 struct json_field item = json_field_at(at, *count);
-                char *element = elements_of(row, object) + *count * stride_of(row);
+                char *element = json_table_row_elements(row, object) + *count * json_table_row_stride(row);
 
                 (*count)++; /* before it is read: a half-read element is released, too */
                 r = decode_element(row, &item, NULL, element, lenient, err);
@@ -252,7 +200,8 @@ static int decode_list(const struct json_table_row *row, const struct json_field
 static int decode_map(const struct json_table_row *row, const struct json_field *at, char *object,
                       bool lenient, struct err *err)
 {
-        size_t most = most_elements(row), found = json_object_size(at->value), *count = count_of(row, object);
+        size_t most = most_elements(row), found = json_object_size(at->value),
+               *count = json_table_row_count(row, object);
         const char *key;
         json_t *value;
         int r;
@@ -269,7 +218,7 @@ static int decode_map(const struct json_table_row *row, const struct json_field 
         json_object_foreach((json_t *) at->value, key, value)
         {
                 struct json_field item = json_field_get(at, key);
-                char *element = elements_of(row, object) + *count * stride_of(row);
+                char *element = json_table_row_elements(row, object) + *count * json_table_row_stride(row);
 
                 if (*count == most)
                         break;
@@ -366,12 +315,12 @@ static bool is_blank(const struct json_table_row *row, const char *object)
 static int decode_row(const struct json_table *table, const struct json_table_row *row,
                       const struct json_field *in, const char *name, char *object, struct err *err)
 {
-        char first[NAME_BYTES];
+        char first[JSON_TABLE_ROW_NAME_BYTES];
         struct json_field at;
         const char *rest;
         int r;
 
-        if (step(table, name, first, &rest)) {
+        if (json_table_row_step(table, name, first, &rest)) {
                 r = json_field_object(in, first, &at, table->lenient ? NULL : err);
                 if (r >= 0)
                         return decode_row(table, row, &at, rest, object, err);
@@ -428,177 +377,4 @@ int json_table_decode(const struct json_table *table, const json_t *value, void 
         struct json_field root = json_field_root(value);
 
         return json_table_decode_at(table, &root, object, err);
-}
-
-static json_t *encode_text(const char *text)
-{
-        json_t *value = json_string(text);
-        char plain[TEXT_BYTES];
-
-        if (value != NULL)
-                return value;
-        (void) text_copy(plain, sizeof(plain), text);
-        for (char *c = plain; *c != '\0'; c++)
-                if ((unsigned char) *c >= 0x80)
-                        *c = '?';
-        return json_string(plain);
-}
-
-static json_t *encode_time(uint64_t usec)
-{
-        char text[TIMESTAMP_BYTES];
-
-        return json_string(timestamp_format(usec, text));
-}
-
-static json_t *encode_count(double count)
-{
-        return fabs(count) < 9e18 ? json_integer((json_int_t) count) : json_null();
-}
-
-static json_t *encode_choice(const char *const *names, int64_t choice)
-{
-        for (int64_t i = 0; names[i] != NULL; i++)
-                if (i == choice)
-                        return json_string(names[i]);
-        return json_null();
-}
-
-static json_t *encode_value(const struct json_table_row *row, const char *object);
-
-static json_t *encode_element(const struct json_table_row *row, const char *element)
-{
-        return row->element != NULL ? encode_value(row->element, element)
-                                    : json_table_encode(row->table, element);
-}
-
-/* A list or a map; the object is not changed. */
-static json_t *encode_elements(const struct json_table_row *row, char *object)
-{
-        json_t *list = row->kind == JSON_TABLE_MAP ? json_object() : json_array();
-        int r = 0;
-
-        for (size_t i = 0; r == 0 && i < *count_of(row, object); i++) {
-                const char *element = elements_of(row, object) + i * stride_of(row);
-                json_t *value = encode_element(row, element);
-
-                if (row->kind == JSON_TABLE_MAP)
-                        r = json_object_set_new(list, element + row->table->key, value);
-                else
-                        r = json_array_append_new(list, value);
-        }
-        if (r == 0)
-                return list;
-        json_decref(list);
-        return NULL;
-}
-
-/* Return: a new reference, or NULL: no memory. */
-static json_t *encode_value(const struct json_table_row *row, const char *object)
-{
-        const void *field = object + row->offset;
-        const char *string;
-
-        switch (row->kind) {
-        case JSON_TABLE_BOOL:
-                return json_boolean(*(const bool *) field);
-        case JSON_TABLE_UINT:
-        case JSON_TABLE_INT:
-                return json_integer(load_integer(field, row->size_bytes, row->kind == JSON_TABLE_INT) /
-                                    scale_of(row));
-        case JSON_TABLE_DOUBLE:
-                return isfinite(*(const double *) field) ? json_real(*(const double *) field) : json_null();
-        case JSON_TABLE_COUNT:
-                return encode_count(*(const double *) field);
-        case JSON_TABLE_CHARS:
-                return encode_text(field);
-        case JSON_TABLE_STRING:
-        case JSON_TABLE_BORROWED:
-                string = *(const char *const *) field;
-                return string == NULL ? json_null() : encode_text(string);
-        case JSON_TABLE_CHOICE:
-                return encode_choice(row->names, load_integer(field, row->size_bytes, false));
-        case JSON_TABLE_TIME:
-                return encode_time(*(const uint64_t *) field / (uint64_t) scale_of(row) *
-                                   (uint64_t) scale_of(row));
-        case JSON_TABLE_OBJECT:
-                return json_table_encode(row->table, field);
-        case JSON_TABLE_ARRAY:
-        case JSON_TABLE_LIST:
-        case JSON_TABLE_MAP:
-                return encode_elements(row, (char *) object);
-        case JSON_TABLE_VALUE:
-                return *(json_t *const *) field == NULL ? json_null() : json_incref(*(json_t *const *) field);
-        case JSON_TABLE_CONSTANT:
-                return json_string(row->text);
-        case JSON_TABLE_CUSTOM:
-        case JSON_TABLE_UNREAD:
-                break;
-        }
-        return row->encode(field);
-}
-
-static bool is_empty(const struct json_table_row *row, const json_t *value)
-{
-        switch (json_typeof(value)) {
-        case JSON_OBJECT:
-                return json_object_size(value) == 0;
-        case JSON_ARRAY:
-                return json_array_size(value) == 0;
-        case JSON_STRING:
-                return json_string_length(value) == 0 && row->kind != JSON_TABLE_CHOICE;
-        case JSON_INTEGER:
-        case JSON_REAL:
-                return !(json_number_value(value) < 0 || json_number_value(value) > 0);
-        case JSON_TRUE:
-                return false;
-        case JSON_FALSE:
-        case JSON_NULL:
-                break;
-        }
-        return true;
-}
-
-static bool is_unset(const json_t *value)
-{
-        return json_is_null(value) || json_number_value(value) < 0;
-}
-
-/* @name: what is left of the path below @in. Takes the reference. */
-static int set_at_path(const struct json_table *table, json_t *in, const char *name, json_t *value)
-{
-        char first[NAME_BYTES];
-        const char *rest;
-        json_t *inner;
-
-        if (!step(table, name, first, &rest))
-                return json_object_set_new(in, name, value);
-        inner = json_object_get(in, first);
-        if (inner == NULL && json_object_set_new(in, first, inner = json_object()) < 0) {
-                json_decref(value);
-                return -1;
-        }
-        return set_at_path(table, inner, rest, value);
-}
-
-json_t *json_table_encode(const struct json_table *table, const void *object)
-{
-        json_t *ret = json_object();
-        int r = ret == NULL ? -1 : 0;
-
-        for (const struct json_table_row *row = table->rows; r == 0 && row->name != NULL; row++) {
-                json_t *value;
-
-                if (row->read_only || row->kind == JSON_TABLE_UNREAD)
-                        continue;
-                value = encode_value(row, object);
-                if (value != NULL && ((row->omit && is_empty(row, value)) || (row->unset && is_unset(value))))
-                        json_decref(value);
-                else
-                        r = set_at_path(table, ret, row->name, value);
-        }
-        if (r == 0)
-                return ret;
-        json_decref(ret);
-        return NULL;
 }

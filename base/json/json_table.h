@@ -33,6 +33,7 @@
 
 #include "base/err.h"
 #include "base/json/json_field.h"
+#include "base/json/json_table_encode.h"
 
 /* The offset and the size of a field, in a row. */
 #define JSON_TABLE_AT(type, member)                                                                          \
@@ -80,8 +81,8 @@ struct json_table_row {
                                            of the struct that each member's value is. Its name is not used */
         size_t count;                         /* offset of the size_t that tells how many */
         int (*decode)(const struct json_field *at, void *field,
-                      struct err *err);       /* 0 or json_field_error() */
-        json_t *(*encode)(const void *field); /* a new reference */
+                      struct err *err); /* of a custom row without an offset `field` is the whole struct */
+        json_t *(*encode)(const void *field); /* a new reference; null counts as empty */
 };
 
 struct json_table {
@@ -106,9 +107,6 @@ int json_table_decode(const struct json_table *table, const json_t *value, void 
  * table that is not lenient. */
 int json_table_decode_at(const struct json_table *table, const struct json_field *at, void *object,
                          struct err *err);
-
-/* json_table_encode() - a new reference; NULL = no memory. */
-json_t *json_table_encode(const struct json_table *table, const void *object);
 
 /* json_table_free() - release what the object's fields own (JSON_TABLE_STRING, LIST, MAP, VALUE) and empty
  * them. */
