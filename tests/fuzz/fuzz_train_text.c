@@ -2,7 +2,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "trainer/data/dataset.h"
+#include "trainer/data/tokens.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -13,8 +13,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 uint32_t *tokens = NULL;
                 size_t count = 0, known = 0;
 
-                if (dataset_tokens((const char *) data, size, bytes == 1, &tokens, &count, &known, NULL,
-                                   &err) < 0)
+                if (tokens_learn((const char *) data, size, bytes == 1, &tokens, &count, &known, NULL, &err) <
+                    0)
                         abort();
                 if (count > size)
                         abort();

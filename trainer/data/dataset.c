@@ -1,8 +1,10 @@
-/* The three forms behind one door; the IDX one is read here, and samples of all become floats. */
+/* A directory is opened in its form, and samples of all forms become floats; new files join by the form's
+ * row. */
 #include "trainer/data/dataset.h"
 
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -13,8 +15,8 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "trainer/backends/best_unit.h"
-#include "trainer/data/idx.h"
 
+#define NAME_BYTES  1024
 #define FETCH_AHEAD 3    /* samples */
 #define FETCH_MAX   4096 /* bytes of each: the processor itself follows a longer one */
 #define LINE_BYTES  64
@@ -31,119 +33,13 @@ void dataset_free(struct dataset *d)
         free(d->classes);
         free(d->places);
         seen_free(&d->seen);
-        vocabulary_free(d->vocabulary);
+        tokens_vocabulary_free(d->vocabulary);
         free(d);
 }
 
 void dataset_free_p(struct dataset **d)
 {
         dataset_free(*d);
-}
-
-static int read_file(const char *directory, const char *name, size_t rank, struct idx *ret, struct err *err)
-{
-        char path[4096];
-
-        if (!text_format(path, sizeof(path), "%s/%s", directory, name))
-                return err_set(err, -EINVAL, "--data: the directory's name is too long");
-        return idx_read(path, rank, ret, err);
-}
-
-static int keep_labels(struct dataset_samples *s, const struct idx *labels, struct err *err)
-{
-        s->count = labels->sizes[0];
-        s->labels = calloc(s->count, sizeof(*s->labels));
-        if (s->labels == NULL)
-                return err_set(err, -ENOMEM, "no memory for %zu labels", s->count);
-        for (size_t i = 0; i < s->count; i++)
-                s->labels[i] = labels->values[i];
-        return 0;
-}
-
-/* Takes the images over, resized if that was asked for. */
-static int keep_images(struct dataset *d, struct dataset_samples *s, struct idx *images, struct shape *shape,
-                       struct err *err)
-{
-        size_t height = images->sizes[1], width = images->sizes[2];
-
-        *shape = (struct shape){ height, width, 1 };
-        if (d->preprocess.height > 0)
-                *shape = (struct shape){ d->preprocess.height, d->preprocess.width, 1 };
-        if (shape->height == height && shape->width == width) {
-                s->pixels = TAKE(images->values);
-                return 0;
-        }
-        s->pixels = calloc(s->count, shape_size(shape));
-        if (s->pixels == NULL)
-                return err_set(err, -ENOMEM, "no memory for %zu images of %zu x %zu", s->count, shape->height,
-                               shape->width);
-        for (size_t i = 0; i < s->count; i++)
-                preprocess_resize(images->values + i * images->item_bytes, height, width, 1,
-                                  s->pixels + i * shape_size(shape), shape->height, shape->width);
-        return 0;
-}
-
-static int read_idx_split(struct dataset *d, const char *directory, enum dataset_split which,
-                          struct shape *shape, struct err *err)
-{
-        static const char *const names[DATASET_SPLITS][2] = {
-                { "train-images-idx3-ubyte", "train-labels-idx1-ubyte" },
-                { "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte" },
-        };
-        struct idx images = { 0 }, labels = { 0 };
-        int r = read_file(directory, names[which][0], 3, &images, err);
-
-        if (r == 0)
-                r = read_file(directory, names[which][1], 1, &labels, err);
-        if (r == 0 && images.sizes[0] != labels.sizes[0])
-                r = err_set(err, -EINVAL,
-                            "file '%s/%s' has %zu labels, '%s' has %zu images: they must be equal", directory,
-                            names[which][1], labels.sizes[0], names[which][0], images.sizes[0]);
-        if (r == 0)
-                r = keep_labels(&d->splits[which], &labels, err);
-        if (r == 0)
-                r = keep_images(d, &d->splits[which], &images, shape, err);
-        idx_free(&images);
-        idx_free(&labels);
-        return r;
-}
-
-static int count_classes(struct dataset *d, const char *directory, struct err *err)
-{
-        const struct dataset_samples *train = &d->splits[DATASET_TRAIN], *test = &d->splits[DATASET_TEST];
-        size_t classes = 0;
-
-        for (size_t i = 0; i < train->count; i++)
-                if ((size_t) train->labels[i] >= classes)
-                        classes = (size_t) train->labels[i] + 1;
-        for (size_t i = 0; i < test->count; i++)
-                if ((size_t) test->labels[i] >= classes)
-                        return err_set(err, -EINVAL,
-                                       "directory '%s': test label %zu is %d, training labels end at %zu",
-                                       directory, i, test->labels[i], classes - 1);
-        d->size.classes = classes;
-        return 0;
-}
-
-int dataset_read_idx(struct dataset *d, const char *directory, struct err *err)
-{
-        struct shape shapes[DATASET_SPLITS] = { 0 };
-
-        d->form = "idx";
-        if (seen_add(&d->seen, "train") < 0 || seen_add(&d->seen, "t10k") < 0)
-                return err_set(err, -ENOMEM, "no memory for the files' names");
-        for (int split = 0; split < DATASET_SPLITS; split++) {
-                int r = read_idx_split(d, directory, (enum dataset_split) split, &shapes[split], err);
-
-                if (r < 0)
-                        return r;
-        }
-        if (memcmp(&shapes[0], &shapes[1], sizeof(shapes[0])) != 0)
-                return err_set(
-                        err, -EINVAL, "directory '%s': training images are %zu x %zu, test images %zu x %zu",
-                        directory, shapes[0].height, shapes[0].width, shapes[1].height, shapes[1].width);
-        d->size.input = shapes[0];
-        return count_classes(d, directory, err);
 }
 
 static void choose_values(struct dataset *d)
@@ -187,12 +83,8 @@ int dataset_open(const char *directory, bool text, const struct preprocess *p, u
         d->later = later;
         if (!is_directory(directory, "."))
                 return err_set(err, -ENOENT, "--data: no directory '%s'", directory);
-        if (text)
-                r = dataset_read_text(d, directory, err);
-        else if (is_directory(directory, "train"))
-                r = dataset_read_raw(d, directory, err);
-        else
-                r = dataset_read_idx(d, directory, err);
+        d->form = text ? &dataset_text : is_directory(directory, "train") ? &dataset_raw : &dataset_idx;
+        r = d->form->read(d, directory, err);
         if (r < 0)
                 return r;
         if (!text)
@@ -218,11 +110,11 @@ static void load_text(const struct dataset_samples *s, const uint32_t *places, c
 {
         for (size_t i = 0; i < count; i++) {
                 const uint32_t *tokens =
-                        s->tokens + (places != NULL ? (size_t) places[ids[i]] * TEXT_SAMPLE : ids[i]);
+                        s->tokens + (places != NULL ? (size_t) places[ids[i]] * DATASET_TEXT_SAMPLE : ids[i]);
 
-                for (size_t k = 0; k < TEXT_CONTEXT; k++)
-                        x[i * TEXT_CONTEXT + k] = (float) tokens[k];
-                labels[i] = (int32_t) tokens[TEXT_CONTEXT];
+                for (size_t k = 0; k < DATASET_TEXT_CONTEXT; k++)
+                        x[i * DATASET_TEXT_CONTEXT + k] = (float) tokens[k];
+                labels[i] = (int32_t) tokens[DATASET_TEXT_CONTEXT];
         }
 }
 
@@ -297,4 +189,76 @@ void dataset_load(const struct dataset *d, enum dataset_split split, uint64_t ep
         }
         if (split == DATASET_TRAIN && (d->preprocess.flip > 0 || d->preprocess.crop > 0))
                 augment(d, epoch, ids, count, x);
+}
+
+void dataset_load_test(const struct dataset *d, size_t first, size_t count, float *x, int32_t *labels)
+{
+        uint32_t ids[DATASET_TEST_MAX];
+
+        for (size_t i = 0; i < count; i++)
+                ids[i] = (uint32_t) (first + i);
+        dataset_load(d, DATASET_TEST, 0, ids, count, x, labels);
+}
+
+int dataset_is_visible(const struct dirent *entry)
+{
+        return entry->d_name[0] != '.';
+}
+
+int dataset_join(struct dataset *d, const char *directory, const char *name, struct err *err)
+{
+        int r = d->form->join(d, directory, name, err);
+
+        return r < 0 ? err_wrap(err, r == -EAGAIN ? -EINVAL : r,
+                                "--poll: rank 0 has joined '%s', here it cannot be", name)
+                     : 0;
+}
+
+static void try_name(struct dataset *d, const char *directory, const char *name, struct text *joined)
+{
+        struct err err = { 0 };
+        int r;
+
+        if (seen_has(&d->seen, name))
+                return;
+        r = d->form->join(d, directory, name, &err);
+        if (r == -EAGAIN || seen_add(&d->seen, name) < 0)
+                return; /* another time */
+        if (r < 0)
+                (void) fprintf(stderr, "remuda-train: new file '%s/%s' left out: %s\n", directory, name,
+                               err.msg);
+        else if (joined != NULL)
+                text_printf(joined, "%s\n", name);
+}
+
+/* Tries the files of DIRECTORY/PART. */
+static void try_files(struct dataset *d, const char *directory, const char *part, struct text *joined)
+{
+        struct dirent **entries = NULL;
+        char path[4096], name[NAME_BYTES];
+        int count = text_format(path, sizeof(path), "%s/%s", directory, part)
+                            ? scandir(path, &entries, dataset_is_visible, alphasort)
+                            : 0;
+
+        for (int i = 0; i < count; i++) {
+                if (d->form->name_of(part, entries[i]->d_name, name, sizeof(name)) &&
+                    strchr(name, '\n') == NULL)
+                        try_name(d, directory, name, joined);
+                free(entries[i]);
+        }
+        free(entries);
+}
+
+size_t dataset_poll(struct dataset *d, const char *directory, struct text *joined)
+{
+        size_t before = dataset_count(d, DATASET_TRAIN);
+        char part[128];
+
+        if (!d->form->by_class)
+                try_files(d, directory, ".", joined);
+        else
+                for (size_t i = 0; i < d->size.classes; i++)
+                        if (text_format(part, sizeof(part), "train/%s", d->classes[i]))
+                                try_files(d, directory, part, joined);
+        return dataset_count(d, DATASET_TRAIN) - before;
 }

@@ -18,11 +18,6 @@ struct reader {
         size_t room; /* samples that fit so far */
 };
 
-static int is_visible(const struct dirent *entry)
-{
-        return entry->d_name[0] != '.';
-}
-
 static int make_room(struct reader *r, struct err *err)
 {
         size_t bytes = shape_size(&r->d->size.input), room = r->room > 0 ? 2 * r->room : 64;
@@ -103,16 +98,21 @@ static int note_name(struct dataset *d, size_t label, const char *file, struct e
         return 0;
 }
 
+static bool is_image(const char *file)
+{
+        return text_ends_with(file, ".pgm") || text_ends_with(file, ".ppm");
+}
+
 static int read_class(struct reader *r, const char *directory, size_t label, struct err *err)
 {
         struct dirent **entries = NULL;
-        int count = scandir(directory, &entries, is_visible, alphasort), result = 0;
+        int count = scandir(directory, &entries, dataset_is_visible, alphasort), result = 0;
         char path[4096];
 
         for (int i = 0; i < count; i++) {
                 const char *name = entries[i]->d_name;
 
-                if (result == 0 && (text_ends_with(name, ".pgm") || text_ends_with(name, ".ppm")) &&
+                if (result == 0 && is_image(name) &&
                     !(r->split == &r->d->splits[DATASET_TRAIN] && joins_later(r->d, label, name))) {
                         if (!text_format(path, sizeof(path), "%s/%s", directory, name))
                                 result = err_set(err, -EINVAL, "directory '%s': a name in it is too long",
@@ -139,7 +139,7 @@ static size_t find_class(const struct dataset *d, const char *name)
 static int list_classes(struct dataset *d, const char *directory, struct err *err)
 {
         struct dirent **entries = NULL;
-        int count = scandir(directory, &entries, is_visible, alphasort);
+        int count = scandir(directory, &entries, dataset_is_visible, alphasort);
 
         d->classes = calloc(CLASSES_MAX, sizeof(*d->classes));
         for (int i = 0; i < count; i++) {
@@ -178,9 +178,8 @@ static int read_split(struct dataset *d, const char *directory, enum dataset_spl
                                             directory, name);
 }
 
-int dataset_read_raw(struct dataset *d, const char *directory, struct err *err)
+static int read_raw(struct dataset *d, const char *directory, struct err *err)
 {
-        d->form = "raw";
         for (int split = 0; split < DATASET_SPLITS; split++) {
                 int r = read_split(d, directory, (enum dataset_split) split, err);
 
@@ -190,7 +189,7 @@ int dataset_read_raw(struct dataset *d, const char *directory, struct err *err)
         return 0;
 }
 
-int dataset_join_raw(struct dataset *d, const char *directory, const char *name, struct err *err)
+static int join_raw(struct dataset *d, const char *directory, const char *name, struct err *err)
 {
         struct reader r = { .d = d,
                             .split = &d->splits[DATASET_TRAIN],
@@ -208,3 +207,12 @@ int dataset_join_raw(struct dataset *d, const char *directory, const char *name,
                 return err_set(err, -EINVAL, "no class '%s' was there at the beginning", class);
         return read_image(&r, path, label, err);
 }
+
+static bool name_of(const char *part, const char *file, char *name, size_t name_bytes)
+{
+        return is_image(file) && text_format(name, name_bytes, "%s/%s", part, file);
+}
+
+const struct dataset_form dataset_raw = {
+        .read = read_raw, .join = join_raw, .name_of = name_of, .by_class = true
+};

@@ -59,7 +59,6 @@ static struct dataset *remote(const struct facts *f, const struct preprocess *p,
 
         if (d == NULL)
                 return NULL;
-        d->form = "remote";
         d->preprocess = *p;
         d->seed = seed;
         d->splits[DATASET_TRAIN].count = f->train;
@@ -124,7 +123,7 @@ static bool is_text(const struct training *t)
 /* Pixels and label, or the words of a text's sample. */
 static size_t sample_bytes(const struct training *t)
 {
-        return is_text(t) ? TEXT_SAMPLE * sizeof(uint32_t)
+        return is_text(t) ? DATASET_TEXT_SAMPLE * sizeof(uint32_t)
                           : shape_size(&t->data->size.input) + sizeof(int32_t);
 }
 
@@ -198,12 +197,12 @@ static int unpack_images(struct dataset_samples *s, const uint8_t *bytes, size_t
 
 static int unpack_text(struct dataset_samples *s, const uint8_t *bytes, size_t count)
 {
-        uint32_t *tokens = reallocarray(s->tokens, count + 1, TEXT_SAMPLE * sizeof(*tokens));
+        uint32_t *tokens = reallocarray(s->tokens, count + 1, DATASET_TEXT_SAMPLE * sizeof(*tokens));
 
         if (tokens == NULL)
                 return -ENOMEM;
         s->tokens = tokens;
-        memcpy(tokens, bytes, count * TEXT_SAMPLE * sizeof(*tokens));
+        memcpy(tokens, bytes, count * DATASET_TEXT_SAMPLE * sizeof(*tokens));
         return 0;
 }
 

@@ -1,0 +1,190 @@
+/* IDX: the four files of MNIST and its kin; more training files of that form may join. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "trainer/data/dataset.h"
+#include "trainer/data/idx.h"
+
+#define IMAGES "-images-idx3-ubyte"
+
+static int read_file(const char *directory, const char *name, size_t rank, struct idx *ret, struct err *err)
+{
+        char path[4096];
+
+        if (!text_format(path, sizeof(path), "%s/%s", directory, name))
+                return err_set(err, -EINVAL, "--data: the directory's name is too long");
+        return idx_read(path, rank, ret, err);
+}
+
+static int keep_labels(struct dataset_samples *s, const struct idx *labels, struct err *err)
+{
+        s->count = labels->sizes[0];
+        s->labels = calloc(s->count, sizeof(*s->labels));
+        if (s->labels == NULL)
+                return err_set(err, -ENOMEM, "no memory for %zu labels", s->count);
+        for (size_t i = 0; i < s->count; i++)
+                s->labels[i] = labels->values[i];
+        return 0;
+}
+
+/* Takes the images over, resized if that was asked for. */
+static int keep_images(struct dataset *d, struct dataset_samples *s, struct idx *images, struct shape *shape,
+                       struct err *err)
+{
+        size_t height = images->sizes[1], width = images->sizes[2];
+
+        *shape = (struct shape){ height, width, 1 };
+        if (d->preprocess.height > 0)
+                *shape = (struct shape){ d->preprocess.height, d->preprocess.width, 1 };
+        if (shape->height == height && shape->width == width) {
+                s->pixels = TAKE(images->values);
+                return 0;
+        }
+        s->pixels = calloc(s->count, shape_size(shape));
+        if (s->pixels == NULL)
+                return err_set(err, -ENOMEM, "no memory for %zu images of %zu x %zu", s->count, shape->height,
+                               shape->width);
+        for (size_t i = 0; i < s->count; i++)
+                preprocess_resize(images->values + i * images->item_bytes, height, width, 1,
+                                  s->pixels + i * shape_size(shape), shape->height, shape->width);
+        return 0;
+}
+
+static int read_idx_split(struct dataset *d, const char *directory, enum dataset_split which,
+                          struct shape *shape, struct err *err)
+{
+        static const char *const names[DATASET_SPLITS][2] = {
+                { "train-images-idx3-ubyte", "train-labels-idx1-ubyte" },
+                { "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte" },
+        };
+        struct idx images = { 0 }, labels = { 0 };
+        int r = read_file(directory, names[which][0], 3, &images, err);
+
+        if (r == 0)
+                r = read_file(directory, names[which][1], 1, &labels, err);
+        if (r == 0 && images.sizes[0] != labels.sizes[0])
+                r = err_set(err, -EINVAL,
+                            "file '%s/%s' has %zu labels, '%s' has %zu images: they must be equal", directory,
+                            names[which][1], labels.sizes[0], names[which][0], images.sizes[0]);
+        if (r == 0)
+                r = keep_labels(&d->splits[which], &labels, err);
+        if (r == 0)
+                r = keep_images(d, &d->splits[which], &images, shape, err);
+        idx_free(&images);
+        idx_free(&labels);
+        return r;
+}
+
+static int count_classes(struct dataset *d, const char *directory, struct err *err)
+{
+        const struct dataset_samples *train = &d->splits[DATASET_TRAIN], *test = &d->splits[DATASET_TEST];
+        size_t classes = 0;
+
+        for (size_t i = 0; i < train->count; i++)
+                if ((size_t) train->labels[i] >= classes)
+                        classes = (size_t) train->labels[i] + 1;
+        for (size_t i = 0; i < test->count; i++)
+                if ((size_t) test->labels[i] >= classes)
+                        return err_set(err, -EINVAL,
+                                       "directory '%s': test label %zu is %d, training labels end at %zu",
+                                       directory, i, test->labels[i], classes - 1);
+        d->size.classes = classes;
+        return 0;
+}
+
+static int read_idx(struct dataset *d, const char *directory, struct err *err)
+{
+        struct shape shapes[DATASET_SPLITS] = { 0 };
+
+        if (seen_add(&d->seen, "train") < 0 || seen_add(&d->seen, "t10k") < 0)
+                return err_set(err, -ENOMEM, "no memory for the files' names");
+        for (int split = 0; split < DATASET_SPLITS; split++) {
+                int r = read_idx_split(d, directory, (enum dataset_split) split, &shapes[split], err);
+
+                if (r < 0)
+                        return r;
+        }
+        if (memcmp(&shapes[0], &shapes[1], sizeof(shapes[0])) != 0)
+                return err_set(
+                        err, -EINVAL, "directory '%s': training images are %zu x %zu, test images %zu x %zu",
+                        directory, shapes[0].height, shapes[0].width, shapes[1].height, shapes[1].width);
+        d->size.input = shapes[0];
+        return count_classes(d, directory, err);
+}
+
+/* What comes before -images-idx3-ubyte. */
+static bool name_of(const char *part, const char *file, char *name, size_t name_bytes)
+{
+        const char *end = strstr(file, IMAGES);
+
+        (void) part;
+        if (end == NULL || end == file || (strcmp(end, IMAGES) != 0 && strcmp(end, IMAGES ".gz") != 0))
+                return false;
+        return text_format(name, name_bytes, "%.*s", (int) (end - file), file);
+}
+
+static int check(const struct dataset *d, const struct idx *images, const struct idx *labels, struct err *err)
+{
+        if (images->sizes[0] != labels->sizes[0])
+                return err_set(err, -EINVAL, "%zu images and %zu labels", images->sizes[0], labels->sizes[0]);
+        if (d->preprocess.height == 0 &&
+            (images->sizes[1] != d->size.input.height || images->sizes[2] != d->size.input.width))
+                return err_set(err, -EINVAL, "images of %zu x %zu, %zu x %zu are wanted", images->sizes[1],
+                               images->sizes[2], d->size.input.height, d->size.input.width);
+        for (size_t i = 0; i < labels->sizes[0]; i++)
+                if (labels->values[i] >= d->size.classes)
+                        return err_set(err, -EINVAL, "label %u of sample %zu: the model knows %zu classes",
+                                       labels->values[i], i, d->size.classes);
+        return 0;
+}
+
+static int append(struct dataset *d, const struct idx *images, const struct idx *labels, struct err *err)
+{
+        struct dataset_samples *s = &d->splits[DATASET_TRAIN];
+        const struct shape *shape = &d->size.input;
+        size_t total = s->count + images->sizes[0], bytes = shape_size(shape);
+        uint8_t *pixels = reallocarray(s->pixels, total, bytes);
+        int32_t *numbers;
+
+        if (pixels != NULL)
+                s->pixels = pixels;
+        numbers = reallocarray(s->labels, total, sizeof(*numbers));
+        if (numbers != NULL)
+                s->labels = numbers;
+        if (pixels == NULL || numbers == NULL)
+                return err_set(err, -ENOMEM, "no memory for %zu samples", total);
+        for (size_t i = 0; i < images->sizes[0]; i++) {
+                preprocess_resize(images->values + i * images->item_bytes, images->sizes[1], images->sizes[2],
+                                  1, s->pixels + (s->count + i) * bytes, shape->height, shape->width);
+                s->labels[s->count + i] = labels->values[i];
+        }
+        s->count = total;
+        return 0;
+}
+
+static int join_idx(struct dataset *d, const char *directory, const char *name, struct err *err)
+{
+        struct idx images = { 0 }, labels = { 0 };
+        char path[4096];
+        int r = -EINVAL;
+
+        if (text_format(path, sizeof(path), "%s/%s" IMAGES, directory, name))
+                r = idx_read(path, 3, &images, err);
+        if (r == 0 && text_format(path, sizeof(path), "%s/%s-labels-idx1-ubyte", directory, name))
+                r = idx_read(path, 1, &labels, err);
+        if (r < 0) {
+                r = -EAGAIN;
+        } else {
+                r = check(d, &images, &labels, err);
+                if (r == 0)
+                        r = append(d, &images, &labels, err);
+        }
+        idx_free(&images);
+        idx_free(&labels);
+        return r;
+}
+
+const struct dataset_form dataset_idx = { .read = read_idx, .join = join_idx, .name_of = name_of };
