@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "base/version.h"
 #include "trainer/export/export.h"
+#include "trainer/json_line.h"
 #include "trainer/measure.h"
 #include "trainer/operators/conformance.h"
 #include "trainer/operators/operator_library.h"
@@ -30,16 +31,6 @@ static int exit_code_of(int result)
 static void say(const char *program, const struct err *err)
 {
         (void) fprintf(stderr, "%s: %s\n", program, err->msg);
-}
-
-static void print_number(const char *name, double value, const char *format, const char *end)
-{
-        printf("\"%s\":", name);
-        if (isfinite(value))
-                printf(format, value);
-        else
-                printf("null");
-        printf("%s", end);
 }
 
 struct totals {
@@ -75,6 +66,7 @@ static void report_traffic(const struct training *t)
 {
         struct backend_traffic traffic = { 0 };
         struct rusage usage = { 0 };
+        struct json_line line = { 0 };
         uint64_t steps = t->last_step > t->first_step ? t->last_step - t->first_step : 1;
         size_t held = t->part.count * sizeof(float) * (t->velocity != NULL ? 3 : 2); /* with gradients */
 
@@ -83,41 +75,46 @@ static void report_traffic(const struct training *t)
         if (t->backend.row->traffic != NULL)
                 t->backend.row->traffic(t->backend.state, &traffic);
         (void) getrusage(RUSAGE_SELF, &usage);
-        (void) fprintf(stderr,
-                       "{\"rank\":%d,\"steps\":%llu,\"parameter_bytes\":%zu,\"held_bytes\":%zu,"
-                       "\"peak_resident_bytes\":%llu,\"read_bytes\":%llu,\"written_bytes\":%llu,"
-                       "\"unstaged_bytes\":%llu,\"bytes_per_step\":%llu,\"unstaged_bytes_per_step\":%llu,"
-                       "\"local_peak_bytes\":%zu,\"sent_bytes\":%llu,"
-                       "\"received_bytes\":%llu}\n",
-                       t->world.rank, (unsigned long long) steps, t->part.count * sizeof(float), held,
-                       (unsigned long long) usage.ru_maxrss * 1024, (unsigned long long) traffic.read_bytes,
-                       (unsigned long long) traffic.written_bytes,
-                       (unsigned long long) traffic.unstaged_bytes,
-                       (unsigned long long) ((traffic.read_bytes + traffic.written_bytes) / steps),
-                       (unsigned long long) (traffic.unstaged_bytes / steps), traffic.local_peak_bytes,
-                       (unsigned long long) t->distribution.sent_bytes,
-                       (unsigned long long) t->distribution.received_bytes);
+        json_line_open(&line, NULL, '{');
+        json_line_uint(&line, "rank", (uint64_t) t->world.rank);
+        json_line_uint(&line, "steps", steps);
+        json_line_uint(&line, "parameter_bytes", t->part.count * sizeof(float));
+        json_line_uint(&line, "held_bytes", held);
+        json_line_uint(&line, "peak_resident_bytes", (uint64_t) usage.ru_maxrss * 1024);
+        json_line_uint(&line, "read_bytes", traffic.read_bytes);
+        json_line_uint(&line, "written_bytes", traffic.written_bytes);
+        json_line_uint(&line, "unstaged_bytes", traffic.unstaged_bytes);
+        json_line_uint(&line, "bytes_per_step", (traffic.read_bytes + traffic.written_bytes) / steps);
+        json_line_uint(&line, "unstaged_bytes_per_step", traffic.unstaged_bytes / steps);
+        json_line_uint(&line, "local_peak_bytes", traffic.local_peak_bytes);
+        json_line_uint(&line, "sent_bytes", t->distribution.sent_bytes);
+        json_line_uint(&line, "received_bytes", t->distribution.received_bytes);
+        json_line_close(&line, '}');
+        json_line_print(&line, stderr);
 }
 
 static void report(const struct training *t, double accuracy, double loss)
 {
         struct totals sum = add_up(t);
         double ms = 1e-3 / (double) (t->world.parallel ? t->shares.workers : 1);
+        struct json_line line = { 0 };
 
         if (t->world.rank != 0)
                 return;
         if (isnan(loss))
                 loss = sum.loss / sum.loss_samples;
-        printf("{");
-        print_number("accuracy", accuracy, "%.6f", ",");
-        print_number("loss", loss, "%.6f", ",");
-        print_number("seconds", t->seconds, "%.6f", ",");
-        print_number("samples", sum.samples, "%.0f", ",");
-        print_number("samples_per_s", t->seconds > 0 ? sum.samples / t->seconds : NAN, "%.1f", ",");
-        print_number("load_ms", sum.load * ms, "%.3f", ",");
-        print_number("compute_ms", sum.compute * ms, "%.3f", ",");
-        print_number("exchange_ms", sum.exchange * ms, "%.3f", ",");
-        print_number("hidden_ms", sum.hidden * ms, "%.3f", "}\n");
+        json_line_open(&line, NULL, '{');
+        json_line_real(&line, "accuracy", accuracy, 6);
+        json_line_real(&line, "loss", loss, 6);
+        json_line_real(&line, "seconds", t->seconds, 6);
+        json_line_real(&line, "samples", sum.samples, 0);
+        json_line_real(&line, "samples_per_s", t->seconds > 0 ? sum.samples / t->seconds : NAN, 1);
+        json_line_real(&line, "load_ms", sum.load * ms, 3);
+        json_line_real(&line, "compute_ms", sum.compute * ms, 3);
+        json_line_real(&line, "exchange_ms", sum.exchange * ms, 3);
+        json_line_real(&line, "hidden_ms", sum.hidden * ms, 3);
+        json_line_close(&line, '}');
+        json_line_print(&line, stdout);
         (void) fflush(stdout);
 }
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "trainer/json_line.h"
 #include "trainer/random.h"
 
 #define POINTS    4
@@ -163,11 +164,12 @@ static double time_layer(struct training *t, float *x, int32_t *labels, size_t l
         return (double) (record_now() - begin) / 1e3 / (double) (times - 1);
 }
 
-static int measure_layers(struct training *t, float *x, int32_t *labels, size_t count, struct err *err)
+static int measure_layers(struct training *t, float *x, int32_t *labels, size_t count, struct json_line *line,
+                          struct err *err)
 {
         uint64_t usec = (uint64_t) (t->options->measure_seconds * 1e6 / 2 / (double) t->model.layer_count);
 
-        printf(",\"layers\":[");
+        json_line_open(line, "layers", '[');
         for (size_t i = 0; i < t->model.layer_count; i++) {
                 double ms = time_layer(t, x, labels, i, count, usec, err);
                 size_t first, last, parameters = 0;
@@ -177,24 +179,36 @@ static int measure_layers(struct training *t, float *x, int32_t *labels, size_t 
                 layer_range(&t->model, i, &first, &last);
                 for (size_t k = 0; k < t->model.tensor_count; k++)
                         parameters += t->model.tensors[k].layer == i ? t->model.tensors[k].count : 0;
-                printf("%s{\"ms\":%.4f,\"parameter_bytes\":%zu,\"output_bytes\":%zu}", i > 0 ? "," : "", ms,
-                       parameters * sizeof(float),
-                       count * shape_size(&t->model.nodes[last].out) * sizeof(float));
+                json_line_open(line, NULL, '{');
+                json_line_real(line, "ms", ms, 4);
+                json_line_uint(line, "parameter_bytes", parameters * sizeof(float));
+                json_line_uint(line, "output_bytes",
+                               count * shape_size(&t->model.nodes[last].out) * sizeof(float));
+                json_line_close(line, '}');
         }
-        printf("]");
+        json_line_close(line, ']');
         return 0;
 }
 
-static void print_preset(const struct preset *p)
+static void write_preset(struct json_line *line, const struct preset *p)
 {
-        printf("\"preset\":{\"tiles\":[%zu,%zu,%zu,%zu],\"segments\":[", p->tiles.rows, p->tiles.cols,
-               p->tiles.inner, p->tiles.lanes);
+        json_line_open(line, "preset", '{');
+        json_line_open(line, "tiles", '[');
+        json_line_uint(line, NULL, p->tiles.rows);
+        json_line_uint(line, NULL, p->tiles.cols);
+        json_line_uint(line, NULL, p->tiles.inner);
+        json_line_uint(line, NULL, p->tiles.lanes);
+        json_line_close(line, ']');
+        json_line_open(line, "segments", '[');
         for (size_t i = 0; i < p->segment_count; i++)
-                printf("%s%zu", i > 0 ? "," : "", p->segments[i]);
+                json_line_uint(line, NULL, p->segments[i]);
+        json_line_close(line, ']');
         if (p->load_segment == PRESET_LOAD_AUTO)
-                printf("],\"load_segment\":\"auto\",\"fuse\":%s}", p->fuse ? "true" : "false");
+                json_line_text(line, "load_segment", "auto");
         else
-                printf("],\"load_segment\":%zu,\"fuse\":%s}", p->load_segment, p->fuse ? "true" : "false");
+                json_line_uint(line, "load_segment", p->load_segment);
+        json_line_bool(line, "fuse", p->fuse);
+        json_line_close(line, '}');
 }
 
 int measure_run(struct training *t, struct err *err)
@@ -202,6 +216,7 @@ int measure_run(struct training *t, struct err *err)
         static const size_t fractions[POINTS] = { 1, 2, 4, 8 };
         size_t whole = t->shares.own > 0 ? t->shares.own : 1;
         struct places places;
+        struct json_line line = { 0 };
         double seconds[POINTS];
         size_t sizes[POINTS];
         int r = open_places(t, whole, &places, err);
@@ -215,16 +230,25 @@ int measure_run(struct training *t, struct err *err)
                 close_places(t, &places);
                 return r;
         }
-        printf("{\"runtime\":\"%s\",\"rank\":%d,\"model\":\"%s\",\"batch\":%zu,\"samples_per_s\":%.1f,"
-               "\"points\":[",
-               t->backend.row->runtime, t->world.rank, t->model.name, whole, (double) whole / seconds[0]);
-        for (size_t i = 0; i < POINTS; i++)
-                printf("%s{\"batch\":%zu,\"step_ms\":%.4f,\"samples_per_s\":%.1f}", i > 0 ? "," : "",
-                       sizes[i], seconds[i] * 1e3, (double) sizes[i] / seconds[i]);
-        printf("],");
-        print_preset(&t->preset);
-        r = t->options->measure_layers ? measure_layers(t, places.x[0], places.labels, whole, err) : 0;
-        printf("}\n");
+        json_line_open(&line, NULL, '{');
+        json_line_text(&line, "runtime", t->backend.row->runtime);
+        json_line_uint(&line, "rank", (uint64_t) t->world.rank);
+        json_line_text(&line, "model", t->model.name);
+        json_line_uint(&line, "batch", whole);
+        json_line_real(&line, "samples_per_s", (double) whole / seconds[0], 1);
+        json_line_open(&line, "points", '[');
+        for (size_t i = 0; i < POINTS; i++) {
+                json_line_open(&line, NULL, '{');
+                json_line_uint(&line, "batch", sizes[i]);
+                json_line_real(&line, "step_ms", seconds[i] * 1e3, 4);
+                json_line_real(&line, "samples_per_s", (double) sizes[i] / seconds[i], 1);
+                json_line_close(&line, '}');
+        }
+        json_line_close(&line, ']');
+        write_preset(&line, &t->preset);
+        r = t->options->measure_layers ? measure_layers(t, places.x[0], places.labels, whole, &line, err) : 0;
+        json_line_close(&line, '}');
+        json_line_print(&line, stdout);
         close_places(t, &places);
         if (r < 0)
                 return r;

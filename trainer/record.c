@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "io/clock.h"
+#include "trainer/json_line.h"
 
 #define STEP_FIELD      1 /* of `epoch step rank sample` */
 #define ALIVE_USEC      5000000
@@ -137,13 +137,18 @@ uint64_t record_done(struct record *r, enum record_activity what, uint64_t step,
         uint64_t now = record_now();
 
         r->total_usec[what] += now - begin_usec;
-        if (r->timeline != NULL)
-                (void) fprintf(
-                        r->timeline,
-                        "{\"rank\":%d,\"step\":%llu,\"what\":\"%s\",\"begin_usec\":%llu,\"end_usec\":%llu}\n",
-                        r->rank, (unsigned long long) step, names[what],
-                        (unsigned long long) (begin_usec - r->start_usec),
-                        (unsigned long long) (now - r->start_usec));
+        if (r->timeline != NULL) {
+                struct json_line line = { 0 };
+
+                json_line_open(&line, NULL, '{');
+                json_line_uint(&line, "rank", (uint64_t) r->rank);
+                json_line_uint(&line, "step", step);
+                json_line_text(&line, "what", names[what]);
+                json_line_uint(&line, "begin_usec", begin_usec - r->start_usec);
+                json_line_uint(&line, "end_usec", now - r->start_usec);
+                json_line_close(&line, '}');
+                json_line_print(&line, r->timeline);
+        }
         return now;
 }
 
@@ -183,32 +188,46 @@ void record_samples(struct record *r, uint64_t epoch, size_t step, const uint32_
         }
 }
 
-static void write_line(struct record *r, struct text *line)
+static struct json_line begin_line(const struct record *r)
 {
+        struct json_line line = { 0 };
+
+        json_line_open(&line, NULL, '{');
+        json_line_uint(&line, "rank", (uint64_t) r->rank);
+        json_line_uint(&line, "step", r->step);
+        json_line_uint(&line, "epoch", r->epoch);
+        json_line_uint(&line, "samples", r->sample_count);
+        return line;
+}
+
+static void end_line(struct record *r, struct json_line *line)
+{
+        const struct text *t = &line->text;
+
+        json_line_close(line, '}');
+        text_append_char(&line->text, '\n');
         /* a reader that went away must not end the training */
-        if (!line->failed && r->progress >= 0 && write(r->progress, line->data, line->size_bytes) < 0 &&
+        if (!t->failed && r->progress >= 0 && write(r->progress, t->data, t->size_bytes) < 0 &&
             errno == EPIPE)
                 r->progress = -1;
         r->said_usec = record_now();
-        text_free(line);
+        json_line_free(line);
 }
 
 void record_alive(struct record *r)
 {
-        struct text line = { 0 };
+        struct json_line line;
 
         if (r->progress < 0 || record_now() - r->said_usec < ALIVE_USEC)
                 return;
-        text_printf(&line,
-                    "{\"rank\":%d,\"step\":%llu,\"epoch\":%llu,\"samples\":%llu,\"evaluating\":true}\n",
-                    r->rank, (unsigned long long) r->step, (unsigned long long) r->epoch,
-                    (unsigned long long) r->sample_count);
-        write_line(r, &line);
+        line = begin_line(r);
+        json_line_bool(&line, "evaluating", true);
+        end_line(r, &line);
 }
 
 void record_progress(struct record *r, uint64_t epoch, uint64_t step, double loss)
 {
-        struct text line = { 0 };
+        struct json_line line;
         uint64_t busy =
                 r->total_usec[RECORD_FORWARD] + r->total_usec[RECORD_BACKWARD] + r->total_usec[RECORD_UPDATE];
 
@@ -216,36 +235,26 @@ void record_progress(struct record *r, uint64_t epoch, uint64_t step, double los
         r->step = step;
         if (r->progress < 0)
                 return;
-        text_printf(&line, "{\"rank\":%d,\"step\":%llu,\"epoch\":%llu,\"samples\":%llu,\"loss\":", r->rank,
-                    (unsigned long long) step, (unsigned long long) epoch,
-                    (unsigned long long) r->sample_count);
-        if (isfinite(loss))
-                text_printf(&line, "%.6f", loss);
-        else
-                text_append(&line, "null");
+        line = begin_line(r);
+        json_line_real(&line, "loss", loss, 6);
         if (r->epoch_samples > 0)
-                text_printf(&line, ",\"epoch_samples\":%llu", (unsigned long long) r->epoch_samples);
-        text_printf(&line, ",\"seconds\":%.6f,\"busy_seconds\":%.6f,\"samples_per_s\":%.1f}\n",
-                    (double) (record_now() - r->start_usec) / 1e6, (double) busy / 1e6,
-                    busy > 0 ? (double) r->sample_count * 1e6 / (double) busy : 0.0);
-        write_line(r, &line);
+                json_line_uint(&line, "epoch_samples", r->epoch_samples);
+        json_line_real(&line, "seconds", (double) (record_now() - r->start_usec) / 1e6, 6);
+        json_line_real(&line, "busy_seconds", (double) busy / 1e6, 6);
+        json_line_real(&line, "samples_per_s",
+                       busy > 0 ? (double) r->sample_count * 1e6 / (double) busy : 0.0, 1);
+        end_line(r, &line);
 }
 
-void record_accuracy(struct record *r, uint64_t epoch, uint64_t step, uint64_t at_usec, double accuracy,
-                     double loss)
+void record_accuracy(struct record *r, uint64_t at_usec, double accuracy, double loss)
 {
-        struct text line = { 0 };
+        struct json_line line;
 
         if (r->progress < 0)
                 return;
-        text_printf(&line,
-                    "{\"rank\":%d,\"step\":%llu,\"epoch\":%llu,\"samples\":%llu,"
-                    "\"seconds\":%.6f,\"accuracy\":%.6f,",
-                    r->rank, (unsigned long long) step, (unsigned long long) epoch,
-                    (unsigned long long) r->sample_count, (double) (at_usec - r->start_usec) / 1e6, accuracy);
-        if (isfinite(loss))
-                text_printf(&line, "\"loss\":%.6f}\n", loss);
-        else
-                text_append(&line, "\"loss\":null}\n");
-        write_line(r, &line);
+        line = begin_line(r);
+        json_line_real(&line, "seconds", (double) (at_usec - r->start_usec) / 1e6, 6);
+        json_line_real(&line, "accuracy", accuracy, 6);
+        json_line_real(&line, "loss", loss, 6);
+        end_line(r, &line);
 }

@@ -58,6 +58,6 @@ void record_progress(struct record *r, uint64_t epoch, uint64_t step, double los
 /* record_alive() - a line of no news, if none was written for five seconds: in evaluations, which may take
  * longer than a rank may be silent. */
 void record_alive(struct record *r);
-/* @at_usec: when the parameters were what they are, record_now(); the time since the beginning is told */
-void record_accuracy(struct record *r, uint64_t epoch, uint64_t step, uint64_t at_usec, double accuracy,
-                     double loss);
+/* record_accuracy() - of the parameters after the last step that record_progress() had.
+ * @at_usec: when they were what they are, record_now(); the time since the beginning is told */
+void record_accuracy(struct record *r, uint64_t at_usec, double accuracy, double loss);

@@ -8,9 +8,8 @@
 
 #include "trainer/operators/vector.h"
 
-#define EVALUATION_BATCH 100
-#define RATE_BATCH       128 /* the default rates are for batches of that size */
-#define RATE_FLOOR       0.05F
+#define RATE_BATCH 128 /* the default rates are for batches of that size */
+#define RATE_FLOOR 0.05F
 
 size_t training_largest(const struct training *t, size_t samples)
 {
@@ -22,7 +21,7 @@ size_t training_largest(const struct training *t, size_t samples)
 
 size_t training_capacity(const struct training *t)
 {
-        return t->shares.own > EVALUATION_BATCH ? t->shares.own : EVALUATION_BATCH;
+        return t->shares.own > DATASET_TEST_MAX ? t->shares.own : DATASET_TEST_MAX;
 }
 
 int training_open_runner(struct training *t, struct err *err)
@@ -214,7 +213,7 @@ int training_finish_step(struct training *t, uint64_t step, struct err *err)
         if (training_evaluate(t, &accuracy, &loss, err) < 0)
                 return err->code;
         if (t->world.rank == 0)
-                record_accuracy(&t->record, epoch, step, begin, accuracy, loss);
+                record_accuracy(&t->record, begin, accuracy, loss);
         t->record.start_usec += record_now() - begin; /* measuring is no training */
         return 0;
 }
@@ -225,21 +224,18 @@ int training_evaluate(struct training *t, double *ret_accuracy, double *ret_loss
         const float *p;
         float *x;
         int32_t *labels;
-        uint32_t ids[EVALUATION_BATCH];
         double loss = 0;
 
         if (t->staged.evaluate != NULL)
                 return t->staged.evaluate(t->staged.pipeline, ret_accuracy, ret_loss, err);
         p = runner_output(t->runner);
-        x = backend_floats(&t->backend, EVALUATION_BATCH * shape_size(&t->model.input));
-        labels = backend_allocate(&t->backend, EVALUATION_BATCH * sizeof(*labels));
+        x = backend_floats(&t->backend, DATASET_TEST_MAX * shape_size(&t->model.input));
+        labels = backend_allocate(&t->backend, DATASET_TEST_MAX * sizeof(*labels));
 
-        for (size_t first = 0; x != NULL && labels != NULL && first < total; first += EVALUATION_BATCH) {
-                size_t count = total - first < EVALUATION_BATCH ? total - first : EVALUATION_BATCH;
+        for (size_t first = 0; x != NULL && labels != NULL && first < total; first += DATASET_TEST_MAX) {
+                size_t count = total - first < DATASET_TEST_MAX ? total - first : DATASET_TEST_MAX;
 
-                for (size_t i = 0; i < count; i++)
-                        ids[i] = (uint32_t) (first + i);
-                dataset_load(t->data, DATASET_TEST, 0, ids, count, x, labels);
+                dataset_load_test(t->data, first, count, x, labels);
                 runner_use(t->runner, x, labels);
                 loss += runner_forward(t->runner, t->parameters, count);
                 record_alive(&t->record);

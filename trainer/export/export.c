@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "trainer/export/quantised.h"
+#include "trainer/json_line.h"
 #include "trainer/operators/vector.h"
 #include "trainer/weights.h"
 
@@ -138,13 +139,10 @@ static int measure_quantised(const struct training *t, const unsigned char *byte
         begin = record_now();
         for (size_t first = 0; first < total; first += QUANTISED_BATCH) {
                 size_t count = total - first < QUANTISED_BATCH ? total - first : QUANTISED_BATCH;
-                uint32_t ids[QUANTISED_BATCH];
                 int32_t labels[QUANTISED_BATCH];
                 const float *values;
 
-                for (size_t i = 0; i < count; i++)
-                        ids[i] = (uint32_t) (first + i);
-                dataset_load(t->data, DATASET_TEST, 0, ids, count, x, labels);
+                dataset_load_test(t->data, first, count, x, labels);
                 values = quantised_forward(q, x, count);
                 for (size_t i = 0; i < count; i++)
                         right += vector_largest(classes, values + i * classes) == (size_t) labels[i];
@@ -157,6 +155,7 @@ static int measure_quantised(const struct training *t, const unsigned char *byte
 static int export_whole(struct training *t, struct err *err)
 {
         struct measured before = { 0 }, after = { 0 };
+        struct json_line line = { 0 };
         CLEANUP(free_p) unsigned char *bytes = NULL;
         int r;
 
@@ -172,10 +171,16 @@ static int export_whole(struct training *t, struct err *err)
         r = t->options->quantise != NULL ? measure_quantised(t, bytes, &after, err) : measure(t, &after, err);
         if (r < 0)
                 return r;
-        printf("{\"export\":\"%s\",\"bytes_before\":%zu,\"bytes_after\":%zu,\"accuracy_before\":%.6f,"
-               "\"accuracy_after\":%.6f,\"samples_per_s_before\":%.1f,\"samples_per_s_after\":%.1f}\n",
-               t->options->quantise != NULL ? "int8" : "float32", before.bytes, after.bytes, before.accuracy,
-               after.accuracy, before.samples_per_s, after.samples_per_s);
+        json_line_open(&line, NULL, '{');
+        json_line_text(&line, "export", t->options->quantise != NULL ? "int8" : "float32");
+        json_line_uint(&line, "bytes_before", before.bytes);
+        json_line_uint(&line, "bytes_after", after.bytes);
+        json_line_real(&line, "accuracy_before", before.accuracy, 6);
+        json_line_real(&line, "accuracy_after", after.accuracy, 6);
+        json_line_real(&line, "samples_per_s_before", before.samples_per_s, 1);
+        json_line_real(&line, "samples_per_s_after", after.samples_per_s, 1);
+        json_line_close(&line, '}');
+        json_line_print(&line, stdout);
         return 0;
 }
 

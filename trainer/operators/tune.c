@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "trainer/json_line.h"
 #include "trainer/preset.h"
 #include "trainer/random.h"
 #include "trainer/training.h"
@@ -200,6 +201,34 @@ static int decide(const struct train_options *o, struct candidate *untuned, stru
         return 0;
 }
 
+static void print_result(const char *device, const struct candidate *untuned, const struct candidate *best)
+{
+        struct json_line line = { 0 };
+
+        json_line_open(&line, NULL, '{');
+        json_line_text(&line, "device", device);
+        json_line_open(&line, "tiles", '[');
+        json_line_uint(&line, NULL, best->tiles.rows);
+        json_line_uint(&line, NULL, best->tiles.cols);
+        json_line_uint(&line, NULL, best->tiles.inner);
+        json_line_uint(&line, NULL, best->tiles.lanes);
+        json_line_close(&line, ']');
+        json_line_real(&line, "gain", best->gain, 3);
+        json_line_open(&line, "shapes", '[');
+        for (size_t i = 0; i < ARRAY_SIZE(shapes); i++) {
+                json_line_open(&line, NULL, '{');
+                json_line_uint(&line, "rows", shapes[i].rows);
+                json_line_uint(&line, "cols", shapes[i].cols);
+                json_line_uint(&line, "inner", shapes[i].inner);
+                json_line_real(&line, "untuned_usec", untuned->usec[i], 0);
+                json_line_real(&line, "tuned_usec", best->usec[i], 0);
+                json_line_close(&line, '}');
+        }
+        json_line_close(&line, ']');
+        json_line_close(&line, '}');
+        json_line_print(&line, stdout);
+}
+
 int tune_run(const struct train_options *o, struct err *err)
 {
         struct candidate untuned = candidate_of((struct preset_tiles){ 0 }), best[FINALISTS] = { 0 };
@@ -214,14 +243,6 @@ int tune_run(const struct train_options *o, struct err *err)
                 r = preset_remember(o->cache, device, &best[0].tiles, err);
         if (r < 0)
                 return r;
-        printf("{\"device\":\"%s\",\"tiles\":[%zu,%zu,%zu,%zu],\"gain\":%.3f,\"shapes\":[", device,
-               best[0].tiles.rows, best[0].tiles.cols, best[0].tiles.inner, best[0].tiles.lanes,
-               best[0].gain);
-        for (size_t i = 0; i < ARRAY_SIZE(shapes); i++)
-                printf("%s{\"rows\":%zu,\"cols\":%zu,\"inner\":%zu,\"untuned_usec\":%.0f,\"tuned_usec\":%."
-                       "0f}",
-                       i > 0 ? "," : "", shapes[i].rows, shapes[i].cols, shapes[i].inner, untuned.usec[i],
-                       best[0].usec[i]);
-        printf("]}\n");
+        print_result(device, &untuned, &best[0]);
         return 0;
 }

@@ -12,8 +12,6 @@
 #include "trainer/operators/vector.h"
 #include "trainer/strategy.h"
 
-#define EVALUATE_AT_ONCE 100 /* samples */
-
 enum { TAG_ACTIVATION = 1, TAG_GRADIENT, TAG_LABELS, TAG_SCORE };
 
 struct slot { /* one microbatch in flight */
@@ -182,8 +180,8 @@ static int32_t *test_labels(const struct pipeline *p, size_t total)
         int32_t *labels = calloc(total + 1, sizeof(*labels));
         float *x = calloc(shape_size(&t->model.input), sizeof(*x));
 
-        for (uint32_t i = 0; p->stage == 0 && labels != NULL && x != NULL && i < total; i++)
-                dataset_load(t->data, DATASET_TEST, 0, &i, 1, x, &labels[i]);
+        for (size_t i = 0; p->stage == 0 && labels != NULL && x != NULL && i < total; i++)
+                dataset_load_test(t->data, i, 1, x, &labels[i]);
         free(x);
         if (labels != NULL && p->stage == 0 && !is_last(p))
                 MPI_Send(labels, (int) total, MPI_INT32_T, (int) p->stages - 1, TAG_LABELS, MPI_COMM_WORLD);
@@ -199,15 +197,12 @@ static void score_some(struct pipeline *p, size_t first, size_t count, const int
         struct training *t = p->t;
         struct slot *s = &p->slots[0];
         size_t classes = t->model.classes;
-        uint32_t ids[EVALUATE_AT_ONCE];
         const float *out = runner_output(s->runner);
 
         backend_to_host(&t->backend, p->test);
         backend_to_host(&t->backend, p->test_labels);
-        for (size_t i = 0; i < count; i++)
-                ids[i] = (uint32_t) (first + i);
         if (p->stage == 0)
-                dataset_load(t->data, DATASET_TEST, 0, ids, count, p->test, p->test_labels);
+                dataset_load_test(t->data, first, count, p->test, p->test_labels);
         else
                 MPI_Recv(p->test, (int) (count * p->in_size), MPI_FLOAT, (int) p->stage - 1, TAG_ACTIVATION,
                          MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -227,7 +222,7 @@ static int evaluate(void *pipeline, double *ret_accuracy, double *ret_loss, stru
 {
         struct pipeline *p = pipeline;
         size_t total = dataset_count(p->t->data, DATASET_TEST);
-        size_t step = p->capacity < EVALUATE_AT_ONCE ? p->capacity : EVALUATE_AT_ONCE;
+        size_t step = p->capacity < DATASET_TEST_MAX ? p->capacity : DATASET_TEST_MAX;
         CLEANUP(free_p) int32_t *labels = p->stage == 0 || is_last(p) ? test_labels(p, total) : NULL;
         struct score score = { 0 };
 

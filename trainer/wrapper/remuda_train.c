@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <mpi.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -14,16 +15,17 @@
 #include "base/sha256.h"
 #include "base/text.h"
 #include "trainer/data/sampler.h"
+#include "trainer/json_line.h"
+#include "trainer/shares.h"
 #include "trainer/world.h"
 
 #define MAGIC     "remuda-train-state 1\n"
-#define NOT_TOLD  UINT64_MAX
 #define SHARE_MAX (1 << 24) /* samples */
 
 struct remuda_train {
         struct world world;
         struct sampler *sampler;
-        size_t *shares, batch;
+        struct shares shares;
         uint32_t *ids;
         uint64_t step, last_step, epoch, samples_done;
         size_t count, batch_now; /* of the step begun last */
@@ -56,12 +58,12 @@ static int complain(const struct err *err)
         return -1;
 }
 
-/* What a launcher told this rank. Return: 0, with NOT_TOLD if nothing. */
+/* What a launcher told this rank. Return: 0, with SHARES_NOT_TOLD if nothing. */
 static int find_told(uint64_t *ret_own, struct err *err)
 {
         const char *told = getenv("REMUDA_BATCH");
 
-        *ret_own = NOT_TOLD;
+        *ret_own = SHARES_NOT_TOLD;
         if (told == NULL || told[0] == '\0')
                 return 0;
         if (text_parse_uint64(told, ret_own) < 0 || *ret_own > SHARE_MAX)
@@ -70,47 +72,30 @@ static int find_told(uint64_t *ret_own, struct err *err)
         return 0;
 }
 
-/* What all were told, in rank order, or equal parts of the batch. */
-static int use_told(struct remuda_train *r, const unsigned long long *all, size_t batch, struct err *err)
-{
-        size_t n = (size_t) r->world.size, sum = 0, untold = 0, last = 0;
-
-        for (size_t i = 0; i < n; i++) {
-                if (all[i] == NOT_TOLD) {
-                        last = i;
-                        untold++;
-                } else {
-                        sum += r->shares[i] = (size_t) all[i];
-                }
-        }
-        if (untold > 0 && untold < n)
-                return err_set(err, -EINVAL,
-                               "rank %zu has no REMUDA_BATCH, others have: set it on every rank", last);
-        r->batch = sum > 0 ? sum : batch;
-        for (size_t i = 0; sum == 0 && i < n; i++)
-                r->shares[i] = batch * (i + 1) / n - batch * i / n;
-        return r->batch > 0 ? 0 : err_set(err, -EINVAL, "a batch of no samples: 1 or more are wanted");
-}
-
-/* Every rank comes along, so that none is left waiting. */
+/* Every rank comes along, so that none is left waiting. What ranks were told decides, not `batch`. */
 static int find_shares(struct remuda_train *r, size_t batch, struct err *err)
 {
-        size_t n = (size_t) r->world.size;
-        CLEANUP(free_p) unsigned long long *all = calloc(n, sizeof(*all));
-        uint64_t own = NOT_TOLD;
-        int result = find_told(&own, err);
+        size_t n = (size_t) r->world.size, told = 0;
+        CLEANUP(free_p) struct shares_told *all = calloc(n, sizeof(*all));
+        struct shares_told own = { .batch = SHARES_NOT_TOLD, .weight = -1 };
+        int result = find_told(&own.batch, err);
 
-        r->shares = calloc(n, sizeof(*r->shares));
-        if (result == 0 && (all == NULL || r->shares == NULL))
+        r->shares = (struct shares){ .workers = n, .of = calloc(n, sizeof(*r->shares.of)) };
+        if (result == 0 && (all == NULL || r->shares.of == NULL))
                 result = err_set(err, -ENOMEM, "no memory for %zu shares", n);
         result = world_agree(&r->world, result, err);
         if (result < 0)
                 return result;
         all[r->world.rank] = own;
         if (r->world.parallel)
-                MPI_Allgather(MPI_IN_PLACE, 1, MPI_UNSIGNED_LONG_LONG, all, 1, MPI_UNSIGNED_LONG_LONG,
-                              MPI_COMM_WORLD);
-        return world_agree(&r->world, use_told(r, all, batch, err), err);
+                MPI_Allgather(MPI_IN_PLACE, 0, MPI_BYTE, all, (int) sizeof(*all), MPI_BYTE, MPI_COMM_WORLD);
+        for (size_t i = 0; i < n; i++)
+                told += all[i].batch != SHARES_NOT_TOLD ? (size_t) all[i].batch : 0;
+        if (told == 0 && batch == 0)
+                result = err_set(err, -EINVAL, "a batch of no samples: 1 or more are wanted");
+        else
+                result = shares_cut(&r->shares, all, told > 0 ? 0 : batch, err);
+        return world_agree(&r->world, result, err);
 }
 
 static int open_progress(struct remuda_train *r, struct err *err)
@@ -134,15 +119,15 @@ static int open_run(struct remuda_train *r, size_t samples, size_t epochs, struc
 {
         struct sampler_rule rule = { .seed = r->seed,
                                      .samples = samples,
-                                     .batch = r->batch,
+                                     .batch = r->shares.batch,
                                      .workers = (size_t) r->world.size,
-                                     .shares = r->shares };
+                                     .shares = r->shares.of };
 
         if (sampler_new(&rule, &r->sampler, err) < 0 || open_progress(r, err) < 0)
                 return err->code;
         r->last_step = epochs * sampler_steps(r->sampler, 0);
-        r->ids = calloc(r->batch, sizeof(*r->ids));
-        return r->ids != NULL ? 0 : err_set(err, -ENOMEM, "no memory for a batch of %zu", r->batch);
+        r->ids = calloc(r->shares.batch, sizeof(*r->ids));
+        return r->ids != NULL ? 0 : err_set(err, -ENOMEM, "no memory for a batch of %zu", r->shares.batch);
 }
 
 static int agree_on_run(struct remuda_train *r, size_t samples, size_t epochs, struct err *err)
@@ -150,7 +135,8 @@ static int agree_on_run(struct remuda_train *r, size_t samples, size_t epochs, s
         char line[256];
 
         (void) text_format(line, sizeof(line), "wrapper=%d samples=%zu batch=%zu seed=%llu epochs=%zu",
-                           REMUDA_TRAIN_VERSION, samples, r->batch, (unsigned long long) r->seed, epochs);
+                           REMUDA_TRAIN_VERSION, samples, r->shares.batch, (unsigned long long) r->seed,
+                           epochs);
         return world_same(&r->world, line, "run", err);
 }
 
@@ -191,7 +177,7 @@ void remuda_train_close(struct remuda_train *r)
         if (r->owns_progress && r->progress >= 0)
                 (void) close(r->progress);
         sampler_free(r->sampler);
-        free(r->shares);
+        shares_free(&r->shares);
         free(r->ids);
         world_close(&r->world);
         free(r);
@@ -262,17 +248,21 @@ int remuda_train_reduce(struct remuda_train *r, float *gradient, size_t count)
 
 void remuda_train_progress(struct remuda_train *r, double loss)
 {
-        char line[256];
+        struct json_line line = { 0 };
 
         if (r->progress < 0)
                 return;
-        (void) text_format(line, sizeof(line),
-                           "{\"rank\":%d,\"step\":%llu,\"epoch\":%llu,\"samples\":%llu,\"loss\":%s%.6f}\n",
-                           r->world.rank, (unsigned long long) (r->step > 0 ? r->step - 1 : 0),
-                           (unsigned long long) r->epoch, (unsigned long long) r->samples_done, "",
-                           loss == loss && loss - loss == 0 ? loss : 0.0);
-        if (write(r->progress, line, strlen(line)) < 0)
+        json_line_open(&line, NULL, '{');
+        json_line_uint(&line, "rank", (uint64_t) r->world.rank);
+        json_line_uint(&line, "step", r->step > 0 ? r->step - 1 : 0);
+        json_line_uint(&line, "epoch", r->epoch);
+        json_line_uint(&line, "samples", r->samples_done);
+        json_line_real(&line, "loss", isfinite(loss) ? loss : 0.0, 6);
+        json_line_close(&line, '}');
+        text_append_char(&line.text, '\n');
+        if (!line.text.failed && write(r->progress, line.text.data, line.text.size_bytes) < 0)
                 r->progress = -1;
+        json_line_free(&line);
 }
 
 static void hash_state(const struct state *s, const float *parameters, uint8_t *sum)
@@ -289,7 +279,7 @@ static void hash_state(const struct state *s, const float *parameters, uint8_t *
 static int write_state(const struct remuda_train *r, const char *path, const float *parameters, size_t count,
                        struct err *err)
 {
-        struct state s = { .step = r->step, .seed = r->seed, .batch = r->batch, .count = count };
+        struct state s = { .step = r->step, .seed = r->seed, .batch = r->shares.batch, .count = count };
         uint8_t sum[SHA256_BYTES];
         char part[4096];
         bool whole;
@@ -331,7 +321,7 @@ static int read_state(struct remuda_train *r, const char *path, float *parameter
         if (fread(magic, strlen(MAGIC), 1, f) != 1 || strcmp(magic, MAGIC) != 0 ||
             fread(&s, sizeof(s), 1, f) != 1)
                 return err_set(err, -EINVAL, "file '%s' is no saved state, or of another version", path);
-        if (s.count != count || s.seed != r->seed || s.batch != r->batch)
+        if (s.count != count || s.seed != r->seed || s.batch != r->shares.batch)
                 return err_set(err, -EINVAL,
                                "file '%s' is of another run: %llu parameters, batch %llu, seed %llu", path,
                                (unsigned long long) s.count, (unsigned long long) s.batch,
