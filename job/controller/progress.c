@@ -13,7 +13,7 @@
 #include "io/tls/tls.h"
 #include "job/controller/job_speeds.h"
 #include "job/controller/record.h"
-#include "job/launcher/rendezvous_pb.h"
+#include "job/launcher/message.h"
 #include "store/speed_store.h"
 
 #define ASK_USEC       2000000u
@@ -31,9 +31,6 @@ void progress_close(struct job_record *record)
         tls_free(record->asking.tls);
         record->asking = (struct job_asking){ 0 };
 }
-
-/* --- what it says
- * ------------------------------------------------------------------------------------------------ */
 
 /* Events of this world's manager that are newer than the last one that was passed on, by whichever
  * controller. Return: were there any? */
@@ -275,23 +272,19 @@ static void take_answer(struct job_record *record, const struct job_report *repo
         controller_queue(record);
 }
 
-/* --- the call
- * ---------------------------------------------------------------------------------------------------- */
-
 static void on_message(void *userdata, const uint8_t *message, size_t size_bytes)
 {
         struct job_record *record = userdata;
-        struct job_report report;
-        struct err err = { 0 };
-        char *text = NULL;
+        struct job_report report = { .state = "" };
+        struct pb_arena arena;
+        const Rendezvous__State *state =
+                message_read(&arena, &rendezvous__state__descriptor, message, size_bytes, NULL);
 
-        if (rendezvous_state_decode(message, size_bytes, &text, &err) < 0)
-                return;
-        if (job_report_parse(text, &report) == 0 && !job_phase_ended(record->state.phase) &&
-            !record->deleting)
+        if (state != NULL && job_report_parse(state->json, &report) == 0 &&
+            !job_phase_ended(record->state.phase) && !record->deleting)
                 take_answer(record, &report);
         job_report_free(&report);
-        free(text);
+        pb_arena_free(&arena);
 }
 
 static void on_done(void *userdata, enum grpc_status status, const char *sentence)
@@ -350,7 +343,7 @@ void progress_ask(struct job_record *record)
         const struct grpc_client_handlers handlers = { .on_message = on_message,
                                                        .on_done = on_done,
                                                        .userdata = record };
-        struct rendezvous_ask ask = { .version = RENDEZVOUS_VERSION };
+        Rendezvous__Ask ask = RENDEZVOUS__ASK__INIT;
         const struct job_pod *manager = running_manager(record);
         uint64_t now = controller_monotonic(record->controller),
                  pause = record->state.point_count < YOUNG ? YOUNG_USEC - YOUNG_USEC / 10 : ASK_USEC;
@@ -364,10 +357,11 @@ void progress_ask(struct job_record *record)
         if (record->asking.under_way || now - record->asking.asked_usec < pause || !open_client(record))
                 return;
         record->asking.asked_usec = now;
-        (void) text_copy(ask.token, sizeof(ask.token), manager->status_token);
-        bytes = rendezvous_ask_encode(&ask, &size);
+        ask.version = MESSAGE_VERSION;
+        ask.token = (char *) manager->status_token;
+        bytes = pb_pack(&ask, &size);
         record->asking.under_way =
-                bytes != NULL && grpc_client_call(record->asking.client, RENDEZVOUS_STATUS, bytes, size,
+                bytes != NULL && grpc_client_call(record->asking.client, MESSAGE_STATUS, bytes, size,
                                                   ANSWER_USEC, &handlers, NULL) == 0;
         free(bytes);
 }

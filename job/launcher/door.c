@@ -1,3 +1,4 @@
+/* A group asks the agent of its node for chips. */
 #include "job/launcher/door.h"
 
 #include <errno.h>

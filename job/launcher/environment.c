@@ -1,3 +1,4 @@
+/* A growing list of NAME=value. */
 #include "job/launcher/environment.h"
 
 #include <errno.h>

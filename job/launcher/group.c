@@ -48,7 +48,7 @@ struct group {
         struct grpc_client *client;
         struct grpc_client_call *join, *seen;
         sd_event_source *retry, *look, *grace;
-        char token[RENDEZVOUS_TOKEN_BYTES], address[160];
+        char token[MESSAGE_TOKEN_BYTES], address[160];
         char work[GROUP_BYTES], rank_file[GROUP_BYTES + 64], programs[GROUP_BYTES];
         char program_sha256[SHA256_HEX_BYTES]; /* "" = there is none, or none that may be started */
         char **devices;                        /* of the chips, from the environment; NULL = their indices */
@@ -76,10 +76,6 @@ static void say(const struct group *group, const char *sentence)
         (void) fprintf(stderr, "remuda-launch: group %s: %s\n", group->options->group, sentence);
 }
 
-/* --- answers
- * ----------------------------------------------------------------------------------------------------------
- */
-
 static void on_answered(void *userdata, enum grpc_status status, const char *sentence)
 {
         if (status != GRPC_OK)
@@ -89,22 +85,21 @@ static void on_answered(void *userdata, enum grpc_status status, const char *sen
 static void answer(struct group *group, uint64_t id, int exit_code, const char *message)
 {
         const struct grpc_client_handlers handlers = { .on_done = on_answered, .userdata = group };
-        struct rendezvous_answer what = { .id = id, .exit_code = exit_code };
+        Rendezvous__Answer what = RENDEZVOUS__ANSWER__INIT;
         uint8_t *bytes;
         size_t size;
 
-        (void) text_copy(what.token, sizeof(what.token), group->token);
-        (void) text_copy(what.group, sizeof(what.group), group->options->group);
-        (void) text_copy(what.message, sizeof(what.message), message);
-        bytes = rendezvous_answer_encode(&what, &size);
+        what.token = group->token;
+        what.group = (char *) group->options->group;
+        what.id = id;
+        what.exit_code = exit_code;
+        what.message = (char *) message;
+        bytes = pb_pack(&what, &size);
         if (bytes != NULL)
-                (void) grpc_client_call(group->client, RENDEZVOUS_ANSWER, bytes, size, 10000000, &handlers,
+                (void) grpc_client_call(group->client, MESSAGE_ANSWER, bytes, size, 10000000, &handlers,
                                         NULL);
         free(bytes);
 }
-
-/* --- what the ranks say
- * ------------------------------------------------------------------------------------------------- */
 
 static void on_told(void *userdata, enum grpc_status status, const char *sentence)
 {
@@ -118,20 +113,21 @@ static void on_told(void *userdata, enum grpc_status status, const char *sentenc
 static void tell_seen(struct group *group)
 {
         const struct grpc_client_handlers handlers = { .on_done = on_told, .userdata = group };
-        struct rendezvous_seen what = { .world = (uint32_t) group->ranks.world,
-                                        .leaving = group->leaving,
-                                        .ranks = group->ranks.said,
-                                        .rank_count = group->ranks.count };
+        Rendezvous__Seen what = RENDEZVOUS__SEEN__INIT;
         uint8_t *bytes;
         size_t size;
 
         if (group->join == NULL || group->seen != NULL)
                 return;
-        (void) text_copy(what.token, sizeof(what.token), group->token);
-        (void) text_copy(what.group, sizeof(what.group), group->options->group);
-        bytes = rendezvous_seen_encode(&what, &size);
-        group->unsaid = bytes == NULL || grpc_client_call(group->client, RENDEZVOUS_SEEN, bytes, size,
-                                                          10000000, &handlers, &group->seen) < 0;
+        what.token = group->token;
+        what.group = (char *) group->options->group;
+        what.world = (uint32_t) group->ranks.world;
+        what.leaving = group->leaving;
+        what.ranks = group->ranks.list;
+        what.n_ranks = group->ranks.count;
+        bytes = pb_pack(&what, &size);
+        group->unsaid = bytes == NULL || grpc_client_call(group->client, MESSAGE_SEEN, bytes, size, 10000000,
+                                                          &handlers, &group->seen) < 0;
         free(bytes);
 }
 
@@ -146,10 +142,6 @@ static int on_look(sd_event_source *source, uint64_t usec, void *userdata)
         repeat(source, LOOK_USEC);
         return 0;
 }
-
-/* --- orders
- * -------------------------------------------------------------------------------------------------------------
- */
 
 /* The group's name is in the file's: several groups of one host may share a folder. */
 static int write_file(const struct group *group, const char *name, const char *content, struct err *err)
@@ -194,7 +186,7 @@ static int begin_world(struct group *group, const Subtask__Plan *plan, struct er
         return r;
 }
 
-static void take_subtask(struct group *group, const struct rendezvous_order *order)
+static void take_subtask(struct group *group, const Rendezvous__Order *order)
 {
         struct err err = { 0 };
         int r = begin_world(group, order->plan, &err);
@@ -203,11 +195,11 @@ static void take_subtask(struct group *group, const struct rendezvous_order *ord
         answer(group, order->id, r < 0 ? EXIT_USAGE : 0, r < 0 ? err.msg : "");
 }
 
-static int start_daemon(struct group *group, struct rendezvous_order *order, struct err *err)
+static int start_daemon(struct group *group, const Rendezvous__Order *order, struct err *err)
 {
         pid_t pid = 0;
         int r = group->pid != 0 ? err_set(err, -EBUSY, "a daemon is running here already")
-                                : group_daemon_start(&group->daemon, order->argv, order->argc, &pid, err);
+                                : group_daemon_start(&group->daemon, order->argv, order->n_argv, &pid, err);
 
         if (r < 0)
                 return r;
@@ -268,44 +260,40 @@ static void await_next_world(struct group *group);
 static void on_order(void *userdata, const uint8_t *message, size_t size_bytes)
 {
         struct group *group = userdata;
-        struct rendezvous_order order;
         struct err err = { 0 };
+        struct pb_arena arena;
+        const Rendezvous__Order *order =
+                message_read(&arena, &rendezvous__order__descriptor, message, size_bytes, &err);
 
         group->joined = group->was_joined = true;
-        if (rendezvous_order_decode(message, size_bytes, &order, &err) < 0) {
-                say(group, err.msg);
-                return;
-        }
-        switch (order.kind) {
-        case ORDER_SUBTASK:
-                take_subtask(group, &order);
+        switch (order == NULL ? RENDEZVOUS__ORDER__KIND__none : order->kind) {
+        case RENDEZVOUS__ORDER__KIND__subtask:
+                take_subtask(group, order);
                 break;
-        case ORDER_START:
-                if (start_daemon(group, &order, &err) < 0)
-                        answer(group, order.id, EXIT_FAILED, err.msg);
+        case RENDEZVOUS__ORDER__KIND__start:
+                if (start_daemon(group, order, &err) < 0)
+                        answer(group, order->id, EXIT_FAILED, err.msg);
                 break;
-        case ORDER_STOP:
+        case RENDEZVOUS__ORDER__KIND__stop:
                 kill_all(group);
-                answer(group, order.id, 0, "");
+                answer(group, order->id, 0, "");
                 break;
-        case ORDER_TERMINATE:
+        case RENDEZVOUS__ORDER__KIND__terminate:
                 (void) group_ranks_look(&group->ranks, clock_monotonic_usec());
                 (void) group_ranks_terminate(&group->ranks);
                 break;
-        case ORDER_GO:
+        case RENDEZVOUS__ORDER__KIND__go:
                 kill_all(group);
-                if (order.exit_code != 0 && group->options->join_file != NULL && !group->leaving)
+                if (order->exit_code != 0 && group->options->join_file != NULL && !group->leaving)
                         await_next_world(group);
                 else
                         leave(group, EXIT_DONE);
                 break;
+        default:
+                say(group, err.msg);
         }
-        rendezvous_order_free(&order);
+        pb_arena_free(&arena);
 }
-
-/* --- joining
- * -------------------------------------------------------------------------------------------------------------
- */
 
 static void join_manager(struct group *group);
 
@@ -449,21 +437,22 @@ static void join_manager(struct group *group)
         const struct grpc_client_handlers handlers = { .on_message = on_order,
                                                        .on_done = on_left,
                                                        .userdata = group };
-        struct rendezvous_join join = { .version = RENDEZVOUS_VERSION,
-                                        .chips = group->options->chips,
-                                        .port = free_ports(1 + group->options->chips) };
+        Rendezvous__Join join = RENDEZVOUS__JOIN__INIT;
         uint8_t *bytes;
         size_t size;
 
-        (void) text_copy(join.token, sizeof(join.token), group->token);
-        (void) text_copy(join.group, sizeof(join.group), group->options->group);
-        (void) text_copy(join.runtime, sizeof(join.runtime), group->options->runtime);
+        join.version = MESSAGE_VERSION;
+        join.chips = group->options->chips;
+        join.port = free_ports(1 + group->options->chips);
+        join.token = group->token;
+        join.group = (char *) group->options->group;
+        join.runtime = (char *) group->options->runtime;
         if (group->options->advertise != NULL)
-                (void) text_copy(join.address, sizeof(join.address), group->options->advertise);
-        (void) text_copy(join.program_sha256, sizeof(join.program_sha256), group->program_sha256);
-        bytes = rendezvous_join_encode(&join, &size);
+                join.address = (char *) group->options->advertise;
+        join.program_sha256 = group->program_sha256;
+        bytes = pb_pack(&join, &size);
         if (bytes == NULL ||
-            grpc_client_call(group->client, RENDEZVOUS_JOIN, bytes, size, 0, &handlers, &group->join) < 0)
+            grpc_client_call(group->client, MESSAGE_JOIN, bytes, size, 0, &handlers, &group->join) < 0)
                 leave(group, EXIT_FAILED);
         free(bytes);
 }

@@ -1,3 +1,4 @@
+/* mpirun's daemon on a group: orted, and nothing else, in a folder of its own. */
 #include "job/launcher/group_daemon.h"
 
 #include <errno.h>
@@ -7,6 +8,7 @@
 #include <unistd.h>
 
 #include "agent/launch/program_file.h"
+#include "base/cleanup.h"
 #include "base/text.h"
 #include "io/remove_folder.h"
 #include "job/launcher/environment.h"
@@ -59,9 +61,15 @@ static int set_environment(const struct group_daemon *daemon, struct environment
 int group_daemon_start(struct group_daemon *daemon, char **argv, size_t argc, pid_t *ret, struct err *err)
 {
         struct environment environment = { 0 };
+        CLEANUP(free_p) char **words = calloc(argc + 1, sizeof(*words));
         char path[PATH_MAX], log[PATH_MAX];
         const char *name;
         int r = 0;
+
+        if (words == NULL)
+                return err_set(err, -ENOMEM, "no memory for orted's line");
+        if (argc > 0)
+                memcpy(words, argv, argc * sizeof(*words));
 
         for (size_t i = 0; i < argc; i++) {
                 const char *plain = plain_word(argv[i]);
@@ -80,7 +88,7 @@ int group_daemon_start(struct group_daemon *daemon, char **argv, size_t argc, pi
         r = set_environment(daemon, &environment);
         (void) text_format(log, sizeof(log), "%s/orted.log", daemon->work);
         if (r == 0) {
-                *ret = rendezvous_spawn(path, argv, environment.variables, log, daemon->folder);
+                *ret = rendezvous_spawn(path, words, environment.variables, log, daemon->folder);
                 r = *ret < 0 ? (int) *ret : 0;
         }
         environment_free(&environment);

@@ -1,3 +1,4 @@
+/* The files of each rank, read as they grow. */
 #include "job/launcher/group_ranks.h"
 
 #include <errno.h>
@@ -36,8 +37,10 @@ void group_ranks_free(struct group_ranks *ranks)
 {
         free(ranks->items);
         free(ranks->said);
+        free(ranks->list);
         ranks->items = NULL;
         ranks->said = NULL;
+        ranks->list = NULL;
         ranks->count = 0;
 }
 
@@ -49,12 +52,15 @@ int group_ranks_begin(struct group_ranks *ranks, const struct subtask_ranks *cut
         group_ranks_free(ranks);
         ranks->items = calloc(cut->chips, sizeof(*ranks->items));
         ranks->said = calloc(cut->chips, sizeof(*ranks->said));
-        if (ranks->items == NULL || ranks->said == NULL)
+        ranks->list = calloc(cut->chips, sizeof(*ranks->list));
+        if (ranks->items == NULL || ranks->said == NULL || ranks->list == NULL)
                 return err_set(err, -ENOMEM, "no memory for the ranks");
         ranks->world = cut->world;
         ranks->first_rank = cut->first_rank;
         ranks->count = cut->chips;
         for (size_t i = 0; i < ranks->count; i++) {
+                rendezvous__rank_seen__init(&ranks->said[i]);
+                ranks->list[i] = &ranks->said[i];
                 ranks->said[i].rank = (uint32_t) (ranks->first_rank + i);
                 for (size_t k = 0; k < ARRAY_SIZE(suffixes); k++) {
                         path_of(ranks, i, suffixes[k], path);
@@ -63,10 +69,6 @@ int group_ranks_begin(struct group_ranks *ranks, const struct subtask_ranks *cut
         }
         return 0;
 }
-
-/* --- logs
- * -------------------------------------------------------------------------------------------------------------
- */
 
 static void copy_log(struct group_ranks *ranks, size_t index, size_t which)
 {
@@ -93,10 +95,6 @@ static void copy_log(struct group_ranks *ranks, size_t index, size_t which)
                 rank->log_offset[which] += line - bytes;
         }
 }
-
-/* --- looking
- * ----------------------------------------------------------------------------------------------------------
- */
 
 /* The reference trainer's last line: {"accuracy", "loss", ...}. */
 static void read_result(const struct group_ranks *ranks, size_t index)
@@ -132,7 +130,7 @@ static void read_result(const struct group_ranks *ranks, size_t index)
 static void look_at(struct group_ranks *ranks, size_t index, uint64_t now_usec)
 {
         struct group_rank *rank = &ranks->items[index];
-        struct rendezvous_rank *said = &ranks->said[index];
+        Rendezvous__RankSeen *said = &ranks->said[index];
         struct rank_report report;
         char path[PATH_BYTES];
         bool ended = said->ended;
@@ -168,7 +166,7 @@ bool group_ranks_look(struct group_ranks *ranks, uint64_t now_usec)
         bool changed = false;
 
         for (size_t i = 0; i < ranks->count; i++) {
-                const struct rendezvous_rank before = ranks->said[i];
+                const Rendezvous__RankSeen before = ranks->said[i];
 
                 look_at(ranks, i, now_usec);
                 changed = changed || before.lines != ranks->said[i].lines ||

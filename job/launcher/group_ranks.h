@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/err.h"
-#include "job/launcher/rendezvous_pb.h"
+#include "job/launcher/message.h"
 #include "job/launcher/subtask_ranks.h"
 
 struct group_rank;
@@ -13,7 +13,7 @@ struct group_ranks {
         bool log_lines;     /* what they print goes to standard output too, every line after "[RANK] " */
         uint64_t world, first_rank;
         struct group_rank *items;
-        struct rendezvous_rank *said; /* count of them, as the manager is told */
+        Rendezvous__RankSeen *said, **list; /* count of them, as the manager is told */
         size_t count;
 };
 

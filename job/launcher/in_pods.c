@@ -1,3 +1,4 @@
+/* The copy of this program, and the file that names the manager. */
 #include "job/launcher/in_pods.h"
 
 #include <errno.h>

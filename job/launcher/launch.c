@@ -1,3 +1,4 @@
+/* One program: looked up in its table, given its environment, supervised. */
 #include "job/launcher/launch.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* remuda-launch: options, and which of its five tasks they ask for. */
 #include <errno.h>
 #include <limits.h>
 #include <stddef.h>
@@ -45,7 +46,7 @@ static const struct option_spec specs[] = {
         { "tls-name", 0, OPTION_STRING, AT2(tls.name), "NAME", NULL, 0, 0, "that the manager's certificate has (else its address)" },
         { "plan", 0, OPTION_STRING, AT2(plan), "FILE", NULL, 0, 0, "--manage: the groups and their speeds, JSON" },
         { "group", 0, OPTION_STRING, AT2(group), "NAME", NULL, 0, 0, "--join: this group's name in the plan" },
-        { "chips", 0, OPTION_UNSIGNED, AT2(chips), "N", "1", 1, RENDEZVOUS_CHIPS_MAX, "--join: how many chips it has" },
+        { "chips", 0, OPTION_UNSIGNED, AT2(chips), "N", "1", 1, MESSAGE_CHIPS_MAX, "--join: how many chips it has" },
         { "advertise", 0, OPTION_STRING, AT2(advertise), "ADDR", NULL, 0, 0, "--manage, --join: the numeric address that others reach this side at" },
         { "log-lines", 0, OPTION_BOOL, AT2(log_lines), NULL, NULL, 0, 0, "--join: write what the ranks print, every line after [RANK]" },
         { "status", 0, OPTION_STRING, AT2(status), "FILE", NULL, 0, 0, "--manage: the state of the job, JSON, written once a second" },

@@ -72,7 +72,8 @@ static void end(struct manager *manager, const struct verdict *v)
         manager_state_write(manager);
         manager_state_write_result(manager);
         manager_world_kill(manager);
-        manager_members_order_all(manager, ORDER_GO, v->end == VERDICT_FAILED ? EXIT_FAILED : EXIT_DONE);
+        manager_members_order_all(manager, RENDEZVOUS__ORDER__KIND__go,
+                                  v->end == VERDICT_FAILED ? EXIT_FAILED : EXIT_DONE);
         (void) sd_event_source_set_time_relative(manager->farewell, FAREWELL_USEC);
         (void) sd_event_source_set_enabled(manager->farewell, SD_EVENT_ONESHOT);
 }
@@ -89,7 +90,7 @@ static void execute(struct manager *manager, const struct verdict *v)
                 manager_world_start(manager);
                 break;
         case VERDICT_TERMINATE:
-                manager_members_order_all(manager, ORDER_TERMINATE, 0);
+                manager_members_order_all(manager, RENDEZVOUS__ORDER__KIND__terminate, 0);
                 break;
         case VERDICT_RESHARD:
                 manager_world_adopt(manager);

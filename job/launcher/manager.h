@@ -11,6 +11,7 @@
 #include <limits.h>
 #include <stdbool.h>
 
+#include "base/sha256.h"
 #include "io/grpc/grpc_server.h"
 #include "job/launcher/rendezvous.h"
 #include "job/launcher/subtask.h"
@@ -46,7 +47,7 @@ struct manager {
         struct tls *tls;
         struct grpc_server *server;
         sd_event_source *farewell, *tick;
-        char token[RENDEZVOUS_TOKEN_BYTES];
+        char token[MESSAGE_TOKEN_BYTES];
         char token_file[PATH_MAX], self[PATH_MAX], mpirun_path[PATH_MAX], folder[64], address[160];
         Subtask__Plan *plan;
         struct pb_arena plan_arena; /* the plan's, and what is learnt of speeds */

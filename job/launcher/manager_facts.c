@@ -1,7 +1,7 @@
 /* Messages of groups become facts. */
 #include "job/launcher/manager_facts.h"
 
-void manager_facts_rank(struct world *world, const struct rendezvous_rank *said, uint32_t *lines,
+void manager_facts_rank(struct world *world, const Rendezvous__RankSeen *said, uint32_t *lines,
                         uint64_t now_usec)
 {
         const struct progress_line line = { .epoch = said->epoch,

@@ -23,19 +23,19 @@ static void send_next(struct manager_member *member)
         memmove(&member->orders[0], &member->orders[1], member->order_count * sizeof(member->orders[0]));
 }
 
-uint64_t manager_members_order(struct manager_member *member, struct rendezvous_order *order)
+uint64_t manager_members_order(struct manager_member *member, Rendezvous__Order order)
 {
         struct manager_order next;
 
-        order->id = ++member->manager->last_order;
+        order.id = ++member->manager->last_order;
         next.bytes = member->join == NULL || member->order_count == MANAGER_ORDERS_MAX
                              ? NULL
-                             : rendezvous_order_encode(order, &next.size);
+                             : pb_pack(&order, &next.size);
         if (next.bytes == NULL)
                 return 0;
         member->orders[member->order_count++] = next;
         send_next(member);
-        return order->id;
+        return order.id;
 }
 
 static void forget_orders(struct manager_member *member)
@@ -45,23 +45,32 @@ static void forget_orders(struct manager_member *member)
         member->order_count = 0;
 }
 
-void manager_members_order_all(struct manager *manager, enum rendezvous_order_kind kind, int exit_code)
+static uint64_t order_kind(struct manager_member *member, Rendezvous__Order__Kind kind)
 {
-        for (size_t i = 0; i < manager->plan->n_groups; i++) {
-                struct rendezvous_order order = { .kind = kind, .exit_code = exit_code };
+        Rendezvous__Order order = RENDEZVOUS__ORDER__INIT;
 
-                (void) manager_members_order(&manager->members[i], &order);
-        }
+        order.kind = kind;
+        return manager_members_order(member, order);
+}
+
+void manager_members_order_all(struct manager *manager, Rendezvous__Order__Kind kind, int exit_code)
+{
+        Rendezvous__Order order = RENDEZVOUS__ORDER__INIT;
+
+        order.kind = kind;
+        order.exit_code = exit_code;
+        for (size_t i = 0; i < manager->plan->n_groups; i++)
+                (void) manager_members_order(&manager->members[i], order);
 }
 
 void manager_members_stop(struct manager *manager)
 {
         for (size_t i = 0; i < manager->plan->n_groups; i++) {
-                struct rendezvous_order order = { .kind = ORDER_STOP };
                 struct manager_member *member = &manager->members[i];
 
                 member->subtask_order = 0;
-                member->stop_order = member->join == NULL ? 0 : manager_members_order(member, &order);
+                member->stop_order =
+                        member->join == NULL ? 0 : order_kind(member, RENDEZVOUS__ORDER__KIND__stop);
                 if (member->stop_order == 0)
                         manager_observe(manager, (struct world_fact){ .kind = WORLD_HALTED, .index = i });
         }
@@ -110,7 +119,7 @@ static void on_left(void *userdata, struct grpc_call *call)
 }
 
 /* Return: NULL, or why the group may not join, and the status in *status. */
-static const char *refuse_join(struct manager *manager, const struct rendezvous_join *join,
+static const char *refuse_join(struct manager *manager, const Rendezvous__Join *join,
                                struct manager_member **ret, enum grpc_status *status)
 {
         if (!rendezvous_token_matches(join->token, manager->token)) {
@@ -118,7 +127,7 @@ static const char *refuse_join(struct manager *manager, const struct rendezvous_
                 return "the token is wrong; give the job's own with --token-file";
         }
         *status = GRPC_FAILED_PRECONDITION;
-        if (join->version != RENDEZVOUS_VERSION)
+        if (join->version != MESSAGE_VERSION)
                 return "this manager speaks another version; install the same remuda-launch everywhere";
         *status = GRPC_NOT_FOUND;
         *ret = find_member(manager, join->group);
@@ -139,30 +148,32 @@ static void on_join(void *userdata, struct grpc_call *call, const uint8_t *bytes
 {
         struct manager *manager = userdata;
         enum grpc_status status = GRPC_INVALID_ARGUMENT;
-        struct rendezvous_join join;
         struct manager_member *member = NULL;
+        struct pb_arena arena;
         struct err err = { 0 };
-        const char *why = rendezvous_join_decode(bytes, size_bytes, &join, &err) < 0
-                                  ? err.msg
-                                  : refuse_join(manager, &join, &member, &status);
+        const Rendezvous__Join *join =
+                message_read(&arena, &rendezvous__join__descriptor, bytes, size_bytes, &err);
+        const char *why = join == NULL ? err.msg : refuse_join(manager, join, &member, &status);
 
         if (why != NULL) {
                 if (strcmp(manager->last_refusal, why) != 0)
                         manager_state_say("a group was refused: %s", why);
                 (void) text_copy(manager->last_refusal, sizeof(manager->last_refusal), why);
                 grpc_call_finish(call, status, why);
+                pb_arena_free(&arena);
                 return;
         }
         member->join = call;
-        (void) text_copy(member->program_sha256, sizeof(member->program_sha256), join.program_sha256);
-        if (join.address[0] != '\0')
-                (void) text_copy(member->plan->address, SUBTASK_ADDRESS_BYTES, join.address);
+        (void) text_copy(member->program_sha256, sizeof(member->program_sha256), join->program_sha256);
+        if (join->address[0] != '\0')
+                (void) text_copy(member->plan->address, SUBTASK_ADDRESS_BYTES, join->address);
         else
                 grpc_call_peer(call, member->plan->address, SUBTASK_ADDRESS_BYTES);
-        member->plan->port = join.port == 0 ? 29500 : join.port;
+        member->plan->port = join->port == 0 ? 29500 : join->port;
         grpc_call_keep(call, on_idle, on_left, member);
-        manager_state_event(manager, "Joined", "group %s has joined with %u chips (%s) from %s", join.group,
-                            join.chips, join.runtime, member->plan->address);
+        manager_state_event(manager, "Joined", "group %s has joined with %u chips (%s) from %s", join->group,
+                            join->chips, join->runtime, member->plan->address);
+        pb_arena_free(&arena);
         member->was_there = true;
         manager_observe(manager, (struct world_fact){ .kind = WORLD_HERE, .index = index_of(member) });
         manager_judge(manager);
@@ -170,15 +181,16 @@ static void on_join(void *userdata, struct grpc_call *call, const uint8_t *bytes
 
 static void finish_start(struct manager_member *member, int exit_code, const char *message)
 {
-        struct rendezvous_end what = { .exit_code = exit_code };
+        Rendezvous__End what = RENDEZVOUS__END__INIT;
         struct grpc_call *call = TAKE(member->start);
         uint8_t *bytes;
         size_t size;
 
         if (call == NULL)
                 return;
-        (void) text_copy(what.message, sizeof(what.message), message);
-        bytes = rendezvous_end_encode(&what, &size);
+        what.exit_code = exit_code;
+        what.message = (char *) message;
+        bytes = pb_pack(&what, &size);
         if (bytes == NULL)
                 grpc_call_finish(call, GRPC_INTERNAL, "no memory");
         else
@@ -187,7 +199,7 @@ static void finish_start(struct manager_member *member, int exit_code, const cha
 }
 
 static void take_answer(struct manager *manager, struct manager_member *member,
-                        const struct rendezvous_answer *answer)
+                        const Rendezvous__Answer *answer)
 {
         const size_t index = index_of(member);
 
@@ -225,23 +237,25 @@ static struct manager_member *speaker(struct manager *manager, struct grpc_call 
 static void on_answer(void *userdata, struct grpc_call *call, const uint8_t *bytes, size_t size_bytes)
 {
         struct manager *manager = userdata;
-        struct rendezvous_answer answer;
-        struct manager_member *member;
+        struct manager_member *member = NULL;
+        struct pb_arena arena;
         struct err err = { 0 };
+        const Rendezvous__Answer *answer =
+                message_read(&arena, &rendezvous__answer__descriptor, bytes, size_bytes, &err);
 
-        if (rendezvous_answer_decode(bytes, size_bytes, &answer, &err) < 0) {
+        if (answer == NULL)
                 grpc_call_finish(call, GRPC_INVALID_ARGUMENT, err.msg);
-                return;
+        else
+                member = speaker(manager, call, answer->token, answer->group);
+        if (member != NULL) {
+                grpc_call_reply(call, (const uint8_t *) "", 0);
+                take_answer(manager, member, answer);
         }
-        member = speaker(manager, call, answer.token, answer.group);
-        if (member == NULL)
-                return;
-        grpc_call_reply(call, (const uint8_t *) "", 0);
-        take_answer(manager, member, &answer);
+        pb_arena_free(&arena);
 }
 
 static void take_rank(struct manager *manager, const struct manager_member *member,
-                      const struct rendezvous_rank *said, uint64_t now)
+                      const Rendezvous__RankSeen *said, uint64_t now)
 {
         struct world *world = &manager->world;
 
@@ -259,98 +273,104 @@ static void on_seen(void *userdata, struct grpc_call *call, const uint8_t *bytes
 {
         struct manager *manager = userdata;
         uint64_t now = clock_monotonic_usec();
-        struct rendezvous_seen seen;
         struct manager_member *member = NULL;
+        struct pb_arena arena;
         struct err err = { 0 };
+        const Rendezvous__Seen *seen =
+                message_read(&arena, &rendezvous__seen__descriptor, bytes, size_bytes, &err);
 
-        if (rendezvous_seen_decode(bytes, size_bytes, &seen, &err) < 0)
+        if (seen == NULL)
                 grpc_call_finish(call, GRPC_INVALID_ARGUMENT, err.msg);
         else
-                member = speaker(manager, call, seen.token, seen.group);
+                member = speaker(manager, call, seen->token, seen->group);
         if (member != NULL) {
                 grpc_call_reply(call, (const uint8_t *) "", 0);
-                for (size_t i = 0; seen.world == manager->plan->world && i < seen.rank_count; i++)
-                        take_rank(manager, member, &seen.ranks[i], now);
-                if (seen.leaving)
+                for (size_t i = 0; seen->world == manager->plan->world && i < seen->n_ranks; i++)
+                        take_rank(manager, member, seen->ranks[i], now);
+                if (seen->leaving)
                         manager_observe(manager, (struct world_fact){ .kind = WORLD_LEAVING,
                                                                       .index = index_of(member) });
                 manager_judge(manager);
         }
-        rendezvous_seen_free(&seen);
+        pb_arena_free(&arena);
 }
 
 static void on_status(void *userdata, struct grpc_call *call, const uint8_t *bytes, size_t size_bytes)
 {
         struct manager *manager = userdata;
-        struct rendezvous_ask ask;
+        struct pb_arena arena;
         struct err err = { 0 };
+        const Rendezvous__Ask *ask =
+                message_read(&arena, &rendezvous__ask__descriptor, bytes, size_bytes, &err);
+        Rendezvous__State state = RENDEZVOUS__STATE__INIT;
         CLEANUP(free_p) char *text = NULL;
         CLEANUP(free_p) uint8_t *answer = NULL;
         size_t size;
 
-        if (rendezvous_ask_decode(bytes, size_bytes, &ask, &err) < 0) {
+        if (ask == NULL) {
                 grpc_call_finish(call, GRPC_INVALID_ARGUMENT, err.msg);
-        } else if (!rendezvous_token_matches(ask.token, manager->token) &&
+        } else if (!rendezvous_token_matches(ask->token, manager->token) &&
                    (manager->plan->status_token[0] == '\0' ||
-                    !rendezvous_token_matches(ask.token, manager->plan->status_token))) {
+                    !rendezvous_token_matches(ask->token, manager->plan->status_token))) {
                 grpc_call_finish(call, GRPC_UNAUTHENTICATED, "the token is wrong");
-        } else if (ask.version != RENDEZVOUS_VERSION) {
+        } else if (ask->version != MESSAGE_VERSION) {
                 grpc_call_finish(call, GRPC_FAILED_PRECONDITION, "this manager speaks another version");
         } else {
-                text = manager_state_text(manager, RENDEZVOUS_MAX_BYTES / 2);
-                answer = text == NULL ? NULL : rendezvous_state_encode(text, &size);
+                text = manager_state_text(manager, MESSAGE_MAX_BYTES / 2);
+                state.json = text;
+                answer = text == NULL ? NULL : pb_pack(&state, &size);
                 if (answer == NULL)
                         grpc_call_finish(call, GRPC_INTERNAL, "no memory");
                 else
                         grpc_call_reply(call, answer, size);
         }
+        pb_arena_free(&arena);
 }
 
 static void on_agent_gone(void *userdata, struct grpc_call *call)
 {
         struct manager_member *member = userdata;
-        struct rendezvous_order order = { .kind = ORDER_STOP };
 
         (void) call;
         member->start = NULL;
         member->start_order = 0;
         if (member->stop_order == 0)
-                (void) manager_members_order(member, &order);
+                (void) order_kind(member, RENDEZVOUS__ORDER__KIND__stop);
 }
 
 static void on_start(void *userdata, struct grpc_call *call, const uint8_t *bytes, size_t size_bytes)
 {
         struct manager *manager = userdata;
-        struct rendezvous_order order = { .kind = ORDER_START };
-        struct rendezvous_start start;
-        struct manager_member *member;
+        Rendezvous__Order order = RENDEZVOUS__ORDER__INIT;
+        struct pb_arena arena;
         struct err err = { 0 };
+        const Rendezvous__Start *start =
+                message_read(&arena, &rendezvous__start__descriptor, bytes, size_bytes, &err);
+        struct manager_member *member = start == NULL ? NULL : find_member(manager, start->host);
 
-        if (rendezvous_start_decode(bytes, size_bytes, &start, &err) < 0) {
+        if (start == NULL) {
                 grpc_call_finish(call, GRPC_INVALID_ARGUMENT, err.msg);
-                return;
-        }
-        member = find_member(manager, start.host);
-        if (!rendezvous_token_matches(start.token, manager->token)) {
+        } else if (!rendezvous_token_matches(start->token, manager->token)) {
                 grpc_call_finish(call, GRPC_UNAUTHENTICATED, "the token is wrong");
-        } else if (start.version != RENDEZVOUS_VERSION) {
+        } else if (start->version != MESSAGE_VERSION) {
                 grpc_call_finish(call, GRPC_FAILED_PRECONDITION, "another version");
         } else if (manager->world.phase != WORLD_RUNNING || member == NULL || member->join == NULL ||
                    member->start != NULL) {
                 grpc_call_finish(call, GRPC_NOT_FOUND, "no such group, or it has a daemon already");
         } else {
-                order.argv = start.argv;
-                order.argc = start.argc;
+                order.kind = RENDEZVOUS__ORDER__KIND__start;
+                order.argv = start->argv;
+                order.n_argv = start->n_argv;
                 member->start = call;
                 grpc_call_keep(call, NULL, on_agent_gone, member);
-                member->start_order = manager_members_order(member, &order);
+                member->start_order = manager_members_order(member, order);
                 if (member->start_order == 0)
                         finish_start(member, EXIT_FAILED, "the group takes no more orders");
         }
-        rendezvous_start_free(&start);
+        pb_arena_free(&arena);
 }
 
 const struct grpc_method manager_members_methods[] = {
-        { RENDEZVOUS_JOIN, on_join }, { RENDEZVOUS_ANSWER, on_answer }, { RENDEZVOUS_START, on_start },
-        { RENDEZVOUS_SEEN, on_seen }, { RENDEZVOUS_STATUS, on_status }, { NULL, NULL },
+        { MESSAGE_JOIN, on_join }, { MESSAGE_ANSWER, on_answer }, { MESSAGE_START, on_start },
+        { MESSAGE_SEEN, on_seen }, { MESSAGE_STATUS, on_status }, { NULL, NULL },
 };

@@ -7,8 +7,8 @@
 extern const struct grpc_method manager_members_methods[];
 
 /* manager_members_order() - Return: its id, 0 = not given. */
-uint64_t manager_members_order(struct manager_member *member, struct rendezvous_order *order);
-void manager_members_order_all(struct manager *manager, enum rendezvous_order_kind kind, int exit_code);
+uint64_t manager_members_order(struct manager_member *member, Rendezvous__Order order);
+void manager_members_order_all(struct manager *manager, Rendezvous__Order__Kind kind, int exit_code);
 
 /* manager_members_stop() - every group ends what it runs; those that cannot be told have. */
 void manager_members_stop(struct manager *manager);

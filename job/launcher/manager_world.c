@@ -57,7 +57,9 @@ static int lay_out_ranks(struct manager *manager, struct err *err)
 
 void manager_world_tell(struct manager *manager)
 {
+        Rendezvous__Order order = RENDEZVOUS__ORDER__INIT;
         struct err err = { 0 };
+        Subtask__Plan told;
         int r;
 
         for (size_t i = 0; i < manager->plan->n_groups; i++)
@@ -71,13 +73,13 @@ void manager_world_tell(struct manager *manager)
                 manager_fail(manager, EXIT_USAGE, "PlanRefused", "%s", err.msg);
                 return;
         }
-        for (size_t i = 0; i < manager->plan->n_groups && !manager->ending; i++) {
-                struct manager_member *member = &manager->members[i];
-                struct rendezvous_order order = { .kind = ORDER_SUBTASK, .plan = manager->plan };
-
+        told = subtask_told(manager->plan);
+        order.kind = RENDEZVOUS__ORDER__KIND__subtask;
+        order.plan = &told;
+        for (size_t i = 0; i < manager->plan->n_groups && !manager->ending; i++)
                 if (manager->plan->groups[i]->used)
-                        member->subtask_order = manager_members_order(member, &order);
-        }
+                        manager->members[i].subtask_order =
+                                manager_members_order(&manager->members[i], order);
 }
 
 void manager_world_adopt(struct manager *manager)

@@ -1,3 +1,4 @@
+/* One rank's entry, found and applied. */
 #include "job/launcher/rank_file.h"
 
 #include <errno.h>

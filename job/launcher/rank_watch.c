@@ -1,3 +1,4 @@
+/* Progress lines, reports and /proc, turned into what is known of a rank. */
 #include "job/launcher/rank_watch.h"
 
 #include <fcntl.h>

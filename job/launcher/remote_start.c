@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "io/grpc/grpc_client.h"
 #include "job/launcher/rendezvous.h"
+#include "job/spec/job.h"
 
 struct start {
         struct rendezvous_loop loop;
@@ -28,15 +29,17 @@ static void on_signal(void *userdata, int signal_number)
 static void on_message(void *userdata, const uint8_t *message, size_t size_bytes)
 {
         struct start *start = userdata;
-        struct rendezvous_end end;
-        struct err err = { 0 };
+        struct pb_arena arena;
+        const Rendezvous__End *end =
+                message_read(&arena, &rendezvous__end__descriptor, message, size_bytes, NULL);
 
-        if (rendezvous_end_decode(message, size_bytes, &end, &err) < 0)
-                return;
-        start->answered = true;
-        start->exit_code = end.exit_code;
-        if (end.message[0] != '\0')
-                (void) fprintf(stderr, "remuda-launch: %s\n", end.message);
+        if (end != NULL) {
+                start->answered = true;
+                start->exit_code = end->exit_code;
+                if (end->message[0] != '\0')
+                        (void) fprintf(stderr, "remuda-launch: %s\n", end->message);
+        }
+        pb_arena_free(&arena);
 }
 
 static void on_done(void *userdata, enum grpc_status status, const char *sentence)
@@ -52,7 +55,7 @@ static void on_done(void *userdata, enum grpc_status status, const char *sentenc
 }
 
 static int call(struct start *start, const struct rendezvous_options *options,
-                const struct rendezvous_start *message)
+                const Rendezvous__Start *message)
 {
         struct tls *tls = NULL;
         struct grpc_client_options client_options = { .address = options->address };
@@ -62,7 +65,7 @@ static int call(struct start *start, const struct rendezvous_options *options,
         struct grpc_client *client = NULL;
         struct err err = { 0 };
         size_t size;
-        uint8_t *bytes = rendezvous_start_encode(message, &size);
+        uint8_t *bytes = pb_pack(message, &size);
         int r = bytes == NULL ? -ENOMEM : keys_open(&options->tls, options->address, false, &tls, &err);
 
         client_options.wrap = tls == NULL ? NULL : tls_wrap;
@@ -70,7 +73,7 @@ static int call(struct start *start, const struct rendezvous_options *options,
         if (r == 0)
                 r = grpc_client_new(start->loop.event, &client_options, &client, &err);
         if (r == 0)
-                r = grpc_client_call(client, RENDEZVOUS_START, bytes, size, 0, &handlers, NULL);
+                r = grpc_client_call(client, MESSAGE_START, bytes, size, 0, &handlers, NULL);
         free(bytes);
         if (r < 0)
                 (void) fprintf(stderr, "remuda-launch: %s\n", err.msg);
@@ -84,17 +87,21 @@ static int call(struct start *start, const struct rendezvous_options *options,
 int rendezvous_start(const struct rendezvous_options *options, char *const *words, size_t count)
 {
         struct start start = { .loop = { .signal_fd = -1, .on_signal = on_signal, .userdata = &start } };
-        struct rendezvous_start message = { .version = RENDEZVOUS_VERSION };
+        Rendezvous__Start message = RENDEZVOUS__START__INIT;
+        char token[MESSAGE_TOKEN_BYTES];
         struct err err = { 0 };
         int exit_code = EXIT_USAGE;
 
-        if (count < 2 || !text_copy(message.host, sizeof(message.host), words[0]))
+        if (count < 2 || strlen(words[0]) >= JOB_NAME_BYTES)
                 (void) err_set(&err, -EINVAL,
                                "--start-on: a host and a command are needed, as mpirun gives them");
-        else if (rendezvous_token(options->token_file, message.token, &err) == 0 &&
+        else if (rendezvous_token(options->token_file, token, &err) == 0 &&
                  rendezvous_loop_open(&start.loop, &err) == 0) {
+                message.version = MESSAGE_VERSION;
+                message.token = token;
+                message.host = words[0];
                 message.argv = (char **) &words[1];
-                message.argc = count - 1;
+                message.n_argv = count - 1;
                 exit_code = call(&start, options, &message);
         }
         if (err.code < 0)

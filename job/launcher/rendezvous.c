@@ -1,3 +1,4 @@
+/* The token, the loop and the child processes that all three sides use. */
 #include "job/launcher/rendezvous.h"
 
 #include <errno.h>
@@ -13,7 +14,7 @@
 #include "base/text.h"
 #include "job/launcher/supervise.h"
 
-int rendezvous_token(const char *path, char token[RENDEZVOUS_TOKEN_BYTES], struct err *err)
+int rendezvous_token(const char *path, char token[MESSAGE_TOKEN_BYTES], struct err *err)
 {
         CLEANUP(close_p) int fd = path == NULL ? -1 : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
         ssize_t size;
@@ -23,12 +24,12 @@ int rendezvous_token(const char *path, char token[RENDEZVOUS_TOKEN_BYTES], struc
                                "no token; give --token-file FILE, the same for the manager and its groups");
         if (fd < 0)
                 return err_set(err, -errno, "--token-file: '%.200s': %m", path);
-        size = read(fd, token, RENDEZVOUS_TOKEN_BYTES);
+        size = read(fd, token, MESSAGE_TOKEN_BYTES);
         if (size < 0)
                 return err_set(err, -errno, "--token-file: '%.200s': %m", path);
-        if (size == RENDEZVOUS_TOKEN_BYTES)
+        if (size == MESSAGE_TOKEN_BYTES)
                 return err_set(err, -EINVAL, "--token-file: '%.200s' holds more than %d bytes", path,
-                               RENDEZVOUS_TOKEN_BYTES - 1);
+                               MESSAGE_TOKEN_BYTES - 1);
         token[size] = '\0';
         token[strcspn(token, "\r\n")] = '\0';
         if (strlen(token) < 16)
@@ -41,7 +42,7 @@ int rendezvous_token_matches(const char *a, const char *b)
 {
         unsigned char difference = strlen(a) != strlen(b);
 
-        for (size_t i = 0; i < RENDEZVOUS_TOKEN_BYTES && a[i] != '\0' && b[i] != '\0'; i++)
+        for (size_t i = 0; i < MESSAGE_TOKEN_BYTES && a[i] != '\0' && b[i] != '\0'; i++)
                 difference |= (unsigned char) (a[i] ^ b[i]);
         return difference == 0;
 }

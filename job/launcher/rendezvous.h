@@ -16,7 +16,7 @@
 
 #include "base/err.h"
 #include "job/launcher/keys.h"
-#include "job/launcher/rendezvous_pb.h"
+#include "job/launcher/message.h"
 
 struct rendezvous_options {
         const char *address; /* "10.0.0.1:7000" */
@@ -41,11 +41,8 @@ int rendezvous_manage(const struct rendezvous_options *options);
 int rendezvous_join(const struct rendezvous_options *options);
 int rendezvous_start(const struct rendezvous_options *options, char *const *words, size_t count);
 
-/* --- what the three share (rendezvous.c)
- * -------------------------------------------------------------------------- */
-
 /* rendezvous_token() - the token's file, one line. 0, -ENOENT..., -EINVAL (empty, too long). */
-int rendezvous_token(const char *path, char token[RENDEZVOUS_TOKEN_BYTES], struct err *err);
+int rendezvous_token(const char *path, char token[MESSAGE_TOKEN_BYTES], struct err *err);
 int rendezvous_token_matches(const char *a, const char *b); /* in constant time */
 
 /* rendezvous_loop() - a loop whose signals arrive as calls of on_signal(); SIGPIPE is ignored. */

@@ -7,18 +7,13 @@
 
 #include "base/cleanup.h"
 #include "base/json/pb_json.h"
+#include "base/pb_check.h"
 #include "base/text.h"
-#include "job/launcher/rendezvous_pb.h"
+#include "job/launcher/message.h"
 #include "job/spec/job.h"
 
-struct bound {
-        const ProtobufCMessageDescriptor *of;
-        const char *field;
-        uint64_t min, max;
-};
-
 /* clang-format off */
-static const struct bound bounds[] = {
+static const struct pb_check bounds[] = {
         { &subtask__plan__descriptor,    "global_batch",   1, 1 << 24 },
         { &subtask__plan__descriptor,    "samples",        0, (uint64_t) 1 << 40 },
         { &subtask__plan__descriptor,    "epochs",         0, 1000000 },
@@ -27,37 +22,14 @@ static const struct bound bounds[] = {
         { &subtask__restart__descriptor, "hang_seconds",   0, 86400 },
         { &subtask__restart__descriptor, "rejoin_seconds", 0, 86400 },
         { &subtask__restart__descriptor, "min_chips",      0, SUBTASK_CHIPS_MAX },
-        { &subtask__group__descriptor,   "chips",          1, RENDEZVOUS_CHIPS_MAX },
+        { &subtask__group__descriptor,   "chips",          1, MESSAGE_CHIPS_MAX },
         { &subtask__group__descriptor,   "batch",          0, 1 << 24 },
         { &subtask__group__descriptor,   "port",           0, 65535 },
         { &subtask__group__descriptor,   "end",            0, (uint64_t) 1 << 40 },
         { &subtask__stage__descriptor,   "last",           0, 1 << 20 },
+        { .of = NULL },
 };
 /* clang-format on */
-
-static uint64_t number_at(const ProtobufCMessage *message, const ProtobufCFieldDescriptor *field)
-{
-        const void *value = (const char *) message + field->offset;
-
-        return field->type == PROTOBUF_C_TYPE_UINT64 ? *(const uint64_t *) value : *(const uint32_t *) value;
-}
-
-static int check_bounds(const ProtobufCMessage *message, struct err *err)
-{
-        for (size_t i = 0; i < ARRAY_SIZE(bounds); i++) {
-                const ProtobufCFieldDescriptor *field =
-                        bounds[i].of != message->descriptor ? NULL
-                                                            : protobuf_c_message_descriptor_get_field_by_name(
-                                                                      bounds[i].of, bounds[i].field);
-
-                if (field != NULL &&
-                    (number_at(message, field) < bounds[i].min || number_at(message, field) > bounds[i].max))
-                        return err_set(err, -EINVAL, "%s: a whole number in %llu..%llu is needed",
-                                       bounds[i].field, (unsigned long long) bounds[i].min,
-                                       (unsigned long long) bounds[i].max);
-        }
-        return 0;
-}
 
 bool subtask_is_server(const Subtask__Group *group)
 {
@@ -203,13 +175,22 @@ int subtask_cut(Subtask__Plan *plan, struct err *err)
         return r;
 }
 
+Subtask__Plan subtask_told(const Subtask__Plan *plan)
+{
+        Subtask__Plan told = *plan;
+
+        told.n_args = told.n_resume_args = 0;
+        told.status_token = NULL;
+        return told;
+}
+
 static int check_stages(const Subtask__Group *group, struct err *err)
 {
         if (group->n_stages != 0 && group->n_stages != group->chips)
                 return err_set(err, -EINVAL, "stages: %zu; one for each of its chips, %u, or none is needed",
                                group->n_stages, group->chips);
         for (size_t i = 0; i < group->n_stages; i++)
-                if (check_bounds(&group->stages[i]->base, err) < 0 ||
+                if (pb_check(bounds, &group->stages[i]->base, -EINVAL, err) < 0 ||
                     group->stages[i]->first > group->stages[i]->last)
                         return err_set(err, -EINVAL, "stages[%zu]: first and last of some layers are needed",
                                        i);
@@ -230,7 +211,7 @@ static int check_group(const Subtask__Group *group, struct err *err)
                 if (group->n_chip_speeds != group->chips ||
                     !(group->chip_speeds[i] >= 1e-9 && group->chip_speeds[i] <= 1e18))
                         return err_set(err, -EINVAL, "chip_speeds: a number above 0 is needed for each chip");
-        return check_bounds(&group->base, err) < 0 ? -EINVAL : check_stages(group, err);
+        return pb_check(bounds, &group->base, -EINVAL, err) < 0 ? -EINVAL : check_stages(group, err);
 }
 
 static int check_groups(const Subtask__Plan *plan, struct err *err)
@@ -278,7 +259,7 @@ static int check_environment(const Subtask__Plan *plan, struct err *err)
 
 int subtask_check(const Subtask__Plan *plan, struct err *err)
 {
-        int r = check_bounds(&plan->base, err);
+        int r = pb_check(bounds, &plan->base, -EINVAL, err);
 
         if (r == 0 && !job_name_valid(plan->job))
                 r = err_set(err, -EINVAL, "job: 1 to 63 small letters, digits and '-' are needed");
@@ -291,7 +272,7 @@ int subtask_check(const Subtask__Plan *plan, struct err *err)
                 r = check_environment(plan, err);
         if (r == 0)
                 r = check_groups(plan, err);
-        if (r == 0 && plan->restart != NULL && check_bounds(&plan->restart->base, err) < 0)
+        if (r == 0 && plan->restart != NULL && pb_check(bounds, &plan->restart->base, -EINVAL, err) < 0)
                 r = err_wrap(err, -EINVAL, "restart");
         return r;
 }
@@ -324,7 +305,7 @@ static int check_batches(Subtask__Plan *plan, struct err *err)
 static int begin(Subtask__Plan *plan, struct pb_arena *arena, struct err *err)
 {
         plan->has_version = plan->has_world = plan->has_restarts = true;
-        plan->version = RENDEZVOUS_VERSION;
+        plan->version = MESSAGE_VERSION;
         plan->restarts = 0;
         for (size_t i = 0; i < plan->n_groups; i++) {
                 plan->groups[i]->used = !plan->groups[i]->spare;

@@ -35,6 +35,10 @@ int subtask_check(const Subtask__Plan *plan, struct err *err);
  * smaller than the world), -ENOMEM. */
 int subtask_cut(Subtask__Plan *plan, struct err *err);
 
+/* subtask_told() - the plan as groups are told it: how others are started is none of their business, nor is
+ * the token for the state. It borrows everything. */
+Subtask__Plan subtask_told(const Subtask__Plan *plan);
+
 /* subtask_share() - one cut of a batch, the way that the plan cuts: by speeds, each one that takes part with
  * a sample at least if there are enough, or equally. */
 int subtask_share(const Subtask__Plan *plan, const double *speeds, size_t count, uint64_t batch,

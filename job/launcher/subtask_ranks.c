@@ -11,7 +11,7 @@
 #include "base/cleanup.h"
 #include "base/json/pb_json.h"
 #include "base/text.h"
-#include "job/launcher/rendezvous_pb.h"
+#include "job/launcher/message.h"
 #include "job/plan/launch_frameworks.h"
 
 #define PLACES_MAX ((uint64_t) 1 << 22) /* every rank is told all places: minutes and gigabytes beyond it */
@@ -229,11 +229,11 @@ int subtask_ranks(const Subtask__Plan *plan, const char *group, const char *fold
         int r;
 
         *ret = (struct subtask_ranks){ 0 };
-        if (plan == NULL || plan->version != RENDEZVOUS_VERSION)
+        if (plan == NULL || plan->version != MESSAGE_VERSION)
                 return err_set(err, -EINVAL,
                                "subtask: the manager speaks version %u, this launcher %d; install the same "
                                "version",
-                               plan == NULL ? 0 : plan->version, RENDEZVOUS_VERSION);
+                               plan == NULL ? 0 : plan->version, MESSAGE_VERSION);
         r = subtask_check(plan, err);
         if (r == 0)
                 r = lay_out(&part, group, err);

@@ -1,3 +1,4 @@
+/* One child process: its output, its signals, its end. */
 #include "job/launcher/supervise.h"
 
 #include <errno.h>
@@ -47,9 +48,6 @@ static int exit_code_of(int status)
 {
         return WIFSIGNALED(status) ? SIGNAL_EXIT + WTERMSIG(status) : WEXITSTATUS(status);
 }
-
-/* --- the program's side ----------------------------------------------------------------------------------
- */
 
 static void redirect(const char *path, int to, struct start_notice *notice)
 {
@@ -103,9 +101,6 @@ static void __attribute__((noreturn)) become_program(const struct supervision *w
         (void) !write(notice, &failure, sizeof(failure));
         _exit(SIGNAL_EXIT - 1);
 }
-
-/* --- the keeper ------------------------------------------------------------------------------------------
- */
 
 /* By hand, since the launcher reports before and after: numbers and a hash alone, nothing to escape. */
 static void write_report(const struct keeper *keeper, bool ended)
@@ -332,9 +327,6 @@ become_keeper(const struct supervision *what, int launcher, int notice, const si
                 remove_folder(what->folder, SUPERVISE_FOLDER);
         _exit(keeper.exit_code);
 }
-
-/* --- the launcher ----------------------------------------------------------------------------------------
- */
 
 /* The keeper was killed: what it kept is now below us. */
 static int on_keeper_killed(int status)

@@ -1,3 +1,4 @@
+/* What manager and groups say to each other, and the cut of the work at two levels. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,61 +12,83 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "job/launcher/rendezvous_pb.h"
+#include "job/launcher/message.h"
 #include "job/launcher/subtask_ranks.h"
 
 static void an_order_survives_the_wire(void **state)
 {
-        char *argv[] = { (char *) "orted", (char *) "-mca", (char *) "", NULL };
-        struct rendezvous_order order = { .id = 1ULL << 40, .kind = ORDER_START, .argv = argv, .argc = 3 },
-                                again;
+        char *argv[] = { (char *) "orted", (char *) "-mca", (char *) "" };
+        Rendezvous__Order order = RENDEZVOUS__ORDER__INIT;
+        const Rendezvous__Order *again;
         CLEANUP(free_p) uint8_t *bytes = NULL;
+        struct pb_arena arena;
         struct err err = { 0 };
         size_t size;
 
         (void) state;
-        bytes = rendezvous_order_encode(&order, &size);
+        order.id = 1ULL << 40;
+        order.kind = RENDEZVOUS__ORDER__KIND__start;
+        order.argv = argv;
+        order.n_argv = 3;
+        bytes = pb_pack(&order, &size);
         assert_non_null(bytes);
-        assert_int_equal(rendezvous_order_decode(bytes, size, &again, &err), 0);
-        assert_true(again.id == order.id && again.kind == ORDER_START && again.argc == 3);
-        assert_string_equal(again.argv[2], "");
-        assert_null(again.argv[3]);
-        assert_null(again.plan);
-        rendezvous_order_free(&again);
+        again = message_read(&arena, &rendezvous__order__descriptor, bytes, size, &err);
+        assert_non_null(again);
+        assert_true(again->id == order.id && again->kind == order.kind && again->n_argv == 3);
+        assert_string_equal(again->argv[2], "");
+        assert_null(again->plan);
+        pb_arena_free(&arena);
+}
+
+static void refused(const void *message, const char *says)
+{
+        const ProtobufCMessage *base = message;
+        struct pb_arena arena;
+        struct err err = { 0 };
+        size_t size;
+        CLEANUP(free_p) uint8_t *bytes = pb_pack(message, &size);
+
+        if (message_read(&arena, base->descriptor, bytes, size, &err) != NULL ||
+            strstr(err.msg, says) == NULL)
+                fail_msg("want '%s', got '%s'", says, err.msg);
+        assert_int_equal(err.code, -EBADMSG);
+        pb_arena_free(&arena);
 }
 
 static void what_cannot_be_is_refused(void **state)
 {
-        struct rendezvous_join join = { .version = 1, .chips = 0 }, again;
-        struct rendezvous_order order;
-        CLEANUP(free_p) uint8_t *bytes = NULL, *bad = NULL;
+        Rendezvous__Join join = RENDEZVOUS__JOIN__INIT;
+        Rendezvous__Order order = RENDEZVOUS__ORDER__INIT;
+        char long_text[200];
+        struct pb_arena arena;
         struct err err = { 0 };
         size_t size;
+        CLEANUP(free_p) uint8_t *bytes = NULL;
 
         (void) state;
-        strcpy(join.group, "g1");
-        bytes = rendezvous_join_encode(&join, &size);
-        assert_int_equal(rendezvous_join_decode(bytes, size, &again, &err), -EBADMSG);
-        assert_non_null(strstr(err.msg, "chips: 0 is not in 1.."));
-        strcpy(join.group, "../g1");
+        memset(long_text, 'x', sizeof(long_text) - 1);
+        long_text[sizeof(long_text) - 1] = '\0';
+        join.version = 1;
+        join.group = (char *) "g1";
+        refused(&join, "chips: 0 is not in 1..");
         join.chips = 1;
-        bad = rendezvous_join_encode(&join, &size);
-        assert_int_equal(rendezvous_join_decode(bad, size, &again, &err), -EBADMSG);
-        assert_non_null(strstr(err.msg, "group: '../g1'"));
-        free(bad);
-        strcpy(join.group, "g1");
-        strcpy(join.program_sha256, "0123");
-        bad = rendezvous_join_encode(&join, &size);
-        assert_int_equal(rendezvous_join_decode(bad, size, &again, &err), -EBADMSG);
-        assert_non_null(strstr(err.msg, "program_sha256"));
-        free(bad);
-        strcpy(join.program_sha256, "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef");
-        bad = rendezvous_join_encode(&join, &size);
-        assert_int_equal(rendezvous_join_decode(bad, size, &again, &err), 0);
-        assert_string_equal(again.program_sha256, join.program_sha256);
-        assert_int_equal(rendezvous_order_decode((const uint8_t *) "\x10\x09", 2, &order, &err), -EBADMSG);
-        assert_non_null(strstr(err.msg, "kind: 9"));
-        assert_int_equal(rendezvous_order_decode((const uint8_t *) "\xff\xff", 2, &order, &err), -EBADMSG);
+        join.group = (char *) "../g1";
+        refused(&join, "group: '../g1'");
+        join.group = (char *) "g1";
+        join.token = long_text;
+        refused(&join, "token: 199 bytes is not in 0..128");
+        join.token = (char *) "";
+        join.program_sha256 = (char *) "0123";
+        refused(&join, "program_sha256");
+        join.program_sha256 = (char *) "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+        bytes = pb_pack(&join, &size);
+        assert_non_null(message_read(&arena, &rendezvous__join__descriptor, bytes, size, &err));
+        pb_arena_free(&arena);
+        order.kind = (Rendezvous__Order__Kind) 9;
+        refused(&order, "kind: 9");
+        assert_null(
+                message_read(&arena, &rendezvous__order__descriptor, (const uint8_t *) "\xff\xff", 2, &err));
+        pb_arena_free(&arena);
 }
 
 static const char plan_text[] =
@@ -108,15 +131,21 @@ static void close_plan(struct world *w)
 /* What the group is told arrives as it was sent. */
 static int tell(const struct world *w, const char *group, struct subtask_ranks *ret, struct err *err)
 {
-        struct rendezvous_order order = { .kind = ORDER_SUBTASK, .plan = w->plan }, told;
+        Subtask__Plan plan = subtask_told(w->plan);
+        Rendezvous__Order order = RENDEZVOUS__ORDER__INIT;
+        const Rendezvous__Order *told_order;
         CLEANUP(free_p) uint8_t *bytes = NULL;
+        struct pb_arena arena;
         size_t size;
         int r;
 
-        bytes = rendezvous_order_encode(&order, &size);
-        assert_int_equal(rendezvous_order_decode(bytes, size, &told, err), 0);
-        r = subtask_ranks(told.plan, group, "/logs", NULL, ret, err);
-        rendezvous_order_free(&told);
+        order.kind = RENDEZVOUS__ORDER__KIND__subtask;
+        order.plan = &plan;
+        bytes = pb_pack(&order, &size);
+        told_order = message_read(&arena, &rendezvous__order__descriptor, bytes, size, err);
+        assert_non_null(told_order);
+        r = subtask_ranks(told_order->plan, group, "/logs", NULL, ret, err);
+        pb_arena_free(&arena);
         return r;
 }
 
@@ -290,32 +319,6 @@ static void a_bad_plan_is_refused(void **state)
         }
 }
 
-static void what_ranks_say_survives_the_wire(void **state)
-{
-        struct rendezvous_rank ranks[2] = {
-                { .rank = 3, .step = -1, .loss = 0.5, .busy_seconds = 1.5, .ended = true, .exit_code = 137 },
-                { .rank = 4, .lines = 7, .samples = 1LL << 40, .stopped = true }
-        };
-        struct rendezvous_seen seen = { .group = "g",
-                                        .world = 2,
-                                        .leaving = true,
-                                        .ranks = ranks,
-                                        .rank_count = 2 },
-                               again;
-        CLEANUP(free_p) uint8_t *bytes = NULL;
-        struct err err = { 0 };
-        size_t size;
-
-        (void) state;
-        bytes = rendezvous_seen_encode(&seen, &size);
-        assert_int_equal(rendezvous_seen_decode(bytes, size, &again, &err), 0);
-        assert_true(again.world == 2 && again.leaving && again.rank_count == 2);
-        assert_true(again.ranks[0].rank == 3 && again.ranks[0].step == -1 && again.ranks[0].exit_code == 137);
-        assert_true(again.ranks[0].busy_seconds == 1.5 && again.ranks[1].busy_seconds == 0);
-        assert_true(again.ranks[1].samples == 1LL << 40 && again.ranks[1].stopped && !again.ranks[1].ended);
-        rendezvous_seen_free(&again);
-}
-
 static Subtask__Plan *told; /* by a manager that is wrong */
 
 static void another_version(void)
@@ -395,15 +398,10 @@ static void a_bad_subtask_is_refused(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(an_order_survives_the_wire),
-                cmocka_unit_test(what_cannot_be_is_refused),
-                cmocka_unit_test(the_work_is_cut_at_two_levels),
-                cmocka_unit_test(equal_shares_stay_equal),
-                cmocka_unit_test(batches_that_are_given_stand),
-                cmocka_unit_test(a_split_keeps_its_stages),
-                cmocka_unit_test(a_bad_subtask_is_refused),
-                cmocka_unit_test(a_bad_plan_is_refused),
-                cmocka_unit_test(what_ranks_say_survives_the_wire),
+                cmocka_unit_test(an_order_survives_the_wire),    cmocka_unit_test(what_cannot_be_is_refused),
+                cmocka_unit_test(the_work_is_cut_at_two_levels), cmocka_unit_test(equal_shares_stay_equal),
+                cmocka_unit_test(batches_that_are_given_stand),  cmocka_unit_test(a_split_keeps_its_stages),
+                cmocka_unit_test(a_bad_subtask_is_refused),      cmocka_unit_test(a_bad_plan_is_refused),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

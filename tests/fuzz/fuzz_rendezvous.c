@@ -6,40 +6,49 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "job/launcher/rendezvous_pb.h"
+#include "job/launcher/message.h"
 #include "job/launcher/subtask_ranks.h"
 
-static void order(const uint8_t *data, size_t size)
-{
-        struct rendezvous_order message, again;
-        struct err err = { 0 };
-        uint8_t *bytes;
-        size_t length;
+static const ProtobufCMessageDescriptor *const kinds[] = {
+        &rendezvous__join__descriptor,  &rendezvous__order__descriptor, &rendezvous__answer__descriptor,
+        &rendezvous__start__descriptor, &rendezvous__end__descriptor,   &rendezvous__order__descriptor,
+        &rendezvous__seen__descriptor,  &rendezvous__ask__descriptor,   &rendezvous__state__descriptor,
+};
 
-        if (rendezvous_order_decode(data, size, &message, &err) < 0)
-                return;
-        bytes = rendezvous_order_encode(&message, &length);
-        if (bytes == NULL || rendezvous_order_decode(bytes, length, &again, &err) < 0 ||
-            again.id != message.id || again.argc != message.argc)
-                __builtin_trap();
-        free(bytes);
-        rendezvous_order_free(&again);
-        rendezvous_order_free(&message);
-}
-
-static void subtask(const uint8_t *data, size_t size)
+static void subtask(const Rendezvous__Order *order)
 {
-        struct rendezvous_order message;
         struct subtask_ranks ranks;
         struct err err = { 0 };
 
-        if (rendezvous_order_decode(data, size, &message, &err) < 0)
-                return;
-        if (subtask_ranks(message.plan, "a", "/tmp", NULL, &ranks, &err) == 0 &&
+        if (subtask_ranks(order->plan, "a", "/tmp", NULL, &ranks, &err) == 0 &&
             (json_array_size(json_object_get(ranks.file, "ranks")) != ranks.first_rank + ranks.chips))
                 __builtin_trap();
         subtask_ranks_free(&ranks);
-        rendezvous_order_free(&message);
+}
+
+/* What is read is written back to the same message. */
+static void message(size_t kind, const uint8_t *data, size_t size)
+{
+        struct pb_arena arena, second;
+        struct err err = { 0 };
+        void *read = message_read(&arena, kinds[kind], data, size, &err);
+        size_t length = 0, again = 0;
+        uint8_t *bytes = read == NULL ? NULL : pb_pack(read, &length), *same = NULL;
+        void *reread = bytes == NULL || length > MESSAGE_MAX_BYTES
+                               ? NULL
+                               : message_read(&second, kinds[kind], bytes, length, &err);
+
+        if (bytes != NULL && length <= MESSAGE_MAX_BYTES) {
+                same = reread == NULL ? NULL : pb_pack(reread, &again);
+                if (same == NULL || again != length || memcmp(same, bytes, length) != 0)
+                        __builtin_trap();
+                pb_arena_free(&second);
+        }
+        if (read != NULL && kind == 5)
+                subtask(read);
+        pb_arena_free(&arena);
+        free(bytes);
+        free(same);
 }
 
 static void plan(const uint8_t *data, size_t size)
@@ -64,52 +73,11 @@ static void plan(const uint8_t *data, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-        struct rendezvous_join join;
-        struct rendezvous_answer answer;
-        struct rendezvous_start start;
-        struct rendezvous_end end;
-        struct rendezvous_seen seen;
-        struct rendezvous_ask ask;
-        struct err err = { 0 };
-        char *json;
-
         if (size == 0)
                 return 0;
-        switch (data[0] % 10) {
-        case 0:
-                (void) rendezvous_join_decode(data + 1, size - 1, &join, &err);
-                break;
-        case 1:
-                order(data + 1, size - 1);
-                break;
-        case 2:
-                (void) rendezvous_answer_decode(data + 1, size - 1, &answer, &err);
-                break;
-        case 3:
-                if (rendezvous_start_decode(data + 1, size - 1, &start, &err) == 0)
-                        rendezvous_start_free(&start);
-                break;
-        case 4:
-                (void) rendezvous_end_decode(data + 1, size - 1, &end, &err);
-                break;
-        case 5:
-                subtask(data + 1, size - 1);
-                break;
-        case 6:
-                if (rendezvous_seen_decode(data + 1, size - 1, &seen, &err) == 0 &&
-                    seen.rank_count > RENDEZVOUS_CHIPS_MAX)
-                        __builtin_trap();
-                rendezvous_seen_free(&seen);
-                break;
-        case 7:
-                (void) rendezvous_ask_decode(data + 1, size - 1, &ask, &err);
-                break;
-        case 8:
-                (void) rendezvous_state_decode(data + 1, size - 1, &json, &err);
-                free(json);
-                break;
-        default:
+        if (data[0] % 10 == 9)
                 plan(data + 1, size - 1);
-        }
+        else
+                message(data[0] % 10, data + 1, size - 1);
         return 0;
 }

@@ -1,0 +1,75 @@
+/* Their bounds, and what a message must be beyond them. */
+#include "job/launcher/message.h"
+
+#include <errno.h>
+
+#include "base/pb_check.h"
+#include "base/sha256.h"
+#include "job/spec/job.h"
+
+#define ARENA_BYTES ((size_t) 4 << 20)
+
+/* clang-format off */
+static const struct pb_check bounds[] = {
+        { &rendezvous__join__descriptor,   "token",   0, MESSAGE_TOKEN_BYTES - 1 },
+        { &rendezvous__join__descriptor,   "runtime", 0, JOB_RUNTIME_BYTES - 1 },
+        { &rendezvous__join__descriptor,   "address", 0, 63 },
+        { &rendezvous__join__descriptor,   "port",    0, 65535 },
+        { &rendezvous__join__descriptor,   "chips",   1, MESSAGE_CHIPS_MAX },
+        { &rendezvous__order__descriptor,  "kind",    1, RENDEZVOUS__ORDER__KIND__terminate },
+        { &rendezvous__order__descriptor,  "argv",    0, 512 },
+        { &rendezvous__answer__descriptor, "token",   0, MESSAGE_TOKEN_BYTES - 1 },
+        { &rendezvous__start__descriptor,  "token",   0, MESSAGE_TOKEN_BYTES - 1 },
+        { &rendezvous__start__descriptor,  "argv",    0, 512 },
+        { &rendezvous__seen__descriptor,   "token",   0, MESSAGE_TOKEN_BYTES - 1 },
+        { &rendezvous__seen__descriptor,   "ranks",   0, MESSAGE_CHIPS_MAX },
+        { &rendezvous__ask__descriptor,    "token",   0, MESSAGE_TOKEN_BYTES - 1 },
+        { .of = NULL },
+};
+/* clang-format on */
+
+static const void *field_of(const ProtobufCMessage *message, const char *name)
+{
+        const ProtobufCFieldDescriptor *field =
+                protobuf_c_message_descriptor_get_field_by_name(message->descriptor, name);
+
+        return field == NULL ? NULL : (const char *) message + field->offset;
+}
+
+/* What becomes the name of something. */
+static int check_label(const ProtobufCMessage *message, const char *name, struct err *err)
+{
+        char *const *label = field_of(message, name);
+
+        if (label != NULL && !job_name_valid(*label))
+                return err_set(err, -EBADMSG, "%s: '%.80s' is not 1 to 63 small letters, digits and '-'",
+                               name, *label);
+        return 0;
+}
+
+static int check_sha256(const ProtobufCMessage *message, struct err *err)
+{
+        char *const *hex = field_of(message, "program_sha256");
+
+        return hex == NULL || (*hex)[0] == '\0' || sha256_is_hex(*hex)
+                       ? 0
+                       : err_set(err, -EBADMSG, "program_sha256: not 64 hexadecimal digits");
+}
+
+void *message_read(struct pb_arena *arena, const ProtobufCMessageDescriptor *of, const uint8_t *bytes,
+                   size_t size_bytes, struct err *err)
+{
+        ProtobufCMessage *message = NULL;
+
+        pb_arena_init(arena, ARENA_BYTES);
+        if (size_bytes <= MESSAGE_MAX_BYTES)
+                message = pb_unpack(arena, of, bytes, size_bytes);
+        if (message == NULL) {
+                (void) err_set(err, -EBADMSG, "not a rendezvous message, or a larger one than any may be");
+                return NULL;
+        }
+        return pb_check(bounds, message, -EBADMSG, err) < 0 || check_label(message, "group", err) < 0 ||
+                               check_label(message, "host", err) < 0 || check_sha256(message, err) < 0
+                       ? NULL
+                       : message;
+}
