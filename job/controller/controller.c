@@ -1,3 +1,4 @@
+/* The loop of the job controller: what is queued is reconciled, then what waits is planned. */
 #include "job/controller/controller.h"
 
 #include <errno.h>
@@ -12,9 +13,6 @@
 #include "io/clock.h"
 #include "io/loop.h"
 #include "job/controller/record.h"
-
-/* --- what all files here use
- * ------------------------------------------------------------------------------------ */
 
 void controller_log(struct controller *c, int priority, const char *event, const char *fmt, ...)
 {
@@ -72,9 +70,6 @@ void controller_want_plan(struct controller *c)
         if (!c->closing)
                 (void) sd_event_source_set_enabled(c->work, SD_EVENT_ONESHOT);
 }
-
-/* --- work
- * ------------------------------------------------------------------------------------------------------- */
 
 static bool is_ready(const struct controller *c)
 {
@@ -194,9 +189,6 @@ void controller_prepare_lease(struct controller *controller, const char *namespa
                 record_sync_lease(record);
 }
 
-/* --- life
- * ------------------------------------------------------------------------------------------------------- */
-
 int controller_new(sd_event *loop, const struct controller_options *options, struct controller **ret,
                    struct err *err)
 {
@@ -243,9 +235,6 @@ void controller_free(struct controller *c)
         sd_event_unref(c->loop);
         free(c);
 }
-
-/* --- metrics
- * ---------------------------------------------------------------------------------------------------- */
 
 void controller_metrics(const struct controller *c, struct text *page)
 {

@@ -1,3 +1,4 @@
+/* The Secret and the pods of a job, written as the API server takes them. */
 #include "job/controller/job_pods.h"
 
 #include <errno.h>
@@ -39,9 +40,6 @@ static void put_number_text(json_t *object, const char *name, uint64_t number)
         (void) text_format(text, sizeof(text), "%llu", (unsigned long long) number);
         put(object, name, json_string(text));
 }
-
-/* --- programs
- * --------------------------------------------------------------------------------------------------- */
 
 static const struct job_program *own_program(const struct job *job, const char *runtime)
 {
@@ -139,9 +137,6 @@ static json_t *program_rows(const struct job *job, const struct program_table *t
                         put(rows, job->programs[i].runtime, table_row(&job->programs[i], NULL));
         return rows;
 }
-
-/* --- what all objects have
- * ----------------------------------------------------------------------------------------- */
 
 static json_t *metadata_of(const char *name, const struct job_owner *owner, const char *role)
 {
@@ -331,9 +326,6 @@ static json_t *words(const char *first, ...)
         return array;
 }
 
-/* --- a group
- * ---------------------------------------------------------------------------------------------------- */
-
 static json_t *group_metadata(const struct job *job, const struct job_state *state,
                               const struct job_group *group, const struct job_owner *owner)
 {
@@ -392,9 +384,6 @@ json_t *job_group_pod(const struct job *job, const struct job_state *state, cons
         put(json_object_get(pod, "spec"), "affinity", only_on(group->node));
         return pod;
 }
-
-/* --- the manager
- * ------------------------------------------------------------------------------------------------ */
 
 /* Shares are no arguments: every rank is given its own by the manager, in every world (REMUDA_BATCH). */
 static void world_arguments(const struct job *job, const struct job_state *state, struct arguments *args)

@@ -8,9 +8,6 @@
 #include "job/plan/job_status.h"
 #include "job/spec/job_yaml.h"
 
-/* --- records
- * ---------------------------------------------------------------------------------------------------- */
-
 struct job_pod *record_find_pod(struct job_record *record, const char *name)
 {
         struct job_pod *pod = record->pods;
@@ -97,9 +94,6 @@ static void start_again(struct job_record *record, const char *uid)
         record->retry_usec = record->accepted_usec = 0;
         record->first_seen_usec = controller_monotonic(record->controller);
 }
-
-/* --- jobs
- * ------------------------------------------------------------------------------------------------------- */
 
 /* Of the object's metadata, what a controller acts on. */
 struct job_metadata {
@@ -216,9 +210,6 @@ void observe_job(struct controller *c, const char *key, const json_t *object)
         controller_queue(record);
 }
 
-/* --- pods
- * ------------------------------------------------------------------------------------------------------- */
-
 /* What an earlier controller made is used on. */
 static void take_keys(struct job_record *record, struct job_pod *pod, const char *keys)
 {
@@ -293,9 +284,6 @@ void observe_pod(struct controller *c, const char *key, const json_t *object)
                 take_keys(record, pod, keys);
         controller_queue(record);
 }
-
-/* --- nodes
- * ------------------------------------------------------------------------------------------------------ */
 
 /* A chip may be sick, or the node lost: jobs that are there look at it. */
 void observe_node(struct controller *c, const char *node)

@@ -26,9 +26,6 @@ static struct ledger *ledger_of(struct controller *c)
         return cluster_ledger(c->options.cluster);
 }
 
-/* --- what is said of one that waits
- * ------------------------------------------------------------------------------ */
-
 static void say_waiting(struct job_record *record, enum job_phase phase, const char *reason,
                         const char *sentence)
 {
@@ -48,9 +45,6 @@ static void say_waiting(struct job_record *record, enum job_phase phase, const c
         record->dirty = true;
         controller_queue(record);
 }
-
-/* --- planning one
- * ----------------------------------------------------------------------------------------------- */
 
 static struct open_groups_request request_for(struct job_record *record, bool take_back)
 {
@@ -174,9 +168,6 @@ static bool plan_job(struct job_record *record)
         return true;
 }
 
-/* --- those that lost a place
- * ------------------------------------------------------------------------------------ */
-
 /* Return: is nothing to be done any more? */
 static bool place_lost_group(struct job_record *record, size_t index)
 {
@@ -222,9 +213,6 @@ static void place_lost(struct job_record *record)
                         return;
         }
 }
-
-/* --- all
- * -------------------------------------------------------------------------------------------------------- */
 
 static bool waits(const struct job_record *record)
 {

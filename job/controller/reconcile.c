@@ -12,9 +12,6 @@
                              */
 #define LEASE_USEC 5000000u /* at least: leases are renewed every second */
 
-/* --- the lease
- * -------------------------------------------------------------------------------------------------- */
-
 static struct ledger *ledger_of(const struct job_record *record)
 {
         return cluster_ledger(record->controller->options.cluster);
@@ -112,9 +109,6 @@ void record_sync_lease(struct job_record *record)
                 job->lease_ends_usec =
                         controller_now(record->controller) + (lease > LEASE_USEC ? lease : LEASE_USEC);
 }
-
-/* --- pods
- * ------------------------------------------------------------------------------------------------------- */
 
 static bool is_expected(const struct job_record *record, const struct job_pod *pod)
 {
@@ -261,9 +255,6 @@ static void make_pods(struct job_record *record)
         }
 }
 
-/* --- the end
- * ---------------------------------------------------------------------------------------------------- */
-
 /* Groups are told to end, so that their pods do, with their logs; what does not is deleted. */
 static void release_pods(struct job_record *record)
 {
@@ -305,9 +296,6 @@ static void end_early(struct job_record *record, enum job_phase phase, const cha
         record_event(record, phase == JOB_FAILED, reason, "%s", sentence);
         controller_want_plan(c);
 }
-
-/* --- the whole
- * -------------------------------------------------------------------------------------------------- */
 
 void reconcile(struct job_record *record)
 {

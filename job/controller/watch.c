@@ -33,9 +33,6 @@ static void blame(struct fault *fault, const char *reason, const char *fmt, ...)
         va_end(values);
 }
 
-/* --- groups
- * ----------------------------------------------------------------------------------------------------- */
-
 bool record_node_lost(const struct job_record *record, const char *name)
 {
         struct cluster *cluster = record->controller->options.cluster;
@@ -152,9 +149,6 @@ static void judge_groups(struct job_record *record, struct fault *fault)
                         judge_group(record, i, record_find_pod(record, name), fault);
         }
 }
-
-/* --- the manager
- * ------------------------------------------------------------------------------------------------ */
 
 /* What the manager did since it was asked last is in its last words. */
 static void take_result(struct job_record *record, const struct job_report *report)
@@ -343,9 +337,6 @@ static void watch_manager(struct job_record *record, struct fault *fault)
                 record->dirty = true;
         }
 }
-
-/* --- repair
- * ----------------------------------------------------------------------------------------------------- */
 
 /* Its chips were taken back: everything is given up, and the job waits for chips like a new one. */
 static void give_way(struct job_record *record, const struct fault *fault)

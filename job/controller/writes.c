@@ -68,9 +68,6 @@ void record_owner(const struct job_record *record, struct job_owner *ret)
                                    .uid = record->uid };
 }
 
-/* --- the job's own object
- * --------------------------------------------------------------------------------------- */
-
 static void on_status(void *userdata, int result, const char *sentence)
 {
         struct write *write = userdata;
@@ -186,9 +183,6 @@ void write_finalizer(struct job_record *record, bool present)
         json_decref(patch);
 }
 
-/* --- the secret
- * ------------------------------------------------------------------------------------------------- */
-
 static void on_secret(void *userdata, int result, const char *sentence)
 {
         struct job_record *record = end(userdata, "secret", result, sentence);
@@ -277,9 +271,6 @@ bool write_secret(struct job_record *record)
         json_decref(secret);
         return false;
 }
-
-/* --- pods
- * ------------------------------------------------------------------------------------------------------- */
 
 static void on_pod(void *userdata, int result, const char *sentence)
 {
@@ -372,9 +363,6 @@ void delete_pod(struct job_record *record, struct job_pod *pod, unsigned grace_s
         store_delete(store_of(record), STORE_POD, record->namespace_, pod->name, pod->uid, grace_sec,
                      on_deleted, write);
 }
-
-/* --- events
- * ------------------------------------------------------------------------------------------------------ */
 
 void record_event(struct job_record *record, bool warning, const char *reason, const char *fmt, ...)
 {

@@ -1,3 +1,4 @@
+/* One event, appended. */
 #include "job/plan/event_json.h"
 
 #include "base/timestamp.h"

@@ -1,3 +1,4 @@
+/* Cycles are found by strongly connected parts, then every job is judged after its parents. */
 #include "job/plan/job_order.h"
 
 #include <errno.h>
@@ -28,9 +29,6 @@ static const char *or_empty(const char *s)
 {
         return s == NULL ? "" : s;
 }
-
-/* --- who is whose parent
- * --------------------------------------------------------------------------------------- */
 
 static int compare_names(const struct job_order_entry *a, const struct job_order_entry *b)
 {
@@ -105,9 +103,6 @@ static int graph_make(struct graph *g, const struct job_order_entry *entries, si
         return 0;
 }
 
-/* --- circles: Tarjan's strongly connected components, without recursion
- * --------------------------------------- */
-
 struct visit {
         size_t *number, *low, *component; /* number 0 = not seen; component 0 = not closed yet */
         size_t *path, *stack, *edge;
@@ -181,9 +176,6 @@ static int find_components(const struct graph *g, const struct job_order_entry *
         return 0;
 }
 
-/* --- verdicts
- * ------------------------------------------------------------------------------------------------- */
-
 /* How bad a parent is; the worst, and of equals the first, is the one that is named. */
 static enum job_order_verdict verdict_by(const struct job_order_entry *parent, bool same_component)
 {
@@ -241,9 +233,6 @@ static void judge_all(struct job_order_entry *entries, size_t count, const struc
                         entries[order[i]].verdict = JOB_ORDER_NOT_WAITING;
 }
 
-/* --- the order
- * ------------------------------------------------------------------------------------------------ */
-
 #define COMPARE(x, y) (((x) > (y)) - ((x) < (y)))
 
 static int by_precedence(const void *a, const void *b, void *all)
@@ -285,9 +274,6 @@ long job_order(struct job_order_entry *entries, size_t count, size_t *ret_order)
                 ready += entries[i].verdict == JOB_ORDER_READY;
         return ready;
 }
-
-/* --- the circle, for people
- * ----------------------------------------------------------------------------------- */
 
 /* The shortest way from a job over its parents back to itself: breadth first; came[i] is the child by which i
  * was reached. Return: false if there is none. */

@@ -1,3 +1,4 @@
+/* The words of a state, and the small rules that keep it whole. */
 #include "job/plan/job_state.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Orders of jobs, against the plainest possible oracle. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* Plans of whole jobs, their status and their pods. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

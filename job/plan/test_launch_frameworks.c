@@ -1,3 +1,4 @@
+/* What the programs of other frameworks find in their environment. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* What a job may say, beyond the bounds of each field; defaults and what follows from several fields. */
 #include "job/spec/job.h"
 
 #include <errno.h>

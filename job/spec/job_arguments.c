@@ -1,3 +1,4 @@
+/* Each option of the trainer, from the fields that it stands for. */
 #include "job/spec/job_arguments.h"
 
 #include <stdarg.h>

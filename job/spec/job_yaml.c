@@ -1,3 +1,4 @@
+/* The fields of a TrainingJob: a table, and the few that have a shape of their own. */
 #include "job/spec/job_yaml.h"
 
 #include <errno.h>
@@ -213,9 +214,6 @@ static int decode_fields(const json_t *object, const char *path, const struct fi
         }
         return 0;
 }
-
-/* --- parts with a shape of their own; 1 = refuse with the row's help
- * ---------------------------------------- */
 
 static int decode_strings(const json_t *value, size_t max, char ***ret, size_t *ret_count, struct err *err)
 {

@@ -1,3 +1,4 @@
+/* Names and values of labels and annotations, as Kubernetes judges them. */
 #include "job/spec/labels.h"
 
 #include <ctype.h>

@@ -1,3 +1,4 @@
+/* The steps of spec.data.preprocess, read from their text. */
 #include "job/spec/preprocess_steps.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* The rows of a program table, read and checked. */
 #include "job/spec/program_table.h"
 
 #include <errno.h>

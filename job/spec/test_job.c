@@ -1,3 +1,4 @@
+/* TrainingJobs that are understood, and those that are refused with field and remedy. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* Program tables, good and bad. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
