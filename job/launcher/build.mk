@@ -1,7 +1,7 @@
 # remuda-launch runs in any image, also one without a C library: static, and only what it needs. The event loop is its
 # own (io/static), since libsystemd is not to be had as an archive; TLS is mbedTLS, which fits into 2 MB (ADR 0098).
 launch_static := $(shell pkg-config --libs --static jansson yaml-0.1 libnghttp2 libprotobuf-c) -lmbedtls -lmbedx509 -lmbedcrypto -lm
-$(B)/bin/remuda-launch: $(call object,job/launcher/main.c io/static/sd_event.c io/static/tls.c) $(call archive,base io agent planner job)
+$(B)/bin/remuda-launch: $(call object,job/launcher/main.c $(wildcard io/static/*.c)) $(call archive,base io agent planner job)
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -static-pie -Wl,-z,relro,-z,now -Wl,--gc-sections,--strip-all,-z,pack-relative-relocs $(LDFLAGS) -o $@ $(call whole,$^) $(launch_static)
 # Only what is called of an object is linked into it: that is what keeps it below 2 MB.
