@@ -299,7 +299,7 @@ static int make_world(struct launch *launch, struct err *err)
         if (launch->ranks == NULL || launch->commands == NULL)
                 return err_set(err, -ENOMEM, "no memory for %zu ranks", run->rank_count);
         if (run->job.data.given && !run->job.has_args)
-                trainer_arguments(run, false, &launch->trainer);
+                run_world_arguments(run, false, &launch->trainer);
         if (launch->trainer.failed)
                 return err_set(err, -ENOMEM, "no memory for the arguments");
         for (size_t i = 0; i < run->rank_count; i++) {

@@ -7,6 +7,12 @@ $(B)/bin/remuda-launch: $(call object,job/launcher/main.c $(wildcard io/static/*
 # Only what is called of an object is linked into it: that is what keeps it below 2 MB.
 CFLAGS_job_launcher        += -Os
 CFLAGS_io_static           += -Os
+CFLAGS_job_world           += -Os
+CFLAGS_job_plan            += -Os
+CFLAGS_job_spec            += -Os
+CFLAGS_base_yaml           += -Os
+CFLAGS_agent_launch        += -Os
+$(call object,base/json/pb_json.c base/options.c): CFLAGS += -Os
 # One test of two implementations: the libraries of the other programs, and what remuda-launch has in their place.
 unit-build: $(B)/tests/test_sd_event_static $(B)/tests/test_tls_static
 $(B)/tests/test_sd_event_static: $(call object,io/test_sd_event.c io/static/sd_event.c)

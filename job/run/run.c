@@ -74,6 +74,7 @@ void run_free(struct run *run)
 {
         sweeper_end(&run->sweeper);
         run_close_folder(run);
+        world_free(&run->world);
         job_free(&run->job);
         program_table_free(&run->table);
         inventories_free(&run->inventories);

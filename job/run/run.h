@@ -18,7 +18,7 @@
 #include "job/run/run_sweeper.h"
 #include "job/spec/job.h"
 #include "job/spec/program_table.h"
-#include "job/world/progress.h"
+#include "job/world/world.h"
 #include "planner/speeds/speed_table.h"
 
 #define RUN_RANKS_MAX  4096
@@ -63,17 +63,17 @@ struct run_rank {
         double weight;            /* batch / global batch */
         uint64_t begin, end;      /* of an epoch's samples; 0:0 when the size of the data is not known */
 
-        /* what was seen of it */
-        struct progress_rank seen;
+        /* what is seen of it; the judgement has it in run.world */
+        struct progress_rank said;
         off_t progress_offset;
         double kept_busy_ms;   /* of what it was busy, what the SpeedTable knows already */
         uint64_t kept_samples; /* and of its samples */
         pid_t pid, launcher;
-        bool ended;
-        uint64_t ended_usec;
-        int exit_code;
         uint64_t restarts;
         uint64_t used_samples; /* whose gradients are in the weights, over all its processes */
+
+        struct device spare_device; /* that it could move to; id "" = none */
+        char spare_node[254];
 };
 
 struct run {
@@ -108,9 +108,7 @@ struct run {
         json_t *events;
         uint64_t started_usec; /* CLOCK_MONOTONIC */
         uint64_t first_world_usec;
-        uint64_t restarts, reshards, reshard_usec;
-        uint64_t fault_usec;  /* CLOCK_MONOTONIC of the last fault until training goes on; 0 = none */
-        uint64_t chips_usec;  /* CLOCK_MONOTONIC of the last look at their health */
+        struct world world;   /* its places are the ranks' chips, one each */
         uint64_t kept_usec;   /* CLOCK_MONOTONIC of the last refinement of the SpeedTable */
         bool speeds_lost;     /* the table could not be written, which was said */
         bool speeds_troubled; /* said once */
@@ -145,11 +143,6 @@ void run_add_layers(const struct run *run, size_t rank,
 /* run_read_segments() - what the trainer chose for `segments: auto`, from its words. (run_split.c) */
 void run_read_segments(struct run *run);
 
-/* run_reshard_pays() - is a worker slow, and would new shares, with a world started anew, be worth their
- * cost? run_adopt_speeds() - the workers' speeds as they were seen last become the plan's. (run_reshard.c) */
-bool run_reshard_pays(const struct run *run);
-void run_adopt_speeds(struct run *run);
-
 /* run_refine_speeds() - what the workers' steps took since the last call goes into the SpeedTable of --store,
  * or of the work folder. (run_speeds.c) */
 void run_refine_speeds(struct run *run);
@@ -165,10 +158,6 @@ void run_placing_speeds(const struct run *run, struct ledger *ledger, struct led
 /* run_keep_speeds() - observations into that table; a table that cannot be written is an event.
  * (run_speeds.c) */
 void run_keep_speeds(struct run *run, const struct speed_table_observation *observations, size_t count);
-
-/* run_leave_out() - the job goes on without a rank: its samples are counted, those after the last checkpoint
- * are struck from its log, the ranks after it move up. (run_migrate.c) */
-void run_leave_out(struct run *run, size_t rank);
 
 /* run_pause() - wait for a signal, a change on a descriptor (-1 = none) or the time; sets run->interrupted.
  */

@@ -143,7 +143,7 @@ static int measure_once(struct run *run, struct err *err)
 {
         uint64_t begin = run_now_usec();
         struct arguments args = { 0 };
-        struct world world;
+        struct run_world world;
         int r;
 
         for (size_t i = run->server_count; i < run->rank_count; i++) {
@@ -154,7 +154,7 @@ static int measure_once(struct run *run, struct err *err)
                 (void) unlink(path);
         }
         measure_arguments(run, &args);
-        r = world_start(run, run->server_count, "measure", &args, &world, err);
+        r = run_world_start(run, run->server_count, "measure", &args, &world, err);
         arguments_free(&args);
         if (r < 0)
                 return r;
@@ -162,7 +162,7 @@ static int measure_once(struct run *run, struct err *err)
                 if (run->interrupted || run_now_usec() - begin > MEASURE_TIMEOUT_USEC)
                         guard_kill(&world.guard);
                 run_pause(run, -1, 1000);
-                world_reap(run, &world);
+                run_world_reap(run, &world);
         }
         return world.exit_code == 0 ? 0 : 1;
 }

@@ -1,13 +1,14 @@
-/* Moves ranks from sick chips to spare ones, or goes on with fewer. The others keep their chips. */
-#include <dirent.h>
-#include <errno.h>
+/* Looks at inventories, finds spare chips of a rank's own model first, and moves ranks. */
+#include "job/run/run_migrate.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "job/run/run_chips.h"
+#include "job/run/run_facts.h"
+#include "job/run/run_samples.h"
 
 static const struct inventory *node_of(const struct inventories *now, const char *name)
 {
@@ -33,33 +34,28 @@ static const char *trouble_of(const struct run_rank *rank, const struct inventor
         return device->message[0] != '\0' ? device->message : device_health_name(device->health);
 }
 
-size_t chips_sick(const struct run *run, const struct inventories *now, char *ret_why, size_t why_bytes)
-{
-        for (size_t i = 0; i < run->rank_count; i++) {
-                const char *why = trouble_of(&run->ranks[i], now);
-
-                if (why == NULL)
-                        continue;
-                (void) text_copy(ret_why, why_bytes, why);
-                return i;
-        }
-        return run->rank_count;
-}
-
 static bool is_taken(const struct run *run, const char *node, const char *device)
 {
-        for (size_t i = 0; i < run->rank_count; i++)
-                if (strcmp(run->ranks[i].node, node) == 0 && strcmp(run->ranks[i].device, device) == 0)
+        for (size_t i = 0; i < run->rank_count; i++) {
+                const struct run_rank *rank = &run->ranks[i];
+
+                if ((strcmp(rank->node, node) == 0 && strcmp(rank->device, device) == 0) ||
+                    (rank->spare_device.id[0] != '\0' && strcmp(rank->spare_node, node) == 0 &&
+                     strcmp(rank->spare_device.id, device) == 0))
                         return true;
+        }
         return false;
 }
 
-/* A spare chip for the rank: of its own model if there is one, since that is what the plan was made for. */
-static const struct device *find_spare(const struct run *run, const struct run_rank *rank,
-                                       const struct inventories *now, const struct inventory **ret_inventory)
+/* Offers the rank a spare chip: of its own model if there is one, since that is what the plan was made for.
+ */
+static void find_spare(struct run *run, size_t index, const struct inventories *now)
 {
+        struct run_rank *rank = &run->ranks[index];
         const struct device *best = NULL;
+        char name[2 * WORLD_NAME_BYTES] = "";
 
+        rank->spare_device.id[0] = '\0';
         for (size_t i = 0; i < now->count; i++)
                 for (size_t k = 0; k < now->items[i].device_count; k++) {
                         const struct device *device = &now->items[i].devices[k];
@@ -73,128 +69,68 @@ static const struct device *find_spare(const struct run *run, const struct run_r
                                              strcmp(best->model, rank->device_model) == 0))
                                 continue;
                         best = device;
-                        *ret_inventory = &now->items[i];
+                        (void) text_copy(rank->spare_node, sizeof(rank->spare_node), now->items[i].node);
                 }
-        return best;
+        if (best != NULL) {
+                rank->spare_device = *best;
+                (void) text_format(name, sizeof(name), "%s of group %s", best->id, best->group);
+        }
+        world_observe(&run->world,
+                      &(struct world_fact){ .kind = WORLD_STAND_IN,
+                                            .index = index,
+                                            .code = best == NULL ? WORLD_NOBODY : (int) index,
+                                            .text = name },
+                      run_now_usec());
 }
 
-static uint64_t ranks_of(const struct run *run, const struct job_role *role)
+void run_migrate_look(struct run *run, bool spares)
 {
-        uint64_t count = 0;
+        struct inventories now;
 
-        for (size_t i = 0; i < run->rank_count; i++)
-                count += run->ranks[i].role == role;
-        return count;
+        if (inventories_read(run, &now, NULL) < 0)
+                return;
+        for (size_t i = 0; i < run->rank_count && i < run->world.place_count; i++)
+                run_facts_chip(&run->world, i, trouble_of(&run->ranks[i], &now), run_now_usec());
+        for (size_t i = 0; spares && i < run->rank_count && i < run->world.place_count; i++)
+                if (!run->world.places[i].there)
+                        find_spare(run, i, &now);
+        inventories_free(&now);
 }
 
-static void move_rank(struct run *run, size_t index, const struct device *spare,
-                      const struct inventory *inventory)
+void run_migrate_move(struct run *run, size_t index)
 {
         struct run_rank *rank = &run->ranks[index];
+        const struct device *to = &rank->spare_device;
 
-        run_event(run, "Migrated", "rank %zu moves from %s to %s of group %s", index, rank->device, spare->id,
-                  spare->group);
-        (void) text_copy(rank->node, sizeof(rank->node), inventory->node);
-        (void) text_copy(rank->device, sizeof(rank->device), spare->id);
-        (void) text_copy(rank->group, sizeof(rank->group), spare->group);
-        (void) text_copy(rank->vendor, sizeof(rank->vendor), spare->vendor);
-        (void) text_copy(rank->device_model, sizeof(rank->device_model), spare->model);
-        rank->device_index = spare->index;
+        (void) text_copy(rank->node, sizeof(rank->node), rank->spare_node);
+        (void) text_copy(rank->device, sizeof(rank->device), to->id);
+        (void) text_copy(rank->group, sizeof(rank->group), to->group);
+        (void) text_copy(rank->vendor, sizeof(rank->vendor), to->vendor);
+        (void) text_copy(rank->device_model, sizeof(rank->device_model), to->model);
+        rank->device_index = to->index;
+        rank->spare_device.id[0] = '\0';
+        run_facts_chip(&run->world, index, NULL, run_now_usec());
 }
 
-int chips_migrate(struct run *run, const struct inventories *now, struct err *err)
+void run_migrate_leave_out(struct run *run, size_t rank)
 {
-        int changed = 0;
-
-        for (size_t i = 0; i < run->rank_count;) {
-                struct run_rank *rank = &run->ranks[i];
-                const char *why = trouble_of(rank, now);
-                const struct inventory *inventory = NULL;
-                const struct device *spare = why == NULL ? NULL : find_spare(run, rank, now, &inventory);
-
-                if (why == NULL) {
-                        i++;
-                        continue;
-                }
-                changed++;
-                if (spare != NULL) {
-                        move_rank(run, i++, spare, inventory);
-                } else if (!rank->server && ranks_of(run, rank->role) > rank->role->min_chips) {
-                        run_event(run, "LeftOut",
-                                  "there is no spare chip for rank %zu (%s): the job goes on with fewer", i,
-                                  rank->device);
-                        run_leave_out(run, i);
-                } else {
-                        return err_set(err, -ENODEV,
-                                       "chip %s of rank %zu cannot be used (%s) and there is no spare one",
-                                       rank->device, i, why);
-                }
-        }
-        return changed;
-}
-
-/* --- leaving a rank out
- * ------------------------------------------------------------------------------------------ */
-
-static uint64_t newest_checkpoint_step(const struct run *run)
-{
-        const struct dirent *file;
-        uint64_t newest = 0, step;
-        DIR *folder = run->checkpoint[0] == '\0' ? NULL : opendir(run->checkpoint);
-
-        while (folder != NULL && (file = readdir(folder)) != NULL) {
-                char digits[32];
-
-                if (!text_starts_with(file->d_name, "step-") || !text_ends_with(file->d_name, ".checkpoint"))
-                        continue;
-                (void) text_copy(digits, sizeof(digits), file->d_name + 5);
-                digits[strcspn(digits, ".")] = '\0';
-                if (text_parse_uint64(digits, &step) == 0 && step > newest)
-                        newest = step;
-        }
-        if (folder != NULL)
-                (void) closedir(folder);
-        return newest;
-}
-
-/* "epoch step rank sample": keeps what is in the checkpoint. Return: how many lines stay. */
-static uint64_t cut_log(const char *path, uint64_t first_step_after)
-{
-        CLEANUP(fclose_p) FILE *f = fopen(path, "r+e");
-        CLEANUP(free_p) char *line = NULL;
-        size_t size = 0;
-        uint64_t kept = 0;
-        long end = 0;
-
-        while (f != NULL && getline(&line, &size, f) > 0) {
-                char *rest = strchr(line, ' '), *after = NULL;
-                uint64_t step = rest == NULL ? 0 : strtoull(rest, &after, 10);
-
-                if (rest == NULL || after == rest || step >= first_step_after)
-                        break;
-                kept++;
-                end = ftell(f);
-        }
-        if (f != NULL)
-                (void) !ftruncate(fileno(f), end);
-        return kept;
-}
-
-void run_leave_out(struct run *run, size_t rank)
-{
-        uint64_t step = newest_checkpoint_step(run);
-        char name[64], path[RUN_PATH_BYTES], aside[RUN_PATH_BYTES];
-
-        /* the last rank's file is the one that nobody continues: the others are cut back by their owners */
-        (void) text_format(name, sizeof(name), "samples.%zu", run->rank_count - 1);
-        if (run->trainer && run_path(run, path, name) && access(path, R_OK) == 0) {
-                run->left_samples += cut_log(path, step);
-                (void) text_format(name, sizeof(name), "samples-left.%zu-%llu", run->rank_count - 1,
-                                   (unsigned long long) run->restarts);
-                if (run_path(run, aside, name))
-                        (void) rename(path, aside);
-        }
+        run_samples_leave(run);
         free(run->ranks[rank].layer_ms);
         memmove(&run->ranks[rank], &run->ranks[rank + 1], (run->rank_count - rank - 1) * sizeof(*run->ranks));
         run->rank_count--;
+}
+
+bool run_migrate_do_without(struct run *run, size_t index)
+{
+        const struct run_rank *rank = &run->ranks[index];
+        uint64_t count = 0;
+
+        for (size_t i = 0; i < run->rank_count; i++)
+                count += run->ranks[i].role == rank->role;
+        if (count <= rank->role->min_chips)
+                return false;
+        run_event(run, "NotAdded", "rank %zu (%s on %s) would slow the job", index, rank->runtime,
+                  rank->device);
+        run_migrate_leave_out(run, index);
+        return true;
 }

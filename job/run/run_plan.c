@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "job/run/run.h"
+#include "job/run/run_migrate.h"
 #include "planner/shards/shards.h"
 
 const char *run_speed_name(enum run_speed source)
@@ -20,18 +20,10 @@ const char *run_speed_name(enum run_speed source)
         return names[source];
 }
 
-static void equal_shares(struct run *run, struct shard *shards, size_t workers)
-{
-        for (size_t i = 0; i < workers; i++)
-                shards[i].batch =
-                        run->job.global_batch * (i + 1) / workers - run->job.global_batch * i / workers;
-}
-
 static int weighted_shares(struct run *run, struct shard *shards, size_t count, struct err *err)
 {
         CLEANUP(free_p) struct shard_worker *workers = calloc(count, sizeof(*workers));
         struct shards_plan plan;
-        int r;
 
         if (workers == NULL)
                 return err_set(err, -ENOMEM, "no memory for the plan");
@@ -42,61 +34,36 @@ static int weighted_shares(struct run *run, struct shard *shards, size_t count, 
                                                     .alpha_ms = rank->alpha_ms,
                                                     .beta_ms = rank->beta_ms };
         }
-        r = shards_plan(workers, count, run->job.global_batch, shards, &plan, err);
-        if (r < 0)
-                return r;
-        return 0;
+        return shards_plan(workers, count, run->job.global_batch, shards, &plan, err);
 }
 
-static bool may_leave(const struct run *run, const struct run_rank *rank)
+/* The exact plan gives nothing to a worker that would only slow the others: one of a range is not added,
+ * then. Return: was one left out, so that the plan has to be made anew? */
+static bool leave_idle(struct run *run, const struct shard *shards, size_t count)
 {
-        uint64_t count = 0;
-
-        for (size_t i = 0; i < run->rank_count; i++)
-                count += run->ranks[i].role == rank->role;
-        return count > rank->role->min_chips;
-}
-
-/* The exact plan gives nothing to a worker that would only slow the others. One of a range is not added,
- * then; one of a fixed count, which is always used, takes a sample of the largest share. Return: was one left
- * out, so that the plan has to be made anew? */
-static bool settle_idle(struct run *run, struct shard *shards, size_t count)
-{
-        for (size_t i = 0; i < count; i++) {
-                size_t largest = 0;
-
-                if (shards[i].batch > 0)
-                        continue;
-                if (may_leave(run, &run->ranks[run->server_count + i])) {
-                        run_event(run, "NotAdded", "rank %zu (%s on %s) would slow the job",
-                                  run->server_count + i, run->ranks[run->server_count + i].runtime,
-                                  run->ranks[run->server_count + i].device);
-                        run_leave_out(run, run->server_count + i);
+        for (size_t i = 0; i < count; i++)
+                if (shards[i].batch == 0 && run_migrate_do_without(run, run->server_count + i))
                         return true;
-                }
-                for (size_t k = 1; k < count; k++)
-                        if (shards[k].batch > shards[largest].batch)
-                                largest = k;
-                shards[largest].batch--;
-                shards[i].batch++;
-        }
         return false;
 }
 
 static int share(struct run *run, struct shard *shards, struct err *err)
 {
-        bool again = run->job.shards == JOB_SHARDS_WEIGHTED && run->job.strategy != JOB_STRATEGY_SPLIT;
+        size_t count;
 
-        if (!again)
-                equal_shares(run, shards, run->rank_count - run->server_count);
-        while (again) {
-                size_t count = run->rank_count - run->server_count;
-                int r = weighted_shares(run, shards, count, err);
+        if (!job_shares_follow_speeds(&run->job)) {
+                shards_equal(shards, run->rank_count - run->server_count, run->job.global_batch);
+                return 0;
+        }
+        do {
+                int r;
 
+                count = run->rank_count - run->server_count;
+                r = weighted_shares(run, shards, count, err);
                 if (r < 0)
                         return r;
-                again = settle_idle(run, shards, count);
-        }
+        } while (leave_idle(run, shards, count));
+        shards_employ_all(shards, count);
         return 0;
 }
 

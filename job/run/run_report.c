@@ -92,11 +92,11 @@ static double speed_of(const struct run_rank *rank)
 
 /* The program's own. One that was running when all were killed died of that; one that was never started has
  * none. */
-static json_t *exit_code_of(const struct run_rank *rank)
+static json_t *exit_code_of(const struct run *run, size_t rank)
 {
-        if (rank->ended)
-                return json_integer(rank->exit_code);
-        return rank->pid > 0 ? json_integer(128 + SIGKILL) : json_null();
+        if (rank < run->world.rank_count && run->world.ranks[rank].ended)
+                return json_integer(run->world.ranks[rank].exit_code);
+        return run->ranks[rank].pid > 0 ? json_integer(128 + SIGKILL) : json_null();
 }
 
 /* A job that ended before its batch was cut has no ranks: what was chosen by then is no plan. */
@@ -121,7 +121,7 @@ static json_t *ranks_json(const struct run *run)
                         "device", rank->device, "program", rank->program == NULL ? "" : rank->program->path,
                         "program_sha256", rank->sha256, "weight", rank->weight, "samples",
                         (json_int_t) rank->used_samples, "restarts", (json_int_t) rank->restarts, "exit_code",
-                        exit_code_of(rank), "batch", (json_int_t) rank->batch, "speed_source",
+                        exit_code_of(run, i), "batch", (json_int_t) rank->batch, "speed_source",
                         run_speed_name(rank->speed_source));
 
                 run_add_layers(run, i, entry);
@@ -141,8 +141,8 @@ static uint64_t epochs_done(const struct run *run)
 
         if (run->phase != NULL && strcmp(run->phase, "Succeeded") == 0)
                 return run->job.epochs;
-        for (size_t i = run->server_count; i < run->rank_count; i++)
-                done = run->ranks[i].seen.epoch < done ? run->ranks[i].seen.epoch : done;
+        for (size_t i = run->server_count; i < run->world.rank_count; i++)
+                done = run->world.seen[i].epoch < done ? run->world.seen[i].epoch : done;
         return done == UINT64_MAX ? 0 : done;
 }
 
@@ -162,7 +162,7 @@ json_t *run_summary(struct run *run)
                 "message", run->message, "seconds", seconds, "epochs", (json_int_t) epochs_done(run),
                 "samples_used", (json_int_t) used, "accuracy",
                 number_or_null(json_object_get(result, "accuracy")), "loss",
-                number_or_null(json_object_get(result, "loss")), "restarts", (json_int_t) run->restarts,
+                number_or_null(json_object_get(result, "loss")), "restarts", (json_int_t) run->world.restarts,
                 "samples_per_s", run->training_seconds > 0 ? (double) used / run->training_seconds : 0.0,
                 "training_seconds", run->training_seconds, "ranks", ranks_json(run), "events", run->events);
         json_decref(result);
@@ -195,7 +195,7 @@ static void print_table(const struct run *run, const json_t *summary)
                       "WEIGHT", "SAMPLES", "RESTARTS", "EXIT");
         for (size_t i = 0; i < run->rank_count; i++) {
                 const struct run_rank *rank = &run->ranks[i];
-                json_t *exit_code = exit_code_of(rank);
+                json_t *exit_code = exit_code_of(run, i);
                 CLEANUP(free_p) char *code = json_dumps(exit_code, JSON_ENCODE_ANY);
 
                 (void) printf("%-5zu %-7s %-10s %-*s %8.4f %12llu %8llu %5s\n", i,

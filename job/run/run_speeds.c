@@ -129,19 +129,21 @@ void run_refine_speeds(struct run *run)
         CLEANUP(free_p) struct speed_table_observation *seen = calloc(workers + 1, sizeof(*seen));
 
         run->kept_usec = run_now_usec();
-        if (seen == NULL || !run->trainer || run->job.strategy == JOB_STRATEGY_SPLIT)
+        if (seen == NULL || !run->trainer || run->job.strategy == JOB_STRATEGY_SPLIT ||
+            run->world.rank_count != run->rank_count)
                 return;
         name_devices(run);
         for (size_t i = run->server_count; i < run->rank_count; i++) {
                 struct run_rank *rank = &run->ranks[i];
-                double samples = (double) (rank->seen.samples - rank->kept_samples),
-                       busy = rank->seen.busy_ms - rank->kept_busy_ms;
+                const struct progress_rank *seen_now = &run->world.seen[i];
+                double samples = (double) (seen_now->samples - rank->kept_samples),
+                       busy = seen_now->busy_ms - rank->kept_busy_ms;
 
-                if (rank->seen.samples < rank->kept_samples + SAMPLES_MIN * rank->batch || rank->batch == 0 ||
+                if (seen_now->samples < rank->kept_samples + SAMPLES_MIN * rank->batch || rank->batch == 0 ||
                     busy <= 0)
                         continue;
-                rank->kept_samples = rank->seen.samples;
-                rank->kept_busy_ms = rank->seen.busy_ms;
+                rank->kept_samples = seen_now->samples;
+                rank->kept_busy_ms = seen_now->busy_ms;
                 seen[count++] =
                         (struct speed_table_observation){ .program = rank->sha256,
                                                           .model = run->job.model,

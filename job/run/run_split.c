@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "job/run/run.h"
+#include "job/run/run_migrate.h"
 #include "planner/splits/chain.h"
 
 #define LINK_BYTES_PER_MS 1e6 /* shared memory of one machine: a gigabyte a second is assumed */
@@ -165,15 +165,6 @@ static int ask_planner(const struct run *run, struct chain_plan *ret, struct err
         return chain_split(&problem, ret, err);
 }
 
-static bool may_leave(const struct run *run, const struct run_rank *rank)
-{
-        uint64_t count = 0;
-
-        for (size_t i = 0; i < run->rank_count; i++)
-                count += run->ranks[i].role == rank->role;
-        return count > rank->role->min_chips;
-}
-
 /* Return: was one left out, so that the plan has to be made anew? */
 static bool leave_idle_out(struct run *run, const struct chain_plan *plan)
 {
@@ -182,12 +173,8 @@ static bool leave_idle_out(struct run *run, const struct chain_plan *plan)
 
                 for (size_t k = 0; k < plan->stage_count; k++)
                         used = used || plan->stages[k].class_index == i;
-                if (used || !may_leave(run, &run->ranks[i]))
-                        continue;
-                run_event(run, "NotAdded", "rank %zu (%s on %s) would slow the job", i, run->ranks[i].runtime,
-                          run->ranks[i].device);
-                run_leave_out(run, i);
-                return true;
+                if (!used && run_migrate_do_without(run, i))
+                        return true;
         }
         return false;
 }

@@ -1,31 +1,28 @@
-/* Watch: what the ranks of a running world say (progress lines) and what became of them (reports), and the
- * judgement of it: who failed, who hangs, who is slow. */
+/* Watch: what the ranks of a running world say (progress lines), what becomes of them (reports, their
+ * processes), as facts of run.world; and the line of progress that people see. */
 #pragma once
 
 #include "job/run/run.h"
 
-struct watch {
-        int changes; /* inotify on the job's folder */
-        struct progress progress;
-        struct progress_rank *seen; /* of every rank, for the judgement */
-        uint64_t shown_usec;
-        uint64_t stopped_usec, stopped_since_usec; /* last look for stopped processes; 0 = none is */
+struct run_watch {
+        int changes;           /* inotify on the job's folder */
+        uint64_t shown_usec;   /* last line of progress */
+        uint64_t process_usec; /* last look at the processes */
         bool shown;
 };
 
-int watch_open(struct run *run, struct watch *watch,
-               struct err *err); /* also resets what was seen of the ranks */
-void watch_close(struct watch *watch);
+int run_watch_open(const struct run *run, struct run_watch *watch, struct err *err);
+void run_watch_close(struct run_watch *watch);
 
-/* watch_read() - take in new lines and reports, name stragglers, show progress. */
-void watch_read(struct run *run, struct watch *watch);
+/* run_watch_begin() - a new world: nothing is known of its ranks. */
+void run_watch_begin(struct run *run);
 
-/* watch_failed() - the rank that failed first, or rank_count if none has. */
-size_t watch_failed(const struct run *run);
+/* run_watch_look() - take in new lines and reports, show progress. */
+void run_watch_look(struct run *run, struct run_watch *watch);
 
-/* watch_hung() - the rank that has made no progress for max(hangSeconds, 5 median steps), that has said
- * nothing since the start for five times hangSeconds, or that is stopped; or rank_count. */
-size_t watch_hung(const struct run *run, struct watch *watch);
+/* run_watch_words() - the last words of a rank that failed, or, where it said none, of another one, since
+ * programs may let one speak for all; "; " and what else may be the cause. */
+void run_watch_words(struct run *run, size_t failed);
 
-/* watch_end() - leave the progress line of a terminal. */
-void watch_end(struct watch *watch);
+/* run_watch_end() - leave the progress line of a terminal. */
+void run_watch_end(struct run_watch *watch);

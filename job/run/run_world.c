@@ -16,7 +16,7 @@
 /* --- the trainer's options
  * ----------------------------------------------------------------------------------------- */
 
-void trainer_arguments(const struct run *run, bool resume, struct arguments *args)
+void run_world_arguments(const struct run *run, bool resume, struct arguments *args)
 {
         size_t workers = run->rank_count - run->server_count;
         CLEANUP(free_p) uint64_t *shares = calloc(workers + 1, sizeof(*shares));
@@ -103,7 +103,7 @@ static void set_framework(const struct run *run, size_t rank, const struct launc
                                    : 1;
 
         launch_frameworks_add(world, rank, rank_table, environment);
-        set(environment, "TORCHELASTIC_RESTART_COUNT", "%llu", (unsigned long long) run->restarts);
+        set(environment, "TORCHELASTIC_RESTART_COUNT", "%llu", (unsigned long long) run->world.restarts);
         set(environment, "TORCHELASTIC_MAX_RESTARTS", "%llu",
             (unsigned long long) job_restart_max(&run->job));
         set(environment, "TORCHELASTIC_RUN_ID", "%s", run->job.name);
@@ -130,7 +130,7 @@ static json_t *rank_environment(const struct run *run, size_t index, const struc
         }
         set(environment, "REMUDA_PLAN", "%s", plan);
         set(environment, "REMUDA_PROGRESS", "%s", progress);
-        set(environment, "REMUDA_RESTARTS", "%llu", (unsigned long long) run->restarts);
+        set(environment, "REMUDA_RESTARTS", "%llu", (unsigned long long) run->world.restarts);
         if (rank->end > rank->begin)
                 set(environment, "REMUDA_SHARD", "%llu:%llu", (unsigned long long) rank->begin,
                     (unsigned long long) rank->end);
@@ -302,14 +302,14 @@ static void remember(const struct run *run, const struct guard *guard)
                 (void) fprintf(f, "%s\n%s\n", guard->session, guard->segments);
 }
 
-int world_start(struct run *run, size_t first, const char *tag, const struct arguments *args,
-                struct world *ret, struct err *err)
+int run_world_start(struct run *run, size_t first, const char *tag, const struct arguments *args,
+                    struct run_world *ret, struct err *err)
 {
         char rank_file[RUN_PATH_BYTES], log[RUN_PATH_BYTES];
         struct arguments line = { 0 };
         int r;
 
-        *ret = (struct world){ 0 };
+        *ret = (struct run_world){ 0 };
         r = write_rank_file(run, first, tag, rank_file, err);
         if (r == 0)
                 r = guard_name(&ret->guard, err);
@@ -333,7 +333,7 @@ int world_start(struct run *run, size_t first, const char *tag, const struct arg
         return r;
 }
 
-void world_reap(struct run *run, struct world *world)
+void run_world_reap(struct run *run, struct run_world *world)
 {
         char path[RUN_PATH_BYTES];
         int status;

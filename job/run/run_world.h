@@ -5,21 +5,22 @@
 #include "job/run/run_guard.h"
 #include "job/spec/job_arguments.h"
 
-struct world {
+struct run_world {
         struct guard guard;
         bool ended;
         int exit_code; /* mpirun's, once ended */
 };
 
-/* world_start() - write the rank file and start mpirun for ranks first..rank_count-1.
+/* run_world_start() - write the rank file and start mpirun for ranks first..rank_count-1.
  * @tag: names the files: "rank" for training, "measure"
  * @args: what every program is given, the table's own arguments before them */
-int world_start(struct run *run, size_t first, const char *tag, const struct arguments *args,
-                struct world *ret, struct err *err);
+int run_world_start(struct run *run, size_t first, const char *tag, const struct arguments *args,
+                    struct run_world *ret, struct err *err);
 
-/* world_reap() - has the guard ended? Fills ended and exit_code, and cleans up after a guard that was killed.
+/* run_world_reap() - has the guard ended? Fills ended and exit_code, and cleans up after a guard that was
+ * killed.
  */
-void world_reap(struct run *run, struct world *world);
+void run_world_reap(struct run *run, struct run_world *world);
 
-/* trainer_arguments() - the options of the reference trainer that this job gives. */
-void trainer_arguments(const struct run *run, bool resume, struct arguments *args);
+/* run_world_arguments() - the options of the reference trainer that this job gives. */
+void run_world_arguments(const struct run *run, bool resume, struct arguments *args);

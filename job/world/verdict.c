@@ -121,41 +121,31 @@ static struct verdict fault(struct world *world, struct verdict v, int exit_code
 static struct verdict fail_rank(struct world *world, size_t index, uint64_t now_usec)
 {
         const struct rank_name name = name_of(world, index);
+        const char *words = world->words, *colon = words[0] == '\0' ? "" : ": ";
         int code = world->ranks[index].exit_code;
 
-        if (code > 128)
-                return fault(world,
-                             verdict(VERDICT_SAY, "RankKilled", "%s was killed by signal %d (%s)", name.text,
-                                     code - 128, strsignal(code - 128)),
-                             code, false, now_usec);
         return fault(world,
-                     verdict(VERDICT_SAY, "RankFailed", "%s ended with exit code %d%s%s", name.text, code,
-                             world->words[0] == '\0' ? "; its log says why" : ": ", world->words),
+                     code > 128
+                             ? verdict(VERDICT_SAY, "RankKilled", "%s was killed by signal %d (%s)%s%s",
+                                       name.text, code - 128, strsignal(code - 128), colon, words)
+                             : verdict(VERDICT_SAY, "RankFailed", "%s ended with exit code %d%s%s", name.text,
+                                       code, colon, words[0] == '\0' ? "; its log says why" : words),
                      code, verdict_is_final(code), now_usec);
 }
 
 /* mpirun has failed, and no rank says why. */
 static struct verdict fail_world(struct world *world, uint64_t now_usec)
 {
+        const char *words = world->words, *then = words[0] == '\0' ? "" : "; ";
         int code = world->mpirun_code;
 
-        if (code > 128)
-                return fault(
-                        world,
-                        verdict(VERDICT_SAY, "WorldFailed", "mpirun was killed by signal %d", code - 128),
-                        code, false, now_usec);
         return fault(world,
-                     verdict(VERDICT_SAY, "WorldFailed", "mpirun ended with exit code %d; %s", code,
-                             world->rules.log),
+                     code > 128
+                             ? verdict(VERDICT_SAY, "WorldFailed", "mpirun was killed by signal %d%s%s",
+                                       code - 128, then, words)
+                             : verdict(VERDICT_SAY, "WorldFailed", "mpirun ended with exit code %d; %s%s%s",
+                                       code, world->rules.log, then, words),
                      code, code == 127, now_usec);
-}
-
-static bool all_have_ended(const struct world *world)
-{
-        for (size_t i = 0; i < world->rank_count; i++)
-                if (!world->ranks[i].ended)
-                        return false;
-        return true;
 }
 
 static struct verdict evicted(struct world *world, uint64_t now_usec)
@@ -179,7 +169,7 @@ static struct verdict terminate(struct world *world, struct verdict v, uint64_t 
 /* Have the ranks, asked to end, done so, or had their time? */
 static bool is_terminated(const struct world *world, uint64_t now_usec)
 {
-        return world->terminating && (!world->mpirun_runs || all_have_ended(world) ||
+        return world->terminating && (!world->mpirun_runs || world_has_ended(world) ||
                                       now_usec - world->terminated_usec >= world->rules.grace_usec);
 }
 
@@ -265,7 +255,7 @@ static struct verdict judge_mpirun(struct world *world, uint64_t now_usec)
 
         if (failed < world->rank_count)
                 return fail_rank(world, failed, now_usec);
-        if (world->mpirun_code == 0 && (late || all_have_ended(world)))
+        if (world->mpirun_code == 0 && (late || world_has_ended(world)))
                 return end(world, VERDICT_SUCCEEDED, EXIT_DONE,
                            verdict(VERDICT_SAY, "Completed", "every rank ended well"), now_usec);
         if (world->mpirun_code != 0 && late)

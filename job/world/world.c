@@ -64,6 +64,14 @@ size_t world_failed(const struct world *world)
         return first;
 }
 
+bool world_has_ended(const struct world *world)
+{
+        for (size_t i = 0; i < world->rank_count; i++)
+                if (!world->ranks[i].ended)
+                        return false;
+        return true;
+}
+
 /* Of a rank. */
 static void observe_rank(struct world *world, const struct world_fact *fact, uint64_t now_usec)
 {

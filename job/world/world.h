@@ -28,7 +28,6 @@ enum world_phase {
 };
 
 enum world_kind { WORLD_CHIPS, WORLD_GROUPS };
-
 /* Of the job, and of who runs it; the same all its life. */
 struct world_rules {
         enum world_kind kind;
@@ -97,7 +96,7 @@ struct world {
         struct progress progress;
         uint64_t restarts, reshards, worlds; /* worlds: started here */
         bool checkpoint;                     /* there is one to go on from */
-        char words[160];                     /* the ranks' last ones, of who failed; "" = not known */
+        char words[WORLD_TEXT_BYTES];        /* the ranks' last ones, of who failed; "" = not known */
         struct world_fault fault;
         /* of the verdict */
         bool mpirun_runs, cancelled, terminating, restarting_unsaid;
@@ -147,4 +146,5 @@ int world_lay_out(struct world *world, size_t rank_count, struct err *err);
 void world_drop(struct world *world, size_t place);
 void world_observe(struct world *world, const struct world_fact *fact, uint64_t now_usec);
 bool world_is_there(const struct world_place *place); /* and not leaving */
+bool world_has_ended(const struct world *world);      /* every rank has */
 size_t world_failed(const struct world *world);       /* the rank that ended badly first, or rank_count */
