@@ -67,9 +67,9 @@ static json_t *group_json(const struct ledger *ledger, const struct ledger_group
         const struct symbols *s = &ledger->symbols;
 
         return json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:f, s:I}", "name",
-                         symbol_name(s, g->name), "vendor", symbol_name(s, g->vendor), "runtime",
-                         symbol_name(s, g->runtime), "model", symbol_name(s, g->model), "resource",
-                         symbol_name(s, g->resource), "total", (json_int_t) g->total, "healthy",
+                         symbols_name(s, g->name), "vendor", symbols_name(s, g->vendor), "runtime",
+                         symbols_name(s, g->runtime), "model", symbols_name(s, g->model), "resource",
+                         symbols_name(s, g->resource), "total", (json_int_t) g->total, "healthy",
                          (json_int_t) g->usable, "held", (json_int_t) g->held, "leased",
                          (json_int_t) g->leased, "free", (json_int_t) group_free(g), "tflopsBf16", g->tflops,
                          "memoryBytes", (json_int_t) g->memory_bytes);
@@ -82,12 +82,12 @@ static json_t *node_json(const struct ledger *ledger, const struct ledger_node *
         for (uint32_t i = 0; i < node->group_count; i++)
                 (void) json_array_append_new(groups, group_json(ledger, &node->groups[i]));
         for (const struct ledger_pod *pod = node->pods; pod != NULL; pod = pod->next_on_node)
-                (void) json_array_append_new(
-                        pods, json_pack("{s:s, s:i}", "pod", pod->key, "chips", (int) ask_chips(&pod->ask)));
+                (void) json_array_append_new(pods, json_pack("{s:s, s:i}", "pod", pod->key, "chips",
+                                                             (int) request_chips(&pod->request)));
         return json_pack("{s:s, s:s, s:{s:s}, s:{s:s, s:s, s:b, s:o, s:o}}", "apiVersion",
                          "remuda.dev/v1alpha1", "kind", "NodeAccelerators", "metadata", "name", node->name,
                          "status", "nodeClass", node_class_name((enum node_class) node->node_class), "pool",
-                         node->pool == 0 ? "regular" : symbol_name(&ledger->symbols, node->pool),
+                         node->pool == 0 ? "regular" : symbols_name(&ledger->symbols, node->pool),
                          "hasInventory", node->has_inventory, "groups", groups, "pods", pods);
 }
 
@@ -119,9 +119,9 @@ static void add_row(struct table *table, const struct ledger *ledger, const stru
         table_add(table, node->reserved ? TABLE_WARN : TABLE_PLAIN, "%s",
                   !first            ? ""
                   : node->pool == 0 ? "regular"
-                                    : symbol_name(s, node->pool));
-        table_add(table, TABLE_PLAIN, "%s", g == NULL ? "" : symbol_name(s, g->resource));
-        table_add(table, TABLE_FAINT, "%s", g == NULL ? "" : symbol_name(s, g->model));
+                                    : symbols_name(s, node->pool));
+        table_add(table, TABLE_PLAIN, "%s", g == NULL ? "" : symbols_name(s, g->resource));
+        table_add(table, TABLE_FAINT, "%s", g == NULL ? "" : symbols_name(s, g->model));
         table_add(table, TABLE_PLAIN, "%u", g == NULL ? 0 : g->total);
         table_add(table, g != NULL && g->usable < g->total ? TABLE_BAD : TABLE_PLAIN, "%u",
                   g == NULL ? 0 : g->usable);

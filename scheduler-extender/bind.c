@@ -65,8 +65,8 @@ static json_t *annotations_of(const struct ledger *ledger, const struct share *s
         json_t *annotations;
 
         for (size_t i = 0; i < part_count; i++)
-                text_printf(&text, "%s%s=%u", i > 0 ? "," : "", symbol_name(&ledger->symbols, parts[i].group),
-                            parts[i].chips);
+                text_printf(&text, "%s%s=%u", i > 0 ? "," : "",
+                            symbols_name(&ledger->symbols, parts[i].group), parts[i].chips);
         groups = text_take(&text, NULL);
         annotations = json_object();
         if (groups != NULL && part_count > 0)
@@ -142,12 +142,12 @@ static void write_bind(struct bind *bind, const struct pod_part *parts, size_t p
         json_decref(annotations);
 }
 
-static void find_share(const struct inquiry *inquiry, const struct ledger_node *node,
+static void find_share(const struct pod_request *pod_request, const struct ledger_node *node,
                        const struct pod_part *parts, struct share *share)
 {
         for (uint32_t i = 0; i < node->group_count; i++) {
                 const struct weighting_row *row =
-                        weighting_row(inquiry->question.weighting, &node->groups[i]);
+                        weighting_row(pod_request->context.weighting, &node->groups[i]);
 
                 if (node->groups[i].name == parts[0].group && row != NULL)
                         *share = (struct share){ .weight = row->weight, .batch = row->batch };
@@ -159,21 +159,22 @@ static const char *check_again(struct extender *x, const struct ledger_pod *pod,
                                const struct ledger_node *node, struct pod_part *parts, size_t *part_count,
                                struct share *share, struct err *err)
 {
-        struct inquiry inquiry;
+        struct pod_request pod_request;
         enum reason reason;
 
         *part_count = 0;
-        if (inquiry_begin_pod(x->cluster, pod, extender_now(x), true, &inquiry, err) < 0) {
-                inquiry_end(x->cluster, &inquiry);
+        if (pod_request_begin_pod(x->cluster, pod, extender_now(x), true, &pod_request, err) < 0) {
+                pod_request_end(x->cluster, &pod_request);
                 return err->msg;
         }
-        reason = rules_judge(&inquiry.question, node);
-        if (reason == REASON_NONE && inquiry.ask.item_count > 0)
-                *part_count = score_parts(&inquiry.question, node, parts);
+        reason = rules_judge(&pod_request.context, node);
+        if (reason == REASON_NONE && pod_request.request.item_count > 0)
+                *part_count = score_parts(&pod_request.context, node, parts);
         /* members that the job controller made have their share from the job's plan */
-        if (*part_count > 0 && (x->jobs == NULL || inquiry.job == NULL || inquiry.job->training == NULL))
-                find_share(&inquiry, node, parts, share);
-        inquiry_end(x->cluster, &inquiry);
+        if (*part_count > 0 &&
+            (x->jobs == NULL || pod_request.job == NULL || pod_request.job->training == NULL))
+                find_share(&pod_request, node, parts, share);
+        pod_request_end(x->cluster, &pod_request);
         return reason_text(reason)->message;
 }
 

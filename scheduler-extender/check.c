@@ -1,4 +1,4 @@
-/* One question to a running extender, for probes: it listens on loopback, where a kubelet does not reach. */
+/* One request to a running extender, for probes: it listens on loopback, where a kubelet does not reach. */
 #include <errno.h>
 #include <stdio.h>
 

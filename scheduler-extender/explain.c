@@ -58,17 +58,17 @@ void whatif_handler(void *userdata, const struct http_request *request, struct h
         uint64_t begin = extender_begin();
         struct err err = { 0 };
         json_error_t where;
-        json_t *question = json_loadb(request->body, request->body_bytes, JSON_REJECT_DUPLICATES, &where);
+        json_t *context = json_loadb(request->body, request->body_bytes, JSON_REJECT_DUPLICATES, &where);
         json_t *answer = NULL;
         int r;
 
-        if (question == NULL)
+        if (context == NULL)
                 r = err_set(&err, -EBADMSG, "line %d, column %d: %s", where.line, where.column, where.text);
-        else if (!json_is_object(question))
+        else if (!json_is_object(context))
                 r = err_set(&err, -EBADMSG, "the question must be an object");
         else
-                r = whatif(x->cluster, question, extender_now(x), &answer, &err);
-        json_decref(question);
+                r = whatif(x->cluster, context, extender_now(x), &answer, &err);
+        json_decref(context);
         if (r < 0)
                 http_reply_error(reply, r == -ENOMEM ? 503 : 400, "whatif: %s", err.msg);
         else

@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "io/clock.h"
 #include "io/loop.h"
-#include "scheduler-extender/decide/hold.h"
+#include "scheduler-extender/decide/backfill.h"
 #include "scheduler-extender/state.h"
 
 void extender_log(struct extender *x, int priority, const char *event, const char *fmt, ...)
@@ -143,7 +143,7 @@ static int after_change(sd_event_source *source, uint64_t due_usec, void *userda
         (void) due_usec;
         if (!cluster_is_ready(x->cluster) || x->thought_generation == ledger->generation)
                 return 0;
-        x->holds = holds_update(ledger, cluster_rules(x->cluster), extender_now(x));
+        x->backfills = backfill_update(ledger, cluster_rules(x->cluster), extender_now(x));
         if (extender_is_leader(x))
                 reserve_update(x, extender_now(x));
         x->thought_generation = ledger->generation;

@@ -7,11 +7,11 @@
 #include "scheduler-extender/state.h"
 
 /* Names that were sent before keep their mark; each of the others is counted by its reason. */
-static int judge_nodes(struct extender *x, struct extender_args *args, const struct question *question)
+static int judge_nodes(struct extender *x, struct extender_args *args, const struct rules_context *context)
 {
         CLEANUP(free_p) uint8_t *verdicts = malloc(args->node_count + 1);
         int r = verdicts == NULL ? -ENOMEM
-                                 : candidates_judge(question, cluster_ledger(x->cluster), args->nodes,
+                                 : candidates_judge(context, cluster_ledger(x->cluster), args->nodes,
                                                     args->node_count, verdicts);
 
         for (size_t i = 0; r == 0 && i < args->node_count; i++) {
@@ -34,24 +34,24 @@ static void prepare_lease(struct extender *x, const json_t *pod)
                 json_string_value(json_object_get(json_object_get(metadata, "labels"), POD_LABEL_JOB)));
 }
 
-/* request -> decode -> question -> judge -> encode */
+/* request -> decode -> request -> judge -> encode */
 static int filter(struct extender *x, struct extender_args *args, struct http_reply *reply, struct err *err)
 {
         const char *refusal = extender_refuses(x);
-        struct inquiry inquiry;
+        struct pod_request pod_request;
         int r = 0;
 
         if (refusal == NULL) {
                 prepare_lease(x, args->pod);
-                r = inquiry_begin(x->cluster, args->pod, extender_now(x), extender_is_leader(x), &inquiry,
-                                  err);
-                if (r == 0 && inquiry_is_gang(&inquiry))
+                r = pod_request_begin(x->cluster, args->pod, extender_now(x), extender_is_leader(x),
+                                      &pod_request, err);
+                if (r == 0 && pod_request_is_gang(&pod_request))
                         refusal = leader_refuses(x);
                 reply->close = refusal != NULL;
                 if (r == 0 && refusal == NULL)
-                        r = judge_nodes(x, args, &inquiry.question);
-                x->metrics.leases_made += inquiry.leased;
-                inquiry_end(x->cluster, &inquiry);
+                        r = judge_nodes(x, args, &pod_request.context);
+                x->metrics.leases_made += pod_request.leased;
+                pod_request_end(x->cluster, &pod_request);
         }
         if (r == 0)
                 reply->body = extender_filter_encode(args, refusal, &reply->body_bytes);

@@ -45,9 +45,9 @@ static void add_group(json_t *labels, const struct symbols *symbols, const struc
 {
         char vendor[24], model[40], name[64], label[96];
 
-        make_label_part(symbol_name(symbols, group->vendor), vendor, sizeof(vendor));
-        make_label_part(symbol_name(symbols, group->model), model, sizeof(model));
-        make_label_part(symbol_name(symbols, group->name), name, 57); /* "group." and the name: 63 */
+        make_label_part(symbols_name(symbols, group->vendor), vendor, sizeof(vendor));
+        make_label_part(symbols_name(symbols, group->model), model, sizeof(model));
+        make_label_part(symbols_name(symbols, group->name), name, 57); /* "group." and the name: 63 */
         if (vendor[0] != '\0') {
                 (void) text_format(label, sizeof(label), "remuda.dev/%s.count", vendor);
                 add_count(labels, label, group->total);
@@ -69,7 +69,7 @@ json_t *labels_wanted(const struct ledger *ledger, const struct ledger_node *nod
 
         if (labels == NULL || !node->has_inventory)
                 return labels;
-        make_label_part(symbol_name(&ledger->symbols, node->pool), pool, sizeof(pool));
+        make_label_part(symbols_name(&ledger->symbols, node->pool), pool, sizeof(pool));
         (void) json_object_set_new(labels, "remuda.dev/node-class",
                                    json_string(node_class_name((enum node_class) node->node_class)));
         (void) json_object_set_new(labels, "remuda.dev/pool", json_string(pool));

@@ -45,7 +45,7 @@ static uint64_t lent_chips(const struct ledger *ledger)
                 if (ledger->nodes[i]->reserved)
                         for (const struct ledger_pod *pod = ledger->nodes[i]->pods; pod != NULL;
                              pod = pod->next_on_node)
-                                chips += pod->ask.emergency ? 0 : ask_chips(&pod->ask);
+                                chips += pod->request.emergency ? 0 : request_chips(&pod->request);
         return chips;
 }
 
@@ -116,7 +116,8 @@ void metrics_handler(void *userdata, const struct http_request *request, struct 
         metrics_counter(&page, "remuda_extender_wakes_total",
                         "Times that waiting pods were woken by a change that only this side knows",
                         x->metrics.wakes);
-        metrics_gauge(&page, "remuda_extender_holds", "Older pods that have chips held for them", x->holds);
+        metrics_gauge(&page, "remuda_extender_holds", "Older pods that have chips held for them",
+                      x->backfills);
         controller_metrics(x->jobs, &page);
         reply->content_type = METRICS_CONTENT_TYPE;
         reply->body = text_take(&page, &reply->body_bytes);

@@ -1,4 +1,4 @@
-/* What filter and prioritize have in common: read the message, ask the question, answer or refuse. */
+/* What filter and prioritize have in common: read the message, ask the request, answer or refuse. */
 #include <errno.h>
 
 #include "scheduler-extender/state.h"

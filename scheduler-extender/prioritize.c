@@ -10,14 +10,14 @@ static int prioritize(struct extender *x, struct extender_args *args, struct htt
                       struct err *err)
 {
         CLEANUP(free_p) uint8_t *scores = malloc(args->node_count + 1);
-        struct inquiry inquiry;
-        int r = inquiry_begin(x->cluster, args->pod, extender_now(x), false, &inquiry, err);
+        struct pod_request pod_request;
+        int r = pod_request_begin(x->cluster, args->pod, extender_now(x), false, &pod_request, err);
 
         if (r == 0)
                 r = scores == NULL ? -ENOMEM
-                                   : candidates_score(&inquiry.question, cluster_ledger(x->cluster),
+                                   : candidates_score(&pod_request.context, cluster_ledger(x->cluster),
                                                       args->nodes, args->node_count, scores);
-        inquiry_end(x->cluster, &inquiry);
+        pod_request_end(x->cluster, &pod_request);
         if (r == 0)
                 reply->body = extender_prioritize_encode(args, scores, &reply->body_bytes);
         return r;

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <syslog.h>
 
-#include "scheduler-extender/decide/hold.h"
+#include "scheduler-extender/decide/backfill.h"
 #include "scheduler-extender/decide/victims.h"
 #include "scheduler-extender/state.h"
 
@@ -20,7 +20,8 @@ struct eviction {
 
 static bool is_borrower(const struct ledger_pod *pod)
 {
-        return pod->node != NULL && pod->node->reserved && pod->ask.preemptible && !pod->ask.emergency;
+        return pod->node != NULL && pod->node->reserved && pod->request.preemptible &&
+               !pod->request.emergency;
 }
 
 static void evicted(void *userdata, int result, const char *sentence)
@@ -53,7 +54,7 @@ void reserve_evict(struct extender *x, const struct ledger_pod *pod)
 }
 
 /* Does it fit somewhere once those are gone that are on their way out? */
-static struct ledger_node *fits_after_departures(struct ledger *ledger, const struct question *q)
+static struct ledger_node *fits_after_departures(struct ledger *ledger, const struct rules_context *ctx)
 {
         struct ledger_pod *leaving[256];
         struct ledger_node *homes[256], *found = NULL;
@@ -70,32 +71,32 @@ static struct ledger_node *fits_after_departures(struct ledger *ledger, const st
                         ledger_detach(ledger, pod);
                 }
         for (uint32_t i = 0; i < ledger->node_count && found == NULL; i++)
-                if (rules_judge(q, ledger->nodes[i]) == REASON_NONE)
+                if (rules_judge(ctx, ledger->nodes[i]) == REASON_NONE)
                         found = ledger->nodes[i];
         while (count-- > 0)
                 ledger_attach(ledger, leaving[count], homes[count]);
         return found;
 }
 
-static void take_back(struct extender *x, struct ledger_pod *pod, const struct question *q)
+static void take_back(struct extender *x, struct ledger_pod *pod, const struct rules_context *ctx)
 {
         struct ledger *ledger = cluster_ledger(x->cluster);
         struct victims victims;
 
-        if (pod->evicted_usec != 0 && q->now_usec - pod->evicted_usec < EVICT_AGAIN_USEC)
+        if (pod->evicted_usec != 0 && ctx->now_usec - pod->evicted_usec < EVICT_AGAIN_USEC)
                 return;
-        if (victims_choose_anywhere(ledger, q, is_borrower, &victims) != 0 || victims.count == 0)
+        if (victims_choose_anywhere(ledger, ctx, is_borrower, &victims) != 0 || victims.count == 0)
                 return;
         free(pod->evicted_node);
         pod->evicted_node = strdup(victims.node->name);
-        pod->evicted_usec = q->now_usec;
+        pod->evicted_usec = ctx->now_usec;
         extender_log(x, LOG_NOTICE, "take-back", "pod=%s node=%s victims=%zu chips=%u", pod->key,
                      victims.node->name, victims.count, victims.chips);
         for (size_t i = 0; i < victims.count; i++)
                 reserve_evict(x, victims.pods[i]);
 }
 
-static void hold_for_emergency(struct ledger *ledger, struct ledger_pod *pod)
+static void reserve_for_emergency(struct ledger *ledger, struct ledger_pod *pod)
 {
         struct ledger_node *node = pod->evicted_node == NULL ? NULL
                                                              : ledger_find_node(ledger, pod->evicted_node,
@@ -104,24 +105,24 @@ static void hold_for_emergency(struct ledger *ledger, struct ledger_pod *pod)
         if (node == NULL)
                 return;
         pod->waited = true;
-        (void) hold_add(ledger, node, pod, UINT64_MAX, 0);
+        (void) backfill_add(ledger, node, pod, UINT64_MAX, 0);
 }
 
 static void serve_emergency(struct extender *x, struct ledger_pod *pod, uint64_t now_usec)
 {
         struct ledger *ledger = cluster_ledger(x->cluster);
-        struct inquiry inquiry;
+        struct pod_request pod_request;
         struct ledger_node *node = NULL;
 
-        if (inquiry_begin_pod(x->cluster, pod, now_usec, false, &inquiry, NULL) == 0 &&
-            inquiry.ask.item_count > 0) {
-                inquiry.question.unfiltered = true;
-                node = fits_after_departures(ledger, &inquiry.question);
+        if (pod_request_begin_pod(x->cluster, pod, now_usec, false, &pod_request, NULL) == 0 &&
+            pod_request.request.item_count > 0) {
+                pod_request.context.unfiltered = true;
+                node = fits_after_departures(ledger, &pod_request.context);
                 if (node == NULL && !x->options->no_evict)
-                        take_back(x, pod, &inquiry.question);
+                        take_back(x, pod, &pod_request.context);
         }
-        inquiry_end(x->cluster, &inquiry);
-        hold_for_emergency(ledger, pod);
+        pod_request_end(x->cluster, &pod_request);
+        reserve_for_emergency(ledger, pod);
 }
 
 void reserve_update(struct extender *x, uint64_t now_usec)
@@ -132,7 +133,7 @@ void reserve_update(struct extender *x, uint64_t now_usec)
 
         for (struct ledger_pod *pod = ledger->pending; pod != NULL && count < EMERGENCIES_MAX;
              pod = pod->next_pending) {
-                if (pod->ask.emergency && !pod->ended && !pod->deleting && !pod->ask.gated)
+                if (pod->request.emergency && !pod->ended && !pod->deleting && !pod->request.gated)
                         emergencies[count++] = pod;
         }
         for (size_t i = 0; i < count; i++)

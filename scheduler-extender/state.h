@@ -52,7 +52,7 @@ struct extender {
         uint64_t woken_usec; /* when waiting pods were last woken */
         uint64_t departures_seen;
         const char *wake_why; /* they are to be woken again; or NULL */
-        int holds;
+        int backfills;
 
         struct {
                 struct histogram seconds[VERB_COUNT];

@@ -13,7 +13,7 @@
 static bool somebody_waits(const struct ledger *ledger)
 {
         for (const struct ledger_pod *pod = ledger->pending; pod != NULL; pod = pod->next_pending)
-                if (!pod->ended && pod->ask.item_count > 0)
+                if (!pod->ended && pod->request.item_count > 0)
                         return true;
         return false;
 }

@@ -46,13 +46,13 @@ static void say_waiting(struct job_record *record, enum job_phase phase, const c
         controller_queue(record);
 }
 
-static struct open_groups_request request_for(struct job_record *record, bool take_back)
+static struct open_groups_claim claim_for(struct job_record *record, bool take_back)
 {
         struct controller *c = record->controller;
         size_t programs;
         const struct ledger_program *table = cluster_programs(c->options.cluster, &programs);
 
-        return (struct open_groups_request){
+        return (struct open_groups_claim){
                 .job = { .ledger = ledger_of(c),
                          .job = &record->job,
                          .programs = table,
@@ -67,7 +67,8 @@ static struct open_groups_request request_for(struct job_record *record, bool ta
 
 static bool is_borrower(const struct ledger_pod *pod)
 {
-        return pod->node != NULL && pod->node->reserved && pod->ask.preemptible && !pod->ask.emergency;
+        return pod->node != NULL && pod->node->reserved && pod->request.preemptible &&
+               !pod->request.emergency;
 }
 
 /* The reserve is taken back where the plan needs it: the fewest borrowers go that make room. */
@@ -79,19 +80,21 @@ static void take_back(struct job_record *record)
         for (size_t i = 0; i < record->state.group_count; i++) {
                 const struct job_group *group = &record->state.groups[i];
                 struct ledger_node *node = ledger_find_node(ledger, group->node, strlen(group->node));
-                struct ask ask = { .items = { { .resource = symbol_find(&ledger->symbols, group->resource,
-                                                                        strlen(group->resource)),
-                                                .chips = group->chips } },
-                                   .item_count = 1,
-                                   .emergency = true };
-                struct question question = { .ledger = ledger,
-                                             .rules = cluster_rules(c->options.cluster),
-                                             .ask = &ask,
-                                             .job = ledger_find_job(ledger, record->namespace_, record->name),
-                                             .now_usec = controller_now(c) };
+                struct request request = { .items = { { .resource = symbols_find(&ledger->symbols,
+                                                                                 group->resource,
+                                                                                 strlen(group->resource)),
+                                                        .chips = group->chips } },
+                                           .item_count = 1,
+                                           .emergency = true };
+                struct rules_context question = { .ledger = ledger,
+                                                  .rules = cluster_rules(c->options.cluster),
+                                                  .request = &request,
+                                                  .job = ledger_find_job(ledger, record->namespace_,
+                                                                         record->name),
+                                                  .now_usec = controller_now(c) };
                 struct victims victims;
 
-                question_prepare(&question);
+                rules_prepare(&question);
                 if (node == NULL || victims_choose(ledger, &question, node, is_borrower, &victims) != 0)
                         continue;
                 for (size_t k = 0; k < victims.count; k++)
@@ -136,14 +139,14 @@ static void planned(struct job_record *record)
 static bool plan_job(struct job_record *record)
 {
         struct controller *c = record->controller;
-        struct open_groups_request request = request_for(record, false);
+        struct open_groups_claim claim = claim_for(record, false);
         struct err err = { 0 };
         bool back = false;
-        int r = job_plan(&request, &record->state, &err);
+        int r = job_plan(&claim, &record->state, &err);
 
         if (r == -EBUSY && record->emergency && c->options.evict != NULL) {
-                request = request_for(record, true);
-                r = job_plan(&request, &record->state, NULL);
+                claim = claim_for(record, true);
+                r = job_plan(&claim, &record->state, NULL);
                 back = r == 0;
         }
         if (r == 0) {
@@ -172,19 +175,19 @@ static bool plan_job(struct job_record *record)
 static bool place_lost_group(struct job_record *record, size_t index)
 {
         struct controller *c = record->controller;
-        struct open_groups_request request = request_for(record, false);
+        struct open_groups_claim claim = claim_for(record, false);
         struct job_state *state = &record->state;
         struct job_group *group = &state->groups[index];
         struct err err = { 0 };
         char name[JOB_GROUP_NAME_BYTES];
 
         (void) text_copy(name, sizeof(name), group->name);
-        if (record->job.restart.migrate && job_plan_move(&request, state, index, &err) == 0) {
+        if (record->job.restart.migrate && job_plan_move(&claim, state, index, &err) == 0) {
                 c->metrics.moves++;
                 record_event(record, false, "Migrated", "%s goes to %s of node %s", name, group->group,
                              group->node);
         } else if (job_plan_may_leave(&record->job, state, index)) {
-                if (job_plan_leave_out(&request, state, index, &err) < 0)
+                if (job_plan_leave_out(&claim, state, index, &err) < 0)
                         return false;
                 state->reshards++;
                 record_event(record, true, "LeftOut",

@@ -27,7 +27,7 @@ void record_release_lease(struct job_record *record)
 
 /* A group's place that no pod holds yet. Return: the node, or NULL. */
 static struct ledger_node *open_place(const struct job_record *record, const struct job_group *group,
-                                      struct ask *ask)
+                                      struct request *request)
 {
         struct ledger *ledger = ledger_of(record);
         struct ledger_node *node = ledger_find_node(ledger, group->node, strlen(group->node));
@@ -38,18 +38,19 @@ static struct ledger_node *open_place(const struct job_record *record, const str
         pod = ledger_find_pod(ledger, record->namespace_, name);
         if (node == NULL || group->node[0] == '\0' || (pod != NULL && (pod->node != NULL || pod->ended)))
                 return NULL;
-        *ask = (struct ask){ .items = { { .resource = symbol_find(&ledger->symbols, group->resource,
-                                                                  strlen(group->resource)),
-                                          .chips = group->chips } },
-                             .item_count = 1,
-                             .emergency = record->emergency,
-                             .preemptible = record->job.preemptible,
-                             .gang_size = (uint32_t) record->state.group_count,
-                             .serves = group->server,
-                             .class_chips = job_worker_chips(&record->job) + job_server_chips(&record->job) };
+        *request = (struct request){ .items = { { .resource = symbols_find(&ledger->symbols, group->resource,
+                                                                           strlen(group->resource)),
+                                                  .chips = group->chips } },
+                                     .item_count = 1,
+                                     .emergency = record->emergency,
+                                     .preemptible = record->job.preemptible,
+                                     .gang_size = (uint32_t) record->state.group_count,
+                                     .serves = group->server,
+                                     .class_chips = job_worker_chips(&record->job) +
+                                                    job_server_chips(&record->job) };
         if (group->model[0] != '\0') {
-                ask->models[0] = symbol_find(&ledger->symbols, group->model, strlen(group->model));
-                ask->model_count = 1;
+                request->models[0] = symbols_find(&ledger->symbols, group->model, strlen(group->model));
+                request->model_count = 1;
         }
         return node;
 }
@@ -62,8 +63,8 @@ static bool lease_is_right(const struct job_record *record, const struct ledger_
              slot = slot->next_in_job)
                 there++;
         for (size_t i = 0; i < record->state.group_count; i++) {
-                struct ask ask;
-                const struct ledger_node *node = open_place(record, &record->state.groups[i], &ask);
+                struct request request;
+                const struct ledger_node *node = open_place(record, &record->state.groups[i], &request);
                 bool found = false;
 
                 if (node == NULL)
@@ -71,8 +72,9 @@ static bool lease_is_right(const struct job_record *record, const struct ledger_
                 wanted++;
                 for (const struct lease_slot *slot = job == NULL ? NULL : job->slots; slot != NULL && !found;
                      slot = slot->next_in_job)
-                        found = slot->node == node && slot->ask.items[0].resource == ask.items[0].resource &&
-                                slot->ask.items[0].chips == ask.items[0].chips;
+                        found = slot->node == node &&
+                                slot->request.items[0].resource == request.items[0].resource &&
+                                slot->request.items[0].chips == request.items[0].chips;
                 if (!found)
                         return false;
         }
@@ -95,11 +97,11 @@ void record_sync_lease(struct job_record *record)
                 record_release_lease(record);
                 job = ledger_hold_job(ledger, record->namespace_, record->name);
                 for (size_t i = 0; job != NULL && i < record->state.group_count; i++) {
-                        struct ask ask;
-                        struct ledger_node *node = open_place(record, &record->state.groups[i], &ask);
+                        struct request request;
+                        struct ledger_node *node = open_place(record, &record->state.groups[i], &request);
 
                         if (node != NULL)
-                                (void) ledger_add_slot(ledger, job, node, &ask);
+                                (void) ledger_add_slot(ledger, job, node, &request);
                 }
                 if (job != NULL)
                         ledger_release_job(ledger, job);

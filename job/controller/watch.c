@@ -37,8 +37,8 @@ bool record_node_lost(const struct job_record *record, const char *name)
 {
         struct cluster *cluster = record->controller->options.cluster;
         const struct ledger_node *node = ledger_find_node(cluster_ledger(cluster), name, strlen(name));
-        const struct question question = { .rules = cluster_rules(cluster),
-                                           .now_usec = controller_now(record->controller) };
+        const struct rules_context question = { .rules = cluster_rules(cluster),
+                                                .now_usec = controller_now(record->controller) };
 
         return node == NULL || !ledger_node_known(node) ||
                rules_too_old(&question, ledger_seen_usec(cluster_ledger(cluster), node));

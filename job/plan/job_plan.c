@@ -16,11 +16,11 @@ static_assert((int) JOB_SPEED_MEASURED == (int) CHIP_SPEED_MEASURED &&
 static void put_on(const struct symbols *symbols, const struct assignment_part *part, struct job_group *group)
 {
         (void) text_copy(group->node, sizeof(group->node), part->node->name);
-        (void) text_copy(group->group, sizeof(group->group), symbol_name(symbols, part->group->name));
-        (void) text_copy(group->vendor, sizeof(group->vendor), symbol_name(symbols, part->group->vendor));
-        (void) text_copy(group->model, sizeof(group->model), symbol_name(symbols, part->group->model));
+        (void) text_copy(group->group, sizeof(group->group), symbols_name(symbols, part->group->name));
+        (void) text_copy(group->vendor, sizeof(group->vendor), symbols_name(symbols, part->group->vendor));
+        (void) text_copy(group->model, sizeof(group->model), symbols_name(symbols, part->group->model));
         (void) text_copy(group->resource, sizeof(group->resource),
-                         symbol_name(symbols, part->group->resource));
+                         symbols_name(symbols, part->group->resource));
 }
 
 /* Servers first: they are the first ranks. Names and ranks follow from the order. */
@@ -55,17 +55,17 @@ static void name_groups(struct job_state *state)
         }
 }
 
-static int add_groups(const struct open_groups_request *request, const struct assignment *assignment,
+static int add_groups(const struct open_groups_claim *claim, const struct assignment *assignment,
                       struct job_state *state)
 {
-        const struct symbols *symbols = &request->job.ledger->symbols;
+        const struct symbols *symbols = &claim->job.ledger->symbols;
 
         state->groups = calloc(assignment->count + 1, sizeof(*state->groups));
         if (state->groups == NULL)
                 return -ENOMEM;
         for (size_t i = 0; i < assignment->count; i++) {
                 const struct assignment_part *part = &assignment->parts[i];
-                const struct job_role *role = assignment_role(request->job.job, part->server, part->entry);
+                const struct job_role *role = assignment_role(claim->job.job, part->server, part->entry);
                 struct job_group *group = &state->groups[state->group_count++];
 
                 *group = (struct job_group){ .server = part->server,
@@ -77,7 +77,7 @@ static int add_groups(const struct open_groups_request *request, const struct as
                 put_on(symbols, part, group);
                 (void) text_copy(group->runtime, sizeof(group->runtime),
                                  role->runtime[0] != '\0' ? role->runtime
-                                                          : symbol_name(symbols, part->group->runtime));
+                                                          : symbols_name(symbols, part->group->runtime));
         }
         for (size_t i = 0; i < assignment->note_count; i++)
                 job_state_note(state, "%s", assignment->notes[i]);
@@ -85,17 +85,17 @@ static int add_groups(const struct open_groups_request *request, const struct as
         return 0;
 }
 
-int job_plan(const struct open_groups_request *request, struct job_state *state, struct err *err)
+int job_plan(const struct open_groups_claim *claim, struct job_state *state, struct err *err)
 {
         struct assignment assignment;
-        int r = assignment_make(request, JOB_GROUPS_MAX, &assignment, err);
+        int r = assignment_make(claim, JOB_GROUPS_MAX, &assignment, err);
 
         job_state_clear_plan(state);
-        if (r == 0 && add_groups(request, &assignment, state) < 0)
+        if (r == 0 && add_groups(claim, &assignment, state) < 0)
                 r = err_set(err, -ENOMEM, "no memory for the plan");
         assignment_free(&assignment);
         if (r == 0)
-                r = job_plan_share(&request->job, state, err);
+                r = job_plan_share(&claim->job, state, err);
         if (r < 0)
                 job_state_clear_plan(state);
         return r;
@@ -110,17 +110,17 @@ static struct assignment_part part_of(const struct ledger *ledger, const struct 
         };
 
         for (uint32_t i = 0; node != NULL && i < node->group_count; i++)
-                if (strcmp(symbol_name(&ledger->symbols, node->groups[i].name), group->group) == 0) {
+                if (strcmp(symbols_name(&ledger->symbols, node->groups[i].name), group->group) == 0) {
                         part.node = node;
                         part.group = &node->groups[i];
                 }
         return part;
 }
 
-int job_plan_move(const struct open_groups_request *request, struct job_state *state, size_t index,
+int job_plan_move(const struct open_groups_claim *claim, struct job_state *state, size_t index,
                   struct err *err)
 {
-        const struct symbols *symbols = &request->job.ledger->symbols;
+        const struct symbols *symbols = &claim->job.ledger->symbols;
         CLEANUP(free_p) struct assignment_part *parts = calloc(state->group_count, sizeof(*parts));
         struct job_group *group = &state->groups[index];
         char model[DEVICE_MODEL_BYTES];
@@ -128,16 +128,16 @@ int job_plan_move(const struct open_groups_request *request, struct job_state *s
 
         (void) text_copy(model, sizeof(model), group->model);
         for (size_t i = 0; parts != NULL && i < state->group_count; i++)
-                parts[i] = part_of(request->job.ledger, &state->groups[i]);
+                parts[i] = part_of(claim->job.ledger, &state->groups[i]);
         if (parts != NULL)
-                r = assignment_spare(request, parts, state->group_count, index,
-                                     symbol_find(symbols, model, strlen(model)), &parts[index]);
+                r = assignment_spare(claim, parts, state->group_count, index,
+                                     symbols_find(symbols, model, strlen(model)), &parts[index]);
         if (r == -EBUSY)
                 return err_set(err, r, "there are no %u spare chips for %s now", group->chips, group->name);
         if (r < 0)
                 return err_set(err, r, "no memory for the plan");
         put_on(symbols, &parts[index], group);
-        return strcmp(model, group->model) == 0 ? 0 : job_plan_share(&request->job, state, err);
+        return strcmp(model, group->model) == 0 ? 0 : job_plan_share(&claim->job, state, err);
 }
 
 bool job_plan_may_leave(const struct job *job, const struct job_state *state, size_t index)
@@ -153,14 +153,14 @@ bool job_plan_may_leave(const struct job *job, const struct job_state *state, si
         return ranks >= job->workers[group->entry].min_chips + group->ranks;
 }
 
-int job_plan_leave_out(const struct open_groups_request *request, struct job_state *state, size_t index,
+int job_plan_leave_out(const struct open_groups_claim *claim, struct job_state *state, size_t index,
                        struct err *err)
 {
         memmove(&state->groups[index], &state->groups[index + 1],
                 (state->group_count - index - 1) * sizeof(*state->groups));
         state->group_count--;
         name_groups(state);
-        return job_plan_share(&request->job, state, err);
+        return job_plan_share(&claim->job, state, err);
 }
 
 int job_plan_share(const struct batch_cut_job *job, struct job_state *state, struct err *err)
@@ -181,7 +181,7 @@ int job_plan_share(const struct batch_cut_job *job, struct job_state *state, str
                 if (!group->server)
                         groups[count++] = (struct batch_cut_group){
                                 .runtime = group->runtime,
-                                .model = symbol_find(symbols, group->model, strlen(group->model)),
+                                .model = symbols_find(symbols, group->model, strlen(group->model)),
                                 .tflops = part.group == NULL ? 0 : part.group->tflops,
                                 .chips = group->chips,
                                 .ranks = group->ranks,

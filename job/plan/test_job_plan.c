@@ -33,11 +33,11 @@ static struct job parse(const char *spec)
         return job;
 }
 
-static struct open_groups_request ask(const struct ledger *ledger, const struct job *job)
+static struct open_groups_claim claim_of(const struct ledger *ledger, const struct job *job)
 {
-        return (struct open_groups_request){ .job = { .ledger = ledger, .job = job },
-                                             .rules = &fixture_rules,
-                                             .now_usec = 1000000 };
+        return (struct open_groups_claim){ .job = { .ledger = ledger, .job = job },
+                                           .rules = &fixture_rules,
+                                           .now_usec = 1000000 };
 }
 
 /* Three nodes of H100: 8, 4 and 2 free; and one node that has only A100. */
@@ -90,12 +90,12 @@ static void placements_differ(void **state)
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
                 struct ledger *l = cluster();
                 struct job job = parse(cases[i].spec);
-                struct open_groups_request q = ask(l, &job);
+                struct open_groups_claim claim = claim_of(l, &job);
                 struct job_state plan = { 0 };
                 struct err err = { 0 };
                 char text[256];
 
-                if (job_plan(&q, &plan, &err) < 0)
+                if (job_plan(&claim, &plan, &err) < 0)
                         fail_msg("%s: %s", cases[i].what, err.msg);
                 if (strcmp(places(&plan, text), cases[i].want) != 0)
                         fail_msg("%s: want %s, got %s", cases[i].what, cases[i].want, text);
@@ -109,12 +109,12 @@ static void what_does_not_fit_is_said(void **state)
 {
         struct ledger *l = cluster();
         struct job job = parse("  workers: [{model: H100, chips: 15}]\n");
-        struct open_groups_request q = ask(l, &job);
+        struct open_groups_claim claim = claim_of(l, &job);
         struct job_state plan = { 0 };
         struct err err = { 0 };
 
         (void) state;
-        assert_int_equal(job_plan(&q, &plan, &err), -EBUSY);
+        assert_int_equal(job_plan(&claim, &plan, &err), -EBUSY);
         assert_non_null(strstr(err.msg, "15 chips of H100"));
         assert_non_null(strstr(err.msg, "only 14 are free"));
         assert_int_equal(plan.group_count, 0);
@@ -127,15 +127,15 @@ static void equal_nodes_are_equal(void **state)
         struct ledger *l = cluster();
         struct job job =
                 parse("  equalNodes: true\n  placement: uniform\n  workers: [{runtime: cuda, chips: 9}]\n");
-        struct open_groups_request q = ask(l, &job);
+        struct open_groups_claim claim = claim_of(l, &job);
         struct job_state plan = { 0 };
         struct err err = { 0 };
         char text[256];
 
         (void) state;
-        assert_int_equal(job_plan(&q, &plan, &err), -EBUSY); /* no two nodes are alike */
+        assert_int_equal(job_plan(&claim, &plan, &err), -EBUSY); /* no two nodes are alike */
         add_node(l, "e", NODE_CLASS_ANY, "regular", "A100", 8, 8);
-        assert_int_equal(job_plan(&q, &plan, &err), 0);
+        assert_int_equal(job_plan(&claim, &plan, &err), 0);
         assert_string_equal(places(&plan, text), "d=5 e=4");
         job_state_free(&plan);
         job_free(&job);
@@ -145,7 +145,7 @@ static void equal_nodes_are_equal(void **state)
 static void measured_of(struct ledger *l, const char *program, const char *device, double alpha, double beta)
 {
         struct ledger_speed speed = { .job_model = "mlp",
-                                      .device = symbol_add(&l->symbols, device),
+                                      .device = symbols_add(&l->symbols, device),
                                       .alpha_ms = alpha,
                                       .beta_ms = beta };
 
@@ -165,15 +165,15 @@ static void a_speed_is_of_its_program(void **state)
                 parse("  globalBatch: 400\n  workers: [{model: H100, chips: 1}, {model: A100, chips: 1}]\n");
         struct job own = parse("  workers: [{model: H100, chips: 1}]\n"
                                "  programs: {cuda: {image: x, command: [/x]}}\n");
-        uint32_t h100 = symbol_add(&l->symbols, "H100");
-        struct ledger_program table[] = { { .runtime = symbol_add(&l->symbols, "cuda"), .sha256 = "aa" } };
-        struct open_groups_request q = ask(l, &job);
+        uint32_t h100 = symbols_add(&l->symbols, "H100");
+        struct ledger_program table[] = { { .runtime = symbols_add(&l->symbols, "cuda"), .sha256 = "aa" } };
+        struct open_groups_claim claim = claim_of(l, &job);
         struct job_state plan = { 0 };
         struct err err = { 0 };
 
         (void) state;
-        q.job.programs = table;
-        q.job.program_count = 1;
+        claim.job.programs = table;
+        claim.job.program_count = 1;
         assert_string_equal(ledger_speeds_program(l, &job, table, 1, "cuda"), "aa");
         assert_string_equal(ledger_speeds_program(l, &own, table, 1, "cuda"), ""); /* of its own image */
         assert_string_equal(ledger_speeds_program(l, &job, table, 1, "rocm"), "");
@@ -184,7 +184,7 @@ static void a_speed_is_of_its_program(void **state)
         assert_true(ledger_speeds_find(l, "", "mlp", h100)->beta_ms == 1);
         assert_null(ledger_speeds_find(l, "", "cnn", h100));
         assert_null(ledger_speeds_find(l, "", "mlp", 0));
-        assert_int_equal(job_plan(&q, &plan, &err), 0);
+        assert_int_equal(job_plan(&claim, &plan, &err), 0);
         assert_int_equal(plan.groups[0].source, JOB_SPEED_TABLE);
         assert_int_equal(plan.groups[0].batch, 200);
         measured(l, "H100", 0, 4); /* of a program that is not known */
@@ -192,7 +192,7 @@ static void a_speed_is_of_its_program(void **state)
         measured_of(l, "aa", "H100", 0, 3);
         measured_of(l, "aa", "A100", 0, 1);
         assert_true(ledger_speeds_find(l, "aa", "mlp", h100)->beta_ms == 3);
-        assert_int_equal(job_plan(&q, &plan, &err), 0);
+        assert_int_equal(job_plan(&claim, &plan, &err), 0);
         assert_int_equal(plan.groups[0].source, JOB_SPEED_MEASURED);
         assert_int_equal(plan.groups[0].batch, 100);
         measured_of(l, "bb", "H100", 0, 7); /* what is seen again is the newest */
@@ -208,7 +208,7 @@ static void the_fastest_is_found_among_like_figures(void **state)
 {
         struct ledger *l = cluster();
         struct job job = parse("  globalBatch: 16\n  workers: [{runtime: cuda, chips: 1}]\n");
-        struct open_groups_request q = ask(l, &job);
+        struct open_groups_claim claim = claim_of(l, &job);
         struct job_state plan = { 0 };
         struct err err = { 0 };
 
@@ -216,14 +216,14 @@ static void the_fastest_is_found_among_like_figures(void **state)
         for (size_t i = 0; i < l->node_count; i++) /* the H100 is the better one on paper */
                 for (size_t g = 0; g < l->nodes[i]->group_count; g++)
                         l->nodes[i]->groups[g].tflops =
-                                strcmp(symbol_name(&l->symbols, l->nodes[i]->groups[g].model), "H100") == 0
+                                strcmp(symbols_name(&l->symbols, l->nodes[i]->groups[g].model), "H100") == 0
                                         ? 0.9
                                         : 0.3;
         measured(l, "A100", 0, 0.1); /* 10,000 samples a second, and nobody knows what the H100 does */
-        assert_int_equal(job_plan(&q, &plan, &err), 0);
+        assert_int_equal(job_plan(&claim, &plan, &err), 0);
         assert_string_equal(plan.groups[0].model, "H100");
         measured(l, "H100", 0, 0.2);
-        assert_int_equal(job_plan(&q, &plan, &err), 0);
+        assert_int_equal(job_plan(&claim, &plan, &err), 0);
         assert_string_equal(plan.groups[0].model, "A100");
         job_state_free(&plan);
         job_free(&job);
@@ -235,17 +235,17 @@ static void shares_follow_measured_speeds(void **state)
         struct ledger *l = cluster();
         struct job job =
                 parse("  globalBatch: 400\n  workers: [{model: H100, chips: 1}, {model: A100, chips: 1}]\n");
-        struct open_groups_request q = ask(l, &job);
+        struct open_groups_claim claim = claim_of(l, &job);
         struct job_state plan = { 0 };
         struct err err = { 0 };
 
         (void) state;
         measured(l, "H100", 0, 1);
-        assert_int_equal(job_plan(&q, &plan, &err), 0);
+        assert_int_equal(job_plan(&claim, &plan, &err), 0);
         assert_int_equal(plan.groups[0].source, JOB_SPEED_TABLE); /* speeds of two kinds do not mix */
         assert_int_equal(plan.groups[0].batch, 200);
         measured(l, "A100", 0, 3);
-        assert_int_equal(job_plan(&q, &plan, &err), 0);
+        assert_int_equal(job_plan(&claim, &plan, &err), 0);
         assert_int_equal(plan.groups[0].source, JOB_SPEED_MEASURED);
         assert_int_equal(plan.groups[0].batch, 300);
         assert_int_equal(plan.groups[1].batch, 100);
@@ -261,19 +261,19 @@ static void a_chip_that_ranks_share_has_a_speed_of_its_own(void **state)
         struct ledger *l = cluster();
         struct job job =
                 parse("  globalBatch: 300\n  workers: [{model: H100, chips: 1}, {model: A100, chips: 1}]\n");
-        struct open_groups_request q = ask(l, &job);
+        struct open_groups_claim claim = claim_of(l, &job);
         struct job_state plan = { 0 };
         struct err err = { 0 };
 
         (void) state;
         measured(l, "H100", 0, 1);
         measured(l, "A100", 0, 5);
-        assert_int_equal(job_plan(&q, &plan, &err), 0);
+        assert_int_equal(job_plan(&claim, &plan, &err), 0);
         plan.groups[0].ranks = 2;
-        assert_int_equal(job_plan_share(&q.job, &plan, &err), 0);
+        assert_int_equal(job_plan_share(&claim.job, &plan, &err), 0);
         assert_int_equal(plan.groups[0].batch, 250); /* each rank is half of the chip */
         measured(l, "H100 (shared by 2)", 0, 5);
-        assert_int_equal(job_plan_share(&q.job, &plan, &err), 0);
+        assert_int_equal(job_plan_share(&claim.job, &plan, &err), 0);
         assert_int_equal(plan.groups[0].batch, 200); /* or what was seen of such a half */
         assert_int_equal(plan.groups[0].source, JOB_SPEED_MEASURED);
         job_state_free(&plan);
@@ -286,7 +286,7 @@ static void a_member_that_would_slow_the_job_is_not_added(void **state)
         struct ledger *l = cluster();
         struct job job = parse("  globalBatch: 16\n  workers: [{model: H100, chips: 2}, {model: A100, chips: "
                                "6, minChips: 1}]\n");
-        struct open_groups_request q = ask(l, &job);
+        struct open_groups_claim claim = claim_of(l, &job);
         struct job_state plan = { 0 };
         struct err err = { 0 };
         char text[256];
@@ -294,7 +294,7 @@ static void a_member_that_would_slow_the_job_is_not_added(void **state)
         (void) state;
         measured(l, "H100", 0, 1);
         measured(l, "A100", 50, 1); /* a step of anything takes 50 ms there */
-        assert_int_equal(job_plan(&q, &plan, &err), 0);
+        assert_int_equal(job_plan(&claim, &plan, &err), 0);
         assert_string_equal(places(&plan, text), "c=2 d=1");
         assert_int_equal(plan.note_count, 1);
         assert_non_null(strstr(plan.notes[0], "NotAdded"));
@@ -308,12 +308,12 @@ static void servers_are_the_first_ranks(void **state)
         struct ledger *l = cluster();
         struct job job = parse("  strategy: ps-sync\n  workers: [{model: H100, chips: 2}]\n  servers: "
                                "{model: A100, chips: 1}\n");
-        struct open_groups_request q = ask(l, &job);
+        struct open_groups_claim claim = claim_of(l, &job);
         struct job_state plan = { 0 };
         struct err err = { 0 };
 
         (void) state;
-        assert_int_equal(job_plan(&q, &plan, &err), 0);
+        assert_int_equal(job_plan(&claim, &plan, &err), 0);
         assert_int_equal(plan.group_count, 2);
         assert_true(plan.groups[0].server);
         assert_int_equal(plan.groups[0].first_rank, 0);
@@ -332,24 +332,24 @@ static void a_group_moves_or_is_left_out(void **state)
 {
         struct ledger *l = cluster();
         struct job job = parse("  placement: uniform\n  workers: [{model: H100, chips: 6, minChips: 4}]\n");
-        struct open_groups_request q = ask(l, &job);
+        struct open_groups_claim claim = claim_of(l, &job);
         struct job_state plan = { 0 };
         struct err err = { 0 };
         char text[256], was[JOB_GROUP_NAME_BYTES];
 
         (void) state;
-        assert_int_equal(job_plan(&q, &plan, &err), 0);
+        assert_int_equal(job_plan(&claim, &plan, &err), 0);
         assert_string_equal(places(&plan, text), "a=2 b=2 c=2");
         (void) text_copy(was, sizeof(was), plan.groups[1].name);
         add_node(l, "b", NODE_CLASS_ANY, "regular", "H100", 4, 0);
-        assert_int_equal(job_plan_move(&q, &plan, 1, &err), 0);
+        assert_int_equal(job_plan_move(&claim, &plan, 1, &err), 0);
         assert_string_equal(places(&plan, text), "a=2 a=2 c=2");
         assert_string_equal(plan.groups[1].name, was); /* it keeps its name and its ranks */
         bind_pod(l, "other", "a", 8);
         add_node(l, "c", NODE_CLASS_ANY, "regular", "H100", 2, 0);
-        assert_int_equal(job_plan_move(&q, &plan, 2, &err), -EBUSY);
+        assert_int_equal(job_plan_move(&claim, &plan, 2, &err), -EBUSY);
         assert_true(job_plan_may_leave(&job, &plan, 2));
-        assert_int_equal(job_plan_leave_out(&q, &plan, 2, &err), 0);
+        assert_int_equal(job_plan_leave_out(&claim, &plan, 2, &err), 0);
         assert_int_equal(plan.groups[0].batch + plan.groups[1].batch, 256);
         assert_false(job_plan_may_leave(&job, &plan, 1)); /* 3 would be fewer than minChips */
         job_state_free(&plan);
@@ -362,13 +362,13 @@ static void a_state_survives_its_status(void **state)
         struct ledger *l = cluster();
         struct job job = parse("  strategy: ps-sync\n  workers: [{model: H100, chips: 10}]\n  servers: "
                                "{model: A100, chips: 1}\n");
-        struct open_groups_request q = ask(l, &job);
+        struct open_groups_claim claim = claim_of(l, &job);
         struct job_state plan = { 0 }, again;
         struct err err = { 0 };
         json_t *status, *second;
 
         (void) state;
-        assert_int_equal(job_plan(&q, &plan, &err), 0);
+        assert_int_equal(job_plan(&claim, &plan, &err), 0);
         plan.world = 2;
         plan.restarts = 1;
         plan.groups[1].incarnation = 3;
@@ -423,13 +423,13 @@ static void a_status_that_does_not_fit_its_job_is_refused(void **state)
         };
         struct ledger *l = cluster();
         struct job job = parse("  globalBatch: 64\n  workers: [{model: H100, chips: 10}]\n");
-        struct open_groups_request q = ask(l, &job);
+        struct open_groups_claim claim = claim_of(l, &job);
         struct job_state plan = { 0 }, got;
         struct err err = { 0 };
         json_t *status;
 
         (void) state;
-        assert_int_equal(job_plan(&q, &plan, &err), 0);
+        assert_int_equal(job_plan(&claim, &plan, &err), 0);
         assert_int_equal(plan.group_count, 2);
         for (size_t i = 0; i <= ARRAY_SIZE(wrongs); i++) {
                 status = job_status_encode(&job, "j", &plan);
@@ -537,7 +537,7 @@ static void pods_say_what_the_plan_says(void **state)
                 parse("  workers: [{model: H100, chips: 2}]\n  programs: {cuda: {image: img, command: "
                       "[/opt/t, -v]}}\n"
                       "  data: {path: /data, claim: pictures}\n  checkpoint: {path: /ckpt, claim: kept}\n");
-        struct open_groups_request q = ask(l, &job);
+        struct open_groups_claim claim = claim_of(l, &job);
         struct job_pods_options options = { .launcher_image = "us",
                                             .scheduler_name = "remuda",
                                             .grace_sec = 30 };
@@ -554,7 +554,7 @@ static void pods_say_what_the_plan_says(void **state)
         json_t *pod, *secret, *world;
 
         (void) state;
-        assert_int_equal(job_plan(&q, &plan, &err), 0);
+        assert_int_equal(job_plan(&claim, &plan, &err), 0);
         assert_int_equal(job_pods_check(&job, &plan, &options, &err), 0);
         pod = job_group_pod(&job, &plan, &plan.groups[0], &owner, &options, keys);
         assert_string_equal(at(pod, "metadata.name"), "j-w0-0");

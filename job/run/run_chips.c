@@ -283,7 +283,7 @@ static int assign(struct run *run, struct ledger *ledger, struct err *err)
         CLEANUP(free_p) struct ledger_program *programs = NULL;
         struct job job = run->job; /* borrowed */
         struct rules rules = { .placement = PLACEMENT_PACKED };
-        struct open_groups_request request = {
+        struct open_groups_claim claim = {
                 .job = { .ledger = ledger, .job = &job },
                 .rules = &rules,
                 .processes = true,
@@ -293,9 +293,9 @@ static int assign(struct run *run, struct ledger *ledger, struct err *err)
 
         job.program_count = 0; /* those are for pods */
         run_placing_speeds(run, ledger, &programs);
-        request.job.programs = programs;
-        request.job.program_count = programs == NULL ? 0 : run->table.count;
-        r = assignment_make(&request, RUN_RANKS_MAX, &assignment, err);
+        claim.job.programs = programs;
+        claim.job.program_count = programs == NULL ? 0 : run->table.count;
+        r = assignment_make(&claim, RUN_RANKS_MAX, &assignment, err);
         if (r == 0)
                 r = add_ranks(run, &assignment, err);
         else if (r == -EBUSY && assignment.lacking != NULL)

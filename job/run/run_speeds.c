@@ -88,7 +88,7 @@ static struct ledger_program *hash_programs(const struct program_table *table, s
         struct ledger_program *programs = calloc(table->count + 1, sizeof(*programs));
 
         for (size_t i = 0; programs != NULL && i < table->count; i++) {
-                programs[i].runtime = symbol_add(&ledger->symbols, table->programs[i].runtime);
+                programs[i].runtime = symbols_add(&ledger->symbols, table->programs[i].runtime);
                 (void) program_file_check(&table->programs[i], programs[i].sha256, NULL);
         }
         return programs;

@@ -101,15 +101,15 @@ static int load(const struct simulate_options *o, struct simulation *s, struct e
 static void write_placement(void *userdata, const struct replay_placement *p)
 {
         const struct simulation *s = userdata;
-        const struct packing_pod *ask = &s->pods.pods[p->pod].ask;
+        const struct packing_pod *request = &s->pods.pods[p->pod].request;
 
         if (s->placements == NULL)
                 return;
         fprintf(s->placements, "%s,%s,%u,", s->pods.names[p->pod], p->node < 0 ? "" : s->nodes.names[p->node],
-                ask->chips);
+                request->chips);
         for (uint8_t i = 0; i < p->chips; i++)
                 fprintf(s->placements, "%s%u", i > 0 ? ";" : "", p->chip[i]);
-        fprintf(s->placements, ",%u\n", ask->milli);
+        fprintf(s->placements, ",%u\n", request->milli);
 }
 
 static void print_result(const struct simulate_options *o, const struct replay_result *result, double seconds)

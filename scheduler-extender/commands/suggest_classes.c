@@ -151,12 +151,13 @@ static void take_trace(struct history *h, const struct trace_nodes *nodes, const
         for (size_t i = 0; i < pods->count; i++) {
                 const struct replay_pod *pod = &pods->pods[i];
 
-                if (pod->ask.chips > 0 && pod->deleted_sec > pod->created_sec)
+                if (pod->request.chips > 0 && pod->deleted_sec > pod->created_sec)
                         h->jobs[h->job_count++] = (struct class_split_job){
                                 .arrival_sec = pod->created_sec,
                                 .duration_sec = pod->deleted_sec - pod->created_sec,
-                                .milli = pod->ask.chips * (pod->ask.milli > 0 ? pod->ask.milli : 1000),
-                                .multi = pod->ask.chips > 1
+                                .milli = pod->request.chips *
+                                         (pod->request.milli > 0 ? pod->request.milli : 1000),
+                                .multi = pod->request.chips > 1
                         };
         }
 }
@@ -207,8 +208,8 @@ static uint64_t chips_asked(const struct ledger_pod *pod, uint32_t resource)
 {
         uint64_t chips = 0;
 
-        for (size_t i = 0; i < pod->ask.item_count; i++)
-                chips += pod->ask.items[i].resource == resource ? pod->ask.items[i].chips : 0;
+        for (size_t i = 0; i < pod->request.item_count; i++)
+                chips += pod->request.items[i].resource == resource ? pod->request.items[i].chips : 0;
         return chips;
 }
 
@@ -216,7 +217,7 @@ static uint64_t chips_asked(const struct ledger_pod *pod, uint32_t resource)
  */
 static void take_ledger(struct history *h, const struct ledger *ledger, uint32_t resource, uint64_t now_usec)
 {
-        h->resource = symbol_name(&ledger->symbols, resource);
+        h->resource = symbols_name(&ledger->symbols, resource);
         for (uint32_t i = 0; i < ledger->node_count; i++) {
                 uint32_t chips = chips_of(ledger->nodes[i], resource);
 
@@ -229,7 +230,7 @@ static void take_ledger(struct history *h, const struct ledger *ledger, uint32_t
                 const struct ledger_pod *pod = ledger->pod_slots[i];
                 uint64_t chips = pod == NULL ? 0 : chips_asked(pod, resource), end;
 
-                if (chips == 0 || pod->ask.emergency || pod->created_usec == 0 || pod->started_usec == 0)
+                if (chips == 0 || pod->request.emergency || pod->created_usec == 0 || pod->started_usec == 0)
                         continue;
                 end = pod->ended_usec > 0 ? pod->ended_usec : pod->ended ? 0 : now_usec;
                 if (end > pod->started_usec)
@@ -238,7 +239,7 @@ static void take_ledger(struct history *h, const struct ledger *ledger, uint32_t
                                                           .duration_sec =
                                                                   (end - pod->started_usec) / 1000000 + 1,
                                                           .milli = (uint32_t) chips * 1000,
-                                                          .multi = pod->ask.class_chips > 1 };
+                                                          .multi = pod->request.class_chips > 1 };
         }
 }
 

@@ -98,9 +98,9 @@ static int copy_node(struct cluster *cluster, const char *text, json_t *list, st
                 (void) json_array_append_new(
                         groups,
                         json_pack("{s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:f, s:I}", "name",
-                                  symbol_name(s, g->name), "vendor", symbol_name(s, g->vendor), "runtime",
-                                  symbol_name(s, g->runtime), "model", symbol_name(s, g->model), "resource",
-                                  symbol_name(s, g->resource), "total", (int) g->total, "healthy",
+                                  symbols_name(s, g->name), "vendor", symbols_name(s, g->vendor), "runtime",
+                                  symbols_name(s, g->runtime), "model", symbols_name(s, g->model), "resource",
+                                  symbols_name(s, g->resource), "total", (int) g->total, "healthy",
                                   (int) g->total, "free", (int) g->total, "tflopsBf16", g->tflops,
                                   "memoryBytes", (json_int_t) g->memory_bytes));
         }
@@ -109,21 +109,21 @@ static int copy_node(struct cluster *cluster, const char *text, json_t *list, st
                                 "remuda.dev/v1alpha1", "kind", "NodeAccelerators", "metadata", "name", text,
                                 (size_t) (equals - text), "status", "nodeClass",
                                 node_class_name((enum node_class) node->node_class), "pool",
-                                node->pool == 0 ? "regular" : symbol_name(&ledger->symbols, node->pool),
+                                node->pool == 0 ? "regular" : symbols_name(&ledger->symbols, node->pool),
                                 "groups", groups, "devices"));
         return 0;
 }
 
-static int build_question(const struct whatif_options *o, struct cluster *cluster, json_t *question,
+static int build_question(const struct whatif_options *o, struct cluster *cluster, json_t *context,
                           struct err *err)
 {
         json_t *pods = json_array(), *add = json_array(), *remove = json_array(), *without = json_array();
         int r;
 
-        (void) json_object_set_new(question, "pods", pods);
-        (void) json_object_set_new(question, "addNodes", add);
-        (void) json_object_set_new(question, "removeNodes", remove);
-        (void) json_object_set_new(question, "withoutPods", without);
+        (void) json_object_set_new(context, "pods", pods);
+        (void) json_object_set_new(context, "addNodes", add);
+        (void) json_object_set_new(context, "removeNodes", remove);
+        (void) json_object_set_new(context, "withoutPods", without);
         r = read_objects(o->file, pods, err);
         for (size_t i = 0; i < o->add_nodes.count && r == 0; i++)
                 r = strchr(o->add_nodes.items[i], '=') != NULL
@@ -168,13 +168,13 @@ static void print_table(const json_t *answer)
 static int run(const struct whatif_options *o, struct err *err)
 {
         struct opened_cluster opened = { 0 };
-        json_t *question = json_object(), *answer = NULL;
+        json_t *context = json_object(), *answer = NULL;
         int r = cluster_arguments_open(&o->cluster, &opened, err);
 
         if (r == 0)
-                r = build_question(o, opened.cluster, question, err);
+                r = build_question(o, opened.cluster, context, err);
         if (r == 0)
-                r = whatif(opened.cluster, question, clock_realtime_usec(), &answer, err);
+                r = whatif(opened.cluster, context, clock_realtime_usec(), &answer, err);
         if (r == 0 && strcmp(o->output, "json") == 0) {
                 CLEANUP(free_p) char *text = json_dumps(answer, JSON_INDENT(2));
 
@@ -182,7 +182,7 @@ static int run(const struct whatif_options *o, struct err *err)
         } else if (r == 0) {
                 print_table(answer);
         }
-        json_decref(question);
+        json_decref(context);
         json_decref(answer);
         opened_cluster_close(&opened);
         return r;

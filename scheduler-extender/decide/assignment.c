@@ -13,7 +13,7 @@
 #include "scheduler-extender/decide/placement.h"
 
 struct assigner {
-        const struct open_groups_request *request;
+        const struct open_groups_claim *claim;
         const struct ledger *ledger;
         const struct job *job;
         enum placement placement;
@@ -130,7 +130,7 @@ static struct open_group *most_patient(struct assigner *a, const struct placing 
                 const struct assignment_part *part = find_part(a, placing, candidate);
 
                 if (!candidate->fits || !open_groups_is_cpu(&a->ledger->symbols, candidate->group) ||
-                    (part == NULL && !a->request->processes) ||
+                    (part == NULL && !a->claim->processes) ||
                     (part != NULL && part->ranks >= ASSIGNMENT_RANKS_MAX))
                         continue;
                 if (best == NULL || candidate->beyond < best->beyond ||
@@ -187,7 +187,7 @@ static int place_least(struct assigner *a, const struct placing *placing, struct
         int64_t placed, beyond;
         char words[160];
 
-        open_groups_consider(&a->request->job, placing->role, &a->groups);
+        open_groups_consider(&a->claim->job, placing->role, &a->groups);
         placed = place(a, placing, wanted);
         if (placed < 0)
                 return no_place((int) placed, a, err);
@@ -224,7 +224,7 @@ static double step_ms(const struct assigner *a)
                                 .ranks = part->ranks,
                         };
         }
-        return batch_cut_step_ms(&a->request->job, groups, count);
+        return batch_cut_step_ms(&a->claim->job, groups, count);
 }
 
 static void give_back(struct assigner *a, const struct placing *placing, const struct open_group *candidate,
@@ -247,7 +247,7 @@ static int place_more(struct assigner *a, const struct placing *placing, struct 
         struct open_group *candidate;
         double step = step_ms(a);
 
-        open_groups_consider(&a->request->job, placing->role, &a->groups);
+        open_groups_consider(&a->claim->job, placing->role, &a->groups);
         while (left > 0 && (candidate = open_groups_first(&a->groups, a->placement, left)) != NULL) {
                 uint32_t chips = placement_portion(a->placement, &candidate->choice, left);
                 int r = take(a, placing, candidate, chips);
@@ -264,7 +264,7 @@ static int place_more(struct assigner *a, const struct placing *placing, struct 
                         give_back(a, placing, candidate, chips);
                 candidate->choice.open = 0; /* not asked again */
                 note(a->made, "NotAdded: %u chips of %s on %s would slow the job", chips,
-                     symbol_name(&a->ledger->symbols, candidate->group->name), candidate->node->name);
+                     symbols_name(&a->ledger->symbols, candidate->group->name), candidate->node->name);
         }
         return 0;
 }
@@ -282,7 +282,7 @@ static int place_servers(struct assigner *a, struct err *err)
 
 static int place_job(struct assigner *a, struct err *err)
 {
-        int r = open_groups_gather(a->request, a->equal_to, &a->groups);
+        int r = open_groups_gather(a->claim, a->equal_to, &a->groups);
 
         assignment_free(a->made);
         if (r < 0)
@@ -318,7 +318,7 @@ static int place_on_equals(struct assigner *a, struct err *err)
                 bool seen = false;
 
                 for (size_t k = 0; k < n && !seen; k++)
-                        seen = configuration_difference(nodes[k], nodes[n]) == NULL;
+                        seen = rules_difference(nodes[k], nodes[n]) == NULL;
                 if (seen)
                         continue;
                 a->equal_to = nodes[n];
@@ -329,24 +329,23 @@ static int place_on_equals(struct assigner *a, struct err *err)
         return err_wrap(err, r, "equal nodes");
 }
 
-static void assigner_init(struct assigner *a, const struct open_groups_request *request,
-                          struct assignment *made)
+static void assigner_init(struct assigner *a, const struct open_groups_claim *claim, struct assignment *made)
 {
-        *a = (struct assigner){ .request = request,
-                                .ledger = request->job.ledger,
-                                .job = request->job.job,
-                                .placement = placement_of_job(request->job.job),
+        *a = (struct assigner){ .claim = claim,
+                                .ledger = claim->job.ledger,
+                                .job = claim->job.job,
+                                .placement = placement_of_job(claim->job.job),
                                 .made = made };
 }
 
-int assignment_make(const struct open_groups_request *request, size_t parts_max, struct assignment *ret,
+int assignment_make(const struct open_groups_claim *claim, size_t parts_max, struct assignment *ret,
                     struct err *err)
 {
         struct assigner a;
         int r;
 
         *ret = (struct assignment){ 0 };
-        assigner_init(&a, request, ret);
+        assigner_init(&a, claim, ret);
         a.parts_max = parts_max;
         r = a.job->equal_nodes ? place_on_equals(&a, err) : place_job(&a, err);
         open_groups_free(&a.groups);
@@ -371,18 +370,18 @@ static uint32_t held_by_others(const struct assignment_part *parts, size_t count
         return chips;
 }
 
-int assignment_spare(const struct open_groups_request *request, const struct assignment_part *parts,
-                     size_t count, size_t index, uint32_t model, struct assignment_part *ret_part)
+int assignment_spare(const struct open_groups_claim *claim, const struct assignment_part *parts, size_t count,
+                     size_t index, uint32_t model, struct assignment_part *ret_part)
 {
         const struct job_role *role =
-                assignment_role(request->job.job, parts[index].server, parts[index].entry);
+                assignment_role(claim->job.job, parts[index].server, parts[index].entry);
         uint32_t chips = parts[index].chips;
         const struct open_group *best = NULL;
         struct assigner a;
         int r;
 
-        assigner_init(&a, request, NULL);
-        r = open_groups_gather(request, NULL, &a.groups);
+        assigner_init(&a, claim, NULL);
+        r = open_groups_gather(claim, NULL, &a.groups);
         for (size_t i = 0; r == 0 && role != NULL && i < a.groups.count; i++) {
                 struct open_group *candidate = &a.groups.items[i];
                 uint32_t held = held_by_others(parts, count, index, candidate->group);

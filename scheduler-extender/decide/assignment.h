@@ -46,7 +46,7 @@ struct assignment {
 /* assignment_make() - @parts_max: device groups that whoever manages the job takes. Return: 0; -EBUSY and
  * *err, what is missing (it may fit later); -E2BIG (more parts than parts_max); -ENOMEM. Release with
  * assignment_free() in any case. */
-int assignment_make(const struct open_groups_request *request, size_t parts_max, struct assignment *ret,
+int assignment_make(const struct open_groups_claim *claim, size_t parts_max, struct assignment *ret,
                     struct err *err);
 void assignment_free(struct assignment *assignment);
 
@@ -55,8 +55,8 @@ void assignment_free(struct assignment *assignment);
  * @parts: the job's; what the others hold is not to be had. @index: of the part; its group may be gone (NULL)
  * @model: symbol of the model that it had
  * Return: 0 and node and group of @ret_part changed; -EBUSY (there is no spare chip); -ENOMEM. */
-int assignment_spare(const struct open_groups_request *request, const struct assignment_part *parts,
-                     size_t count, size_t index, uint32_t model, struct assignment_part *ret_part);
+int assignment_spare(const struct open_groups_claim *claim, const struct assignment_part *parts, size_t count,
+                     size_t index, uint32_t model, struct assignment_part *ret_part);
 
 /* assignment_role() - of a part: an entry of workers, or the servers. NULL = the job has no such entry. */
 const struct job_role *assignment_role(const struct job *job, bool server, size_t entry);

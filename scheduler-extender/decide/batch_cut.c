@@ -51,9 +51,9 @@ static const struct ledger_speed *measured_of(const struct batch_cut_job *job,
 
         *ret_part = 1;
         if (sharers > 1 && group->model != 0 &&
-            text_format(device, sizeof(device), "%s (shared by %u)", symbol_name(symbols, group->model),
+            text_format(device, sizeof(device), "%s (shared by %u)", symbols_name(symbols, group->model),
                         sharers))
-                found = measured(job, group->runtime, symbol_find(symbols, device, strlen(device)));
+                found = measured(job, group->runtime, symbols_find(symbols, device, strlen(device)));
         if (found != NULL)
                 return found;
         *ret_part = ranks_a_chip(group);

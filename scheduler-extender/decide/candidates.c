@@ -13,22 +13,22 @@
 #define KIND_ALONE 254 /* its nodes are judged themselves */
 
 struct panel {
-        const struct question *question;
+        const struct rules_context *context;
         const struct ledger *ledger;
         uint8_t *verdicts; /* by kind; KIND_OPEN, KIND_ALONE or enum reason */
         uint32_t own;      /* index of the node that the pod is bound to, or ROSTER_NONE */
-        bool each;         /* no two nodes are alike for this question */
+        bool each;         /* no two nodes are alike for this request */
 };
 
-static int panel_open(const struct question *q, struct ledger *ledger, struct panel *ret)
+static int panel_open(const struct rules_context *ctx, struct ledger *ledger, struct panel *ret)
 {
         node_kinds_update(ledger);
         *ret = (struct panel){
-                .question = q,
+                .context = ctx,
                 .ledger = ledger,
                 .verdicts = malloc(ledger->kinds.count + NODE_KIND_FIRST),
-                .own = q->self != NULL && q->self->node != NULL ? q->self->node->index : ROSTER_NONE,
-                .each = q->equal_to != NULL || q->ask->network_mbps > 0,
+                .own = ctx->self != NULL && ctx->self->node != NULL ? ctx->self->node->index : ROSTER_NONE,
+                .each = ctx->equal_to != NULL || ctx->request->network_mbps > 0,
         };
         if (ret->verdicts == NULL)
                 return -ENOMEM;
@@ -38,19 +38,19 @@ static int panel_open(const struct question *q, struct ledger *ledger, struct pa
 }
 
 /* Overflow onto a node of the other class depends on the pods that are there. */
-static bool needs_pods(const struct question *q, const struct ledger_node *shape)
+static bool needs_pods(const struct rules_context *ctx, const struct ledger_node *shape)
 {
-        return q->overflow.allowed &&
-               shape->node_class == (q->ask->class_chips <= 1 ? NODE_CLASS_MULTI : NODE_CLASS_SINGLE);
+        return ctx->overflow.allowed &&
+               shape->node_class == (ctx->request->class_chips <= 1 ? NODE_CLASS_MULTI : NODE_CLASS_SINGLE);
 }
 
 static uint8_t judge_kind(struct panel *panel, uint32_t kind)
 {
         const struct ledger_node *shape = node_kinds_shape(panel->ledger, kind);
 
-        panel->verdicts[kind] = needs_pods(panel->question, shape)
+        panel->verdicts[kind] = needs_pods(panel->context, shape)
                                         ? KIND_ALONE
-                                        : (uint8_t) rules_judge_known(panel->question, shape);
+                                        : (uint8_t) rules_judge_known(panel->context, shape);
         return panel->verdicts[kind];
 }
 
@@ -64,21 +64,21 @@ static inline uint8_t judge_by_kind(struct panel *panel, uint32_t index, const s
         if (verdict == KIND_OPEN)
                 verdict = judge_kind(panel, seat->kind);
         if (verdict != KIND_ALONE && verdict != REASON_NODE_UNKNOWN &&
-            rules_too_old(panel->question, seat->seen_usec))
+            rules_too_old(panel->context, seat->seen_usec))
                 return REASON_INVENTORY_STALE;
         return verdict;
 }
 
-int candidates_judge(const struct question *q, struct ledger *ledger, const uint32_t *nodes, size_t count,
-                     uint8_t *verdicts)
+int candidates_judge(const struct rules_context *ctx, struct ledger *ledger, const uint32_t *nodes,
+                     size_t count, uint8_t *verdicts)
 {
         struct panel panel;
 
-        if (q->ask->item_count == 0) {
+        if (ctx->request->item_count == 0) {
                 memset(verdicts, REASON_NONE, count);
                 return 0;
         }
-        if (panel_open(q, ledger, &panel) < 0)
+        if (panel_open(ctx, ledger, &panel) < 0)
                 return -ENOMEM;
         for (size_t i = 0; i < count; i++) {
                 if (nodes[i] == ROSTER_NONE) {
@@ -87,7 +87,7 @@ int candidates_judge(const struct question *q, struct ledger *ledger, const uint
                 }
                 verdicts[i] = judge_by_kind(&panel, nodes[i], &ledger->roster.seats[nodes[i]]);
                 if (verdicts[i] == KIND_ALONE)
-                        verdicts[i] = (uint8_t) rules_judge(q, ledger->nodes[nodes[i]]);
+                        verdicts[i] = (uint8_t) rules_judge(ctx, ledger->nodes[nodes[i]]);
         }
         free(panel.verdicts);
         return 0;
@@ -110,7 +110,8 @@ static void table_free(struct table *table)
         free(table->scores);
 }
 
-static uint32_t add_tuple(struct table *table, const struct question *q, const struct ledger_node *node)
+static uint32_t add_tuple(struct table *table, const struct rules_context *ctx,
+                          const struct ledger_node *node)
 {
         if (table->count == table->capacity) {
                 size_t capacity = table->capacity == 0 ? 256 : 2 * table->capacity;
@@ -121,7 +122,7 @@ static uint32_t add_tuple(struct table *table, const struct question *q, const s
                 table->tuples = tuples;
                 table->capacity = capacity;
         }
-        score_tuple(q, node, &table->tuples[table->count]);
+        score_tuple(ctx, node, &table->tuples[table->count]);
         return (uint32_t) ++table->count;
 }
 
@@ -131,10 +132,10 @@ static uint32_t tuple_of(struct table *table, const struct panel *panel, uint32_
         uint32_t kind = panel->ledger->roster.seats[index].kind;
 
         if (alone)
-                return add_tuple(table, panel->question, panel->ledger->nodes[index]);
+                return add_tuple(table, panel->context, panel->ledger->nodes[index]);
         if (table->of_kind[kind] == 0)
                 table->of_kind[kind] =
-                        add_tuple(table, panel->question, node_kinds_shape(panel->ledger, kind));
+                        add_tuple(table, panel->context, node_kinds_shape(panel->ledger, kind));
         return table->of_kind[kind];
 }
 
@@ -150,7 +151,7 @@ static int choose_tuples(struct panel *panel, const uint32_t *nodes, size_t coun
                         continue;
                 verdict = judge_by_kind(panel, nodes[i], &ledger->roster.seats[nodes[i]]);
                 if (verdict == KIND_ALONE) {
-                        if (rules_judge(panel->question, ledger->nodes[nodes[i]]) != REASON_NONE)
+                        if (rules_judge(panel->context, ledger->nodes[nodes[i]]) != REASON_NONE)
                                 continue;
                 } else if (verdict != REASON_NONE) {
                         continue;
@@ -180,19 +181,19 @@ static int score_table(struct panel *panel, const uint32_t *nodes, size_t count,
         return 0;
 }
 
-int candidates_score(const struct question *q, struct ledger *ledger, const uint32_t *nodes, size_t count,
-                     uint8_t *scores)
+int candidates_score(const struct rules_context *ctx, struct ledger *ledger, const uint32_t *nodes,
+                     size_t count, uint8_t *scores)
 {
         struct table table = { 0 };
         struct panel panel;
         int r;
 
-        if (q->ask->item_count == 0) { /* one place is as good as another */
+        if (ctx->request->item_count == 0) { /* one place is as good as another */
                 for (size_t i = 0; i < count; i++)
                         scores[i] = nodes[i] == ROSTER_NONE ? 0 : SCORE_BEST;
                 return 0;
         }
-        if (panel_open(q, ledger, &panel) < 0)
+        if (panel_open(ctx, ledger, &panel) < 0)
                 return -ENOMEM;
         r = score_table(&panel, nodes, count, &table, scores);
         table_free(&table);

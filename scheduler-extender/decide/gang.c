@@ -13,7 +13,7 @@
 #include "scheduler-extender/decide/score.h"
 #include "scheduler-extender/decide/weighting.h"
 
-bool gang_same_shape(const struct ask *a, const struct ask *b)
+bool gang_same_shape(const struct request *a, const struct request *b)
 {
         return a->item_count == b->item_count &&
                memcmp(a->items, b->items, a->item_count * sizeof(a->items[0])) == 0 &&
@@ -22,10 +22,10 @@ bool gang_same_shape(const struct ask *a, const struct ask *b)
                a->match == b->match && a->serves == b->serves;
 }
 
-static int compare_asks(const void *a, const void *b)
+static int compare_requests(const void *a, const void *b)
 {
-        const struct ask *p = a, *q = b;
-        uint32_t x = ask_chips(p), y = ask_chips(q);
+        const struct request *p = a, *q = b;
+        uint32_t x = request_chips(p), y = request_chips(q);
 
         if (x != y)
                 return (x < y) - (x > y);
@@ -66,72 +66,72 @@ static void sift_down(struct candidate *heap, size_t count, size_t at)
         }
 }
 
-static size_t gather(const struct question *q, const struct ledger *ledger, struct candidate *heap)
+static size_t gather(const struct rules_context *ctx, const struct ledger *ledger, struct candidate *heap)
 {
         size_t count = 0;
 
         for (uint32_t i = 0; i < ledger->node_count; i++)
-                if (rules_judge(q, ledger->nodes[i]) == REASON_NONE) {
+                if (rules_judge(ctx, ledger->nodes[i]) == REASON_NONE) {
                         heap[count].node = ledger->nodes[i];
-                        score_tuple(q, ledger->nodes[i], &heap[count++].tuple);
+                        score_tuple(ctx, ledger->nodes[i], &heap[count++].tuple);
                 }
         for (size_t i = count / 2; i-- > 0;)
                 sift_down(heap, count, i);
         return count;
 }
 
-/* Members asks[0..count) of one shape. Return: how many found a place. Slots stay in the ledger. */
-static size_t place_alike(struct ledger *ledger, const struct question *plan, struct ledger_job *job,
-                          const struct ask *asks, size_t count, struct candidate *heap)
+/* Members requests[0..count) of one shape. Return: how many found a place. Slots stay in the ledger. */
+static size_t place_alike(struct ledger *ledger, const struct rules_context *plan, struct ledger_job *job,
+                          const struct request *requests, size_t count, struct candidate *heap)
 {
-        struct question q = *plan;
+        struct rules_context ctx = *plan;
         size_t candidates, placed = 0;
 
-        q.ask = asks;
-        overflow_prepare(&q, &q.overflow);
-        candidates = gather(&q, ledger, heap);
+        ctx.request = requests;
+        overflow_prepare(&ctx, &ctx.overflow);
+        candidates = gather(&ctx, ledger, heap);
         while (placed < count && candidates > 0) {
                 struct ledger_node *node = heap[0].node;
 
-                if (rules_judge(&q, node) != REASON_NONE) {
+                if (rules_judge(&ctx, node) != REASON_NONE) {
                         heap[0] = heap[--candidates];
                 } else {
-                        if (ledger_add_slot(ledger, job, node, &asks[placed]) < 0)
+                        if (ledger_add_slot(ledger, job, node, &requests[placed]) < 0)
                                 return placed;
                         placed++;
-                        if (rules_judge(&q, node) == REASON_NONE)
-                                score_tuple(&q, node, &heap[0].tuple);
+                        if (rules_judge(&ctx, node) == REASON_NONE)
+                                score_tuple(&ctx, node, &heap[0].tuple);
                 }
                 sift_down(heap, candidates, 0);
         }
         return placed;
 }
 
-static bool place_greedily(struct ledger *ledger, const struct question *plan, struct ledger_job *job,
+static bool place_greedily(struct ledger *ledger, const struct rules_context *plan, struct ledger_job *job,
                            const struct gang_members *members, struct candidate *heap)
 {
         for (size_t i = 0; i < members->count;) {
                 size_t alike = 1;
 
                 while (i + alike < members->count &&
-                       gang_same_shape(&members->asks[i], &members->asks[i + alike]))
+                       gang_same_shape(&members->requests[i], &members->requests[i + alike]))
                         alike++;
-                if (place_alike(ledger, plan, job, &members->asks[i], alike, heap) < alike)
+                if (place_alike(ledger, plan, job, &members->requests[i], alike, heap) < alike)
                         return false;
                 i += alike;
         }
         return true;
 }
 
-static bool place_all(struct ledger *ledger, const struct question *plan, struct ledger_job *job,
+static bool place_all(struct ledger *ledger, const struct rules_context *plan, struct ledger_job *job,
                       const struct gang_members *members, struct candidate *heap)
 {
         if (place_greedily(ledger, plan, job, members, heap))
                 return true;
         ledger_drop_lease(ledger, job);
-        if (gang_same_shape(&members->asks[0], &members->asks[members->count - 1]))
+        if (gang_same_shape(&members->requests[0], &members->requests[members->count - 1]))
                 return false; /* alike members fit greedily or not at all */
-        if (gang_search(ledger, plan, job, members->asks, members->count) > 0)
+        if (gang_search(ledger, plan, job, members->requests, members->count) > 0)
                 return true;
         ledger_drop_lease(ledger, job);
         return false;
@@ -139,30 +139,30 @@ static bool place_all(struct ledger *ledger, const struct question *plan, struct
 
 struct stage {
         struct ledger *ledger;
-        const struct question *plan;
+        const struct rules_context *plan;
         struct ledger_job *job;
         struct candidate *heap;
 };
 
-static bool place_chosen(void *userdata, const struct ask *asks, size_t count)
+static bool place_chosen(void *userdata, const struct request *requests, size_t count)
 {
         struct stage *stage = userdata;
-        struct gang_members members = { .asks = (struct ask *) asks, .count = count };
+        struct gang_members members = { .requests = (struct request *) requests, .count = count };
 
         return place_all(stage->ledger, stage->plan, stage->job, &members, stage->heap);
 }
 
-static bool place_for_step(struct ledger *ledger, const struct question *plan, struct ledger_job *job,
+static bool place_for_step(struct ledger *ledger, const struct rules_context *plan, struct ledger_job *job,
                            const struct gang_members *members, struct candidate *heap)
 {
         struct stage stage = { .ledger = ledger, .plan = plan, .job = job, .heap = heap };
-        int r = gang_step_search(plan, job, members->asks, members->count, place_chosen, &stage);
+        int r = gang_step_search(plan, job, members->requests, members->count, place_chosen, &stage);
 
         return r > 0 || (r == 0 && place_all(ledger, plan, job, members, heap));
 }
 
 /* Tries every configuration that some node has, the one with the best node first. */
-static const struct ledger_node *place_on_equals(struct ledger *ledger, struct question *plan,
+static const struct ledger_node *place_on_equals(struct ledger *ledger, struct rules_context *plan,
                                                  struct ledger_job *job, const struct gang_members *members,
                                                  struct candidate *heap)
 {
@@ -172,14 +172,14 @@ static const struct ledger_node *place_on_equals(struct ledger *ledger, struct q
 
         if (tried == NULL || order == NULL)
                 return NULL;
-        plan->ask = &members->asks[0];
+        plan->request = &members->requests[0];
         for (count = gather(plan, ledger, order); count > 0; sift_down(order, count, 0)) {
                 const struct ledger_node *node = order[0].node;
                 bool seen = false;
 
                 order[0] = order[--count];
                 for (size_t i = 0; i < tried_count && !seen; i++)
-                        seen = configuration_difference(tried[i], node) == NULL;
+                        seen = rules_difference(tried[i], node) == NULL;
                 if (seen)
                         continue;
                 tried[tried_count++] = node;
@@ -190,11 +190,11 @@ static const struct ledger_node *place_on_equals(struct ledger *ledger, struct q
         return NULL;
 }
 
-static int plan_members(struct ledger *ledger, struct question *q, struct ledger_job *job,
+static int plan_members(struct ledger *ledger, struct rules_context *ctx, struct ledger_job *job,
                         struct gang_members *members)
 {
         CLEANUP(free_p) struct candidate *heap = calloc(ledger->node_count + 1, sizeof(*heap));
-        struct question plan = *q;
+        struct rules_context plan = *ctx;
         struct weighting weighting;
         bool fits;
 
@@ -202,46 +202,47 @@ static int plan_members(struct ledger *ledger, struct question *q, struct ledger
                 return -ENOMEM;
         plan.planning = plan.unfiltered = true;
         plan.gang_blocked = false;
-        if (q->weighting != NULL) { /* shares are judged when all members are known */
-                weighting = *q->weighting;
+        if (ctx->weighting != NULL) { /* shares are judged when all members are known */
+                weighting = *ctx->weighting;
                 for (size_t i = 0; i < weighting.row_count; i++)
                         weighting.rows[i].verdict = REASON_NONE;
                 plan.weighting = &weighting;
         }
-        qsort(members->asks, members->count, sizeof(*members->asks), compare_asks);
-        if (q->ask->equal_nodes && q->equal_to == NULL) {
-                q->equal_to = place_on_equals(ledger, &plan, job, members, heap);
-                fits = q->equal_to != NULL;
+        qsort(members->requests, members->count, sizeof(*members->requests), compare_requests);
+        if (ctx->request->equal_nodes && ctx->equal_to == NULL) {
+                ctx->equal_to = place_on_equals(ledger, &plan, job, members, heap);
+                fits = ctx->equal_to != NULL;
         } else {
                 fits = place_for_step(ledger, &plan, job, members, heap);
         }
-        q->gang_blocked = !fits;
+        ctx->gang_blocked = !fits;
         return fits;
 }
 
-int gang_prepare(struct ledger *ledger, struct question *q, struct ledger_job *job,
-                 const struct gang_request *request)
+int gang_prepare(struct ledger *ledger, struct rules_context *ctx, struct ledger_job *job,
+                 const struct gang_demand *demand)
 {
         struct gang_members members = { 0 };
         int r = 0;
 
-        if (q->ask->item_count == 0 || job == NULL || (q->ask->gang_size <= 1 && request->kind_count == 0) ||
-            job->slots != NULL || (q->self != NULL && q->self->node != NULL))
+        if (ctx->request->item_count == 0 || job == NULL ||
+            (ctx->request->gang_size <= 1 && demand->kind_count == 0) || job->slots != NULL ||
+            (ctx->self != NULL && ctx->self->node != NULL))
                 return 0;
         for (int least = 0; least < 2 && r == 0; least++) {
-                r = gang_members_list(q, job, request, least > 0, &members);
+                r = gang_members_list(ctx, job, demand, least > 0, &members);
                 if (r == 0 && members.count > 0)
-                        r = plan_members(ledger, q, job, &members);
-                free(members.asks);
+                        r = plan_members(ledger, ctx, job, &members);
+                free(members.requests);
                 if (!members.fewer)
                         break;
         }
         if (r <= 0)
                 return r;
-        job->lease_ends_usec = q->now_usec + q->rules->lease_usec;
-        if (!request->keep)
+        job->lease_ends_usec = ctx->now_usec + ctx->rules->lease_usec;
+        if (!demand->keep)
                 ledger_drop_lease(ledger, job);
-        return request->keep;
+        return demand->keep;
 }
 
 size_t gang_expire(struct ledger *ledger, uint64_t now_usec)

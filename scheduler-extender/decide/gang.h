@@ -16,22 +16,22 @@
 
 #define GANG_SEARCH_STEPS 200000
 
-struct gang_request {
-        const struct gang_member *kinds; /* NULL = the pod's gang-size says how many copies */
+struct gang_demand {
+        const struct request_member *kinds; /* NULL = the pod's gang-size says how many copies */
         size_t kind_count;
         bool keep; /* true: leave the lease in the ledger (filter); false: only find out (prioritize, explain)
                     */
 };
 
-/* gang_prepare() - work out question->gang_blocked (and equal_to) for a pod of a gang; nothing for others.
- * Call it after question_prepare().
+/* gang_prepare() - work out context->gang_blocked (and equal_to) for a pod of a gang; nothing for others.
+ * Call it after rules_prepare().
  * @job: the pod's job, referred to by the caller; may be without pods and slots yet
  * Return: 1 = a lease was made; 0 = none was needed, or the gang does not fit; -ENOMEM. */
-int gang_prepare(struct ledger *ledger, struct question *question, struct ledger_job *job,
-                 const struct gang_request *request);
+int gang_prepare(struct ledger *ledger, struct rules_context *context, struct ledger_job *job,
+                 const struct gang_demand *demand);
 
 /* gang_same_shape() - do they ask for the same chips of the same models, on the same nodes? */
-bool gang_same_shape(const struct ask *a, const struct ask *b);
+bool gang_same_shape(const struct request *a, const struct request *b);
 
 /* gang_expire() - drop leases whose end has come. Return: how many. */
 size_t gang_expire(struct ledger *ledger, uint64_t now_usec);

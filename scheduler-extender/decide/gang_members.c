@@ -19,92 +19,96 @@ static size_t count_bound(const struct ledger_job *job, const struct ledger_pod 
 
 /* Where members may go that are not created yet: like the one that asks, unless that is a single node (a
  * selector by host name): such a pod says nothing of its fellows. */
-static uint32_t match_of_copies(const struct question *q)
+static uint32_t match_of_copies(const struct rules_context *ctx)
 {
-        const struct ledger *ledger = q->ledger;
+        const struct ledger *ledger = ctx->ledger;
         size_t allowed = 0;
 
         for (uint32_t i = 0; i < ledger->node_count && allowed < 2; i++) {
                 const struct ledger_node *node = ledger->nodes[i];
 
-                allowed += !node->has_object || node_match_takes(&ledger->matches, q->ask->match, node->name,
-                                                                 node->index, &node->traits);
+                allowed += !node->has_object || node_match_takes(&ledger->matches, ctx->request->match,
+                                                                 node->name, node->index, &node->traits);
         }
-        return allowed == 1 ? NODE_MATCH_ANY : q->ask->match;
+        return allowed == 1 ? NODE_MATCH_ANY : ctx->request->match;
 }
 
 /* Where members of a kind may go, by the pending one that is known; of others only the asking pod's kind is
  * taken to be like the asking pod. */
-static uint32_t match_of_kind(const struct question *q, const struct ledger_job *job,
-                              const struct gang_member *kind)
+static uint32_t match_of_kind(const struct rules_context *ctx, const struct ledger_job *job,
+                              const struct request_member *kind)
 {
-        if (kind->resource == q->ask->items[0].resource && kind->chips == q->ask->items[0].chips)
-                return q->ask->match;
+        if (kind->resource == ctx->request->items[0].resource && kind->chips == ctx->request->items[0].chips)
+                return ctx->request->match;
         for (const struct ledger_pod *pod = job->pods; pod != NULL; pod = pod->next_in_job)
-                if (pod->node == NULL && pod->ask.item_count > 0 &&
-                    pod->ask.items[0].resource == kind->resource && pod->ask.items[0].chips == kind->chips)
-                        return pod->ask.match;
-        return kind->resource == q->ask->items[0].resource ? q->ask->match : NODE_MATCH_ANY;
+                if (pod->node == NULL && pod->request.item_count > 0 &&
+                    pod->request.items[0].resource == kind->resource &&
+                    pod->request.items[0].chips == kind->chips)
+                        return pod->request.match;
+        return kind->resource == ctx->request->items[0].resource ? ctx->request->match : NODE_MATCH_ANY;
 }
 
 /* The members that the job lists, less those that are bound. The asking pod is one of them. */
-static int list_kinds(const struct question *q, const struct ledger_job *job,
-                      const struct gang_request *request, struct gang_members *ret)
+static int list_kinds(const struct rules_context *ctx, const struct ledger_job *job,
+                      const struct gang_demand *demand, struct gang_members *ret)
 {
         size_t total = 0;
 
-        for (size_t i = 0; i < request->kind_count; i++)
-                total += request->kinds[i].members;
-        ret->asks = calloc(total + 1, sizeof(*ret->asks));
-        if (ret->asks == NULL)
+        for (size_t i = 0; i < demand->kind_count; i++)
+                total += demand->kinds[i].members;
+        ret->requests = calloc(total + 1, sizeof(*ret->requests));
+        if (ret->requests == NULL)
                 return -ENOMEM;
-        for (size_t i = 0; i < request->kind_count; i++) {
-                const struct gang_member *kind = &request->kinds[i];
+        for (size_t i = 0; i < demand->kind_count; i++) {
+                const struct request_member *kind = &demand->kinds[i];
                 uint32_t left = kind->members;
 
                 for (const struct ledger_pod *pod = job->pods; pod != NULL; pod = pod->next_in_job)
-                        left -= left > 0 && pod != q->self && pod->node != NULL && pod->ask.item_count > 0 &&
-                                pod->ask.items[0].resource == kind->resource &&
-                                pod->ask.items[0].chips == kind->chips;
+                        left -= left > 0 && pod != ctx->self && pod->node != NULL &&
+                                pod->request.item_count > 0 &&
+                                pod->request.items[0].resource == kind->resource &&
+                                pod->request.items[0].chips == kind->chips;
                 for (; left > 0; left--) {
-                        struct ask *ask = &ret->asks[ret->count++];
+                        struct request *request = &ret->requests[ret->count++];
 
-                        *ask = *q->ask;
-                        ask->item_count = 1;
-                        ask->items[0] = (struct ask_item){ .resource = kind->resource, .chips = kind->chips };
-                        ask->match = match_of_kind(q, job, kind);
-                        if (kind->resource != q->ask->items[0].resource)
-                                ask->model_count = 0; /* the pod's models are of its own resource */
+                        *request = *ctx->request;
+                        request->item_count = 1;
+                        request->items[0] =
+                                (struct request_item){ .resource = kind->resource, .chips = kind->chips };
+                        request->match = match_of_kind(ctx, job, kind);
+                        if (kind->resource != ctx->request->items[0].resource)
+                                request->model_count = 0; /* the pod's models are of its own resource */
                 }
         }
         return 0;
 }
 
 /* The asking pod, the pending ones that are known, and copies for the rest. */
-static int list_copies(const struct question *q, const struct ledger_job *job, struct gang_members *ret)
+static int list_copies(const struct rules_context *ctx, const struct ledger_job *job,
+                       struct gang_members *ret)
 {
-        size_t bound = count_bound(job, q->self), left;
+        size_t bound = count_bound(job, ctx->self), left;
 
-        left = q->ask->gang_size > bound ? q->ask->gang_size - bound : 0;
-        ret->asks = calloc(left + 1, sizeof(*ret->asks));
-        if (ret->asks == NULL)
+        left = ctx->request->gang_size > bound ? ctx->request->gang_size - bound : 0;
+        ret->requests = calloc(left + 1, sizeof(*ret->requests));
+        if (ret->requests == NULL)
                 return -ENOMEM;
         if (left == 0)
                 return 0;
-        ret->asks[ret->count++] = *q->ask;
+        ret->requests[ret->count++] = *ctx->request;
         for (const struct ledger_pod *pod = job->pods; pod != NULL && ret->count < left;
              pod = pod->next_in_job)
-                if (pod != q->self && pod->node == NULL && !pod->ended && !pod->deleting &&
-                    pod->ask.item_count > 0) {
-                        struct ask *ask = &ret->asks[ret->count++];
+                if (pod != ctx->self && pod->node == NULL && !pod->ended && !pod->deleting &&
+                    pod->request.item_count > 0) {
+                        struct request *request = &ret->requests[ret->count++];
 
-                        *ask = pod->ask;
-                        ledger_chips_only(q->ledger, ask);
-                        ask->class_chips = q->ask->class_chips;
+                        *request = pod->request;
+                        ledger_chips_only(ctx->ledger, request);
+                        request->class_chips = ctx->request->class_chips;
                 }
-        for (uint32_t match = match_of_copies(q); ret->count < left; ret->count++) {
-                ret->asks[ret->count] = *q->ask;
-                ret->asks[ret->count].match = match;
+        for (uint32_t match = match_of_copies(ctx); ret->count < left; ret->count++) {
+                ret->requests[ret->count] = *ctx->request;
+                ret->requests[ret->count].match = match;
         }
         return 0;
 }
@@ -121,7 +125,7 @@ struct entry {
 };
 
 struct listing {
-        const struct question *question;
+        const struct rules_context *context;
         const struct ledger_job *job;
         struct entry entries[JOB_ROLES_MAX + 1];
         size_t entry_count, known; /* known: members of the store, bound ones and the asking one included */
@@ -169,41 +173,42 @@ uint32_t gang_members_resource(const struct ledger *ledger, const struct job_rol
 
 /* Could the member be one of the entry's? Of a bound one its chips say so, of another those that it accepts.
  */
-static bool is_of(const struct ledger *ledger, const struct entry *entry, const struct ask *ask,
+static bool is_of(const struct ledger *ledger, const struct entry *entry, const struct request *request,
                   const struct ledger_node *bound)
 {
-        if (ask->serves != entry->servers)
+        if (request->serves != entry->servers)
                 return false;
         for (uint32_t n = 0; n < ledger->node_count; n++)
                 for (uint32_t g = 0; g < ledger->nodes[n]->group_count; g++) {
                         const struct ledger_group *group = &ledger->nodes[n]->groups[g];
 
                         if ((bound == NULL || bound == ledger->nodes[n]) &&
-                            group->resource == ask->items[0].resource && ask_accepts(ask, group->model) &&
+                            group->resource == request->items[0].resource &&
+                            request_accepts(request, group->model) &&
                             open_groups_takes(entry->role, &ledger->symbols, group))
                                 return true;
                 }
         return false;
 }
 
-static void count_member(struct listing *l, const struct ask *ask, const struct ledger_node *bound)
+static void count_member(struct listing *l, const struct request *request, const struct ledger_node *bound)
 {
         l->known++;
         for (size_t i = 0; i < l->entry_count; i++) {
                 struct entry *entry = &l->entries[i];
 
-                if (entry->left == 0 || !is_of(l->question->ledger, entry, ask, bound))
+                if (entry->left == 0 || !is_of(l->context->ledger, entry, request, bound))
                         continue;
-                entry->left -= ask_chips(ask) < entry->left ? ask_chips(ask) : entry->left;
-                entry->unit = ask_chips(ask);
+                entry->left -= request_chips(request) < entry->left ? request_chips(request) : entry->left;
+                entry->unit = request_chips(request);
                 return;
         }
         l->strange = true;
 }
 
-static bool is_member(const struct ledger_pod *pod, const struct question *q)
+static bool is_member(const struct ledger_pod *pod, const struct rules_context *ctx)
 {
-        return pod != q->self && !pod->ended && !pod->deleting && pod->ask.item_count > 0;
+        return pod != ctx->self && !pod->ended && !pod->deleting && pod->request.item_count > 0;
 }
 
 static void add_entry(struct listing *l, const struct job_role *role, bool servers, bool least)
@@ -212,18 +217,18 @@ static void add_entry(struct listing *l, const struct job_role *role, bool serve
                 (struct entry){ .role = role,
                                 .servers = servers,
                                 .left = least ? role->min_chips : role->chips,
-                                .resource = gang_members_resource(l->question->ledger, role) };
+                                .resource = gang_members_resource(l->context->ledger, role) };
 }
 
 /* Chips of each member that is not created yet: as those that are known, else as the one that asks if that
  * divides what is left, else all in one. */
 static uint32_t unit_of(const struct listing *l, const struct entry *entry)
 {
-        uint32_t own = ask_chips(l->question->ask);
+        uint32_t own = request_chips(l->context->request);
 
         if (entry->unit != 0)
                 return entry->unit;
-        return entry->resource == l->question->ask->items[0].resource && entry->left % own == 0
+        return entry->resource == l->context->request->items[0].resource && entry->left % own == 0
                        ? own
                        : (uint32_t) entry->left;
 }
@@ -234,24 +239,24 @@ static size_t missing_of(const struct listing *l, const struct entry *entry)
 }
 
 /* The models that the entry takes; all of them where it does not say. */
-static void accept_models(const struct ledger *ledger, const struct entry *entry, struct ask *ask)
+static void accept_models(const struct ledger *ledger, const struct entry *entry, struct request *request)
 {
-        ask->model_count = 0;
+        request->model_count = 0;
         for (uint32_t n = 0; n < ledger->node_count; n++)
                 for (uint32_t g = 0; g < ledger->nodes[n]->group_count; g++) {
                         const struct ledger_group *group = &ledger->nodes[n]->groups[g];
 
                         if (group->resource == entry->resource && group->model != 0 &&
-                            ask->model_count < ASK_MODELS_MAX &&
-                            (ask->model_count == 0 || !ask_accepts(ask, group->model)) &&
+                            request->model_count < REQUEST_MODELS_MAX &&
+                            (request->model_count == 0 || !request_accepts(request, group->model)) &&
                             open_groups_takes(entry->role, &ledger->symbols, group))
-                                ask->models[ask->model_count++] = group->model;
+                                request->models[request->model_count++] = group->model;
                 }
 }
 
 static void add_missing(const struct listing *l, const struct entry *entry, struct gang_members *ret)
 {
-        struct ask like = *l->question->ask;
+        struct request like = *l->context->request;
         uint32_t unit = unit_of(l, entry);
 
         if (entry->left == 0)
@@ -259,22 +264,22 @@ static void add_missing(const struct listing *l, const struct entry *entry, stru
         like.item_count = 1;
         like.serves = entry->servers;
         like.share_given = false;
-        like.match = entry->resource != l->question->ask->items[0].resource ? NODE_MATCH_ANY
-                                                                            : match_of_copies(l->question);
-        accept_models(l->question->ledger, entry, &like);
+        like.match = entry->resource != l->context->request->items[0].resource ? NODE_MATCH_ANY
+                                                                               : match_of_copies(l->context);
+        accept_models(l->context->ledger, entry, &like);
         for (uint64_t left = entry->left; left > 0; left -= like.items[0].chips) {
-                like.items[0] = (struct ask_item){ .resource = entry->resource,
-                                                   .chips = unit < left ? unit : (uint32_t) left };
-                ret->asks[ret->count++] = like;
+                like.items[0] = (struct request_item){ .resource = entry->resource,
+                                                       .chips = unit < left ? unit : (uint32_t) left };
+                ret->requests[ret->count++] = like;
         }
 }
 
 /* Return: 0; 1 = it does not say who the members are (their number is another one); -ENOMEM. */
-static int list_training(const struct question *q, const struct ledger_job *job, bool least,
+static int list_training(const struct rules_context *ctx, const struct ledger_job *job, bool least,
                          struct gang_members *ret)
 {
         const struct job *training = job->training;
-        struct listing l = { .question = q, .job = job };
+        struct listing l = { .context = ctx, .job = job };
         size_t missing = 0;
 
         for (size_t i = 0; i < training->worker_count && i < JOB_ROLES_MAX; i++) {
@@ -284,43 +289,44 @@ static int list_training(const struct question *q, const struct ledger_job *job,
         if (job_server_chips(training) > 0)
                 add_entry(&l, &training->servers, true, false);
         for (const struct ledger_pod *pod = job->pods; pod != NULL; pod = pod->next_in_job)
-                if (is_member(pod, q))
-                        count_member(&l, &pod->ask, pod->node);
-        count_member(&l, q->ask, NULL);
+                if (is_member(pod, ctx))
+                        count_member(&l, &pod->request, pod->node);
+        count_member(&l, ctx->request, NULL);
         for (size_t i = 0; i < l.entry_count; i++)
                 missing += missing_of(&l, &l.entries[i]);
-        if (l.strange || missing > ASK_GANG_MAX ||
-            (!least && l.known + missing != q->ask->gang_size && l.known + missing + 1 != q->ask->gang_size))
+        if (l.strange || missing > REQUEST_GANG_MAX ||
+            (!least && l.known + missing != ctx->request->gang_size &&
+             l.known + missing + 1 != ctx->request->gang_size))
                 return 1;
-        ret->asks = calloc(l.known + missing, sizeof(*ret->asks));
-        if (ret->asks == NULL)
+        ret->requests = calloc(l.known + missing, sizeof(*ret->requests));
+        if (ret->requests == NULL)
                 return -ENOMEM;
-        ret->asks[ret->count++] = *q->ask;
+        ret->requests[ret->count++] = *ctx->request;
         for (const struct ledger_pod *pod = job->pods; pod != NULL; pod = pod->next_in_job)
-                if (is_member(pod, q) && pod->node == NULL) {
-                        struct ask *ask = &ret->asks[ret->count++];
+                if (is_member(pod, ctx) && pod->node == NULL) {
+                        struct request *request = &ret->requests[ret->count++];
 
-                        *ask = pod->ask;
-                        ledger_chips_only(q->ledger, ask);
-                        ask->class_chips = q->ask->class_chips;
+                        *request = pod->request;
+                        ledger_chips_only(ctx->ledger, request);
+                        request->class_chips = ctx->request->class_chips;
                 }
         for (size_t i = 0; i < l.entry_count; i++)
                 add_missing(&l, &l.entries[i], ret);
         return 0;
 }
 
-int gang_members_list(const struct question *q, const struct ledger_job *job,
-                      const struct gang_request *request, bool least, struct gang_members *ret)
+int gang_members_list(const struct rules_context *ctx, const struct ledger_job *job,
+                      const struct gang_demand *demand, bool least, struct gang_members *ret)
 {
         int r = 1;
 
         *ret = (struct gang_members){ 0 };
-        if (request->kind_count > 0)
-                return list_kinds(q, job, request, ret);
+        if (demand->kind_count > 0)
+                return list_kinds(ctx, job, demand, ret);
         if (job->training != NULL)
-                r = list_training(q, job, least, ret);
+                r = list_training(ctx, job, least, ret);
         if (r <= 0)
                 return r;
         ret->fewer = false;
-        return list_copies(q, job, ret);
+        return list_copies(ctx, job, ret);
 }

@@ -10,14 +10,14 @@
 #include "scheduler-extender/decide/gang.h"
 
 struct gang_members {
-        struct ask *asks; /* owned; what is left to place */
+        struct request *requests; /* owned; what is left to place */
         size_t count;
         bool fewer; /* the TrainingJob would do with less: minChips */
 };
 
 /* gang_members_list() - @least: of a TrainingJob minChips are enough. Return: 0 or -ENOMEM. */
-int gang_members_list(const struct question *question, const struct ledger_job *job,
-                      const struct gang_request *request, bool least, struct gang_members *ret);
+int gang_members_list(const struct rules_context *context, const struct ledger_job *job,
+                      const struct gang_demand *demand, bool least, struct gang_members *ret);
 
 /* gang_members_resource() - whose chips a role gets that says only which ones it takes: the resource (symbol)
  * with the most usable chips among those; 0 = nobody has such chips. */

@@ -11,26 +11,26 @@
 
 struct search {
         struct ledger *ledger;
-        const struct question *plan;
+        const struct rules_context *plan;
         struct ledger_job *job;
-        const struct ask *members;
+        const struct request *members;
         size_t count;
         size_t steps;
         bool one_match; /* all members may go onto the same nodes: only then are nodes alike */
 };
 
-static uint32_t open_chips(const struct question *q, const struct ledger_node *node)
+static uint32_t open_chips(const struct rules_context *ctx, const struct ledger_node *node)
 {
-        struct room room;
+        struct rules_room room;
 
-        rules_room(q, node, 0, &room);
+        rules_room(ctx, node, 0, &room);
         return room.open;
 }
 
 /* Nodes with equal signatures are alike for the rest of the search; 0 = like no other. */
 static uint32_t signature(const struct search *s, const struct ledger_node *node, uint32_t open)
 {
-        if (node->group_count != 1 || node->holds != NULL || !s->one_match)
+        if (node->group_count != 1 || node->backfills != NULL || !s->one_match)
                 return 0;
         return (open << 8 | (uint32_t) node->node_class << 1 | node->reserved) + 1;
 }
@@ -47,11 +47,11 @@ static int place(struct search *s, size_t member)
 {
         uint32_t tried[64];
         size_t tried_count = 0;
-        struct question q = *s->plan;
+        struct rules_context ctx = *s->plan;
 
         if (member == s->count)
                 return 1;
-        q.ask = &s->members[member];
+        ctx.request = &s->members[member];
         for (uint32_t pass = 0; pass < 2; pass++) /* exact fits first: they cost nothing */
                 for (uint32_t i = 0; i < s->ledger->node_count; i++) {
                         struct ledger_node *node = s->ledger->nodes[i];
@@ -60,15 +60,15 @@ static int place(struct search *s, size_t member)
 
                         if (++s->steps > GANG_SEARCH_STEPS)
                                 return 0;
-                        if (rules_judge(&q, node) != REASON_NONE)
+                        if (rules_judge(&ctx, node) != REASON_NONE)
                                 continue;
-                        open = open_chips(&q, node);
-                        if ((pass == 0) != (open == ask_chips(q.ask)) ||
+                        open = open_chips(&ctx, node);
+                        if ((pass == 0) != (open == request_chips(ctx.request)) ||
                             tried_alike(tried, tried_count, signature(s, node, open)))
                                 continue;
                         if (tried_count < ARRAY_SIZE(tried))
                                 tried[tried_count++] = signature(s, node, open);
-                        if (ledger_add_slot(s->ledger, s->job, node, q.ask) < 0)
+                        if (ledger_add_slot(s->ledger, s->job, node, ctx.request) < 0)
                                 return 0;
                         r = place(s, member + 1);
                         if (r != 0)
@@ -78,8 +78,8 @@ static int place(struct search *s, size_t member)
         return 0;
 }
 
-int gang_search(struct ledger *ledger, const struct question *plan, struct ledger_job *job,
-                const struct ask *members, size_t count)
+int gang_search(struct ledger *ledger, const struct rules_context *plan, struct ledger_job *job,
+                const struct request *members, size_t count)
 {
         struct search search = { .ledger = ledger,
                                  .plan = plan,

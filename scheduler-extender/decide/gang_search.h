@@ -8,5 +8,5 @@
 
 /* Return: 1 = all have slots now; 0 = they do not fit, or GANG_SEARCH_STEPS were not enough (slots may
  * remain). */
-int gang_search(struct ledger *ledger, const struct question *plan, struct ledger_job *job,
-                const struct ask *members, size_t count);
+int gang_search(struct ledger *ledger, const struct rules_context *plan, struct ledger_job *job,
+                const struct request *members, size_t count);

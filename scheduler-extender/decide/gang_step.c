@@ -22,9 +22,9 @@ struct way {
 };
 
 struct search {
-        const struct question *plan;
+        const struct rules_context *plan;
         const struct ledger_job *job;
-        const struct ask *members;
+        const struct request *members;
         struct weighting weighing;
         struct choice choices[GANG_STEP_KINDS];
         size_t choice_count;
@@ -78,22 +78,22 @@ static int add_room(struct search *s, size_t shape, size_t members, const struct
 /* Return: 0; -E2BIG (too many); -ENODATA (chips of unknown model could serve: a model does not tell them). */
 static int add_shape(struct search *s, size_t shape, size_t members)
 {
-        struct question q = *s->plan;
-        const struct ledger *ledger = q.ledger;
+        struct rules_context ctx = *s->plan;
+        const struct ledger *ledger = ctx.ledger;
         int r = 0;
 
-        q.ask = &s->members[shape];
-        overflow_prepare(&q, &q.overflow);
+        ctx.request = &s->members[shape];
+        overflow_prepare(&ctx, &ctx.overflow);
         for (uint32_t i = 0; i < ledger->node_count && r == 0; i++) {
                 const struct ledger_node *node = ledger->nodes[i];
 
-                if (rules_judge(&q, node) != REASON_NONE)
+                if (rules_judge(&ctx, node) != REASON_NONE)
                         continue;
                 for (uint32_t g = 0; g < node->group_count && r == 0; g++) {
                         const struct ledger_group *group = &node->groups[g];
 
-                        if (group->resource != q.ask->items[0].resource ||
-                            !ask_accepts(q.ask, group->model) || !is_first_of_kind(node, group))
+                        if (group->resource != ctx.request->items[0].resource ||
+                            !request_accepts(ctx.request, group->model) || !is_first_of_kind(node, group))
                                 continue;
                         r = group->model == 0 ? -ENODATA : add_room(s, shape, members, node, group);
                 }
@@ -160,21 +160,22 @@ static int shorter(const void *a, const void *b)
         return -memcmp(x->counts, y->counts, sizeof(x->counts)); /* any order, but always the same */
 }
 
-static bool try_way(const struct search *s, const struct way *way, struct ask *asks,
-                    bool (*place)(void *userdata, const struct ask *members, size_t count), void *userdata)
+static bool try_way(const struct search *s, const struct way *way, struct request *requests,
+                    bool (*place)(void *userdata, const struct request *members, size_t count),
+                    void *userdata)
 {
         size_t count = 0;
 
         for (size_t i = 0; i < s->choice_count; i++)
                 for (uint16_t k = 0; k < way->counts[i]; k++) {
-                        asks[count] = s->members[s->choices[i].shape];
-                        asks[count].model_count = 1;
-                        asks[count++].models[0] = s->choices[i].group->model;
+                        requests[count] = s->members[s->choices[i].shape];
+                        requests[count].model_count = 1;
+                        requests[count++].models[0] = s->choices[i].group->model;
                 }
-        return place(userdata, asks, count);
+        return place(userdata, requests, count);
 }
 
-static size_t shape_end(const struct ask *members, size_t count, size_t shape)
+static size_t shape_end(const struct request *members, size_t count, size_t shape)
 {
         size_t end = shape + 1;
 
@@ -197,21 +198,22 @@ static int gather(struct search *s, size_t count)
         return 1;
 }
 
-int gang_step_search(const struct question *plan, const struct ledger_job *job, const struct ask *members,
-                     size_t count, bool (*place)(void *userdata, const struct ask *members, size_t count),
+int gang_step_search(const struct rules_context *plan, const struct ledger_job *job,
+                     const struct request *members, size_t count,
+                     bool (*place)(void *userdata, const struct request *members, size_t count),
                      void *userdata)
 {
         CLEANUP(free_p) struct search *s = NULL;
         CLEANUP(free_p) struct way *ways = NULL;
-        CLEANUP(free_p) struct ask *asks = NULL;
+        CLEANUP(free_p) struct request *requests = NULL;
         int r;
 
         if (plan->weighting == NULL || plan->weighting->batch == 0 || count > UINT16_MAX)
                 return 0;
         s = calloc(1, sizeof(*s));
         ways = s == NULL ? NULL : malloc(GANG_STEP_WAYS * sizeof(*ways));
-        asks = malloc(count * sizeof(*asks));
-        if (s == NULL || ways == NULL || asks == NULL)
+        requests = malloc(count * sizeof(*requests));
+        if (s == NULL || ways == NULL || requests == NULL)
                 return -ENOMEM;
         *s = (struct search){ .plan = plan, .job = job, .members = members, .ways = ways };
         r = gather(s, count);
@@ -225,7 +227,7 @@ int gang_step_search(const struct question *plan, const struct ledger_job *job, 
                 return r < 0 ? r : 0;
         qsort(ways, s->way_count, sizeof(*ways), shorter);
         for (size_t i = 0; i < s->way_count && i < GANG_STEP_TRIES; i++)
-                if (try_way(s, &ways[i], asks, place, userdata))
+                if (try_way(s, &ways[i], requests, place, userdata))
                         return 1;
         return 0;
 }

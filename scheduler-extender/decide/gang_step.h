@@ -19,6 +19,7 @@
 /* gang_step_search() - @members: sorted so that equal shapes stand together; @place: place exactly these (the
  * same members, each with one accepted model) or leave nothing. Return: 1 = placed; 0 = it cannot be weighed,
  * or none of the shortest is taken: place them otherwise; -ENOMEM. */
-int gang_step_search(const struct question *plan, const struct ledger_job *job, const struct ask *members,
-                     size_t count, bool (*place)(void *userdata, const struct ask *members, size_t count),
+int gang_step_search(const struct rules_context *plan, const struct ledger_job *job,
+                     const struct request *members, size_t count,
+                     bool (*place)(void *userdata, const struct request *members, size_t count),
                      void *userdata);

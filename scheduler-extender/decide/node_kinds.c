@@ -130,7 +130,7 @@ static uint32_t kind_of(struct node_kinds *kinds, const struct ledger_node *node
         struct ledger_node *shape;
         uint32_t mask, at;
 
-        if (node->slots != NULL || node->holds != NULL)
+        if (node->slots != NULL || node->backfills != NULL)
                 return NODE_KIND_ALONE;
         if (kinds->count == kinds->capacity && !grow(kinds))
                 return NODE_KIND_ALONE;

@@ -1,10 +1,11 @@
-/* Node kinds: nodes that no question can tell apart are of one kind, and each kind is judged once.
+/* Node kinds: nodes that no request can tell apart are of one kind, and each kind is judged once.
  *
  * Of one kind are nodes with equal class, pool, programs and groups (resource, runtime, model, total, usable,
  * held, leased, speed). In 5,000 nodes there are a few dozen to a few hundred kinds. A kind has a shape: a
- * node that is in no ledger, without a name, pods, slots and holds, which the rules judge in the place of all
- * its nodes. Where that would not be the same answer (a lease or a hold on the node, the pod itself bound
- * there, a rule that reads pods or hardware), scheduler-extender/decide/candidates.h judges the node itself.
+ * node that is in no ledger, without a name, pods, slots and reservations, which the rules judge in the place
+ * of all its nodes. Where that would not be the same answer (a lease or a reservation on the node, the pod
+ * itself bound there, a rule that reads pods or hardware), scheduler-extender/decide/candidates.h judges the
+ * node itself.
  *
  * The ledger sets a node's kind to 0 whenever it changes; it is found out again when it is asked for. Kinds
  * that no node is of any more are dropped all together now and then. Pure but for the heap. */

@@ -84,8 +84,8 @@ static bool compares(char relation, const struct word *value, const char *line, 
 }
 
 /* One line that demands something of the node. @line: behind the operator. */
-static bool holds(char relation, const char *line, const char *end, const char *node,
-                  const struct node_traits *traits)
+static bool backfills(char relation, const char *line, const char *end, const char *node,
+                      const struct node_traits *traits)
 {
         struct word key, value, name = { .at = node, .bytes = strlen(node) };
         bool there;
@@ -132,7 +132,7 @@ static bool selected(const char *text, const char *node, const struct node_trait
                 const char *end = strchrnul(line, '\n'), *rest = end - line >= 2 ? line + 2 : NULL;
 
                 next = *end == '\n' ? end + 1 : end;
-                if (line[0] == '=' && !holds('=', rest, end, node, traits)) {
+                if (line[0] == '=' && !backfills('=', rest, end, node, traits)) {
                         say(why, why_bytes, "the pod's nodeSelector asks for the label %.*s", rest, end);
                         return false;
                 }
@@ -142,7 +142,7 @@ static bool selected(const char *text, const char *node, const struct node_trait
                         found = found || term;
                         terms = term = true;
                 } else {
-                        term = term && holds(line[0], rest, end, node, traits);
+                        term = term && backfills(line[0], rest, end, node, traits);
                 }
         }
         if (!terms || found || term)

@@ -1,8 +1,8 @@
 /* Node match: may a pod go onto a node, by its node selector, its required node affinity and its tolerations?
  *
  * kube-scheduler judges this before it asks us, so filter, prioritize and bind do not judge it again. Whoever
- * looks for a place among all nodes must: a hold, a gang's lease or an eviction for a pod on a node that it
- * can never have would keep chips from others for nothing.
+ * looks for a place among all nodes must: a reservation, a gang's lease or an eviction for a pod on a node
+ * that it can never have would keep chips from others for nothing.
  *
  * What a pod demands is a text, a line each, words parted by tabs (scheduler-extender/wire/pod_node_match.h
  * writes it), so that equal demands are one entry that many pods share; "" selects every node and tolerates

@@ -8,33 +8,33 @@
 bool open_groups_takes(const struct job_role *role, const struct symbols *symbols,
                        const struct ledger_group *group)
 {
-        return placement_fits_role(role, symbol_name(symbols, group->runtime),
-                                   symbol_name(symbols, group->vendor), symbol_name(symbols, group->model),
-                                   symbol_name(symbols, group->name));
+        return placement_fits_role(role, symbols_name(symbols, group->runtime),
+                                   symbols_name(symbols, group->vendor), symbols_name(symbols, group->model),
+                                   symbols_name(symbols, group->name));
 }
 
 bool open_groups_is_cpu(const struct symbols *symbols, const struct ledger_group *group)
 {
-        return strcmp(symbol_name(symbols, group->runtime), "cpu") == 0;
+        return strcmp(symbols_name(symbols, group->runtime), "cpu") == 0;
 }
 
-static struct ask ask_for_one(const struct open_groups_request *request, const struct ledger_group *group)
+static struct request request_for_one(const struct open_groups_claim *claim, const struct ledger_group *group)
 {
-        const struct job *job = request->job.job;
-        struct ask ask = {
+        const struct job *job = claim->job.job;
+        struct request request = {
                 .items = { { .resource = group->resource, .chips = 1 } },
                 .item_count = 1,
-                .emergency = request->emergency,
+                .emergency = claim->emergency,
                 .preemptible = job->preemptible,
                 .class_chips = job_worker_chips(job) + job_server_chips(job),
                 .match = NODE_MATCH_NOTHING, /* our pods tolerate no taint */
         };
 
         if (group->model != 0) {
-                ask.models[0] = group->model;
-                ask.model_count = 1;
+                request.models[0] = group->model;
+                request.model_count = 1;
         }
-        return ask;
+        return request;
 }
 
 /* Chips of a group that a pod holds; of one that others bound only the resource is known. */
@@ -44,8 +44,8 @@ static uint32_t chips_in(const struct ledger_pod *pod, const struct ledger_group
 
         for (size_t i = 0; i < pod->part_count; i++)
                 chips += pod->parts[i].group == group->name ? pod->parts[i].chips : 0;
-        for (size_t i = 0; pod->part_count == 0 && i < pod->ask.item_count; i++)
-                chips += pod->ask.items[i].resource == group->resource ? pod->ask.items[i].chips : 0;
+        for (size_t i = 0; pod->part_count == 0 && i < pod->request.item_count; i++)
+                chips += pod->request.items[i].resource == group->resource ? pod->request.items[i].chips : 0;
         return chips;
 }
 
@@ -56,42 +56,42 @@ static uint32_t lent_chips(const struct ledger_node *node, const struct ledger_g
 
         for (const struct ledger_pod *pod = node->pods; pod != NULL && node->reserved;
              pod = pod->next_on_node)
-                chips += pod->ask.preemptible && !pod->ask.emergency ? chips_in(pod, group) : 0;
+                chips += pod->request.preemptible && !pod->request.emergency ? chips_in(pod, group) : 0;
         return chips;
 }
 
 /* Return: the chips of the group that the job may take. */
-static uint32_t open_chips(const struct open_groups_request *request, const struct ledger_node *node,
+static uint32_t open_chips(const struct open_groups_claim *claim, const struct ledger_node *node,
                            const struct ledger_group *group)
 {
-        struct ask ask = ask_for_one(request, group);
-        struct question question = { .ledger = request->job.ledger,
-                                     .rules = request->rules,
-                                     .ask = &ask,
-                                     .job = request->ledger_job,
-                                     .now_usec = request->now_usec,
-                                     .unfiltered = true };
-        uint32_t lent = request->take_back ? lent_chips(node, group) : 0, open;
+        struct request request = request_for_one(claim, group);
+        struct rules_context context = { .ledger = claim->job.ledger,
+                                         .rules = claim->rules,
+                                         .request = &request,
+                                         .job = claim->ledger_job,
+                                         .now_usec = claim->now_usec,
+                                         .unfiltered = true };
+        uint32_t lent = claim->take_back ? lent_chips(node, group) : 0, open;
         struct ledger_group accounts[GROUPS_MAX];
         enum reason reason;
 
-        overflow_prepare(&question, &question.overflow);
-        reason = rules_judge(&question, node);
+        overflow_prepare(&context, &context.overflow);
+        reason = rules_judge(&context, node);
         if (reason != REASON_NONE &&
             !(lent > 0 && (reason == REASON_CHIPS_BUSY || reason == REASON_CHIPS_LEASED)))
                 return 0;
         /* the account as the job sees it: its own lease and pods are its own */
-        ledger_account(node, NULL, request->ledger_job, accounts);
+        ledger_account(node, NULL, claim->ledger_job, accounts);
         open = group_open(&accounts[group - node->groups]) + lent;
         return open < group->usable ? open : group->usable;
 }
 
-static int add(const struct open_groups_request *request, const struct ledger_node *node,
+static int add(const struct open_groups_claim *claim, const struct ledger_node *node,
                const struct ledger_group *group, struct open_groups *groups)
 {
-        uint32_t open = open_chips(request, node, group);
+        uint32_t open = open_chips(claim, node, group);
 
-        if (open == 0 && !(request->processes && open_groups_is_cpu(&request->job.ledger->symbols, group)))
+        if (open == 0 && !(claim->processes && open_groups_is_cpu(&claim->job.ledger->symbols, group)))
                 return 0;
         if (groups->count == groups->capacity) {
                 size_t capacity = groups->capacity == 0 ? 64 : 2 * groups->capacity;
@@ -122,21 +122,20 @@ static bool any_role_takes(const struct batch_cut_job *job, const struct ledger_
         return false;
 }
 
-int open_groups_gather(const struct open_groups_request *request, const struct ledger_node *equal_to,
+int open_groups_gather(const struct open_groups_claim *claim, const struct ledger_node *equal_to,
                        struct open_groups *groups)
 {
-        const struct ledger *ledger = request->job.ledger;
+        const struct ledger *ledger = claim->job.ledger;
 
         groups->count = 0;
         for (uint32_t n = 0; n < ledger->node_count; n++) {
                 const struct ledger_node *node = ledger->nodes[n];
 
-                if (equal_to != NULL && equal_to != node && configuration_difference(equal_to, node) != NULL)
+                if (equal_to != NULL && equal_to != node && rules_difference(equal_to, node) != NULL)
                         continue;
                 for (uint32_t g = 0; g < node->group_count; g++)
-                        if (node->groups[g].resource != 0 &&
-                            any_role_takes(&request->job, &node->groups[g]) &&
-                            add(request, node, &node->groups[g], groups) < 0)
+                        if (node->groups[g].resource != 0 && any_role_takes(&claim->job, &node->groups[g]) &&
+                            add(claim, node, &node->groups[g], groups) < 0)
                                 return -ENOMEM;
         }
         return 0;
@@ -151,7 +150,7 @@ void open_groups_free(struct open_groups *groups)
 const char *open_groups_runtime(const struct symbols *symbols, const struct job_role *role,
                                 const struct ledger_group *group)
 {
-        return role->runtime[0] != '\0' ? role->runtime : symbol_name(symbols, group->runtime);
+        return role->runtime[0] != '\0' ? role->runtime : symbols_name(symbols, group->runtime);
 }
 
 /* What `fastest` compares by, in the order of what says most. */

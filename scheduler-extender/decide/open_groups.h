@@ -15,7 +15,7 @@
 #include "scheduler-extender/decide/rules.h"
 
 /* Whose chips, and by which rules. Borrowed. */
-struct open_groups_request {
+struct open_groups_claim {
         struct batch_cut_job job; /* the ledger, the job, the program table */
         const struct rules *rules;
         const struct ledger_job
@@ -41,7 +41,7 @@ struct open_groups {
 
 /* open_groups_gather() - those that some role of the job could use. @equal_to: of nodes of this one's
  * configuration alone; NULL = of all. What @groups held is forgotten. 0 or -ENOMEM. */
-int open_groups_gather(const struct open_groups_request *request, const struct ledger_node *equal_to,
+int open_groups_gather(const struct open_groups_claim *claim, const struct ledger_node *equal_to,
                        struct open_groups *groups);
 void open_groups_free(struct open_groups *groups);
 

@@ -11,7 +11,7 @@
 
 struct ledger;
 struct ledger_node;
-struct question;
+struct rules_context;
 
 enum overflow { OVERFLOW_NONE, OVERFLOW_SINGLE_TO_MULTI, OVERFLOW_MULTI_TO_SINGLE, OVERFLOW_BOTH };
 
@@ -29,7 +29,7 @@ struct overflow_room {
 int overflow_parse(const char *text, enum overflow *ret, uint32_t *ret_percent);
 
 /* overflow_prepare() - what there is to overflow into: O(nodes). */
-void overflow_prepare(const struct question *question, struct overflow_room *ret);
+void overflow_prepare(const struct rules_context *context, struct overflow_room *ret);
 
-/* overflow_takes() - may the question's pod run on this node of the other class? */
-bool overflow_takes(const struct question *question, const struct ledger_node *node);
+/* overflow_takes() - may the request's pod run on this node of the other class? */
+bool overflow_takes(const struct rules_context *context, const struct ledger_node *node);

@@ -3,7 +3,7 @@
  * Order: NodeUnknown and InventoryStale first; then, in the order of enum reason, the first unresolvable rule
  * that is broken; only if there is none, the first failed one. Pure: the clock is an argument. What is the
  * same for all nodes of a request (does the gang fit, which configuration must equal nodes have...) is worked
- * out once, by question_prepare(); judging a node is then O(groups). */
+ * out once, by rules_prepare(); judging a node is then O(groups). */
 #pragma once
 
 #include "scheduler-extender/decide/overflow.h"
@@ -21,11 +21,11 @@ struct rules {
         uint64_t lease_usec;
 };
 
-/* A pod's question to the scheduler. Borrowed members live as long as the question is used. */
-struct question {
+/* A pod's request to the scheduler. Borrowed members live as long as the request is used. */
+struct rules_context {
         const struct ledger *ledger;
         const struct rules *rules;
-        const struct ask *ask;         /* chips only */
+        const struct request *request; /* chips only */
         const struct ledger_job *job;  /* NULL = of no job, or a job that nobody else speaks of yet */
         const struct ledger_pod *self; /* NULL = the store does not know the pod yet */
         uint64_t created_usec;         /* of the pod; 0 = not known (as young as can be) */
@@ -34,15 +34,15 @@ struct question {
         bool unfiltered; /* no scheduler has chosen the nodes: the pod's selector, affinity and tolerations
                             are judged, too */
 
-        /* worked out by question_prepare() and gang_prepare() */
+        /* worked out by rules_prepare() and gang_prepare() */
         bool gang_blocked;                  /* its gang does not fit */
         const struct ledger_node *equal_to; /* its job's nodes must be like this one; NULL = no such demand */
         struct overflow_room overflow;
         const struct weighting *weighting; /* NULL = no weighted shards */
 };
 
-/* What a node has for a question's pod, added up over the accepted groups of one item. */
-struct room {
+/* What a node has for a request's pod, added up over the accepted groups of one item. */
+struct rules_room {
         uint32_t any_total;               /* chips of the resource, whatever the model */
         uint32_t total, usable;           /* of accepted models */
         uint32_t free, open;              /* no pod holds them; and no gang leases them */
@@ -50,28 +50,30 @@ struct room {
         uint32_t held;
 };
 
-void question_prepare(struct question *question);
+void rules_prepare(struct rules_context *context);
 
 /* rules_judge() - REASON_NONE, or the one reason why not. `node` NULL = the name is unknown. */
-enum reason rules_judge(const struct question *question, const struct ledger_node *node);
+enum reason rules_judge(const struct rules_context *context, const struct ledger_node *node);
 
 /* The two halves of rules_judge() for a pod that asks for chips: everything but the node's age, for a node
  * whose name is known; and is it too long ago that the node was heard of? (0 = not judged) */
-enum reason rules_judge_known(const struct question *question, const struct ledger_node *node);
-bool rules_too_old(const struct question *question, uint64_t seen_usec);
+enum reason rules_judge_known(const struct rules_context *context, const struct ledger_node *node);
+bool rules_too_old(const struct rules_context *context, uint64_t seen_usec);
 
-/* rules_room() - the room for item `i` of the ask; what the pod itself holds there, and what its own gang
+/* rules_room() - the room for item `i` of the request; what the pod itself holds there, and what its own gang
  * leases, counts as open. */
-void rules_room(const struct question *question, const struct ledger_node *node, size_t i, struct room *room);
+void rules_room(const struct rules_context *context, const struct ledger_node *node, size_t i,
+                struct rules_room *room);
 
-/* rules_groups() - the node's groups with their accounts as the question's pod sees them: node->groups
+/* rules_groups() - the node's groups with their accounts as the request's pod sees them: node->groups
  * itself, or `scratch` (GROUPS_MAX entries) filled in. */
-struct ledger_group *rules_groups(const struct question *question, const struct ledger_node *node,
+struct ledger_group *rules_groups(const struct rules_context *context, const struct ledger_node *node,
                                   struct ledger_group *scratch);
 
-/* rules_held_back() - does a hold for an older pod keep this one from the node's free chips? */
-bool rules_held_back(const struct question *question, const struct ledger_node *node);
+/* rules_held_back() - does a backfill reservation for an older pod keep this one from the node's free chips?
+ */
+bool rules_held_back(const struct rules_context *context, const struct ledger_node *node);
 
-/* configuration_difference() - the first field in which two nodes' configurations differ, a word for a
+/* rules_difference() - the first field in which two nodes' configurations differ, a word for a
  * person; NULL = they are equal. */
-const char *configuration_difference(const struct ledger_node *a, const struct ledger_node *b);
+const char *rules_difference(const struct ledger_node *a, const struct ledger_node *b);

@@ -13,15 +13,15 @@
 #define OFF_PLAN (INT64_C(1) << 61)
 
 /* 1. An emergency prefers the reserve; a borrower prefers regular nodes to lent ones. */
-static int64_t pool_key(const struct question *q, const struct ledger_node *node)
+static int64_t pool_key(const struct rules_context *ctx, const struct ledger_node *node)
 {
-        return q->ask->emergency ? !node->reserved : node->reserved;
+        return ctx->request->emergency ? !node->reserved : node->reserved;
 }
 
 /* 2. The class made for it, then `any`, then overflow. */
-static int64_t class_key(const struct question *q, const struct ledger_node *node)
+static int64_t class_key(const struct rules_context *ctx, const struct ledger_node *node)
 {
-        enum node_class matching = q->ask->class_chips > 1 ? NODE_CLASS_MULTI : NODE_CLASS_SINGLE;
+        enum node_class matching = ctx->request->class_chips > 1 ? NODE_CLASS_MULTI : NODE_CLASS_SINGLE;
 
         if (node->node_class == matching)
                 return 0;
@@ -45,17 +45,18 @@ static int64_t fragmentation_growth(const struct ledger_node *node, uint32_t ope
 }
 
 /* Would the pod take a part of a whole group where no broken group, and none that it just fills, has room? */
-static bool breaks_whole_group(const struct ask *ask, size_t item, const struct ledger_group *groups,
+static bool breaks_whole_group(const struct request *request, size_t item, const struct ledger_group *groups,
                                uint32_t group_count)
 {
-        uint32_t chips = ask->items[item].chips;
+        uint32_t chips = request->items[item].chips;
         bool breaks = false;
 
         for (uint32_t i = 0; i < group_count; i++) {
                 const struct ledger_group *g = &groups[i];
                 uint32_t open = group_open(g);
 
-                if (g->resource != ask->items[item].resource || !ask_accepts(ask, g->model) || open < chips)
+                if (g->resource != request->items[item].resource || !request_accepts(request, g->model) ||
+                    open < chips)
                         continue;
                 if (open < g->total || open == chips)
                         return false;
@@ -67,17 +68,17 @@ static bool breaks_whole_group(const struct ask *ask, size_t item, const struct 
 /* 3. packed: a pod inside one group before one that straddles, and one that leaves whole groups whole before
  * one that breaks one; if one has to be broken, that of the smallest server, else the least growth of
  * fragmentation; then the smallest server; then the fewest chips left. */
-static void packed_keys(const struct question *q, const struct ledger_node *node, int64_t *key)
+static void packed_keys(const struct rules_context *ctx, const struct ledger_node *node, int64_t *key)
 {
         struct ledger_group scratch[GROUPS_MAX];
-        const struct ledger_group *groups = rules_groups(q, node, scratch);
+        const struct ledger_group *groups = rules_groups(ctx, node, scratch);
 
-        for (size_t i = 0; i < q->ask->item_count; i++) {
-                uint32_t chips = q->ask->items[i].chips;
-                bool breaks = breaks_whole_group(q->ask, i, groups, node->group_count);
-                struct room room;
+        for (size_t i = 0; i < ctx->request->item_count; i++) {
+                uint32_t chips = ctx->request->items[i].chips;
+                bool breaks = breaks_whole_group(ctx->request, i, groups, node->group_count);
+                struct rules_room room;
 
-                rules_room(q, node, i, &room);
+                rules_room(ctx, node, i, &room);
                 key[0] += 2 * (room.group_open < chips) + breaks;
                 key[1] += breaks ? room.total : fragmentation_growth(node, room.open, chips);
                 key[2] += room.total;
@@ -86,49 +87,50 @@ static void packed_keys(const struct question *q, const struct ledger_node *node
 }
 
 /* 3. uniform: fewest chips held first. */
-static void uniform_keys(const struct question *q, const struct ledger_node *node, int64_t *key)
+static void uniform_keys(const struct rules_context *ctx, const struct ledger_node *node, int64_t *key)
 {
-        for (size_t i = 0; i < q->ask->item_count; i++) {
-                struct room room;
+        for (size_t i = 0; i < ctx->request->item_count; i++) {
+                struct rules_room room;
 
-                rules_room(q, node, i, &room);
+                rules_room(ctx, node, i, &room);
                 key[0] += room.held;
         }
 }
 
 /* 3. largest-free: most free chips first. */
-static void largest_free_keys(const struct question *q, const struct ledger_node *node, int64_t *key)
+static void largest_free_keys(const struct rules_context *ctx, const struct ledger_node *node, int64_t *key)
 {
-        for (size_t i = 0; i < q->ask->item_count; i++) {
-                struct room room;
+        for (size_t i = 0; i < ctx->request->item_count; i++) {
+                struct rules_room room;
 
-                rules_room(q, node, i, &room);
+                rules_room(ctx, node, i, &room);
                 key[0] -= room.open;
         }
 }
 
 /* Speed of the group that would serve it, in mega-FLOPS (or as measured for the job's model). */
-static double group_speed(const struct question *q, const struct ledger_group *group)
+static double group_speed(const struct rules_context *ctx, const struct ledger_group *group)
 {
-        const struct weighting_row *row = weighting_row(q->weighting, group);
+        const struct weighting_row *row = weighting_row(ctx->weighting, group);
 
         return row != NULL && row->speed > 0 ? row->speed * 1e3 : group->tflops * 1e6;
 }
 
 /* 3. fastest: the fastest group with room; a pod that straddles groups is as slow as the slowest it needs. */
-static void fastest_keys(const struct question *q, const struct ledger_node *node, int64_t *key)
+static void fastest_keys(const struct rules_context *ctx, const struct ledger_node *node, int64_t *key)
 {
         struct ledger_group scratch[GROUPS_MAX];
-        const struct ledger_group *groups = rules_groups(q, node, scratch);
+        const struct ledger_group *groups = rules_groups(ctx, node, scratch);
         double best = -1, slowest = -1;
 
         for (uint32_t i = 0; i < node->group_count; i++) {
                 const struct ledger_group *g = &groups[i];
-                double speed = group_speed(q, g);
+                double speed = group_speed(ctx, g);
 
-                if (g->resource != q->ask->items[0].resource || !ask_accepts(q->ask, g->model))
+                if (g->resource != ctx->request->items[0].resource ||
+                    !request_accepts(ctx->request, g->model))
                         continue;
-                if (group_open(g) >= q->ask->items[0].chips && speed > best)
+                if (group_open(g) >= ctx->request->items[0].chips && speed > best)
                         best = speed;
                 if (group_open(g) > 0 && (slowest < 0 || speed < slowest))
                         slowest = speed;
@@ -136,69 +138,70 @@ static void fastest_keys(const struct question *q, const struct ledger_node *nod
         key[0] = -(int64_t) (best >= 0 ? best : slowest);
 }
 
-static enum placement placement_of(const struct question *q)
+static enum placement placement_of(const struct rules_context *ctx)
 {
-        return q->ask->placement == PLACEMENT_DEFAULT ? q->rules->placement
-                                                      : (enum placement) q->ask->placement;
+        return ctx->request->placement == PLACEMENT_DEFAULT ? ctx->rules->placement
+                                                            : (enum placement) ctx->request->placement;
 }
 
-static void placement_keys(const struct question *q, const struct ledger_node *node, int64_t *key)
+static void placement_keys(const struct rules_context *ctx, const struct ledger_node *node, int64_t *key)
 {
-        switch (placement_of(q)) {
+        switch (placement_of(ctx)) {
         case PLACEMENT_UNIFORM:
-                uniform_keys(q, node, key);
+                uniform_keys(ctx, node, key);
                 break;
         case PLACEMENT_LARGEST_FREE:
-                largest_free_keys(q, node, key);
+                largest_free_keys(ctx, node, key);
                 break;
         case PLACEMENT_FASTEST:
-                fastest_keys(q, node, key);
+                fastest_keys(ctx, node, key);
                 break;
         default:
-                packed_keys(q, node, key);
+                packed_keys(ctx, node, key);
         }
 }
 
 /* 4. The modelled step time with this member; 0 where nothing is known. */
-static int64_t step_key(const struct question *q, const struct ledger_node *node)
+static int64_t step_key(const struct rules_context *ctx, const struct ledger_node *node)
 {
         struct ledger_group scratch[GROUPS_MAX];
         const struct ledger_group *groups;
         const struct weighting_row *row;
 
-        if (q->weighting == NULL)
+        if (ctx->weighting == NULL)
                 return 0;
-        groups = rules_groups(q, node, scratch);
-        row = weighting_row(q->weighting, weighting_group(groups, node->group_count, q->ask,
-                                                          placement_of(q) == PLACEMENT_FASTEST));
+        groups = rules_groups(ctx, node, scratch);
+        row = weighting_row(ctx->weighting, weighting_group(groups, node->group_count, ctx->request,
+                                                            placement_of(ctx) == PLACEMENT_FASTEST));
         return row == NULL ? 0 : (int64_t) row->step_nsec;
 }
 
 /* A gang with a common batch was planned for the shortest step: its members go where their slots are. */
-static int64_t off_plan(const struct question *q, const struct ledger_node *node)
+static int64_t off_plan(const struct rules_context *ctx, const struct ledger_node *node)
 {
-        if (q->planning || q->job == NULL || q->job->slots == NULL || q->weighting == NULL ||
-            q->weighting->batch == 0)
+        if (ctx->planning || ctx->job == NULL || ctx->job->slots == NULL || ctx->weighting == NULL ||
+            ctx->weighting->batch == 0)
                 return 0;
         for (const struct lease_slot *slot = node->slots; slot != NULL; slot = slot->next_on_node)
-                if (slot->job == q->job && slot->ask.items[0].resource == q->ask->items[0].resource &&
-                    slot->ask.items[0].chips == q->ask->items[0].chips)
+                if (slot->job == ctx->job &&
+                    slot->request.items[0].resource == ctx->request->items[0].resource &&
+                    slot->request.items[0].chips == ctx->request->items[0].chips)
                         return 0;
         return OFF_PLAN;
 }
 
-void score_tuple(const struct question *q, const struct ledger_node *node, struct score_tuple *ret)
+void score_tuple(const struct rules_context *ctx, const struct ledger_node *node, struct score_tuple *ret)
 {
-        bool fastest = placement_of(q) == PLACEMENT_FASTEST || (q->planning && q->weighting != NULL);
-        int64_t step = step_key(q, node);
+        bool fastest = placement_of(ctx) == PLACEMENT_FASTEST || (ctx->planning && ctx->weighting != NULL);
+        int64_t step = step_key(ctx, node);
 
         *ret = (struct score_tuple){ 0 };
-        if (q->ask->item_count == 0)
+        if (ctx->request->item_count == 0)
                 return;
-        ret->key[0] = (fastest ? step : 0) + off_plan(q, node);
-        ret->key[1] = pool_key(q, node);
-        ret->key[2] = class_key(q, node);
-        placement_keys(q, node, &ret->key[3]); /* at most four keys */
+        ret->key[0] = (fastest ? step : 0) + off_plan(ctx, node);
+        ret->key[1] = pool_key(ctx, node);
+        ret->key[2] = class_key(ctx, node);
+        placement_keys(ctx, node, &ret->key[3]); /* at most four keys */
         ret->key[7] = fastest ? 0 : step;
 }
 
@@ -267,18 +270,18 @@ int score_rank(const struct score_tuple *tuples, size_t count, uint8_t *scores)
         return 0;
 }
 
-size_t score_parts(const struct question *q, const struct ledger_node *node, struct pod_part *parts)
+size_t score_parts(const struct rules_context *ctx, const struct ledger_node *node, struct pod_part *parts)
 {
         struct ledger_group scratch[GROUPS_MAX];
-        const struct ledger_group *groups = rules_groups(q, node, scratch), *best;
+        const struct ledger_group *groups = rules_groups(ctx, node, scratch), *best;
 
         if (groups != scratch)
                 memcpy(scratch, groups, node->group_count * sizeof(*groups));
-        best = weighting_group(scratch, node->group_count, q->ask, true);
-        if (placement_of(q) == PLACEMENT_FASTEST && best != NULL && q->ask->item_count == 1 &&
-            group_open(best) >= q->ask->items[0].chips) {
-                parts[0] = (struct pod_part){ .group = best->name, .chips = q->ask->items[0].chips };
+        best = weighting_group(scratch, node->group_count, ctx->request, true);
+        if (placement_of(ctx) == PLACEMENT_FASTEST && best != NULL && ctx->request->item_count == 1 &&
+            group_open(best) >= ctx->request->items[0].chips) {
+                parts[0] = (struct pod_part){ .group = best->name, .chips = ctx->request->items[0].chips };
                 return 1;
         }
-        return pod_place(scratch, node->group_count, q->ask, false, parts);
+        return pod_place(scratch, node->group_count, ctx->request, false, parts);
 }

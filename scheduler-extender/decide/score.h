@@ -21,8 +21,9 @@ struct score_tuple {
         int64_t key[SCORE_KEYS];
 };
 
-/* score_tuple() - of a node that takes the question's pod. */
-void score_tuple(const struct question *question, const struct ledger_node *node, struct score_tuple *ret);
+/* score_tuple() - of a node that takes the request's pod. */
+void score_tuple(const struct rules_context *context, const struct ledger_node *node,
+                 struct score_tuple *ret);
 
 int score_compare(const struct score_tuple *a, const struct score_tuple *b); /* < 0: a is the better place */
 
@@ -32,4 +33,5 @@ int score_rank(const struct score_tuple *tuples, size_t count, uint8_t *scores);
 
 /* score_parts() - the groups that the pod's chips will be recorded in when it is bound there.
  * Return: how many parts. */
-size_t score_parts(const struct question *question, const struct ledger_node *node, struct pod_part *parts);
+size_t score_parts(const struct rules_context *context, const struct ledger_node *node,
+                   struct pod_part *parts);

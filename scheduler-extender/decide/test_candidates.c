@@ -9,8 +9,8 @@
 
 #include "base/cleanup.h"
 #include "base/random.h"
+#include "scheduler-extender/decide/backfill.h"
 #include "scheduler-extender/decide/candidates.h"
-#include "scheduler-extender/decide/hold.h"
 #include "scheduler-extender/decide/weighting.h"
 #include "tests/support/cluster_fixture.h"
 
@@ -62,7 +62,7 @@ static void change_pod(struct ledger *l, uint64_t *seed)
                 assert_int_equal(ledger_set_pod(l, &facts), 0);
 }
 
-/* Leases of another job and holds of an older pod, which belong to single nodes. */
+/* Leases of another job and reservations for an older pod, which belong to single nodes. */
 static void change_claims(struct ledger *l, uint64_t *seed)
 {
         struct ledger_node *node = l->nodes[random_below(seed, l->node_count)];
@@ -73,33 +73,33 @@ static void change_claims(struct ledger *l, uint64_t *seed)
         if (random_below(seed, 3) == 0)
                 ledger_drop_lease(l, job);
         else
-                (void) ledger_add_slot(l, job, node, &older.ask);
+                (void) ledger_add_slot(l, job, node, &older.request);
         ledger_release_job(l, job);
         if (random_below(seed, 2) == 0) {
                 assert_int_equal(ledger_set_pod(l, &older), 0);
                 ledger_find_pod(l, "default", "older")->waited = true;
-                (void) hold_add(l, node, ledger_find_pod(l, "default", "older"), UINT64_MAX,
-                                (uint32_t) random_below(seed, 2));
+                (void) backfill_add(l, node, ledger_find_pod(l, "default", "older"), UINT64_MAX,
+                                    (uint32_t) random_below(seed, 2));
         } else {
-                holds_clear(l);
+                backfill_clear(l);
         }
 }
 
-static struct ask random_ask(struct ledger *l, uint64_t *seed)
+static struct request random_ask(struct ledger *l, uint64_t *seed)
 {
-        struct ask ask = pod_of(l, "new", (uint32_t) random_below(seed, 6)).ask;
+        struct request request = pod_of(l, "new", (uint32_t) random_below(seed, 6)).request;
 
-        ask.placement = (uint8_t) random_below(seed, PLACEMENT_COUNT);
-        ask.emergency = random_below(seed, 5) == 0;
-        ask.preemptible = random_below(seed, 4) == 0;
-        ask.same_group = random_below(seed, 4) == 0;
-        ask.equal_nodes = random_below(seed, 6) == 0;
-        ask.network_mbps = random_below(seed, 20) == 0 ? 1000 : 0;
-        ask.class_chips *= 1 + random_below(seed, 2);
-        ask.batch = random_below(seed, 4) == 0 ? 4 : 0;
-        ask.model_count = random_below(seed, 3) == 0;
-        ask.models[0] = symbol_add(&l->symbols, models[random_below(seed, 3)]);
-        return ask;
+        request.placement = (uint8_t) random_below(seed, PLACEMENT_COUNT);
+        request.emergency = random_below(seed, 5) == 0;
+        request.preemptible = random_below(seed, 4) == 0;
+        request.same_group = random_below(seed, 4) == 0;
+        request.equal_nodes = random_below(seed, 6) == 0;
+        request.network_mbps = random_below(seed, 20) == 0 ? 1000 : 0;
+        request.class_chips *= 1 + random_below(seed, 2);
+        request.batch = random_below(seed, 4) == 0 ? 4 : 0;
+        request.model_count = random_below(seed, 3) == 0;
+        request.models[0] = symbols_add(&l->symbols, models[random_below(seed, 3)]);
+        return request;
 }
 
 static struct rules random_rules(uint64_t *seed)
@@ -115,7 +115,7 @@ static struct rules random_rules(uint64_t *seed)
 }
 
 /* Node by node, as the rules and the scores say it. */
-static void expect(const struct question *q, struct ledger *l, const uint32_t *nodes, size_t count,
+static void expect(const struct rules_context *ctx, struct ledger *l, const uint32_t *nodes, size_t count,
                    uint8_t *verdicts, uint8_t *scores)
 {
         struct score_tuple tuples[NODES + 2];
@@ -125,10 +125,10 @@ static void expect(const struct question *q, struct ledger *l, const uint32_t *n
         for (size_t i = 0; i < count; i++) {
                 const struct ledger_node *node = nodes[i] == ROSTER_NONE ? NULL : l->nodes[nodes[i]];
 
-                verdicts[i] = (uint8_t) rules_judge(q, node);
+                verdicts[i] = (uint8_t) rules_judge(ctx, node);
                 scores[i] = node != NULL && verdicts[i] == REASON_NONE;
                 if (scores[i] > 0)
-                        score_tuple(q, node, &tuples[fitting++]);
+                        score_tuple(ctx, node, &tuples[fitting++]);
         }
         assert_int_equal(score_rank(tuples, fitting, ranked), 0);
         fitting = 0;
@@ -136,7 +136,7 @@ static void expect(const struct question *q, struct ledger *l, const uint32_t *n
                 scores[i] = scores[i] == 0 ? 0 : ranked[fitting++];
 }
 
-static void compare(const struct question *q, struct ledger *l, uint64_t round)
+static void compare(const struct rules_context *ctx, struct ledger *l, uint64_t round)
 {
         uint8_t verdicts[NODES + 2], scores[NODES + 2], want_verdicts[NODES + 2], want_scores[NODES + 2];
         uint32_t nodes[NODES + 2];
@@ -145,9 +145,9 @@ static void compare(const struct question *q, struct ledger *l, uint64_t round)
         nodes[count++] = ROSTER_NONE;
         for (uint32_t i = 0; i < l->node_count; i++)
                 nodes[count++] = l->node_count - 1 - i;
-        expect(q, l, nodes, count, want_verdicts, want_scores);
-        assert_int_equal(candidates_judge(q, l, nodes, count, verdicts), 0);
-        assert_int_equal(candidates_score(q, l, nodes, count, scores), 0);
+        expect(ctx, l, nodes, count, want_verdicts, want_scores);
+        assert_int_equal(candidates_judge(ctx, l, nodes, count, verdicts), 0);
+        assert_int_equal(candidates_score(ctx, l, nodes, count, scores), 0);
         for (size_t i = 0; i < count; i++)
                 if (verdicts[i] != want_verdicts[i] || scores[i] != want_scores[i])
                         fail_msg("round %llu, candidate %zu (%s): want verdict %d, score %d; got %d, %d",
@@ -156,10 +156,10 @@ static void compare(const struct question *q, struct ledger *l, uint64_t round)
                                  want_verdicts[i], want_scores[i], verdicts[i], scores[i]);
 }
 
-/* The list of pods on no node, and the count of holds, are what a look at everything says. */
+/* The list of pods on no node, and the count of reservations, are what a look at everything says. */
 static void compare_lists(const struct ledger *l)
 {
-        uint32_t pending = 0, listed = 0, holds = 0;
+        uint32_t pending = 0, listed = 0, backfills = 0;
 
         for (uint32_t i = 0; i < l->pod_slot_count; i++)
                 pending += l->pod_slots[i] != NULL && l->pod_slots[i]->node == NULL;
@@ -169,30 +169,33 @@ static void compare_lists(const struct ledger *l)
                 listed++;
         }
         for (uint32_t i = 0; i < l->node_count; i++)
-                for (const struct hold *hold = l->nodes[i]->holds; hold != NULL; hold = hold->next)
-                        holds++;
+                for (const struct backfill *backfill = l->nodes[i]->backfills; backfill != NULL;
+                     backfill = backfill->next)
+                        backfills++;
         assert_int_equal(listed, pending);
         assert_int_equal(l->pending_count, pending);
-        assert_int_equal(l->hold_total, holds);
+        assert_int_equal(l->backfill_total, backfills);
 }
 
 static void ask_once(struct ledger *l, uint64_t *seed, uint64_t round)
 {
         struct rules rules = random_rules(seed);
-        struct ask ask = random_ask(l, seed);
+        struct request request = random_ask(l, seed);
         struct weighting *weighting = calloc(1, sizeof(*weighting));
         struct ledger_job *job = random_below(seed, 2) == 0 ? ledger_hold_job(l, "default", "train") : NULL;
-        struct question q = { .ledger = l, .rules = &rules, .ask = &ask, .job = job, .now_usec = 1000000 };
+        struct rules_context ctx = {
+                .ledger = l, .rules = &rules, .request = &request, .job = job, .now_usec = 1000000
+        };
         char name[32];
 
         (void) text_format(name, sizeof(name), "pod-%llu", (unsigned long long) random_below(seed, 60));
         if (random_below(seed, 3) == 0)
-                q.self = ledger_find_pod(l, "default", name);
-        q.created_usec = random_below(seed, 5000);
-        question_prepare(&q);
-        if (ask.item_count > 0 && weighting_build(l, job, q.self, &ask, weighting) == 0)
-                q.weighting = weighting;
-        compare(&q, l, round);
+                ctx.self = ledger_find_pod(l, "default", name);
+        ctx.created_usec = random_below(seed, 5000);
+        rules_prepare(&ctx);
+        if (request.item_count > 0 && weighting_build(l, job, ctx.self, &request, weighting) == 0)
+                ctx.weighting = weighting;
+        compare(&ctx, l, round);
         if (job != NULL)
                 ledger_release_job(l, job);
         free(weighting);

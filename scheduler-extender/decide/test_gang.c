@@ -12,17 +12,19 @@
 static const char *gang_word(struct ledger *l, const struct pod_facts *facts, const char *node, bool keep)
 {
         struct ledger_job *job = ledger_hold_job(l, facts->namespace_, facts->job);
-        struct question q = {
-                .ledger = l, .rules = &fixture_rules, .ask = &facts->ask, .job = job, .now_usec = 1000000
-        };
-        struct gang_request request = { .kinds = facts->kind_count > 0 ? facts->kinds : NULL,
-                                        .kind_count = facts->kind_count,
-                                        .keep = keep };
+        struct rules_context ctx = { .ledger = l,
+                                     .rules = &fixture_rules,
+                                     .request = &facts->request,
+                                     .job = job,
+                                     .now_usec = 1000000 };
+        struct gang_demand demand = { .kinds = facts->kind_count > 0 ? facts->kinds : NULL,
+                                      .kind_count = facts->kind_count,
+                                      .keep = keep };
         const char *word;
 
-        question_prepare(&q);
-        assert_true(gang_prepare(l, &q, job, &request) >= 0);
-        word = reason_text(rules_judge(&q, node_of(l, node)))->word;
+        rules_prepare(&ctx);
+        assert_true(gang_prepare(l, &ctx, job, &demand) >= 0);
+        word = reason_text(rules_judge(&ctx, node_of(l, node)))->word;
         ledger_release_job(l, job);
         return word;
 }
@@ -32,8 +34,8 @@ static struct pod_facts member(struct ledger *l, const char *name, uint32_t chip
         struct pod_facts facts = pod_of(l, name, chips);
 
         facts.job = "train";
-        facts.ask.gang_size = size;
-        facts.ask.class_chips = (uint64_t) chips * size;
+        facts.request.gang_size = size;
+        facts.request.class_chips = (uint64_t) chips * size;
         return facts;
 }
 
@@ -56,13 +58,13 @@ static void two_of_eight_get_a_lease_and_others_are_told(void **state)
         (void) state;
         assert_string_equal(gang_word(l, &m, "a", true), "");
         assert_int_equal(l->slot_total, 2);
-        assert_string_equal(word_for(l, &other.ask, "a"), "ChipsLeased");
-        assert_string_equal(word_for(l, &other.ask, "b"), "ChipsLeased");
-        assert_string_equal(word_for(l, &other.ask, "c"), "");
+        assert_string_equal(word_for(l, &other.request, "a"), "ChipsLeased");
+        assert_string_equal(word_for(l, &other.request, "b"), "ChipsLeased");
+        assert_string_equal(word_for(l, &other.request, "c"), "");
         assert_string_equal(gang_word(l, &m, "a", true), ""); /* again: the same lease */
         assert_int_equal(l->slot_total, 2);
         assert_int_equal(gang_expire(l, 1000000 + 60000001), 1);
-        assert_string_equal(word_for(l, &other.ask, "a"), "");
+        assert_string_equal(word_for(l, &other.request, "a"), "");
         ledger_free(l);
 }
 
@@ -119,8 +121,10 @@ static void members_of_different_size_are_searched_for(void **state)
         ledger_mark_chips(l, GPU);
         add_node(l, "six", NODE_CLASS_ANY, "regular", "H100", 8, 6);
         add_node(l, "four", NODE_CLASS_ANY, "regular", "H100", 4, 4);
-        m.kinds[0] = (struct gang_member){ .resource = m.ask.items[0].resource, .chips = 3, .members = 2 };
-        m.kinds[1] = (struct gang_member){ .resource = m.ask.items[0].resource, .chips = 4, .members = 1 };
+        m.kinds[0] =
+                (struct request_member){ .resource = m.request.items[0].resource, .chips = 3, .members = 2 };
+        m.kinds[1] =
+                (struct request_member){ .resource = m.request.items[0].resource, .chips = 4, .members = 1 };
         m.kind_count = 2;
         assert_string_equal(gang_word(l, &m, "six", true), "");
         assert_int_equal(l->slot_total, 3);
@@ -134,11 +138,11 @@ static void equal_nodes_stay_with_one_configuration(void **state)
 
         (void) state;
         add_node(l, "d", NODE_CLASS_MULTI, "regular", "A100", 8, 8);
-        m.ask.equal_nodes = true;
+        m.request.equal_nodes = true;
         assert_string_equal(gang_word(l, &m, "a", true), "");
         assert_string_equal(gang_word(l, &m, "d", true), "UnequalNode");
         ledger_drop_lease(l, ledger_find_job(l, "default", "train"));
-        m.ask.gang_size = 4;
+        m.request.gang_size = 4;
         assert_string_equal(gang_word(l, &m, "a", true), "GangDoesNotFit");
         ledger_free(l);
 }

@@ -125,10 +125,10 @@ static double planned_step(struct brute *b, const struct ledger *ledger, const s
         b->chip_count = 0;
         for (const struct lease_slot *slot = job->slots; slot != NULL; slot = slot->next_in_job) {
                 const struct ledger_group *group =
-                        weighting_group(slot->node->groups, slot->node->group_count, &slot->ask, true);
+                        weighting_group(slot->node->groups, slot->node->group_count, &slot->request, true);
 
                 (void) ledger;
-                for (uint32_t c = 0; c < slot->ask.items[0].chips; c++)
+                for (uint32_t c = 0; c < slot->request.items[0].chips; c++)
                         b->chips[b->chip_count++] = group->tflops;
         }
         return step_of(b);
@@ -142,9 +142,9 @@ static void one_case(uint64_t number)
         uint64_t seed = 77 + number;
         struct pod_facts facts;
         struct ledger_job *job;
-        struct question q;
+        struct rules_context ctx;
         struct weighting *weighting = calloc(1, sizeof(*weighting));
-        struct gang_request request = { .keep = true };
+        struct gang_demand demand = { .keep = true };
 
         assert_non_null(weighting);
         ledger_mark_chips(ledger, GPU);
@@ -156,15 +156,15 @@ static void one_case(uint64_t number)
         facts = pod_of(ledger, "m-0", (uint32_t) random_below(&seed, 2) + 1);
         facts.job = "train";
         facts.kind_count = 2;
-        facts.kinds[0] = (struct gang_member){ .resource = facts.ask.items[0].resource,
-                                               .chips = facts.ask.items[0].chips,
-                                               .members = (uint32_t) random_below(&seed, 3) + 1 };
-        facts.kinds[1] = (struct gang_member){ .resource = symbol_add(&ledger->symbols, NPU),
-                                               .chips = (uint32_t) random_below(&seed, 2) + 1,
-                                               .members = (uint32_t) random_below(&seed, 2) + 1 };
-        facts.ask.gang_size = facts.kinds[0].members + facts.kinds[1].members;
-        facts.ask.batch = (uint32_t) random_below(&seed, 60) + 10;
-        b->batch = facts.ask.batch;
+        facts.kinds[0] = (struct request_member){ .resource = facts.request.items[0].resource,
+                                                  .chips = facts.request.items[0].chips,
+                                                  .members = (uint32_t) random_below(&seed, 3) + 1 };
+        facts.kinds[1] = (struct request_member){ .resource = symbols_add(&ledger->symbols, NPU),
+                                                  .chips = (uint32_t) random_below(&seed, 2) + 1,
+                                                  .members = (uint32_t) random_below(&seed, 2) + 1 };
+        facts.request.gang_size = facts.kinds[0].members + facts.kinds[1].members;
+        facts.request.batch = (uint32_t) random_below(&seed, 60) + 10;
+        b->batch = facts.request.batch;
         for (size_t k = 0; k < 2; k++)
                 for (uint32_t m = 0; m < facts.kinds[k].members; m++) {
                         b->wants[b->count] = (uint32_t) k + 1;
@@ -173,15 +173,15 @@ static void one_case(uint64_t number)
         b->best = INFINITY;
         try_all(b, 0);
         job = ledger_hold_job(ledger, "default", "train");
-        q = question_of(ledger, &facts.ask);
-        q.job = job;
-        assert_int_equal(weighting_build(ledger, job, NULL, &facts.ask, weighting), 0);
-        q.weighting = weighting;
-        request.kinds = facts.kinds;
-        request.kind_count = facts.kind_count;
-        assert_true(gang_prepare(ledger, &q, job, &request) >= 0);
+        ctx = question_of(ledger, &facts.request);
+        ctx.job = job;
+        assert_int_equal(weighting_build(ledger, job, NULL, &facts.request, weighting), 0);
+        ctx.weighting = weighting;
+        demand.kinds = facts.kinds;
+        demand.kind_count = facts.kind_count;
+        assert_true(gang_prepare(ledger, &ctx, job, &demand) >= 0);
         if (isinf(b->best) && job->slots == NULL)
-                assert_true(q.gang_blocked);
+                assert_true(ctx.gang_blocked);
         else if (!isinf(b->best)) {
                 double planned = planned_step(b, ledger, job);
 

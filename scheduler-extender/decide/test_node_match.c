@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "scheduler-extender/decide/hold.h"
+#include "scheduler-extender/decide/backfill.h"
 #include "scheduler-extender/decide/victims.h"
 #include "scheduler-extender/wire/pod_node_match.h"
 #include "tests/support/cluster_fixture.h"
@@ -165,12 +165,12 @@ static struct ledger *three_nodes(void)
 static const char *held_node(const struct ledger *l)
 {
         for (uint32_t i = 0; i < l->node_count; i++)
-                if (l->nodes[i]->holds != NULL)
+                if (l->nodes[i]->backfills != NULL)
                         return l->nodes[i]->name;
         return "";
 }
 
-static void a_hold_is_on_a_node_that_the_pod_may_have(void **state)
+static void a_reservation_is_on_a_node_that_the_pod_may_have(void **state)
 {
         struct ledger *l = three_nodes();
         struct pod_facts old = pod_of(l, "old", 8);
@@ -182,20 +182,20 @@ static void a_hold_is_on_a_node_that_the_pod_may_have(void **state)
                          i == 0 ? 8 : 1); /* a is full: the others could be free sooner */
         old.node_match = "=\tzone\ta\n";
         assert_int_equal(ledger_set_pod(l, &old), 0);
-        assert_int_equal(holds_update(l, &fixture_rules, 2000000), 1);
+        assert_int_equal(backfill_update(l, &fixture_rules, 2000000), 1);
         assert_string_equal(held_node(l), "a");
         old.node_match = "=\tzone\tnowhere\n";
         assert_int_equal(ledger_set_pod(l, &old), 0);
-        assert_int_equal(holds_update(l, &fixture_rules, 2000000), 0);
+        assert_int_equal(backfill_update(l, &fixture_rules, 2000000), 0);
         old.node_match = ""; /* b is tainted; c has the least to wait for */
         assert_int_equal(ledger_set_pod(l, &old), 0);
-        assert_int_equal(holds_update(l, &fixture_rules, 2000000), 1);
+        assert_int_equal(backfill_update(l, &fixture_rules, 2000000), 1);
         assert_string_equal(held_node(l), "c");
         old.node_match = "t\tdedicated\t=\tops\t\n=\tzone\ta\n";
         assert_int_equal(ledger_set_pod(l, &old), 0);
         set_node(l, "a", NULL);
         set_node(l, "b", "zone=a\n!dedicated=ops:NoSchedule\n");
-        assert_int_equal(holds_update(l, &fixture_rules, 2000000), 1);
+        assert_int_equal(backfill_update(l, &fixture_rules, 2000000), 1);
         assert_string_equal(held_node(l), "b");
         ledger_free(l);
 }
@@ -212,19 +212,19 @@ static size_t slots_on(struct ledger *l, const char *node)
 static bool gang_fits(struct ledger *l, uint32_t chips, const char *match)
 {
         struct pod_facts facts = pod_of(l, "m-0", chips);
-        struct gang_request request = { .keep = true };
-        struct question q = { .ledger = l, .rules = &fixture_rules, .now_usec = 1000000 };
+        struct gang_demand demand = { .keep = true };
+        struct rules_context ctx = { .ledger = l, .rules = &fixture_rules, .now_usec = 1000000 };
 
         facts.job = "train";
-        facts.ask.gang_size = 2;
+        facts.request.gang_size = 2;
         facts.node_match = match;
         assert_int_equal(ledger_set_pod(l, &facts), 0);
-        q.self = ledger_find_pod(l, "default", "m-0");
-        q.ask = &q.self->ask;
-        q.job = q.self->job;
-        question_prepare(&q);
-        assert_true(gang_prepare(l, &q, q.self->job, &request) >= 0);
-        return !q.gang_blocked;
+        ctx.self = ledger_find_pod(l, "default", "m-0");
+        ctx.request = &ctx.self->request;
+        ctx.job = ctx.self->job;
+        rules_prepare(&ctx);
+        assert_true(gang_prepare(l, &ctx, ctx.self->job, &demand) >= 0);
+        return !ctx.gang_blocked;
 }
 
 static void a_gang_is_planned_on_nodes_that_its_pods_may_have(void **state)
@@ -254,7 +254,9 @@ static void nobody_is_evicted_from_a_node_that_the_pod_may_not_have(void **state
 {
         struct ledger *l = three_nodes();
         struct pod_facts urgent = pod_of(l, "urgent", 8);
-        struct question q = { .ledger = l, .rules = &fixture_rules, .now_usec = 1000000, .unfiltered = true };
+        struct rules_context ctx = {
+                .ledger = l, .rules = &fixture_rules, .now_usec = 1000000, .unfiltered = true
+        };
         struct victims victims;
 
         (void) state;
@@ -263,14 +265,14 @@ static void nobody_is_evicted_from_a_node_that_the_pod_may_not_have(void **state
                          (const char *const[]){ "a", "b", "c" }[i], i == 0 ? 8 : 1);
         urgent.node_match = "=\tzone\ta\n";
         assert_int_equal(ledger_set_pod(l, &urgent), 0);
-        q.self = ledger_find_pod(l, "default", "urgent");
-        q.ask = &q.self->ask;
-        question_prepare(&q);
-        assert_int_equal(victims_choose_anywhere(l, &q, NULL, &victims), 0);
+        ctx.self = ledger_find_pod(l, "default", "urgent");
+        ctx.request = &ctx.self->request;
+        rules_prepare(&ctx);
+        assert_int_equal(victims_choose_anywhere(l, &ctx, NULL, &victims), 0);
         assert_string_equal(victims.node->name, "a");
-        assert_string_equal(reason_text(rules_judge(&q, node_of(l, "c")))->word, "NodeNotAllowed");
-        q.unfiltered = false; /* kube-scheduler has judged it before it asks */
-        assert_string_equal(reason_text(rules_judge(&q, node_of(l, "c")))->word, "ChipsBusy");
+        assert_string_equal(reason_text(rules_judge(&ctx, node_of(l, "c")))->word, "NodeNotAllowed");
+        ctx.unfiltered = false; /* kube-scheduler has judged it before it asks */
+        assert_string_equal(reason_text(rules_judge(&ctx, node_of(l, "c")))->word, "ChipsBusy");
         ledger_free(l);
 }
 
@@ -285,7 +287,7 @@ static void a_copy_demands_the_same(void **state)
         assert_int_equal(ledger_set_pod(l, &old), 0);
         copy = ledger_copy(l);
         assert_non_null(copy);
-        assert_int_equal(holds_update(copy, &fixture_rules, 2000000), 1);
+        assert_int_equal(backfill_update(copy, &fixture_rules, 2000000), 1);
         assert_string_equal(held_node(copy), "a");
         ledger_free(copy);
         ledger_free(l);
@@ -296,7 +298,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(objects_say_what_kubernetes_reads_in_them),
                 cmocka_unit_test(what_was_remembered_is_forgotten_when_a_node_changes),
-                cmocka_unit_test(a_hold_is_on_a_node_that_the_pod_may_have),
+                cmocka_unit_test(a_reservation_is_on_a_node_that_the_pod_may_have),
                 cmocka_unit_test(a_gang_is_planned_on_nodes_that_its_pods_may_have),
                 cmocka_unit_test(nobody_is_evicted_from_a_node_that_the_pod_may_not_have),
                 cmocka_unit_test(a_copy_demands_the_same),

@@ -68,11 +68,12 @@ static void each_node_has_one_reason(void **state)
                 struct pod_facts facts = pod_of(l, "p", cases[i].chips);
                 const char *word;
 
-                facts.ask.emergency = cases[i].emergency;
-                facts.ask.same_group = cases[i].same_group;
+                facts.request.emergency = cases[i].emergency;
+                facts.request.same_group = cases[i].same_group;
                 if (cases[i].model != NULL)
-                        facts.ask.models[facts.ask.model_count++] = symbol_add(&l->symbols, cases[i].model);
-                word = word_for(l, &facts.ask, cases[i].node);
+                        facts.request.models[facts.request.model_count++] =
+                                symbols_add(&l->symbols, cases[i].model);
+                word = word_for(l, &facts.request, cases[i].node);
                 if (strcmp(word, cases[i].word) != 0)
                         fail_msg("%s: want '%s', got '%s'", cases[i].what, cases[i].word, word);
         }
@@ -86,13 +87,13 @@ static void a_broken_ring_is_no_whole_group(void **state)
 
         (void) state;
         bind_pod(l, "a", "rings", 1);
-        facts.ask.same_group = true;
-        assert_string_equal(word_for(l, &facts.ask, "rings"), "");
+        facts.request.same_group = true;
+        assert_string_equal(word_for(l, &facts.request, "rings"), "");
         bind_pod(l, "b", "rings", 4);
-        facts.ask.items[0].chips = 3;
-        assert_string_equal(word_for(l, &facts.ask, "rings"), "");
-        facts.ask.items[0].chips = 4;
-        assert_string_equal(word_for(l, &facts.ask, "rings"), "ChipsBusy");
+        facts.request.items[0].chips = 3;
+        assert_string_equal(word_for(l, &facts.request, "rings"), "");
+        facts.request.items[0].chips = 4;
+        assert_string_equal(word_for(l, &facts.request, "rings"), "ChipsBusy");
         ledger_free(l);
 }
 
@@ -103,20 +104,21 @@ static void a_node_without_inventory_is_judged_by_its_allocatable(void **state)
         struct pod_facts facts = pod_of(l, "p", 2);
 
         (void) state;
-        node.allocatable[0] = (struct ask_item){ .resource = facts.ask.items[0].resource, .chips = 4 };
+        node.allocatable[0] =
+                (struct request_item){ .resource = facts.request.items[0].resource, .chips = 4 };
         assert_int_equal(ledger_set_node(l, &node), 0);
-        assert_string_equal(word_for(l, &facts.ask, "plain"), "");
-        facts.ask.items[0].chips = 5;
-        assert_string_equal(word_for(l, &facts.ask, "plain"), "TooFewChips");
-        facts.ask.items[0].chips = 1;
-        facts.ask.models[facts.ask.model_count++] = symbol_add(&l->symbols, "H100");
-        assert_string_equal(word_for(l, &facts.ask, "plain"), "WrongModel");
+        assert_string_equal(word_for(l, &facts.request, "plain"), "");
+        facts.request.items[0].chips = 5;
+        assert_string_equal(word_for(l, &facts.request, "plain"), "TooFewChips");
+        facts.request.items[0].chips = 1;
+        facts.request.models[facts.request.model_count++] = symbols_add(&l->symbols, "H100");
+        assert_string_equal(word_for(l, &facts.request, "plain"), "WrongModel");
         add_node(l, "plain", NODE_CLASS_ANY, "regular", "H100", 8, 8);
-        assert_string_equal(word_for(l, &facts.ask, "plain"), "");
+        assert_string_equal(word_for(l, &facts.request, "plain"), "");
         ledger_drop_inventory(l, "plain");
-        assert_string_equal(word_for(l, &facts.ask, "plain"), "WrongModel");
+        assert_string_equal(word_for(l, &facts.request, "plain"), "WrongModel");
         ledger_drop_node(l, "plain");
-        assert_string_equal(word_for(l, &facts.ask, "plain"), "NodeUnknown");
+        assert_string_equal(word_for(l, &facts.request, "plain"), "NodeUnknown");
         ledger_free(l);
 }
 
@@ -127,10 +129,10 @@ static void an_old_inventory_is_stale_only_with_a_limit(void **state)
 
         (void) state;
         ledger_set_seen(l, node_of(l, "any"), 1);
-        assert_string_equal(word_for(l, &facts.ask, "any"), "");
+        assert_string_equal(word_for(l, &facts.request, "any"), "");
         fixture_rules.stale_after_usec = 500000;
-        assert_string_equal(word_for(l, &facts.ask, "any"), "InventoryStale");
-        assert_string_equal(word_for(l, &facts.ask, "multi"), "MultiChipNode");
+        assert_string_equal(word_for(l, &facts.request, "any"), "InventoryStale");
+        assert_string_equal(word_for(l, &facts.request, "multi"), "MultiChipNode");
         fixture_rules.stale_after_usec = 0;
         ledger_free(l);
 }
@@ -142,9 +144,9 @@ static void the_idle_reserve_may_be_lent(void **state)
 
         (void) state;
         fixture_rules.lend_reserve = true;
-        assert_string_equal(word_for(l, &facts.ask, "reserve"), "ReservedPool");
-        facts.ask.preemptible = true;
-        assert_string_equal(word_for(l, &facts.ask, "reserve"), "");
+        assert_string_equal(word_for(l, &facts.request, "reserve"), "ReservedPool");
+        facts.request.preemptible = true;
+        assert_string_equal(word_for(l, &facts.request, "reserve"), "");
         fixture_rules.lend_reserve = false;
         ledger_free(l);
 }
@@ -157,16 +159,16 @@ static void overflow_never_takes_the_last_whole_group(void **state)
         (void) state;
         add_node(l, "m1", NODE_CLASS_MULTI, "regular", "H100", 8, 8);
         add_node(l, "m2", NODE_CLASS_MULTI, "regular", "H100", 8, 8);
-        assert_string_equal(word_for(l, &facts.ask, "m1"), "MultiChipNode");
+        assert_string_equal(word_for(l, &facts.request, "m1"), "MultiChipNode");
         assert_int_equal(overflow_parse("single-to-multi:100", &fixture_rules.overflow,
                                         &fixture_rules.overflow_percent),
                          0);
-        assert_string_equal(word_for(l, &facts.ask, "m1"), "");
+        assert_string_equal(word_for(l, &facts.request, "m1"), "");
         bind_pod(l, "s", "m1", 1);
-        assert_string_equal(word_for(l, &facts.ask, "m1"), "");
-        assert_string_equal(word_for(l, &facts.ask, "m2"), "MultiChipNode");
+        assert_string_equal(word_for(l, &facts.request, "m1"), "");
+        assert_string_equal(word_for(l, &facts.request, "m2"), "MultiChipNode");
         fixture_rules.overflow_percent = 6; /* of 16 chips: none */
-        assert_string_equal(word_for(l, &facts.ask, "m1"), "MultiChipNode");
+        assert_string_equal(word_for(l, &facts.request, "m1"), "MultiChipNode");
         fixture_rules.overflow = OVERFLOW_NONE;
         ledger_free(l);
 }
@@ -187,13 +189,13 @@ static void a_member_of_a_large_job_counts_as_its_job(void **state)
         assert_int_equal(overflow_parse("single-to-multi:100", &fixture_rules.overflow,
                                         &fixture_rules.overflow_percent),
                          0);
-        assert_string_equal(word_for(l, &facts.ask, "m1"), "");
+        assert_string_equal(word_for(l, &facts.request, "m1"), "");
         job_init(job);
         job->workers = calloc(1, sizeof(*job->workers));
         job->worker_count = 1;
         job->workers[0].chips = job->workers[0].min_chips = 8;
         assert_int_equal(ledger_set_training(l, "default", "eight", job), 0);
-        assert_string_equal(word_for(l, &facts.ask, "m1"), "MultiChipNode");
+        assert_string_equal(word_for(l, &facts.request, "m1"), "MultiChipNode");
         fixture_rules.overflow = OVERFLOW_NONE;
         ledger_free(l);
 }
@@ -205,7 +207,7 @@ static void chips_lost_under_a_pod_never_count_below_zero(void **state)
 
         (void) state;
         bind_pod(l, "big", "sick", 8);
-        assert_string_equal(word_for(l, &facts.ask, "sick"), "ChipsBusy");
+        assert_string_equal(word_for(l, &facts.request, "sick"), "ChipsBusy");
         ledger_free(l);
 }
 
@@ -250,7 +252,7 @@ static void a_node_that_was_removed_takes_nothing(void **state)
 
         (void) state;
         ledger_set_seen(l, ledger_find_node(l, "any", 3), LEDGER_NODE_REMOVED);
-        assert_string_equal(word_for(l, &facts.ask, "any"), "InventoryStale"); /* also without a limit */
+        assert_string_equal(word_for(l, &facts.request, "any"), "InventoryStale"); /* also without a limit */
         ledger_free(l);
 }
 

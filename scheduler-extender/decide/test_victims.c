@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "base/random.h"
-#include "scheduler-extender/decide/hold.h"
+#include "scheduler-extender/decide/backfill.h"
 #include "scheduler-extender/decide/victims.h"
 #include "tests/support/cluster_fixture.h"
 
@@ -95,9 +95,9 @@ static struct choice exhaustive(const struct small_case *c)
 static struct choice chosen(const struct small_case *c)
 {
         struct ledger *l = ledger_new();
-        struct pod_facts ask = pod_of(l, "new", c->asked);
+        struct pod_facts request = pod_of(l, "new", c->asked);
         struct victims victims = { .count = 0 };
-        struct question q;
+        struct rules_context ctx;
         struct choice choice = { .chips = UINT32_MAX };
         uint32_t freed = 0;
         static const char *const names[NODES] = { "n0", "n1" };
@@ -115,18 +115,18 @@ static struct choice chosen(const struct small_case *c)
                         facts.created_usec = c->created[p];
                         (void) ledger_set_pod(l, &facts);
                 }
-        q = question_of(l, &ask.ask);
-        if (victims_choose_anywhere(l, &q, NULL, &victims) == 0) {
+        ctx = question_of(l, &request.request);
+        if (victims_choose_anywhere(l, &ctx, NULL, &victims) == 0) {
                 choice.chips = victims.chips;
                 choice.count = victims.count;
                 for (size_t i = 0; i < victims.count; i++) {
-                        freed += ask_chips(&victims.pods[i]->ask);
+                        freed += request_chips(&victims.pods[i]->request);
                         choice.created[i] = victims.pods[i]->created_usec;
                         assert_ptr_equal(victims.pods[i]->node, victims.node);
                         ledger_detach(l, victims.pods[i]);
                 }
                 assert_int_equal(freed, choice.chips);
-                assert_int_equal(rules_judge(&q, victims.node), REASON_NONE); /* proven */
+                assert_int_equal(rules_judge(&ctx, victims.node), REASON_NONE); /* proven */
         }
         ledger_free(l);
         return choice;
@@ -155,9 +155,10 @@ static void the_smallest_set_is_found_as_by_trying_all(void **state)
 static void among_equals_the_youngest_goes(void **state)
 {
         struct ledger *l = ledger_new();
-        struct pod_facts ask = pod_of(l, "new", 2), old = pod_of(l, "old", 2), young = pod_of(l, "young", 2);
+        struct pod_facts request = pod_of(l, "new", 2), old = pod_of(l, "old", 2),
+                         young = pod_of(l, "young", 2);
         struct victims victims;
-        struct question q;
+        struct rules_context ctx;
 
         (void) state;
         add_node(l, "n", NODE_CLASS_ANY, "regular", "H100", 4, 4);
@@ -166,8 +167,8 @@ static void among_equals_the_youngest_goes(void **state)
         young.created_usec = 2;
         (void) ledger_set_pod(l, &young);
         (void) ledger_set_pod(l, &old);
-        q = question_of(l, &ask.ask);
-        assert_int_equal(victims_choose(l, &q, node_of(l, "n"), NULL, &victims), 0);
+        ctx = question_of(l, &request.request);
+        assert_int_equal(victims_choose(l, &ctx, node_of(l, "n"), NULL, &victims), 0);
         assert_int_equal(victims.count, 1);
         assert_string_equal(victims.pods[0]->name, "young");
         ledger_free(l);
@@ -191,23 +192,23 @@ static void eight_chips_do_not_starve_behind_single_ones(void **state)
         (void) ledger_set_pod(l, &big);
         for (int step = 0; step < 100 && started_at < 0; step++) {
                 struct pod_facts small;
-                struct question q;
+                struct rules_context ctx;
 
-                assert_true(holds_update(l, &fixture_rules, 1000000) >= 0);
+                assert_true(backfill_update(l, &fixture_rules, 1000000) >= 0);
                 if (ended < bound)
                         ledger_drop_pod(l, "default", names[ended++]);
-                assert_true(holds_update(l, &fixture_rules, 1000000) >= 0);
+                assert_true(backfill_update(l, &fixture_rules, 1000000) >= 0);
                 (void) snprintf(names[bound], sizeof(names[bound]), "s%d", bound);
                 small = pod_of(l, names[bound], 1); /* younger: created after */
                 small.created_usec = 3000;
-                q = question_of(l, &small.ask);
-                q.created_usec = 3000;
-                if (rules_judge(&q, node_of(l, "a")) == REASON_NONE)
+                ctx = question_of(l, &small.request);
+                ctx.created_usec = 3000;
+                if (rules_judge(&ctx, node_of(l, "a")) == REASON_NONE)
                         bind_pod(l, names[bound++], "a", 1);
-                q = question_of(l, &big.ask);
-                q.created_usec = 2000;
-                q.self = ledger_find_pod(l, "default", "big");
-                if (rules_judge(&q, node_of(l, "a")) == REASON_NONE)
+                ctx = question_of(l, &big.request);
+                ctx.created_usec = 2000;
+                ctx.self = ledger_find_pod(l, "default", "big");
+                if (rules_judge(&ctx, node_of(l, "a")) == REASON_NONE)
                         started_at = step;
         }
         assert_int_equal(started_at, 7); /* as soon as the eight that ran have ended */

@@ -6,7 +6,7 @@
 
 struct search {
         struct ledger *ledger;
-        const struct question *question;
+        const struct rules_context *context;
         struct ledger_pod *candidates[VICTIMS_MAX]; /* youngest first */
         size_t candidate_count, steps;
         struct victims now, best;
@@ -43,7 +43,7 @@ static void gather(struct search *s, struct ledger_node *node, bool (*may_go)(co
         size_t count = 0;
 
         for (struct ledger_pod *pod = node->pods; pod != NULL && count < 512; pod = pod->next_on_node)
-                if (pod != s->question->self && ask_chips(&pod->ask) > 0 && !pod->deleting &&
+                if (pod != s->context->self && request_chips(&pod->request) > 0 && !pod->deleting &&
                     (may_go == NULL || may_go(pod)))
                         all[count++] = pod;
         qsort(all, count, sizeof(all[0]), by_youth);
@@ -53,7 +53,7 @@ static void gather(struct search *s, struct ledger_node *node, bool (*may_go)(co
 
 static bool fits(const struct search *s)
 {
-        return rules_judge(s->question, s->now.node) == REASON_NONE;
+        return rules_judge(s->context, s->now.node) == REASON_NONE;
 }
 
 /* The set in hand, oldest first. */
@@ -83,7 +83,7 @@ static void search_from(struct search *s, size_t next)
         }
         for (size_t i = next; i < s->candidate_count; i++) {
                 struct ledger_pod *pod = s->candidates[i];
-                uint32_t chips = ask_chips(&pod->ask);
+                uint32_t chips = request_chips(&pod->request);
 
                 if (s->found && s->now.chips + chips > s->best.chips)
                         continue;
@@ -110,10 +110,10 @@ static bool can_help(struct search *s)
         return result;
 }
 
-int victims_choose(struct ledger *ledger, const struct question *question, struct ledger_node *node,
+int victims_choose(struct ledger *ledger, const struct rules_context *context, struct ledger_node *node,
                    bool (*may_go)(const struct ledger_pod *pod), struct victims *ret)
 {
-        struct search s = { .ledger = ledger, .question = question, .now.node = node };
+        struct search s = { .ledger = ledger, .context = context, .now.node = node };
 
         gather(&s, node, may_go);
         if (!can_help(&s))
@@ -125,7 +125,7 @@ int victims_choose(struct ledger *ledger, const struct question *question, struc
         return 0;
 }
 
-int victims_choose_anywhere(struct ledger *ledger, const struct question *question,
+int victims_choose_anywhere(struct ledger *ledger, const struct rules_context *context,
                             bool (*may_go)(const struct ledger_pod *pod), struct victims *ret)
 {
         bool found = false;
@@ -134,7 +134,7 @@ int victims_choose_anywhere(struct ledger *ledger, const struct question *questi
                 struct victims set;
                 int order;
 
-                if (victims_choose(ledger, question, ledger->nodes[i], may_go, &set) != 0)
+                if (victims_choose(ledger, context, ledger->nodes[i], may_go, &set) != 0)
                         continue;
                 order = found ? victims_compare(&set, ret) : -1;
                 if (order < 0 || (order == 0 && strcmp(set.node->name, ret->node->name) < 0))

@@ -24,11 +24,11 @@ struct victims {
 
 /* victims_choose() - @may_go: which pods may be chosen, NULL = any.
  * Return: 0 and the set (count 0: it fits as it is); VICTIMS_E_NONE when no set helps. */
-int victims_choose(struct ledger *ledger, const struct question *question, struct ledger_node *node,
+int victims_choose(struct ledger *ledger, const struct rules_context *context, struct ledger_node *node,
                    bool (*may_go)(const struct ledger_pod *pod), struct victims *ret);
 
 /* victims_choose_anywhere() - the smallest set of all nodes; equal ones by the node's name. */
-int victims_choose_anywhere(struct ledger *ledger, const struct question *question,
+int victims_choose_anywhere(struct ledger *ledger, const struct rules_context *context,
                             bool (*may_go)(const struct ledger_pod *pod), struct victims *ret);
 
 /* victims_compare() - < 0: a is the smaller set. */

@@ -24,15 +24,16 @@ static bool better(const struct ledger_group *a, const struct ledger_group *b, u
 }
 
 const struct ledger_group *weighting_group(const struct ledger_group *groups, size_t group_count,
-                                           const struct ask *ask, bool fastest)
+                                           const struct request *request, bool fastest)
 {
         const struct ledger_group *best = NULL;
 
-        if (ask->item_count == 0)
+        if (request->item_count == 0)
                 return NULL;
         for (size_t i = 0; i < group_count; i++)
-                if (groups[i].resource == ask->items[0].resource && ask_accepts(ask, groups[i].model) &&
-                    (best == NULL || better(&groups[i], best, ask->items[0].chips, fastest)))
+                if (groups[i].resource == request->items[0].resource &&
+                    request_accepts(request, groups[i].model) &&
+                    (best == NULL || better(&groups[i], best, request->items[0].chips, fastest)))
                         best = &groups[i];
         return best;
 }
@@ -71,15 +72,15 @@ static bool has_any_program(const struct weighting *w, const char *runtime)
                 if (vendor_serves(runtime, w->job->programs[i].runtime))
                         return true;
         for (size_t i = 0; i < w->table_count; i++)
-                if (vendor_serves(runtime, symbol_name(&w->ledger->symbols, w->table[i].runtime)))
+                if (vendor_serves(runtime, symbols_name(&w->ledger->symbols, w->table[i].runtime)))
                         return true;
         return false;
 }
 
-bool weighting_has_program(const struct weighting *weighting, const struct ask *ask,
+bool weighting_has_program(const struct weighting *weighting, const struct request *request,
                            const struct ledger_node *node, const struct ledger_group *groups)
 {
-        const struct ledger_group *group = weighting_group(groups, node->group_count, ask, false);
+        const struct ledger_group *group = weighting_group(groups, node->group_count, request, false);
         const struct ledger_program *wanted, *reported;
 
         if (!weighting->of_training_job || group == NULL || group->runtime == 0)
@@ -89,16 +90,16 @@ bool weighting_has_program(const struct weighting *weighting, const struct ask *
         if (wanted != NULL && reported != NULL && wanted->sha256[0] != '\0' && reported->sha256[0] != '\0')
                 return strcmp(wanted->sha256, reported->sha256) == 0;
         return reported != NULL ||
-               has_any_program(weighting, symbol_name(&weighting->ledger->symbols, group->runtime));
+               has_any_program(weighting, symbols_name(&weighting->ledger->symbols, group->runtime));
 }
 
-enum reason weighting_judge(const struct weighting *weighting, const struct ask *ask,
+enum reason weighting_judge(const struct weighting *weighting, const struct request *request,
                             const struct ledger_node *node, const struct ledger_group *groups)
 {
         const struct weighting_row *row =
-                weighting_row(weighting, weighting_group(groups, node->group_count, ask, false));
+                weighting_row(weighting, weighting_group(groups, node->group_count, request, false));
 
-        return row == NULL || ask->share_given ? REASON_NONE : row->verdict;
+        return row == NULL || request->share_given ? REASON_NONE : row->verdict;
 }
 
 /* Chips of one kind among the members. */
@@ -148,30 +149,30 @@ static void add_pod(struct members *members, const struct ledger_pod *pod)
                 add_member(members, group_named(pod->node, pod->parts[i].group), pod->parts[i].chips);
         if (pod->part_count == 0)
                 add_member(members,
-                           weighting_group(pod->node->groups, pod->node->group_count, &pod->ask, false),
-                           ask_chips(&pod->ask));
+                           weighting_group(pod->node->groups, pod->node->group_count, &pod->request, false),
+                           request_chips(&pod->request));
 }
 
 /* Bound members, and the slots of the lease but for one that is the pod's own. */
-static void gather_members(const struct ledger_job *job, const struct ledger_pod *self, const struct ask *ask,
-                           struct members *ret)
+static void gather_members(const struct ledger_job *job, const struct ledger_pod *self,
+                           const struct request *request, struct members *ret)
 {
         bool own = true;
 
         for (const struct ledger_pod *pod = job->pods; pod != NULL; pod = pod->next_in_job)
-                if (pod != self && pod->node != NULL && !pod->ask.serves)
+                if (pod != self && pod->node != NULL && !pod->request.serves)
                         add_pod(ret, pod);
         for (const struct lease_slot *slot = job->slots; slot != NULL; slot = slot->next_in_job) {
-                if (slot->ask.serves)
+                if (slot->request.serves)
                         continue;
-                if (own && slot->ask.items[0].resource == ask->items[0].resource &&
-                    slot->ask.items[0].chips == ask->items[0].chips) {
+                if (own && slot->request.items[0].resource == request->items[0].resource &&
+                    slot->request.items[0].chips == request->items[0].chips) {
                         own = false;
                         continue;
                 }
                 add_member(ret,
-                           weighting_group(slot->node->groups, slot->node->group_count, &slot->ask, true),
-                           ask_chips(&slot->ask));
+                           weighting_group(slot->node->groups, slot->node->group_count, &slot->request, true),
+                           request_chips(&slot->request));
         }
 }
 
@@ -192,7 +193,7 @@ static void note_reported(struct weighting *w, const struct ledger_node *node)
 }
 
 /* Kinds of chips that could serve the pod: a row each. */
-static void gather_rows(struct weighting *w, const struct ask *ask, struct members *ret)
+static void gather_rows(struct weighting *w, const struct request *request, struct members *ret)
 {
         const struct ledger *ledger = w->ledger;
 
@@ -203,7 +204,8 @@ static void gather_rows(struct weighting *w, const struct ask *ask, struct membe
                 for (uint32_t g = 0; g < ledger->nodes[i]->group_count; g++) {
                         const struct ledger_group *group = &ledger->nodes[i]->groups[g];
 
-                        if (group->resource == ask->items[0].resource && ask_accepts(ask, group->model))
+                        if (group->resource == request->items[0].resource &&
+                            request_accepts(request, group->model))
                                 add_member(ret, group, 1);
                 }
         }
@@ -211,7 +213,7 @@ static void gather_rows(struct weighting *w, const struct ask *ask, struct membe
 
 static const struct ledger_speed *measured_speed(const struct weighting *w, uint32_t runtime, uint32_t model)
 {
-        const char *name = symbol_name(&w->ledger->symbols, runtime), *program;
+        const char *name = symbols_name(&w->ledger->symbols, runtime), *program;
         const struct ledger_program *said = program_of(w->reported, w->reported_count, runtime);
 
         if (w->ledger->speed_count == 0)
@@ -286,7 +288,7 @@ static int plan_row(const struct weighting *w, const struct members *members, co
 }
 
 static int fill_rows(struct weighting *w, const struct members *members, const struct members *rows,
-                     const struct ask *ask)
+                     const struct request *request)
 {
         struct members together = *rows;
 
@@ -303,36 +305,36 @@ static int fill_rows(struct weighting *w, const struct members *members, const s
                 *row = (struct weighting_row){ .runtime = kind->runtime, .model = kind->model };
                 if (w->source == CHIP_SPEED_MEASURED && measured->beta_ms > 0)
                         row->speed = 1000 / measured->beta_ms;
-                if (w->batch > 0 && members->chips + ask_chips(ask) <= WEIGHTING_CHIPS_MAX &&
-                    plan_row(w, members, kind, ask_chips(ask), row) < 0)
+                if (w->batch > 0 && members->chips + request_chips(request) <= WEIGHTING_CHIPS_MAX &&
+                    plan_row(w, members, kind, request_chips(request), row) < 0)
                         return -ENOMEM;
         }
         return 0;
 }
 
 int weighting_build(const struct ledger *ledger, const struct ledger_job *job, const struct ledger_pod *self,
-                    const struct ask *ask, struct weighting *w)
+                    const struct request *request, struct weighting *w)
 {
         struct members members = { .chips = 0 }, rows = { .chips = 0 };
         const struct job *training = job == NULL ? NULL : job->training;
 
-        if (ask->item_count == 0 || (training == NULL && ask->batch == 0))
+        if (request->item_count == 0 || (training == NULL && request->batch == 0))
                 return 1;
         w->ledger = ledger;
         w->job = training;
         w->of_training_job = training != NULL;
-        w->batch = ask->batch > 0 ? ask->batch : training->global_batch;
-        if (ask->serves || (training != NULL && training->strategy == JOB_STRATEGY_SPLIT))
+        w->batch = request->batch > 0 ? request->batch : training->global_batch;
+        if (request->serves || (training != NULL && training->strategy == JOB_STRATEGY_SPLIT))
                 w->batch = 0; /* it has none of the samples, or all of them */
-        w->equal = ask->batch == 0 && training->shards == JOB_SHARDS_EQUAL;
+        w->equal = request->batch == 0 && training->shards == JOB_SHARDS_EQUAL;
         w->source = CHIP_SPEED_ASSUMED;
-        w->fixed_bytes = ask->fixed_bytes;
-        w->sample_bytes = ask->sample_bytes;
+        w->fixed_bytes = request->fixed_bytes;
+        w->sample_bytes = request->sample_bytes;
         w->row_count = 0;
         if (job != NULL)
-                gather_members(job, self, ask, &members);
-        gather_rows(w, ask, &rows);
-        return fill_rows(w, &members, &rows, ask);
+                gather_members(job, self, request, &members);
+        gather_rows(w, request, &rows);
+        return fill_rows(w, &members, &rows, request);
 }
 
 void weighting_note_kind(struct weighting *w, const struct ledger_group *group, bool first)
@@ -358,7 +360,7 @@ int weighting_step(const struct weighting *w, const struct ledger_job *job, cons
         size_t n = 0;
 
         for (const struct ledger_pod *pod = job->pods; pod != NULL; pod = pod->next_in_job)
-                if (pod != self && pod->node != NULL && !pod->ask.serves)
+                if (pod != self && pod->node != NULL && !pod->request.serves)
                         add_pod(&members, pod);
         for (size_t i = 0; i < count; i++)
                 add_member(&members, choices[i].group, choices[i].chips);

@@ -41,12 +41,12 @@ struct weighting {
         size_t row_count;
 };
 
-/* weighting_build() - fill the rows for a pod that asks `ask` and is (or will be) of `job`. `table` and
+/* weighting_build() - fill the rows for a pod that asks `request` and is (or will be) of `job`. `table` and
  * `table_count` are set before.
  * @self: left out of the members; a slot of the job's lease that is like the pod's own is, too
  * Return: 0; 1 = nothing to weigh (no batch, and no TrainingJob); -ENOMEM. */
 int weighting_build(const struct ledger *ledger, const struct ledger_job *job, const struct ledger_pod *self,
-                    const struct ask *ask, struct weighting *ret);
+                    const struct request *request, struct weighting *ret);
 
 /* weighting_step() - the modelled step of the bound members of the job together with these chips, by the
  * speeds of `weighting->source`. weighting_note_kind() - that source must be known for this kind, too;
@@ -64,7 +64,7 @@ void weighting_note_kind(struct weighting *weighting, const struct ledger_group 
 /* weighting_group() - the group that would serve the pod: the tightest one with room (the fastest one if
  * asked), else the first accepted one; NULL = none is accepted. */
 const struct ledger_group *weighting_group(const struct ledger_group *groups, size_t group_count,
-                                           const struct ask *ask, bool fastest);
+                                           const struct request *request, bool fastest);
 
 /* weighting_row() - of the group's runtime and model, or NULL. */
 const struct weighting_row *weighting_row(const struct weighting *weighting,
@@ -72,9 +72,9 @@ const struct weighting_row *weighting_row(const struct weighting *weighting,
 
 /* weighting_has_program() - is there a program for the runtime that would serve the pod on this node, and is
  * it the one that the node reports? */
-bool weighting_has_program(const struct weighting *weighting, const struct ask *ask,
+bool weighting_has_program(const struct weighting *weighting, const struct request *request,
                            const struct ledger_node *node, const struct ledger_group *groups);
 
 /* weighting_judge() - REASON_NONE, REASON_SHARE_TOO_SMALL or REASON_SHARE_TOO_LARGE. */
-enum reason weighting_judge(const struct weighting *weighting, const struct ask *ask,
+enum reason weighting_judge(const struct weighting *weighting, const struct request *request,
                             const struct ledger_node *node, const struct ledger_group *groups);

@@ -16,59 +16,61 @@ const char *explain_verdict(enum reason reason)
         return reason_text(reason)->unresolvable ? "never" : "waits";
 }
 
-/* The item of the ask that is short, or the first. */
-static size_t short_item(const struct question *q, const struct ledger_node *node)
+/* The item of the request that is short, or the first. */
+static size_t short_item(const struct rules_context *ctx, const struct ledger_node *node)
 {
-        for (size_t i = 0; i < q->ask->item_count; i++) {
-                struct room room;
+        for (size_t i = 0; i < ctx->request->item_count; i++) {
+                struct rules_room room;
 
-                rules_room(q, node, i, &room);
-                if (room.open < q->ask->items[i].chips)
+                rules_room(ctx, node, i, &room);
+                if (room.open < ctx->request->items[i].chips)
                         return i;
         }
         return 0;
 }
 
-static void room_message(const struct question *q, const struct ledger_node *node, char *text, size_t bytes)
+static void room_message(const struct rules_context *ctx, const struct ledger_node *node, char *text,
+                         size_t bytes)
 {
-        size_t i = short_item(q, node);
-        struct room room;
+        size_t i = short_item(ctx, node);
+        struct rules_room room;
 
-        rules_room(q, node, i, &room);
+        rules_room(ctx, node, i, &room);
         (void) text_format(text, bytes,
                            "%s: %u asked for; %u in all, %u usable, %u free, %u neither held nor leased; "
                            "largest group %u, %u of it open",
-                           symbol_name(&q->ledger->symbols, q->ask->items[i].resource),
-                           q->ask->items[i].chips, room.total, room.usable, room.free, room.open,
+                           symbols_name(&ctx->ledger->symbols, ctx->request->items[i].resource),
+                           ctx->request->items[i].chips, room.total, room.usable, room.free, room.open,
                            room.group_total, room.group_open);
 }
 
-static void models_message(const struct question *q, const struct ledger_node *node, char *text, size_t bytes)
+static void models_message(const struct rules_context *ctx, const struct ledger_node *node, char *text,
+                           size_t bytes)
 {
         struct text models = { 0 };
         CLEANUP(free_p) char *list = NULL;
 
         for (uint32_t i = 0; i < node->group_count; i++)
-                if (node->groups[i].resource == q->ask->items[0].resource)
+                if (node->groups[i].resource == ctx->request->items[0].resource)
                         text_printf(&models, "%s%s", models.size_bytes > 0 ? ", " : "",
                                     node->groups[i].model == 0
                                             ? "an unknown model"
-                                            : symbol_name(&q->ledger->symbols, node->groups[i].model));
+                                            : symbols_name(&ctx->ledger->symbols, node->groups[i].model));
         list = text_take(&models, NULL);
         (void) text_format(text, bytes, "the node has %s", list == NULL || list[0] == '\0' ? "none" : list);
 }
 
-void explain_node_message(const struct question *q, const struct ledger_node *node, enum reason reason,
+void explain_node_message(const struct rules_context *ctx, const struct ledger_node *node, enum reason reason,
                           char *text, size_t text_bytes)
 {
         const char *field;
 
         switch (reason) {
         case REASON_NONE:
-                if (q->ask->item_count == 0)
+                if (ctx->request->item_count == 0)
                         (void) text_copy(text, text_bytes, "the pod asks for no chips");
                 else
-                        room_message(q, node, text, text_bytes);
+                        room_message(ctx, node, text, text_bytes);
                 break;
         case REASON_NODE_UNKNOWN:
                 (void) text_copy(text, text_bytes,
@@ -77,51 +79,54 @@ void explain_node_message(const struct question *q, const struct ledger_node *no
         case REASON_INVENTORY_STALE:
                 (void) text_format(
                         text, text_bytes, "last heard of %llu s ago; the limit is %llu s",
-                        (unsigned long long) ((q->now_usec - ledger_seen_usec(q->ledger, node)) / 1000000),
-                        (unsigned long long) (q->rules->stale_after_usec / 1000000));
+                        (unsigned long long) ((ctx->now_usec - ledger_seen_usec(ctx->ledger, node)) /
+                                              1000000),
+                        (unsigned long long) (ctx->rules->stale_after_usec / 1000000));
                 break;
         case REASON_SINGLE_CHIP_NODE:
         case REASON_MULTI_CHIP_NODE:
                 (void) text_format(text, text_bytes,
                                    "the node's class is %s; the pod's job asks for %llu chip(s)",
                                    node_class_name((enum node_class) node->node_class),
-                                   (unsigned long long) q->ask->class_chips);
+                                   (unsigned long long) ctx->request->class_chips);
                 break;
         case REASON_RESERVED_POOL:
-                (void) text_format(
-                        text, text_bytes, "the node is in the pool reserved; the pod is no emergency%s",
-                        q->ask->urgency_ignored ? " (its urgency label does not count in this namespace)"
-                                                : "");
+                (void) text_format(text, text_bytes,
+                                   "the node is in the pool reserved; the pod is no emergency%s",
+                                   ctx->request->urgency_ignored
+                                           ? " (its urgency label does not count in this namespace)"
+                                           : "");
                 break;
         case REASON_WRONG_MODEL:
-                models_message(q, node, text, text_bytes);
+                models_message(ctx, node, text, text_bytes);
                 break;
         case REASON_UNEQUAL_NODE:
-                field = q->equal_to == NULL ? NULL : configuration_difference(q->equal_to, node);
+                field = ctx->equal_to == NULL ? NULL : rules_difference(ctx->equal_to, node);
                 (void) text_format(text, text_bytes, "differs from node %s in: %s",
-                                   q->equal_to == NULL ? "?" : q->equal_to->name,
+                                   ctx->equal_to == NULL ? "?" : ctx->equal_to->name,
                                    field == NULL ? "?" : field);
                 break;
         case REASON_NETWORK_TOO_SLOW:
-                (void) text_format(text, text_bytes,
-                                   "the fastest network of the node does %llu Mbit/s; %u asked for",
-                                   (unsigned long long) node->hardware.network_mbps, q->ask->network_mbps);
+                (void) text_format(
+                        text, text_bytes, "the fastest network of the node does %llu Mbit/s; %u asked for",
+                        (unsigned long long) node->hardware.network_mbps, ctx->request->network_mbps);
                 break;
         case REASON_NODE_NOT_ALLOWED:
                 (void) text_copy(text, text_bytes, "");
-                (void) node_match_judge(node_match_text(&q->ledger->matches, q->ask->match), node->name,
-                                        &node->traits, text, text_bytes);
+                (void) node_match_judge(node_match_text(&ctx->ledger->matches, ctx->request->match),
+                                        node->name, &node->traits, text, text_bytes);
                 break;
         default:
-                room_message(q, node, text, text_bytes);
+                room_message(ctx, node, text, text_bytes);
         }
 }
 
-static json_t *explain_node(const struct question *q, const struct ledger_node *node, enum reason reason)
+static json_t *explain_node(const struct rules_context *ctx, const struct ledger_node *node,
+                            enum reason reason)
 {
         char message[512];
 
-        explain_node_message(q, node, reason, message, sizeof(message));
+        explain_node_message(ctx, node, reason, message, sizeof(message));
         return json_pack("{s:s, s:s, s:s, s:s}", "node", node->name, "verdict", explain_verdict(reason),
                          "reason", reason_text(reason)->word, "message", message);
 }
@@ -132,9 +137,9 @@ static int compare_names(const void *a, const void *b)
 }
 
 /* Every node in the order of names. @ret_best: the best verdict of all. */
-static json_t *explain_nodes(const struct question *q, const char **ret_best)
+static json_t *explain_nodes(const struct rules_context *ctx, const char **ret_best)
 {
-        const struct ledger *ledger = q->ledger;
+        const struct ledger *ledger = ctx->ledger;
         CLEANUP(free_p)
         struct ledger_node **sorted = malloc((ledger->node_count + 1) * sizeof(struct ledger_node *));
         json_t *nodes = json_array();
@@ -148,21 +153,21 @@ static json_t *explain_nodes(const struct question *q, const char **ret_best)
                 memcpy(sorted, ledger->nodes, ledger->node_count * sizeof(struct ledger_node *));
         qsort(sorted, ledger->node_count, sizeof(struct ledger_node *), compare_names);
         for (uint32_t i = 0; i < ledger->node_count; i++) {
-                enum reason reason = rules_judge(q, sorted[i]);
+                enum reason reason = rules_judge(ctx, sorted[i]);
                 const char *verdict = explain_verdict(reason);
 
                 if (strcmp(verdict, "fits") == 0 || strcmp(*ret_best, "never") == 0)
                         *ret_best = verdict;
-                (void) json_array_append_new(nodes, explain_node(q, sorted[i], reason));
+                (void) json_array_append_new(nodes, explain_node(ctx, sorted[i], reason));
         }
         return nodes;
 }
 
 /* What a chip of each kind that could serve the pod would take of every batch, and where its speed is from.
  */
-static json_t *explain_shares(const struct question *q)
+static json_t *explain_shares(const struct rules_context *ctx)
 {
-        const struct weighting *w = q->weighting;
+        const struct weighting *w = ctx->weighting;
         json_t *rows;
 
         if (w == NULL || w->batch == 0 || w->row_count == 0)
@@ -171,12 +176,12 @@ static json_t *explain_shares(const struct question *q)
         for (size_t i = 0; i < w->row_count; i++) {
                 const struct weighting_row *row = &w->rows[i];
 
-                (void) json_array_append_new(rows,
-                                             json_pack("{s:s, s:s, s:I, s:f, s:f}", "runtime",
-                                                       symbol_name(&q->ledger->symbols, row->runtime),
-                                                       "model", symbol_name(&q->ledger->symbols, row->model),
-                                                       "batch", (json_int_t) row->batch, "weight",
-                                                       row->weight, "stepMs", (double) row->step_nsec / 1e6));
+                (void) json_array_append_new(
+                        rows, json_pack("{s:s, s:s, s:I, s:f, s:f}", "runtime",
+                                        symbols_name(&ctx->ledger->symbols, row->runtime), "model",
+                                        symbols_name(&ctx->ledger->symbols, row->model), "batch",
+                                        (json_int_t) row->batch, "weight", row->weight, "stepMs",
+                                        (double) row->step_nsec / 1e6));
         }
         return json_pack("{s:I, s:s, s:s, s:o}", "batch", (json_int_t) w->batch, "shards",
                          w->equal ? "equal" : "weighted", "source", chip_speed_name(w->source), "chips",
@@ -193,32 +198,32 @@ static void tell_binding(json_t *reply, const struct ledger_pod *pod, const char
 
 json_t *explain_pod(struct cluster *cluster, const struct ledger_pod *pod, uint64_t now_usec, struct err *err)
 {
-        struct inquiry inquiry;
+        struct pod_request pod_request;
         const char *verdict;
         json_t *reply = json_object(), *nodes = NULL, *remedies, *shares;
 
-        if (inquiry_begin_pod(cluster, pod, now_usec, false, &inquiry, err) < 0) {
-                inquiry_end(cluster, &inquiry);
+        if (pod_request_begin_pod(cluster, pod, now_usec, false, &pod_request, err) < 0) {
+                pod_request_end(cluster, &pod_request);
                 json_decref(reply);
                 return NULL;
         }
-        inquiry.question.unfiltered = true;
-        nodes = explain_nodes(&inquiry.question, &verdict);
+        pod_request.context.unfiltered = true;
+        nodes = explain_nodes(&pod_request.context, &verdict);
         tell_binding(reply, pod, &verdict);
-        remedies = strcmp(verdict, "fits") == 0 ? json_array() : explain_remedies(cluster, &inquiry);
+        remedies = strcmp(verdict, "fits") == 0 ? json_array() : explain_remedies(cluster, &pod_request);
         (void) json_object_set_new(reply, "pod", json_string(pod->key));
-        (void) json_object_set_new(reply, "chips", json_integer(ask_chips(&inquiry.ask)));
+        (void) json_object_set_new(reply, "chips", json_integer(request_chips(&pod_request.request)));
         (void) json_object_set_new(reply, "verdict", json_string(verdict));
-        if (inquiry.ask.urgency_ignored)
+        if (pod_request.request.urgency_ignored)
                 (void) json_object_set_new(
                         reply, "note",
                         json_string("the label remuda.dev/urgency is ignored: its namespace is not "
                                     "among --emergency-namespaces"));
-        shares = explain_shares(&inquiry.question);
+        shares = explain_shares(&pod_request.context);
         if (shares != NULL)
                 (void) json_object_set_new(reply, "shares", shares);
         (void) json_object_set_new(reply, "nodes", nodes);
         (void) json_object_set_new(reply, "remedies", remedies);
-        inquiry_end(cluster, &inquiry);
+        pod_request_end(cluster, &pod_request);
         return reply;
 }

@@ -13,11 +13,11 @@ json_t *explain_pod(struct cluster *cluster, const struct ledger_pod *pod, uint6
                     struct err *err);
 
 /* explain_node_message() - why this node does or does not take the pod, in numbers. */
-void explain_node_message(const struct question *question, const struct ledger_node *node, enum reason reason,
-                          char *text, size_t text_bytes);
+void explain_node_message(const struct rules_context *context, const struct ledger_node *node,
+                          enum reason reason, char *text, size_t text_bytes);
 
 /* explain_verdict() - "fits", "waits" or "never". */
 const char *explain_verdict(enum reason reason);
 
 /* explain_remedies() - an array of {"action","detail","message"}, smallest change first. */
-json_t *explain_remedies(struct cluster *cluster, struct inquiry *inquiry);
+json_t *explain_remedies(struct cluster *cluster, struct pod_request *pod_request);

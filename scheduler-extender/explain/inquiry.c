@@ -7,7 +7,7 @@
 #include "scheduler-extender/ledger/cluster_internal.h"
 #include "scheduler-extender/wire/pod_node_match.h"
 
-static int find_job(struct cluster *c, struct inquiry *in)
+static int find_job(struct cluster *c, struct pod_request *in)
 {
         if (in->facts.job == NULL || in->facts.job[0] == '\0')
                 return 0;
@@ -16,61 +16,63 @@ static int find_job(struct cluster *c, struct inquiry *in)
 }
 
 /* The class rule counts the whole job: the TrainingJob's chips, else what the pod says of its gang. */
-static void count_class_chips(struct inquiry *in)
+static void count_class_chips(struct pod_request *in)
 {
-        uint32_t chips = ask_chips(&in->ask);
+        uint32_t chips = request_chips(&in->request);
 
         if (in->job != NULL && in->job->training != NULL)
-                in->ask.class_chips =
+                in->request.class_chips =
                         job_worker_chips(in->job->training) + job_server_chips(in->job->training);
         else if (in->facts.kind_count == 0)
-                in->ask.class_chips = (uint64_t) chips * (in->ask.gang_size > 1 ? in->ask.gang_size : 1);
+                in->request.class_chips =
+                        (uint64_t) chips * (in->request.gang_size > 1 ? in->request.gang_size : 1);
 }
 
-static void ask_question(struct cluster *c, struct inquiry *in, uint64_t now_usec)
+static void fill_context(struct cluster *c, struct pod_request *in, uint64_t now_usec)
 {
         const struct ledger_pod *self = ledger_find_pod(c->ledger, in->facts.namespace_, in->facts.name);
 
         if (self != NULL && strcmp(self->uid, in->facts.uid) != 0)
                 self = NULL;
-        in->question = (struct question){
+        in->context = (struct rules_context){
                 .ledger = c->ledger,
                 .rules = &c->options.rules,
-                .ask = &in->ask,
+                .request = &in->request,
                 .job = in->job,
                 .self = self,
                 .created_usec = in->facts.created_usec,
                 .now_usec = now_usec,
         };
-        question_prepare(&in->question);
+        rules_prepare(&in->context);
 }
 
-static int weigh(struct cluster *c, struct inquiry *in)
+static int weigh(struct cluster *c, struct pod_request *in)
 {
         int r;
 
         in->weighting.table = c->programs;
         in->weighting.table_count = c->program_count;
-        r = weighting_build(c->ledger, in->job, in->question.self, &in->ask, &in->weighting);
-        in->question.weighting = r == 0 ? &in->weighting : NULL;
+        r = weighting_build(c->ledger, in->job, in->context.self, &in->request, &in->weighting);
+        in->context.weighting = r == 0 ? &in->weighting : NULL;
         return r < 0 ? r : 0;
 }
 
-/* The rest of a question whose facts are known and whose job is referred to. */
-static int prepare(struct cluster *c, uint64_t now_usec, bool keep_lease, struct inquiry *in, struct err *err)
+/* The rest of a request whose facts are known and whose job is referred to. */
+static int prepare(struct cluster *c, uint64_t now_usec, bool keep_lease, struct pod_request *in,
+                   struct err *err)
 {
-        struct gang_request request = { .kinds = in->facts.kinds,
-                                        .kind_count = in->facts.kind_count,
-                                        .keep = keep_lease };
+        struct gang_demand demand = { .kinds = in->facts.kinds,
+                                      .kind_count = in->facts.kind_count,
+                                      .keep = keep_lease };
         int r;
 
-        in->ask = in->facts.ask;
-        ledger_chips_only(c->ledger, &in->ask);
+        in->request = in->facts.request;
+        ledger_chips_only(c->ledger, &in->request);
         count_class_chips(in);
-        ask_question(c, in, now_usec);
+        fill_context(c, in, now_usec);
         if (weigh(c, in) < 0)
                 return err_set(err, -ENOMEM, "no memory to weigh the shares");
-        r = gang_prepare(c->ledger, &in->question, in->job, &request);
+        r = gang_prepare(c->ledger, &in->context, in->job, &demand);
         if (r < 0)
                 return err_set(err, r, "no memory to plan the gang");
         in->leased = r > 0;
@@ -80,28 +82,28 @@ static int prepare(struct cluster *c, uint64_t now_usec, bool keep_lease, struct
 }
 
 /* Where a gang's member may go that the store does not know (yet): the others are planned like it. */
-static void find_match(struct cluster *c, const json_t *pod, struct inquiry *in)
+static void find_match(struct cluster *c, const json_t *pod, struct pod_request *in)
 {
         CLEANUP(text_free) struct text match = { 0 };
         const struct ledger_pod *self = ledger_find_pod(c->ledger, in->facts.namespace_, in->facts.name);
 
         if (self != NULL && strcmp(self->uid, in->facts.uid) == 0) {
-                in->facts.ask.match = self->ask.match;
-        } else if (in->job != NULL && in->facts.ask.gang_size > 1) {
+                in->facts.request.match = self->request.match;
+        } else if (in->job != NULL && in->facts.request.gang_size > 1) {
                 pod_node_match(pod, &match);
                 in->match = match.failed ? NODE_MATCH_ANY
                                          : node_match_hold(&c->ledger->matches,
                                                            match.data == NULL ? "" : match.data);
-                in->facts.ask.match = in->match;
+                in->facts.request.match = in->match;
         }
 }
 
-int inquiry_begin(struct cluster *cluster, const json_t *pod, uint64_t now_usec, bool keep_lease,
-                  struct inquiry *ret, struct err *err)
+int pod_request_begin(struct cluster *cluster, const json_t *pod, uint64_t now_usec, bool keep_lease,
+                      struct pod_request *ret, struct err *err)
 {
         int r;
 
-        memset(ret, 0, offsetof(struct inquiry, weighting.rows)); /* rows are many, and counted */
+        memset(ret, 0, offsetof(struct pod_request, weighting.rows)); /* rows are many, and counted */
         r = pod_decode(pod, &cluster->options.policy, &cluster->ledger->symbols, false, &ret->facts, err);
         if (r < 0)
                 return r;
@@ -111,17 +113,17 @@ int inquiry_begin(struct cluster *cluster, const json_t *pod, uint64_t now_usec,
         return prepare(cluster, now_usec, keep_lease, ret, err);
 }
 
-int inquiry_begin_pod(struct cluster *cluster, const struct ledger_pod *pod, uint64_t now_usec,
-                      bool keep_lease, struct inquiry *ret, struct err *err)
+int pod_request_begin_pod(struct cluster *cluster, const struct ledger_pod *pod, uint64_t now_usec,
+                          bool keep_lease, struct pod_request *ret, struct err *err)
 {
-        memset(ret, 0, offsetof(struct inquiry, weighting.rows));
+        memset(ret, 0, offsetof(struct pod_request, weighting.rows));
         (void) text_format(ret->namespace_, sizeof(ret->namespace_), "%.*s", (int) (pod->name - pod->key) - 1,
                            pod->key);
         ret->facts = (struct pod_facts){
                 .namespace_ = ret->namespace_,
                 .name = pod->name,
                 .uid = pod->uid,
-                .ask = pod->ask,
+                .request = pod->request,
                 .created_usec = pod->created_usec,
                 .kind_count = pod->kind_count,
         };
@@ -133,17 +135,17 @@ int inquiry_begin_pod(struct cluster *cluster, const struct ledger_pod *pod, uin
         return prepare(cluster, now_usec, keep_lease, ret, err);
 }
 
-void inquiry_end(struct cluster *cluster, struct inquiry *inquiry)
+void pod_request_end(struct cluster *cluster, struct pod_request *pod_request)
 {
-        if (inquiry->job != NULL)
-                ledger_release_job(cluster->ledger, inquiry->job);
-        inquiry->job = NULL;
-        node_match_release(&cluster->ledger->matches, inquiry->match);
-        inquiry->match = NODE_MATCH_ANY;
+        if (pod_request->job != NULL)
+                ledger_release_job(cluster->ledger, pod_request->job);
+        pod_request->job = NULL;
+        node_match_release(&cluster->ledger->matches, pod_request->match);
+        pod_request->match = NODE_MATCH_ANY;
 }
 
-bool inquiry_is_gang(const struct inquiry *inquiry)
+bool pod_request_is_gang(const struct pod_request *pod_request)
 {
-        return inquiry->job != NULL && inquiry->ask.item_count > 0 &&
-               (inquiry->ask.gang_size > 1 || inquiry->facts.kind_count > 0);
+        return pod_request->job != NULL && pod_request->request.item_count > 0 &&
+               (pod_request->request.gang_size > 1 || pod_request->facts.kind_count > 0);
 }

@@ -7,7 +7,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "base/timestamp.h"
-#include "scheduler-extender/decide/hold.h"
+#include "scheduler-extender/decide/backfill.h"
 #include "scheduler-extender/decide/victims.h"
 #include "scheduler-extender/explain/explain.h"
 
@@ -20,7 +20,7 @@ struct remedy {
 
 struct remedies {
         struct cluster *cluster;
-        struct inquiry *inquiry;
+        struct pod_request *pod_request;
         struct ledger *ledger;
         struct remedy list[REMEDIES_MAX];
         size_t count;
@@ -46,41 +46,43 @@ static void offer(struct remedies *r, uint64_t cost, const char *action, json_t 
 }
 
 /* Would the pod fit somewhere if it asked so, under these rules? Its gang is planned again. */
-static const struct ledger_node *fits_somewhere(struct remedies *r, const struct ask *ask,
+static const struct ledger_node *fits_somewhere(struct remedies *r, const struct request *request,
                                                 const struct rules *rules)
 {
-        struct question q = r->inquiry->question;
-        struct gang_request request = { .kinds = r->inquiry->facts.kinds,
-                                        .kind_count = r->inquiry->facts.kind_count };
+        struct rules_context ctx = r->pod_request->context;
+        struct gang_demand demand = { .kinds = r->pod_request->facts.kinds,
+                                      .kind_count = r->pod_request->facts.kind_count };
 
-        q.ask = ask;
-        q.rules = rules;
-        q.gang_blocked = false;
-        question_prepare(&q);
-        if (gang_prepare(r->ledger, &q, r->inquiry->job, &request) < 0)
+        ctx.request = request;
+        ctx.rules = rules;
+        ctx.gang_blocked = false;
+        rules_prepare(&ctx);
+        if (gang_prepare(r->ledger, &ctx, r->pod_request->job, &demand) < 0)
                 return NULL;
         for (uint32_t i = 0; i < r->ledger->node_count; i++)
-                if (rules_judge(&q, r->ledger->nodes[i]) == REASON_NONE)
+                if (rules_judge(&ctx, r->ledger->nodes[i]) == REASON_NONE)
                         return r->ledger->nodes[i];
         return NULL;
 }
 
 static void try_fewer_chips(struct remedies *r)
 {
-        struct ask ask = r->inquiry->ask;
-        uint32_t wanted = ask.items[0].chips;
+        struct request request = r->pod_request->request;
+        uint32_t wanted = request.items[0].chips;
         char message[256];
 
-        if (ask.item_count != 1)
+        if (request.item_count != 1)
                 return;
-        for (ask.items[0].chips = wanted - 1; ask.items[0].chips > 0; ask.items[0].chips--) {
-                ask.class_chips = (uint64_t) ask.items[0].chips * (ask.gang_size > 1 ? ask.gang_size : 1);
-                if (fits_somewhere(r, &ask, r->inquiry->question.rules) == NULL)
+        for (request.items[0].chips = wanted - 1; request.items[0].chips > 0; request.items[0].chips--) {
+                request.class_chips =
+                        (uint64_t) request.items[0].chips * (request.gang_size > 1 ? request.gang_size : 1);
+                if (fits_somewhere(r, &request, r->pod_request->context.rules) == NULL)
                         continue;
                 (void) text_format(message, sizeof(message), "ask for %u chip(s) instead of %u",
-                                   ask.items[0].chips, wanted);
-                offer(r, wanted - ask.items[0].chips, "ask-for-fewer",
-                      json_pack("{s:i, s:i}", "chips", (int) ask.items[0].chips, "insteadOf", (int) wanted),
+                                   request.items[0].chips, wanted);
+                offer(r, wanted - request.items[0].chips, "ask-for-fewer",
+                      json_pack("{s:i, s:i}", "chips", (int) request.items[0].chips, "insteadOf",
+                                (int) wanted),
                       message);
                 return;
         }
@@ -88,20 +90,20 @@ static void try_fewer_chips(struct remedies *r)
 
 static void try_smaller_gang(struct remedies *r)
 {
-        struct ask ask = r->inquiry->ask;
-        uint32_t wanted = ask.gang_size;
+        struct request request = r->pod_request->request;
+        uint32_t wanted = request.gang_size;
         char message[256];
 
-        if (wanted <= 1 || wanted > 64 || r->inquiry->facts.kind_count > 0)
+        if (wanted <= 1 || wanted > 64 || r->pod_request->facts.kind_count > 0)
                 return;
-        for (ask.gang_size = wanted - 1; ask.gang_size > 0; ask.gang_size--) {
-                ask.class_chips = (uint64_t) ask_chips(&ask) * ask.gang_size;
-                if (fits_somewhere(r, &ask, r->inquiry->question.rules) == NULL)
+        for (request.gang_size = wanted - 1; request.gang_size > 0; request.gang_size--) {
+                request.class_chips = (uint64_t) request_chips(&request) * request.gang_size;
+                if (fits_somewhere(r, &request, r->pod_request->context.rules) == NULL)
                         continue;
                 (void) text_format(message, sizeof(message), "make the gang %u member(s) instead of %u",
-                                   ask.gang_size, wanted);
-                offer(r, (uint64_t) (wanted - ask.gang_size) * ask_chips(&ask), "smaller-gang",
-                      json_pack("{s:i, s:i}", "members", (int) ask.gang_size, "insteadOf", (int) wanted),
+                                   request.gang_size, wanted);
+                offer(r, (uint64_t) (wanted - request.gang_size) * request_chips(&request), "smaller-gang",
+                      json_pack("{s:i, s:i}", "members", (int) request.gang_size, "insteadOf", (int) wanted),
                       message);
                 return;
         }
@@ -109,14 +111,14 @@ static void try_smaller_gang(struct remedies *r)
 
 static void try_model(struct remedies *r, uint32_t model)
 {
-        const char *name = symbol_name(&r->ledger->symbols, model);
-        struct ask ask = r->inquiry->ask;
+        const char *name = symbols_name(&r->ledger->symbols, model);
+        struct request request = r->pod_request->request;
         char message[256];
 
-        if (ask.model_count == ASK_MODELS_MAX || ask_accepts(&ask, model))
+        if (request.model_count == REQUEST_MODELS_MAX || request_accepts(&request, model))
                 return;
-        ask.models[ask.model_count++] = model;
-        if (fits_somewhere(r, &ask, r->inquiry->question.rules) == NULL)
+        request.models[request.model_count++] = model;
+        if (fits_somewhere(r, &request, r->pod_request->context.rules) == NULL)
                 return;
         (void) text_format(message, sizeof(message), "accept model %s too (annotation remuda.dev/models)",
                            name);
@@ -128,12 +130,13 @@ static void try_models(struct remedies *r)
         uint32_t tried[64];
         size_t count = 0;
 
-        if (r->inquiry->ask.model_count == 0)
+        if (r->pod_request->request.model_count == 0)
                 return;
         for (uint32_t i = 0; i < r->ledger->node_count && count < ARRAY_SIZE(tried); i++)
                 for (uint32_t g = 0; g < r->ledger->nodes[i]->group_count && count < ARRAY_SIZE(tried); g++) {
                         const struct ledger_group *group = &r->ledger->nodes[i]->groups[g];
-                        bool seen = group->model == 0 || group->resource != r->inquiry->ask.items[0].resource;
+                        bool seen = group->model == 0 ||
+                                    group->resource != r->pod_request->request.items[0].resource;
 
                         for (size_t t = 0; t < count && !seen; t++)
                                 seen = tried[t] == group->model;
@@ -146,18 +149,18 @@ static void try_models(struct remedies *r)
 
 static void try_without_labels(struct remedies *r)
 {
-        struct ask ask = r->inquiry->ask;
+        struct request request = r->pod_request->request;
 
-        if (ask.same_group) {
-                ask.same_group = false;
-                if (fits_somewhere(r, &ask, r->inquiry->question.rules) != NULL)
+        if (request.same_group) {
+                request.same_group = false;
+                if (fits_somewhere(r, &request, r->pod_request->context.rules) != NULL)
                         offer(r, 1, "drop-label", json_pack("{s:s}", "label", "remuda.dev/same-group"),
                               "drop the label remuda.dev/same-group: the chips are there, in several groups");
         }
-        ask = r->inquiry->ask;
-        if (ask.equal_nodes) {
-                ask.equal_nodes = false;
-                if (fits_somewhere(r, &ask, r->inquiry->question.rules) != NULL)
+        request = r->pod_request->request;
+        if (request.equal_nodes) {
+                request.equal_nodes = false;
+                if (fits_somewhere(r, &request, r->pod_request->context.rules) != NULL)
                         offer(r, 1, "drop-label", json_pack("{s:s}", "label", "remuda.dev/equal-nodes"),
                               "drop the label remuda.dev/equal-nodes: the nodes are there, but differ");
         }
@@ -165,24 +168,25 @@ static void try_without_labels(struct remedies *r)
 
 static void try_rules(struct remedies *r)
 {
-        struct rules rules = *r->inquiry->question.rules;
-        struct ask ask = r->inquiry->ask;
+        struct rules rules = *r->pod_request->context.rules;
+        struct request request = r->pod_request->request;
 
-        if (!rules.lend_reserve || !ask.preemptible) {
-                rules.lend_reserve = ask.preemptible = true;
-                if (fits_somewhere(r, &ask, &rules) != NULL)
-                        offer(r, ask_chips(&ask), "lend-reserve",
+        if (!rules.lend_reserve || !request.preemptible) {
+                rules.lend_reserve = request.preemptible = true;
+                if (fits_somewhere(r, &request, &rules) != NULL)
+                        offer(r, request_chips(&request), "lend-reserve",
                               json_pack("{s:b, s:b}", "lendReserve", 1, "preemptible", 1),
                               "lend the idle reserve (--lend-reserve) and label the pod "
                               "remuda.dev/preemptible: \"true\"");
         }
-        rules = *r->inquiry->question.rules;
-        ask = r->inquiry->ask;
+        rules = *r->pod_request->context.rules;
+        request = r->pod_request->request;
         if (rules.overflow != OVERFLOW_BOTH) {
                 rules.overflow = OVERFLOW_BOTH;
                 rules.overflow_percent = 100;
-                if (fits_somewhere(r, &ask, &rules) != NULL)
-                        offer(r, ask_chips(&ask), "allow-overflow", json_pack("{s:s}", "overflow", "both"),
+                if (fits_somewhere(r, &request, &rules) != NULL)
+                        offer(r, request_chips(&request), "allow-overflow",
+                              json_pack("{s:s}", "overflow", "both"),
                               "allow --overflow: nodes of the other class have room");
         }
 }
@@ -199,7 +203,7 @@ static void try_mending(struct remedies *r, struct ledger_node *node)
                 for (uint32_t g = 0; g < node->group_count; g++)
                         if (node->groups[g].name == node->sick[mended].group) {
                                 node->groups[g].usable++;
-                                fits = rules_judge(&r->inquiry->question, node) == REASON_NONE;
+                                fits = rules_judge(&r->pod_request->context, node) == REASON_NONE;
                         }
         for (uint32_t i = 0; i < mended; i++)
                 for (uint32_t g = 0; g < node->group_count; g++)
@@ -228,7 +232,8 @@ static void try_freeing(struct remedies *r, struct ledger_node *node)
         struct victims victims;
         char message[256];
 
-        if (victims_choose(r->ledger, &r->inquiry->question, node, NULL, &victims) != 0 || victims.count == 0)
+        if (victims_choose(r->ledger, &r->pod_request->context, node, NULL, &victims) != 0 ||
+            victims.count == 0)
                 return;
         (void) text_format(message, sizeof(message),
                            "free %u chip(s) on node %s: %zu pod(s), the first is %s", victims.chips,
@@ -252,22 +257,22 @@ static void try_waiting(struct remedies *r, struct ledger_node *node)
                 struct ledger_pod *next = NULL;
 
                 for (struct ledger_pod *pod = node->pods; pod != NULL; pod = pod->next_on_node)
-                        if (pod_ends_usec(pod) != UINT64_MAX &&
-                            (next == NULL || pod_ends_usec(pod) < pod_ends_usec(next)))
+                        if (backfill_pod_ends(pod) != UINT64_MAX &&
+                            (next == NULL || backfill_pod_ends(pod) < backfill_pod_ends(next)))
                                 next = pod;
                 if (next == NULL)
                         break;
-                end = pod_ends_usec(next);
+                end = backfill_pod_ends(next);
                 ledger_detach(r->ledger, next);
                 gone[count++] = next;
-                fits = rules_judge(&r->inquiry->question, node) == REASON_NONE;
+                fits = rules_judge(&r->pod_request->context, node) == REASON_NONE;
         }
         for (size_t i = 0; i < count; i++)
                 ledger_attach(r->ledger, gone[i], node);
         if (!fits)
                 return;
-        if (end < r->inquiry->question.now_usec) /* overdue: any moment now */
-                end = r->inquiry->question.now_usec;
+        if (end < r->pod_request->context.now_usec) /* overdue: any moment now */
+                end = r->pod_request->context.now_usec;
         (void) timestamp_format(end, time);
         (void) text_format(message, sizeof(message), "wait: node %s ends enough of its work by %s",
                            node->name, time);
@@ -277,13 +282,13 @@ static void try_waiting(struct remedies *r, struct ledger_node *node)
 /* It would fit there, but for the node's labels or taints. */
 static void try_allowing(struct remedies *r, struct ledger_node *node)
 {
-        struct question q = r->inquiry->question;
+        struct rules_context ctx = r->pod_request->context;
         char why[256] = "", message[512];
 
-        q.unfiltered = false;
-        if (rules_judge(&q, node) != REASON_NONE ||
-            node_match_judge(node_match_text(&r->ledger->matches, q.ask->match), node->name, &node->traits,
-                             why, sizeof(why)))
+        ctx.unfiltered = false;
+        if (rules_judge(&ctx, node) != REASON_NONE ||
+            node_match_judge(node_match_text(&r->ledger->matches, ctx.request->match), node->name,
+                             &node->traits, why, sizeof(why)))
                 return;
         (void) text_format(message, sizeof(message), "let the pod onto node %s: %s", node->name, why);
         offer(r, 2, "allow-node", json_pack("{s:s, s:s}", "node", node->name, "because", why), message);
@@ -293,7 +298,7 @@ static void try_nodes(struct remedies *r)
 {
         for (uint32_t i = 0; i < r->ledger->node_count; i++) {
                 struct ledger_node *node = r->ledger->nodes[i];
-                enum reason reason = rules_judge(&r->inquiry->question, node);
+                enum reason reason = rules_judge(&r->pod_request->context, node);
 
                 if (reason == REASON_NODE_NOT_ALLOWED)
                         try_allowing(r, node);
@@ -314,12 +319,14 @@ static int compare_remedies(const void *a, const void *b)
         return (x->cost > y->cost) - (x->cost < y->cost);
 }
 
-json_t *explain_remedies(struct cluster *cluster, struct inquiry *inquiry)
+json_t *explain_remedies(struct cluster *cluster, struct pod_request *pod_request)
 {
-        struct remedies r = { .cluster = cluster, .inquiry = inquiry, .ledger = cluster_ledger(cluster) };
+        struct remedies r = { .cluster = cluster,
+                              .pod_request = pod_request,
+                              .ledger = cluster_ledger(cluster) };
         json_t *list = json_array();
 
-        if (inquiry->ask.item_count == 0 || list == NULL)
+        if (pod_request->request.item_count == 0 || list == NULL)
                 return list;
         try_models(&r);
         try_without_labels(&r);

@@ -10,13 +10,13 @@
 #include "base/text.h"
 #include "base/timestamp.h"
 #include "scheduler-extender/decide/assignment.h"
+#include "scheduler-extender/decide/backfill.h"
 #include "scheduler-extender/decide/gang_members.h"
-#include "scheduler-extender/decide/hold.h"
 #include "scheduler-extender/decide/score.h"
 #include "scheduler-extender/explain/explain.h"
 
 #define WHATIF_PODS_MAX 10000
-#define HOLDS_EACH      64 /* steps */
+#define BACKFILL_EACH   64 /* steps */
 
 struct choice {
         struct ledger_node *node; /* NULL = none takes it */
@@ -24,9 +24,9 @@ struct choice {
 };
 
 /* As kube-scheduler does: filter, then the highest score; equal ones by name. */
-static int choose(const struct question *q, struct choice *ret)
+static int choose(const struct rules_context *ctx, struct choice *ret)
 {
-        uint32_t count = q->ledger->node_count, fitting = 0;
+        uint32_t count = ctx->ledger->node_count, fitting = 0;
         CLEANUP(free_p) struct ledger_node **nodes = malloc((count + 1) * sizeof(struct ledger_node *));
         CLEANUP(free_p) struct score_tuple *tuples = malloc((count + 1) * sizeof(*tuples));
         CLEANUP(free_p) uint8_t *scores = malloc(count + 1);
@@ -36,9 +36,9 @@ static int choose(const struct question *q, struct choice *ret)
         if (nodes == NULL || tuples == NULL || scores == NULL)
                 return -ENOMEM;
         for (uint32_t i = 0; i < count; i++)
-                if (rules_judge(q, q->ledger->nodes[i]) == REASON_NONE) {
-                        nodes[fitting] = q->ledger->nodes[i];
-                        score_tuple(q, nodes[fitting], &tuples[fitting]);
+                if (rules_judge(ctx, ctx->ledger->nodes[i]) == REASON_NONE) {
+                        nodes[fitting] = ctx->ledger->nodes[i];
+                        score_tuple(ctx, nodes[fitting], &tuples[fitting]);
                         fitting++;
                 }
         if (fitting == 0)
@@ -57,19 +57,19 @@ static int choose(const struct question *q, struct choice *ret)
 
 /* Older pods of several chips that wait hold chips, here as in the extender. With many pods, it is looked at
  * anew only now and then: as the extender itself does when much changes at once. */
-static void keep_holds(struct cluster *c, uint64_t now_usec, size_t step)
+static void keep_backfills(struct cluster *c, uint64_t now_usec, size_t step)
 {
-        if (step < HOLDS_EACH || step % HOLDS_EACH == 0)
-                (void) holds_update(cluster_ledger(c), cluster_rules(c), now_usec);
+        if (step < BACKFILL_EACH || step % BACKFILL_EACH == 0)
+                (void) backfill_update(cluster_ledger(c), cluster_rules(c), now_usec);
 }
 
-static json_t *count_reasons(const struct question *q)
+static json_t *count_reasons(const struct rules_context *ctx)
 {
         json_t *reasons = json_object();
         int counts[REASON_COUNT] = { 0 };
 
-        for (uint32_t i = 0; i < q->ledger->node_count; i++)
-                counts[rules_judge(q, q->ledger->nodes[i])]++;
+        for (uint32_t i = 0; i < ctx->ledger->node_count; i++)
+                counts[rules_judge(ctx, ctx->ledger->nodes[i])]++;
         for (size_t i = REASON_NONE + 1; i < REASON_COUNT; i++)
                 if (counts[i] > 0)
                         (void) json_object_set_new(reasons, reason_text((enum reason) i)->word,
@@ -79,37 +79,37 @@ static json_t *count_reasons(const struct question *q)
 
 static int by_end(const void *a, const void *b)
 {
-        uint64_t x = pod_ends_usec(*(struct ledger_pod *const *) a),
-                 y = pod_ends_usec(*(struct ledger_pod *const *) b);
+        uint64_t x = backfill_pod_ends(*(struct ledger_pod *const *) a),
+                 y = backfill_pod_ends(*(struct ledger_pod *const *) b);
 
         return (x > y) - (x < y);
 }
 
-static json_t *tell_waiting(struct cluster *c, struct inquiry *inquiry, const struct ledger_pod *pod)
+static json_t *tell_waiting(struct cluster *c, struct pod_request *pod_request, const struct ledger_pod *pod)
 {
         return json_pack("{s:s, s:n, s:i, s:n, s:s, s:o, s:o}", "pod", pod->key, "node", "score", 0, "when",
                          "message", "no node takes it, and no known end of other pods changes that",
-                         "reasons", count_reasons(&inquiry->question), "missing",
-                         explain_remedies(c, inquiry));
+                         "reasons", count_reasons(&pod_request->context), "missing",
+                         explain_remedies(c, pod_request));
 }
 
 static int place(struct cluster *c, struct ledger_pod *pod, uint64_t now_usec, json_t *placements,
                  int *placed, struct err *err)
 {
         struct pod_part parts[POD_PARTS_MAX];
-        struct inquiry inquiry;
+        struct pod_request pod_request;
         struct choice choice;
         size_t part_count = 0;
-        int r = inquiry_begin_pod(c, pod, now_usec, true, &inquiry, err);
+        int r = pod_request_begin_pod(c, pod, now_usec, true, &pod_request, err);
 
-        inquiry.question.unfiltered = true;
+        pod_request.context.unfiltered = true;
         if (r == 0)
-                r = choose(&inquiry.question, &choice);
+                r = choose(&pod_request.context, &choice);
         if (r == 0 && choice.node == NULL) {
-                (void) json_array_append_new(placements, tell_waiting(c, &inquiry, pod));
+                (void) json_array_append_new(placements, tell_waiting(c, &pod_request, pod));
         } else if (r == 0) {
-                if (inquiry.ask.item_count > 0)
-                        part_count = score_parts(&inquiry.question, choice.node, parts);
+                if (pod_request.request.item_count > 0)
+                        part_count = score_parts(&pod_request.context, choice.node, parts);
                 r = ledger_assume(cluster_ledger(c), pod, choice.node, parts, part_count);
                 (*placed)++;
                 (void) json_array_append_new(
@@ -117,9 +117,9 @@ static int place(struct cluster *c, struct ledger_pod *pod, uint64_t now_usec, j
                                               "node", choice.node->name, "score", (int) choice.score, "when",
                                               "now", "message", "placed", "reasons", "missing"));
         }
-        inquiry_end(c, &inquiry);
+        pod_request_end(c, &pod_request);
         if (r == 0)
-                keep_holds(c, now_usec, json_array_size(placements));
+                keep_backfills(c, now_usec, json_array_size(placements));
         return r < 0 ? err_set(err, r, "no memory") : 0;
 }
 
@@ -132,22 +132,22 @@ struct waiting {
 static void start_at(struct cluster *c, struct waiting *waiting, uint64_t at_usec)
 {
         struct pod_part parts[POD_PARTS_MAX];
-        struct inquiry inquiry;
+        struct pod_request pod_request;
         struct choice choice = { 0 };
         char when[TIMESTAMP_BYTES];
 
-        int r = inquiry_begin_pod(c, waiting->pod, at_usec, true, &inquiry, NULL);
+        int r = pod_request_begin_pod(c, waiting->pod, at_usec, true, &pod_request, NULL);
 
-        inquiry.question.unfiltered = true;
-        if (r == 0 && choose(&inquiry.question, &choice) == 0 && choice.node != NULL &&
+        pod_request.context.unfiltered = true;
+        if (r == 0 && choose(&pod_request.context, &choice) == 0 && choice.node != NULL &&
             ledger_assume(cluster_ledger(c), waiting->pod, choice.node, parts,
-                          score_parts(&inquiry.question, choice.node, parts)) == 0) {
+                          score_parts(&pod_request.context, choice.node, parts)) == 0) {
                 (void) timestamp_format(at_usec, when);
                 (void) json_object_set_new(waiting->answer, "when", json_string(when));
                 (void) json_object_set_new(waiting->answer, "message", json_string("no node takes it now"));
                 waiting->pod = NULL; /* it has started */
         }
-        inquiry_end(c, &inquiry);
+        pod_request_end(c, &pod_request);
 }
 
 /* Pods end when they say, and those that wait start in the order given, as soon as they fit; nobody else
@@ -163,18 +163,18 @@ static void let_time_pass(struct cluster *c, uint64_t now_usec, struct waiting *
                 return;
         for (uint32_t i = 0; i < ledger->pod_slot_count; i++)
                 if (ledger->pod_slots[i] != NULL && ledger->pod_slots[i]->node != NULL &&
-                    pod_ends_usec(ledger->pod_slots[i]) != UINT64_MAX)
+                    backfill_pod_ends(ledger->pod_slots[i]) != UINT64_MAX)
                         ends[count++] = ledger->pod_slots[i];
         qsort(ends, count, sizeof(ends[0]), by_end);
         for (size_t gone = 0; gone < count && left > 0;) {
-                uint64_t end = pod_ends_usec(ends[gone]), at = end > now_usec ? end : now_usec;
+                uint64_t end = backfill_pod_ends(ends[gone]), at = end > now_usec ? end : now_usec;
 
-                for (; gone < count && pod_ends_usec(ends[gone]) <= end; gone++) {
+                for (; gone < count && backfill_pod_ends(ends[gone]) <= end; gone++) {
                         ledger_detach(ledger, ends[gone]);
                         ends[gone]->ended = true; /* nor does it wait */
                 }
                 (void) gang_expire(ledger, at);
-                keep_holds(c, at, gone);
+                keep_backfills(c, at, gone);
                 left = 0;
                 for (size_t i = 0; i < waiting_count; i++) {
                         if (waiting[i].pod != NULL)
@@ -210,22 +210,22 @@ static int tell_when(struct cluster *c, uint64_t now_usec, json_t *placements)
         return 0;
 }
 
-static json_t *items_of(const json_t *question, json_t **owned)
+static json_t *items_of(const json_t *body, json_t **owned)
 {
-        json_t *items = json_object_get(question, "pods");
+        json_t *items = json_object_get(body, "pods");
 
         if (items == NULL)
-                items = json_object_get(question, "items");
-        if (items == NULL && json_object_get(question, "kind") != NULL) {
+                items = json_object_get(body, "items");
+        if (items == NULL && json_object_get(body, "kind") != NULL) {
                 *owned = items = json_array();
-                (void) json_array_append(items, (json_t *) question);
+                (void) json_array_append(items, (json_t *) body);
         }
         return items;
 }
 
-static int change_nodes(struct cluster *c, const json_t *question, struct err *err)
+static int change_nodes(struct cluster *c, const json_t *body, struct err *err)
 {
-        struct json_field root = json_field_root(question), add, remove, without;
+        struct json_field root = json_field_root(body), add, remove, without;
         int r = 0;
 
         if (json_field_array(&root, "addNodes", WHATIF_PODS_MAX, &add, err) < 0 ||
@@ -262,7 +262,7 @@ static int change_nodes(struct cluster *c, const json_t *question, struct err *e
         return r;
 }
 
-/* A pod as the question tells it, pending and with a name of its own. */
+/* A pod as the request tells it, pending and with a name of its own. */
 static struct ledger_pod *admit(struct cluster *c, const json_t *pod, size_t i, struct err *err)
 {
         struct json_field root = json_field_root(pod), metadata = json_field_get(&root, "metadata");
@@ -325,12 +325,12 @@ static int place_parts(struct cluster *c, const struct job *job, const struct as
 
                 (void) (part->server ? text_format(name, sizeof(name), "s-%u", i)
                                      : text_format(name, sizeof(name), "w%u-%u", part->entry, i));
-                pod = admit_member(c, job, name, symbol_name(symbols, part->group->resource), part->chips,
+                pod = admit_member(c, job, name, symbols_name(symbols, part->group->resource), part->chips,
                                    err);
                 if (pod == NULL || ledger_assume(cluster_ledger(c), pod, node, &chips, 1) < 0)
                         return err_set(err, -ENOMEM, "no memory");
                 (void) text_format(said, sizeof(said), "%u chips of group %s", part->chips,
-                                   symbol_name(symbols, part->group->name));
+                                   symbols_name(symbols, part->group->name));
                 (*placed)++;
                 (void) json_array_append_new(placements,
                                              json_pack("{s:s, s:s, s:i, s:s, s:s, s:{}, s:[]}", "pod",
@@ -345,27 +345,27 @@ static const char *resource_for(const struct ledger *ledger, const struct job_ro
 {
         uint32_t resource = gang_members_resource(ledger, role);
 
-        return resource == 0 ? "remuda.dev/no-such-runtime" : symbol_name(&ledger->symbols, resource);
+        return resource == 0 ? "remuda.dev/no-such-runtime" : symbols_name(&ledger->symbols, resource);
 }
 
 /* The job waits as a whole: as one pod for the role that lacks chips. */
 static int tell_job_waits(struct cluster *c, const struct job *job, const struct job_role *role,
                           uint64_t now_usec, json_t *placements, const char *why, struct err *err)
 {
-        struct inquiry inquiry;
+        struct pod_request pod_request;
         struct ledger_pod *pod =
                 admit_member(c, job, role == &job->servers ? "servers" : "workers",
                              resource_for(cluster_ledger(c), role), (uint32_t) role->min_chips, err);
         json_t *answer;
-        int r = pod == NULL ? -EBADMSG : inquiry_begin_pod(c, pod, now_usec, false, &inquiry, err);
+        int r = pod == NULL ? -EBADMSG : pod_request_begin_pod(c, pod, now_usec, false, &pod_request, err);
 
         if (r < 0)
                 return r;
-        inquiry.question.unfiltered = true;
-        answer = tell_waiting(c, &inquiry, pod);
+        pod_request.context.unfiltered = true;
+        answer = tell_waiting(c, &pod_request, pod);
         (void) json_object_set_new(answer, "message", json_string(why));
         (void) json_array_append_new(placements, answer);
-        inquiry_end(c, &inquiry);
+        pod_request_end(c, &pod_request);
         return 0;
 }
 
@@ -375,7 +375,7 @@ static int place_job(struct cluster *c, const json_t *object, uint64_t now_usec,
 {
         struct json_field root = json_field_root(object), metadata = json_field_get(&root, "metadata");
         const char *name = "", *namespace_ = "default";
-        struct open_groups_request request = { .rules = cluster_rules(c), .now_usec = now_usec };
+        struct open_groups_claim claim = { .rules = cluster_rules(c), .now_usec = now_usec };
         struct assignment assignment;
         struct err missing = { 0 };
         const struct ledger_job *job;
@@ -388,12 +388,12 @@ static int place_job(struct cluster *c, const json_t *object, uint64_t now_usec,
         job = ledger_find_job(cluster_ledger(c), namespace_, name);
         if (job == NULL || job->training == NULL)
                 return err_set(err, -EBADMSG, "the TrainingJob was not understood");
-        request.job = (struct batch_cut_job){ .ledger = cluster_ledger(c), .job = job->training };
-        request.job.programs = cluster_programs(c, &request.job.program_count);
-        request.ledger_job = job;
-        request.emergency =
+        claim.job = (struct batch_cut_job){ .ledger = cluster_ledger(c), .job = job->training };
+        claim.job.programs = cluster_programs(c, &claim.job.program_count);
+        claim.ledger_job = job;
+        claim.emergency =
                 job->training->urgency == JOB_URGENCY_EMERGENCY && cluster_allows_emergency(c, namespace_);
-        r = assignment_make(&request, WHATIF_PODS_MAX, &assignment, &missing);
+        r = assignment_make(&claim, WHATIF_PODS_MAX, &assignment, &missing);
         if (r == 0)
                 r = place_parts(c, job->training, &assignment, placements, placed, err);
         else if (r == -EBUSY && assignment.lacking != NULL)
@@ -403,7 +403,7 @@ static int place_job(struct cluster *c, const json_t *object, uint64_t now_usec,
                 r = err_set(err, r, "%s", missing.msg);
         assignment_free(&assignment);
         if (r == 0)
-                keep_holds(c, now_usec, json_array_size(placements));
+                keep_backfills(c, now_usec, json_array_size(placements));
         return r;
 }
 
@@ -428,10 +428,10 @@ static int place_all(struct cluster *c, const json_t *items, uint64_t now_usec, 
         return 0;
 }
 
-int whatif(struct cluster *cluster, const json_t *question, uint64_t now_usec, json_t **ret, struct err *err)
+int whatif(struct cluster *cluster, const json_t *body, uint64_t now_usec, json_t **ret, struct err *err)
 {
         struct cluster *fork;
-        json_t *placements = json_array(), *owned = NULL, *items = items_of(question, &owned);
+        json_t *placements = json_array(), *owned = NULL, *items = items_of(body, &owned);
         int placed = 0, r = 0;
 
         if (!json_is_array(items) || json_array_size(items) > WHATIF_PODS_MAX)
@@ -440,9 +440,9 @@ int whatif(struct cluster *cluster, const json_t *question, uint64_t now_usec, j
         if (r == 0 && fork == NULL)
                 r = err_set(err, -ENOMEM, "no memory for a copy of the ledger");
         if (r == 0)
-                r = change_nodes(fork, question, err);
+                r = change_nodes(fork, body, err);
         if (r == 0) {
-                keep_holds(fork, now_usec, 0);
+                keep_backfills(fork, now_usec, 0);
                 r = place_all(fork, items, now_usec, placements, &placed, err);
         }
         if (r == 0)

@@ -1,6 +1,6 @@
 /* What if: pods placed on a copy of the ledger with the code that places them for real. Nothing is written.
  *
- * Shared by the extender (POST /v1/whatif) and `remuda whatif`. The question is an object
+ * Shared by the extender (POST /v1/whatif) and `remuda whatif`. The request is an object
  *   {"pods":[Pod, TrainingJob...], "addNodes":[Node or NodeAccelerators...], "removeNodes":["NAME"...],
  *    "withoutPods":["NAMESPACE/NAME"...]}
  * or simply a Pod, a TrainingJob or a List of them. The answer is
@@ -13,5 +13,5 @@
 
 #include "scheduler-extender/ledger/cluster.h"
 
-/* whatif() - Return: 0 and a new reference; -EBADMSG (the question is wrong, *err says where); -ENOMEM. */
-int whatif(struct cluster *cluster, const json_t *question, uint64_t now_usec, json_t **ret, struct err *err);
+/* whatif() - Return: 0 and a new reference; -EBADMSG (the request is wrong, *err says where); -ENOMEM. */
+int whatif(struct cluster *cluster, const json_t *body, uint64_t now_usec, json_t **ret, struct err *err);

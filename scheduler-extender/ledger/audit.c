@@ -17,7 +17,7 @@ struct audit audit_pod(const struct ledger *ledger, const char *namespace_, cons
         audit.deleting = pod->deleting;
         if (pod->node != NULL) {
                 (void) text_copy(audit.node, sizeof(audit.node), pod->node->name);
-                audit.chips = ask_chips(&pod->ask);
+                audit.chips = request_chips(&pod->request);
         }
         return audit;
 }

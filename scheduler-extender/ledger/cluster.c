@@ -60,7 +60,7 @@ static bool is_removed(const struct cluster *c, const struct ledger_node *node)
                !node->has_object;
 }
 
-/* A node that is heard of again takes pods that waited for it. */
+/* A node that is seen again takes pods that waited for it. */
 static void set_seen(struct cluster *c, const char *name, uint64_t seen_usec)
 {
         struct ledger_node *node = ledger_find_node(c->ledger, name, strlen(name));
@@ -96,7 +96,7 @@ static int take_node(struct cluster *c, const char *key, const json_t *object, s
         if (r == 0)
                 r = ledger_set_node(c->ledger, &facts);
         if (r == 0 && !c->is_directory && c->store != NULL)
-                set_seen(c, facts.name, heard_usec(&c->heard, facts.name));
+                set_seen(c, facts.name, name_numbers_get(&c->leases, facts.name));
         labels = json_object_get(json_object_get(object, "metadata"), "labels");
         if (labels == NULL)
                 labels = json_object_get(object,
@@ -123,7 +123,7 @@ static int take_pod(struct cluster *c, const char *key, const json_t *object, st
                 ledger_drop_pod(c->ledger, namespace_, name);
                 return r;
         }
-        if (facts.ask.item_count > 0 && (facts.node == NULL || facts.node[0] == '\0')) {
+        if (facts.request.item_count > 0 && (facts.node == NULL || facts.node[0] == '\0')) {
                 pod_node_match(object, &match);
                 facts.node_match = match.failed ? NULL : match.data == NULL ? "" : match.data;
         }
@@ -188,7 +188,7 @@ static int take_inventory(struct cluster *c, const char *key, const json_t *obje
         if (c->store != NULL)
                 set_seen(c, inventory.node,
                          c->is_directory ? store_inventory_mtime_usec(c->store, inventory.node)
-                                         : heard_usec(&c->heard, inventory.node));
+                                         : name_numbers_get(&c->leases, inventory.node));
         inventory_free(&inventory);
         return r;
 }
@@ -211,7 +211,7 @@ static int take_lease(struct cluster *c, const char *key, const json_t *object, 
         uint64_t renewed = 0;
 
         if (object == NULL) {
-                heard_forget(&c->heard, name);
+                name_numbers_drop(&c->leases, name);
                 set_seen(c, name, 0);
                 return 0;
         }
@@ -219,7 +219,7 @@ static int take_lease(struct cluster *c, const char *key, const json_t *object, 
                 return 0;
         if (timestamp_parse(text, &renewed) < 0)
                 return err_set(err, -EBADMSG, "spec.renewTime: '%s' is no time", text);
-        if (heard_note(&c->heard, name, renewed) < 0)
+        if (name_numbers_set(&c->leases, name, renewed) < 0)
                 return err_set(err, -ENOMEM, "no memory");
         set_seen(c, name, renewed);
         return 0;
@@ -253,12 +253,12 @@ static void tell_speed_trouble(struct cluster *c, const char *key, const char *s
         struct err passed_over = { 0 };
 
         if (sentence[0] == '\0') {
-                heard_forget(&c->speed_troubles, key);
+                name_numbers_drop(&c->speed_troubles, key);
                 return;
         }
-        if (heard_usec(&c->speed_troubles, key) == hash)
+        if (name_numbers_get(&c->speed_troubles, key) == hash)
                 return;
-        (void) heard_note(&c->speed_troubles, key, hash); /* no memory: it is said again */
+        (void) name_numbers_set(&c->speed_troubles, key, hash); /* no memory: it is said again */
         (void) err_set(&passed_over, -EBADMSG, "%s", sentence);
         trouble(c, "SpeedTable", key, &passed_over);
 }
@@ -321,7 +321,8 @@ static void synced(void *userdata, enum store_kind kind)
 
         c->synced |= 1u << kind;
         for (uint32_t i = 0; kind == STORE_NODE && !c->is_directory && i < c->ledger->node_count; i++)
-                set_seen(c, c->ledger->nodes[i]->name, heard_usec(&c->heard, c->ledger->nodes[i]->name));
+                set_seen(c, c->ledger->nodes[i]->name,
+                         name_numbers_get(&c->leases, c->ledger->nodes[i]->name));
         if (c->options.kind_synced != NULL)
                 c->options.kind_synced(c->options.userdata, kind);
         if (c->options.changed != NULL)
@@ -364,7 +365,7 @@ static void take_programs(struct cluster *c)
         for (size_t i = 0; table != NULL && i < table->count; i++) {
                 struct ledger_program *to = &c->programs[c->program_count++];
 
-                to->runtime = symbol_add(&c->ledger->symbols, table->programs[i].runtime);
+                to->runtime = symbols_add(&c->ledger->symbols, table->programs[i].runtime);
                 (void) text_copy(to->sha256, sizeof(to->sha256), table->programs[i].sha256);
         }
 }
@@ -430,8 +431,8 @@ void cluster_close(struct cluster *cluster)
         if (cluster->store != NULL)
                 store_close(cluster->store);
         ledger_free(cluster->ledger);
-        heard_free(&cluster->heard);
-        heard_free(&cluster->speed_troubles);
+        name_numbers_free(&cluster->leases);
+        name_numbers_free(&cluster->speed_troubles);
         free(cluster);
 }
 

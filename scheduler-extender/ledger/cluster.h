@@ -1,6 +1,6 @@
-/* Cluster: the store's objects turned into a ledger, and pods turned into questions to it.
+/* Cluster: the store's objects turned into a ledger, and pods turned into requests to it.
  *
- * Shared by the extender (a live ledger on its loop) and by the command line (one load, then questions). Owns
+ * Shared by the extender (a live ledger on its loop) and by the command line (one load, then requests). Owns
  * its store and its ledger. Objects that cannot be understood are told to `trouble` and otherwise treated as
  * absent; the last good version of an inventory stands. */
 #pragma once
@@ -78,28 +78,28 @@ void cluster_refresh(struct cluster *cluster);
 /* cluster_refresh_ages() - read again when each node was last heard of (dir: modification times). */
 void cluster_refresh_ages(struct cluster *cluster);
 
-/* A pod's question, with all that it rests on. */
-struct inquiry {
+/* A pod's request, with all that it rests on. */
+struct pod_request {
         struct pod_facts facts; /* borrows from the pod's JSON, or from the ledger's pod */
-        struct ask ask;         /* chips only */
-        struct question question;
-        struct ledger_job *job; /* referred to; released by inquiry_end() */
+        struct request request; /* chips only */
+        struct rules_context context;
+        struct ledger_job *job; /* referred to; released by pod_request_end() */
         char namespace_[256];
         uint32_t match; /* held for it, where the store does not know the pod; released likewise */
         bool leased;    /* a lease was made for it */
         struct weighting weighting; /* last: its rows are not cleared */
 };
 
-/* inquiry_begin() - read the pod and work out what is the same for all nodes.
+/* pod_request_begin() - read the pod and work out what is the same for all nodes.
  * @keep_lease: a gang's plan stays in the ledger as a lease (filter alone)
- * Return: 0; -EBADMSG (the pod is wrong, *err says where); -ENOMEM. inquiry_end() in any case. */
-int inquiry_begin(struct cluster *cluster, const json_t *pod, uint64_t now_usec, bool keep_lease,
-                  struct inquiry *ret, struct err *err);
+ * Return: 0; -EBADMSG (the pod is wrong, *err says where); -ENOMEM. pod_request_end() in any case. */
+int pod_request_begin(struct cluster *cluster, const json_t *pod, uint64_t now_usec, bool keep_lease,
+                      struct pod_request *ret, struct err *err);
 
-/* inquiry_begin_pod() - the same for a pod that the ledger knows. */
-int inquiry_begin_pod(struct cluster *cluster, const struct ledger_pod *pod, uint64_t now_usec,
-                      bool keep_lease, struct inquiry *ret, struct err *err);
-void inquiry_end(struct cluster *cluster, struct inquiry *inquiry);
+/* pod_request_begin_pod() - the same for a pod that the ledger knows. */
+int pod_request_begin_pod(struct cluster *cluster, const struct ledger_pod *pod, uint64_t now_usec,
+                          bool keep_lease, struct pod_request *ret, struct err *err);
+void pod_request_end(struct cluster *cluster, struct pod_request *pod_request);
 
-/* inquiry_is_gang() - would it need a lease that is not there yet? */
-bool inquiry_is_gang(const struct inquiry *inquiry);
+/* pod_request_is_gang() - would it need a lease that is not there yet? */
+bool pod_request_is_gang(const struct pod_request *pod_request);

@@ -1,20 +1,20 @@
-/* Cluster, inside: shared by cluster.c (objects, life) and inquiry.c (questions). Nobody else includes this.
+/* Cluster, inside: shared by cluster.c (objects, life) and request.c (requests). Nobody else includes this.
  */
 #pragma once
 
 #include "scheduler-extender/ledger/cluster.h"
-#include "scheduler-extender/ledger/heard.h"
+#include "scheduler-extender/ledger/name_numbers.h"
 
 struct cluster {
         struct cluster_options options;
         struct ledger *ledger;
         struct store *store;
         bool is_directory;
-        unsigned synced;              /* bit set of enum store_kind */
-        unsigned watched, refreshing; /* likewise */
-        struct heard heard;           /* nodes' Leases */
-        struct heard speed_troubles;  /* of each SpeedTable a hash of what was last said of it */
-        bool waiting;                 /* cluster_load() runs the loop */
+        unsigned synced;                    /* bit set of enum store_kind */
+        unsigned watched, refreshing;       /* likewise */
+        struct name_numbers leases;         /* nodes' Leases */
+        struct name_numbers speed_troubles; /* of each SpeedTable a hash of what was last said of it */
+        bool waiting;                       /* cluster_load() runs the loop */
         sd_event *loop;
         struct ledger_program programs[PROGRAM_TABLE_MAX]; /* the program table, with symbols */
         size_t program_count;

@@ -67,7 +67,7 @@ void ledger_free(struct ledger *ledger)
 
 void ledger_mark_chips(struct ledger *ledger, const char *resource)
 {
-        uint32_t symbol = symbol_add(&ledger->symbols, resource);
+        uint32_t symbol = symbols_add(&ledger->symbols, resource);
 
         if (symbol >= ledger->chip_resource_count) {
                 uint32_t count = symbol + 64;
@@ -88,19 +88,19 @@ bool ledger_is_chip(const struct ledger *ledger, uint32_t resource)
                ledger->chip_resource[resource] != 0;
 }
 
-void ledger_chips_only(const struct ledger *ledger, struct ask *ask)
+void ledger_chips_only(const struct ledger *ledger, struct request *request)
 {
         uint8_t kept = 0;
 
-        for (size_t i = 0; i < ask->item_count; i++)
-                kept = (uint8_t) (kept + ledger_is_chip(ledger, ask->items[i].resource));
-        if (kept == 0 || kept == ask->item_count)
+        for (size_t i = 0; i < request->item_count; i++)
+                kept = (uint8_t) (kept + ledger_is_chip(ledger, request->items[i].resource));
+        if (kept == 0 || kept == request->item_count)
                 return;
         kept = 0;
-        for (size_t i = 0; i < ask->item_count; i++)
-                if (ledger_is_chip(ledger, ask->items[i].resource))
-                        ask->items[kept++] = ask->items[i];
-        ask->item_count = kept;
+        for (size_t i = 0; i < request->item_count; i++)
+                if (ledger_is_chip(ledger, request->items[i].resource))
+                        request->items[kept++] = request->items[i];
+        request->item_count = kept;
 }
 
 void ledger_set_seen(struct ledger *ledger, const struct ledger_node *node, uint64_t seen_usec)
@@ -128,7 +128,7 @@ static void recompute(struct ledger *ledger, struct ledger_node *node)
 
 static void forget_if_empty(struct ledger *ledger, struct ledger_node *node)
 {
-        if (!ledger_node_known(node) && node->pods == NULL && node->slots == NULL && node->holds == NULL)
+        if (!ledger_node_known(node) && node->pods == NULL && node->slots == NULL && node->backfills == NULL)
                 node_remove(ledger, node);
 }
 
@@ -147,11 +147,11 @@ static void group_from_inventory(struct ledger *ledger, const struct device_grou
         unsigned shares = from->shares > 1 ? from->shares : 1;
 
         *to = (struct ledger_group){
-                .name = symbol_add(symbols, from->name),
-                .vendor = symbol_add(symbols, from->vendor),
-                .runtime = symbol_add(symbols, from->runtime),
-                .model = symbol_add(symbols, from->model),
-                .resource = symbol_add(symbols, from->resource),
+                .name = symbols_add(symbols, from->name),
+                .vendor = symbols_add(symbols, from->vendor),
+                .runtime = symbols_add(symbols, from->runtime),
+                .model = symbols_add(symbols, from->model),
+                .resource = symbols_add(symbols, from->resource),
                 .total = shares_of(from->total, shares),
                 .usable = shares_of(from->healthy < from->total ? from->healthy : from->total, shares),
                 .tflops = from->tflops_bf16 / shares,
@@ -176,8 +176,8 @@ static void hardware_from_inventory(struct ledger *ledger, const struct hardware
                 .cores = from->cores,
                 .max_mhz = from->max_mhz,
                 .memory_bytes = from->memory_bytes,
-                .memory_type = symbol_add(&ledger->symbols, from->memory_type),
-                .network_kind = fastest == NULL ? 0 : symbol_add(&ledger->symbols, fastest->kind),
+                .memory_type = symbols_add(&ledger->symbols, from->memory_type),
+                .network_kind = fastest == NULL ? 0 : symbols_add(&ledger->symbols, fastest->kind),
                 .network_mbps = fastest == NULL ? 0 : fastest->mbps,
         };
 }
@@ -193,7 +193,7 @@ static int programs_from_inventory(struct ledger *ledger, const struct inventory
                         return -ENOMEM;
         }
         for (size_t i = 0; i < inventory->program_count; i++) {
-                programs[i].runtime = symbol_add(&ledger->symbols, inventory->programs[i].runtime);
+                programs[i].runtime = symbols_add(&ledger->symbols, inventory->programs[i].runtime);
                 memcpy(programs[i].sha256, inventory->programs[i].sha256, sizeof(programs[i].sha256));
         }
         free(node->programs);
@@ -223,7 +223,7 @@ int ledger_set_inventory(struct ledger *ledger, const struct inventory *inventor
         node->groups = groups;
         node->group_count = (uint32_t) inventory->group_count;
         node->node_class = (uint8_t) inventory->node_class;
-        node->pool = symbol_add(&ledger->symbols, inventory->pool);
+        node->pool = symbols_add(&ledger->symbols, inventory->pool);
         node->reserved = strcmp(inventory->pool, "reserved") == 0;
         node->has_inventory = true;
         recompute(ledger, node);
@@ -278,7 +278,7 @@ void ledger_drop_inventory(struct ledger *ledger, const char *name)
 int ledger_set_node(struct ledger *ledger, const struct node_facts *facts)
 {
         struct ledger_node *node = node_find_or_add(ledger, facts->name);
-        struct ask_item *allocatable = malloc((facts->allocatable_count + 1) * sizeof(*allocatable));
+        struct request_item *allocatable = malloc((facts->allocatable_count + 1) * sizeof(*allocatable));
 
         if (node == NULL || allocatable == NULL ||
             node_traits_set(&ledger->matches, &node->traits, facts->traits) < 0) {
@@ -291,7 +291,7 @@ int ledger_set_node(struct ledger *ledger, const struct node_facts *facts)
         node->allocatable_count = (uint32_t) facts->allocatable_count;
         node->has_object = true;
         node->switch_domain =
-                facts->switch_domain == NULL ? 0 : symbol_add(&ledger->symbols, facts->switch_domain);
+                facts->switch_domain == NULL ? 0 : symbols_add(&ledger->symbols, facts->switch_domain);
         ledger_touch(ledger, node);
         ledger->generation++;
         return node->has_inventory ? 0 : use_allocatable(ledger, node);
@@ -371,7 +371,7 @@ static void detach(struct ledger *ledger, struct ledger_pod *pod)
         add_pending(ledger, pod);
         recompute(ledger, node);
         forget_if_empty(ledger, node);
-        if (pod->ask.item_count > 0)
+        if (pod->request.item_count > 0)
                 ledger->departure_count++;
 }
 
@@ -409,20 +409,20 @@ static void leave_job(struct ledger *ledger, struct ledger_pod *pod)
         pod->job = NULL;
 }
 
-/* Holds point to their pod: they go with it. */
+/* Reservations point to their pod: they go with it. */
 static void drop_holds(struct ledger *ledger, const struct ledger_pod *pod)
 {
-        for (uint32_t i = 0; i < ledger->node_count && pod->waited && ledger->hold_total > 0; i++)
-                for (struct hold **place = &ledger->nodes[i]->holds; *place != NULL;) {
-                        struct hold *hold = *place;
+        for (uint32_t i = 0; i < ledger->node_count && pod->waited && ledger->backfill_total > 0; i++)
+                for (struct backfill **place = &ledger->nodes[i]->backfills; *place != NULL;) {
+                        struct backfill *backfill = *place;
 
-                        if (hold->pod != pod) {
-                                place = &hold->next;
+                        if (backfill->pod != pod) {
+                                place = &backfill->next;
                                 continue;
                         }
-                        *place = hold->next;
-                        ledger->hold_total--;
-                        free(hold);
+                        *place = backfill->next;
+                        ledger->backfill_total--;
+                        free(backfill);
                 }
 }
 
@@ -433,7 +433,7 @@ static void remove_pod(struct ledger *ledger, struct ledger_pod *pod)
         leave_job(ledger, pod);
         remove_pending(ledger, pod);
         pod_remove(ledger, pod);
-        node_match_release(&ledger->matches, pod->ask.match);
+        node_match_release(&ledger->matches, pod->request.match);
         free_pod(pod);
         ledger->generation++;
 }
@@ -490,8 +490,8 @@ static void give_up_slot(struct ledger *ledger, const struct ledger_pod *pod, co
         if (pod->job == NULL)
                 return;
         for (struct lease_slot *slot = pod->job->slots; slot != NULL; slot = slot->next_in_job)
-                if (ask_chips(&slot->ask) == ask_chips(&pod->ask) &&
-                    slot->ask.items[0].resource == pod->ask.items[0].resource &&
+                if (request_chips(&slot->request) == request_chips(&pod->request) &&
+                    slot->request.items[0].resource == pod->request.items[0].resource &&
                     (chosen == NULL || (slot->node == node && chosen->node != node)))
                         chosen = slot;
         if (chosen != NULL)
@@ -528,11 +528,11 @@ static int copy_kinds(struct ledger_pod *pod, const struct pod_facts *facts)
 
 static void copy_facts(struct ledger *ledger, struct ledger_pod *pod, const struct pod_facts *facts)
 {
-        uint32_t before = pod->ask.match;
+        uint32_t before = pod->request.match;
 
-        pod->ask = facts->ask;
-        pod->ask.match = facts->node_match == NULL ? NODE_MATCH_ANY
-                                                   : node_match_hold(&ledger->matches, facts->node_match);
+        pod->request = facts->request;
+        pod->request.match = facts->node_match == NULL ? NODE_MATCH_ANY
+                                                       : node_match_hold(&ledger->matches, facts->node_match);
         node_match_release(&ledger->matches, before);
         pod->deleting = facts->deleting;
         pod->ended = facts->ended;

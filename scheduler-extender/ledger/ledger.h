@@ -1,9 +1,9 @@
 /* Ledger: which pod holds how many chips of which group on which node. The one truth that decisions rest on.
  *
  * Fed by lib/cluster from the store (inventories, Node objects, pods) and by the extender's own binds; read
- * by rules, score, gang, hold and victims. Level-triggered: a node's accounts are recomputed from its pods
- * and leases whenever one of them changes, so nothing can drift. Pure but for the heap; no clock; one owner.
- * Costs: a lookup O(1), a change O(pods on the node). */
+ * by rules, score, gang, backfill and victims. Level-triggered: a node's accounts are recomputed from its
+ * pods and leases whenever one of them changes, so nothing can drift. Pure but for the heap; no clock; one
+ * owner. Costs: a lookup O(1), a change O(pods on the node). */
 #pragma once
 
 #include <stdbool.h>
@@ -12,11 +12,11 @@
 
 #include "agent/inventory/device.h"
 #include "job/spec/job.h"
-#include "scheduler-extender/decide/ask.h"
 #include "scheduler-extender/decide/node_kinds.h"
 #include "scheduler-extender/decide/node_match.h"
+#include "scheduler-extender/decide/request.h"
 #include "scheduler-extender/ledger/roster.h"
-#include "scheduler-extender/ledger/symbol.h"
+#include "scheduler-extender/ledger/symbols.h"
 
 #define POD_PARTS_MAX      8 /* groups that one pod's chips may be recorded in */
 #define LEDGER_JOB_BUCKETS 1024
@@ -60,11 +60,11 @@ struct ledger_node {
         uint32_t group_count;
         struct ledger_group *groups;
         struct lease_slot *slots;
-        struct hold *holds;
+        struct backfill *backfills;
         struct ledger_pod *pods; /* bound here and not ended, in canonical order (created, then key) */
 
-        uint32_t pool;                /* symbol */
-        struct ask_item *allocatable; /* of the Node object, for when there is no inventory */
+        uint32_t pool;                    /* symbol */
+        struct request_item *allocatable; /* of the Node object, for when there is no inventory */
         uint32_t allocatable_count;
         uint32_t switch_domain; /* symbol of the operator's label; 0 = none */
         struct ledger_hardware hardware;
@@ -90,21 +90,21 @@ struct ledger_pod {
         struct ledger_pod *next_pending, *previous_pending; /* while node == NULL */
         struct ledger_job *job;                             /* NULL = of no job */
         struct ledger_pod *next_in_job;
-        struct ask ask;
+        struct request request;
         struct pod_part parts[POD_PARTS_MAX]; /* recorded by our own bind; part_count 0 = bound by others */
         uint8_t part_count;
         bool assumed;          /* bound by us, not confirmed by the store yet */
         bool writing;          /* ... and the write is under way */
         bool deleting;         /* has a deletion timestamp: counts until it is gone */
         bool ended;            /* Succeeded or Failed: holds nothing */
-        bool waited;           /* could not start once: keeps a hold until it is bound
-                                  (scheduler-extender/decide/hold.h) */
+        bool waited;           /* could not start once: keeps a reservation until it is bound
+                                  (scheduler-extender/decide/backfill.h) */
         uint64_t evicted_usec; /* when borrowers were last evicted for it; 0 = never */
         char *evicted_node;    /* ... and where; owned */
         uint64_t created_usec, started_usec, ended_usec; /* CLOCK_REALTIME; 0 = not known */
         double weight;                                   /* recorded share; 0 = none */
         uint32_t batch_share;
-        struct gang_member *kinds; /* the members its gang lists; owned */
+        struct request_member *kinds; /* the members its gang lists; owned */
         uint8_t kind_count;
         const char *uid, *key, *name; /* key "namespace/name"; name points into key */
         char text[];
@@ -114,7 +114,7 @@ struct lease_slot {
         struct ledger_job *job;
         struct ledger_node *node;
         struct lease_slot *next_on_node, *next_in_job;
-        struct ask ask; /* of the member it is for */
+        struct request request; /* of the member it is for */
 };
 
 struct ledger_job {
@@ -128,10 +128,10 @@ struct ledger_job {
         char key[]; /* "namespace/name" */
 };
 
-/* An older pod waits for these chips: see scheduler-extender/decide/hold.h. */
-struct hold {
+/* An older pod waits for these chips: see scheduler-extender/decide/backfill.h. */
+struct backfill {
         const struct ledger_pod *pod;
-        struct hold *next;
+        struct backfill *next;
         uint64_t start_usec; /* when it could start there; UINT64_MAX = not known */
         uint32_t spare;      /* chips that may be free at start_usec beyond what the older pod asks for */
 };
@@ -148,7 +148,7 @@ struct ledger {
         uint32_t pod_count, pod_slot_count;
         struct ledger_pod *pending; /* the pods on no node, ended ones included, in no order */
         uint32_t pending_count;
-        uint32_t hold_total; /* holds in force */
+        uint32_t backfill_total; /* reservations in force */
         struct ledger_job *jobs[LEDGER_JOB_BUCKETS];
         uint8_t *chip_resource; /* by symbol: 1 = chips (the rest of the extended resources is not ours) */
         uint32_t chip_resource_count;
@@ -162,7 +162,7 @@ struct ledger {
 /* What a Node object says of itself. Borrowed. */
 struct node_facts {
         const char *name;
-        struct ask_item allocatable[GROUPS_MAX]; /* extended resources */
+        struct request_item allocatable[GROUPS_MAX]; /* extended resources */
         size_t allocatable_count;
         const char *switch_domain; /* label remuda.dev/switch-domain; NULL = none */
         const char *traits;        /* lines of scheduler-extender/decide/node_match.h; NULL = none */
@@ -175,14 +175,14 @@ struct pod_facts {
         const char *job;        /* label remuda.dev/job; NULL = none */
         const char *node_match; /* lines of scheduler-extender/decide/node_match.h; NULL = not known, or of no
                                    interest any more */
-        struct ask ask;
+        struct request request;
         struct pod_part parts[POD_PARTS_MAX];
         uint8_t part_count;
         bool ended, deleting;
         uint64_t created_usec, started_usec, ended_usec;
         double weight;
         uint32_t batch_share;
-        struct gang_member kinds[ASK_KINDS_MAX];
+        struct request_member kinds[REQUEST_KINDS_MAX];
         uint8_t kind_count;
 };
 
@@ -210,7 +210,7 @@ void ledger_set_seen(struct ledger *ledger, const struct ledger_node *node, uint
 uint64_t ledger_seen_usec(const struct ledger *ledger, const struct ledger_node *node);
 
 /* ledger_touch() - something that rules read of the node has changed: its kind is found out again. The
- * functions below do it themselves; who adds a hold calls it. */
+ * functions below do it themselves; who adds a reservation calls it. */
 void ledger_touch(struct ledger *ledger, const struct ledger_node *node);
 
 /* Inventories and Node objects come and go independently; a node with neither is known to nobody, but keeps
@@ -246,7 +246,7 @@ int ledger_set_training(struct ledger *ledger, const char *namespace_, const cha
 
 /* Leases: slots are added one by one, and go all together. */
 int ledger_add_slot(struct ledger *ledger, struct ledger_job *job, struct ledger_node *node,
-                    const struct ask *ask);
+                    const struct request *request);
 void ledger_drop_lease(struct ledger *ledger, struct ledger_job *job);
 void ledger_drop_slot(struct ledger *ledger, struct lease_slot *slot);
 
@@ -254,19 +254,19 @@ void ledger_drop_slot(struct ledger *ledger, struct lease_slot *slot);
 void ledger_mark_chips(struct ledger *ledger, const char *resource);
 bool ledger_is_chip(const struct ledger *ledger, uint32_t resource);
 
-/* ledger_chips_only() - leave only chips in the ask; if it has none of ours, all extended resources are taken
- * as chips (a vendor we have not heard of). */
-void ledger_chips_only(const struct ledger *ledger, struct ask *ask);
+/* ledger_chips_only() - leave only chips in the request; if it has none of ours, all extended resources are
+ * taken as chips (a vendor we have not heard of). */
+void ledger_chips_only(const struct ledger *ledger, struct request *request);
 
 /* ledger_account() - recompute held and leased of a node into `groups` (a copy of the node's groups), leaving
  * out one pod and the slots of one job (NULL = leave out nothing). */
 void ledger_account(const struct ledger_node *node, const struct ledger_pod *without_pod,
                     const struct ledger_job *without_job, struct ledger_group *groups);
 
-/* pod_place() - choose groups for `ask` among `groups`: the tightest one that has room, else spread over the
- * largest; chips beyond all room are put where they are least wrong. Adds to `held` or, for a lease,
+/* pod_place() - choose groups for `request` among `groups`: the tightest one that has room, else spread over
+ * the largest; chips beyond all room are put where they are least wrong. Adds to `held` or, for a lease,
  * `leased`. Return: the number of parts written (at most POD_PARTS_MAX are told). */
-size_t pod_place(struct ledger_group *groups, size_t group_count, const struct ask *ask, bool lease,
+size_t pod_place(struct ledger_group *groups, size_t group_count, const struct request *request, bool lease,
                  struct pod_part *parts);
 
 static inline bool ledger_node_known(const struct ledger_node *node)

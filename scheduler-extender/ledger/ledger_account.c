@@ -6,11 +6,11 @@
 #include "scheduler-extender/decide/placement.h"
 #include "scheduler-extender/ledger/ledger.h"
 
-static bool serves(const struct ledger_group *group, const struct ask *ask, const struct ask_item *item,
-                   bool any_model)
+static bool serves(const struct ledger_group *group, const struct request *request,
+                   const struct request_item *item, bool any_model)
 {
         return group->resource == item->resource && item->resource != 0 &&
-               (any_model || ask_accepts(ask, group->model));
+               (any_model || request_accepts(request, group->model));
 }
 
 static void take(struct ledger_group *group, uint32_t chips, bool lease, struct pod_part *parts,
@@ -25,15 +25,16 @@ static void take(struct ledger_group *group, uint32_t chips, bool lease, struct 
 }
 
 /* Where the pod's next chips go, always packed; NULL = no room at all. */
-static struct ledger_group *best_group(struct ledger_group *groups, size_t group_count, const struct ask *ask,
-                                       const struct ask_item *item, uint32_t chips, bool any_model)
+static struct ledger_group *best_group(struct ledger_group *groups, size_t group_count,
+                                       const struct request *request, const struct request_item *item,
+                                       uint32_t chips, bool any_model)
 {
         struct ledger_group *best = NULL;
 
         for (size_t i = 0; i < group_count; i++) {
                 struct ledger_group *g = &groups[i];
 
-                if (serves(g, ask, item, any_model) && group_open(g) > 0 &&
+                if (serves(g, request, item, any_model) && group_open(g) > 0 &&
                     (best == NULL || placement_packs(group_open(g), group_open(best), chips) < 0))
                         best = g;
         }
@@ -41,9 +42,9 @@ static struct ledger_group *best_group(struct ledger_group *groups, size_t group
 }
 
 /* Chips that no usable device is left for: they were bound before devices broke, or bound twice by others. */
-static void place_beyond_room(struct ledger_group *groups, size_t group_count, const struct ask *ask,
-                              const struct ask_item *item, uint32_t chips, bool lease, struct pod_part *parts,
-                              size_t *count)
+static void place_beyond_room(struct ledger_group *groups, size_t group_count, const struct request *request,
+                              const struct request_item *item, uint32_t chips, bool lease,
+                              struct pod_part *parts, size_t *count)
 {
         struct ledger_group *last = NULL;
 
@@ -52,7 +53,7 @@ static void place_beyond_room(struct ledger_group *groups, size_t group_count, c
                 uint32_t taken = g->held + g->leased, broken = g->total > taken ? g->total - taken : 0;
                 uint32_t part = broken < chips ? broken : chips;
 
-                if (!serves(g, ask, item, true))
+                if (!serves(g, request, item, true))
                         continue;
                 last = g;
                 if (part > 0)
@@ -63,31 +64,32 @@ static void place_beyond_room(struct ledger_group *groups, size_t group_count, c
                 take(last, chips, lease, parts, count);
 }
 
-static bool any_group_accepted(const struct ledger_group *groups, size_t group_count, const struct ask *ask,
-                               const struct ask_item *item)
+static bool any_group_accepted(const struct ledger_group *groups, size_t group_count,
+                               const struct request *request, const struct request_item *item)
 {
         for (size_t i = 0; i < group_count; i++)
-                if (serves(&groups[i], ask, item, false))
+                if (serves(&groups[i], request, item, false))
                         return true;
         return false;
 }
 
-size_t pod_place(struct ledger_group *groups, size_t group_count, const struct ask *ask, bool lease,
+size_t pod_place(struct ledger_group *groups, size_t group_count, const struct request *request, bool lease,
                  struct pod_part *parts)
 {
         size_t count = 0;
 
-        for (size_t i = 0; i < ask->item_count; i++) {
-                const struct ask_item *item = &ask->items[i];
-                bool any_model = !any_group_accepted(groups, group_count, ask, item);
+        for (size_t i = 0; i < request->item_count; i++) {
+                const struct request_item *item = &request->items[i];
+                bool any_model = !any_group_accepted(groups, group_count, request, item);
                 uint32_t chips = item->chips;
 
                 while (chips > 0) {
-                        struct ledger_group *g = best_group(groups, group_count, ask, item, chips, any_model);
+                        struct ledger_group *g =
+                                best_group(groups, group_count, request, item, chips, any_model);
                         uint32_t part;
 
                         if (g == NULL) {
-                                place_beyond_room(groups, group_count, ask, item, chips, lease, parts,
+                                place_beyond_room(groups, group_count, request, item, chips, lease, parts,
                                                   &count);
                                 break;
                         }
@@ -139,8 +141,8 @@ void ledger_account(const struct ledger_node *node, const struct ledger_pod *wit
                         (void) hold_recorded(groups, node->group_count, pod);
         for (const struct ledger_pod *pod = node->pods; pod != NULL; pod = pod->next_on_node)
                 if (pod != without_pod && !recorded_here(node, pod))
-                        (void) pod_place(groups, node->group_count, &pod->ask, false, NULL);
+                        (void) pod_place(groups, node->group_count, &pod->request, false, NULL);
         for (const struct lease_slot *slot = node->slots; slot != NULL; slot = slot->next_on_node)
                 if (slot->job != without_job)
-                        (void) pod_place(groups, node->group_count, &slot->ask, true, NULL);
+                        (void) pod_place(groups, node->group_count, &slot->request, true, NULL);
 }

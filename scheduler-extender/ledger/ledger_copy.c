@@ -9,7 +9,7 @@
 static int copy_symbols(const struct ledger *from, struct ledger *to)
 {
         for (uint32_t i = 0; i < from->symbols.count; i++)
-                if (symbol_add(&to->symbols, from->symbols.names[i]) != i + 1)
+                if (symbols_add(&to->symbols, from->symbols.names[i]) != i + 1)
                         return -ENOMEM;
         if (from->chip_resource_count == 0)
                 return 0;
@@ -80,8 +80,8 @@ static int copy_pod(const struct ledger *ledger, const struct ledger_pod *from, 
                 .uid = from->uid,
                 .node = from->node == NULL ? NULL : from->node->name,
                 .job = from->job == NULL ? NULL : strchr(from->job->key, '/') + 1,
-                .ask = from->ask,
-                .node_match = node_match_text(&ledger->matches, from->ask.match),
+                .request = from->request,
+                .node_match = node_match_text(&ledger->matches, from->request.match),
                 .part_count = from->part_count,
                 .ended = from->ended,
                 .deleting = from->deleting,
@@ -118,7 +118,7 @@ static int copy_job(const struct ledger_job *from, struct ledger *to)
         for (const struct lease_slot *slot = from->slots; slot != NULL; slot = slot->next_in_job) {
                 struct ledger_node *node = ledger_find_node(to, slot->node->name, slot->node->name_bytes);
 
-                if (node != NULL && ledger_add_slot(to, job, node, &slot->ask) < 0)
+                if (node != NULL && ledger_add_slot(to, job, node, &slot->request) < 0)
                         return -ENOMEM;
         }
         if (job->training == NULL)

@@ -99,7 +99,7 @@ int ledger_set_training(struct ledger *ledger, const char *namespace_, const cha
 }
 
 int ledger_add_slot(struct ledger *ledger, struct ledger_job *job, struct ledger_node *node,
-                    const struct ask *ask)
+                    const struct request *request)
 {
         struct lease_slot *slot = malloc(sizeof(*slot));
 
@@ -112,9 +112,9 @@ int ledger_add_slot(struct ledger *ledger, struct ledger_job *job, struct ledger
                 .node = node,
                 .next_on_node = node->slots,
                 .next_in_job = job->slots,
-                .ask = *ask,
+                .request = *request,
         };
-        slot->ask.match = NODE_MATCH_ANY; /* it outlives the pod's; the node is chosen */
+        slot->request.match = NODE_MATCH_ANY; /* it outlives the pod's; the node is chosen */
         node->slots = slot;
         job->slots = slot;
         ledger->slot_total++;

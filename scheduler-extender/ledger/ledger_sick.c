@@ -24,7 +24,7 @@ static int take_sick(const struct inventory *inventory, struct ledger *ledger, s
                 if (device->usable || device->group[0] == '\0')
                         continue;
                 memcpy(entry->id, device->id, sizeof(entry->id));
-                entry->group = symbol_add(&ledger->symbols, device->group);
+                entry->group = symbols_add(&ledger->symbols, device->group);
                 entry->health = (uint8_t) device->health;
                 node->sick_count++;
         }
@@ -62,16 +62,16 @@ static bool exceeds_usable(const struct ledger_pod *pod)
                         if (node->groups[g].name == pod->parts[p].group &&
                             node->groups[g].usable < pod->parts[p].chips)
                                 return true;
-        for (size_t i = 0; node->has_inventory && i < pod->ask.item_count; i++) {
+        for (size_t i = 0; node->has_inventory && i < pod->request.item_count; i++) {
                 uint64_t usable = 0;
                 bool known = false;
 
                 for (uint32_t g = 0; g < node->group_count; g++)
-                        if (node->groups[g].resource == pod->ask.items[i].resource) {
+                        if (node->groups[g].resource == pod->request.items[i].resource) {
                                 usable += node->groups[g].usable;
                                 known = true;
                         }
-                if (known && usable < pod->ask.items[i].chips)
+                if (known && usable < pod->request.items[i].chips)
                         return true;
         }
         return false;

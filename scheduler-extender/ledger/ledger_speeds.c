@@ -44,7 +44,7 @@ int ledger_speeds_add(struct ledger *ledger, const struct speed_table *table)
                 const struct speed_table_row *row = &table->rows[i];
                 struct ledger_speed speed = { .alpha_ms = row->alpha_ms,
                                               .beta_ms = row->beta_ms,
-                                              .device = symbol_add(&ledger->symbols, row->device) };
+                                              .device = symbols_add(&ledger->symbols, row->device) };
 
                 (void) text_copy(speed.job_model, sizeof(speed.job_model), row->model);
                 (void) text_copy(speed.program, sizeof(speed.program),
@@ -75,7 +75,7 @@ const struct ledger_speed *ledger_speeds_find(const struct ledger *ledger, const
 const char *ledger_speeds_program(const struct ledger *ledger, const struct job *job,
                                   const struct ledger_program *table, size_t count, const char *runtime)
 {
-        uint32_t symbol = symbol_find(&ledger->symbols, runtime, strlen(runtime));
+        uint32_t symbol = symbols_find(&ledger->symbols, runtime, strlen(runtime));
 
         for (size_t i = 0; job != NULL && i < job->program_count; i++)
                 if (job->programs[i].command_count > 0 && strcmp(job->programs[i].runtime, runtime) == 0)

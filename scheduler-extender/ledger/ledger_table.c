@@ -53,11 +53,11 @@ struct ledger_node *node_find_or_add(struct ledger *ledger, const char *name)
 
 void node_free(struct ledger *ledger, struct ledger_node *node)
 {
-        while (node->holds != NULL) {
-                struct hold *hold = node->holds;
+        while (node->backfills != NULL) {
+                struct backfill *backfill = node->backfills;
 
-                node->holds = hold->next;
-                free(hold);
+                node->backfills = backfill->next;
+                free(backfill);
         }
         node_traits_free(&ledger->matches, &node->traits);
         free(node->groups);

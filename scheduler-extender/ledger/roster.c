@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/hash.h"
-#include "scheduler-extender/ledger/symbol.h"
+#include "scheduler-extender/ledger/symbols.h"
 
 #define GARBAGE_MIN_BYTES 4096
 

@@ -10,7 +10,7 @@
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/random.h"
-#include "scheduler-extender/ledger/symbol.h"
+#include "scheduler-extender/ledger/symbols.h"
 
 /* clang-format off */
 static const char *const policy_names[] = {
@@ -216,7 +216,7 @@ static void count_free(struct state_node *node)
 
 static void leave(struct replay *r, const struct guest *g)
 {
-        const struct packing_pod *pod = &r->pods[g->pod].ask;
+        const struct packing_pod *pod = &r->pods[g->pod].request;
         struct state_node *node = &r->state[g->node];
 
         node->free.cpu_milli += pod->cpu_milli;
@@ -252,7 +252,7 @@ static void remember_guest(struct replay *r, const struct replay_placement *p, d
         for (; at > 0 && r->guests[(at - 1) / 2].leaves > leaves; at = (at - 1) / 2)
                 r->guests[at] = r->guests[(at - 1) / 2];
         r->guests[at] = guest;
-        r->busy_milli += milli_of(&r->pods[p->pod].ask);
+        r->busy_milli += milli_of(&r->pods[p->pod].request);
 }
 
 static void advance(struct replay *r, double to)
@@ -281,7 +281,7 @@ static double arrival_interval(const struct replay *r)
         double chip_time = 0;
 
         for (size_t i = 0; i < r->pod_count; i++)
-                chip_time += milli_of(&r->pods[i].ask) * duration_of(&r->pods[i]);
+                chip_time += milli_of(&r->pods[i].request) * duration_of(&r->pods[i]);
         return chip_time / (double) r->pod_count / (r->options->load * (double) r->capacity_milli);
 }
 
@@ -320,10 +320,10 @@ static int run(struct replay *r, void (*placed)(void *, const struct replay_plac
                         advance(r, (double) ret->arrived * interval);
                 arrive(r, order[at++], &p);
                 ret->arrived++;
-                requested += milli_of(&r->pods[p.pod].ask);
+                requested += milli_of(&r->pods[p.pod].request);
                 if (p.node >= 0) {
                         ret->placed++;
-                        allocated += milli_of(&r->pods[p.pod].ask);
+                        allocated += milli_of(&r->pods[p.pod].request);
                         if (departures)
                                 remember_guest(r, &p, r->now + duration_of(&r->pods[p.pod]));
                 }
@@ -350,13 +350,13 @@ static int find_kinds(struct replay *r)
         if (slots == NULL || r->kinds == NULL || r->kind_of == NULL)
                 return -ENOMEM;
         for (size_t i = 0; i < r->pod_count; i++) {
-                const struct packing_pod *ask = &r->pods[i].ask;
-                size_t at = (size_t) hash_bytes(ask, sizeof(*ask), 0) & (slot_count - 1);
+                const struct packing_pod *request = &r->pods[i].request;
+                size_t at = (size_t) hash_bytes(request, sizeof(*request), 0) & (slot_count - 1);
 
-                while (slots[at] != 0 && memcmp(&r->kinds[slots[at] - 1], ask, sizeof(*ask)) != 0)
+                while (slots[at] != 0 && memcmp(&r->kinds[slots[at] - 1], request, sizeof(*request)) != 0)
                         at = (at + 1) & (slot_count - 1);
                 if (slots[at] == 0) {
-                        r->kinds[r->kind_count++] = *ask;
+                        r->kinds[r->kind_count++] = *request;
                         slots[at] = (uint32_t) r->kind_count;
                 }
                 r->kind_of[i] = slots[at] - 1;
@@ -391,14 +391,14 @@ static void begin_nodes(struct replay *r)
 
 static int prepare(struct replay *r)
 {
-        CLEANUP(free_p) struct packing_pod *asks = malloc((r->pod_count + 1) * sizeof(*asks));
+        CLEANUP(free_p) struct packing_pod *requests = malloc((r->pod_count + 1) * sizeof(*requests));
         int result;
 
-        if (asks == NULL)
+        if (requests == NULL)
                 return -ENOMEM;
         for (size_t i = 0; i < r->pod_count; i++)
-                asks[i] = r->pods[i].ask;
-        result = typical_pods_learn(asks, r->pod_count, 1, &r->typical);
+                requests[i] = r->pods[i].request;
+        result = typical_pods_learn(requests, r->pod_count, 1, &r->typical);
         if (result < 0)
                 return result;
         if (r->options->policy == REPLAY_FGD)
@@ -430,7 +430,7 @@ static int check(const struct replay_node *nodes, size_t node_count, const struc
                 chips += nodes[i].chips;
         }
         for (size_t i = 0; i < pod_count; i++)
-                asked += pods[i].ask.chips;
+                asked += pods[i].request.chips;
         if (chips == 0)
                 return err_set(err, -EINVAL, "the nodes have no chips");
         if (asked == 0)

@@ -33,7 +33,7 @@ struct replay_node {
 };
 
 struct replay_pod {
-        struct packing_pod ask;
+        struct packing_pod request;
         uint64_t created_sec, deleted_sec; /* 0, 0 = not known */
 };
 

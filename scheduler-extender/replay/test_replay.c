@@ -39,7 +39,7 @@ static bool would_fit(const struct account *a, size_t n, const struct packing_po
 static void keep_account(void *userdata, const struct replay_placement *p)
 {
         struct account *a = userdata;
-        const struct packing_pod *pod = &a->pods[p->pod].ask;
+        const struct packing_pod *pod = &a->pods[p->pod].request;
 
         a->arrived++;
         if (p->node < 0) {
@@ -70,16 +70,16 @@ static void make_trace(uint64_t seed, struct replay_node *nodes, struct replay_p
                                                  .chips = chips[random_below(&seed, 4)],
                                                  .model = (uint8_t) random_below(&seed, 2) };
         for (size_t i = 0; i < PODS; i++) {
-                struct packing_pod *ask = &pods[i].ask;
+                struct packing_pod *request = &pods[i].request;
                 bool shared = random_below(&seed, 2) == 0;
 
-                ask->chips = shared ? 1 : random_below(&seed, 5) == 0 ? 0 : chips[random_below(&seed, 4)];
-                ask->milli = shared           ? (uint32_t) (1 + random_below(&seed, 99)) * 10
-                             : ask->chips > 0 ? 1000
-                                              : 0;
-                ask->cpu_milli = (uint32_t) random_below(&seed, 9) * 1000;
-                ask->memory_mib = (uint32_t) random_below(&seed, 9) * 1000;
-                ask->models = random_below(&seed, 4) == 0 ? 1 : 0;
+                request->chips = shared ? 1 : random_below(&seed, 5) == 0 ? 0 : chips[random_below(&seed, 4)];
+                request->milli = shared               ? (uint32_t) (1 + random_below(&seed, 99)) * 10
+                                 : request->chips > 0 ? 1000
+                                                      : 0;
+                request->cpu_milli = (uint32_t) random_below(&seed, 9) * 1000;
+                request->memory_mib = (uint32_t) random_below(&seed, 9) * 1000;
+                request->models = random_below(&seed, 4) == 0 ? 1 : 0;
                 pods[i].deleted_sec = 1 + random_below(&seed, 1000);
         }
 }
@@ -136,7 +136,7 @@ static void the_same_seed_gives_the_same_and_departures_end(void **state)
 static void impossible_traces_are_refused(void **state)
 {
         struct replay_node node = { .chips = 1 }, none = { 0 };
-        struct replay_pod pod = { .ask = { .chips = 1, .milli = 1000 } }, idle = { 0 };
+        struct replay_pod pod = { .request = { .chips = 1, .milli = 1000 } }, idle = { 0 };
         struct replay_options options = { .load = 1 };
         struct replay_result result;
 
@@ -166,10 +166,10 @@ static void a_trace_is_read_by_its_column_names(void **state)
         assert_int_equal(nodes.nodes[1].chips, 8);
         assert_int_equal(trace_pods_decode(pods_text, strlen(pods_text), &models, &pods, &err), 0);
         assert_int_equal(pods.count, 3);
-        assert_int_equal(pods.pods[0].ask.milli, 460);
-        assert_int_equal(pods.pods[0].ask.models, 3);
-        assert_int_equal(pods.pods[1].ask.models, 0);
-        assert_int_equal(pods.pods[2].ask.milli, 0);
+        assert_int_equal(pods.pods[0].request.milli, 460);
+        assert_int_equal(pods.pods[0].request.models, 3);
+        assert_int_equal(pods.pods[1].request.models, 0);
+        assert_int_equal(pods.pods[2].request.milli, 0);
         trace_nodes_free(&nodes);
         trace_pods_free(&pods);
         assert_int_equal(trace_pods_decode("name\nx", 6, &models, &pods, &err), -EBADMSG);

@@ -205,11 +205,11 @@ static int decode_pod(const struct reader *reader, struct trace_models *models, 
                 return -EBADMSG;
         if (chips != 1 || milli == 0) /* only a single chip is shared */
                 milli = chips == 0 ? 0 : CHIP_MILLI;
-        pod->ask = (struct packing_pod){ .cpu_milli = (uint32_t) cpu,
-                                         .memory_mib = (uint32_t) memory,
-                                         .chips = (uint32_t) chips,
-                                         .milli = (uint32_t) milli };
-        return model_set(reader, models, &pod->ask.models, err);
+        pod->request = (struct packing_pod){ .cpu_milli = (uint32_t) cpu,
+                                             .memory_mib = (uint32_t) memory,
+                                             .chips = (uint32_t) chips,
+                                             .milli = (uint32_t) milli };
+        return model_set(reader, models, &pod->request.models, err);
 }
 
 int trace_pods_decode(const char *text, size_t size_bytes, struct trace_models *models,

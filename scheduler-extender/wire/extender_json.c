@@ -9,7 +9,7 @@
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/text.h"
-#include "scheduler-extender/ledger/symbol.h"
+#include "scheduler-extender/ledger/symbols.h"
 
 /* What is kept while the lists are read. */
 struct reading {

@@ -24,8 +24,8 @@ bool resource_is_extended(const char *name)
 
 uint32_t pod_symbol(struct symbols *symbols, const char *name, bool add)
 {
-        return add && symbols->count < SYMBOLS_MAX / 2 ? symbol_add(symbols, name)
-                                                       : symbol_find(symbols, name, strlen(name));
+        return add && symbols->count < SYMBOLS_MAX / 2 ? symbols_add(symbols, name)
+                                                       : symbols_find(symbols, name, strlen(name));
 }
 
 /* Chips by resource name, while containers are added up. */
@@ -33,7 +33,7 @@ struct tally {
         struct {
                 const char *name;
                 int64_t chips;
-        } rows[ASK_ITEMS_MAX];
+        } rows[REQUEST_ITEMS_MAX];
         size_t count;
 };
 
@@ -42,7 +42,7 @@ static int64_t *tally_row(struct tally *tally, const char *name)
         for (size_t i = 0; i < tally->count; i++)
                 if (strcmp(tally->rows[i].name, name) == 0)
                         return &tally->rows[i].chips;
-        if (tally->count == ASK_ITEMS_MAX)
+        if (tally->count == REQUEST_ITEMS_MAX)
                 return NULL;
         tally->rows[tally->count].name = name;
         tally->rows[tally->count].chips = 0;
@@ -58,8 +58,8 @@ int pod_chips_read(const struct json_field *list, const char *name, int64_t *ret
                 value = json_integer_value(at.value);
         else if (!json_is_string(at.value) || quantity_parse(json_string_value(at.value), &value) < 0)
                 return json_field_error(&at, err, "must be a quantity such as 8");
-        if (value < 0 || value > ASK_CHIPS_MAX)
-                return json_field_error(&at, err, "must be in 0..%u, not %lld", ASK_CHIPS_MAX,
+        if (value < 0 || value > REQUEST_CHIPS_MAX)
+                return json_field_error(&at, err, "must be in 0..%u, not %lld", REQUEST_CHIPS_MAX,
                                         (long long) value);
         *ret = value;
         return 0;
@@ -87,7 +87,7 @@ static int add_list(const struct json_field *resources, const char *list_name, c
                 row = tally_row(tally, name);
                 if (row == NULL)
                         return json_field_error(&list, err, "names more than %d extended resources",
-                                                ASK_ITEMS_MAX);
+                                                REQUEST_ITEMS_MAX);
                 *row += chips;
         }
         return 0;
@@ -114,7 +114,7 @@ static int tally_add(struct tally *to, const struct tally *more, const struct js
 
                 if (row == NULL)
                         return json_field_error(at, err, "asks for more than %d extended resources",
-                                                ASK_ITEMS_MAX);
+                                                REQUEST_ITEMS_MAX);
                 *row += more->rows[i].chips;
         }
         return 0;
@@ -128,7 +128,7 @@ static int tally_max(struct tally *to, const struct tally *other, const struct j
 
                 if (row == NULL)
                         return json_field_error(at, err, "asks for more than %d extended resources",
-                                                ASK_ITEMS_MAX);
+                                                REQUEST_ITEMS_MAX);
                 *row = other->rows[i].chips > *row ? other->rows[i].chips : *row;
         }
         return 0;
@@ -191,8 +191,8 @@ static int main_chips(const struct json_field *spec, struct tally *total, struct
         return 0;
 }
 
-int pod_chips_decode(const struct json_field *spec, struct symbols *symbols, bool add, struct ask *ask,
-                     struct err *err)
+int pod_chips_decode(const struct json_field *spec, struct symbols *symbols, bool add,
+                     struct request *request, struct err *err)
 {
         struct tally sidecars = { 0 }, peak = { 0 }, total;
         int r = init_chips(spec, &sidecars, &peak, err);
@@ -203,15 +203,15 @@ int pod_chips_decode(const struct json_field *spec, struct symbols *symbols, boo
         if (r == 0)
                 r = tally_max(&total, &peak, spec, err);
         for (size_t i = 0; r == 0 && i < total.count; i++) {
-                if (total.rows[i].chips > ASK_CHIPS_MAX)
+                if (total.rows[i].chips > REQUEST_CHIPS_MAX)
                         return json_field_error(spec, err, "asks for %lld of %s; at most %u can be asked for",
                                                 (long long) total.rows[i].chips, total.rows[i].name,
-                                                ASK_CHIPS_MAX);
+                                                REQUEST_CHIPS_MAX);
                 if (total.rows[i].chips == 0)
                         continue;
-                ask->items[ask->item_count++] =
-                        (struct ask_item){ .resource = pod_symbol(symbols, total.rows[i].name, add),
-                                           .chips = (uint32_t) total.rows[i].chips };
+                request->items[request->item_count++] =
+                        (struct request_item){ .resource = pod_symbol(symbols, total.rows[i].name, add),
+                                               .chips = (uint32_t) total.rows[i].chips };
         }
         return r;
 }

@@ -6,14 +6,14 @@
 
 #include "base/err.h"
 #include "base/json/json_field.h"
-#include "scheduler-extender/decide/ask.h"
-#include "scheduler-extender/ledger/symbol.h"
+#include "scheduler-extender/decide/request.h"
+#include "scheduler-extender/ledger/symbols.h"
 
 /* pod_chips_decode() - @spec: the pod's; items are appended to @ask, those of no chips left out.
  * @add: see pod_symbol()
  * Return: 0; -EBADMSG and which container's field is wrong. */
-int pod_chips_decode(const struct json_field *spec, struct symbols *symbols, bool add, struct ask *ask,
-                     struct err *err);
+int pod_chips_decode(const struct json_field *spec, struct symbols *symbols, bool add,
+                     struct request *request, struct err *err);
 
 /* pod_chips_read() - the count of `name` in a list of resources. Return: 0; -EBADMSG for what is no count. */
 int pod_chips_read(const struct json_field *list, const char *name, int64_t *ret, struct err *err);

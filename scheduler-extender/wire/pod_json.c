@@ -59,7 +59,7 @@ static int label_bytes(const struct json_field *annotations, const char *name, u
 }
 
 static int decode_models(const struct json_field *annotations, struct symbols *symbols, bool add,
-                         struct ask *ask, struct err *err)
+                         struct request *request, struct err *err)
 {
         struct json_field at = json_field_get(annotations, POD_ANNOTATION_MODELS);
         const char *text, *end;
@@ -79,16 +79,16 @@ static int decode_models(const struct json_field *annotations, struct symbols *s
                         bytes--;
                 if (bytes == 0)
                         continue;
-                if (ask->model_count == ASK_MODELS_MAX)
-                        return json_field_error(&at, err, "names more than %d models", ASK_MODELS_MAX);
+                if (request->model_count == REQUEST_MODELS_MAX)
+                        return json_field_error(&at, err, "names more than %d models", REQUEST_MODELS_MAX);
                 if (bytes < sizeof(model)) /* a longer one is a model that nobody has */
                         memcpy(model, text, bytes);
-                ask->models[ask->model_count++] = pod_symbol(symbols, model, add);
+                request->models[request->model_count++] = pod_symbol(symbols, model, add);
         }
         return 0;
 }
 
-static int decode_placement(const struct json_field *annotations, struct ask *ask, struct err *err)
+static int decode_placement(const struct json_field *annotations, struct request *request, struct err *err)
 {
         struct json_field at = json_field_get(annotations, POD_ANNOTATION_PLACEMENT);
         enum placement placement;
@@ -100,7 +100,7 @@ static int decode_placement(const struct json_field *annotations, struct ask *as
         if (placement_parse(text, &placement) < 0)
                 return json_field_error(&at, err,
                                         "must be packed, uniform, largest-free or fastest, not \"%s\"", text);
-        ask->placement = (uint8_t) placement;
+        request->placement = (uint8_t) placement;
         return 0;
 }
 
@@ -132,36 +132,36 @@ static int decode_urgency(const struct json_field *spec, const struct json_field
                 return -EBADMSG;
         if (label != NULL && strcmp(label, "regular") != 0 && strcmp(label, "emergency") != 0)
                 return json_field_error(&at, err, "must be \"regular\" or \"emergency\", not \"%s\"", label);
-        facts->ask.emergency =
+        facts->request.emergency =
                 class != NULL && is_listed(policy->emergency_classes, policy->emergency_class_count, class);
-        if (label == NULL || strcmp(label, "emergency") != 0 || facts->ask.emergency)
+        if (label == NULL || strcmp(label, "emergency") != 0 || facts->request.emergency)
                 return 0;
-        facts->ask.emergency = allowed;
-        facts->ask.urgency_ignored = !allowed;
+        facts->request.emergency = allowed;
+        facts->request.urgency_ignored = !allowed;
         return 0;
 }
 
 static int decode_labels(const struct json_field *labels, struct pod_facts *facts, struct err *err)
 {
-        struct ask *ask = &facts->ask;
+        struct request *request = &facts->request;
         const char *role = NULL;
         int r = json_field_string(labels, POD_LABEL_JOB, &facts->job, err);
 
         if (r >= 0)
-                r = label_bool(labels, POD_LABEL_PREEMPTIBLE, &ask->preemptible, err);
+                r = label_bool(labels, POD_LABEL_PREEMPTIBLE, &request->preemptible, err);
         if (r == 0)
-                r = label_bool(labels, POD_LABEL_SAME_GROUP, &ask->same_group, err);
+                r = label_bool(labels, POD_LABEL_SAME_GROUP, &request->same_group, err);
         if (r == 0)
-                r = label_bool(labels, POD_LABEL_EQUAL_NODES, &ask->equal_nodes, err);
+                r = label_bool(labels, POD_LABEL_EQUAL_NODES, &request->equal_nodes, err);
         if (r == 0)
-                r = label_number(labels, POD_LABEL_GANG_SIZE, ASK_GANG_MAX, &ask->gang_size, err);
+                r = label_number(labels, POD_LABEL_GANG_SIZE, REQUEST_GANG_MAX, &request->gang_size, err);
         if (r == 0)
-                r = label_number(labels, POD_LABEL_MAX_SECONDS, UINT32_MAX, &ask->deadline_sec, err);
+                r = label_number(labels, POD_LABEL_MAX_SECONDS, UINT32_MAX, &request->deadline_sec, err);
         if (r == 0)
-                r = label_number(labels, POD_LABEL_MIN_NETWORK, UINT32_MAX, &ask->network_mbps, err);
+                r = label_number(labels, POD_LABEL_MIN_NETWORK, UINT32_MAX, &request->network_mbps, err);
         if (r == 0)
                 r = json_field_string(labels, POD_LABEL_ROLE, &role, err);
-        ask->serves = role != NULL && (strcmp(role, "server") == 0 || strcmp(role, "manager") == 0);
+        request->serves = role != NULL && (strcmp(role, "server") == 0 || strcmp(role, "manager") == 0);
         return r < 0 ? r : 0;
 }
 
@@ -183,7 +183,7 @@ static void decode_groups(const struct json_field *annotations, struct symbols *
                         break;
                 memcpy(group, text, (size_t) (equals - text));
                 memcpy(number, equals + 1, (size_t) (end - equals) - 1);
-                if (text_parse_uint64(number, &chips) < 0 || chips < 1 || chips > ASK_CHIPS_MAX)
+                if (text_parse_uint64(number, &chips) < 0 || chips < 1 || chips > REQUEST_CHIPS_MAX)
                         break;
                 facts->parts[facts->part_count++] =
                         (struct pod_part){ .group = pod_symbol(symbols, group, add),
@@ -196,7 +196,7 @@ static void decode_groups(const struct json_field *annotations, struct symbols *
 
 /* "RESOURCE=CHIPSxMEMBERS", `bytes` long. */
 static int decode_kind(const char *text, size_t bytes, struct symbols *symbols, bool add,
-                       struct gang_member *ret)
+                       struct request_member *ret)
 {
         const char *equals = memchr(text, '=', bytes), *x;
         char chips[12] = "", members[12] = "", resource[DEVICE_RESOURCE_BYTES];
@@ -211,12 +211,13 @@ static int decode_kind(const char *text, size_t bytes, struct symbols *symbols, 
         memcpy(chips, equals + 1, (size_t) (x - equals) - 1);
         memcpy(members, x + 1, bytes - (size_t) (x - text) - 1);
         if (text_parse_uint64(chips, &chip_count) < 0 || text_parse_uint64(members, &member_count) < 0 ||
-            chip_count < 1 || chip_count > ASK_CHIPS_MAX || member_count < 1 || member_count > ASK_GANG_MAX)
+            chip_count < 1 || chip_count > REQUEST_CHIPS_MAX || member_count < 1 ||
+            member_count > REQUEST_GANG_MAX)
                 return -EINVAL;
         (void) text_format(resource, sizeof(resource), "%.*s", (int) (equals - text), text);
-        *ret = (struct gang_member){ .resource = pod_symbol(symbols, resource, add),
-                                     .chips = (uint32_t) chip_count,
-                                     .members = (uint32_t) member_count };
+        *ret = (struct request_member){ .resource = pod_symbol(symbols, resource, add),
+                                        .chips = (uint32_t) chip_count,
+                                        .members = (uint32_t) member_count };
         return 0;
 }
 
@@ -235,13 +236,13 @@ static int decode_kinds(const struct json_field *annotations, struct symbols *sy
 
                 while (*text == ' ')
                         text++;
-                if (facts->kind_count == ASK_KINDS_MAX ||
+                if (facts->kind_count == REQUEST_KINDS_MAX ||
                     decode_kind(text, (size_t) (end - text), symbols, add, &facts->kinds[facts->kind_count]) <
                             0)
                         return json_field_error(&at, err,
                                                 "must be RESOURCE=CHIPSxMEMBERS, ... such as "
                                                 "nvidia.com/gpu=4x2 (at most %d kinds)",
-                                                ASK_KINDS_MAX);
+                                                REQUEST_KINDS_MAX);
                 facts->kind_count++;
                 text = *end == ',' ? end + 1 : end;
         }
@@ -254,28 +255,28 @@ static int decode_annotations(const struct json_field *annotations, struct symbo
         const json_t *weight = json_object_get(annotations->value, POD_ANNOTATION_WEIGHT);
         const json_t *share = json_object_get(annotations->value, POD_ANNOTATION_BATCH_SHARE);
         uint64_t number = 0;
-        int r = decode_models(annotations, symbols, add, &facts->ask, err);
+        int r = decode_models(annotations, symbols, add, &facts->request, err);
 
         if (r == 0)
-                r = decode_placement(annotations, &facts->ask, err);
+                r = decode_placement(annotations, &facts->request, err);
         if (r == 0)
                 r = decode_kinds(annotations, symbols, add, facts, err);
         if (r == 0)
-                r = label_number(annotations, POD_ANNOTATION_BATCH, UINT32_MAX, &facts->ask.batch, err);
+                r = label_number(annotations, POD_ANNOTATION_BATCH, UINT32_MAX, &facts->request.batch, err);
         if (r == 0) /* read as a label before; people write it either way */
-                r = label_number(annotations, POD_LABEL_MIN_NETWORK, UINT32_MAX, &facts->ask.network_mbps,
+                r = label_number(annotations, POD_LABEL_MIN_NETWORK, UINT32_MAX, &facts->request.network_mbps,
                                  err);
         decode_groups(annotations, symbols, add, facts);
         if (r == 0)
-                r = label_bytes(annotations, POD_ANNOTATION_FIXED, &facts->ask.fixed_bytes, err);
+                r = label_bytes(annotations, POD_ANNOTATION_FIXED, &facts->request.fixed_bytes, err);
         if (r == 0)
-                r = label_bytes(annotations, POD_ANNOTATION_SAMPLE, &facts->ask.sample_bytes, err);
+                r = label_bytes(annotations, POD_ANNOTATION_SAMPLE, &facts->request.sample_bytes, err);
         if (json_is_string(weight))
                 (void) text_parse_double(json_string_value(weight), &facts->weight);
         if (json_is_string(share) && text_parse_uint64(json_string_value(share), &number) == 0 &&
             number <= UINT32_MAX)
                 facts->batch_share = (uint32_t) number;
-        facts->ask.share_given = facts->batch_share > 0;
+        facts->request.share_given = facts->batch_share > 0;
         return r;
 }
 
@@ -323,8 +324,8 @@ static int decode_spec(const struct json_field *spec, struct pod_facts *facts, s
         if (r < 0)
                 return r;
         if (deadline > 0)
-                facts->ask.deadline_sec = deadline < UINT32_MAX ? (uint32_t) deadline : UINT32_MAX;
-        facts->ask.gated = json_is_array(gates) && json_array_size(gates) > 0;
+                facts->request.deadline_sec = deadline < UINT32_MAX ? (uint32_t) deadline : UINT32_MAX;
+        facts->request.gated = json_is_array(gates) && json_array_size(gates) > 0;
         return 0;
 }
 
@@ -364,19 +365,20 @@ static int decode_status(const struct json_field *status, struct pod_facts *fact
 /* The chips of the whole job, as far as the pod itself says: the class rule counts them. */
 static void count_class_chips(struct pod_facts *facts)
 {
-        struct ask *ask = &facts->ask;
+        struct request *request = &facts->request;
         uint32_t members = 0;
 
-        ask->class_chips = (uint64_t) ask_chips(ask) * (ask->gang_size > 1 ? ask->gang_size : 1);
+        request->class_chips =
+                (uint64_t) request_chips(request) * (request->gang_size > 1 ? request->gang_size : 1);
         if (facts->kind_count == 0)
                 return;
-        ask->class_chips = 0;
+        request->class_chips = 0;
         for (size_t i = 0; i < facts->kind_count; i++) {
-                ask->class_chips += (uint64_t) facts->kinds[i].chips * facts->kinds[i].members;
+                request->class_chips += (uint64_t) facts->kinds[i].chips * facts->kinds[i].members;
                 members += facts->kinds[i].members;
         }
-        if (ask->gang_size == 0)
-                ask->gang_size = members;
+        if (request->gang_size == 0)
+                request->gang_size = members;
 }
 
 int pod_decode(const json_t *pod, const struct pod_policy *policy, struct symbols *symbols, bool add,
@@ -406,7 +408,7 @@ int pod_decode(const json_t *pod, const struct pod_policy *policy, struct symbol
         if (r == 0)
                 r = decode_urgency(&spec, &labels, policy, ret, err);
         if (r == 0)
-                r = pod_chips_decode(&spec, symbols, add, &ret->ask, err);
+                r = pod_chips_decode(&spec, symbols, add, &ret->request, err);
         if (r == 0)
                 count_class_chips(ret);
         return r;
@@ -438,7 +440,8 @@ int node_decode(const json_t *node, struct symbols *symbols, struct node_facts *
                 if (r < 0)
                         return r;
                 ret->allocatable[ret->allocatable_count++] =
-                        (struct ask_item){ .resource = symbol_add(symbols, name), .chips = (uint32_t) chips };
+                        (struct request_item){ .resource = symbols_add(symbols, name),
+                                               .chips = (uint32_t) chips };
         }
         return 0;
 }

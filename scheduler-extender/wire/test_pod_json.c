@@ -87,9 +87,9 @@ static void chips_are_counted_as_kubernetes_does(void **state)
                                 counts[i].spec);
                 if (decode(text, &symbols, &facts, &json, &err) < 0)
                         fail_msg("%s: %s", counts[i].what, err.msg);
-                if (ask_chips(&facts.ask) != counts[i].chips)
+                if (request_chips(&facts.request) != counts[i].chips)
                         fail_msg("%s: want %u, got %u", counts[i].what, counts[i].chips,
-                                 ask_chips(&facts.ask));
+                                 request_chips(&facts.request));
                 json_decref(json);
         }
         symbols_free(&symbols);
@@ -106,20 +106,20 @@ static void an_emergency_needs_a_class_or_a_namespace_that_may(void **state)
                                 "\"remuda.dev/urgency\":\"emergency\"}}}",
                                 &symbols, &facts, &json, NULL),
                          0);
-        assert_true(facts.ask.emergency);
+        assert_true(facts.request.emergency);
         json_decref(json);
         assert_int_equal(decode("{\"metadata\":{\"name\":\"p\",\"namespace\":\"other\",\"labels\":{"
                                 "\"remuda.dev/urgency\":\"emergency\"}}}",
                                 &symbols, &facts, &json, NULL),
                          0);
-        assert_false(facts.ask.emergency);
-        assert_true(facts.ask.urgency_ignored);
+        assert_false(facts.request.emergency);
+        assert_true(facts.request.urgency_ignored);
         json_decref(json);
         assert_int_equal(
                 decode("{\"metadata\":{\"name\":\"p\"},\"spec\":{\"priorityClassName\":\"critical\"}}",
                        &symbols, &facts, &json, NULL),
                 0);
-        assert_true(facts.ask.emergency);
+        assert_true(facts.request.emergency);
         json_decref(json);
         symbols_free(&symbols);
 }
@@ -170,9 +170,9 @@ static void a_gang_may_list_its_members(void **state)
                 0);
         assert_int_equal(facts.kind_count, 2);
         assert_int_equal(facts.kinds[1].chips, 8);
-        assert_int_equal(facts.ask.gang_size, 3);
-        assert_int_equal(facts.ask.class_chips, 16);
-        assert_int_equal(facts.ask.model_count, 2);
+        assert_int_equal(facts.request.gang_size, 3);
+        assert_int_equal(facts.request.class_chips, 16);
+        assert_int_equal(facts.request.model_count, 2);
         json_decref(json);
         symbols_free(&symbols);
 }

@@ -6,8 +6,8 @@
 
 #include "agent/inventory/inventory_json.h"
 #include "base/cleanup.h"
+#include "scheduler-extender/decide/backfill.h"
 #include "scheduler-extender/decide/gang.h"
-#include "scheduler-extender/decide/hold.h"
 #include "scheduler-extender/decide/rules.h"
 #include "scheduler-extender/decide/score.h"
 #include "scheduler-extender/ledger/ledger.h"
@@ -23,11 +23,11 @@ static void check_accounts(const struct ledger *ledger)
                 uint64_t asked = 0, held = 0;
 
                 for (const struct ledger_pod *pod = node->pods; pod != NULL; pod = pod->next_on_node)
-                        for (size_t k = 0; k < pod->ask.item_count; k++)
+                        for (size_t k = 0; k < pod->request.item_count; k++)
                                 for (uint32_t g = 0; g < node->group_count; g++)
                                         if (pod->part_count == 0 && node->groups[g].resource != 0 &&
-                                            node->groups[g].resource == pod->ask.items[k].resource) {
-                                                asked += pod->ask.items[k].chips;
+                                            node->groups[g].resource == pod->request.items[k].resource) {
+                                                asked += pod->request.items[k].chips;
                                                 break;
                                         }
                 for (uint32_t g = 0; g < node->group_count; g++)
@@ -40,25 +40,23 @@ static void check_accounts(const struct ledger *ledger)
 static void ask_ledger(struct ledger *ledger, const struct pod_facts *facts)
 {
         struct rules rules = { .placement = PLACEMENT_PACKED, .lease_usec = 1 };
-        struct ask ask = facts->ask;
-        struct question q = { .ledger = ledger, .rules = &rules, .ask = &ask, .now_usec = 1 };
-        struct gang_request request = { .kinds = facts->kinds,
-                                        .kind_count = facts->kind_count,
-                                        .keep = true };
-        struct ledger_job *job = facts->job == NULL || ask.gang_size > 64
+        struct request request = facts->request;
+        struct rules_context ctx = { .ledger = ledger, .rules = &rules, .request = &request, .now_usec = 1 };
+        struct gang_demand demand = { .kinds = facts->kinds, .kind_count = facts->kind_count, .keep = true };
+        struct ledger_job *job = facts->job == NULL || request.gang_size > 64
                                          ? NULL
                                          : ledger_hold_job(ledger, facts->namespace_, facts->job);
 
-        ledger_chips_only(ledger, &ask);
-        q.job = job;
-        question_prepare(&q);
+        ledger_chips_only(ledger, &request);
+        ctx.job = job;
+        rules_prepare(&ctx);
         if (job != NULL)
-                (void) gang_prepare(ledger, &q, job, &request);
+                (void) gang_prepare(ledger, &ctx, job, &demand);
         for (uint32_t i = 0; i < ledger->node_count; i++) {
                 struct score_tuple tuple;
 
-                if (rules_judge(&q, ledger->nodes[i]) == REASON_NONE)
-                        score_tuple(&q, ledger->nodes[i], &tuple);
+                if (rules_judge(&ctx, ledger->nodes[i]) == REASON_NONE)
+                        score_tuple(&ctx, ledger->nodes[i], &tuple);
         }
         if (job != NULL)
                 ledger_release_job(ledger, job);
@@ -102,7 +100,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
         json_array_foreach(list, i, item) take(ledger, item);
         check_accounts(ledger);
-        (void) holds_update(ledger, &(struct rules){ .placement = PLACEMENT_PACKED }, 1);
+        (void) backfill_update(ledger, &(struct rules){ .placement = PLACEMENT_PACKED }, 1);
         (void) gang_expire(ledger, UINT64_MAX);
         ledger_free(ledger);
         json_decref(list);

@@ -65,10 +65,10 @@ static inline struct pod_facts pod_of(struct ledger *ledger, const char *name, u
 {
         struct pod_facts facts = { .namespace_ = "default", .name = name, .uid = name, .created_usec = 1000 };
 
-        facts.ask.item_count = chips > 0;
-        facts.ask.items[0] =
-                (struct ask_item){ .resource = symbol_add(&ledger->symbols, GPU), .chips = chips };
-        facts.ask.class_chips = chips;
+        facts.request.item_count = chips > 0;
+        facts.request.items[0] =
+                (struct request_item){ .resource = symbols_add(&ledger->symbols, GPU), .chips = chips };
+        facts.request.class_chips = chips;
         return facts;
 }
 
@@ -80,12 +80,14 @@ static inline void bind_pod(struct ledger *ledger, const char *name, const char 
         (void) ledger_set_pod(ledger, &facts);
 }
 
-static inline struct question question_of(struct ledger *ledger, const struct ask *ask)
+static inline struct rules_context question_of(struct ledger *ledger, const struct request *request)
 {
-        struct question q = { .ledger = ledger, .rules = &fixture_rules, .ask = ask, .now_usec = 1000000 };
+        struct rules_context ctx = {
+                .ledger = ledger, .rules = &fixture_rules, .request = request, .now_usec = 1000000
+        };
 
-        question_prepare(&q);
-        return q;
+        rules_prepare(&ctx);
+        return ctx;
 }
 
 static inline struct ledger_node *node_of(struct ledger *ledger, const char *name)
@@ -93,9 +95,9 @@ static inline struct ledger_node *node_of(struct ledger *ledger, const char *nam
         return ledger_find_node(ledger, name, strlen(name));
 }
 
-static inline const char *word_for(struct ledger *ledger, const struct ask *ask, const char *node)
+static inline const char *word_for(struct ledger *ledger, const struct request *request, const char *node)
 {
-        struct question q = question_of(ledger, ask);
+        struct rules_context ctx = question_of(ledger, request);
 
-        return reason_text(rules_judge(&q, node_of(ledger, node)))->word;
+        return reason_text(rules_judge(&ctx, node_of(ledger, node)))->word;
 }

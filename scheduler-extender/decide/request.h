@@ -1,4 +1,4 @@
-/* Ask: what one pod asks of the scheduler, with names turned into symbols. Pure data.
+/* Request: what one pod asks of the scheduler, with names turned into symbols. Pure data.
  *
  * Everything here comes from people (labels, annotations, requests) and is untrusted: counts are bounded by
  * the decoder, unknown words have fallen back to their defaults. */
@@ -10,27 +10,28 @@
 
 #include "scheduler-extender/decide/placement.h"
 
-#define ASK_ITEMS_MAX  6     /* different resources in one pod */
-#define ASK_MODELS_MAX 12    /* accepted models */
-#define ASK_CHIPS_MAX  4096u /* of one resource in one pod */
-#define ASK_GANG_MAX   4096u /* members of a gang */
+#define REQUEST_ITEMS_MAX  6     /* different resources in one pod */
+#define REQUEST_MODELS_MAX 12    /* accepted models */
+#define REQUEST_CHIPS_MAX  4096u /* of one resource in one pod */
+#define REQUEST_GANG_MAX   4096u /* members of a gang */
 
-#define ASK_KINDS_MAX 16 /* kinds of members that a gang may list */
+#define REQUEST_KINDS_MAX 16 /* kinds of members that a gang may list */
 
-struct ask_item {
+struct request_item {
         uint32_t resource; /* symbol; 0 = a resource nobody has */
-        uint32_t chips;    /* 1..ASK_CHIPS_MAX */
+        uint32_t chips;    /* 1..REQUEST_CHIPS_MAX */
 };
 
 /* Members that a job lists: `members` pods of `chips` of `resource`. */
-struct gang_member {
+struct request_member {
         uint32_t resource, chips, members;
 };
 
-struct ask {
-        struct ask_item items[ASK_ITEMS_MAX]; /* extended resources, chips or not: see ask_chips_only() */
-        uint32_t models[ASK_MODELS_MAX];      /* accepted models; 0 = a model nobody has */
-        uint32_t match;                       /* number in ledger.matches: nodes it may go onto; 0 = any */
+struct request {
+        struct request_item
+                items[REQUEST_ITEMS_MAX];    /* extended resources, chips or not: see ask_chips_only() */
+        uint32_t models[REQUEST_MODELS_MAX]; /* accepted models; 0 = a model nobody has */
+        uint32_t match;                      /* number in ledger.matches: nodes it may go onto; 0 = any */
         uint8_t item_count;
         uint8_t model_count; /* 0 = any model */
         uint8_t placement;   /* enum placement */
@@ -50,21 +51,21 @@ struct ask {
         uint64_t class_chips;               /* the whole job's chips, which the class rule counts */
 };
 
-/* ask_chips() - chips in all. */
-static inline uint32_t ask_chips(const struct ask *ask)
+/* request_chips() - chips in all. */
+static inline uint32_t request_chips(const struct request *request)
 {
         uint32_t chips = 0;
 
-        for (size_t i = 0; i < ask->item_count; i++)
-                chips += ask->items[i].chips;
+        for (size_t i = 0; i < request->item_count; i++)
+                chips += request->items[i].chips;
         return chips;
 }
 
-/* ask_accepts() - is a chip of `model` (symbol, 0 = unknown) accepted? */
-static inline bool ask_accepts(const struct ask *ask, uint32_t model)
+/* request_accepts() - is a chip of `model` (symbol, 0 = unknown) accepted? */
+static inline bool request_accepts(const struct request *request, uint32_t model)
 {
-        for (size_t i = 0; i < ask->model_count; i++)
-                if (ask->models[i] == model && model != 0)
+        for (size_t i = 0; i < request->model_count; i++)
+                if (request->models[i] == model && model != 0)
                         return true;
-        return ask->model_count == 0;
+        return request->model_count == 0;
 }

@@ -1,7 +1,7 @@
 /* Symbol: small numbers for strings that recur (resources, models, vendors), so that deciding compares ints.
  *
  * Symbol 0 is the empty string. Strings are kept until symbols_free(): use it for words whose number the
- * cluster's hardware bounds, never for what a request says (look those up with symbol_find()). Pure but for
+ * cluster's hardware bounds, never for what a request says (look those up with symbols_find()). Pure but for
  * the heap. */
 #pragma once
 
@@ -19,12 +19,12 @@ struct symbols {
 
 void symbols_free(struct symbols *symbols); /* leaves it empty and usable */
 
-/* symbol_add() - the symbol of `name`, made if need be. Return: 0 for "", when out of memory, or when there
+/* symbols_add() - the symbol of `name`, made if need be. Return: 0 for "", when out of memory, or when there
  * are SYMBOLS_MAX already. */
-uint32_t symbol_add(struct symbols *symbols, const char *name);
+uint32_t symbols_add(struct symbols *symbols, const char *name);
 
-/* symbol_find() - the symbol of the first `bytes` of `name`, 0 if there is none. */
-uint32_t symbol_find(const struct symbols *symbols, const char *name, size_t bytes);
+/* symbols_find() - the symbol of the first `bytes` of `name`, 0 if there is none. */
+uint32_t symbols_find(const struct symbols *symbols, const char *name, size_t bytes);
 
-/* symbol_name() - borrowed until symbols_free(); "" for 0. */
-const char *symbol_name(const struct symbols *symbols, uint32_t symbol);
+/* symbols_name() - borrowed until symbols_free(); "" for 0. */
+const char *symbols_name(const struct symbols *symbols, uint32_t symbol);

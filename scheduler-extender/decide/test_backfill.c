@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "base/random.h"
-#include "scheduler-extender/decide/hold.h"
+#include "scheduler-extender/decide/backfill.h"
 #include "tests/support/cluster_fixture.h"
 
 /* A simulation with departures: single-chip pods keep four nodes of eight full for ever, tried before anybody
@@ -34,7 +34,7 @@ struct simulated {
         size_t count;
         uint64_t longest_wait; /* of large pods */
         size_t large_started;
-        bool holds;
+        bool backfills;
 };
 
 static struct pod_facts facts_of(struct simulated *s, const struct life *life)
@@ -42,8 +42,8 @@ static struct pod_facts facts_of(struct simulated *s, const struct life *life)
         struct pod_facts facts = pod_of(s->ledger, life->name, life->chips);
 
         facts.created_usec = (life->created + 1) * 1000000;
-        facts.ask.gang_size = life->gang;
-        facts.ask.class_chips = life->chips * (life->gang > 1 ? life->gang : 1);
+        facts.request.gang_size = life->gang;
+        facts.request.class_chips = life->chips * (life->gang > 1 ? life->gang : 1);
         facts.job = life->gang > 1 ? "gang" : NULL;
         return facts;
 }
@@ -74,37 +74,38 @@ static void leave(struct simulated *s, uint64_t now)
 static bool try_pod(struct simulated *s, struct life *life, uint64_t now)
 {
         struct ledger_pod *pod = ledger_find_pod(s->ledger, "default", life->name);
-        struct gang_request request = { .keep = true };
-        struct question q = { .ledger = s->ledger,
-                              .rules = &fixture_rules,
-                              .ask = &pod->ask,
-                              .job = pod->job,
-                              .self = pod,
-                              .created_usec = pod->created_usec,
-                              .now_usec = (now + 1) * 1000000 };
+        struct gang_demand demand = { .keep = true };
+        struct rules_context ctx = { .ledger = s->ledger,
+                                     .rules = &fixture_rules,
+                                     .request = &pod->request,
+                                     .job = pod->job,
+                                     .self = pod,
+                                     .created_usec = pod->created_usec,
+                                     .now_usec = (now + 1) * 1000000 };
         struct pod_part parts[POD_PARTS_MAX];
 
-        question_prepare(&q);
-        assert_true(gang_prepare(s->ledger, &q, pod->job, &request) >= 0);
+        rules_prepare(&ctx);
+        assert_true(gang_prepare(s->ledger, &ctx, pod->job, &demand) >= 0);
         for (uint32_t i = 0; i < s->ledger->node_count; i++) {
                 struct ledger_node *node = s->ledger->nodes[i];
 
-                if (rules_judge(&q, node) != REASON_NONE)
+                if (rules_judge(&ctx, node) != REASON_NONE)
                         continue;
-                assert_int_equal(ledger_assume(s->ledger, pod, node, parts, score_parts(&q, node, parts)), 0);
+                assert_int_equal(ledger_assume(s->ledger, pod, node, parts, score_parts(&ctx, node, parts)),
+                                 0);
                 life->ends = now + (life->chips > 1 || life->gang > 1 ? LARGE_STAYS : SINGLE_STAYS);
                 return true;
         }
         return false;
 }
 
-/* The young before the old: nothing but a hold helps the large ones. */
+/* The young before the old: nothing but a reservation helps the large ones. */
 static void schedule(struct simulated *s, uint64_t now)
 {
-        if (s->holds)
-                assert_true(holds_update(s->ledger, &fixture_rules, (now + 1) * 1000000) >= 0);
+        if (s->backfills)
+                assert_true(backfill_update(s->ledger, &fixture_rules, (now + 1) * 1000000) >= 0);
         else
-                holds_clear(s->ledger);
+                backfill_clear(s->ledger);
         for (size_t i = s->count; i-- > 0;) {
                 struct life *life = &s->pods[i];
                 bool large = life->chips > 1 || life->gang > 1;
@@ -118,9 +119,9 @@ static void schedule(struct simulated *s, uint64_t now)
         }
 }
 
-static struct simulated run(bool holds, uint32_t chips, uint32_t gang)
+static struct simulated run(bool backfills, uint32_t chips, uint32_t gang)
 {
-        struct simulated s = { .ledger = ledger_new(), .holds = holds };
+        struct simulated s = { .ledger = ledger_new(), .backfills = backfills };
         uint64_t seed = 7;
 
         s.pods = calloc(PODS_MAX, sizeof(*s.pods));
@@ -171,7 +172,7 @@ static void gangs_never_starve(void **state)
 
 static void a_gang_that_fits_holds_nothing(void **state)
 {
-        struct simulated s = { .ledger = ledger_new(), .holds = true };
+        struct simulated s = { .ledger = ledger_new(), .backfills = true };
 
         (void) state;
         s.pods = calloc(8, sizeof(*s.pods));
@@ -180,13 +181,13 @@ static void a_gang_that_fits_holds_nothing(void **state)
         add_node(s.ledger, "b", NODE_CLASS_ANY, "regular", "H100", 8, 8);
         arrive(&s, 0, 8, 2);
         arrive(&s, 0, 8, 2);
-        assert_int_equal(holds_update(s.ledger, &fixture_rules, 1000000), 0);
+        assert_int_equal(backfill_update(s.ledger, &fixture_rules, 1000000), 0);
         arrive(&s, 1, 8, 0);
         s.pods[2].ends = 99;
         bind_pod(s.ledger, s.pods[2].name, "b", 8);
-        assert_int_equal(holds_update(s.ledger, &fixture_rules, 1000000), 2);
-        assert_non_null(node_of(s.ledger, "a")->holds);
-        assert_non_null(node_of(s.ledger, "b")->holds);
+        assert_int_equal(backfill_update(s.ledger, &fixture_rules, 1000000), 2);
+        assert_non_null(node_of(s.ledger, "a")->backfills);
+        assert_non_null(node_of(s.ledger, "b")->backfills);
         ledger_free(s.ledger);
         free(s.pods);
 }

@@ -1,5 +1,5 @@
 /* Strings in the order in which they came, and open addressing over their hashes. */
-#include "scheduler-extender/ledger/symbol.h"
+#include "scheduler-extender/ledger/symbols.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -50,10 +50,10 @@ static int grow(struct symbols *symbols)
         return 0;
 }
 
-uint32_t symbol_add(struct symbols *symbols, const char *name)
+uint32_t symbols_add(struct symbols *symbols, const char *name)
 {
         size_t bytes = strlen(name);
-        uint32_t symbol = symbol_find(symbols, name, bytes);
+        uint32_t symbol = symbols_find(symbols, name, bytes);
         char *copy;
 
         if (symbol != 0 || bytes == 0 || symbols->count >= SYMBOLS_MAX)
@@ -68,12 +68,12 @@ uint32_t symbol_add(struct symbols *symbols, const char *name)
         return symbols->count;
 }
 
-uint32_t symbol_find(const struct symbols *symbols, const char *name, size_t bytes)
+uint32_t symbols_find(const struct symbols *symbols, const char *name, size_t bytes)
 {
         return symbols->slot_count == 0 || bytes == 0 ? 0 : *find_slot(symbols, name, bytes);
 }
 
-const char *symbol_name(const struct symbols *symbols, uint32_t symbol)
+const char *symbols_name(const struct symbols *symbols, uint32_t symbol)
 {
         return symbol == 0 || symbol > symbols->count ? "" : symbols->names[symbol - 1];
 }

@@ -1,0 +1,239 @@
+/* Where and when an older pod could start, and what of that node others may have until then. */
+#include "scheduler-extender/decide/backfill.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "scheduler-extender/decide/gang.h"
+
+uint64_t backfill_pod_ends(const struct ledger_pod *pod)
+{
+        uint64_t begin = pod->started_usec != 0 ? pod->started_usec : pod->created_usec;
+
+        return pod->request.deadline_sec == 0 || begin == 0
+                       ? UINT64_MAX
+                       : begin + (uint64_t) pod->request.deadline_sec * 1000000;
+}
+
+void backfill_clear(struct ledger *ledger)
+{
+        for (uint32_t i = 0; i < ledger->node_count && ledger->backfill_total > 0; i++)
+                while (ledger->nodes[i]->backfills != NULL) {
+                        struct backfill *backfill = ledger->nodes[i]->backfills;
+
+                        ledger->nodes[i]->backfills = backfill->next;
+                        ledger->backfill_total--;
+                        free(backfill);
+                }
+}
+
+int backfill_add(struct ledger *ledger, struct ledger_node *node, const struct ledger_pod *pod,
+                 uint64_t start_usec, uint32_t spare)
+{
+        struct backfill *backfill = malloc(sizeof(*backfill));
+
+        if (backfill == NULL)
+                return -ENOMEM;
+        *backfill = (struct backfill){
+                .pod = pod, .next = node->backfills, .start_usec = start_usec, .spare = spare
+        };
+        node->backfills = backfill;
+        ledger->backfill_total++;
+        ledger_touch(ledger, node);
+        return 0;
+}
+
+static int by_age(const void *a, const void *b)
+{
+        const struct ledger_pod *x = *(struct ledger_pod *const *) a, *y = *(struct ledger_pod *const *) b;
+
+        if (x->created_usec != y->created_usec)
+                return x->created_usec < y->created_usec ? -1 : 1;
+        return strcmp(x->key, y->key);
+}
+
+/* One chip is always found soonest by waiting; several, or a gang's, are not. */
+static bool needs_reservation(const struct ledger_pod *pod)
+{
+        return pod->request.item_count == 1 &&
+               (pod->request.items[0].chips > 1 || pod->request.gang_size > 1);
+}
+
+/* Pods that wait for several chips, oldest first. A gang that has its lease needs no reservation. */
+static size_t gather_waiting(const struct ledger *ledger, struct ledger_pod **waiting)
+{
+        size_t count = 0;
+
+        for (struct ledger_pod *pod = ledger->pending; pod != NULL; pod = pod->next_pending) {
+                if (!pod->ended && !pod->deleting && !pod->request.gated && needs_reservation(pod) &&
+                    (pod->job == NULL || pod->job->slots == NULL))
+                        waiting[count++] = pod;
+        }
+        qsort(waiting, count, sizeof(waiting[0]), by_age);
+        return count;
+}
+
+/* Where and when an older pod could start. */
+struct start {
+        struct ledger_node *node;
+        uint64_t usec;    /* UINT64_MAX = not known */
+        uint32_t missing; /* chips that must still become free */
+        uint32_t spare;
+};
+
+static bool is_sooner(const struct start *a, const struct start *b)
+{
+        if (b->node == NULL || a->usec != b->usec)
+                return b->node == NULL || a->usec < b->usec;
+        if (a->missing != b->missing)
+                return a->missing < b->missing;
+        return strcmp(a->node->name, b->node->name) < 0;
+}
+
+static uint32_t open_chips(const struct rules_context *ctx, const struct ledger_node *node)
+{
+        struct rules_room room;
+
+        rules_room(ctx, node, 0, &room);
+        return room.open;
+}
+
+/* Chips that other members of its gang are to get there. */
+static uint32_t promised(const struct rules_context *ctx, const struct ledger_node *node)
+{
+        uint32_t chips = 0;
+
+        for (const struct backfill *backfill = node->backfills; backfill != NULL && ctx->job != NULL;
+             backfill = backfill->next)
+                if (backfill->pod != ctx->self && backfill->pod->job == ctx->job)
+                        chips += backfill->pod->request.items[0].chips;
+        return chips;
+}
+
+static bool fits(const struct rules_context *ctx, const struct ledger_node *node, uint32_t taken)
+{
+        return rules_judge(ctx, node) == REASON_NONE &&
+               (taken == 0 || open_chips(ctx, node) >= ctx->request->items[0].chips + taken);
+}
+
+/* Takes pods off the node in the order of their known ends until the waiting one fits; puts them back. */
+static void find_start(struct ledger *ledger, const struct rules_context *ctx, struct start *start)
+{
+        struct ledger_pod *gone[64];
+        size_t count = 0;
+        uint32_t chips = ctx->request->items[0].chips, taken = promised(ctx, start->node);
+
+        while (!fits(ctx, start->node, taken) && count < ARRAY_SIZE(gone)) {
+                struct ledger_pod *next = NULL;
+
+                for (struct ledger_pod *pod = start->node->pods; pod != NULL; pod = pod->next_on_node)
+                        if (backfill_pod_ends(pod) != UINT64_MAX &&
+                            (next == NULL || backfill_pod_ends(pod) < backfill_pod_ends(next)))
+                                next = pod;
+                if (next == NULL)
+                        break;
+                start->usec =
+                        backfill_pod_ends(next) > ctx->now_usec ? backfill_pod_ends(next) : ctx->now_usec;
+                ledger_detach(ledger, next);
+                gone[count++] = next;
+        }
+        if (fits(ctx, start->node, taken)) {
+                start->spare = open_chips(ctx, start->node) - chips - taken;
+                start->usec = count == 0 ? ctx->now_usec : start->usec;
+        } else {
+                start->usec = UINT64_MAX;
+        }
+        while (count > 0)
+                ledger_attach(ledger, gone[--count], start->node);
+}
+
+/* All usable chips that it may have there, whoever holds them. */
+static uint32_t room_of(const struct rules_context *ctx, const struct ledger_node *node)
+{
+        struct rules_room room;
+
+        rules_room(ctx, node, 0, &room);
+        return room.usable;
+}
+
+/* Does the whole gang fit now? Then it will get its lease, and nobody need wait for its members. */
+static bool gang_fits(struct ledger *ledger, const struct ledger_pod *pod, const struct rules_context *ctx)
+{
+        struct rules_context whole = *ctx;
+        struct gang_demand demand = { .kinds = pod->kinds, .kind_count = pod->kind_count };
+
+        return pod->job == NULL || gang_prepare(ledger, &whole, pod->job, &demand) < 0 || !whole.gang_blocked;
+}
+
+static bool may_start_later(enum reason reason)
+{
+        return reason == REASON_NONE || reason == REASON_CHIPS_BUSY || reason == REASON_CHIPS_LEASED ||
+               reason == REASON_NO_WHOLE_GROUP;
+}
+
+static int reserve_for(struct ledger *ledger, struct ledger_pod *pod, struct rules_context *ctx)
+{
+        struct start best = { .node = NULL };
+
+        if (!pod->waited && pod->request.gang_size <= 1)
+                for (uint32_t i = 0; i < ledger->node_count; i++)
+                        if (rules_judge(ctx, ledger->nodes[i]) == REASON_NONE)
+                                return 0; /* it can start now: nobody need wait for it */
+        for (uint32_t i = 0; i < ledger->node_count; i++) {
+                struct start start = { .node = ledger->nodes[i] };
+                uint32_t open;
+
+                if (!may_start_later(rules_judge(ctx, ledger->nodes[i])))
+                        continue;
+                open = open_chips(ctx, ledger->nodes[i]);
+                start.missing = ctx->request->items[0].chips + promised(ctx, ledger->nodes[i]);
+                if (start.missing > room_of(ctx, ledger->nodes[i]))
+                        continue; /* the other members take all that there is */
+                start.missing = start.missing > open ? start.missing - open : 0;
+                find_start(ledger, ctx, &start);
+                if (is_sooner(&start, &best))
+                        best = start;
+        }
+        if (best.node == NULL)
+                return 0; /* it can never start: nobody need wait for it either */
+        pod->waited = true;
+        return backfill_add(ledger, best.node, pod, best.usec, best.spare) < 0 ? -ENOMEM : 1;
+}
+
+int backfill_update(struct ledger *ledger, const struct rules *rules, uint64_t now_usec)
+{
+        CLEANUP(free_p)
+        struct ledger_pod **waiting = malloc((ledger->pending_count + 1) * sizeof(struct ledger_pod *));
+        uint64_t generation = ledger->generation;
+        int backfills = 0;
+        size_t count;
+
+        if (waiting == NULL)
+                return -ENOMEM;
+        backfill_clear(ledger);
+        count = gather_waiting(ledger, waiting);
+        for (size_t i = 0; i < count && i < BACKFILL_MAX; i++) {
+                struct request request = waiting[i]->request;
+                struct rules_context ctx = { .ledger = ledger,
+                                             .rules = rules,
+                                             .request = &request,
+                                             .job = waiting[i]->job,
+                                             .self = waiting[i],
+                                             .created_usec = waiting[i]->created_usec,
+                                             .now_usec = now_usec,
+                                             .unfiltered = true };
+                int r;
+
+                rules_prepare(&ctx);
+                if (request.gang_size > 1 && !waiting[i]->waited && gang_fits(ledger, waiting[i], &ctx))
+                        continue;
+                r = reserve_for(ledger, waiting[i], &ctx);
+                if (r < 0)
+                        return r;
+                backfills += r;
+        }
+        ledger->generation = generation; /* trying on is no change */
+        return backfills;
+}

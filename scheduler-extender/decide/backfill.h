@@ -1,0 +1,26 @@
+/* Backfill: an older pod of several chips that cannot start gets the node where it could start soonest kept
+ * free, so that a stream of small pods does not starve it.
+ *
+ * Younger pods may use the node's free chips only if they end before the older one could start, or leave it
+ * enough. Once a pod has a reservation it keeps one until it is bound, so that chips that become free are not
+ * snatched away between two tries. The members of a gang that does not fit get one each, side by side.
+ * Reservations come from pods of the store alone, oldest first, at most BACKFILL_MAX; they are worked out
+ * anew from the ledger each time, so nothing drifts. Pure: time is an argument. Cost: O(BACKFILL_MAX x
+ * nodes). */
+#pragma once
+
+#include "scheduler-extender/decide/rules.h"
+
+#define BACKFILL_MAX 32
+
+/* backfill_update() - Return: how many backfill reservations there are now; -ENOMEM. */
+int backfill_update(struct ledger *ledger, const struct rules *rules, uint64_t now_usec);
+
+void backfill_clear(struct ledger *ledger);
+
+/* backfill_add() - keep what `pod` asks for on this node. 0 or -ENOMEM. */
+int backfill_add(struct ledger *ledger, struct ledger_node *node, const struct ledger_pod *pod,
+                 uint64_t start_usec, uint32_t spare);
+
+/* backfill_pod_ends() - when a bound pod ends at the latest, as far as it says; UINT64_MAX = not known. */
+uint64_t backfill_pod_ends(const struct ledger_pod *pod);

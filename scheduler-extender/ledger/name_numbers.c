@@ -1,0 +1,57 @@
+/* A name map whose entries hold one number each. */
+#include "scheduler-extender/ledger/name_numbers.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct numbered {
+        struct name_entry entry;
+        uint64_t number;
+        char name[];
+};
+
+int name_numbers_set(struct name_numbers *numbers, const char *name, uint64_t number)
+{
+        struct numbered *known = (struct numbered *) name_map_find(&numbers->map, name);
+
+        if (known == NULL) {
+                known = calloc(1, sizeof(*known) + strlen(name) + 1);
+                if (known == NULL)
+                        return -ENOMEM;
+                memcpy(known->name, name, strlen(name) + 1);
+                known->entry.key = known->name;
+                if (name_map_insert(&numbers->map, &known->entry) < 0) {
+                        free(known);
+                        return -ENOMEM;
+                }
+        }
+        known->number = number;
+        return 0;
+}
+
+void name_numbers_drop(struct name_numbers *numbers, const char *name)
+{
+        struct name_entry *known = name_map_find(&numbers->map, name);
+
+        if (known == NULL)
+                return;
+        name_map_remove(&numbers->map, known);
+        free(known);
+}
+
+uint64_t name_numbers_get(const struct name_numbers *numbers, const char *name)
+{
+        const struct numbered *known = (const struct numbered *) name_map_find(&numbers->map, name);
+
+        return known != NULL ? known->number : 0;
+}
+
+void name_numbers_free(struct name_numbers *numbers)
+{
+        for (struct name_entry *e = name_map_first(&numbers->map), *next; e != NULL; e = next) {
+                next = name_map_next(&numbers->map, e);
+                free(e);
+        }
+        name_map_free(&numbers->map);
+}
