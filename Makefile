@@ -26,9 +26,11 @@ sources     = $(filter-out $(mains),$(shell find $(1) -name '*.c' ! -name 'test_
 tests_of    = $(shell find $(1) -name 'test_*.c')
 object      = $(patsubst %.c,$(B)/obj/%.o,$(1))
 archive     = $(patsubst %,$(B)/lib/%.a,$(1))
-unit_tests := $(call tests_of,$(rooms) trainer)
+# A package is built and tested where what it stands on is: MPI and BLAS (`make trainer` says what is missing).
+packages   := $(if $(and $(shell command -v mpicc),$(shell pkg-config --exists openblas && echo yes)),trainer)
+unit_tests := $(call tests_of,$(rooms) $(packages))
 unit       := $(patsubst %.c,$(B)/tests/%,$(notdir $(unit_tests)))
-fuzzers    := $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
+fuzzers    := $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(filter-out $(if $(packages),,tests/fuzz/fuzz_train_%),$(wildcard tests/fuzz/fuzz_*.c)))
 benches    := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/bench_*.c))
 archives   := $(call archive,$(rooms))
 space      := $(subst ,, )

@@ -1,4 +1,13 @@
-# The trainer: one program a runtime, the same objects but for the backend's file.
+# The trainer: one program a runtime, the same objects but for the backend's file. A package of its own: `make trainer
+# check-trainer` builds and tests it, everything else builds and is tested without MPI, BLAS, OpenCL and the data set.
+.PHONY: trainer check-trainer
+ifeq ($(packages),)
+ifeq ($(MAKELEVEL),0)
+$(info trainer: no Open MPI with OpenBLAS here, the trainer is left out (Debian: tools/deps trainer))
+endif
+trainer check-trainer:
+	@echo "trainer: Open MPI (mpicc) and OpenBLAS (pkg-config openblas) are wanted: tools/deps trainer" >&2; exit 1
+else
 mpi_cflags  := $(patsubst -I%,-isystem %,$(shell mpicc --showme:compile 2>/dev/null))
 mpi_libs    := $(shell mpicc --showme:link 2>/dev/null)
 blas_cflags := $(patsubst -I%,-isystem %,$(shell pkg-config --cflags openblas 2>/dev/null))
@@ -40,7 +49,11 @@ endif
 variant_objects := $(patsubst %,$(B)/obj/trainer/sunway/%.o,$(variants)) $(cpe_objects)
 
 trainers := cpu sunway $(if $(opencl_libs),opencl)
-programs: $(addprefix $(B)/bin/remuda-train-,$(trainers))
+trainer: $(addprefix $(B)/bin/remuda-train-,$(trainers)) $(B)/lib/libremuda-train.so ## build the trainer alone
+programs: trainer
+trainer_tests := $(patsubst %.c,$(B)/tests/%,$(notdir $(call tests_of,trainer)))
+check-trainer: trainer $(trainer_tests) ## its unit and integration tests alone
+	@B=$(B) TEST_ONLY='^test_train' tests/run-tests $(B)/tests tests/integration
 
 $(B)/lib/trainer.a: $(call object,$(trainer))
 $(addprefix $(B)/bin/remuda-train-,$(trainers)): $(B)/bin/remuda-train-%: $(B)/obj/trainer/main.o \
@@ -66,9 +79,9 @@ $(B)/lib/libremuda-train.so: $(patsubst %.c,$(B)/pic/%.o,$(wrapper)) trainer/wra
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -shared -Wl,-soname,libremuda-train.so -Wl,--version-script=trainer/wrapper/symbols.map -Wl,-z,now \
 		$(LDFLAGS) -o $@ $(filter %.o,$^) $(mpi_libs) -lm
-programs: $(B)/lib/libremuda-train.so
 -include $(shell find $(B)/pic -name '*.d' 2>/dev/null)
 
 # Tests and fuzz targets of the trainer's parts.
 $(filter $(B)/tests/test_train_% $(B)/fuzz/fuzz_train_%,$(unit) $(fuzzers)): $(B)/lib/trainer.a
 $(B)/tests/test_train_% $(B)/fuzz/fuzz_train_%: LIBS += $(mpi_libs)
+endif
