@@ -1,10 +1,19 @@
 /* Checkpoint: the state of a run on disk, whole or not at all.
  *
  * DIR/step-N.checkpoint: one text line of facts, the parameters (and velocities) as little-endian float32,
- * and the SHA-256 of everything before it. Written beside, synced, renamed; the newest two stay. Because
- * sample order and initial values come from the seed, the step is all that a run must remember besides its
- * parameters; it may be resumed with other shares, workers or strategies. Rank 0 alone touches the files;
- * where the model is split, its values pass by piece by piece. */
+ * and the SHA-256 of everything before it:
+ *
+ *         remuda-checkpoint version=1 model=5f3a step=200 seed=1 batch=128 parameters=235146 velocity=0\n
+ *         940,584 bytes of floats, 32 bytes of SHA-256
+ *
+ * Two phases: step-N.checkpoint.part is written and synced; then it gets its name, and the directory is
+ * synced. Invariant: what has the name is whole, and until it has, the one before is not touched; the newest
+ * two stay. Killed while step 200 is written, DIR has step-100.checkpoint and a .part, and --resume goes on
+ * from step 100.
+ *
+ * Because sample order and initial values come from the seed, the step is all that a run must remember
+ * besides its parameters; it may be resumed with other shares, workers or strategies. Rank 0 alone touches
+ * the files; where the model is split, its values pass by piece by piece. */
 #pragma once
 
 #include "trainer/training.h"

@@ -30,6 +30,9 @@ int training_open_runner(struct training *t, struct err *err)
                           &t->runner, err);
 }
 
+/* A chunk's mean gradient counts by its samples: two workers with 96 and 32 of a batch of 128 have the means
+ * g and h, and 96/128 g + 32/128 h is the mean over the 128. Half and half (plain) would let each of the 32
+ * count three times. */
 static float weight_of(const struct training *t, size_t count, size_t batch)
 {
         if (strcmp(t->options->gradient_weights, "plain") == 0)

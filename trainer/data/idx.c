@@ -44,27 +44,6 @@ static int parse_header(const uint8_t *header, size_t rank, struct idx *x, size_
         return 0;
 }
 
-int idx_parse(const uint8_t *bytes, size_t size_bytes, size_t rank, struct idx *ret, struct err *err)
-{
-        struct idx x = { 0 };
-        size_t header_bytes = 4 + 4 * rank, total;
-
-        if (rank < 1 || rank > IDX_RANK_MAX || size_bytes < header_bytes)
-                return err_set(err, -EINVAL, "%zu bytes are too few for an IDX header of %zu", size_bytes,
-                               header_bytes);
-        if (parse_header(bytes, rank, &x, &total, err) < 0)
-                return -EINVAL;
-        if (size_bytes - header_bytes != total)
-                return err_set(err, -EINVAL, "%zu bytes of values, the header promises %zu",
-                               size_bytes - header_bytes, total);
-        x.values = malloc(total);
-        if (x.values == NULL)
-                return err_set(err, -ENOMEM, "no memory for %zu bytes", total);
-        memcpy(x.values, bytes + header_bytes, total);
-        *ret = x;
-        return 0;
-}
-
 /* gzread takes at most 2^31-1 bytes at a time. Return: bytes read, fewer at the end of the file; -EIO. */
 static int64_t read_fully(gzFile f, uint8_t *at, size_t size_bytes)
 {
@@ -114,7 +93,7 @@ static int read_values(gzFile f, size_t total, struct idx *x, struct err *err)
 static int read_stream(gzFile f, size_t rank, struct idx *x, struct err *err)
 {
         uint8_t header[4 + 4 * IDX_RANK_MAX];
-        size_t header_bytes = 4 + 4 * rank, total;
+        size_t header_bytes = 4 + 4 * rank, total = 0;
         int64_t got = read_fully(f, header, header_bytes);
         int code;
 

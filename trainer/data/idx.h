@@ -23,7 +23,4 @@ struct idx {
  * Return: 0, -ENOENT, -EINVAL (wrong magic, type, rank, size; cut short; trailing bytes), -ENOMEM, -EIO. */
 int idx_read(const char *path, size_t rank, struct idx *ret, struct err *err);
 
-/* idx_parse() - the same from memory, plain bytes; copies the values. */
-int idx_parse(const uint8_t *bytes, size_t size_bytes, size_t rank, struct idx *ret, struct err *err);
-
 void idx_free(struct idx *x);

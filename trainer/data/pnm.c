@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "trainer/data/preprocess.h"
 
 /* A number of the header, after blanks and comments. Return: -1 if there is none up to a million or so. */
 static long header_number(FILE *f)
@@ -50,10 +51,9 @@ int pnm_header(FILE *f, struct pnm *ret, struct err *err)
 static void add_row(const struct pnm *image, const uint8_t *row, size_t to_width, uint64_t *sums)
 {
         for (size_t c = 0; c < to_width; c++) {
-                size_t left = c * image->width / to_width, right = (c + 1) * image->width / to_width;
+                struct preprocess_span cols = preprocess_span(c, image->width, to_width);
 
-                right = right > left ? right : left + 1;
-                for (size_t x = left; x < right; x++)
+                for (size_t x = cols.begin; x < cols.end; x++)
                         for (size_t k = 0; k < image->channels; k++)
                                 sums[c * image->channels + k] += row[x * image->channels + k];
         }
@@ -63,9 +63,8 @@ static void finish_row(const struct pnm *image, size_t rows, size_t to_width, co
                        uint8_t *to)
 {
         for (size_t c = 0; c < to_width * image->channels; c++) {
-                size_t at = c / image->channels;
-                size_t left = at * image->width / to_width, right = (at + 1) * image->width / to_width;
-                uint64_t pixels = rows * (right > left ? right - left : 1);
+                struct preprocess_span cols = preprocess_span(c / image->channels, image->width, to_width);
+                uint64_t pixels = rows * (cols.end - cols.begin);
 
                 to[c] = (uint8_t) ((sums[c] + pixels / 2) / pixels);
         }
@@ -81,11 +80,10 @@ int pnm_shrink(FILE *f, const struct pnm *image, size_t to_height, size_t to_wid
         if (row == NULL || sums == NULL)
                 return err_set(err, -ENOMEM, "no memory for a row of %zu pixels", image->width);
         for (size_t r = 0; r < to_height; r++) {
-                size_t top = r * image->height / to_height, end = (r + 1) * image->height / to_height;
+                struct preprocess_span rows = preprocess_span(r, image->height, to_height);
 
-                end = end > top ? end : top + 1;
                 memset(sums, 0, out_bytes * sizeof(*sums));
-                for (size_t y = top; y < end; y++) {
+                for (size_t y = rows.begin; y < rows.end; y++) {
                         /* when the image grows, a row serves more than once */
                         if (have == y) {
                                 if (fread(row, 1, row_bytes, f) != row_bytes)
@@ -95,7 +93,7 @@ int pnm_shrink(FILE *f, const struct pnm *image, size_t to_height, size_t to_wid
                         }
                         add_row(image, row, to_width, sums);
                 }
-                finish_row(image, end - top, to_width, sums, to + r * out_bytes);
+                finish_row(image, rows.end - rows.begin, to_width, sums, to + r * out_bytes);
         }
         return 0;
 }

@@ -19,25 +19,28 @@ int preprocess_parse(const char *spec, bool text, struct preprocess *ret, struct
         return r < 0 ? err_wrap(err, r, "--preprocess") : 0;
 }
 
+struct preprocess_span preprocess_span(size_t i, size_t from, size_t to)
+{
+        struct preprocess_span s = { i * from / to, (i + 1) * from / to };
+
+        s.end = s.end > s.begin ? s.end : s.begin + 1;
+        return s;
+}
+
 void preprocess_resize(const uint8_t *from, size_t height, size_t width, size_t channels, uint8_t *to,
                        size_t to_height, size_t to_width)
 {
         for (size_t r = 0; r < to_height; r++) {
-                size_t top = r * height / to_height, end = (r + 1) * height / to_height;
+                struct preprocess_span rows = preprocess_span(r, height, to_height);
 
-                end = end > top ? end : top + 1;
                 for (size_t c = 0; c < to_width * channels; c++) {
-                        size_t left = c / channels * width / to_width,
-                               right = (c / channels + 1) * width / to_width;
-                        size_t sum = 0;
+                        struct preprocess_span cols = preprocess_span(c / channels, width, to_width);
+                        size_t sum = 0, pixels = (rows.end - rows.begin) * (cols.end - cols.begin);
 
-                        right = right > left ? right : left + 1;
-                        for (size_t y = top; y < end; y++)
-                                for (size_t x = left; x < right; x++)
+                        for (size_t y = rows.begin; y < rows.end; y++)
+                                for (size_t x = cols.begin; x < cols.end; x++)
                                         sum += from[(y * width + x) * channels + c % channels];
-                        to[r * to_width * channels + c] =
-                                (uint8_t) ((sum + (end - top) * (right - left) / 2) /
-                                           ((end - top) * (right - left)));
+                        to[r * to_width * channels + c] = (uint8_t) ((sum + pixels / 2) / pixels);
                 }
         }
 }

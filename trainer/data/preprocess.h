@@ -22,6 +22,13 @@
 /* preprocess_parse() - of --preprocess; as preprocess_steps_parse(), and the steps fit the data. */
 int preprocess_parse(const char *spec, bool text, struct preprocess *ret, struct err *err);
 
+/* preprocess_span() - the input pixels that output pixel i of `to` covers, of `from` in a line: at least one.
+ * Of 7 to 3: 0..2, 2..4, 4..7. */
+struct preprocess_span {
+        size_t begin, end; /* end not included */
+};
+struct preprocess_span preprocess_span(size_t i, size_t from, size_t to);
+
 /* preprocess_resize() - one image of unsigned bytes, height x width x channels, into another size. */
 void preprocess_resize(const uint8_t *from, size_t height, size_t width, size_t channels, uint8_t *to,
                        size_t to_height, size_t to_width);

@@ -2,13 +2,24 @@
  *
  * One permutation an epoch, from the seed; batch k holds its samples k*B .. (k+1)*B-1, the last batch of an
  * epoch what is left. Batches therefore do not depend on the workers. Each batch is cut by exact integer
- * shares: bound i is floor(n * (b_1+...+b_i) / B), so that the parts add up for the shorter last batch too,
- * and every sample is used exactly once an epoch.
+ * shares: bound i is floor(n * (b_1+...+b_i) / B), so that the parts add up for the shorter last batch too.
+ *
+ *         10 samples, batches of 4, shares 3 and 1:     batch 0 and 1: bounds 0 3 4, so 3 and 1 samples
+ *                                                       batch 2 of 2:  bounds 0 1 2, so 1 and 1
+ *         goes on after batch 0 with shares 2 and 2:    batch 1: 2 and 2 of the same four samples
+ *
+ * Invariant: the chunks of a batch, in the order of the workers, are its samples; the batches of an epoch are
+ * its permutation. So every sample is used exactly once an epoch, also where a run goes on with other shares
+ * or workers.
  *
  * Neighbour exchange: after each iteration every worker passes floor(F * smallest remaining count) of the
- * samples it has left, chosen by the seed, to the next worker of the ring. Every rank computes the same
- * exchange, so no order of messages can change who uses what. Counts per step never change. Pure but for the
- * heap; not thread-safe. */
+ * samples it has left, chosen by the seed, to the next worker of the ring.
+ *
+ *         F = 0.5, left are [a b c d] and [e f]: one each, say d and e goes round, [a b c e] and [d f]
+ *
+ * Invariant: all give as many as they get, so counts per step never change, and nothing is left twice or
+ * lost. Every rank computes the same exchange, so no order of messages can change who uses what. Pure but for
+ * the heap; not thread-safe. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,15 +1,26 @@
 /* Parameter servers: ranks 0..N-1 hold a slice of the parameters each, all other ranks are workers.
  *
  * A worker sends the slices of its weighted gradient to their servers and waits for new parameters from each.
- *   ps-sync:  a server waits for all workers, adds their gradients in rank order (as serial --shares does,
- * bit for bit), updates once and answers all; ps-async: a gradient is applied on arrival and answered at
- * once, to its sender only; ps-ssp:   the same, but the answer waits while the sender is more than
- * `staleness` gradients ahead of the slowest worker (Ho et al. 2013); staleness 0 keeps all within one step.
- * With checkpoints, async and ssp also gather all workers before each one, so that it is a state of the run.
+ *
+ *     ps-sync   a server waits for all workers, adds their gradients in rank order (as serial --shares does,
+ * bit for bit), updates once and answers all ps-async  a gradient is applied on arrival and answered at once,
+ * to its sender only ps-ssp    the same, but the answer waits while the sender is more than `staleness`
+ * gradients ahead of the slowest worker (Ho et al. 2013); staleness 0 keeps all within one step
+ *
+ * The bound: a worker's clock counts its gradients in the parameters. Invariant: whoever is answered has
+ * clock - slowest clock <= S, and as nobody computes unanswered, no gradient is made of parameters that miss
+ * more than S of another's.
+ *
+ *     S = 1, clocks of three workers:  0 0 0 -> 1 0 0 answered -> 2 0 0 waits (2 - 0 > 1)
+ *                                      -> 2 1 0 answered, the first still waits -> 2 1 1: both are, 2 - 1 <=
+ * 1
+ *
+ * --clock-log shows it: its last two columns never differ by more than S. With checkpoints, async and ssp
+ * also gather all workers before each one, so that it is a state of the run.
  *
  * SIGTERM (trainer/stop.h): in ps-sync all ranks go in step. In async and ssp whoever is told tells server 0,
  * which names a step to end after, one more than it has from anybody: no worker can have sent more before it
- * hears of it, with the next answer. All do that step and no other, and the servers save it. */
+ * is told so, with the next answer. All do that step and no other, and the servers save it. */
 #include <errno.h>
 #include <mpi.h>
 #include <stdlib.h>

@@ -1,11 +1,17 @@
-/* Segmented: the sum over the world of a step's gradients, segment by segment, each as soon as backward has
- * finished its tensors, while earlier layers are still being computed.
+/* Segmented: the sum over the world of a step's gradients, segment by segment (a segment is what others call
+ * a gradient bucket), each as soon as backward has finished its tensors, while earlier layers are still being
+ * computed.
  *
  * One thread; the library moves data only while it is called, so every node that is ready is an occasion.
  * What the last node completes is not begun by segmented_ready() but by segmented_wait(): the library copies
  * within such a call, and that is no part of the backward pass. The last segment always is among that: there
  * is nothing left to do beside it, so it is a blocking sum, which the library does in half the time. The
- * gradients and the list of segments are borrowed. */
+ * gradients and the list of segments are borrowed.
+ *
+ * Of tensors w0 b0 w1 b1 w2 b2 (forward order), ends = { 4, 0 } are two segments: w2 b2, begun when layer 2
+ * is through, beside the backward pass of layers 1 and 0; and the rest, summed when all is through.
+ * Invariant: the segments lie behind one another and cover all parameters, so that each gradient is added
+ * once. */
 #pragma once
 
 #include <mpi.h>
