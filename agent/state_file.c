@@ -1,3 +1,4 @@
+/* The table of the state file, what of the records goes into it, and its way to the disk and back. */
 #include "agent/state_file.h"
 
 #include <errno.h>
@@ -11,13 +12,10 @@
 
 #include "base/cleanup.h"
 #include "base/hash.h"
-#include "base/json/json_field.h"
+#include "base/json/json_table.h"
 #include "base/text.h"
 
 #define STATE_VERSION 1
-
-/* --- saving
- * -------------------------------------------------------------------------------------------------- */
 
 static bool matters(const struct device_record *record)
 {
@@ -28,30 +26,72 @@ static bool matters(const struct device_record *record)
                 h->verdict == HEALTH_QUARANTINED || h->verdict == HEALTH_DEGRADED);
 }
 
-static json_t *encode_device(const struct device_record *record)
+static int check_device(const struct json_field *at, void *object, struct err *err)
 {
-        const struct health *h = &record->health;
-        json_t *turns = json_array();
+        struct health *h = &((struct state_device *) object)->health;
+        struct json_field turns = json_field_get(at, "turns");
 
-        for (size_t i = 0; i < h->turn_count; i++)
-                (void) json_array_append_new(turns, json_integer((json_int_t) h->turns[i]));
-        return json_pack("{s:s, s:s, s:s, s:s, s:s, s:b, s:I, s:o}", "id", record->device.id, "verdict",
-                         device_health_name(h->waiting ? h->saved : h->verdict), "rule", h->rule, "reason",
-                         h->reason, "message", h->message, "bad", h->bad, "since",
-                         (json_int_t) record->device.since_usec, "turns", turns);
+        for (size_t i = 1; i < h->turn_count; i++) {
+                struct json_field turn = json_field_at(&turns, i);
+
+                if (h->turns[i] > h->turns[i - 1])
+                        return json_field_error(&turn, err, "must not be later than the one before");
+        }
+        if (h->verdict == HEALTH_QUARANTINED && h->turn_count == 0)
+                return json_field_error(at, err, "a quarantine without turns");
+        h->judged = true;
+        return 0;
 }
 
-static json_t *encode(const struct judge *judge, const char *boot_id, uint64_t generation,
-                      uint64_t kernel_sequence)
-{
-        json_t *devices = json_array();
+/* clang-format off */
+#define AT(member) JSON_TABLE_AT(struct state_device, member)
+static const struct json_table_row turn_row = { "", JSON_TABLE_UINT, .size_bytes = sizeof(uint64_t) };
+static const struct json_table_row device_rows[] = {
+        { "id",             JSON_TABLE_CHARS,  AT(id) },
+        { "verdict",        JSON_TABLE_CHOICE, AT(health.verdict), .names = device_health_names, .required = true },
+        { "rule",           JSON_TABLE_CHARS,  AT(health.rule) },
+        { "reason",         JSON_TABLE_CHARS,  AT(health.reason) },
+        { "message",        JSON_TABLE_CHARS,  AT(health.message) },
+        { "bad",            JSON_TABLE_BOOL,   AT(health.bad) },
+        { "since",          JSON_TABLE_UINT,   AT(since_usec) },
+        { "turns",          JSON_TABLE_ARRAY,  AT(health.turns), .element = &turn_row,
+          .count = offsetof(struct state_device, health.turn_count) },
+        { .name = NULL },
+};
+#undef AT
+static const struct json_table device_table = { .rows = device_rows, .size_bytes = sizeof(struct state_device),
+                                                .check = check_device };
+#define AT(member) JSON_TABLE_AT(struct state, member)
+static const struct json_table_row state_rows[] = {
+        { "version",        JSON_TABLE_UINT,   AT(version), .min = STATE_VERSION, .max = STATE_VERSION },
+        { "bootID",         JSON_TABLE_CHARS,  AT(boot_id) },
+        { "generation",     JSON_TABLE_UINT,   AT(generation) },
+        { "kernelSequence", JSON_TABLE_UINT,   AT(kernel_sequence) },
+        { "devices",        JSON_TABLE_LIST,   AT(devices), .table = &device_table,
+          .count = offsetof(struct state, device_count), .max = DEVICES_MAX },
+        { .name = NULL },
+};
+/* clang-format on */
+static const struct json_table state_table = { .rows = state_rows, .size_bytes = sizeof(struct state) };
 
-        for (size_t i = 0; i < judge->record_count; i++)
-                if (matters(judge->records[i]))
-                        (void) json_array_append_new(devices, encode_device(judge->records[i]));
-        return json_pack("{s:i, s:s, s:I, s:I, s:o}", "version", STATE_VERSION, "bootID", boot_id,
-                         "generation", (json_int_t) generation, "kernelSequence",
-                         (json_int_t) kernel_sequence, "devices", devices);
+/* What of the records is worth remembering. */
+static int gather(const struct judge *judge, struct state *s)
+{
+        s->devices = calloc(judge->record_count + 1, sizeof(*s->devices));
+        for (size_t i = 0; s->devices != NULL && i < judge->record_count; i++) {
+                const struct device_record *record = judge->records[i];
+                struct state_device *d = &s->devices[s->device_count];
+
+                if (!matters(record))
+                        continue;
+                s->device_count++;
+                (void) text_copy(d->id, sizeof(d->id), record->device.id);
+                d->since_usec = record->device.since_usec;
+                d->health = record->health;
+                if (d->health.waiting)
+                        d->health.verdict = d->health.saved;
+        }
+        return s->devices != NULL ? 0 : -ENOMEM;
 }
 
 void state_file_make_directories(const char *path)
@@ -97,15 +137,21 @@ static int write_file(const char *path, const char *text, struct err *err)
 int state_save(const char *path, const struct judge *judge, const char *boot_id, uint64_t generation,
                uint64_t kernel_sequence, struct err *err)
 {
+        CLEANUP(state_free)
+        struct state s = { .version = STATE_VERSION,
+                           .generation = generation,
+                           .kernel_sequence = kernel_sequence };
         CLEANUP(free_p) char *text = NULL;
-        json_t *object = encode(judge, boot_id, generation, kernel_sequence);
-        bool empty = json_array_size(json_object_get(object, "devices")) == 0;
+        json_t *object = NULL;
 
+        (void) text_copy(s.boot_id, sizeof(s.boot_id), boot_id);
+        if (gather(judge, &s) == 0)
+                object = json_table_encode(&state_table, &s);
         text = object != NULL ? json_dumps(object, JSON_INDENT(1)) : NULL;
         json_decref(object);
         if (text == NULL)
                 return err_set(err, -ENOMEM, "no memory for the state");
-        if (empty && access(path, F_OK) < 0)
+        if (s.device_count == 0 && access(path, F_OK) < 0)
                 return 0; /* nothing to remember */
         state_file_make_directories(path);
         return write_file(path, text, err);
@@ -128,80 +174,6 @@ uint64_t state_hash(const struct judge *judge)
         return hash;
 }
 
-/* --- loading
- * -------------------------------------------------------------------------------------------------- */
-
-static int decode_turns(const struct json_field *at, struct health *h, struct err *err)
-{
-        struct json_field turns;
-        int r = json_field_array(at, "turns", HEALTH_FLAP_CHANGES_MAX + 1, &turns, err);
-
-        if (r < 0)
-                return r;
-        h->turn_count = json_field_count(&turns);
-        for (size_t i = 0; i < h->turn_count; i++) {
-                struct json_field turn = json_field_at(&turns, i);
-
-                if (!json_is_integer(turn.value) || json_integer_value(turn.value) < 0)
-                        return json_field_error(&turn, err, "must be a time");
-                h->turns[i] = (uint64_t) json_integer_value(turn.value);
-                if (i > 0 && h->turns[i] > h->turns[i - 1])
-                        return json_field_error(&turn, err, "must not be later than the one before");
-        }
-        return 0;
-}
-
-static int decode_device(const struct json_field *at, struct state_device *d, struct err *err)
-{
-        const char *verdict = "";
-        int r = json_field_is_object(at, err);
-
-        if (r < 0 || (r = json_field_text(at, "id", d->id, sizeof(d->id), err)) < 0 ||
-            (r = json_field_string(at, "verdict", &verdict, err)) < 0 ||
-            (r = json_field_text(at, "rule", d->health.rule, sizeof(d->health.rule), err)) < 0 ||
-            (r = json_field_text(at, "reason", d->health.reason, sizeof(d->health.reason), err)) < 0 ||
-            (r = json_field_text(at, "message", d->health.message, sizeof(d->health.message), err)) < 0 ||
-            (r = json_field_bool(at, "bad", &d->health.bad, err)) < 0 ||
-            (r = json_field_uint64(at, "since", 0, INT64_MAX, &d->since_usec, err)) < 0)
-                return r;
-        if (device_health_parse(verdict, &d->health.verdict) < 0)
-                return json_field_error(at, err, "'%s' is no verdict", verdict);
-        d->health.judged = true;
-        r = decode_turns(at, &d->health, err);
-        if (r == 0 && d->health.verdict == HEALTH_QUARANTINED && d->health.turn_count == 0)
-                return json_field_error(at, err, "a quarantine without turns");
-        return r;
-}
-
-static int decode(const json_t *object, struct state *s, struct err *err)
-{
-        struct json_field root = json_field_root(object), devices;
-        unsigned version = 0;
-        size_t n;
-        int r;
-
-        if ((r = json_field_is_object(&root, err)) < 0 ||
-            (r = json_field_unsigned(&root, "version", STATE_VERSION, STATE_VERSION, &version, err)) < 0 ||
-            (r = json_field_text(&root, "bootID", s->boot_id, sizeof(s->boot_id), err)) < 0 ||
-            (r = json_field_uint64(&root, "generation", 0, INT64_MAX, &s->generation, err)) < 0 ||
-            (r = json_field_uint64(&root, "kernelSequence", 0, INT64_MAX, &s->kernel_sequence, err)) < 0 ||
-            (r = json_field_array(&root, "devices", DEVICES_MAX, &devices, err)) < 0)
-                return r;
-        n = json_field_count(&devices);
-        s->devices = calloc(n + 1, sizeof(*s->devices));
-        if (s->devices == NULL)
-                return err_set(err, -ENOMEM, "no memory for the state");
-        for (size_t i = 0; i < n; i++) {
-                struct json_field at = json_field_at(&devices, i);
-
-                r = decode_device(&at, &s->devices[i], err);
-                if (r < 0)
-                        return r;
-                s->device_count = i + 1;
-        }
-        return 0;
-}
-
 int state_load(const char *path, struct state *ret, struct err *err)
 {
         CLEANUP(close_p) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -218,10 +190,10 @@ int state_load(const char *path, struct state *ret, struct err *err)
         object = json_loadfd(fd, JSON_REJECT_DUPLICATES, &why);
         if (object == NULL)
                 return err_set(err, -EBADMSG, "'%s': line %d: %s", path, why.line, why.text);
-        r = decode(object, ret, err);
+        r = json_table_decode(&state_table, object, ret, err);
         json_decref(object);
         if (r < 0) {
-                state_free(ret);
+                *ret = (struct state){ .generation = 0 };
                 return err_wrap(err, r, "'%s'", path);
         }
         return 0;

@@ -20,6 +20,7 @@ struct state_device {
 };
 
 struct state {
+        unsigned version;
         char boot_id[40];
         uint64_t generation;
         uint64_t kernel_sequence;

@@ -10,6 +10,7 @@
 #include "agent/inventory/inventory_json.h"
 #include "base/cleanup.h"
 #include "base/exit_code.h"
+#include "base/json/json_field.h"
 #include "base/options.h"
 #include "base/version.h"
 #include "cli/command/agent_client.h"
@@ -122,8 +123,8 @@ static int show(const struct agent_client *client, const struct health_options *
                 ill += is_ill(&inventory.devices[i]);
         if (strcmp(options->output, "json") == 0) {
                 json_t *object = inventory_encode(&inventory);
-                char *text = json_dumps(json_object_get(json_object_get(object, "status"), "devices"),
-                                        JSON_INDENT(2));
+                struct json_field root = json_field_root(object), status = json_field_get(&root, "status");
+                char *text = json_dumps(json_field_get(&status, "devices").value, JSON_INDENT(2));
 
                 if (text != NULL)
                         puts(text);

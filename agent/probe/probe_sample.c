@@ -1,3 +1,4 @@
+/* What may be measured of a device, as a table; a line of it holds what a probe could read. */
 #include "agent/probe/probe_sample.h"
 
 #include <ctype.h>
@@ -138,15 +139,9 @@ int probe_sample_decode(const char *line, size_t size_bytes, struct probe_sample
                 r = json_field_text(&root, "pci", ret->pci, sizeof(ret->pci), err);
         for (size_t i = 0; r >= 0 && i < PROBE_VALUE_COUNT; i++) {
                 const struct probe_field *field = &probe_fields[i];
-                json_t *value = json_object_get(object, field->key);
-                double number = json_number_value(value);
 
-                if (value == NULL)
-                        continue;
-                if (json_is_number(value) && number >= field->minimum && number <= field->maximum)
-                        ret->values[i] = number;
-                else
-                        refused++;
+                refused += json_field_double(&root, field->key, field->minimum, field->maximum,
+                                             &ret->values[i], NULL) < 0;
         }
         if (r >= 0)
                 r = decode_finding(&root, &ret->finding, err);

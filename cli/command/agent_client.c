@@ -9,6 +9,7 @@
 #include "agent/inventory/inventory_json.h"
 #include "base/cleanup.h"
 #include "base/exit_code.h"
+#include "base/json/json_field.h"
 #include "base/text.h"
 
 #define ANSWER_MAX_BYTES ((size_t) 16 << 20)
@@ -26,10 +27,11 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *userdata)
 static int refuse(long status, const char *body, struct err *err)
 {
         json_t *object = json_loads(body != NULL ? body : "", 0, NULL);
-        const char *sentence = json_string_value(json_object_get(object, "error"));
+        struct json_field root = json_field_root(object);
+        const char *sentence = NULL;
         int error = status == 404 ? -ENOENT : status == 403 ? -EACCES : status == 409 ? -EBUSY : -EIO;
 
-        if (sentence != NULL)
+        if (json_field_string(&root, "error", &sentence, NULL) == 0)
                 (void) err_set(err, error, "%s", sentence);
         else
                 (void) err_set(err, error, "the agent answers with status %ld", status);

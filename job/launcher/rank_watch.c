@@ -1,40 +1,69 @@
-/* Progress lines, reports and /proc, turned into what is known of a rank. */
+/* The tables of a progress line and of a report, and the files that grow with them. */
 #include "job/launcher/rank_watch.h"
 
 #include <fcntl.h>
-#include <jansson.h>
+#include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/json/json_table.h"
 #include "base/text.h"
 
 #define LOOK_MAX_BYTES ((size_t) 1 << 20) /* of one rank, at one look */
 
-static int64_t whole(const json_t *line, const char *name)
-{
-        const json_t *value = json_object_get(line, name);
-
-        return json_is_integer(value) ? (int64_t) json_integer_value(value) : -1;
-}
+/* clang-format off */
+#define AT(member) JSON_TABLE_AT(struct progress_line, member)
+static const struct json_table_row line_rows[] = {
+        { "epoch",          JSON_TABLE_INT,    AT(epoch) },
+        { "step",           JSON_TABLE_INT,    AT(step) },
+        { "samples",        JSON_TABLE_INT,    AT(samples) },
+        { "loss",           JSON_TABLE_DOUBLE, AT(loss) },
+        { "accuracy",       JSON_TABLE_DOUBLE, AT(accuracy) },
+        { "seconds",        JSON_TABLE_DOUBLE, AT(seconds) },
+        { "samples_per_s",  JSON_TABLE_DOUBLE, AT(samples_per_s) },
+        { "busy_seconds",   JSON_TABLE_DOUBLE, AT(busy_seconds) },
+        { "epoch_samples",  JSON_TABLE_INT,    AT(epoch_samples) },
+        { "begins_seconds", JSON_TABLE_DOUBLE, AT(begins_seconds) },
+        { .name = NULL },
+};
+#undef AT
+#define AT(member) JSON_TABLE_AT(struct rank_report, member)
+static const struct json_table_row report_rows[] = {
+        { "pid",            JSON_TABLE_INT,    AT(pid) },
+        { "launcher",       JSON_TABLE_INT,    AT(launcher) },
+        { "exit_code",      JSON_TABLE_INT,    AT(exit_code) },
+        { "ended_usec",     JSON_TABLE_UINT,   AT(ended_usec) },
+        { .name = NULL },
+};
+/* clang-format on */
+static const struct json_table line_table = { .rows = line_rows,
+                                              .size_bytes = sizeof(struct progress_line),
+                                              .lenient = true },
+                               report_table = { .rows = report_rows,
+                                                .size_bytes = sizeof(struct rank_report),
+                                                .lenient = true };
 
 bool rank_watch_line(const char *line, size_t size_bytes, struct progress_line *ret)
 {
         json_t *value = json_loadb(line, size_bytes, 0, NULL);
         bool good = json_is_object(value);
 
-        *ret = (struct progress_line){ .epoch = whole(value, "epoch"),
-                                       .step = whole(value, "step"),
-                                       .samples = whole(value, "samples"),
-                                       .loss = json_number_value(json_object_get(value, "loss")),
-                                       .has_loss = json_is_number(json_object_get(value, "loss")),
-                                       .samples_per_s =
-                                               json_number_value(json_object_get(value, "samples_per_s")),
-                                       .busy_seconds =
-                                               json_number_value(json_object_get(value, "busy_seconds")),
-                                       .epoch_samples = whole(value, "epoch_samples") };
+        *ret = (struct progress_line){ .epoch = -1,
+                                       .step = -1,
+                                       .samples = -1,
+                                       .epoch_samples = -1,
+                                       .loss = NAN,
+                                       .seconds = NAN,
+                                       .accuracy = NAN,
+                                       .begins_seconds = NAN };
+        (void) json_table_decode(&line_table, value, ret, NULL);
+        ret->has_loss = isfinite(ret->loss);
+        if (!ret->has_loss)
+                ret->loss = 0;
         json_decref(value);
         return good;
 }
@@ -72,20 +101,13 @@ size_t rank_watch_progress(const char *path, off_t *offset, struct progress_rank
 bool rank_watch_report(const char *path, struct rank_report *ret)
 {
         json_t *report = json_load_file(path, 0, NULL);
-        const json_t *pid = json_object_get(report, "pid"), *code = json_object_get(report, "exit_code");
-        const json_t *launcher = json_object_get(report, "launcher");
         bool found = json_is_object(report);
 
-        *ret = (struct rank_report){ 0 };
-        if (json_is_integer(pid))
-                ret->pid = (pid_t) json_integer_value(pid);
-        if (json_is_integer(launcher))
-                ret->launcher = (pid_t) json_integer_value(launcher);
-        if (json_is_integer(code)) {
-                ret->ended = true;
-                ret->exit_code = (int) json_integer_value(code);
-                ret->ended_usec = (uint64_t) json_integer_value(json_object_get(report, "ended_usec"));
-        }
+        *ret = (struct rank_report){ .exit_code = INT_MIN };
+        (void) json_table_decode(&report_table, report, ret, NULL);
+        ret->ended = ret->exit_code != INT_MIN;
+        if (!ret->ended)
+                ret->exit_code = 0;
         json_decref(report);
         return found;
 }

@@ -10,8 +10,8 @@
 
 #include "job/world/progress.h"
 
-/* rank_watch_line() - one line as JSON: {"epoch", "step", "samples", "loss", "busy_seconds", "samples_per_s",
- * "epoch_samples"}, all optional.
+/* rank_watch_line() - one line as JSON: {"epoch", "step", "samples", "loss", "accuracy", "seconds",
+ * "busy_seconds", "samples_per_s", "epoch_samples", "begins_seconds"}, all optional.
  * Return: false if it is no JSON object. */
 bool rank_watch_line(const char *line, size_t size_bytes, struct progress_line *ret);
 

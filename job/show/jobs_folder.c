@@ -16,8 +16,8 @@
 #include "base/text.h"
 #include "base/timestamp.h"
 #include "io/clock.h"
+#include "job/launcher/rank_watch.h"
 #include "job/show/jobs.h"
-#include "job/show/progress_line.h"
 #include "job/spec/job.h"
 
 #define TAIL_BYTES 8192
@@ -61,21 +61,16 @@ struct seen {
         double samples, seconds, epoch, step, loss_sum, loss_weight, accuracy;
 };
 
-static double larger(double a, double b)
-{
-        return isfinite(b) ? fmax(a, b) : a;
-}
-
 static void see_line(const struct progress_line *line, double batch, struct seen *all, struct seen *rank)
 {
         all->any = rank->any = true;
-        rank->samples = larger(rank->samples, line->samples);
-        all->seconds = larger(all->seconds, line->seconds);
-        all->step = larger(all->step, line->step);
-        all->epoch = larger(all->epoch, line->epoch);
+        rank->samples = fmax(rank->samples, (double) line->samples);
+        all->seconds = fmax(all->seconds, line->seconds); /* of a number and NAN it is the number */
+        all->step = fmax(all->step, (double) line->step);
+        all->epoch = fmax(all->epoch, (double) line->epoch);
         if (isfinite(line->accuracy))
                 all->accuracy = line->accuracy;
-        else if (isfinite(line->loss)) {
+        else if (line->has_loss) {
                 rank->loss_sum = line->loss * batch;
                 rank->loss_weight = batch;
         }
@@ -103,7 +98,7 @@ static void see_rank(const char *work_dir, const char *name, size_t index, doubl
         for (char *line = strtok_r(bytes, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest)) {
                 struct progress_line read;
 
-                if (progress_line_read(line, &read)) /* the first may be cut */
+                if (rank_watch_line(line, strlen(line), &read)) /* the first may be cut */
                         see_line(&read, batch, all, &rank);
         }
         all->samples += rank.samples;

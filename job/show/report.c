@@ -11,7 +11,7 @@
 #include "base/cleanup.h"
 #include "base/json/json_table.h"
 #include "base/text.h"
-#include "job/show/progress_line.h"
+#include "job/launcher/rank_watch.h"
 
 #define TIMELINE_MAX_BYTES ((off_t) 64 << 20) /* of one rank */
 #define POINTS_MAX         400
@@ -169,10 +169,10 @@ static double samples_before(const struct report_rank *rank, double step)
 
 static void read_line(struct reading *reading, const struct progress_line *line)
 {
-        struct report_point point = { .step = line->step,
+        struct report_point point = { .step = line->step >= 0 ? (double) line->step : NAN,
                                       .seconds = line->seconds + reading->begins,
-                                      .samples = line->samples,
-                                      .loss = line->loss,
+                                      .samples = line->samples >= 0 ? (double) line->samples : NAN,
+                                      .loss = line->has_loss ? line->loss : NAN,
                                       .accuracy = line->accuracy,
                                       .world = reading->world };
 
@@ -201,7 +201,7 @@ static void read_points(const char *path, struct reading *reading)
         size_t size = 0;
 
         while (f != NULL && getline(&text, &size, f) > 0)
-                if (progress_line_read(text, &line))
+                if (rank_watch_line(text, strlen(text), &line))
                         read_line(reading, &line);
 }
 

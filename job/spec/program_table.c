@@ -1,13 +1,11 @@
-/* The rows of a program table, read and checked. */
+/* The table of the programs, and what a runtime, a variable and a path may be called. */
 #include "job/spec/program_table.h"
 
 #include <errno.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
-#include "base/text.h"
+#include "base/json/json_table.h"
 
 static bool runtime_is_valid(const char *runtime)
 {
@@ -26,206 +24,98 @@ static bool name_is_valid(const char *name)
                strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789") == length;
 }
 
-/* A JSON string without a NUL inside, which C would silently cut short. */
-static const char *plain_string(const json_t *value)
+static int check_environment(const struct json_field *at, const struct program *program, struct err *err)
 {
-        const char *s = json_string_value(value);
+        struct json_field list = json_field_get(at, "environment");
 
-        return s != NULL && strlen(s) == json_string_length(value) ? s : NULL;
-}
+        for (size_t i = 0; i < program->environment_count; i++) {
+                struct json_field name = json_field_at(&list, i);
 
-static int decode_path(const char *runtime, const json_t *value, struct program *program, struct err *err)
-{
-        const char *path = plain_string(value);
-
-        if (path == NULL)
-                return err_set(err, -EINVAL,
-                               "programs.%s.path: a string is needed; give the absolute path of the program",
-                               runtime);
-        if (path[0] != '/')
-                return err_set(err, -EINVAL, "programs.%s.path: '%.100s' is not absolute; begin it with '/'",
-                               runtime, path);
-        if (strlen(path) >= PROGRAM_PATH_MAX_BYTES)
-                return err_set(err, -EINVAL, "programs.%s.path: longer than %d bytes; use a shorter path",
-                               runtime, PROGRAM_PATH_MAX_BYTES - 1);
-        program->path = strdup(path);
-        return program->path == NULL ? err_set(err, -ENOMEM, "no memory for the program table") : 0;
-}
-
-/* A list of strings into a NULL-terminated array. */
-static int decode_list(const char *runtime, const char *field, const json_t *value, size_t max, char ***ret,
-                       size_t *ret_count, struct err *err)
-{
-        size_t count = json_array_size(value);
-
-        if (!json_is_array(value))
-                return err_set(err, -EINVAL, "programs.%s.%s: a list of strings is needed, such as [a, b]",
-                               runtime, field);
-        if (count > max)
-                return err_set(err, -EINVAL, "programs.%s.%s: %zu entries; at most %zu are allowed", runtime,
-                               field, count, max);
-        *ret = calloc(count + 1, sizeof(**ret));
-        if (*ret == NULL)
-                return err_set(err, -ENOMEM, "no memory for the program table");
-        for (size_t i = 0; i < count; i++) {
-                const char *s = plain_string(json_array_get(value, i));
-
-                if (s == NULL)
-                        return err_set(err, -EINVAL,
-                                       "programs.%s.%s[%zu]: a string is needed; put it in quotes", runtime,
-                                       field, i);
-                (*ret)[i] = strdup(s);
-                if ((*ret)[i] == NULL)
-                        return err_set(err, -ENOMEM, "no memory for the program table");
-                *ret_count = i + 1;
-        }
-        return 0;
-}
-
-static int check_environment(const struct program *program, struct err *err)
-{
-        for (size_t i = 0; i < program->environment_count; i++)
                 if (!name_is_valid(program->environment[i]))
-                        return err_set(err, -EINVAL,
-                                       "programs.%s.environment[%zu]: '%.100s' is not the name of a "
-                                       "variable; letters, "
-                                       "digits and '_' alone, no value and no '*'",
-                                       program->runtime, i, program->environment[i]);
+                        return json_field_error(&name, err,
+                                                "'%.100s' is not the name of a variable; letters, digits and "
+                                                "'_' alone, no value and no '*'",
+                                                program->environment[i]);
+        }
         return 0;
 }
 
-static int decode_sha256(const char *runtime, const json_t *value, struct program *program, struct err *err)
+static int check_program(const struct json_field *at, void *object, struct err *err)
 {
-        const char *digits = plain_string(value);
+        const struct program *program = object;
+        struct json_field path = json_field_get(at, "path");
 
-        if (digits == NULL || strlen(digits) != SHA256_HEX_BYTES - 1 ||
+        if (!runtime_is_valid(program->runtime))
+                return json_field_error(at, err,
+                                        "not the name of a runtime; small letters, digits and '-', such as "
+                                        "cuda or cpu");
+        if (program->path[0] != '/')
+                return json_field_error(&path, err, "'%.100s' is not absolute; begin it with '/'",
+                                        program->path);
+        if (strlen(program->path) >= PROGRAM_PATH_MAX_BYTES)
+                return json_field_error(&path, err, "longer than %d bytes; use a shorter path",
+                                        PROGRAM_PATH_MAX_BYTES - 1);
+        return check_environment(at, program, err);
+}
+
+static int decode_sha256(const struct json_field *at, void *field, struct err *err)
+{
+        const char *digits = "(no string)";
+        char *sha256 = field;
+
+        (void) json_field_as_string(at, &digits, NULL);
+        if (strlen(digits) != SHA256_HEX_BYTES - 1 ||
             strspn(digits, "0123456789abcdefABCDEF") != SHA256_HEX_BYTES - 1)
-                return err_set(err, -EINVAL,
-                               "programs.%s.sha256: '%.80s' is not 64 hexadecimal digits in quotes; "
-                               "`sha256sum PROGRAM` "
-                               "prints them",
-                               runtime, digits == NULL ? "(no string)" : digits);
+                return json_field_error(at, err,
+                                        "'%.80s' is not 64 hexadecimal digits in quotes; `sha256sum PROGRAM` "
+                                        "prints them",
+                                        digits);
         for (size_t i = 0; i < SHA256_HEX_BYTES; i++)
-                program->sha256[i] =
-                        digits[i] >= 'A' && digits[i] <= 'F' ? (char) (digits[i] - 'A' + 'a') : digits[i];
+                sha256[i] = digits[i] >= 'A' && digits[i] <= 'F' ? (char) (digits[i] - 'A' + 'a') : digits[i];
         return 0;
 }
 
-static int decode_field(const char *field, const json_t *value, struct program *program, struct err *err)
-{
-        const char *runtime = program->runtime;
-
-        if (strcmp(field, "path") == 0)
-                return decode_path(runtime, value, program, err);
-        if (strcmp(field, "args") == 0)
-                return decode_list(runtime, field, value, PROGRAM_ARGS_MAX, &program->args,
-                                   &program->arg_count, err);
-        if (strcmp(field, "environment") == 0) {
-                int r = decode_list(runtime, field, value, PROGRAM_ENVIRONMENT_MAX, &program->environment,
-                                    &program->environment_count, err);
-
-                return r < 0 ? r : check_environment(program, err);
-        }
-        if (strcmp(field, "sha256") == 0)
-                return decode_sha256(runtime, value, program, err);
-        return err_set(err, -EINVAL,
-                       "programs.%s.%.100s: no such field; a program has path, args, environment and sha256",
-                       runtime, field);
-}
-
-static int decode_program(const char *runtime, const json_t *value, struct program *program, struct err *err)
-{
-        const char *field;
-        json_t *member;
-
-        if (!runtime_is_valid(runtime))
-                return err_set(err, -EINVAL,
-                               "programs.%.60s: not the name of a runtime; small letters, digits and '-', at "
-                               "most %d, such "
-                               "as cuda or cpu",
-                               runtime, PROGRAM_RUNTIME_BYTES - 1);
-        (void) text_copy(program->runtime, sizeof(program->runtime), runtime);
-        if (!json_is_object(value))
-                return err_set(err, -EINVAL, "programs.%s: a mapping is needed, such as {path: /opt/train}",
-                               runtime);
-        json_object_foreach((json_t *) value, field, member)
-        {
-                int r = decode_field(field, member, program, err);
-
-                if (r < 0)
-                        return r;
-        }
-        if (program->path == NULL)
-                return err_set(err, -EINVAL,
-                               "programs.%s.path: missing; give the absolute path of the program", runtime);
-        return 0;
-}
-
-static int decode_programs(const json_t *programs, struct program_table *table, struct err *err)
-{
-        const char *runtime;
-        json_t *member;
-
-        if (!json_is_object(programs))
-                return err_set(
-                        err, -EINVAL,
-                        "programs: a mapping of runtimes is needed, such as {cpu: {path: /opt/train}}");
-        if (json_object_size(programs) > PROGRAM_TABLE_MAX)
-                return err_set(err, -EINVAL, "programs: %zu runtimes; at most %d are allowed",
-                               json_object_size(programs), PROGRAM_TABLE_MAX);
-        table->programs = calloc(json_object_size(programs) + 1, sizeof(*table->programs));
-        if (table->programs == NULL)
-                return err_set(err, -ENOMEM, "no memory for the program table");
-        json_object_foreach((json_t *) programs, runtime, member)
-        {
-                int r = decode_program(runtime, member, &table->programs[table->count++], err);
-
-                if (r < 0)
-                        return r;
-        }
-        return 0;
-}
+/* clang-format off */
+#define AT(member) JSON_TABLE_AT(struct program, member)
+static const struct json_table_row word_row = { "", JSON_TABLE_STRING, .size_bytes = sizeof(char *) };
+static const struct json_table_row program_rows[] = {
+        { "path",        JSON_TABLE_STRING, AT(path), .required = true, .mend = "the absolute path of the program" },
+        { "args",        JSON_TABLE_LIST,   AT(args), .element = &word_row,
+          .count = offsetof(struct program, arg_count), .max = PROGRAM_ARGS_MAX },
+        { "environment", JSON_TABLE_LIST,   AT(environment), .element = &word_row,
+          .count = offsetof(struct program, environment_count), .max = PROGRAM_ENVIRONMENT_MAX },
+        { "sha256",      JSON_TABLE_CUSTOM, AT(sha256), .decode = decode_sha256 },
+        { .name = NULL },
+};
+#undef AT
+static const struct json_table program_row = {
+        .rows = program_rows, .size_bytes = sizeof(struct program), .strict = true,
+        .key = offsetof(struct program, runtime), .key_bytes = PROGRAM_RUNTIME_BYTES, .check = check_program,
+};
+static const struct json_table_row table_rows[] = {
+        { "programs",    JSON_TABLE_MAP, JSON_TABLE_AT(struct program_table, programs), .table = &program_row,
+          .count = offsetof(struct program_table, count), .max = PROGRAM_TABLE_MAX, .required = true,
+          .mend = "a mapping of runtimes, such as {cpu: {path: /opt/train}}" },
+        { .name = NULL },
+};
+/* clang-format on */
+static const struct json_table table_table = { .rows = table_rows,
+                                               .size_bytes = sizeof(struct program_table),
+                                               .strict = true };
 
 int program_table_decode(const json_t *value, struct program_table *ret, struct err *err)
 {
-        const char *field;
-        json_t *member;
         int r;
 
         *ret = (struct program_table){ 0 };
-        if (!json_is_object(value) || json_object_get(value, "programs") == NULL)
-                return err_set(err, -EINVAL,
-                               "programs: missing; a table begins with `programs:` and lists runtimes below");
-        json_object_foreach(
-                (json_t *) value, field,
-                member) if (strcmp(field, "programs") !=
-                            0) return err_set(err, -EINVAL,
-                                              "%.100s: no such field; a table has `programs:` alone", field);
-
-        r = decode_programs(json_object_get(value, "programs"), ret, err);
-        if (r < 0)
-                program_table_free(ret);
-        return r;
-}
-
-static void free_list(char **list, size_t count)
-{
-        for (size_t i = 0; i < count; i++)
-                free(list[i]);
-        free(list);
+        r = json_table_decode(&table_table, value, ret, err);
+        return r == -EBADMSG ? -EINVAL : r;
 }
 
 void program_table_free(struct program_table *table)
 {
-        if (table == NULL)
-                return;
-        for (size_t i = 0; i < table->count; i++) {
-                free(table->programs[i].path);
-                free_list(table->programs[i].args, table->programs[i].arg_count);
-                free_list(table->programs[i].environment, table->programs[i].environment_count);
-        }
-        free(table->programs);
-        *table = (struct program_table){ 0 };
+        if (table != NULL)
+                json_table_free(&table_table, table);
 }
 
 const struct program *program_table_find(const struct program_table *table, const char *runtime)

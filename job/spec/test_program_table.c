@@ -53,25 +53,25 @@ static void a_full_table_is_read(void **state)
 static const struct {
         const char *what, *text, *says;
 } refusals[] = {
-        { "no programs",        "{}",                                                          "programs: missing" },
-        { "a list",             "[]",                                                          "programs: missing" },
-        { "a stray field",      "{\"programs\":{},\"version\":1}",                             "version: no such field" },
-        { "programs a list",    "{\"programs\":[]}",                                           "programs: a mapping" },
-        { "program a string",   "{\"programs\":{\"cpu\":\"/x\"}}",                             "programs.cpu: a mapping" },
-        { "no path",            "{\"programs\":{\"cpu\":{}}}",                                 "programs.cpu.path: missing" },
+        { "no programs",        "{}",                                                          "programs: is missing; give a mapping of runtimes" },
+        { "a list",             "[]",                                                          "must be an object, not a list" },
+        { "a stray field",      "{\"programs\":{},\"version\":1}",                             "version: is not known here; known: programs" },
+        { "programs a list",    "{\"programs\":[]}",                                           "programs: must be an object, not a list" },
+        { "program a string",   "{\"programs\":{\"cpu\":\"/x\"}}",                             "programs.cpu: must be an object" },
+        { "no path",            "{\"programs\":{\"cpu\":{}}}",                                 "programs.cpu.path: is missing; give the absolute path" },
         { "relative path",      "{\"programs\":{\"cpu\":{\"path\":\"bin/x\"}}}",               "'bin/x' is not absolute" },
         { "empty path",         "{\"programs\":{\"cpu\":{\"path\":\"\"}}}",                    "is not absolute" },
-        { "path with a NUL",    "{\"programs\":{\"cpu\":{\"path\":\"/x\\u0000y\"}}}",          "a string is needed" },
-        { "path a number",      "{\"programs\":{\"cpu\":{\"path\":1}}}",                       "a string is needed" },
-        { "misspelt field",     "{\"programs\":{\"cpu\":{\"path\":\"/x\",\"sha\":\"\"}}}",     "programs.cpu.sha: no such" },
+        { "path with a NUL",    "{\"programs\":{\"cpu\":{\"path\":\"/x\\u0000y\"}}}",          "path: must not contain a NUL" },
+        { "path a number",      "{\"programs\":{\"cpu\":{\"path\":1}}}",                       "path: must be a string, not a number" },
+        { "misspelt field",     "{\"programs\":{\"cpu\":{\"path\":\"/x\",\"sha\":\"\"}}}",     "programs.cpu.sha: is not known here; known: path, args" },
         { "short hash",         "{\"programs\":{\"cpu\":{\"path\":\"/x\",\"sha256\":\"12\"}}}", "64 hexadecimal digits" },
-        { "args a string",      "{\"programs\":{\"cpu\":{\"path\":\"/x\",\"args\":\"-v\"}}}",  "a list of strings" },
-        { "an arg a number",    "{\"programs\":{\"cpu\":{\"path\":\"/x\",\"args\":[1]}}}",     "args[0]: a string" },
+        { "args a string",      "{\"programs\":{\"cpu\":{\"path\":\"/x\",\"args\":\"-v\"}}}",  "args: must be a list, not the string" },
+        { "an arg a number",    "{\"programs\":{\"cpu\":{\"path\":\"/x\",\"args\":[1]}}}",     "args[0]: must be a string" },
         { "variable = value",   "{\"programs\":{\"cpu\":{\"path\":\"/x\",\"environment\":[\"A=1\"]}}}", "'A=1' is not the name" },
         { "wildcard variable",  "{\"programs\":{\"cpu\":{\"path\":\"/x\",\"environment\":[\"LD_*\"]}}}", "'LD_*' is not the name" },
         { "runtime a path",     "{\"programs\":{\"../cpu\":{\"path\":\"/x\"}}}",               "not the name of a runtime" },
         { "runtime an option",  "{\"programs\":{\"-cpu\":{\"path\":\"/x\"}}}",                 "not the name of a runtime" },
-        { "runtime too long",   "{\"programs\":{\"abcdefghijklmnop\":{\"path\":\"/x\"}}}",     "not the name of a runtime" },
+        { "runtime too long",   "{\"programs\":{\"abcdefghijklmnop\":{\"path\":\"/x\"}}}",     "its name must have at most 15 bytes" },
 };
 /* clang-format on */
 

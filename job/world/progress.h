@@ -36,6 +36,9 @@ struct progress_line {
         double loss, samples_per_s;
         double busy_seconds; /* of computing, in all; 0 = it does not say */
         bool has_loss;
+        /* for what is shown of a job; NAN = it does not say */
+        double seconds, accuracy;
+        double begins_seconds; /* said alone: a new world began then, and counts from 0 again */
 };
 
 struct progress_rank {

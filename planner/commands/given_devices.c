@@ -6,6 +6,7 @@
 
 #include "agent/inventory/inventory_json.h"
 #include "agent/vendor/speeds.h"
+#include "base/json/json_field.h"
 #include "base/text.h"
 #include "planner/commands/plan.h"
 
@@ -101,16 +102,17 @@ static int add_machine(const json_t *object, struct network_estimate_device *dev
 static int add_machines(const char *file, struct network_estimate_device *devices, size_t *count,
                         struct err *err)
 {
+        struct json_field root, items;
         json_t *json = NULL;
-        const json_t *items;
         int r = plan_read_json(file, &json, err);
 
         if (r < 0)
                 return err_wrap(err, r, "%s", file);
-        items = json_is_array(json) ? json : json_object_get(json, "items");
-        if (json_is_array(items))
-                for (size_t i = 0; r == 0 && i < json_array_size(items); i++)
-                        r = add_machine(json_array_get(items, i), devices, count, err);
+        root = json_field_root(json);
+        items = json_is_array(json) ? root : json_field_get(&root, "items");
+        if (json_is_array(items.value))
+                for (size_t i = 0; r == 0 && i < json_field_count(&items); i++)
+                        r = add_machine(json_field_at(&items, i).value, devices, count, err);
         else
                 r = add_machine(json, devices, count, err);
         json_decref(json);
