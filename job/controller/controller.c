@@ -12,64 +12,12 @@
 #include "base/cleanup.h"
 #include "io/clock.h"
 #include "io/loop.h"
-#include "job/controller/record.h"
-
-void controller_log(struct controller *c, int priority, const char *event, const char *fmt, ...)
-{
-        CLEANUP(free_p) char *line = NULL;
-        va_list values;
-
-        if (c->options.log == NULL)
-                return;
-        va_start(values, fmt);
-        if (vasprintf(&line, fmt, values) < 0)
-                line = NULL;
-        va_end(values);
-        if (line != NULL)
-                c->options.log(c->options.userdata, priority, event, line);
-}
-
-uint64_t controller_now(const struct controller *c)
-{
-        return loop_realtime_usec(c->loop);
-}
-
-uint64_t controller_monotonic(const struct controller *c)
-{
-        return loop_now_usec(c->loop);
-}
-
-bool controller_leads(struct controller *c)
-{
-        return c->options.leads == NULL || c->options.leads(c->options.userdata);
-}
-
-struct job_record *controller_find(struct controller *c, const char *key)
-{
-        return (struct job_record *) name_map_find(&c->records, key);
-}
-
-void controller_queue(struct job_record *record)
-{
-        struct controller *c = record->controller;
-
-        if (c->closing)
-                return;
-        (void) sd_event_source_set_enabled(c->work, SD_EVENT_ONESHOT);
-        if (record->queued)
-                return;
-        record->queued = true;
-        record->next_queued = NULL;
-        *c->last_queued = record;
-        c->last_queued = &record->next_queued;
-}
-
-void controller_want_plan(struct controller *c)
-{
-        c->plan_wanted = true;
-        if (!c->closing)
-                (void) sd_event_source_set_enabled(c->work, SD_EVENT_ONESHOT);
-}
+#include "job/controller/controller_internal.h"
+#include "job/controller/job_lease.h"
+#include "job/controller/observe.h"
+#include "job/controller/plan_queue.h"
+#include "job/controller/progress.h"
+#include "job/controller/reconcile.h"
 
 static bool is_ready(const struct controller *c)
 {
@@ -79,11 +27,11 @@ static bool is_ready(const struct controller *c)
 static void queue_all(struct controller *c)
 {
         for (struct name_entry *e = name_map_first(&c->records); e != NULL; e = name_map_next(&c->records, e))
-                controller_queue((struct job_record *) e);
+                controller_queue((struct record *) e);
 }
 
 /* Nothing is left to be done for it, and nobody will call back. */
-static bool is_over(const struct job_record *record)
+static bool is_over(const struct record *record)
 {
         return record->calls == 0 && record->pods == NULL && (record->gone || record->uid[0] == '\0');
 }
@@ -108,14 +56,14 @@ static void plan_now_or_later(struct controller *c)
                 return;
         }
         c->plan_wanted = false;
-        plan_waiting(c);
+        plan_queue_run(c);
         c->plan_again_usec = begin + 10 * (clock_monotonic_usec() - begin);
 }
 
 static int work(sd_event_source *source, void *userdata)
 {
         struct controller *c = userdata;
-        struct job_record *record = c->first_queued, *next;
+        struct record *record = c->first_queued, *next;
 
         (void) source;
         c->first_queued = NULL;
@@ -126,8 +74,9 @@ static int work(sd_event_source *source, void *userdata)
                 if (c->leading && is_ready(c) && record->uid[0] != '\0')
                         reconcile(record);
                 if (!record->queued && is_over(record)) {
-                        record_release_lease(record);
+                        job_lease_release(record);
                         name_map_remove(&c->records, &record->entry);
+                        progress_close(record);
                         record_free(record);
                 }
         }
@@ -179,14 +128,14 @@ void controller_synced(struct controller *controller, enum store_kind kind)
 
 void controller_prepare_lease(struct controller *controller, const char *namespace_, const char *job)
 {
-        struct job_record *record;
+        struct record *record;
         char key[512];
 
         if (controller == NULL || job == NULL || !text_format(key, sizeof(key), "%s/%s", namespace_, job))
                 return;
         record = controller_find(controller, key);
         if (record != NULL && record->uid[0] != '\0' && !record->gone)
-                record_sync_lease(record);
+                job_lease_sync(record);
 }
 
 int controller_new(sd_event *loop, const struct controller_options *options, struct controller **ret,
@@ -229,7 +178,8 @@ void controller_free(struct controller *c)
         sd_event_source_disable_unref(c->later);
         for (struct name_entry *e = name_map_first(&c->records), *next; e != NULL; e = next) {
                 next = name_map_next(&c->records, e);
-                record_free((struct job_record *) e);
+                progress_close((struct record *) e);
+                record_free((struct record *) e);
         }
         name_map_free(&c->records);
         sd_event_unref(c->loop);
@@ -244,7 +194,7 @@ void controller_metrics(const struct controller *c, struct text *page)
                 return;
         for (const struct name_entry *e = name_map_first(&c->records); e != NULL;
              e = name_map_next(&c->records, e)) {
-                const struct job_record *record = (const struct job_record *) e;
+                const struct record *record = (const struct record *) e;
 
                 if (record->uid[0] != '\0' && !record->gone)
                         phases[record->state.phase]++;

@@ -15,24 +15,10 @@
 
 #include "base/err.h"
 #include "base/text.h"
-#include "job/controller/job_pods.h"
-#include "scheduler-extender/ledger/cluster.h"
+#include "job/controller/controller_options.h"
 #include "store/store.h"
 
 struct controller;
-
-struct controller_options {
-        struct cluster *cluster;       /* outlives the controller */
-        struct job_pods_options pods;  /* borrowed strings */
-        unsigned keep_pods_sec;        /* ended pods of ended jobs stay so long, for their logs */
-        bool (*leads)(void *userdata); /* may it write now? Asked before every write; NULL = always */
-        /* is urgency: emergency allowed in this namespace? NULL = nowhere */
-        bool (*emergency_allowed)(void *userdata, const char *namespace_);
-        /* a pod that borrows chips of the reserve has to go; NULL = never */
-        void (*evict)(void *userdata, const struct ledger_pod *pod);
-        void (*log)(void *userdata, int priority, const char *event, const char *text); /* may be NULL */
-        void *userdata;
-};
 
 int controller_new(sd_event *loop, const struct controller_options *options, struct controller **ret,
                    struct err *err);

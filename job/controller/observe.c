@@ -1,99 +1,16 @@
 /* Objects of the store turned into records: what a TrainingJob asks for, and what is known of its pods. */
+#include "job/controller/observe.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/json/json_table.h"
 #include "base/text.h"
-#include "job/controller/record.h"
+#include "job/controller/controller_internal.h"
+#include "job/controller/job_lease.h"
+#include "job/controller/progress.h"
 #include "job/plan/job_status.h"
 #include "job/spec/job_yaml.h"
-
-struct job_pod *record_find_pod(struct job_record *record, const char *name)
-{
-        struct job_pod *pod = record->pods;
-
-        while (pod != NULL && strcmp(pod->name, name) != 0)
-                pod = pod->next;
-        return pod;
-}
-
-void record_drop_pod(struct job_record *record, struct job_pod *pod)
-{
-        struct job_pod **place = &record->pods;
-
-        while (*place != pod)
-                place = &(*place)->next;
-        *place = pod->next;
-        free(pod);
-}
-
-void record_set_keys(struct job_record *record, char *keys)
-{
-        if (record->keys != NULL)
-                explicit_bzero(record->keys, strlen(record->keys));
-        free(record->keys);
-        record->keys = keys;
-}
-
-void record_free(struct job_record *record)
-{
-        progress_close(record);
-        while (record->pods != NULL)
-                record_drop_pod(record, record->pods);
-        json_decref(record->finalizers);
-        job_free(&record->job);
-        job_state_free(&record->state);
-        record_set_keys(record, NULL);
-        free(record->key);
-        free(record);
-}
-
-static struct job_record *record_new(struct controller *c, const char *key)
-{
-        struct job_record *record = calloc(1, sizeof(*record));
-        const char *slash = strchr(key, '/');
-
-        if (record == NULL || slash == NULL || (record->key = strdup(key)) == NULL) {
-                free(record);
-                return NULL;
-        }
-        record->controller = c;
-        record->entry.key = record->key;
-        record->first_seen_usec = controller_monotonic(c);
-        (void) text_format(record->namespace_, sizeof(record->namespace_), "%.*s", (int) (slash - key), key);
-        (void) text_copy(record->name, sizeof(record->name), slash + 1);
-        job_init(&record->job);
-        if (name_map_insert(&c->records, &record->entry) < 0) {
-                record_free(record);
-                return NULL;
-        }
-        return record;
-}
-
-/* Another object of the same name: nothing that was known of the old one holds for it. */
-static void start_again(struct job_record *record, const char *uid)
-{
-        record_release_lease(record);
-        progress_close(record);
-        job_state_free(&record->state);
-        for (struct job_pod *pod = record->pods, *next; pod != NULL; pod = next) {
-                next = pod->next;
-                if (strcmp(pod->owner, uid) != 0)
-                        record_drop_pod(record, pod);
-        }
-        (void) text_copy(record->uid, sizeof(record->uid), uid);
-        /* pods may be listed before their job: their keys are its own then */
-        if (strcmp(record->keys_uid, uid) != 0) {
-                record_set_keys(record, NULL);
-                record->secret_made = false;
-                for (struct job_pod *pod = record->pods; pod != NULL; pod = pod->next)
-                        pod->secret[0] = '\0';
-        }
-        record->dirty = record->secret_asked = record->pods_counted = false;
-        record->gone = false;
-        record->retry_usec = record->accepted_usec = 0;
-        record->first_seen_usec = controller_monotonic(record->controller);
-}
 
 /* Of the object's metadata, what a controller acts on. */
 struct job_metadata {
@@ -124,7 +41,7 @@ static const struct json_table metadata_table = { .rows = metadata_rows, .size_b
 #undef AT
 /* clang-format on */
 
-static void take_metadata(struct job_record *record, struct job_metadata *metadata)
+static void take_metadata(struct record *record, struct job_metadata *metadata)
 {
         struct controller *c = record->controller;
 
@@ -148,7 +65,7 @@ static void take_metadata(struct job_record *record, struct job_metadata *metada
                             c->options.emergency_allowed(c->options.userdata, record->namespace_);
 }
 
-static void take_spec(struct job_record *record, const json_t *object)
+static void take_spec(struct record *record, const json_t *object)
 {
         struct err err = { 0 };
 
@@ -158,7 +75,7 @@ static void take_spec(struct job_record *record, const json_t *object)
 }
 
 /* Nothing is started, moved or deleted by a plan that is not ours: the job ends, and says why. */
-static void take_status(struct job_record *record, const json_t *status)
+static void take_status(struct record *record, const json_t *status)
 {
         struct err err = { 0 };
 
@@ -172,12 +89,15 @@ static void take_status(struct job_record *record, const json_t *status)
                         err.msg);
 }
 
-static void take_job(struct job_record *record, struct job_metadata *metadata, const json_t *object)
+static void take_job(struct record *record, struct job_metadata *metadata, const json_t *object)
 {
         bool is_new = strcmp(record->uid, metadata->uid) != 0;
 
-        if (is_new)
-                start_again(record, metadata->uid);
+        if (is_new) {
+                job_lease_release(record);
+                progress_close(record);
+                record_start_again(record, metadata->uid);
+        }
         record->gone = false;
         take_spec(record, object);
         take_metadata(record, metadata);
@@ -192,7 +112,7 @@ static void take_job(struct job_record *record, struct job_metadata *metadata, c
 void observe_job(struct controller *c, const char *key, const json_t *object)
 {
         struct job_metadata metadata = { .uid = "" };
-        struct job_record *record = controller_find(c, key);
+        struct record *record = controller_find(c, key);
 
         if (object == NULL && record == NULL)
                 return;
@@ -211,7 +131,7 @@ void observe_job(struct controller *c, const char *key, const json_t *object)
 }
 
 /* What an earlier controller made is used on. */
-static void take_keys(struct job_record *record, struct job_pod *pod, const char *keys)
+static void take_keys(struct record *record, struct job_pod *pod, const char *keys)
 {
         job_keys_secret(keys, pod->secret);
         if (pod->secret[0] == '\0' || record->keys != NULL)
@@ -221,18 +141,6 @@ static void take_keys(struct job_record *record, struct job_pod *pod, const char
         (void) text_copy(record->keys_uid, sizeof(record->keys_uid), pod->owner);
 }
 
-static struct job_pod *pod_new(struct job_record *record, const char *name)
-{
-        struct job_pod *pod = calloc(1, sizeof(*pod));
-
-        if (pod == NULL)
-                return NULL;
-        (void) text_copy(pod->name, sizeof(pod->name), name);
-        pod->next = record->pods;
-        record->pods = pod;
-        return pod;
-}
-
 /* A pod is gone: its key does not say of which job it was. */
 static void drop_pod(struct controller *c, const char *key)
 {
@@ -240,7 +148,7 @@ static void drop_pod(struct controller *c, const char *key)
 
         for (struct name_entry *e = name_map_first(&c->records); e != NULL && slash != NULL;
              e = name_map_next(&c->records, e)) {
-                struct job_record *record = (struct job_record *) e;
+                struct record *record = (struct record *) e;
                 struct job_pod *pod;
 
                 if (strlen(record->namespace_) != (size_t) (slash - key) ||
@@ -255,7 +163,7 @@ static void drop_pod(struct controller *c, const char *key)
 void observe_pod(struct controller *c, const char *key, const json_t *object)
 {
         const char *slash = strchr(key, '/'), *keys;
-        struct job_record *record;
+        struct record *record;
         struct job_pod *pod, seen;
         char job_key[512];
 
@@ -274,7 +182,7 @@ void observe_pod(struct controller *c, const char *key, const json_t *object)
                 return; /* of a job of this name that was there before: the garbage collector's */
         pod = record_find_pod(record, slash + 1);
         if (pod == NULL)
-                pod = pod_new(record, slash + 1);
+                pod = record_add_pod(record, slash + 1);
         if (pod == NULL)
                 return;
         job_pod_update(pod, &seen);
@@ -290,7 +198,7 @@ void observe_node(struct controller *c, const char *node)
 {
         for (struct name_entry *e = name_map_first(&c->records); e != NULL;
              e = name_map_next(&c->records, e)) {
-                struct job_record *record = (struct job_record *) e;
+                struct record *record = (struct record *) e;
 
                 for (const struct job_pod *pod = record->pods; pod != NULL; pod = pod->next)
                         if (strcmp(pod->node, node) == 0) {

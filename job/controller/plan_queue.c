@@ -1,11 +1,15 @@
 /* Jobs that wait, in their order: parents first, then urgency, priority, need and age; each is planned on the
  * ledger and leases its chips at once, so that the next one sees them taken. */
+#include "job/controller/plan_queue.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "job/controller/record.h"
+#include "job/controller/controller_internal.h"
+#include "job/controller/job_lease.h"
+#include "job/controller/write.h"
 #include "job/plan/job_order.h"
 #include "job/plan/job_plan.h"
 #include "scheduler-extender/decide/victims.h"
@@ -17,17 +21,11 @@
 
 /* Jobs of higher priority that found no room: those after them must not take what they wait for. */
 struct blocked {
-        const struct job_record *jobs[64];
+        const struct record *jobs[64];
         size_t count;
 };
 
-static struct ledger *ledger_of(struct controller *c)
-{
-        return cluster_ledger(c->options.cluster);
-}
-
-static void say_waiting(struct job_record *record, enum job_phase phase, const char *reason,
-                        const char *sentence)
+static void say_waiting(struct record *record, enum job_phase phase, const char *reason, const char *sentence)
 {
         struct job_state *state = &record->state;
         uint64_t now = controller_now(record->controller);
@@ -36,7 +34,7 @@ static void say_waiting(struct job_record *record, enum job_phase phase, const c
         if (same && (strcmp(state->message, sentence) == 0 || now - record->said_usec < SAY_USEC))
                 return;
         if (!same)
-                record_event(record, phase == JOB_FAILED, reason, "%s", sentence);
+                write_event(record, phase == JOB_FAILED, reason, "%s", sentence);
         if (phase == JOB_FAILED)
                 record->controller->metrics.ended[JOB_FAILED]++;
         record->said_usec = now;
@@ -46,19 +44,19 @@ static void say_waiting(struct job_record *record, enum job_phase phase, const c
         controller_queue(record);
 }
 
-static struct open_groups_claim claim_for(struct job_record *record, bool take_back)
+static struct open_groups_claim claim_for(struct record *record, bool take_back)
 {
         struct controller *c = record->controller;
         size_t programs;
         const struct ledger_program *table = cluster_programs(c->options.cluster, &programs);
 
         return (struct open_groups_claim){
-                .job = { .ledger = ledger_of(c),
+                .job = { .ledger = controller_ledger(c),
                          .job = &record->job,
                          .programs = table,
                          .program_count = programs },
                 .rules = cluster_rules(c->options.cluster),
-                .ledger_job = ledger_find_job(ledger_of(c), record->namespace_, record->name),
+                .ledger_job = ledger_find_job(controller_ledger(c), record->namespace_, record->name),
                 .emergency = record->emergency,
                 .take_back = take_back,
                 .now_usec = controller_now(c),
@@ -72,10 +70,10 @@ static bool is_borrower(const struct ledger_pod *pod)
 }
 
 /* The reserve is taken back where the plan needs it: the fewest borrowers go that make room. */
-static void take_back(struct job_record *record)
+static void take_back(struct record *record)
 {
         struct controller *c = record->controller;
-        struct ledger *ledger = ledger_of(c);
+        struct ledger *ledger = controller_ledger(c);
 
         for (size_t i = 0; i < record->state.group_count; i++) {
                 const struct job_group *group = &record->state.groups[i];
@@ -104,18 +102,18 @@ static void take_back(struct job_record *record)
 }
 
 /* What the plan has to say of itself, "Word: sentence", is an event each. */
-static void tell_notes(struct job_record *record)
+static void tell_notes(struct record *record)
 {
         for (size_t i = 0; i < record->state.note_count; i++) {
                 const char *note = record->state.notes[i], *colon = strstr(note, ": ");
                 char word[JOB_REASON_BYTES];
 
                 if (colon != NULL && text_format(word, sizeof(word), "%.*s", (int) (colon - note), note))
-                        record_event(record, false, word, "%s", colon + 2);
+                        write_event(record, false, word, "%s", colon + 2);
         }
 }
 
-static void planned(struct job_record *record)
+static void planned(struct record *record)
 {
         struct controller *c = record->controller;
         struct job_state *state = &record->state;
@@ -127,16 +125,16 @@ static void planned(struct job_record *record)
         job_state_condition(state, JOB_CONDITION_ACCEPTED, true, now, "Accepted", "the job is understood");
         job_state_set(state, state->world == 0 ? JOB_STARTING : JOB_RESTARTING, now, "Planned",
                       "%u ranks in %zu device groups", job_state_world_size(state), state->group_count);
-        record_event(record, false, "Planned", "%u ranks in %zu device groups", job_state_world_size(state),
-                     state->group_count);
+        write_event(record, false, "Planned", "%u ranks in %zu device groups", job_state_world_size(state),
+                    state->group_count);
         tell_notes(record);
         record->dirty = true;
         record->accepted_usec = controller_monotonic(c);
-        record_sync_lease(record);
+        job_lease_sync(record);
         controller_queue(record);
 }
 
-static bool plan_job(struct job_record *record)
+static bool plan_job(struct record *record)
 {
         struct controller *c = record->controller;
         struct open_groups_claim claim = claim_for(record, false);
@@ -172,7 +170,7 @@ static bool plan_job(struct job_record *record)
 }
 
 /* Return: is nothing to be done any more? */
-static bool place_lost_group(struct job_record *record, size_t index)
+static bool place_lost_group(struct record *record, size_t index)
 {
         struct controller *c = record->controller;
         struct open_groups_claim claim = claim_for(record, false);
@@ -184,14 +182,14 @@ static bool place_lost_group(struct job_record *record, size_t index)
         (void) text_copy(name, sizeof(name), group->name);
         if (record->job.restart.migrate && job_plan_move(&claim, state, index, &err) == 0) {
                 c->metrics.moves++;
-                record_event(record, false, "Migrated", "%s goes to %s of node %s", name, group->group,
-                             group->node);
+                write_event(record, false, "Migrated", "%s goes to %s of node %s", name, group->group,
+                            group->node);
         } else if (job_plan_may_leave(&record->job, state, index)) {
                 if (job_plan_leave_out(&claim, state, index, &err) < 0)
                         return false;
                 state->reshards++;
-                record_event(record, true, "LeftOut",
-                             "there are no spare chips for %s: the job goes on with fewer", name);
+                write_event(record, true, "LeftOut",
+                            "there are no spare chips for %s: the job goes on with fewer", name);
         } else {
                 say_waiting(record, JOB_RESTARTING, "NoSpareChip",
                             record->job.restart.migrate
@@ -200,12 +198,12 @@ static bool place_lost_group(struct job_record *record, size_t index)
                 return false;
         }
         record->dirty = true;
-        record_sync_lease(record);
+        job_lease_sync(record);
         controller_queue(record);
         return true;
 }
 
-static void place_lost(struct job_record *record)
+static void place_lost(struct record *record)
 {
         for (size_t i = 0; i < record->state.group_count;) {
                 if (record->state.groups[i].node[0] != '\0') {
@@ -217,14 +215,14 @@ static void place_lost(struct job_record *record)
         }
 }
 
-static bool waits(const struct job_record *record)
+static bool waits(const struct record *record)
 {
         return record->has_finalizer && record->valid && !record->cancel && !record->deleting &&
                !record->gone && record->state.group_count == 0 && !job_phase_ended(record->state.phase) &&
                !record->writing;
 }
 
-static enum job_order_state order_state(const struct job_record *record)
+static enum job_order_state order_state(const struct record *record)
 {
         if (record->state.phase == JOB_SUCCEEDED)
                 return JOB_ORDER_SUCCEEDED;
@@ -233,7 +231,7 @@ static enum job_order_state order_state(const struct job_record *record)
         return waits(record) ? JOB_ORDER_WAITING : JOB_ORDER_RUNNING;
 }
 
-static void say_verdict(struct job_record *record, const struct job_order_entry *entries, size_t count,
+static void say_verdict(struct record *record, const struct job_order_entry *entries, size_t count,
                         size_t index)
 {
         const struct job_order_entry *entry = &entries[index];
@@ -266,7 +264,7 @@ static void say_verdict(struct job_record *record, const struct job_order_entry 
 }
 
 /* Does a job of higher priority wait for chips that this one would take? */
-static const struct job_record *blocker_of(const struct blocked *blocked, const struct job_record *record)
+static const struct record *blocker_of(const struct blocked *blocked, const struct record *record)
 {
         for (size_t i = 0; i < blocked->count; i++) {
                 const struct job *other = &blocked->jobs[i]->job;
@@ -284,9 +282,9 @@ static const struct job_record *blocker_of(const struct blocked *blocked, const 
 }
 
 /* Could it run if nobody else did? One that never can must not hold others back. */
-static bool could_ever_run(struct job_record *record)
+static bool could_ever_run(struct record *record)
 {
-        const struct ledger *ledger = ledger_of(record->controller);
+        const struct ledger *ledger = controller_ledger(record->controller);
         uint64_t usable = 0;
 
         for (uint32_t n = 0; n < ledger->node_count; n++)
@@ -308,7 +306,7 @@ static size_t count_making(const struct controller *c)
 
         for (const struct name_entry *e = name_map_first(&c->records); e != NULL;
              e = name_map_next(&c->records, e)) {
-                const struct job_record *record = (const struct job_record *) e;
+                const struct record *record = (const struct record *) e;
 
                 count += record->state.group_count > 0 && !record->pods_counted && !record->gone &&
                          !record->deleting && record->state.phase == JOB_STARTING;
@@ -316,14 +314,14 @@ static size_t count_making(const struct controller *c)
         return count;
 }
 
-static void serve_ready(struct job_record **records, const size_t *order, size_t ready)
+static void serve_ready(struct record **records, const size_t *order, size_t ready)
 {
         struct blocked blocked = { .count = 0 };
         size_t making = ready > 0 ? count_making(records[order[0]]->controller) : 0;
 
         for (size_t i = 0; i < ready && making < MAKING_MAX; i++) {
-                struct job_record *record = records[order[i]];
-                const struct job_record *blocker = blocker_of(&blocked, record);
+                struct record *record = records[order[i]];
+                const struct record *blocker = blocker_of(&blocked, record);
                 char sentence[200];
 
                 if (blocker != NULL) {
@@ -338,10 +336,10 @@ static void serve_ready(struct job_record **records, const size_t *order, size_t
         }
 }
 
-void plan_waiting(struct controller *c)
+void plan_queue_run(struct controller *c)
 {
         size_t capacity = c->records.count, count = 0, waiting = 0;
-        CLEANUP(free_p) struct job_record **records = calloc(capacity + 1, sizeof(struct job_record *));
+        CLEANUP(free_p) struct record **records = calloc(capacity + 1, sizeof(struct record *));
         CLEANUP(free_p) struct job_order_entry *entries = calloc(capacity + 1, sizeof(*entries));
         CLEANUP(free_p) size_t *order = calloc(capacity + 1, sizeof(*order));
         long ready;
@@ -350,7 +348,7 @@ void plan_waiting(struct controller *c)
                 return;
         for (struct name_entry *e = name_map_first(&c->records); e != NULL;
              e = name_map_next(&c->records, e)) {
-                struct job_record *record = (struct job_record *) e;
+                struct record *record = (struct record *) e;
 
                 if (record->uid[0] == '\0' || record->gone)
                         continue;

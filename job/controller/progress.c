@@ -1,6 +1,8 @@
 /* How far training is: the manager of a running world is asked every few seconds, over its gRPC port, with a
  * token that lets one look and nothing else. Where the pods' network does not reach here, the status shows
  * phases alone. */
+#include "job/controller/progress.h"
+
 #include <errno.h>
 #include <jansson.h>
 #include <math.h>
@@ -11,8 +13,9 @@
 #include "base/text.h"
 #include "io/grpc/grpc_client.h"
 #include "io/tls/tls.h"
+#include "job/controller/controller_internal.h"
 #include "job/controller/job_speeds.h"
-#include "job/controller/record.h"
+#include "job/controller/write.h"
 #include "job/launcher/message.h"
 #include "store/speed_store.h"
 
@@ -25,16 +28,16 @@
 #define LEARN_MAX      256       /* ranks of a job that are learnt from */
 #define WRITE_USEC     5000000u  /* figures that grow all the time are written this often */
 
-void progress_close(struct job_record *record)
+void progress_close(struct record *record)
 {
         grpc_client_free(record->asking.client);
         tls_free(record->asking.tls);
-        record->asking = (struct job_asking){ 0 };
+        record->asking = (struct record_asking){ 0 };
 }
 
 /* Events of this world's manager that are newer than the last one that was passed on, by whichever
  * controller. Return: were there any? */
-bool progress_pass_events(struct job_record *record, const struct job_report *report)
+bool progress_pass_events(struct record *record, const struct job_report *report)
 {
         char last[JOB_TIME_BYTES];
         bool any = false;
@@ -49,16 +52,16 @@ bool progress_pass_events(struct job_record *record, const struct job_report *re
                 (void) text_copy(record->state.last_event, sizeof(record->state.last_event), event->time);
                 any = true;
                 if (strcmp(event->reason, "Joined") != 0)
-                        record_event(record,
-                                     strcmp(event->reason, "Started") != 0 &&
-                                             strcmp(event->reason, "Resumed") != 0 &&
-                                             strcmp(event->reason, "Completed") != 0,
-                                     event->reason, "%.500s", event->message);
+                        write_event(record,
+                                    strcmp(event->reason, "Started") != 0 &&
+                                            strcmp(event->reason, "Resumed") != 0 &&
+                                            strcmp(event->reason, "Completed") != 0,
+                                    event->reason, "%.500s", event->message);
         }
         return any;
 }
 
-static bool take_counts(struct job_record *record, const struct job_report *report)
+static bool take_counts(struct record *record, const struct job_report *report)
 {
         struct job_state *state = &record->state;
         uint64_t restarts = record->base_restarts + report->restarts;
@@ -75,13 +78,13 @@ static bool take_counts(struct job_record *record, const struct job_report *repo
         return changed;
 }
 
-static uint64_t samples_total(const struct job_record *record)
+static uint64_t samples_total(const struct record *record)
 {
         return record->state.samples < UINT64_MAX / 1000001 ? record->state.samples * record->job.epochs : 0;
 }
 
 /* Ranks count what they did in their own world; steps go on from the checkpoint. */
-void progress_count_samples(struct job_record *record)
+void progress_count_samples(struct record *record)
 {
         struct job_progress *progress = &record->state.progress;
         uint64_t by_steps = progress->step < UINT32_MAX ? progress->step * record->job.global_batch : 0;
@@ -95,7 +98,7 @@ void progress_count_samples(struct job_record *record)
                 progress->samples = by_steps;
 }
 
-static void take_figures(struct job_record *record, const struct job_report *report)
+static void take_figures(struct record *record, const struct job_report *report)
 {
         struct job_progress *progress = &record->state.progress;
 
@@ -116,7 +119,7 @@ static void take_figures(struct job_record *record, const struct job_report *rep
 }
 
 /* The manager counts from its own start; what was before is ours to add. */
-static void take_rank(struct job_record *record, const struct job_report_rank *said, struct job_group *group,
+static void take_rank(struct record *record, const struct job_report_rank *said, struct job_group *group,
                       uint32_t index)
 {
         struct job_rank *rank = job_state_make_rank(&record->state, group->name, index);
@@ -135,7 +138,7 @@ static void take_rank(struct job_record *record, const struct job_report_rank *s
 }
 
 /* Ranks of a group follow each other; their numbers in the manager's world need not be the plan's. */
-void progress_take_ranks(struct job_record *record, const struct job_report *report)
+void progress_take_ranks(struct record *record, const struct job_report *report)
 {
         const char *last = "";
         uint32_t index = 0;
@@ -156,10 +159,10 @@ void progress_take_ranks(struct job_record *record, const struct job_report *rep
 }
 
 /* A moment for the report: what each rank computed since the last one, by its own word. */
-void progress_note_moment(struct job_record *record)
+void progress_note_moment(struct record *record)
 {
         struct job_state *state = &record->state;
-        struct job_asking *asking = &record->asking;
+        struct record_asking *asking = &record->asking;
         uint64_t now = controller_monotonic(record->controller);
         double elapsed = asking->noted_usec > 0 ? (double) (now - asking->noted_usec) / 1e6 : 0;
         struct job_point point = {
@@ -211,13 +214,13 @@ static void on_learnt(void *userdata, int result, const char *sentence)
 
 /* Records answer in much the same order each time: without this the first ones alone would be learnt from.
  * One that is silent holds nobody back. */
-static bool is_others_turn(const struct job_record *record, uint64_t now)
+static bool is_others_turn(const struct record *record, uint64_t now)
 {
         const struct controller *c = record->controller;
 
         for (const struct name_entry *e = name_map_first(&c->records); e != NULL;
              e = name_map_next(&c->records, e)) {
-                const struct job_asking *other = &((const struct job_record *) e)->asking;
+                const struct record_asking *other = &((const struct record *) e)->asking;
 
                 if (other->client != NULL && other->learnt_usec < record->asking.learnt_usec &&
                     other->heard_usec > 0 && now - other->heard_usec < 2 * ASK_USEC)
@@ -228,7 +231,7 @@ static bool is_others_turn(const struct job_record *record, uint64_t now)
 
 /* Its steps refine the SpeedTable, by which the next job is planned. One write for a job in half a minute,
  * and one of all jobs in some seconds: who comes in between is heard later. */
-static void learn_speeds(struct job_record *record, const struct job_report *report, uint64_t now)
+static void learn_speeds(struct record *record, const struct job_report *report, uint64_t now)
 {
         struct job_speed speeds[LEARN_MAX];
         struct speed_table_observation seen[LEARN_MAX];
@@ -253,7 +256,7 @@ static void learn_speeds(struct job_record *record, const struct job_report *rep
         speed_store_refine(cluster_store(c->options.cluster), seen, count, on_learnt, c);
 }
 
-static void take_answer(struct job_record *record, const struct job_report *report)
+static void take_answer(struct record *record, const struct job_report *report)
 {
         uint64_t now = controller_monotonic(record->controller);
         bool changed = take_counts(record, report);
@@ -274,7 +277,7 @@ static void take_answer(struct job_record *record, const struct job_report *repo
 
 static void on_message(void *userdata, const uint8_t *message, size_t size_bytes)
 {
-        struct job_record *record = userdata;
+        struct record *record = userdata;
         struct job_report report = { .state = "" };
         struct pb_arena arena;
         const Rendezvous__State *state =
@@ -289,14 +292,14 @@ static void on_message(void *userdata, const uint8_t *message, size_t size_bytes
 
 static void on_done(void *userdata, enum grpc_status status, const char *sentence)
 {
-        struct job_record *record = userdata;
+        struct record *record = userdata;
 
         (void) status;
         (void) sentence;
         record->asking.under_way = false;
 }
 
-static struct job_pod *running_manager(struct job_record *record)
+static struct job_pod *running_manager(struct record *record)
 {
         char name[JOB_POD_NAME_BYTES];
         struct job_pod *pod;
@@ -308,7 +311,7 @@ static struct job_pod *running_manager(struct job_record *record)
                        : NULL;
 }
 
-static struct tls *open_tls(const struct job_record *record)
+static struct tls *open_tls(const struct record *record)
 {
         struct job_keys keys = job_keys_read(record->keys == NULL ? "" : record->keys);
         const struct tls_options options = { .identity = { { keys.certificate, "the certificate" },
@@ -325,7 +328,7 @@ static struct tls *open_tls(const struct job_record *record)
         return tls;
 }
 
-static bool open_client(struct job_record *record)
+static bool open_client(struct record *record)
 {
         struct grpc_client_options options = { .address = record->state.address, .wrap = tls_wrap };
 
@@ -338,7 +341,7 @@ static bool open_client(struct job_record *record)
                grpc_client_new(record->controller->loop, &options, &record->asking.client, NULL) == 0;
 }
 
-void progress_ask(struct job_record *record)
+void progress_ask(struct record *record)
 {
         const struct grpc_client_handlers handlers = { .on_message = on_message,
                                                        .on_done = on_done,

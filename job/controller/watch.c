@@ -1,10 +1,14 @@
 /* The groups and the manager of a planned job as they are now: its phase, its faults, and what is done about
  * them: the world starts anew in place, what lost its chips gets others, or the job ends. */
+#include "job/controller/watch.h"
+
 #include <math.h>
 #include <string.h>
 
 #include "base/text.h"
-#include "job/controller/record.h"
+#include "job/controller/controller_internal.h"
+#include "job/controller/progress.h"
+#include "job/controller/write.h"
 #include "job/world/verdict.h"
 
 #define SECRET_USEC 30000000u /* after the pod has its node: images are pulled in less, mostly */
@@ -33,7 +37,7 @@ static void blame(struct fault *fault, const char *reason, const char *fmt, ...)
         va_end(values);
 }
 
-bool record_node_lost(const struct job_record *record, const char *name)
+bool watch_node_lost(const struct record *record, const char *name)
 {
         struct cluster *cluster = record->controller->options.cluster;
         const struct ledger_node *node = ledger_find_node(cluster_ledger(cluster), name, strlen(name));
@@ -51,7 +55,7 @@ static bool is_leaving(const struct job_pod *pod)
 }
 
 /* Two say so: the node's inventory, on any cluster, and the kubelet, where it has ResourceHealthStatus. */
-static bool has_lost_chip(const struct job_record *record, const struct job_pod *pod,
+static bool has_lost_chip(const struct record *record, const struct job_pod *pod,
                           char device[DEVICE_ID_BYTES])
 {
         const struct ledger_pod *known = ledger_find_pod(cluster_ledger(record->controller->options.cluster),
@@ -76,13 +80,13 @@ static const char *last_line(const char *message)
 }
 
 /* Return: why the group needs other chips or a new pod; NULL = it does not. */
-static const char *trouble_of(const struct job_record *record, const struct job_group *group,
+static const char *trouble_of(const struct record *record, const struct job_group *group,
                               const struct job_pod *pod, char message[400])
 {
         bool ran = group->state == JOB_GROUP_RUNNING;
         char device[DEVICE_ID_BYTES];
 
-        if (record_node_lost(record, group->node)) {
+        if (watch_node_lost(record, group->node)) {
                 (void) text_format(message, 400, "node %s of %s is lost", group->node, group->name);
                 return "NodeLost";
         }
@@ -114,8 +118,7 @@ static enum job_group_state state_of(const struct job_pod *pod)
         return pod != NULL && pod->started ? JOB_GROUP_RUNNING : JOB_GROUP_WAITING;
 }
 
-static void judge_group(struct job_record *record, size_t index, const struct job_pod *pod,
-                        struct fault *fault)
+static void judge_group(struct record *record, size_t index, const struct job_pod *pod, struct fault *fault)
 {
         struct job_group *group = &record->state.groups[index];
         const char *reason;
@@ -139,7 +142,7 @@ static void judge_group(struct job_record *record, size_t index, const struct jo
         group->state = state_of(pod);
 }
 
-static void judge_groups(struct job_record *record, struct fault *fault)
+static void judge_groups(struct record *record, struct fault *fault)
 {
         for (size_t i = 0; i < record->state.group_count; i++) {
                 char name[JOB_POD_NAME_BYTES];
@@ -151,7 +154,7 @@ static void judge_groups(struct job_record *record, struct fault *fault)
 }
 
 /* What the manager did since it was asked last is in its last words. */
-static void take_result(struct job_record *record, const struct job_report *report)
+static void take_result(struct record *record, const struct job_report *report)
 {
         struct job_progress *progress = &record->state.progress;
 
@@ -177,7 +180,7 @@ static void take_result(struct job_record *record, const struct job_report *repo
         progress_note_moment(record);
 }
 
-static void succeed(struct job_record *record, const struct job_pod *manager)
+static void succeed(struct record *record, const struct job_pod *manager)
 {
         struct controller *c = record->controller;
         struct job_report report;
@@ -191,12 +194,12 @@ static void succeed(struct job_record *record, const struct job_pod *manager)
         job_state_set(&record->state, JOB_SUCCEEDED, controller_now(c), "Completed", "every rank ended well");
         record->dirty = true;
         c->metrics.ended[JOB_SUCCEEDED]++;
-        record_event(record, false, "Succeeded", "every rank ended well");
+        write_event(record, false, "Succeeded", "every rank ended well");
         controller_want_plan(c);
 }
 
 /* It tells how the job ended; if it could not, the next world has another manager. */
-static void blame_manager(struct job_record *record, const struct job_pod *pod, struct fault *fault)
+static void blame_manager(struct record *record, const struct job_pod *pod, struct fault *fault)
 {
         struct job_report report;
 
@@ -233,14 +236,14 @@ static bool is_bad(const struct job_pod *pod)
 }
 
 /* A pod that mounts a Secret which is not there waits for it, and only its own events say so. */
-static bool waits_for_secret(const struct job_record *record, const struct job_pod *pod)
+static bool waits_for_secret(const struct record *record, const struct job_pod *pod)
 {
         return record->job.tls.secret[0] != '\0' && !pod->started && pod->bound_usec > 0 &&
                !job_pod_has_ended(pod) &&
                controller_monotonic(record->controller) - pod->bound_usec >= SECRET_USEC;
 }
 
-static bool has_place(const struct job_record *record)
+static bool has_place(const struct record *record)
 {
         for (size_t i = 0; i < record->state.group_count; i++)
                 if (record->state.groups[i].node[0] == '\0')
@@ -248,17 +251,17 @@ static bool has_place(const struct job_record *record)
         return true;
 }
 
-static void say_trouble(struct job_record *record, const char *reason, const char *message)
+static void say_trouble(struct record *record, const char *reason, const char *message)
 {
         job_state_set(&record->state, record->state.phase, controller_now(record->controller), reason, "%s",
                       message);
-        record_event(record, true, reason, "%s", message);
+        write_event(record, true, reason, "%s", message);
         record->dirty = true;
 }
 
 /* What a person should know of pods that do not start: one thing at a time, and that as long as it holds for
  * any of them; each pod in its turn would be written for ever. A group without chips speaks for itself. */
-static void note_waiting(struct job_record *record)
+static void note_waiting(struct record *record)
 {
         const struct job_pod *bad = NULL, *late = NULL;
         const char *reason = record->state.reason;
@@ -285,7 +288,7 @@ static void note_waiting(struct job_record *record)
         }
 }
 
-static bool all_run(const struct job_record *record)
+static bool all_run(const struct record *record)
 {
         for (size_t i = 0; i < record->state.group_count; i++)
                 if (record->state.groups[i].state != JOB_GROUP_RUNNING)
@@ -293,7 +296,7 @@ static bool all_run(const struct job_record *record)
         return true;
 }
 
-static void watch_manager(struct job_record *record, struct fault *fault)
+static void watch_manager(struct record *record, struct fault *fault)
 {
         struct job_state *state = &record->state;
         const struct job_pod *pod;
@@ -315,7 +318,7 @@ static void watch_manager(struct job_record *record, struct fault *fault)
         }
         if (pod->phase == JOB_POD_SUCCEEDED) {
                 succeed(record, pod);
-        } else if (!job_pod_has_ended(pod) && pod->node[0] != '\0' && record_node_lost(record, pod->node)) {
+        } else if (!job_pod_has_ended(pod) && pod->node[0] != '\0' && watch_node_lost(record, pod->node)) {
                 fault->world = true;
                 blame(fault, "NodeLost", "node %s of the manager is lost", pod->node);
         } else if (pod->phase == JOB_POD_FAILED) {
@@ -331,15 +334,15 @@ static void watch_manager(struct job_record *record, struct fault *fault)
                 job_state_set(state, JOB_RUNNING, controller_now(record->controller), "Running",
                               "%u ranks in world %llu", job_state_world_size(state),
                               (unsigned long long) state->world);
-                record_event(record, false, state->world == 0 ? "Running" : "Resumed",
-                             "%u ranks in world %llu", job_state_world_size(state),
-                             (unsigned long long) state->world);
+                write_event(record, false, state->world == 0 ? "Running" : "Resumed",
+                            "%u ranks in world %llu", job_state_world_size(state),
+                            (unsigned long long) state->world);
                 record->dirty = true;
         }
 }
 
 /* Its chips were taken back: everything is given up, and the job waits for chips like a new one. */
-static void give_way(struct job_record *record, const struct fault *fault)
+static void give_way(struct record *record, const struct fault *fault)
 {
         struct job_state *state = &record->state;
 
@@ -351,9 +354,9 @@ static void give_way(struct job_record *record, const struct fault *fault)
                       "%s; the job goes on from its last checkpoint when there are chips", fault->message);
 }
 
-/* Lost groups get another place (plan_waiting() finds it); the manager holds the job together meanwhile, and
- * starts the next world when they have joined. Without a manager there is a new one, too. */
-static void start_anew(struct job_record *record, const struct fault *fault)
+/* Lost groups get another place (plan_queue_run() finds it); the manager holds the job together meanwhile,
+ * and starts the next world when they have joined. Without a manager there is a new one, too. */
+static void start_anew(struct record *record, const struct fault *fault)
 {
         struct job_state *state = &record->state;
         struct controller *c = record->controller;
@@ -387,14 +390,14 @@ static void start_anew(struct job_record *record, const struct fault *fault)
                       record->job.checkpoint.given ? "the last valid checkpoint" : "the beginning");
 }
 
-static void repair(struct job_record *record, const struct fault *fault)
+static void repair(struct record *record, const struct fault *fault)
 {
         struct controller *c = record->controller;
         uint64_t max = job_restart_max(&record->job);
         bool runs = fault->world || record->state.phase == JOB_RUNNING;
 
         c->metrics.faults++;
-        record_event(record, true, fault->reason, "%s", fault->message);
+        write_event(record, true, fault->reason, "%s", fault->message);
         record->dirty = true;
         controller_want_plan(c);
         if (fault->evicted) {
@@ -409,7 +412,7 @@ static void repair(struct job_record *record, const struct fault *fault)
         }
 }
 
-void watch_job(struct job_record *record)
+void watch_job(struct record *record)
 {
         struct fault fault = { .reason = "" };
 

@@ -1,5 +1,7 @@
 /* Everything that the controller writes. Each write may be repeated; none is made unless this process leads.
  */
+#include "job/controller/write.h"
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -10,7 +12,7 @@
 
 #include "base/text.h"
 #include "io/tls/tls_keys.h"
-#include "job/controller/record.h"
+#include "job/controller/controller_internal.h"
 #include "job/plan/job_status.h"
 
 #define RETRY_USEC 1000000u
@@ -21,18 +23,18 @@
 
 /* A write under way: the record stays while it counts, pods are found again by their names. */
 struct write {
-        struct job_record *record;
+        struct record *record;
         char uid[64]; /* of the record when it was asked: the object may have been replaced meanwhile */
         char name[256];
         bool present; /* of the finalizer */
 };
 
-static struct store *store_of(const struct job_record *record)
+static struct store *store_of(const struct record *record)
 {
         return cluster_store(record->controller->options.cluster);
 }
 
-static struct write *begin(struct job_record *record, const char *name)
+static struct write *begin(struct record *record, const char *name)
 {
         struct write *write = controller_leads(record->controller) ? calloc(1, sizeof(*write)) : NULL;
 
@@ -46,9 +48,9 @@ static struct write *begin(struct job_record *record, const char *name)
 }
 
 /* Return: the record if it is still the one that asked, else NULL. Frees the write. */
-static struct job_record *end(struct write *write, const char *what, int result, const char *sentence)
+static struct record *end(struct write *write, const char *what, int result, const char *sentence)
 {
-        struct job_record *record = write->record;
+        struct record *record = write->record;
         bool same = strcmp(record->uid, write->uid) == 0;
 
         record->calls--;
@@ -61,9 +63,9 @@ static struct job_record *end(struct write *write, const char *what, int result,
         return same && result != -ECANCELED ? record : NULL;
 }
 
-void record_owner(const struct job_record *record, struct job_owner *ret)
+struct job_owner write_owner(const struct record *record)
 {
-        *ret = (struct job_owner){ .namespace_ = record->namespace_,
+        return (struct job_owner){ .namespace_ = record->namespace_,
                                    .name = record->name,
                                    .uid = record->uid };
 }
@@ -71,7 +73,7 @@ void record_owner(const struct job_record *record, struct job_owner *ret)
 static void on_status(void *userdata, int result, const char *sentence)
 {
         struct write *write = userdata;
-        struct job_record *record = write->record;
+        struct record *record = write->record;
 
         if (strcmp(record->uid, write->uid) == 0)
                 record->writing = false;
@@ -84,7 +86,7 @@ static void on_status(void *userdata, int result, const char *sentence)
                 controller_want_plan(record->controller); /* children wait for what is written */
 }
 
-void write_status(struct job_record *record)
+void write_status(struct record *record)
 {
         struct write *write;
         json_t *object, *status;
@@ -105,7 +107,7 @@ void write_status(struct job_record *record)
         json_decref(object);
 }
 
-static bool wants_finalizer(const struct job_record *record)
+static bool wants_finalizer(const struct record *record)
 {
         return record->uid[0] != '\0' && !record->gone && !record->deleting && !record->has_finalizer &&
                !record->finalizing && !job_phase_ended(record->state.phase) &&
@@ -119,8 +121,8 @@ static void sign_next(struct controller *c)
         if (!c->signing_waits)
                 return;
         for (struct name_entry *e = name_map_first(&c->records); e != NULL; e = name_map_next(&c->records, e))
-                if (wants_finalizer((struct job_record *) e) && !((struct job_record *) e)->queued) {
-                        controller_queue((struct job_record *) e);
+                if (wants_finalizer((struct record *) e) && !((struct record *) e)->queued) {
+                        controller_queue((struct record *) e);
                         return;
                 }
         c->signing_waits = false;
@@ -131,7 +133,7 @@ static void on_finalizer(void *userdata, int result, const char *sentence)
         struct write *write = userdata;
         struct controller *c = write->record->controller;
         bool present = write->present;
-        struct job_record *record;
+        struct record *record;
 
         write->record->finalizing = false;
         record = end(write, "finalizer", result, sentence);
@@ -146,7 +148,7 @@ static void on_finalizer(void *userdata, int result, const char *sentence)
 }
 
 /* The whole list is written: the resourceVersion makes sure that it is still the one that was read. */
-void write_finalizer(struct job_record *record, bool present)
+void write_finalizer(struct record *record, bool present)
 {
         struct controller *c = record->controller;
         json_t *list, *patch;
@@ -185,7 +187,7 @@ void write_finalizer(struct job_record *record, bool present)
 
 static void on_secret(void *userdata, int result, const char *sentence)
 {
-        struct job_record *record = end(userdata, "secret", result, sentence);
+        struct record *record = end(userdata, "secret", result, sentence);
 
         if (record == NULL)
                 return;
@@ -195,7 +197,7 @@ static void on_secret(void *userdata, int result, const char *sentence)
                 record->retry_usec = controller_monotonic(record->controller) + RETRY_USEC;
 }
 
-bool record_make_token(char token[49])
+bool write_token(char token[49])
 {
         static const char digits[] = "0123456789abcdef";
         unsigned char bytes[24];
@@ -212,18 +214,18 @@ bool record_make_token(char token[49])
 
 /* Keys and token of the job's rendezvous. The Secret's name is of its own, so that it is never somebody
  * else's; pods say which one they mount, and which certificate lets one look: nobody has to read it. */
-static json_t *make_secret(struct job_record *record)
+static json_t *make_secret(struct record *record)
 {
         const struct job_pods_options *options = &record->controller->options.pods;
         char token[49], suffix[49], name[JOB_POD_NAME_BYTES];
-        struct job_owner owner;
+        struct job_owner owner = write_owner(record);
         struct job_secrets secrets;
         struct job_keys look;
         struct tls_keys keys;
         struct err err = { 0 };
         json_t *secret = NULL;
 
-        if (!record_make_token(token) || !record_make_token(suffix))
+        if (!write_token(token) || !write_token(suffix))
                 return NULL;
         if (tls_keys_make(job_tls_name(&record->job), controller_now(record->controller), &keys, &err) < 0) {
                 controller_log(record->controller, LOG_ERR, "job", "job=%s error=\"%s\"", record->key,
@@ -231,7 +233,6 @@ static json_t *make_secret(struct job_record *record)
                 tls_keys_free(&keys);
                 return NULL;
         }
-        record_owner(record, &owner);
         (void) text_format(name, sizeof(name), "%s-%.8s", record->name, suffix);
         secrets = (struct job_secrets){ .token = token,
                                         .ca = keys.ca,
@@ -250,7 +251,7 @@ static json_t *make_secret(struct job_record *record)
         return secret;
 }
 
-bool write_secret(struct job_record *record)
+bool write_secret(struct record *record)
 {
         struct write *write;
         json_t *secret;
@@ -277,7 +278,7 @@ static void on_pod(void *userdata, int result, const char *sentence)
         struct write *write = userdata;
         struct controller *c = write->record->controller;
         struct job_pod *pod = record_find_pod(write->record, write->name);
-        struct job_record *record;
+        struct record *record;
 
         if (result == 0)
                 c->metrics.pods_created++;
@@ -291,10 +292,10 @@ static void on_pod(void *userdata, int result, const char *sentence)
         if (record == NULL || result == 0 || result == -EEXIST)
                 return;
         record->retry_usec = controller_monotonic(c) + RETRY_USEC;
-        record_event(record, true, "PodNotCreated", "a pod could not be made: %s", sentence);
+        write_event(record, true, "PodNotCreated", "a pod could not be made: %s", sentence);
 }
 
-void write_pod(struct job_record *record, const char *name, const char *subtask, json_t *object)
+void write_pod(struct record *record, const char *name, const char *subtask, json_t *object)
 {
         struct write *write = object == NULL ? NULL : begin(record, name);
         struct job_pod *pod = write == NULL ? NULL : calloc(1, sizeof(*pod));
@@ -327,7 +328,7 @@ static void on_told(void *userdata, int result, const char *sentence)
         (void) end(write, "annotation", result, sentence);
 }
 
-void write_manager(struct job_record *record, struct job_pod *pod, const char *value)
+void write_manager(struct record *record, struct job_pod *pod, const char *value)
 {
         struct write *write;
         json_t *patch;
@@ -351,7 +352,7 @@ static void on_deleted(void *userdata, int result, const char *sentence)
         (void) end(write, "delete", result == -ENOENT ? 0 : result, sentence);
 }
 
-void delete_pod(struct job_record *record, struct job_pod *pod, unsigned grace_sec)
+void write_delete(struct record *record, struct job_pod *pod, unsigned grace_sec)
 {
         struct write *write;
 
@@ -364,7 +365,7 @@ void delete_pod(struct job_record *record, struct job_pod *pod, unsigned grace_s
                      on_deleted, write);
 }
 
-void record_event(struct job_record *record, bool warning, const char *reason, const char *fmt, ...)
+void write_event(struct record *record, bool warning, const char *reason, const char *fmt, ...)
 {
         char message[600];
         struct store_event event = { .object_kind = "TrainingJob",

@@ -1,0 +1,103 @@
+/* A record from its first object to its last. */
+#include "job/controller/record.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "job/controller/controller_internal.h"
+
+struct job_pod *record_find_pod(struct record *record, const char *name)
+{
+        struct job_pod *pod = record->pods;
+
+        while (pod != NULL && strcmp(pod->name, name) != 0)
+                pod = pod->next;
+        return pod;
+}
+
+void record_drop_pod(struct record *record, struct job_pod *pod)
+{
+        struct job_pod **place = &record->pods;
+
+        while (*place != pod)
+                place = &(*place)->next;
+        *place = pod->next;
+        free(pod);
+}
+
+void record_set_keys(struct record *record, char *keys)
+{
+        if (record->keys != NULL)
+                explicit_bzero(record->keys, strlen(record->keys));
+        free(record->keys);
+        record->keys = keys;
+}
+
+void record_free(struct record *record)
+{
+        while (record->pods != NULL)
+                record_drop_pod(record, record->pods);
+        json_decref(record->finalizers);
+        job_free(&record->job);
+        job_state_free(&record->state);
+        record_set_keys(record, NULL);
+        free(record->key);
+        free(record);
+}
+
+struct record *record_new(struct controller *c, const char *key)
+{
+        struct record *record = calloc(1, sizeof(*record));
+        const char *slash = strchr(key, '/');
+
+        if (record == NULL || slash == NULL || (record->key = strdup(key)) == NULL) {
+                free(record);
+                return NULL;
+        }
+        record->controller = c;
+        record->entry.key = record->key;
+        record->first_seen_usec = controller_monotonic(c);
+        (void) text_format(record->namespace_, sizeof(record->namespace_), "%.*s", (int) (slash - key), key);
+        (void) text_copy(record->name, sizeof(record->name), slash + 1);
+        job_init(&record->job);
+        if (name_map_insert(&c->records, &record->entry) < 0) {
+                record_free(record);
+                return NULL;
+        }
+        return record;
+}
+
+void record_start_again(struct record *record, const char *uid)
+{
+        job_state_free(&record->state);
+        for (struct job_pod *pod = record->pods, *next; pod != NULL; pod = next) {
+                next = pod->next;
+                if (strcmp(pod->owner, uid) != 0)
+                        record_drop_pod(record, pod);
+        }
+        (void) text_copy(record->uid, sizeof(record->uid), uid);
+        /* pods may be listed before their job: their keys are its own then */
+        if (strcmp(record->keys_uid, uid) != 0) {
+                record_set_keys(record, NULL);
+                record->secret_made = false;
+                for (struct job_pod *pod = record->pods; pod != NULL; pod = pod->next)
+                        pod->secret[0] = '\0';
+        }
+        record->dirty = record->secret_asked = record->pods_counted = false;
+        record->gone = false;
+        record->retry_usec = record->accepted_usec = 0;
+        record->first_seen_usec = controller_monotonic(record->controller);
+}
+
+struct job_pod *record_add_pod(struct record *record, const char *name)
+{
+        struct job_pod *pod = calloc(1, sizeof(*pod));
+
+        if (pod == NULL)
+                return NULL;
+        (void) text_copy(pod->name, sizeof(pod->name), name);
+        pod->next = record->pods;
+        record->pods = pod;
+        return pod;
+}
