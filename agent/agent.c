@@ -1,3 +1,4 @@
+/* Agent: what happens when, from the start to the end of the daemon. */
 #include "agent/agent.h"
 
 #include <errno.h>
@@ -5,10 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
+#include <systemd/sd-daemon.h>
 #include <unistd.h>
 
-#include "agent/config.h"
 #include "agent/extender_host.h"
 #include "agent/feature_file.h"
 #include "agent/health/foreign.h"
@@ -16,22 +16,55 @@
 #include "agent/health/repair.h"
 #include "agent/health/sysfs_probe.h"
 #include "agent/http.h"
-#include "agent/inventory/continuity.h"
 #include "agent/inventory/inventory_json.h"
+#include "agent/inventory/link_report_line.h"
 #include "agent/kubelet.h"
-#include "agent/launch/door.h"
 #include "agent/measured.h"
-#include "agent/probe/deep.h"
+#include "agent/probe/vendor_probe.h"
 #include "agent/report.h"
+#include "agent/stages.h"
 #include "agent/watch.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "io/clock.h"
 #include "io/loop.h"
-#include "plugin/config.h"
-#include "plugin/plugin.h"
 
-#define STATE_RETRY_USEC UINT64_C(30000000)
+static void on_scan(void *userdata, const char *why);
+
+static void on_event(void *userdata, const char *type, const char *reason, const char *device,
+                     const char *sentence)
+{
+        struct agent *a = userdata;
+
+        if (a->report != NULL)
+                report_event(a->report, type, reason, device, sentence);
+}
+
+static size_t on_holders(void *userdata, const struct holder **ret, uint64_t *ret_asked_usec)
+{
+        return kubelet_holders(((const struct agent *) userdata)->kubelet, ret, ret_asked_usec);
+}
+
+static void on_ask_holders(void *userdata)
+{
+        kubelet_ask_holders(((const struct agent *) userdata)->kubelet);
+}
+
+/* Nobody holds it for certain: the kubelet, where there is one, must have said so. */
+static bool on_is_held(void *userdata, const char *id)
+{
+        const struct agent *a = userdata;
+        const struct holder *holders = NULL;
+        struct plugin_status kubelet;
+        uint64_t asked = 0;
+
+        if (launch_api_holds(a->launch_api, id))
+                return true;
+        (void) kubelet_holders(a->kubelet, &holders, &asked);
+        if (kubelet_knows_holders(a->kubelet) && asked == 0) /* one that is there has not answered yet */
+                return kubelet_status(a->kubelet, &kubelet) && kubelet.kubelet_present;
+        return services_is_held(&a->services, id, NULL, NULL);
+}
 
 static const char *place(const struct agent *a)
 {
@@ -45,6 +78,16 @@ static bool is_same_place(const struct agent *a, const struct stat *st)
         return a->options->machine == NULL ||
                (uint64_t) st->st_mtim.tv_sec * 1000000000 + (uint64_t) st->st_mtim.tv_nsec ==
                        a->tree_mtime_nsec;
+}
+
+static int open_kubelet(struct agent *a, struct err *err)
+{
+        int r = kubelet_new(&a->services, a->options->kubelet_dir, a->options->pod_resources,
+                            a->configuration.plugin, a->tree, &a->kubelet, err);
+
+        if (kubelet_knows_holders(a->kubelet))
+                a->services.holders = on_holders;
+        return r;
 }
 
 /* The root may have been replaced under the same name: a tree is of the directory that is there now. The
@@ -63,14 +106,13 @@ static int open_tree(struct agent *a, struct err *err)
                                         : tree_open(a->options->root, &tree, err);
         if (r < 0)
                 return r;
-        if (a->plugin != NULL)
-                plugin_set_tree(a->plugin, tree);
+        kubelet_set_tree(a->kubelet, tree);
         tree_close(a->tree);
         a->tree = tree;
         a->tree_dev = st.st_dev;
         a->tree_ino = st.st_ino;
         a->tree_mtime_nsec = (uint64_t) st.st_mtim.tv_sec * 1000000000 + (uint64_t) st.st_mtim.tv_nsec;
-        return a->plugin != NULL ? 0 : kubelet_open(a, err);
+        return a->kubelet != NULL || a->loop == NULL ? 0 : open_kubelet(a, err);
 }
 
 static void on_changed(void *userdata, const struct device_record *record, enum device_health before,
@@ -87,35 +129,27 @@ static void on_changed(void *userdata, const struct device_record *record, enum 
         if (is_new && d->health == HEALTH_HEALTHY)
                 return; /* a device that works is no news at the start */
         if (d->health == HEALTH_HEALTHY)
-                report_event(a->report, "Normal", reasons[d->health], d->id, "healthy again; it was %s",
-                             device_health_name(before));
+                services_event(&a->services, "Normal", reasons[d->health], d->id, "healthy again; it was %s",
+                               device_health_name(before));
         else
-                report_event(a->report, d->health == HEALTH_UNKNOWN && is_new ? "Normal" : "Warning",
-                             reasons[d->health], d->id, "%s: %s", d->reason, d->message);
+                services_event(&a->services, d->health == HEALTH_UNKNOWN && is_new ? "Normal" : "Warning",
+                               reasons[d->health], d->id, "%s: %s", d->reason, d->message);
 }
 
 static void on_look(void *userdata, struct device_record *record, struct finding *finding)
 {
         struct agent *a = userdata;
 
-        sysfs_probe(a->tree, &a->config, &record->device, &record->counters, finding);
+        sysfs_probe(a->tree, &a->configuration.agent, &record->device, &record->counters, finding);
         sysfs_driver_version(a->tree, &record->device, record->driver_version,
                              sizeof(record->driver_version));
-        deep_look(a->deep, &record->device, finding);
+        if (a->probe != NULL)
+                vendor_probe_look(a->probe, &record->device, finding);
 }
 
-/* A device that a former agent knew: its faults go on. */
 static void on_created(void *userdata, struct device_record *record)
 {
-        struct agent *a = userdata;
-        const struct state_device *saved = state_find(&a->state, record->device.id);
-
-        if (saved == NULL)
-                return;
-        health_restore(&record->health, &saved->health, strcmp(a->state.boot_id, a->boot_id) == 0,
-                       clock_usec(CLOCK_BOOTTIME));
-        record->device.since_usec = saved->since_usec;
-        record->device.health = saved->health.verdict;
+        memory_recall(&((const struct agent *) userdata)->memory, record);
 }
 
 static void on_kernel_scan(void *userdata)
@@ -124,7 +158,7 @@ static void on_kernel_scan(void *userdata)
 
         a->kernel_timer = sd_event_source_unref(a->kernel_timer);
         if (a->kernel_faults)
-                agent_scan(a, "kernel");
+                on_scan(a, "kernel");
 }
 
 static void on_kernel_fault(void *userdata, const struct kernel_fault *fault)
@@ -139,7 +173,8 @@ static void on_kernel_fault(void *userdata, const struct kernel_fault *fault)
                 if (!kernel_fault_concerns(fault, record->device.pci))
                         continue;
                 known = true;
-                level = agent_config_level(&a->config, fault->finding.rule, fault->finding.level);
+                level = agent_config_level(&a->configuration.agent, fault->finding.rule,
+                                           fault->finding.level);
                 finding_add(&record->event, level, fault->finding.rule, fault->finding.reason, "%s",
                             fault->finding.message);
                 (void) text_copy(record->last_error_space, sizeof(record->last_error_space), fault->space);
@@ -159,18 +194,19 @@ static void write_features(struct agent *a)
 {
         struct err err = { 0 };
 
-        if (a->config.node_feature_file[0] != '\0' &&
-            feature_file_write(a->config.node_feature_file, &a->told, &err) < 0)
-                report_event(a->report, "Warning", "FeatureFileNotWritten", NULL, "%s", err.msg);
+        if (a->configuration.agent.node_feature_file[0] != '\0' &&
+            feature_file_write(a->configuration.agent.node_feature_file, &a->published, &err) < 0)
+                services_event(&a->services, "Warning", "FeatureFileNotWritten", NULL, "%s", err.msg);
 }
 
 /* Everyone is told: the text for HTTP at once, the rest by their own pace. */
-static void tell(struct agent *a, struct inventory *inventory)
+static void publish(struct agent *a, struct stages_published *new)
 {
+        struct inventory *inventory = &new->inventory;
         json_t *object;
         char *text;
 
-        inventory->generation = a->told.generation + 1;
+        inventory->generation = a->published.generation + 1;
         object = inventory_encode(inventory);
         text = object != NULL ? json_dumps(object, JSON_COMPACT) : NULL;
         json_decref(object);
@@ -179,82 +215,79 @@ static void tell(struct agent *a, struct inventory *inventory)
                 inventory_free(inventory);
                 return;
         }
-        free(a->told_json);
-        a->told_json = text;
-        a->told_json_bytes = strlen(text);
-        inventory_free(&a->told);
-        a->told = *inventory;
-        kubelet_told(a);
+        free(a->published_json);
+        a->published_json = text;
+        a->published_json_bytes = strlen(text);
+        inventory_free(&a->published);
+        a->published = *inventory;
+        kubelet_publish(a->kubelet, &a->published);
         report_changed(a->report);
         write_features(a);
 }
 
 /* Nothing that is told is new, but the plugin shall prefer others. */
-static void rewire(struct agent *a, struct inventory *inventory)
+static void rewire(struct agent *a, struct stages_published *new)
 {
-        inventory->generation = a->told.generation;
-        inventory_free(&a->told);
-        a->told = *inventory;
-        kubelet_told(a);
+        struct inventory *inventory = &new->inventory;
+
+        inventory->generation = a->published.generation;
+        inventory_free(&a->published);
+        a->published = *inventory;
+        kubelet_publish(a->kubelet, &a->published);
 }
 
-static int scan(struct agent *a, struct inventory *inventory, struct err *err)
+static void on_fill(void *userdata, struct inventory *inventory)
+{
+        struct agent *a = userdata;
+
+        measured_tell(a->measured, inventory);
+        kubelet_fill(a->kubelet, inventory);
+        launch_programs_fill(&a->programs, inventory);
+        launch_api_fill(a->launch_api, inventory);
+}
+
+/* The machine as it is to be published now. */
+static int look(struct agent *a, struct stages_published *ret, struct err *err)
 {
         const struct judge_callbacks callbacks = {
                 .look = on_look, .changed = on_changed, .created = on_created, .userdata = a
         };
+        const struct stages_additions additions = { .node = a->node,
+                                                    .config = &a->configuration.agent,
+                                                    .resources = &a->configuration.plugin->resources,
+                                                    .fill = on_fill,
+                                                    .userdata = a };
+        struct stages_found found;
+        struct stages_judged judged;
+        struct err refused = { 0 };
         int r = open_tree(a, err);
 
         if (r == 0)
-                r = discover_linked(a->tree, &a->config.discovery, deep_links(a->deep), inventory, err);
+                r = stages_find(a->tree, &a->configuration.agent.discovery, vendor_probe_links(a->probe),
+                                &a->published, &found, err);
         if (r < 0)
                 return r;
-        if (continuity_keep(&a->told, inventory) < 0) {
-                inventory_free(inventory);
-                return err_set(err, -ENOMEM, "no memory for the scan");
-        }
-        (void) text_copy(inventory->node, sizeof(inventory->node), a->node);
-        inventory->node_class = a->config.node_class;
-        (void) text_copy(inventory->pool, sizeof(inventory->pool), a->config.pool);
         kernel_log_poll(a->kernel_log);
         a->kernel_faults = false;
-        r = judge_scan(&a->judge, &a->config, &a->told, inventory, clock_usec(CLOCK_BOOTTIME),
-                       clock_realtime_usec(), &callbacks);
+        r = stages_judge(&found, &a->judge, &a->configuration.agent, &a->published,
+                         clock_usec(CLOCK_BOOTTIME), clock_realtime_usec(), &callbacks, &judged, err);
         if (r < 0)
-                return err_set(err, r, "no memory for the scan");
-        measured_tell(a->measured, inventory);
-        kubelet_name_resources(a, inventory);
-        door_fill(a->door, inventory);
+                return r;
+        if (stages_publish(&judged, &additions, ret, &refused) < 0)
+                services_event(&a->services, "Warning", "ResourceNamesRefused", NULL, "%s", refused.msg);
         return 0;
-}
-
-static void save_state(struct agent *a)
-{
-        uint64_t hash = state_hash(&a->judge), now = clock_monotonic_usec();
-        struct err err = { 0 };
-
-        if (a->state_path[0] == '\0' || hash == a->state_hash || now < a->state_retry_usec)
-                return;
-        if (state_save(a->state_path, &a->judge, a->boot_id, a->told.generation,
-                       kernel_log_sequence(a->kernel_log), &err) < 0) {
-                a->state_retry_usec = now + STATE_RETRY_USEC;
-                report_event(a->report, "Warning", "StateNotPersisted", NULL,
-                             "faults would not survive a restart: %s", err.msg);
-                return;
-        }
-        a->state_hash = hash;
 }
 
 static void on_scan_timer(void *userdata)
 {
-        agent_scan(userdata, "probe");
+        on_scan(userdata, "probe");
 }
 
 /* The next look: often while a device is on its way back, so that it is not kept waiting by our own pace. */
 static void arm_scan(struct agent *a)
 {
-        uint64_t delay_usec = (uint64_t) a->config.probe_sec * 1000000;
-        const struct health_rules *rules = &a->config.health;
+        uint64_t delay_usec = (uint64_t) a->configuration.agent.probe_sec * 1000000;
+        const struct health_rules *rules = &a->configuration.agent.health;
 
         if (a->judge.recovering) {
                 uint64_t often = rules->recovery_usec / (rules->recovery_probes + 1);
@@ -266,50 +299,78 @@ static void arm_scan(struct agent *a)
         (void) loop_after(a->loop, delay_usec, on_scan_timer, a, &a->scan_timer);
 }
 
-void agent_scan(struct agent *a, const char *why)
+static void on_scan(void *userdata, const char *why)
 {
+        struct agent *a = userdata;
         uint64_t begin = clock_monotonic_usec();
-        struct inventory inventory;
+        struct stages_published new;
         struct err err = { 0 };
-        int r;
+        int r = look(a, &new, &err);
 
-        inventory_init(&inventory);
-        r = scan(a, &inventory, &err);
         a->scans_total++;
         histogram_observe(&a->scan_seconds, (double) (clock_monotonic_usec() - begin) / 1e6);
         if (r < 0) {
-                inventory_free(&inventory);
                 a->scan_failures_total++;
                 (void) text_copy(a->scan_trouble, sizeof(a->scan_trouble), err.msg);
                 log_line(&a->log, LOG_WARNING, "scan", "why=%s keeping=last error=\"%s\"", why, err.msg);
         } else {
                 a->scan_trouble[0] = '\0';
-                (void) watch_tree(a->watch, a->tree, &inventory);
-                deep_update(a->deep, &inventory);
-                if (a->told_json == NULL || !inventory_same(&a->told, &inventory))
-                        tell(a, &inventory);
-                else if (!inventory_wired_same(&a->told, &inventory))
-                        rewire(a, &inventory);
+                (void) watch_tree(a->watch, a->tree, &new.inventory);
+                vendor_probe_update(a->probe, &new.inventory);
+                if (a->published_json == NULL || !inventory_same(&a->published, &new.inventory))
+                        publish(a, &new);
+                else if (!inventory_wired_same(&a->published, &new.inventory))
+                        rewire(a, &new);
                 else
-                        inventory_free(&inventory);
-                save_state(a);
-                repair_consider(a->repair);
+                        inventory_free(&new.inventory);
+                memory_keep(&a->memory, &a->services, &a->judge, a->published.generation,
+                            kernel_log_sequence(a->kernel_log));
+                repair_consider(a->repair, &a->judge);
         }
         arm_scan(a);
 }
 
-int agent_clear(struct agent *a, const char *id)
+/* An operator's word about a device. */
+static int on_clear(void *userdata, const char *id)
 {
+        struct agent *a = userdata;
         int r = judge_clear(&a->judge, id);
 
         if (r == 0)
-                agent_scan(a, "cleared");
+                on_scan(a, "cleared");
         return r;
 }
 
-static void on_tree_changed(void *userdata, const char *why)
+static void load_programs(struct agent *a)
 {
-        agent_scan(userdata, why);
+        const char *given = a->options->programs;
+
+        if (a->options->launch_socket == NULL || strcmp(a->options->launch_socket, "none") != 0)
+                launch_programs_load(&a->programs,
+                                     given != NULL ? given : a->configuration.agent.programs_path,
+                                     given != NULL, &a->log);
+}
+
+static void on_configuration(void *userdata)
+{
+        struct agent *a = userdata;
+        struct err err = { 0 };
+
+        (void) sd_notify(0, "RELOADING=1");
+        if (configuration_load(a->options, &a->configuration, &err) < 0) {
+                a->reload_failures_total++;
+                log_line(&a->log, LOG_ERR, "reload", "keeping=last error=\"%s\"", err.msg);
+                services_event(&a->services, "Warning", "ConfigurationRefused", NULL, "%s", err.msg);
+        } else {
+                a->reloads_total++;
+                log_line(&a->log, LOG_INFO, "reload", "result=done");
+                kubelet_configure(a->kubelet, a->configuration.plugin);
+                vendor_probe_configure(a->probe);
+                if (a->launch_api != NULL)
+                        load_programs(a);
+                on_scan(a, "reload");
+        }
+        (void) sd_notify(0, "READY=1");
 }
 
 static int name_node(struct agent *a, struct err *err)
@@ -326,48 +387,15 @@ static int name_node(struct agent *a, struct err *err)
         return 0;
 }
 
-/* A machine keeps its own state: this one in /var/lib, a directory that is read as one has it inside, once
- * there is a fault to remember; a recorded machine has none. */
-static void place_state(struct agent *a)
-{
-        const char *folder = getenv("STATE_DIRECTORY"), *root = a->options->root; /* systemd's */
-
-        if (a->options->state != NULL) {
-                if (strcmp(a->options->state, "none") != 0)
-                        (void) text_copy(a->state_path, sizeof(a->state_path), a->options->state);
-        } else if (folder != NULL && folder[0] == '/')
-                (void) text_format(a->state_path, sizeof(a->state_path), "%s/agent.json", folder);
-        else if (a->options->machine == NULL)
-                (void) text_format(a->state_path, sizeof(a->state_path), "%s/var/lib/remuda/agent.json",
-                                   watch_is_live(root) ? "" : root);
-}
-
-static void restore_state(struct agent *a)
-{
-        CLEANUP(fclose_p) FILE *boot = fopen("/proc/sys/kernel/random/boot_id", "re");
-        struct err err = { 0 };
-        int r;
-
-        if (boot != NULL && fgets(a->boot_id, sizeof(a->boot_id), boot) != NULL)
-                a->boot_id[strcspn(a->boot_id, "\n")] = '\0';
-        place_state(a);
-        if (a->state_path[0] == '\0')
-                return;
-        r = state_load(a->state_path, &a->state, &err);
-        if (r < 0 && r != -ENOENT)
-                log_line(&a->log, LOG_WARNING, "state", "discarded=true error=\"%s\"", err.msg);
-        a->told.generation = a->state.generation;
-}
-
 /* A log that cannot be read is one source of faults less, and said. */
 static void follow_kernel_log(struct agent *a)
 {
-        bool same_boot = strcmp(a->state.boot_id, a->boot_id) == 0;
         struct err err = { 0 };
 
         if (a->options->machine != NULL)
                 return;
-        if (kernel_log_new(a->loop, a->options->root, same_boot ? a->state.kernel_sequence : 0,
+        if (kernel_log_new(a->loop, a->options->root,
+                           memory_is_of_this_boot(&a->memory) ? a->memory.state.kernel_sequence : 0,
                            on_kernel_fault, a, &a->kernel_log, &err) < 0)
                 log_line(&a->log, LOG_WARNING, "kernel",
                          "trouble=\"%s\" going_on=without remedy=\"CAP_SYSLOG\"", err.msg);
@@ -377,41 +405,92 @@ static void follow_kernel_log(struct agent *a)
         kernel_log_poll(a->kernel_log);
 }
 
-static int start(struct agent *a, struct err *err)
+/* What is there without any part: enough for one look. @loop: NULL = for no more than that */
+static int prepare(struct agent *a, sd_event *loop, const struct agent_options *options, struct err *err)
 {
-        const struct watch_options watch = { .path = place(a),
-                                             .is_file = a->options->machine != NULL,
-                                             .period_ms = a->options->rescan_ms,
-                                             .changed = on_tree_changed,
-                                             .userdata = a };
-        int r = name_node(a, err);
+        int r;
 
+        a->loop = sd_event_ref(loop);
+        a->options = options;
+        a->started_usec = clock_monotonic_usec();
+        a->scan_seconds.bounds = histogram_duration_bounds;
+        a->scan_seconds.bound_count = HISTOGRAM_DURATION_BOUNDS;
+        log_init(&a->log);
+        inventory_init(&a->published);
+        a->services = (struct services){ .loop = a->loop,
+                                         .log = &a->log,
+                                         .config = &a->configuration.agent,
+                                         .published = &a->published,
+                                         .scan = on_scan,
+                                         .event = on_event,
+                                         .ask_holders = on_ask_holders,
+                                         .userdata = a };
+        r = configuration_load(options, &a->configuration, err);
         if (r == 0)
-                r = agent_config_load(a, err);
+                r = name_node(a, err);
         if (r == 0)
                 r = open_tree(a, err); /* a root that is not there at the start is a mistake */
-        if (r == 0)
-                r = report_new(a, &a->report, err);
+        if (r < 0)
+                return r;
+        memory_open(&a->memory, options, options->machine == NULL && watch_is_live(options->root), &a->log);
+        a->published.generation = a->memory.state.generation;
+        a->measured = measured_new(&a->services, a->memory.path);
+        return 0;
+}
+
+/* What libraries said of links lies beside what runs: of this machine, or inside a directory that is read as
+ * one; a record has none. */
+static int open_probe(struct agent *a, struct err *err)
+{
+        const struct agent_options *o = a->options;
+        bool live = o->machine == NULL && watch_is_live(o->root);
+        char links[900] = "";
+
+        if (o->machine == NULL && (o->state == NULL || strcmp(o->state, "none") != 0))
+                (void) text_format(links, sizeof(links), "%s/" LINK_REPORT_LINE_FOLDER, live ? "" : o->root);
+        return vendor_probe_new(&a->services, live, links, &a->probe, err);
+}
+
+static int open_launch_api(struct agent *a, struct err *err)
+{
+        a->launch_options = (struct launch_api_options){ .socket = a->options->launch_socket,
+                                                         .programs = &a->programs,
+                                                         .get_inventory = http_get_inventory,
+                                                         .get_metrics = http_get_metrics,
+                                                         .clear = on_clear };
+        return launch_api_new(&a->services, &a->launch_options, &a->launch_api, err);
+}
+
+static int start(struct agent *a, struct err *err)
+{
+        const struct agent_options *o = a->options;
+        const struct watch_options watch = { .path = place(a),
+                                             .is_file = o->machine != NULL,
+                                             .period_ms = o->rescan_ms,
+                                             .changed = on_scan,
+                                             .userdata = a };
+        int r = report_new(&a->services, a->node, o->store, o->kubeconfig, &a->report, err);
+
         if (r == 0)
                 r = watch_new(a->loop, &watch, &a->watch, err);
         if (r == 0)
-                r = deep_new(a, &a->deep, err);
+                r = open_probe(a, err);
         if (r == 0)
-                r = repair_new(a, &a->repair, err);
+                r = repair_new(&a->services, on_is_held, &a->repair, err);
         if (r == 0)
-                r = foreign_new(a, &a->foreign, err);
+                r = foreign_new(&a->services, o->machine == NULL && watch_is_live(o->root), &a->foreign, err);
+        if (r == 0)
+                r = open_launch_api(a, err);
         if (r < 0)
                 return r;
-        restore_state(a);
-        a->measured = measured_new(a, a->state_path);
-        r = door_open(a, err);
-        if (r < 0)
-                return r;
-        agent_scan(a, "start");
+        if (a->launch_api != NULL)
+                load_programs(a);
+        on_scan(a, "start");
         follow_kernel_log(a);
-        r = agent_config_watch(a, err);
+        r = configuration_watch_new(a->loop, &a->log, o->config, on_configuration, a, &a->configuration_watch,
+                                    err);
         if (r == 0)
-                r = extender_host_open(a, err);
+                r = extender_host_new(a->loop, &a->log, o, &a->extender_host, err);
         return r < 0 ? r : http_open(a, err);
 }
 
@@ -422,15 +501,9 @@ int agent_new(sd_event *loop, const struct agent_options *options, struct agent 
 
         if (a == NULL)
                 return err_set(err, -ENOMEM, "no memory for the agent");
-        a->loop = sd_event_ref(loop);
-        a->options = options;
-        a->config_fd = -1;
-        a->started_usec = clock_monotonic_usec();
-        a->scan_seconds.bounds = histogram_duration_bounds;
-        a->scan_seconds.bound_count = HISTOGRAM_DURATION_BOUNDS;
-        log_init(&a->log);
-        inventory_init(&a->told);
-        r = start(a, err);
+        r = prepare(a, loop, options, err);
+        if (r == 0)
+                r = start(a, err);
         if (r < 0) {
                 agent_free(a);
                 return r;
@@ -444,74 +517,57 @@ void agent_free(struct agent *a)
         if (a == NULL)
                 return;
         http_server_free(a->http);
-        extender_host_close(a);
-        door_free(a->door);
-        kubelet_close(a);
-        deep_free(a->deep);
+        extender_host_free(a->extender_host);
+        launch_api_free(a->launch_api);
+        kubelet_free(a->kubelet);
+        vendor_probe_free(a->probe);
         repair_free(a->repair);
         foreign_free(a->foreign);
         measured_close(a->measured);
         (void) sd_event_source_unref(a->scan_timer);
         (void) sd_event_source_unref(a->kernel_timer);
         kernel_log_free(a->kernel_log);
-        agent_config_unwatch(a);
+        configuration_watch_free(a->configuration_watch);
         watch_free(a->watch);
         report_free(a->report);
+        launch_programs_free(&a->programs);
         judge_free(&a->judge);
-        state_free(&a->state);
-        inventory_free(&a->told);
-        free(a->told_json);
+        memory_close(&a->memory);
+        inventory_free(&a->published);
+        free(a->published_json);
         tree_close(a->tree);
-        agent_config_free(&a->config);
-        free(a->plugin_config);
+        configuration_free(&a->configuration);
         (void) sd_event_unref(a->loop);
         free(a);
 }
 
 int agent_check_config(const struct agent_options *options, struct err *err)
 {
-        struct agent a = { .options = options, .config_fd = -1 };
-        int r = agent_config_load(&a, err);
+        struct configuration configuration = { 0 };
+        int r = configuration_load(options, &configuration, err);
 
-        agent_config_free(&a.config);
-        free(a.plugin_config);
+        configuration_free(&configuration);
         return r;
 }
 
 int agent_dry_run(const struct agent_options *options, char **ret_json, struct err *err)
 {
-        struct agent a = { .options = options, .config_fd = -1 };
-        const struct judge_callbacks nothing = { .userdata = NULL };
-        struct inventory inventory;
+        struct agent *a = calloc(1, sizeof(*a));
+        struct stages_published new;
         json_t *object = NULL;
-        int r = agent_config_load(&a, err);
+        int r = a == NULL ? err_set(err, -ENOMEM, "no memory for the agent") : prepare(a, NULL, options, err);
 
-        inventory_init(&inventory);
-        inventory_init(&a.told);
-        if (r == 0)
-                r = name_node(&a, err);
-        if (r == 0)
-                r = options->machine != NULL ? tree_open_machine(options->machine, &a.tree, err)
-                                             : tree_open(options->root, &a.tree, err);
-        if (r == 0)
-                r = discover(a.tree, &a.config.discovery, &inventory, err);
-        if (r == 0)
-                r = judge_scan(&a.judge, &a.config, &a.told, &inventory, clock_usec(CLOCK_BOOTTIME),
-                               clock_realtime_usec(), &nothing);
         if (r == 0) {
-                (void) text_copy(inventory.node, sizeof(inventory.node), a.node);
-                inventory.node_class = a.config.node_class;
-                (void) text_copy(inventory.pool, sizeof(inventory.pool), a.config.pool);
-                (void) resource_map_apply(&a.plugin_config->resources, &inventory, NULL);
-                object = inventory_encode(&inventory);
+                load_programs(a);
+                r = look(a, &new, err);
+        }
+        if (r == 0) {
+                object = inventory_encode(&new.inventory);
                 *ret_json = object != NULL ? json_dumps(object, JSON_INDENT(2)) : NULL;
                 json_decref(object);
+                inventory_free(&new.inventory);
                 r = *ret_json == NULL ? err_set(err, -ENOMEM, "no memory for the inventory") : 0;
         }
-        judge_free(&a.judge);
-        inventory_free(&inventory);
-        tree_close(a.tree);
-        agent_config_free(&a.config);
-        free(a.plugin_config);
+        agent_free(a);
         return r;
 }

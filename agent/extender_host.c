@@ -1,23 +1,30 @@
+/* Extender host: the extender's options from the agent's, and its lines in the agent's log. */
 #include "agent/extender_host.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/agent.h"
 #include "scheduler-extender/extender.h"
+
+struct extender_host {
+        struct log *log;
+        struct extender_options options;
+        struct extender *extender;
+};
 
 static void on_log(void *userdata, int priority, const char *event, const char *text)
 {
-        struct agent *a = userdata;
+        struct extender_host *h = userdata;
 
         if (strcmp(event, "listening") != 0) /* said below, in words that are not those of --listen */
-                log_line(&a->log, priority, "extender", "what=%s %s", event, text);
+                log_line(h->log, priority, "extender", "what=%s %s", event, text);
 }
 
-int extender_host_open(struct agent *a, struct err *err)
+int extender_host_new(sd_event *loop, struct log *log, const struct agent_options *o,
+                      struct extender_host **ret, struct err *err)
 {
-        const struct agent_options *o = a->options;
+        struct extender_host *h;
         int r;
 
         if (o->extender == NULL)
@@ -25,27 +32,31 @@ int extender_host_open(struct agent *a, struct err *err)
         if (strcmp(o->store, "none") == 0)
                 return err_set(err, -EINVAL,
                                "--extender needs a store to read: give --store dir:PATH or kubernetes");
-        a->extender_options = calloc(1, sizeof(*a->extender_options));
-        if (a->extender_options == NULL)
+        h = calloc(1, sizeof(*h));
+        if (h == NULL)
                 return err_set(err, -ENOMEM, "no memory for the extender");
-        extender_options_default(a->extender_options);
-        a->extender_options->store = o->store;
-        a->extender_options->listen = o->extender;
-        a->extender_options->kubeconfig = o->kubeconfig;
-        a->extender_options->config = o->extender_config;
-        a->extender_options->log = on_log;
-        a->extender_options->log_userdata = a;
-        r = extender_new(a->loop, a->extender_options, &a->extender, err);
-        if (r < 0)
+        h->log = log;
+        extender_options_default(&h->options);
+        h->options.store = o->store;
+        h->options.listen = o->extender;
+        h->options.kubeconfig = o->kubeconfig;
+        h->options.config = o->extender_config;
+        h->options.log = on_log;
+        h->options.log_userdata = h;
+        r = extender_new(loop, &h->options, &h->extender, err);
+        if (r < 0) {
+                extender_host_free(h);
                 return err_wrap(err, r, "--extender %s", o->extender);
-        log_line(&a->log, LOG_INFO, "extender", "extender address=%s", extender_address(a->extender));
+        }
+        log_line(log, LOG_INFO, "extender", "extender address=%s", extender_address(h->extender));
+        *ret = h;
         return 0;
 }
 
-void extender_host_close(struct agent *a)
+void extender_host_free(struct extender_host *h)
 {
-        extender_free(a->extender);
-        free(a->extender_options);
-        a->extender = NULL;
-        a->extender_options = NULL;
+        if (h == NULL)
+                return;
+        extender_free(h->extender);
+        free(h);
 }

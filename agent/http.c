@@ -1,3 +1,4 @@
+/* HTTP: handlers that read the agent's memory, and the server that listens. */
 #include "agent/http.h"
 
 #include <stdlib.h>
@@ -5,6 +6,7 @@
 
 #include "agent/agent.h"
 #include "agent/metrics.h"
+#include "base/metrics_text.h"
 #include "base/text.h"
 #include "io/http/http_server.h"
 
@@ -13,17 +15,17 @@ void http_get_inventory(void *userdata, const struct http_request *request, stru
         const struct agent *agent = userdata;
 
         (void) request;
-        if (agent->told_json == NULL) {
+        if (agent->published_json == NULL) {
                 http_reply_error(reply, 503, "no inventory yet: %s", agent->scan_trouble);
                 return;
         }
-        reply->body = malloc(agent->told_json_bytes + 1);
+        reply->body = malloc(agent->published_json_bytes + 1);
         if (reply->body == NULL) {
                 http_reply_error(reply, 503, "no memory for the inventory");
                 return;
         }
-        memcpy(reply->body, agent->told_json, agent->told_json_bytes + 1);
-        reply->body_bytes = agent->told_json_bytes;
+        memcpy(reply->body, agent->published_json, agent->published_json_bytes + 1);
+        reply->body_bytes = agent->published_json_bytes;
 }
 
 void http_get_metrics(void *userdata, const struct http_request *request, struct http_reply *reply)
@@ -51,7 +53,7 @@ static void get_readyz(void *userdata, const struct http_request *request, struc
         const struct agent *agent = userdata;
 
         (void) request;
-        if (agent->told_json == NULL)
+        if (agent->published_json == NULL)
                 http_reply_error(reply, 503, "no inventory yet: %s", agent->scan_trouble);
         else
                 http_reply_text(reply, 200, "text/plain", "ok\n");

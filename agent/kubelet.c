@@ -1,42 +1,48 @@
+/* Kubelet: the device plugin and the pod-resources socket, as one. */
 #include "agent/kubelet.h"
 
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "agent/agent.h"
-#include "agent/report.h"
-#include "base/text.h"
-#include "plugin/plugin.h"
 #include "plugin/pod_resources.h"
+
+struct kubelet {
+        const struct services *services;
+        struct plugin *plugin;
+        struct pod_resources *pods; /* NULL = who holds what is not asked */
+};
 
 static void on_log(void *userdata, int priority, const char *line)
 {
-        struct agent *a = userdata;
+        struct kubelet *k = userdata;
 
-        log_line(&a->log, priority, "kubelet", "%s", line);
+        log_line(k->services->log, priority, "kubelet", "%s", line);
 }
 
 static void on_allocate(void *userdata)
 {
-        struct agent *a = userdata;
+        struct kubelet *k = userdata;
 
-        if (a->pods != NULL)
-                pod_resources_poke(a->pods);
+        if (k->pods != NULL)
+                pod_resources_poke(k->pods);
 }
 
 static void on_holders(void *userdata)
 {
-        agent_scan(userdata, "holders");
+        struct kubelet *k = userdata;
+
+        services_scan(k->services, "holders");
 }
 
 /* "/var/lib/kubelet/device-plugins" -> "/var/lib/kubelet/pod-resources/kubelet.sock" */
-static bool pod_resources_path(const struct agent *a, char *path, size_t path_bytes)
+static bool pod_resources_path(const char *directory, const char *given, char *path, size_t path_bytes)
 {
-        const char *directory = a->options->kubelet_dir, *slash;
         size_t n = strlen(directory);
+        const char *slash;
 
-        if (a->options->pod_resources != NULL)
-                return strcmp(a->options->pod_resources, "none") != 0 &&
-                       text_copy(path, path_bytes, a->options->pod_resources);
+        if (given != NULL)
+                return strcmp(given, "none") != 0 && text_copy(path, path_bytes, given);
         while (n > 1 && directory[n - 1] == '/')
                 n--;
         slash = memrchr(directory, '/', n);
@@ -44,53 +50,96 @@ static bool pod_resources_path(const struct agent *a, char *path, size_t path_by
                                             (int) (slash - directory), directory);
 }
 
-int kubelet_open(struct agent *a, struct err *err)
+int kubelet_new(const struct services *services, const char *directory, const char *pod_resources,
+                const struct plugin_config *config, const struct tree *tree, struct kubelet **ret,
+                struct err *err)
 {
-        const struct plugin_options plugin = { .kubelet_directory = a->options->kubelet_dir,
-                                               .config = a->plugin_config,
-                                               .tree = a->tree,
+        struct kubelet *k = strcmp(directory, "none") != 0 ? calloc(1, sizeof(*k)) : NULL;
+        const struct plugin_options plugin = { .kubelet_directory = directory,
+                                               .config = config,
+                                               .tree = tree,
                                                .log = on_log,
                                                .on_allocate = on_allocate,
-                                               .userdata = a };
-        struct pod_resources_options pods = { .on_change = on_holders, .userdata = a };
+                                               .userdata = k };
+        struct pod_resources_options pods = { .on_change = on_holders, .userdata = k };
         char path[200];
         int r;
 
-        if (strcmp(a->options->kubelet_dir, "none") == 0)
+        if (strcmp(directory, "none") == 0)
                 return 0;
-        r = plugin_new(a->loop, &plugin, &a->plugin, err);
+        if (k == NULL)
+                return err_set(err, -ENOMEM, "no memory for the device plugin");
+        k->services = services;
+        r = plugin_new(services->loop, &plugin, &k->plugin, err);
         if (r < 0)
-                return err_wrap(err, r, "--kubelet-dir %s", a->options->kubelet_dir);
-        if (!pod_resources_path(a, path, sizeof(path)))
-                return 0;
-        pods.socket = path;
-        return pod_resources_new(a->loop, &pods, &a->pods, err);
-}
-
-void kubelet_close(struct agent *a)
-{
-        pod_resources_free(a->pods);
-        plugin_free(a->plugin);
-        a->pods = NULL;
-        a->plugin = NULL;
-}
-
-void kubelet_name_resources(struct agent *a, struct inventory *inventory)
-{
-        struct err err = { 0 };
-
-        if (resource_map_apply(&a->plugin_config->resources, inventory, &err) < 0)
-                report_event(a->report, "Warning", "ResourceNamesRefused", NULL, "%s", err.msg);
-        if (a->pods != NULL) {
-                pod_resources_count_free(a->pods, inventory);
-                pod_resources_tell_losses(a->pods, inventory);
+                (void) err_wrap(err, r, "--kubelet-dir %s", directory);
+        else if (pod_resources_path(directory, pod_resources, path, sizeof(path))) {
+                pods.socket = path;
+                r = pod_resources_new(services->loop, &pods, &k->pods, err);
         }
+        if (r < 0)
+                kubelet_free(k);
+        else
+                *ret = k;
+        return r;
 }
 
-void kubelet_told(struct agent *a)
+void kubelet_free(struct kubelet *k)
+{
+        if (k == NULL)
+                return;
+        pod_resources_free(k->pods);
+        plugin_free(k->plugin);
+        free(k);
+}
+
+void kubelet_set_tree(struct kubelet *k, const struct tree *tree)
+{
+        if (k != NULL)
+                plugin_set_tree(k->plugin, tree);
+}
+
+void kubelet_configure(struct kubelet *k, const struct plugin_config *config)
+{
+        if (k != NULL)
+                (void) plugin_configure(k->plugin, config, NULL);
+}
+
+void kubelet_fill(const struct kubelet *k, struct inventory *inventory)
+{
+        if (!kubelet_knows_holders(k))
+                return;
+        pod_resources_count_free(k->pods, inventory);
+        pod_resources_tell_losses(k->pods, inventory);
+}
+
+void kubelet_publish(struct kubelet *k, const struct inventory *inventory)
 {
         struct err err = { 0 };
 
-        if (a->plugin != NULL && plugin_update(a->plugin, &a->told, &err) < 0)
-                log_line(&a->log, LOG_ERR, "kubelet", "error=\"%s\"", err.msg);
+        if (k != NULL && plugin_update(k->plugin, inventory, &err) < 0)
+                log_line(k->services->log, LOG_ERR, "kubelet", "error=\"%s\"", err.msg);
+}
+
+size_t kubelet_holders(const struct kubelet *k, const struct holder **ret, uint64_t *ret_asked_usec)
+{
+        return kubelet_knows_holders(k) ? pod_resources_holders(k->pods, ret, ret_asked_usec) : 0;
+}
+
+void kubelet_ask_holders(struct kubelet *k)
+{
+        if (kubelet_knows_holders(k))
+                pod_resources_ask(k->pods);
+}
+
+bool kubelet_knows_holders(const struct kubelet *k)
+{
+        return k != NULL && k->pods != NULL;
+}
+
+bool kubelet_status(struct kubelet *k, struct plugin_status *ret)
+{
+        if (k != NULL)
+                plugin_status(k->plugin, ret);
+        return k != NULL;
 }

@@ -1,19 +1,37 @@
-/* Kubelet: the agent's side of the device plugin: what was told goes to the kubelet at once, and who holds
- * what comes back from its pod-resources socket. */
+/* Kubelet: the agent's side of the kubelet: what is published goes to it at once by the device plugin, and
+ * who holds what comes back from its pod-resources socket. */
 #pragma once
 
-#include "agent/inventory/device.h"
+#include "agent/config/services.h"
+#include "agent/inventory/holder.h"
+#include "agent/tree/tree.h"
 #include "base/err.h"
+#include "base/text.h"
+#include "plugin/config.h"
+#include "plugin/plugin.h"
 
-struct agent;
+struct kubelet;
 
-/* kubelet_open() - as the options say ("none": neither). Needs agent->tree and agent->plugin_config. */
-int kubelet_open(struct agent *agent, struct err *err);
-void kubelet_close(struct agent *agent);
+/* kubelet_new() - @directory: of device plugins; "none" = there is no kubelet, and *ret stays NULL
+ * @pod_resources: its socket; NULL = beside the directory; "none" = who holds what is not asked */
+int kubelet_new(const struct services *services, const char *directory, const char *pod_resources,
+                const struct plugin_config *config, const struct tree *tree, struct kubelet **ret,
+                struct err *err);
+void kubelet_free(struct kubelet *kubelet); /* accepts NULL, as all of these do */
 
-/* kubelet_name_resources() - the configuration's resource names and shares, and what is free, in an inventory
- * that is about to be told. */
-void kubelet_name_resources(struct agent *agent, struct inventory *inventory);
+void kubelet_set_tree(struct kubelet *kubelet, const struct tree *tree);
+void kubelet_configure(struct kubelet *kubelet, const struct plugin_config *config);
 
-/* kubelet_told() - agent->told is new. */
-void kubelet_told(struct agent *agent);
+/* kubelet_fill() - what is free and what is lost to whom, in an inventory that is about to be published. */
+void kubelet_fill(const struct kubelet *kubelet, struct inventory *inventory);
+
+/* kubelet_publish() - the plugin offers this from now on. */
+void kubelet_publish(struct kubelet *kubelet, const struct inventory *inventory);
+
+/* kubelet_holders() - as services->holders; kubelet_ask_holders() - somebody waits for a newer answer. */
+size_t kubelet_holders(const struct kubelet *kubelet, const struct holder **ret, uint64_t *ret_asked_usec);
+void kubelet_ask_holders(struct kubelet *kubelet);
+bool kubelet_knows_holders(const struct kubelet *kubelet); /* are they asked for at all? */
+
+/* kubelet_status() - Return: false without a kubelet. */
+bool kubelet_status(struct kubelet *kubelet, struct plugin_status *ret);

@@ -1,3 +1,4 @@
+/* remuda-agent: serve, check the configuration, look once, or ask a vendor's library as its own child. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,8 +7,8 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
-#include "agent/options.h"
-#include "agent/probe/driver.h"
+#include "agent/agent_options.h"
+#include "agent/probe/probe_child.h"
 #include "base/exit_code.h"
 #include "base/version.h"
 #include "io/loop.h"
@@ -68,8 +69,8 @@ int main(int argc, char **argv)
         int r;
 
         if (argc > 1 && strcmp(argv[1], PROBE_CHILD_ARGUMENT) == 0)
-                return probe_child(argc, argv);
-        r = options_start(&agent_program, REMUDA_VERSION, argc, argv, environ, &options, NULL, stdout,
+                return probe_child_run(argc, argv);
+        r = options_start(&agent_options_program, REMUDA_VERSION, argc, argv, environ, &options, NULL, stdout,
                           stderr);
         if (r >= 0)
                 return r;

@@ -1,3 +1,4 @@
+/* Measured: the file is read when it is another one than it was. */
 #include "agent/measured.h"
 
 #include <errno.h>
@@ -7,27 +8,25 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/agent.h"
 #include "agent/inventory/measured_json.h"
-#include "agent/report.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 
 struct measured {
-        struct agent *agent;
+        const struct services *services;
         char path[1024];
         struct stat seen; /* st_ino 0 = there was no file */
         struct measured_list list;
 };
 
-struct measured *measured_new(struct agent *agent, const char *state_path)
+struct measured *measured_new(const struct services *services, const char *state_path)
 {
         const char *slash = strrchr(state_path, '/');
         struct measured *m = calloc(1, sizeof(*m));
 
         if (m == NULL)
                 return NULL;
-        m->agent = agent;
+        m->services = services;
         if (slash != NULL)
                 (void) text_format(m->path, sizeof(m->path), "%.*s/measured.json", (int) (slash - state_path),
                                    state_path);
@@ -89,7 +88,7 @@ static void refresh(struct measured *m)
         if (st.st_ino == 0) { /* taken away: nothing is measured */
                 measured_free(&m->list);
         } else if (read_list(m->path, &list, &err) < 0) {
-                report_event(m->agent->report, "Warning", "MeasurementRefused", NULL, "%s", err.msg);
+                services_event(m->services, "Warning", "MeasurementRefused", NULL, "%s", err.msg);
         } else {
                 measured_free(&m->list);
                 m->list = list;

@@ -3,14 +3,13 @@
  */
 #pragma once
 
-#include "agent/inventory/device.h"
+#include "agent/config/services.h"
 
-struct agent;
 struct measured;
 
 /* measured_new() - @state_path: of the agent's state; "" = it has none, and nothing measured is read. NULL
  * without memory: nothing is told then. */
-struct measured *measured_new(struct agent *agent, const char *state_path);
+struct measured *measured_new(const struct services *services, const char *state_path);
 void measured_close(struct measured *measured); /* accepts NULL */
 
 /* measured_tell() - read the file if it is another one, and give the groups what was measured of them. */

@@ -1,3 +1,4 @@
+/* Metrics: the families of the page, each from the part that counts it. */
 #include "agent/metrics.h"
 
 #include <math.h>
@@ -7,15 +8,13 @@
 #include "agent/agent.h"
 #include "agent/health/foreign.h"
 #include "agent/health/repair.h"
-#include "agent/launch/door.h"
-#include "agent/probe/deep.h"
+#include "agent/kubelet.h"
+#include "agent/probe/vendor_probe.h"
 #include "agent/report.h"
 #include "agent/watch.h"
 #include "base/metrics_text.h"
 #include "base/version.h"
 #include "io/process_metrics.h"
-#include "plugin/plugin.h"
-#include "plugin/pod_resources.h"
 
 #define DEVICE_LABELS(r)                                                                                     \
         { "vendor", (r)->device.vendor }, { "device", (r)->index },                                          \
@@ -94,7 +93,7 @@ static void device_memory(struct text *page, const struct row *rows, size_t n)
         }
 }
 
-static void sample_line(struct text *page, const struct row *row, const struct probe_field *field,
+static void sample_line(struct text *page, const struct row *row, const struct probe_sample_field *field,
                         double value)
 {
         if (field->label != NULL)
@@ -137,7 +136,7 @@ static void device_samples(struct text *page, const struct row *rows, size_t n)
         const char *family = "";
 
         for (size_t f = 0; f < PROBE_VALUE_COUNT; f++) {
-                const struct probe_field *field = &probe_fields[f];
+                const struct probe_sample_field *field = &probe_sample_fields[f];
 
                 if (field->metric == NULL)
                         continue;
@@ -191,7 +190,7 @@ static void dcgm_sample(struct text *page, const struct agent *agent, const stru
 static void dcgm_families(struct text *page, const struct agent *agent, const struct row *rows, size_t n)
 {
         for (size_t f = 0; f < PROBE_VALUE_COUNT; f++) {
-                const struct probe_field *field = &probe_fields[f];
+                const struct probe_sample_field *field = &probe_sample_fields[f];
 
                 if (field->dcgm == NULL)
                         continue;
@@ -218,13 +217,11 @@ static void dcgm_families(struct text *page, const struct agent *agent, const st
 
 static void device_allocated(struct text *page, const struct agent *agent, const struct row *rows, size_t n)
 {
-        const struct device_holder *holders = NULL;
+        const struct holder *holders = NULL;
         uint64_t asked = 0;
         size_t count;
 
-        if (agent->pods == NULL)
-                return;
-        count = pod_resources_holders(agent->pods, &holders, &asked);
+        count = kubelet_holders(agent->kubelet, &holders, &asked);
         if (asked == 0)
                 return; /* never had an answer: nothing is known */
         metrics_family(page, "remuda_device_allocated", METRIC_GAUGE, "Whether a pod holds the device");
@@ -237,7 +234,7 @@ static void device_allocated(struct text *page, const struct agent *agent, const
         }
 }
 
-static void groups(struct text *page, const struct inventory *told)
+static void groups(struct text *page, const struct inventory *published)
 {
         static const struct {
                 const char *name, *help;
@@ -253,8 +250,8 @@ static void groups(struct text *page, const struct inventory *told)
 
         for (size_t f = 0; f < sizeof(families) / sizeof(families[0]); f++) {
                 metrics_family(page, families[f].name, METRIC_GAUGE, families[f].help);
-                for (size_t i = 0; i < told->group_count; i++) {
-                        const struct device_group *g = &told->groups[i];
+                for (size_t i = 0; i < published->group_count; i++) {
+                        const struct device_group *g = &published->groups[i];
 
                         metrics_sample(
                                 page, families[f].name,
@@ -276,7 +273,7 @@ static void agent_families(struct text *page, struct agent *agent)
                                      { "watch", agent->watch != NULL ? watch_mode(agent->watch) : "none" }),
                        1);
         metrics_gauge(page, "remuda_agent_inventory_generation", "Changes of the inventory since the start",
-                      (double) agent->told.generation);
+                      (double) agent->published.generation);
         metrics_counter(page, "remuda_agent_scans_total", "Scans of the machine", agent->scans_total);
         metrics_counter(page, "remuda_agent_scan_failures_total", "Scans that failed",
                         agent->scan_failures_total);
@@ -299,43 +296,44 @@ static void agent_families(struct text *page, struct agent *agent)
 
 static void collectors(struct text *page, const struct agent *agent)
 {
-        struct deep_status s;
+        struct vendor_probe_status s;
 
         metrics_family(page, "remuda_collector_success", METRIC_GAUGE,
                        "Whether the last question to a vendor's library was answered");
-        for (size_t i = 0; deep_status(agent->deep, i, &s); i++)
-                if (s.vendor != NULL && s.state != DEEP_ABSENT)
+        for (size_t i = 0; vendor_probe_status(agent->probe, i, &s); i++)
+                if (s.vendor != NULL && s.state != VENDOR_PROBE_ABSENT)
                         metrics_sample(page, "remuda_collector_success",
-                                       METRIC_LABELS({ "collector", s.vendor }), s.state == DEEP_ANSWERS);
+                                       METRIC_LABELS({ "collector", s.vendor }),
+                                       s.state == VENDOR_PROBE_ANSWERS);
         metrics_family(page, "remuda_collector_last_success_timestamp_seconds", METRIC_GAUGE,
                        "When a vendor's library last answered, in seconds since 1970");
-        for (size_t i = 0; deep_status(agent->deep, i, &s); i++)
+        for (size_t i = 0; vendor_probe_status(agent->probe, i, &s); i++)
                 if (s.vendor != NULL && s.last_success_usec != 0)
                         metrics_sample(page, "remuda_collector_last_success_timestamp_seconds",
                                        METRIC_LABELS({ "collector", s.vendor }),
                                        (double) s.last_success_usec / 1e6);
         metrics_family(page, "remuda_agent_vendor_call_timeouts_total", METRIC_COUNTER,
                        "Questions to a vendor's library that hung and were killed");
-        for (size_t i = 0; deep_status(agent->deep, i, &s); i++)
+        for (size_t i = 0; vendor_probe_status(agent->probe, i, &s); i++)
                 if (s.vendor != NULL)
                         metrics_sample_uint64(page, "remuda_agent_vendor_call_timeouts_total",
                                               METRIC_LABELS({ "vendor", s.vendor }), s.timeouts_total);
         metrics_family(page, "remuda_agent_vendor_call_crashes_total", METRIC_COUNTER,
                        "Times that a vendor's library crashed or spoke nonsense");
-        for (size_t i = 0; deep_status(agent->deep, i, &s); i++)
+        for (size_t i = 0; vendor_probe_status(agent->probe, i, &s); i++)
                 if (s.vendor != NULL)
                         metrics_sample_uint64(page, "remuda_agent_vendor_call_crashes_total",
                                               METRIC_LABELS({ "vendor", s.vendor }), s.crashes_total);
         metrics_family(page, "remuda_agent_vendor_values_refused_total", METRIC_COUNTER,
                        "Figures of a vendor's library that cannot be true");
-        for (size_t i = 0; deep_status(agent->deep, i, &s); i++)
+        for (size_t i = 0; vendor_probe_status(agent->probe, i, &s); i++)
                 if (s.vendor != NULL)
                         metrics_sample_uint64(page, "remuda_agent_vendor_values_refused_total",
                                               METRIC_LABELS({ "vendor", s.vendor }), s.refused_total);
         metrics_family(page, "remuda_agent_vendor_call_duration_seconds", METRIC_HISTOGRAM,
                        "How long a vendor's library took to answer");
-        for (size_t i = 0; deep_status(agent->deep, i, &s); i++)
-                if (s.vendor != NULL && s.state != DEEP_ABSENT)
+        for (size_t i = 0; vendor_probe_status(agent->probe, i, &s); i++)
+                if (s.vendor != NULL && s.state != VENDOR_PROBE_ABSENT)
                         metrics_histogram(page, "remuda_agent_vendor_call_duration_seconds",
                                           METRIC_LABELS({ "vendor", s.vendor }), s.duration);
 }
@@ -344,9 +342,8 @@ static void kubelet(struct text *page, struct agent *agent)
 {
         struct plugin_status s;
 
-        if (agent->plugin == NULL)
+        if (!kubelet_status(agent->kubelet, &s))
                 return;
-        plugin_status(agent->plugin, &s);
         metrics_gauge(page, "remuda_agent_kubelet_present", "Whether the kubelet's socket is there",
                       s.kubelet_present);
         metrics_family(page, "remuda_agent_kubelet_registered", METRIC_GAUGE,
@@ -386,7 +383,8 @@ static void fill_rows(const struct agent *agent, struct row *rows, size_t n)
         for (size_t i = 0; i < n; i++) {
                 rows[i].record = agent->judge.records[i];
                 rows[i].device = rows[i].record->device;
-                rows[i].sample = rows[i].record->present ? deep_sample(agent->deep, &rows[i].device) : NULL;
+                rows[i].sample =
+                        rows[i].record->present ? vendor_probe_sample(agent->probe, &rows[i].device) : NULL;
                 (void) text_format(rows[i].index, sizeof(rows[i].index), "%u", rows[i].device.index);
                 if (rows[i].device.numa >= 0)
                         (void) text_format(rows[i].numa, sizeof(rows[i].numa), "%d", rows[i].device.numa);
@@ -406,15 +404,15 @@ void metrics_page(struct agent *agent, struct text *page)
                 device_samples(page, rows, n);
                 last_errors(page, rows, n);
                 device_allocated(page, agent, rows, n);
-                if (agent->config.compat_dcgm)
+                if (agent->configuration.agent.compat_dcgm)
                         dcgm_families(page, agent, rows, n);
                 free(rows);
         }
-        groups(page, &agent->told);
+        groups(page, &agent->published);
         agent_families(page, agent);
         collectors(page, agent);
         kubelet(page, agent);
-        door_metrics(agent->door, page);
+        launch_programs_metrics(agent->launch_api != NULL ? &agent->programs : NULL, page);
         repair_metrics(agent->repair, page);
         foreign_metrics(agent->foreign, page);
         process_metrics_append(page);

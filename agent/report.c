@@ -1,15 +1,14 @@
+/* Report: when the store is written, tried again and touched, and which events are news. */
 #include "agent/report.h"
 
 #include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/agent.h"
 #include "agent/inventory/inventory_json.h"
 #include "base/text.h"
 #include "io/loop.h"
+#include "store/store.h"
 
 #define WRITE_PERIOD_USEC UINT64_C(1000000)
 #define RETRY_USEC        UINT64_C(5000000)
@@ -24,10 +23,11 @@ struct remembered {
 };
 
 struct report {
-        struct agent *agent;
+        const struct services *services;
+        const char *node;
         struct store *store; /* NULL = none */
         sd_event_source *write_timer, *touch_timer;
-        bool writing, due; /* due: told is newer than what was written */
+        bool published, writing, due; /* due: what is published is newer than what was written */
         uint64_t last_write_usec;
         struct report_status status;
         struct remembered remembered[EVENTS_REMEMBERED];
@@ -38,7 +38,7 @@ static void on_write_timer(void *userdata);
 static void arm(struct report *r, uint64_t delay_usec)
 {
         if (r->write_timer == NULL)
-                (void) loop_after(r->agent->loop, delay_usec, on_write_timer, r, &r->write_timer);
+                (void) loop_after(r->services->loop, delay_usec, on_write_timer, r, &r->write_timer);
 }
 
 static void on_written(void *userdata, int result, const char *sentence)
@@ -51,7 +51,7 @@ static void on_written(void *userdata, int result, const char *sentence)
         if (result < 0) {
                 r->status.failures_total++;
                 (void) text_copy(r->status.trouble, sizeof(r->status.trouble), sentence);
-                log_line(&r->agent->log, LOG_WARNING, "store", "write=failed retry_s=%d error=\"%s\"",
+                log_line(r->services->log, LOG_WARNING, "store", "write=failed retry_s=%d error=\"%s\"",
                          (int) (RETRY_USEC / 1000000), sentence);
                 r->due = true;
                 arm(r, RETRY_USEC);
@@ -67,15 +67,15 @@ static void write_now(struct report *r)
 {
         json_t *object;
 
-        if (r->writing || r->agent->told_json == NULL)
+        if (r->writing || !r->published)
                 return; /* on_written() goes on */
-        object = inventory_encode(&r->agent->told);
+        object = inventory_encode(r->services->published);
         if (object == NULL)
                 return;
         r->due = false;
         r->writing = true;
-        r->last_write_usec = loop_now_usec(r->agent->loop);
-        store_put(r->store, STORE_INVENTORY, NULL, r->agent->node, object, on_written, r);
+        r->last_write_usec = loop_now_usec(r->services->loop);
+        store_put(r->store, STORE_INVENTORY, NULL, r->node, object, on_written, r);
         json_decref(object);
 }
 
@@ -90,8 +90,9 @@ static void on_write_timer(void *userdata)
 
 void report_changed(struct report *r)
 {
-        uint64_t now = loop_now_usec(r->agent->loop), since = now - r->last_write_usec;
+        uint64_t now = loop_now_usec(r->services->loop), since = now - r->last_write_usec;
 
+        r->published = true;
         if (r->store == NULL)
                 return;
         r->due = true;
@@ -107,8 +108,7 @@ static void on_touch(void *userdata)
 {
         struct report *r = userdata;
 
-        if (!r->due && !r->writing && r->status.writes_total > 0 &&
-            store_touch(r->store, r->agent->node) < 0) {
+        if (!r->due && !r->writing && r->status.writes_total > 0 && store_touch(r->store, r->node) < 0) {
                 r->due = true; /* somebody took the file away */
                 write_now(r);
         }
@@ -119,29 +119,30 @@ static void on_trouble(void *userdata, enum store_kind kind, const char *sentenc
         struct report *r = userdata;
 
         (void) kind;
-        log_line(&r->agent->log, LOG_WARNING, "store", "trouble=\"%s\"", sentence);
+        log_line(r->services->log, LOG_WARNING, "store", "trouble=\"%s\"", sentence);
 }
 
-int report_new(struct agent *agent, struct report **ret, struct err *err)
+int report_new(const struct services *services, const char *node, const char *store, const char *kubeconfig,
+               struct report **ret, struct err *err)
 {
         struct report *r = calloc(1, sizeof(*r));
-        const struct store_options options = { .spec = agent->options->store,
-                                               .kubeconfig = agent->options->kubeconfig,
-                                               .trouble = on_trouble,
-                                               .userdata = r };
+        const struct store_options options = {
+                .spec = store, .kubeconfig = kubeconfig, .trouble = on_trouble, .userdata = r
+        };
         int result;
 
         if (r == NULL)
                 return err_set(err, -ENOMEM, "no memory for the report");
-        r->agent = agent;
+        r->services = services;
+        r->node = node;
         *ret = r;
-        if (strcmp(agent->options->store, "none") == 0)
+        if (strcmp(store, "none") == 0)
                 return 0;
-        result = store_open(agent->loop, &options, &r->store, err);
+        result = store_open(services->loop, &options, &r->store, err);
         if (result < 0)
-                return err_wrap(err, result, "--store %s", agent->options->store);
+                return err_wrap(err, result, "--store %s", store);
         r->status.enabled = true;
-        result = loop_every(agent->loop, TOUCH_USEC, TOUCH_USEC, on_touch, r, &r->touch_timer);
+        result = loop_every(services->loop, TOUCH_USEC, TOUCH_USEC, on_touch, r, &r->touch_timer);
         return result < 0 ? err_set(err, result, "no timer for the store") : 0;
 }
 
@@ -158,7 +159,7 @@ void report_free(struct report *r)
 /* Was the same said about the same device a short while ago? Otherwise it is remembered from now on. */
 static bool is_repeated(struct report *r, const char *device, const char *reason)
 {
-        uint64_t now = loop_now_usec(r->agent->loop);
+        uint64_t now = loop_now_usec(r->services->loop);
         struct remembered *oldest = &r->remembered[0];
 
         for (size_t i = 0; i < EVENTS_REMEMBERED; i++) {
@@ -179,28 +180,24 @@ static bool is_repeated(struct report *r, const char *device, const char *reason
         return false;
 }
 
-void report_event(struct report *r, const char *type, const char *reason, const char *device, const char *fmt,
-                  ...)
+void report_event(struct report *r, const char *type, const char *reason, const char *device,
+                  const char *sentence)
 {
-        char sentence[512], message[640], field[DEVICE_ID_BYTES + 32];
-        va_list ap;
+        char message[640], field[DEVICE_ID_BYTES + 32];
 
         if (is_repeated(r, device != NULL ? device : "", reason))
                 return;
-        va_start(ap, fmt);
-        (void) vsnprintf(sentence, sizeof(sentence), fmt, ap);
-        va_end(ap);
         if (device != NULL)
                 (void) text_format(message, sizeof(message), "device %s: %s", device, sentence);
         else
                 (void) text_copy(message, sizeof(message), sentence);
         (void) text_format(field, sizeof(field), "status.devices{%s}", device != NULL ? device : "");
         r->status.events_total++;
-        log_line(&r->agent->log, type[0] == 'W' ? LOG_WARNING : LOG_INFO, "event", "reason=%s message=\"%s\"",
-                 reason, message);
+        log_line(r->services->log, type[0] == 'W' ? LOG_WARNING : LOG_INFO, "event",
+                 "reason=%s message=\"%s\"", reason, message);
         if (r->store != NULL) {
                 const struct store_event event = { .object_kind = "NodeAccelerators",
-                                                   .name = r->agent->node,
+                                                   .name = r->node,
                                                    .type = type,
                                                    .reason = reason,
                                                    .message = message,

@@ -1,26 +1,29 @@
-/* Report: what was told goes into the store: the inventory, when it changed and at most once a second; its
- * file's time every ten seconds (a dir: store); events, at most one of a reason about a device in five
+/* Report: what is published goes into the store: the inventory, when it changed and at most once a second;
+ * its file's time every ten seconds (a dir: store); events, at most one of a reason about a device in five
  * minutes. A store that fails is tried again; nothing waits for it. */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agent/config/services.h"
 #include "base/err.h"
 
-struct agent;
 struct report;
 
-int report_new(struct agent *agent, struct report **ret, struct err *err);
+/* report_new() - @node: the name that everything is told under; @store: "none", "dir:PATH" or "kubernetes";
+ * @kubeconfig: NULL = the usual place. Borrowed for its life. */
+int report_new(const struct services *services, const char *node, const char *store, const char *kubeconfig,
+               struct report **ret, struct err *err);
 void report_free(struct report *report); /* accepts NULL */
 
-/* report_changed() - agent->told is new. */
+/* report_changed() - services->published is new. */
 void report_changed(struct report *report);
 
 /* report_event() - about a device, or about the node when `device` is NULL.
  * @type: "Normal" or "Warning"; @reason: CamelCase literal */
 void report_event(struct report *report, const char *type, const char *reason, const char *device,
-                  const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+                  const char *sentence);
 
 struct report_status {
         bool enabled, in_step; /* in_step: what was told last is in the store */

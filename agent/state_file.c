@@ -14,6 +14,7 @@
 #include "base/hash.h"
 #include "base/json/json_table.h"
 #include "base/text.h"
+#include "io/make_folders.h"
 
 #define STATE_VERSION 1
 
@@ -28,7 +29,7 @@ static bool matters(const struct device_record *record)
 
 static int check_device(const struct json_field *at, void *object, struct err *err)
 {
-        struct health *h = &((struct state_device *) object)->health;
+        struct health *h = &((struct state_file_device *) object)->health;
         struct json_field turns = json_field_get(at, "turns");
 
         for (size_t i = 1; i < h->turn_count; i++) {
@@ -44,7 +45,7 @@ static int check_device(const struct json_field *at, void *object, struct err *e
 }
 
 /* clang-format off */
-#define AT(member) JSON_TABLE_AT(struct state_device, member)
+#define AT(member) JSON_TABLE_AT(struct state_file_device, member)
 static const struct json_table_row turn_row = { "", JSON_TABLE_UINT, .size_bytes = sizeof(uint64_t) };
 static const struct json_table_row device_rows[] = {
         { "id",             JSON_TABLE_CHARS,  AT(id) },
@@ -55,32 +56,32 @@ static const struct json_table_row device_rows[] = {
         { "bad",            JSON_TABLE_BOOL,   AT(health.bad) },
         { "since",          JSON_TABLE_UINT,   AT(since_usec) },
         { "turns",          JSON_TABLE_ARRAY,  AT(health.turns), .element = &turn_row,
-          .count = offsetof(struct state_device, health.turn_count) },
+          .count = offsetof(struct state_file_device, health.turn_count) },
         { .name = NULL },
 };
 #undef AT
-static const struct json_table device_table = { .rows = device_rows, .size_bytes = sizeof(struct state_device),
+static const struct json_table device_table = { .rows = device_rows, .size_bytes = sizeof(struct state_file_device),
                                                 .check = check_device };
-#define AT(member) JSON_TABLE_AT(struct state, member)
+#define AT(member) JSON_TABLE_AT(struct state_file, member)
 static const struct json_table_row state_rows[] = {
         { "version",        JSON_TABLE_UINT,   AT(version), .min = STATE_VERSION, .max = STATE_VERSION },
         { "bootID",         JSON_TABLE_CHARS,  AT(boot_id) },
         { "generation",     JSON_TABLE_UINT,   AT(generation) },
         { "kernelSequence", JSON_TABLE_UINT,   AT(kernel_sequence) },
         { "devices",        JSON_TABLE_LIST,   AT(devices), .table = &device_table,
-          .count = offsetof(struct state, device_count), .max = DEVICES_MAX },
+          .count = offsetof(struct state_file, device_count), .max = DEVICES_MAX },
         { .name = NULL },
 };
 /* clang-format on */
-static const struct json_table state_table = { .rows = state_rows, .size_bytes = sizeof(struct state) };
+static const struct json_table state_table = { .rows = state_rows, .size_bytes = sizeof(struct state_file) };
 
 /* What of the records is worth remembering. */
-static int gather(const struct judge *judge, struct state *s)
+static int gather(const struct judge *judge, struct state_file *s)
 {
         s->devices = calloc(judge->record_count + 1, sizeof(*s->devices));
         for (size_t i = 0; s->devices != NULL && i < judge->record_count; i++) {
                 const struct device_record *record = judge->records[i];
-                struct state_device *d = &s->devices[s->device_count];
+                struct state_file_device *d = &s->devices[s->device_count];
 
                 if (!matters(record))
                         continue;
@@ -92,19 +93,6 @@ static int gather(const struct judge *judge, struct state *s)
                         d->health.verdict = d->health.saved;
         }
         return s->devices != NULL ? 0 : -ENOMEM;
-}
-
-void state_file_make_directories(const char *path)
-{
-        char part[1024];
-
-        if (!text_copy(part, sizeof(part), path))
-                return;
-        for (char *s = strchr(part + 1, '/'); s != NULL; s = strchr(s + 1, '/')) {
-                *s = '\0';
-                (void) mkdir(part, 0755);
-                *s = '/';
-        }
 }
 
 static int write_file(const char *path, const char *text, struct err *err)
@@ -134,13 +122,13 @@ static int write_file(const char *path, const char *text, struct err *err)
         return 0;
 }
 
-int state_save(const char *path, const struct judge *judge, const char *boot_id, uint64_t generation,
-               uint64_t kernel_sequence, struct err *err)
+int state_file_save(const char *path, const struct judge *judge, const char *boot_id, uint64_t generation,
+                    uint64_t kernel_sequence, struct err *err)
 {
-        CLEANUP(state_free)
-        struct state s = { .version = STATE_VERSION,
-                           .generation = generation,
-                           .kernel_sequence = kernel_sequence };
+        CLEANUP(state_file_free)
+        struct state_file s = { .version = STATE_VERSION,
+                                .generation = generation,
+                                .kernel_sequence = kernel_sequence };
         CLEANUP(free_p) char *text = NULL;
         json_t *object = NULL;
 
@@ -153,11 +141,11 @@ int state_save(const char *path, const struct judge *judge, const char *boot_id,
                 return err_set(err, -ENOMEM, "no memory for the state");
         if (s.device_count == 0 && access(path, F_OK) < 0)
                 return 0; /* nothing to remember */
-        state_file_make_directories(path);
+        make_folders(path);
         return write_file(path, text, err);
 }
 
-uint64_t state_hash(const struct judge *judge)
+uint64_t state_file_hash(const struct judge *judge)
 {
         uint64_t hash = 0;
 
@@ -174,7 +162,7 @@ uint64_t state_hash(const struct judge *judge)
         return hash;
 }
 
-int state_load(const char *path, struct state *ret, struct err *err)
+int state_file_load(const char *path, struct state_file *ret, struct err *err)
 {
         CLEANUP(close_p) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
         json_error_t why;
@@ -182,7 +170,7 @@ int state_load(const char *path, struct state *ret, struct err *err)
         struct stat st;
         int r;
 
-        *ret = (struct state){ .generation = 0 };
+        *ret = (struct state_file){ .generation = 0 };
         if (fd < 0)
                 return err_set(err, -errno, "'%s': %m", path);
         if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size > (off_t) STATE_FILE_MAX_BYTES)
@@ -193,21 +181,21 @@ int state_load(const char *path, struct state *ret, struct err *err)
         r = json_table_decode(&state_table, object, ret, err);
         json_decref(object);
         if (r < 0) {
-                *ret = (struct state){ .generation = 0 };
+                *ret = (struct state_file){ .generation = 0 };
                 return err_wrap(err, r, "'%s'", path);
         }
         return 0;
 }
 
-void state_free(struct state *s)
+void state_file_free(struct state_file *s)
 {
         if (s == NULL)
                 return;
         free(s->devices);
-        *s = (struct state){ .generation = 0 };
+        *s = (struct state_file){ .generation = 0 };
 }
 
-const struct state_device *state_find(const struct state *s, const char *id)
+const struct state_file_device *state_file_find(const struct state_file *s, const char *id)
 {
         for (size_t i = 0; i < s->device_count; i++)
                 if (strcmp(s->devices[i].id, id) == 0)

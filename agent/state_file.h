@@ -13,33 +13,32 @@
 
 #define STATE_FILE_MAX_BYTES ((size_t) 4 << 20)
 
-struct state_device {
+struct state_file_device {
         char id[DEVICE_ID_BYTES];
         struct health health;
         uint64_t since_usec;
 };
 
-struct state {
+struct state_file {
         unsigned version;
         char boot_id[40];
         uint64_t generation;
         uint64_t kernel_sequence;
-        struct state_device *devices;
+        struct state_file_device *devices;
         size_t device_count;
 };
 
-/* state_load() - Return: 0; -ENOENT; -EBADMSG and a sentence (the file is of no use). @ret is empty then. */
-int state_load(const char *path, struct state *ret, struct err *err);
-void state_free(struct state *state); /* accepts NULL */
-const struct state_device *state_find(const struct state *state, const char *id);
+/* state_file_load() - Return: 0; -ENOENT; -EBADMSG and a sentence (the file is of no use). @ret is empty
+ * then. */
+int state_file_load(const char *path, struct state_file *ret, struct err *err);
+void state_file_free(struct state_file *state); /* accepts NULL */
+const struct state_file_device *state_file_find(const struct state_file *state, const char *id);
 
-/* state_save() - of every record whose past matters; when there are none and there is no file, none is made.
+/* state_file_save() - of every record whose past matters; when there are none and there is no file, none is
+ * made.
  */
-int state_save(const char *path, const struct judge *judge, const char *boot_id, uint64_t generation,
-               uint64_t kernel_sequence, struct err *err);
+int state_file_save(const char *path, const struct judge *judge, const char *boot_id, uint64_t generation,
+                    uint64_t kernel_sequence, struct err *err);
 
-/* state_hash() - changes exactly when the file should be written again (times apart). */
-uint64_t state_hash(const struct judge *judge);
-
-/* state_file_make_directories() - the folders above `path`, as far as they can be made. */
-void state_file_make_directories(const char *path);
+/* state_file_hash() - changes exactly when the file should be written again (times apart). */
+uint64_t state_file_hash(const struct judge *judge);

@@ -28,7 +28,7 @@ struct pod_resources {
         struct grpc_client_call *call;
         uint64_t period_usec;
         bool poked; /* while a question was open: ask once more */
-        struct device_holder *holders;
+        struct holder *holders;
         size_t count;
         uint64_t asked_usec;
         char trouble[GRPC_SENTENCE_BYTES];
@@ -38,13 +38,13 @@ struct pod_resources {
 
 /* The answer being put together. */
 struct gathering {
-        struct device_holder *holders;
+        struct holder *holders;
         size_t count, capacity;
 };
 
 static int compare_holders(const void *a, const void *b)
 {
-        const struct device_holder *x = a, *y = b;
+        const struct holder *x = a, *y = b;
         int order = strcmp(x->device_id, y->device_id);
 
         if (order == 0)
@@ -59,7 +59,7 @@ static int compare_holders(const void *a, const void *b)
 static int gather_one(struct gathering *g, const PodResources__PodResources *pod, const char *container,
                       const char *resource, const char *id)
 {
-        struct device_holder *holder;
+        struct holder *holder;
         char *mark = NULL;
 
         if (g->count == HOLDERS_MAX)
@@ -261,7 +261,7 @@ void pod_resources_free(struct pod_resources *pods)
         free(pods);
 }
 
-size_t pod_resources_holders(const struct pod_resources *pods, const struct device_holder **ret,
+size_t pod_resources_holders(const struct pod_resources *pods, const struct holder **ret,
                              uint64_t *ret_asked_usec)
 {
         *ret = pods->holders;
@@ -310,7 +310,7 @@ void pod_resources_tell_losses(const struct pod_resources *pods, struct inventor
                 const struct device *device = &inventory->devices[i];
 
                 for (size_t k = 0; !device->usable && k < pods->count; k++) {
-                        const struct device_holder *holder = &pods->holders[k];
+                        const struct holder *holder = &pods->holders[k];
                         size_t last = inventory->loss_count;
 
                         if (strcmp(holder->device_id, device->id) != 0 ||

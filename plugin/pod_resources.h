@@ -11,20 +11,12 @@
 #include <systemd/sd-event.h>
 
 #include "agent/inventory/device.h"
+#include "agent/inventory/holder.h"
 #include "base/err.h"
 
 #define POD_RESOURCES_SOCKET "/var/lib/kubelet/pod-resources/kubelet.sock"
 
 struct pod_resources;
-
-struct device_holder {
-        char device_id[DEVICE_ID_BYTES];
-        char resource[DEVICE_RESOURCE_BYTES];
-        char pod_namespace[64];
-        char pod[254];
-        char container[64];
-        unsigned shares; /* replicas of the device that this container holds; 1 when it is not shared */
-};
 
 struct pod_resources_options {
         const char *socket;                /* NULL = POD_RESOURCES_SOCKET; need not exist */
@@ -44,7 +36,7 @@ void pod_resources_ask(struct pod_resources *pods);
 
 /* pod_resources_holders() - the last known answer, sorted by device id. Borrowed until the loop turns.
  * @ret_asked_usec: CLOCK_MONOTONIC of that answer; 0 = never had one. May be NULL. */
-size_t pod_resources_holders(const struct pod_resources *pods, const struct device_holder **ret,
+size_t pod_resources_holders(const struct pod_resources *pods, const struct holder **ret,
                              uint64_t *ret_asked_usec);
 
 /* pod_resources_count_free() - set `free` of every group: usable devices that nobody holds (for a shared

@@ -39,7 +39,7 @@ static int decode_level(const struct json_field *at, void *field, struct err *er
 
 static int check_repair(const struct json_field *at, void *object, struct err *err)
 {
-        const struct repair *repair = object;
+        const struct agent_config_repair *repair = object;
         struct json_field path = json_field_get(at, "path");
 
         if (repair->path[0] == '/')
@@ -61,17 +61,17 @@ static const struct json_table_row library_row = { "", JSON_TABLE_CHARS, AT(path
 static const struct json_table library_table = { .size_bytes = sizeof(struct probe_library), KEY(struct probe_library, vendor) };
 #undef AT
 
-#define AT(member) JSON_TABLE_AT(struct repair, member)
-static const struct repair once_a_day = { .max_per_day = 1 };
+#define AT(member) JSON_TABLE_AT(struct agent_config_repair, member)
+static const struct agent_config_repair once_a_day = { .max_per_day = 1 };
 static const struct json_table_row arg_row = { "", JSON_TABLE_CHARS, .size_bytes = REPAIR_ARG_BYTES };
 static const struct json_table_row repair_rows[] = {
         { "path",              JSON_TABLE_CHARS, AT(path), .required = true },
-        { "args",              JSON_TABLE_ARRAY, AT(args), .element = &arg_row, .count = offsetof(struct repair, arg_count) },
+        { "args",              JSON_TABLE_ARRAY, AT(args), .element = &arg_row, .count = offsetof(struct agent_config_repair, arg_count) },
         { "maxPerDay",         JSON_TABLE_UINT,  AT(max_per_day), .min = 1, .max = 1440 },
         { .name = NULL },
 };
 static const struct json_table repair_table = {
-        .rows = repair_rows, .size_bytes = sizeof(struct repair), .strict = true, KEY(struct repair, vendor),
+        .rows = repair_rows, .size_bytes = sizeof(struct agent_config_repair), .strict = true, KEY(struct agent_config_repair, vendor),
         .initial = &once_a_day, .check = check_repair,
 };
 #undef AT
@@ -228,7 +228,7 @@ const char *agent_config_library(const struct agent_config *c, const char *vendo
         return NULL;
 }
 
-const struct repair *agent_config_repair(const struct agent_config *c, const char *vendor)
+const struct agent_config_repair *agent_config_repair(const struct agent_config *c, const char *vendor)
 {
         for (size_t i = 0; i < c->repair_count; i++)
                 if (strcmp(c->repairs[i].vendor, vendor) == 0)

@@ -50,7 +50,7 @@ struct probe_library {
         char path[200];
 };
 
-struct repair {
+struct agent_config_repair {
         char vendor[24];
         char path[200];
         char args[REPAIR_ARGS_MAX][REPAIR_ARG_BYTES];
@@ -70,7 +70,7 @@ struct agent_config {
         unsigned probes_sec, probes_deadline_sec;
         struct probe_library *libraries;
         size_t library_count;
-        struct repair *repairs;
+        struct agent_config_repair *repairs;
         size_t repair_count;
         char launch_group[32], programs_path[200];
         char node_feature_file[200]; /* "" = none */
@@ -93,7 +93,7 @@ enum finding_level agent_config_level(const struct agent_config *config, const c
 
 /* agent_config_library(), agent_config_repair() - of a vendor; NULL = none. */
 const char *agent_config_library(const struct agent_config *config, const char *vendor);
-const struct repair *agent_config_repair(const struct agent_config *config, const char *vendor);
+const struct agent_config_repair *agent_config_repair(const struct agent_config *config, const char *vendor);
 
 /* agent_config_at() - put "FILE:LINE: " in front of a message of json_field.h, by looking for the path's keys
  * in the file; for the parts that read their own keys. Return: -EBADMSG. */

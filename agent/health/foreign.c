@@ -1,3 +1,4 @@
+/* Foreign: a round over /proc once a minute, a few processes at a time. */
 #include "agent/health/foreign.h"
 
 #include <ctype.h>
@@ -8,11 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/agent.h"
 #include "agent/health/holders.h"
-#include "agent/report.h"
-#include "agent/watch.h"
 #include "base/cleanup.h"
+#include "base/metrics_text.h"
 #include "base/text.h"
 #include "io/loop.h"
 
@@ -26,7 +25,7 @@ struct count {
 };
 
 struct foreign {
-        struct agent *agent;
+        const struct services *services;
         sd_event_source *timer;
         DIR *proc;                /* of the round that goes on; NULL = none */
         struct count *now, *last; /* by device; of this round, and of the last whole one */
@@ -50,8 +49,8 @@ static void note(struct foreign *f, const struct device *d, const char *pid)
         more += f->now_count++;
         (void) text_copy(more->id, sizeof(more->id), d->id);
         more->processes = 1;
-        report_event(f->agent->report, "Warning", "ForeignProcess", d->id,
-                     "process %s holds it, in no pod and not by the launch door", pid);
+        services_event(f->services, "Warning", "ForeignProcess", d->id,
+                       "process %s holds it, in no pod and not by the launch door", pid);
 }
 
 static void on_found(void *userdata, const struct device *device)
@@ -93,10 +92,10 @@ static void on_timer(void *userdata)
                 if (!isdigit((unsigned char) e->d_name[0]))
                         continue;
                 f->pid = e->d_name;
-                holders_look("/proc", f->pid, &f->agent->told, on_found, f);
+                holders_look("/proc", f->pid, f->services->published, on_found, f);
                 looked++;
         }
-        (void) loop_after(f->agent->loop, next, on_timer, f, &f->timer);
+        (void) loop_after(f->services->loop, next, on_timer, f, &f->timer);
 }
 
 /* Without it the kernel shows the files of our own kin alone. */
@@ -112,20 +111,20 @@ static bool may_look_at_others(void)
         return (effective >> CAP_SYS_PTRACE & 1) != 0;
 }
 
-int foreign_new(struct agent *agent, struct foreign **ret, struct err *err)
+int foreign_new(const struct services *services, bool live, struct foreign **ret, struct err *err)
 {
         struct foreign *f = calloc(1, sizeof(*f));
 
         if (f == NULL)
                 return err_set(err, -ENOMEM, "no memory");
-        f->agent = agent;
+        f->services = services;
         *ret = f;
-        if (agent->options->machine != NULL || !watch_is_live(agent->options->root))
+        if (!live)
                 return 0;
         if (!may_look_at_others())
-                log_line(&agent->log, LOG_INFO, "foreign",
+                log_line(services->log, LOG_INFO, "foreign",
                          "looking_at=own remedy=\"CAP_SYS_PTRACE, to see what processes of others hold\"");
-        return loop_after(agent->loop, ROUND_USEC, on_timer, f, &f->timer);
+        return loop_after(services->loop, ROUND_USEC, on_timer, f, &f->timer);
 }
 
 void foreign_free(struct foreign *f)

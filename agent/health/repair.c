@@ -1,3 +1,4 @@
+/* Repair: one program at a time, remembered for a day. */
 #include "agent/health/repair.h"
 
 #include <errno.h>
@@ -9,44 +10,42 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "agent/agent.h"
-#include "agent/launch/door.h"
-#include "agent/report.h"
 #include "base/cleanup.h"
+#include "base/metrics_text.h"
 #include "io/loop.h"
-#include "plugin/plugin.h"
-#include "plugin/pod_resources.h"
 
 #define TIMEOUT_USEC UINT64_C(600000000)
 #define DAY_USEC     UINT64_C(86400000000)
 #define TRIES_MAX    64 /* remembered, of all devices together */
 #define VARIABLES    7
 
-struct
-try {
+struct attempt {
         char device[DEVICE_ID_BYTES];
         uint64_t usec; /* CLOCK_MONOTONIC; 0 = free */
 };
 
-struct repair_room {
-        struct agent *agent;
-        struct try tries[TRIES_MAX];
+struct repair {
+        const struct services *services;
+        bool (*is_held)(void *userdata, const char *device_id);
+        struct attempt tries[TRIES_MAX];
         char device[DEVICE_ID_BYTES]; /* that is being repaired */
         pid_t pid;                    /* 0 = none */
         sd_event_source *child, *timeout;
         uint64_t succeeded, failed;
 };
 
-int repair_new(struct agent *agent, struct repair_room **ret, struct err *err)
+int repair_new(const struct services *services, bool (*is_held)(void *userdata, const char *device_id),
+               struct repair **ret, struct err *err)
 {
         *ret = calloc(1, sizeof(**ret));
         if (*ret == NULL)
                 return err_set(err, -ENOMEM, "no memory for repairs");
-        (*ret)->agent = agent;
+        (*ret)->services = services;
+        (*ret)->is_held = is_held;
         return 0;
 }
 
-void repair_free(struct repair_room *r)
+void repair_free(struct repair *r)
 {
         if (r == NULL)
                 return;
@@ -57,7 +56,7 @@ void repair_free(struct repair_room *r)
         free(r);
 }
 
-static unsigned tries_today(const struct repair_room *r, const char *device, uint64_t now)
+static unsigned tries_today(const struct repair *r, const char *device, uint64_t now)
 {
         unsigned n = 0;
 
@@ -68,10 +67,10 @@ static unsigned tries_today(const struct repair_room *r, const char *device, uin
 }
 
 /* Return: false when too much was tried today to remember one more. */
-static bool remember(struct repair_room *r, const char *device, uint64_t now)
+static bool remember(struct repair *r, const char *device, uint64_t now)
 {
         for (size_t i = 0; i < TRIES_MAX; i++) {
-                struct try *t = &r->tries[i];
+                struct attempt *t = &r->tries[i];
 
                 if (t->usec != 0 && now - t->usec < DAY_USEC)
                         continue;
@@ -79,29 +78,6 @@ static bool remember(struct repair_room *r, const char *device, uint64_t now)
                 t->usec = now;
                 return true;
         }
-        return false;
-}
-
-/* Nobody holds it for certain: the kubelet, where there is one, must have said so. */
-static bool is_held(const struct agent *a, const char *id)
-{
-        const struct device_holder *holders = NULL;
-        struct plugin_status kubelet;
-        uint64_t asked = 0;
-        size_t n;
-
-        if (door_holds(a->door, id))
-                return true;
-        if (a->pods == NULL)
-                return false;
-        n = pod_resources_holders(a->pods, &holders, &asked);
-        if (asked == 0) { /* a kubelet that is there and has not answered yet */
-                plugin_status(a->plugin, &kubelet);
-                return kubelet.kubelet_present;
-        }
-        for (size_t i = 0; i < n; i++)
-                if (strcmp(holders[i].device_id, id) == 0)
-                        return true;
         return false;
 }
 
@@ -148,7 +124,7 @@ static void make_environment(const struct device *d, char *variables[VARIABLES])
 
 static int on_end(sd_event_source *source, const siginfo_t *info, void *userdata)
 {
-        struct repair_room *r = userdata;
+        struct repair *r = userdata;
         bool well = info->si_code == CLD_EXITED && info->si_status == 0;
 
         (void) source;
@@ -158,24 +134,24 @@ static int on_end(sd_event_source *source, const siginfo_t *info, void *userdata
         r->succeeded += well;
         r->failed += !well;
         if (well)
-                report_event(r->agent->report, "Normal", "RepairSucceeded", r->device,
-                             "the repair program ended well; the device must now answer well for a while");
+                services_event(r->services, "Normal", "RepairSucceeded", r->device,
+                               "the repair program ended well; the device must now answer well for a while");
         else
-                report_event(r->agent->report, "Warning", "RepairFailed", r->device,
-                             "the repair program ended with %s %d",
-                             info->si_code == CLD_EXITED ? "exit status" : "signal", info->si_status);
-        agent_scan(r->agent, "repair");
+                services_event(r->services, "Warning", "RepairFailed", r->device,
+                               "the repair program ended with %s %d",
+                               info->si_code == CLD_EXITED ? "exit status" : "signal", info->si_status);
+        services_scan(r->services, "repair");
         return 0;
 }
 
 static void on_timeout(void *userdata)
 {
-        const struct repair_room *r = userdata;
+        const struct repair *r = userdata;
 
         (void) kill(-r->pid, SIGKILL);
 }
 
-static int start(struct repair_room *r, const struct repair *repair, const struct device *d)
+static int start(struct repair *r, const struct agent_config_repair *repair, const struct device *d)
 {
         char *argv[REPAIR_ARGS_MAX + 2] = { (char *) repair->path }, *variables[VARIABLES];
         posix_spawn_file_actions_t actions;
@@ -204,37 +180,37 @@ static int start(struct repair_room *r, const struct repair *repair, const struc
                 return result;
         }
         (void) text_copy(r->device, sizeof(r->device), d->id);
-        (void) loop_after(r->agent->loop, TIMEOUT_USEC, on_timeout, r, &r->timeout);
-        return sd_event_add_child(r->agent->loop, &r->child, r->pid, WEXITED, on_end, r);
+        (void) loop_after(r->services->loop, TIMEOUT_USEC, on_timeout, r, &r->timeout);
+        return sd_event_add_child(r->services->loop, &r->child, r->pid, WEXITED, on_end, r);
 }
 
-void repair_consider(struct repair_room *r)
+void repair_consider(struct repair *r, const struct judge *judge)
 {
-        struct agent *a = r->agent;
-        uint64_t now = loop_now_usec(a->loop);
+        uint64_t now = loop_now_usec(r->services->loop);
 
-        for (size_t i = 0; i < a->judge.record_count && r->pid == 0; i++) {
-                const struct device_record *record = a->judge.records[i];
+        for (size_t i = 0; i < judge->record_count && r->pid == 0; i++) {
+                const struct device_record *record = judge->records[i];
                 const struct device *d = &record->device;
-                const struct repair *repair = agent_config_repair(&a->config, d->vendor);
+                const struct agent_config_repair *repair =
+                        agent_config_repair(r->services->config, d->vendor);
                 int result;
 
                 if (repair == NULL || !record->judged || !record->health.bad ||
-                    d->health != HEALTH_UNHEALTHY || is_held(a, d->id) ||
+                    d->health != HEALTH_UNHEALTHY || r->is_held(r->services->userdata, d->id) ||
                     tries_today(r, d->id, now) >= repair->max_per_day || !remember(r, d->id, now))
                         continue;
-                report_event(a->report, "Normal", "RepairStarted", d->id, "%s is run: %s", repair->path,
-                             d->reason);
+                services_event(r->services, "Normal", "RepairStarted", d->id, "%s is run: %s", repair->path,
+                               d->reason);
                 result = start(r, repair, d);
                 if (result < 0) {
                         r->failed++;
-                        report_event(a->report, "Warning", "RepairFailed", d->id, "%s: %s", repair->path,
-                                     strerrordesc_np(-result));
+                        services_event(r->services, "Warning", "RepairFailed", d->id, "%s: %s", repair->path,
+                                       strerrordesc_np(-result));
                 }
         }
 }
 
-void repair_metrics(const struct repair_room *r, struct text *page)
+void repair_metrics(const struct repair *r, struct text *page)
 {
         metrics_family(page, "remuda_repairs_total", METRIC_COUNTER, "Repair programs that have ended");
         metrics_sample_uint64(page, "remuda_repairs_total", METRIC_LABELS({ "result", "succeeded" }),

@@ -7,16 +7,20 @@
  * maxPerDay a day for a device, ten minutes each. No shell. The result is an event and a metric. */
 #pragma once
 
+#include "agent/config/services.h"
+#include "agent/health/judge.h"
 #include "base/err.h"
 #include "base/text.h"
 
-struct agent;
-struct repair_room;
+struct repair;
 
-int repair_new(struct agent *agent, struct repair_room **ret, struct err *err);
-void repair_free(struct repair_room *room); /* accepts NULL; kills what runs */
+/* repair_new() - @is_held: does anybody hold the device, as far as can be known? What cannot be known yet
+ * counts as held. */
+int repair_new(const struct services *services, bool (*is_held)(void *userdata, const char *device_id),
+               struct repair **ret, struct err *err);
+void repair_free(struct repair *repair); /* accepts NULL; kills what runs */
 
 /* repair_consider() - after a scan: is there a device to repair? */
-void repair_consider(struct repair_room *room);
+void repair_consider(struct repair *repair, const struct judge *judge);
 
-void repair_metrics(const struct repair_room *room, struct text *page);
+void repair_metrics(const struct repair *repair, struct text *page);

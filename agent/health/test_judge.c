@@ -245,7 +245,7 @@ static void rules_of_the_configuration_decide(void **state)
 static void faults_are_written_and_read_back(void **state)
 {
         char folder[] = "/tmp/remuda-state-XXXXXX", path[64];
-        struct state loaded;
+        struct state_file loaded;
         struct node node;
 
         (void) state;
@@ -253,11 +253,11 @@ static void faults_are_written_and_read_back(void **state)
         (void) text_format(path, sizeof(path), "%s/below/agent.json", folder);
         start(&node, "");
         scan(&node, "hhh");
-        assert_int_equal(state_save(path, &node.judge, "boot", 3, 0, NULL), 0);
+        assert_int_equal(state_file_save(path, &node.judge, "boot", 3, 0, NULL), 0);
         assert_int_equal(access(path, F_OK), -1); /* nothing to remember */
         scan(&node, "hu-");
-        assert_int_equal(state_save(path, &node.judge, "boot", 4, 9, NULL), 0);
-        assert_int_equal(state_load(path, &loaded, NULL), 0);
+        assert_int_equal(state_file_save(path, &node.judge, "boot", 4, 9, NULL), 0);
+        assert_int_equal(state_file_load(path, &loaded, NULL), 0);
         assert_string_equal(loaded.boot_id, "boot");
         assert_int_equal(loaded.generation, 4);
         assert_int_equal(loaded.kernel_sequence, 9);
@@ -266,7 +266,7 @@ static void faults_are_written_and_read_back(void **state)
         assert_int_equal(loaded.devices[0].health.verdict, HEALTH_UNHEALTHY);
         assert_int_equal(loaded.devices[0].health.turn_count, 1);
         assert_true(loaded.devices[0].health.turns[0] == node.now);
-        state_free(&loaded);
+        state_file_free(&loaded);
         end(&node);
         (void) unlink(path);
         *strrchr(path, '/') = '\0';
@@ -296,11 +296,11 @@ static void a_file_that_is_not_whole_is_discarded(void **state)
         assert_true(fd >= 0);
         for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
                 struct err err = { 0 };
-                struct state loaded;
+                struct state_file loaded;
 
                 assert_int_equal(ftruncate(fd, 0), 0);
                 assert_int_equal(pwrite(fd, texts[i], strlen(texts[i]), 0), strlen(texts[i]));
-                if (state_load(path, &loaded, &err) != -EBADMSG || loaded.device_count != 0 ||
+                if (state_file_load(path, &loaded, &err) != -EBADMSG || loaded.device_count != 0 ||
                     err.msg[0] == '\0')
                         fail_msg("believed: %s", texts[i]);
         }

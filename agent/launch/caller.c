@@ -1,3 +1,4 @@
+/* Caller: the words of SO_PEERCRED, of a cgroup's path and of the kubelet's log folders. */
 #include "agent/launch/caller.h"
 
 #include <ctype.h>

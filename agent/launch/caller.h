@@ -1,4 +1,4 @@
-/* Caller: who is at the other end of the launch door's socket, by the kernel's word (SO_PEERCRED) and the
+/* Caller: who is at the other end of the launch API's socket, by the kernel's word (SO_PEERCRED) and the
  * cgroup it lives in. A process in a pod's cgroup is that pod and nobody else, root or not; a process outside
  * is trusted when it is root or in the group of the configuration. */
 #pragma once

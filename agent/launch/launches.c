@@ -1,3 +1,4 @@
+/* Launches: processes in sessions of their own, and how each of them ends. */
 #include "agent/launch/launches.h"
 
 #include <errno.h>
@@ -33,7 +34,7 @@ struct launch {
 
 struct launches {
         sd_event *loop;
-        launch_ended ended;
+        launches_ended ended;
         void *userdata;
         unsigned last_id;
         size_t count;
@@ -50,7 +51,7 @@ static void launch_free(struct launch *l)
         free(l);
 }
 
-int launches_new(sd_event *loop, launch_ended ended, void *userdata, struct launches **ret, struct err *err)
+int launches_new(sd_event *loop, launches_ended ended, void *userdata, struct launches **ret, struct err *err)
 {
         struct launches *all = calloc(1, sizeof(*all));
 
@@ -130,7 +131,7 @@ static bool become_user(const struct caller *caller, const struct passwd *user)
 }
 
 /* In the child, after fork: become the caller and the program. What goes wrong is written into `report`. */
-static _Noreturn void become(const struct launch_request *q, int report)
+static _Noreturn void become(const struct launches_request *q, int report)
 {
         const struct passwd *user = getpwuid(q->caller->uid);
         int error;
@@ -145,7 +146,7 @@ static _Noreturn void become(const struct launch_request *q, int report)
 }
 
 /* Return: 0 and the pid of a process that runs its program, or the errno of what failed in it. */
-static int run(const struct launch_request *q, pid_t *ret_pid)
+static int run(const struct launches_request *q, pid_t *ret_pid)
 {
         int report[2], error = 0;
         ssize_t n;
@@ -169,7 +170,7 @@ static int run(const struct launch_request *q, pid_t *ret_pid)
         return 0;
 }
 
-int launches_start(struct launches *launches, const struct launch_request *request, unsigned *ret_id,
+int launches_start(struct launches *launches, const struct launches_request *request, unsigned *ret_id,
                    pid_t *ret_pid, struct err *err)
 {
         struct launch *l = calloc(1, sizeof(*l));

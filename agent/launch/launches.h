@@ -1,4 +1,4 @@
-/* Launches: the processes that the launch door has started: as whom, on which devices, until when. */
+/* Launches: the processes that the launch API has started: as whom, on which devices, until when. */
 #pragma once
 
 #include <jansson.h>
@@ -13,7 +13,7 @@
 
 struct launches;
 
-struct launch_request {
+struct launches_request {
         const char *path;
         char *const *argv;        /* ends with NULL */
         char *const *environment; /* ends with NULL */
@@ -25,14 +25,15 @@ struct launch_request {
 };
 
 /* Called when one has ended: `status` as of waitid(): 0 = well. */
-typedef void (*launch_ended)(void *userdata, unsigned id, const char *runtime, bool well, const char *how);
+typedef void (*launches_ended)(void *userdata, unsigned id, const char *runtime, bool well, const char *how);
 
-int launches_new(sd_event *loop, launch_ended ended, void *userdata, struct launches **ret, struct err *err);
+int launches_new(sd_event *loop, launches_ended ended, void *userdata, struct launches **ret,
+                 struct err *err);
 void launches_free(struct launches *launches); /* SIGTERM, a moment, SIGKILL; accepts NULL */
 
 /* launches_start() - as the caller, in a session of its own. Return: 0; -ENOSPC; the errno of what failed in
  * the child, before its program began. */
-int launches_start(struct launches *launches, const struct launch_request *request, unsigned *ret_id,
+int launches_start(struct launches *launches, const struct launches_request *request, unsigned *ret_id,
                    pid_t *ret_pid, struct err *err);
 
 /* launches_stop() - SIGTERM to all of its processes, SIGKILL ten seconds later. 0, -ENOENT or -EACCES

@@ -1,3 +1,4 @@
+/* Program file: reading the table, and hashing what it names. */
 #include "agent/launch/program_file.h"
 
 #include <errno.h>

@@ -13,7 +13,7 @@
 #define PETABYTE 1125899906842624.0
 
 /* clang-format off */
-const struct probe_field probe_fields[PROBE_VALUE_COUNT] = {
+const struct probe_sample_field probe_sample_fields[PROBE_VALUE_COUNT] = {
         [PROBE_UTILIZATION_COMPUTE] = { "utilizationCompute", 0, 1, "remuda_device_utilization_ratio",
                 METRIC_GAUGE, "How busy a part of the device is", "engine", "compute", "DCGM_FI_DEV_GPU_UTIL", 100 },
         [PROBE_UTILIZATION_MEMORY] = { "utilizationMemory", 0, 1, "remuda_device_utilization_ratio",
@@ -80,7 +80,8 @@ void probe_sample_encode(const struct probe_sample *sample, struct text *out)
 
         for (size_t i = 0; object != NULL && i < PROBE_VALUE_COUNT; i++)
                 if (isfinite(sample->values[i]))
-                        (void) json_object_set_new(object, probe_fields[i].key, json_real(sample->values[i]));
+                        (void) json_object_set_new(object, probe_sample_fields[i].key,
+                                                   json_real(sample->values[i]));
         if (object != NULL && f->level != FINDING_GOOD)
                 (void) json_object_update_new(object, json_pack("{s:s, s:s, s:s, s:s}", "level",
                                                                 level_names[f->level], "rule", f->rule,
@@ -138,7 +139,7 @@ int probe_sample_decode(const char *line, size_t size_bytes, struct probe_sample
         if (r == 0)
                 r = json_field_text(&root, "pci", ret->pci, sizeof(ret->pci), err);
         for (size_t i = 0; r >= 0 && i < PROBE_VALUE_COUNT; i++) {
-                const struct probe_field *field = &probe_fields[i];
+                const struct probe_sample_field *field = &probe_sample_fields[i];
 
                 refused += json_field_double(&root, field->key, field->minimum, field->maximum,
                                              &ret->values[i], NULL) < 0;

@@ -16,7 +16,7 @@
 
 #define PROBE_LINE_MAX_BYTES 4096
 
-enum probe_value {
+enum probe_sample_value {
         PROBE_UTILIZATION_COMPUTE, /* 0..1 */
         PROBE_UTILIZATION_MEMORY,
         PROBE_UTILIZATION_ENCODE,
@@ -46,7 +46,7 @@ struct probe_sample {
         struct finding finding;           /* what the library makes of it */
 };
 
-struct probe_field {
+struct probe_sample_field {
         const char *key; /* in the line */
         double minimum, maximum;
         const char *metric; /* its family; fields of one family stand together */
@@ -57,7 +57,7 @@ struct probe_field {
         double dcgm_scale;               /* its unit in ours */
 };
 
-extern const struct probe_field probe_fields[PROBE_VALUE_COUNT];
+extern const struct probe_sample_field probe_sample_fields[PROBE_VALUE_COUNT];
 
 void probe_sample_init(struct probe_sample *sample, const char *pci);
 

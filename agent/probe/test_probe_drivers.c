@@ -6,7 +6,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "agent/probe/driver.h"
+#include "agent/probe/probe_driver.h"
 #include "agent/vendor/vendor.h"
 #include "base/cleanup.h"
 #include "base/text.h"
@@ -45,7 +45,7 @@ static void every_library_has_a_row(void **state)
                 const struct probe_driver *d = find(wanted[i].library, wanted[i].vendor);
                 bool named = false;
 
-                if (d == NULL || d->open == NULL || d->sample == NULL)
+                if (d == NULL || d->calls == NULL || d->calls->open == NULL || d->calls->sample == NULL)
                         fail_msg("%s of %s: no row, or nothing in it", wanted[i].library, wanted[i].vendor);
                 for (size_t n = 0; n < PROBE_SONAMES_MAX && d->sonames[n] != NULL; n++)
                         named |= text_ends_with(d->sonames[n], wanted[i].soname);

@@ -125,7 +125,7 @@ static void read_pods(struct stage *stage)
 {
         char path[128];
         struct pod_resources_options options = { .socket = path };
-        const struct device_holder *holders;
+        const struct holder *holders;
         struct pod_resources *pods;
 
         (void) text_format(path, sizeof(path), "%s/kubelet.sock", stage->directory);

@@ -144,7 +144,7 @@ static void print_status(struct host *host)
 
 static void print_holders(struct host *host)
 {
-        const struct device_holder *holders = NULL;
+        const struct holder *holders = NULL;
         size_t count = host->pods == NULL ? 0 : pod_resources_holders(host->pods, &holders, NULL);
 
         printf("{\"trouble\":\"%s\",\"holders\":[",

@@ -1,0 +1,495 @@
+/* Launch API: who asks, what he may have, and the answer. */
+#include "agent/launch/launch_api.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/launch/caller.h"
+#include "agent/launch/launch_choice.h"
+#include "agent/launch/launch_order.h"
+#include "agent/launch/launch_programs.h"
+#include "agent/launch/launches.h"
+#include "agent/launch/program_file.h"
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "io/http/http_server.h"
+#include "io/loop.h"
+
+#define POD_LOGS       "/var/log/pods"
+#define BODY_MAX_BYTES 262144
+#define WAITING_MAX    64
+#define LOOK_USEC      UINT64_C(50000)
+#define PATIENCE_USEC  UINT64_C(3000000) /* the launcher waits five seconds */
+
+/* A pod that asks for a device which the kubelet has just given it: the kubelet is asked once more. */
+struct waiting {
+        struct launch_api *api;
+        struct http_pending *pending;
+        struct caller caller;
+        char runtime[PROGRAM_RUNTIME_BYTES], *list;
+        uint64_t since_usec;
+        sd_event_source *timer;
+        struct waiting *next;
+};
+
+struct launch_api {
+        const struct services *services;
+        const struct launch_api_options *options;
+        struct http_server *server;
+        struct launches *launches;
+        struct waiting *waiting;
+        size_t waiting_count;
+};
+
+void launch_api_fill(const struct launch_api *d, struct inventory *inventory)
+{
+        if (d == NULL)
+                return;
+        for (size_t i = 0; i < inventory->device_count; i++) {
+                const struct device *device = &inventory->devices[i];
+                struct device_group *group = inventory_find_group(inventory, device->group);
+
+                if (group != NULL && group->free > 0 && device->usable &&
+                    launches_hold(d->launches, device->id))
+                        group->free--;
+        }
+}
+
+static void reply_json(struct http_reply *reply, unsigned status, json_t *object)
+{
+        reply->status = status;
+        reply->body = object != NULL ? json_dumps(object, JSON_COMPACT) : NULL;
+        reply->body_bytes = reply->body != NULL ? strlen(reply->body) : 0;
+        json_decref(object);
+        if (reply->body == NULL)
+                http_reply_error(reply, 503, "no memory for the answer");
+}
+
+/* {"error": ..., "message": ...}: the launcher quotes the latter. It takes 403 for a no, 503 for "cannot
+ * say". */
+static void reply_refusal(struct http_reply *reply, int error, const char *sentence)
+{
+        unsigned status = error == -EACCES || error == -EPERM                             ? 403
+                          : error == -ENOENT                                              ? 404
+                          : error == -EBUSY || error == -EKEYREJECTED || error == -ENOSPC ? 409
+                          : error == -ENOMEM || error == -ESRCH                           ? 503
+                                                                                          : 400;
+
+        reply_json(reply, status, json_pack("{s:s, s:s}", "error", sentence, "message", sentence));
+}
+
+static int identify(const struct launch_api *d, const struct http_request *request, struct caller *ret,
+                    struct err *err)
+{
+        pid_t pid = 0;
+        uid_t uid = 0;
+        gid_t gid = 0;
+
+        if (http_request_peer(request, &pid, &uid, &gid) < 0)
+                return err_set(err, -EACCES, "the caller is not known");
+        return caller_identify("/proc", POD_LOGS, pid, uid, gid, d->services->config->launch_group, ret, err);
+}
+
+static int identify_trusted(const struct launch_api *d, const struct http_request *request,
+                            struct caller *ret, struct err *err)
+{
+        int r = identify(d, request, ret, err);
+
+        if (r == 0 && !ret->trusted)
+                r = err_set(err, -EACCES, "only root and the group '%s', outside any pod, may do this",
+                            d->services->config->launch_group);
+        return r;
+}
+
+static json_t *answer_of(struct launch_api *d, const struct program *program,
+                         const struct launch_choice *choice, bool in_pod)
+{
+        json_t *args = json_array(), *allowed = json_array(), *devices = json_array();
+        /* a pod has files of its own: there the table's word counts, and the launcher holds it to that */
+        const char *sha256 =
+                in_pod ? program->sha256 : launch_programs_sha256(d->options->programs, program->runtime);
+
+        for (size_t i = 0; i < program->arg_count; i++)
+                (void) json_array_append_new(args, json_string(program->args[i]));
+        for (size_t i = 0; i < program->environment_count; i++)
+                (void) json_array_append_new(allowed, json_string(program->environment[i]));
+        for (size_t i = 0; i < choice->count; i++)
+                (void) json_array_append_new(devices, json_string(choice->devices[i]->id));
+        return json_pack("{s:s, s:s, s:o, s:o, s:o, s:s, s:o}", "runtime", program->runtime, "path",
+                         program->path, "args", args, "environment",
+                         launch_choice_environment(choice, in_pod), "allowedEnvironment", allowed, "sha256",
+                         sha256, "devices", devices);
+}
+
+static int identify_asker(const struct launch_api *d, const struct http_request *request, struct caller *ret,
+                          struct err *err)
+{
+        int r = identify(d, request, ret, err);
+
+        if (r == 0 && !ret->trusted && ret->pod_uid[0] == '\0')
+                r = err_set(err, -EACCES, "only pods, root and the group '%s' may ask",
+                            d->services->config->launch_group);
+        if (r == 0 && ret->pod_uid[0] != '\0' && ret->pod[0] == '\0')
+                r = err_set(err, -ESRCH, "the caller's pod %s is not known under %s", ret->pod_uid, POD_LOGS);
+        return r;
+}
+
+static int answer_or_refuse(struct launch_api *d, const struct caller *c, const char *runtime,
+                            const char *list, json_t **ret, struct err *err)
+{
+        CLEANUP(free_p) struct launch_choice *choice = calloc(1, sizeof(*choice));
+        bool in_pod = c->pod_uid[0] != '\0';
+        const struct program *program;
+        int r;
+
+        if (choice == NULL)
+                return err_set(err, -ENOMEM, "no memory");
+        r = launch_choice_list(d->services, c, runtime, list, choice, err);
+        if (r < 0)
+                return r;
+        program = launch_programs_find(d->options->programs, runtime, err);
+        if (program == NULL)
+                return -ENOENT;
+        r = in_pod ? 0 : launch_programs_check(d->options->programs, program, err);
+        if (r == 0)
+                *ret = answer_of(d, program, choice, in_pod);
+        return r;
+}
+
+static void reply_launch(struct launch_api *d, const char *runtime, int r, json_t *answer,
+                         const struct err *err, struct http_reply *reply)
+{
+        launch_programs_count(d->options->programs, runtime,
+                              r == 0 ? LAUNCH_PROGRAMS_ANSWERED : LAUNCH_PROGRAMS_REFUSED);
+        if (r < 0)
+                reply_refusal(reply, r, err->msg);
+        else
+                reply_json(reply, 200, answer);
+}
+
+static void stop_waiting(struct waiting *w, struct http_reply *reply)
+{
+        struct waiting **at = &w->api->waiting;
+
+        while (*at != w)
+                at = &(*at)->next;
+        *at = w->next;
+        w->api->waiting_count--;
+        (void) sd_event_source_unref(w->timer);
+        http_resume(w->pending, reply);
+        free(w->list);
+        free(w);
+}
+
+/* Has the kubelet answered since, or will it not? */
+static bool has_answer(const struct waiting *w)
+{
+        const struct services *services = w->api->services;
+        const struct holder *holders;
+        uint64_t asked_usec = 0;
+
+        (void) services->holders(services->userdata, &holders, &asked_usec);
+        return asked_usec > w->since_usec || loop_now_usec(services->loop) >= w->since_usec + PATIENCE_USEC;
+}
+
+static void on_waited(void *userdata)
+{
+        struct waiting *w = userdata;
+        struct http_reply reply = { 0 };
+        struct err err = { 0 };
+        json_t *answer = NULL;
+        int r = answer_or_refuse(w->api, &w->caller, w->runtime, w->list, &answer, &err);
+
+        w->timer = sd_event_source_unref(w->timer);
+        if (r == -EACCES && !has_answer(w) &&
+            loop_after(w->api->services->loop, LOOK_USEC, on_waited, w, &w->timer) == 0)
+                return;
+        reply_launch(w->api, w->runtime, r, answer, &err, &reply);
+        stop_waiting(w, &reply);
+}
+
+/* Return: is the request kept until the kubelet was asked once more? */
+static bool wait_for_kubelet(struct launch_api *d, const struct http_request *request, const struct caller *c,
+                             const char *runtime, const char *list)
+{
+        struct waiting *w;
+
+        if (d->services->holders == NULL || c->pod_uid[0] == '\0' || d->waiting_count >= WAITING_MAX)
+                return false;
+        w = calloc(1, sizeof(*w));
+        if (w == NULL)
+                return false;
+        *w = (struct waiting){ .api = d, .caller = *c, .list = strdup(list) };
+        w->since_usec = loop_now_usec(d->services->loop);
+        if (w->list == NULL || !text_copy(w->runtime, sizeof(w->runtime), runtime) ||
+            loop_after(d->services->loop, LOOK_USEC, on_waited, w, &w->timer) < 0) {
+                free(w->list);
+                free(w);
+                return false;
+        }
+        w->pending = http_suspend(request);
+        w->next = d->waiting;
+        d->waiting = w;
+        d->waiting_count++;
+        d->services->ask_holders(d->services->userdata);
+        return true;
+}
+
+static void get_launch(void *userdata, const struct http_request *request, struct http_reply *reply)
+{
+        const char *runtime = http_request_query(request, "runtime");
+        const char *list = http_request_query(request, "devices");
+        struct launch_api *d = userdata;
+        struct err err = { 0 };
+        struct caller c = { 0 };
+        json_t *answer = NULL;
+        int r;
+
+        if (runtime == NULL || runtime[0] == '\0') {
+                reply_refusal(reply, -EINVAL, "runtime is missing: /v1/launch?runtime=cuda&devices=ID,...");
+                return;
+        }
+        list = list != NULL ? list : "";
+        r = identify_asker(d, request, &c, &err);
+        if (r == 0)
+                r = answer_or_refuse(d, &c, runtime, list, &answer, &err);
+        if (r != -EACCES || !wait_for_kubelet(d, request, &c, runtime, list))
+                reply_launch(d, runtime, r, answer, &err, reply);
+}
+
+static int choose(struct launch_api *d, const struct caller *c, const struct launch_order *o,
+                  struct launch_choice *ret, struct err *err)
+{
+        int r = o->list.size_bytes > 0
+                        ? launch_choice_list(d->services, c, o->runtime, o->list.data, ret, err)
+                        : launch_choice_any(d->services, d->launches, o->runtime, o->chips > 0 ? o->chips : 1,
+                                            ret, err);
+
+        for (size_t i = 0; r == 0 && i < ret->count; i++)
+                if (!launch_choice_is_free(d->services, d->launches, ret->devices[i]))
+                        r = err_set(err, -EBUSY, "device '%s' is not free", ret->devices[i]->id);
+        return r;
+}
+
+static int post_launch_or_refuse(struct launch_api *d, const struct http_request *request,
+                                 struct launch_order *o, json_t *body, json_t **ret, struct err *err)
+{
+        CLEANUP(free_p) struct launch_choice *choice = calloc(1, sizeof(*choice));
+        struct json_field root = json_field_root(body);
+        const struct program *program = NULL;
+        struct caller c = { 0 };
+        unsigned id = 0;
+        pid_t pid = 0;
+        int r;
+
+        if (choice == NULL)
+                return err_set(err, -ENOMEM, "no memory");
+        r = launch_order_read(&root, o, err);
+        if (r >= 0)
+                r = identify_trusted(d, request, &c, err);
+        if (r == 0 && (program = launch_programs_find(d->options->programs, o->runtime, err)) == NULL)
+                r = -ENOENT;
+        if (r == 0)
+                r = launch_programs_check(d->options->programs, program, err);
+        if (r == 0)
+                r = choose(d, &c, o, choice, err);
+        if (r == 0)
+                r = launch_order_start(o, &c, program, choice, d->launches, &id, &pid, err);
+        if (r == 0) {
+                *ret = answer_of(d, program, choice, false);
+                (void) json_object_set_new(*ret, "id", json_integer(id));
+                (void) json_object_set_new(*ret, "pid", json_integer(pid));
+        }
+        return r;
+}
+
+static void post_launch(void *userdata, const struct http_request *request, struct http_reply *reply)
+{
+        json_t *body = json_loadb(request->body, request->body_bytes, JSON_REJECT_DUPLICATES, NULL),
+               *answer = NULL;
+        struct launch_api *d = userdata;
+        struct launch_order o = { .chips = 0 };
+        struct err err = { 0 };
+        int r;
+
+        if (body == NULL) {
+                reply_refusal(reply, -EINVAL, "the body is not JSON: {\"runtime\": \"cuda\", \"chips\": 1}");
+                return;
+        }
+        r = post_launch_or_refuse(d, request, &o, body, &answer, &err);
+        launch_programs_count(d->options->programs, o.runtime,
+                              r == 0 ? LAUNCH_PROGRAMS_STARTED : LAUNCH_PROGRAMS_REFUSED);
+        if (r < 0)
+                reply_refusal(reply, r, err.msg);
+        else
+                reply_json(reply, 201, answer);
+        text_free(&o.list);
+        json_decref(body);
+        if (r == 0)
+                services_scan(d->services, "launch"); /* fewer are free */
+}
+
+static void on_ended(void *userdata, unsigned id, const char *runtime, bool well, const char *how)
+{
+        struct launch_api *d = userdata;
+
+        launch_programs_count(d->options->programs, runtime,
+                              well ? LAUNCH_PROGRAMS_FINISHED : LAUNCH_PROGRAMS_FAILED);
+        log_line(d->services->log, well ? LOG_INFO : LOG_WARNING, "launch", "id=%u runtime=%s ended=\"%s\"",
+                 id, runtime, how);
+        services_scan(d->services, "launch");
+}
+
+static void get_launches(void *userdata, const struct http_request *request, struct http_reply *reply)
+{
+        struct launch_api *d = userdata;
+        struct caller c = { 0 };
+        struct err err = { 0 };
+        int r = identify_trusted(d, request, &c, &err);
+
+        if (r < 0)
+                reply_refusal(reply, r, err.msg);
+        else
+                reply_json(reply, 200, json_pack("{s:o}", "launches", launches_list(d->launches)));
+}
+
+static void post_stop(void *userdata, const struct http_request *request, struct http_reply *reply)
+{
+        const char *id = http_request_query(request, "id");
+        struct launch_api *d = userdata;
+        struct caller c = { 0 };
+        struct err err = { 0 };
+        uint64_t number = 0;
+        int r = identify_trusted(d, request, &c, &err);
+
+        if (r == 0 && (id == NULL || text_parse_uint64(id, &number) < 0 || number > UINT32_MAX))
+                r = err_set(&err, -EINVAL, "id is missing: /v1/launch/stop?id=1");
+        if (r == 0) {
+                r = launches_stop(d->launches, (unsigned) number, &c);
+                if (r < 0)
+                        (void) err_set(&err, r, r == -ENOENT ? "no launch %s" : "launch %s is another user's",
+                                       id);
+        }
+        if (r < 0)
+                reply_refusal(reply, r, err.msg);
+        else
+                reply_json(reply, 200, json_pack("{s:I}", "stopping", (json_int_t) number));
+}
+
+static void post_clear(void *userdata, const struct http_request *request, struct http_reply *reply)
+{
+        const char *id = http_request_query(request, "device");
+        struct launch_api *d = userdata;
+        struct caller c = { 0 };
+        struct err err = { 0 };
+        int r = identify_trusted(d, request, &c, &err);
+
+        if (r == 0 && id == NULL)
+                r = err_set(&err, -EINVAL, "device is missing: /v1/health/clear?device=ID");
+        if (r == 0) {
+                r = d->options->clear(d->services->userdata, id);
+                if (r < 0)
+                        (void) err_set(&err, r, "no device '%s' on this node", id);
+        }
+        if (r < 0) {
+                reply_refusal(reply, r, err.msg);
+                return;
+        }
+        log_line(d->services->log, LOG_NOTICE, "clear", "device=%s uid=%u", id, (unsigned) c.uid);
+        reply_json(reply, 200, json_pack("{s:s}", "cleared", id));
+}
+
+static void get_inventory(void *userdata, const struct http_request *request, struct http_reply *reply)
+{
+        const struct launch_api *d = userdata;
+
+        d->options->get_inventory(d->services->userdata, request, reply);
+}
+
+static void get_metrics(void *userdata, const struct http_request *request, struct http_reply *reply)
+{
+        const struct launch_api *d = userdata;
+
+        d->options->get_metrics(d->services->userdata, request, reply);
+}
+
+static const struct http_route routes[] = {
+        { .method = "GET", .path = "/v1/launch", .handler = get_launch },
+        { .method = "POST", .path = "/v1/launch", .handler = post_launch },
+        { .method = "POST", .path = "/v1/launch/stop", .handler = post_stop },
+        { .method = "GET", .path = "/v1/launches", .handler = get_launches },
+        { .method = "POST", .path = "/v1/health/clear", .handler = post_clear },
+        { .method = "GET", .path = "/v1/inventory", .handler = get_inventory },
+        { .method = "GET", .path = "/metrics", .handler = get_metrics },
+        { 0 },
+};
+
+static int listen_at(struct launch_api *d, const char *path, struct err *err)
+{
+        struct http_server_options options = { .unix_mode = 0666, /* who it is decides, not who may knock */
+                                               .body_max_bytes = BODY_MAX_BYTES,
+                                               .connections_max = 256,
+                                               .idle_timeout_sec = 30,
+                                               .routes = routes,
+                                               .userdata = d };
+        char address[160];
+
+        if (!text_format(address, sizeof(address), "unix:%s", path))
+                return err_set(err, -ENAMETOOLONG, "'%.60s...' is longer than a socket's path may be", path);
+        options.address = address;
+        options.unix_take_over = true; /* an upgraded agent comes while the old one still serves */
+        return http_server_new(d->services->loop, &options, &d->server, err);
+}
+
+int launch_api_new(const struct services *services, const struct launch_api_options *options,
+                   struct launch_api **ret, struct err *err)
+{
+        const char *path = options->socket;
+        struct launch_api *d;
+        int r;
+
+        if (path != NULL && strcmp(path, "none") == 0)
+                return 0;
+        d = calloc(1, sizeof(*d));
+        if (d == NULL)
+                return err_set(err, -ENOMEM, "no memory for the launch API");
+        d->services = services;
+        d->options = options;
+        r = launches_new(services->loop, on_ended, d, &d->launches, err);
+        if (r == 0 && path == NULL)
+                (void) mkdir("/run/remuda", 0755);
+        if (r == 0)
+                r = listen_at(d, path != NULL ? path : LAUNCH_API_SOCKET, err);
+        if (r < 0) {
+                launch_api_free(d);
+                if (path != NULL)
+                        return err_wrap(err, r, "--launch-socket %s", path);
+                log_line(services->log, LOG_WARNING, "door", "going_on=without error=\"%s\" path=%s",
+                         err->msg, LAUNCH_API_SOCKET);
+                return 0;
+        }
+        *ret = d;
+        return 0;
+}
+
+void launch_api_free(struct launch_api *d)
+{
+        struct http_reply gone = { .status = 503 };
+
+        if (d == NULL)
+                return;
+        while (d->waiting != NULL)
+                stop_waiting(d->waiting, &gone);
+        http_server_free(d->server);
+        launches_free(d->launches);
+        free(d);
+}
+
+bool launch_api_holds(const struct launch_api *d, const char *device_id)
+{
+        return d != NULL && launches_hold(d->launches, device_id);
+}

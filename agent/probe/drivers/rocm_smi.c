@@ -1,0 +1,104 @@
+/* ROCm SMI (librocm_smi64): AMD and Hygon. Units: bytes, percent, millidegrees, microwatts. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "agent/probe/probe_driver.h"
+
+enum { RSMI_OK = 0, RSMI_VRAM = 0, RSMI_CURRENT = 0, RSMI_EDGE = 0, RSMI_MEMORY = 2, RSMI_UMC = 1 };
+
+struct ecc {
+        uint64_t corrected, uncorrected;
+};
+
+struct rocm_smi {
+        int (*init)(uint64_t);
+        int (*count)(uint32_t *);
+        int (*pci)(uint32_t, uint64_t *);
+        int (*memory_total)(uint32_t, int, uint64_t *);
+        int (*memory_used)(uint32_t, int, uint64_t *);
+        int (*busy)(uint32_t, uint32_t *);
+        int (*temperature)(uint32_t, uint32_t, int, int64_t *);
+        int (*power)(uint32_t, uint32_t, uint64_t *);
+        int (*ecc)(uint32_t, int, struct ecc *);
+};
+
+static int rocm_smi_open(const struct probe_driver *driver, void *library, void **ret_state, struct err *err)
+{
+        struct rocm_smi *s = calloc(1, sizeof(*s));
+        int r;
+
+        if (s == NULL)
+                return err_set(err, -ENOMEM, "no memory");
+        (void) driver;
+        (void) probe_driver_symbol(library, "rsmi_dev_memory_total_get", &s->memory_total);
+        (void) probe_driver_symbol(library, "rsmi_dev_memory_usage_get", &s->memory_used);
+        (void) probe_driver_symbol(library, "rsmi_dev_busy_percent_get", &s->busy);
+        (void) probe_driver_symbol(library, "rsmi_dev_temp_metric_get", &s->temperature);
+        (void) probe_driver_symbol(library, "rsmi_dev_power_ave_get", &s->power);
+        (void) probe_driver_symbol(library, "rsmi_dev_ecc_count_get", &s->ecc);
+        if (!probe_driver_symbol(library, "rsmi_init", &s->init) ||
+            !probe_driver_symbol(library, "rsmi_num_monitor_devices", &s->count) ||
+            !probe_driver_symbol(library, "rsmi_dev_pci_id_get", &s->pci)) {
+                free(s);
+                return err_set(err, -ENOENT,
+                               "the library has no rsmi_init, num_monitor_devices, dev_pci_id_get");
+        }
+        r = s->init(0);
+        if (r != RSMI_OK) {
+                free(s);
+                return err_set(err, -EIO, "rsmi_init says %d", r);
+        }
+        *ret_state = s;
+        return 0;
+}
+
+static void ask(const struct rocm_smi *s, uint32_t i, struct probe_sample *sample)
+{
+        struct ecc ecc = { 0 };
+        uint64_t value;
+        uint32_t percent;
+        int64_t millidegrees;
+
+        if (s->memory_total != NULL && s->memory_total(i, RSMI_VRAM, &value) == RSMI_OK)
+                sample->values[PROBE_MEMORY_TOTAL] = (double) value;
+        if (s->memory_used != NULL && s->memory_used(i, RSMI_VRAM, &value) == RSMI_OK)
+                sample->values[PROBE_MEMORY_USED] = (double) value;
+        if (s->busy != NULL && s->busy(i, &percent) == RSMI_OK)
+                sample->values[PROBE_UTILIZATION_COMPUTE] = percent / 100.0;
+        if (s->temperature != NULL && s->temperature(i, RSMI_EDGE, RSMI_CURRENT, &millidegrees) == RSMI_OK)
+                sample->values[PROBE_TEMPERATURE_CORE] = (double) millidegrees / 1000;
+        if (s->temperature != NULL && s->temperature(i, RSMI_MEMORY, RSMI_CURRENT, &millidegrees) == RSMI_OK)
+                sample->values[PROBE_TEMPERATURE_MEMORY] = (double) millidegrees / 1000;
+        if (s->power != NULL && s->power(i, 0, &value) == RSMI_OK)
+                sample->values[PROBE_POWER] = (double) value / 1e6;
+        if (s->ecc != NULL && s->ecc(i, RSMI_UMC, &ecc) == RSMI_OK) {
+                sample->values[PROBE_ECC_CORRECTABLE] = (double) ecc.corrected;
+                sample->values[PROBE_ECC_UNCORRECTABLE] = (double) ecc.uncorrected;
+        }
+}
+
+static int rocm_smi_sample(void *state, probe_driver_take take, void *userdata, struct err *err)
+{
+        const struct rocm_smi *s = state;
+        uint32_t count = 0;
+        int r = s->count(&count);
+
+        if (r != RSMI_OK)
+                return err_set(err, -EIO, "rsmi_num_monitor_devices says %d", r);
+        for (uint32_t i = 0; i < count && i < 1024; i++) {
+                struct probe_sample sample;
+                uint64_t id;
+                char pci[20];
+
+                if (s->pci(i, &id) != RSMI_OK)
+                        continue;
+                probe_driver_pci_format((unsigned) (id >> 32), (unsigned) (id >> 8), (unsigned) (id >> 3),
+                                        (unsigned) id, pci);
+                probe_sample_init(&sample, pci);
+                ask(s, i, &sample);
+                take(userdata, &sample);
+        }
+        return 0;
+}
+
+const struct probe_driver_calls rocm_smi_calls = { .open = rocm_smi_open, .sample = rocm_smi_sample };

@@ -1,0 +1,458 @@
+/* Vendor probe: when each vendor is asked what, what is made of the answer, and of none. */
+#include "agent/probe/vendor_probe.h"
+
+#include <errno.h>
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/inventory/link_report_line.h"
+#include "agent/probe/link_memory.h"
+#include "agent/probe/probe_child.h"
+#include "agent/probe/probe_driver.h"
+#include "agent/probe/probe_process.h"
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "io/loop.h"
+
+#define VENDORS_MAX      16
+#define ABANDONED_MAX    2
+#define ABSENT_USEC      UINT64_C(300000000)
+#define PAUSE_MIN_USEC   UINT64_C(1000000)
+#define PAUSE_MAX_USEC   UINT64_C(30000000)
+#define LINKS_PERIODS    6 /* between two questions about links */
+#define LINKS_DEADLINES  4 /* for one */
+#define LINKS_RETRY_USEC UINT64_C(600000000)
+
+/* A vendor that is asked. */
+struct asked {
+        struct vendor_probe *probe;
+        const struct probe_driver *driver;
+        struct probe_process process;
+        bool present; /* a device of it is on this node */
+        enum vendor_probe_state state;
+        const char *why; /* it is silent; a literal */
+        sd_event_source *timer;
+        bool waiting; /* for the answer to a question */
+        uint64_t asked_usec, pause_usec;
+        bool about_links; /* that question is */
+        uint64_t links_due_usec;
+        struct link_reports links; /* of the answer that is coming in */
+        struct probe_sample *samples, *incoming;
+        size_t sample_count, incoming_count;
+        uint64_t last_success_usec, last_success_real_usec;
+        uint64_t samples_total, timeouts_total, crashes_total, refused_total;
+        struct histogram duration;
+};
+
+struct vendor_probe {
+        const struct services *services;
+        bool this_machine; /* this machine's libraries know of the devices */
+        struct asked vendors[VENDORS_MAX];
+        size_t vendor_count;
+        struct link_memory *links;
+};
+
+static void arm(struct asked *v, uint64_t delay_usec);
+static void ask(struct asked *v, bool about_links);
+
+/* This machine's library knows nothing of a machine that is read from a directory or a record: there only a
+ * library that the configuration names is asked. */
+static bool may_ask(const struct asked *v)
+{
+        const struct agent_config *config = v->probe->services->config;
+
+        return config->probes_enabled &&
+               (v->probe->this_machine || agent_config_library(config, v->driver->vendor) != NULL);
+}
+
+static uint64_t period_usec(const struct asked *v)
+{
+        return (uint64_t) v->probe->services->config->probes_sec * 1000000;
+}
+
+static uint64_t deadline_usec(const struct asked *v)
+{
+        return (uint64_t) v->probe->services->config->probes_deadline_sec * 1000000;
+}
+
+/* A verdict of another kind than before is judged at once; figures wait for whoever reads them. */
+static void become(struct asked *v, enum vendor_probe_state state, const char *why)
+{
+        bool changed = v->state != state;
+
+        v->state = state;
+        v->why = why;
+        if (!changed)
+                return;
+        log_line(v->probe->services->log, state == VENDOR_PROBE_SILENT ? LOG_WARNING : LOG_INFO, "probe",
+                 "vendor=%s state=%s why=\"%s\"", v->driver->vendor, vendor_probe_state_name(state), why);
+        services_scan(v->probe->services, "library");
+}
+
+static uint64_t next_pause(struct asked *v)
+{
+        uint64_t pause = v->pause_usec < PAUSE_MIN_USEC ? PAUSE_MIN_USEC : v->pause_usec;
+
+        v->pause_usec = pause * 2 > PAUSE_MAX_USEC ? PAUSE_MAX_USEC : pause * 2;
+        return pause;
+}
+
+/* What has come of the answer so far is of no use. */
+static void forget_answer(struct asked *v)
+{
+        v->waiting = false;
+        v->incoming_count = 0;
+        link_reports_free(&v->links);
+}
+
+static void stop(struct asked *v)
+{
+        probe_process_kill(&v->process);
+        forget_answer(v);
+}
+
+static void on_end(void *userdata, const siginfo_t *info)
+{
+        struct asked *v = userdata;
+        bool by_itself = info->si_code == CLD_EXITED;
+
+        forget_answer(v);
+        if (by_itself && info->si_status == PROBE_CHILD_EXIT_ABSENT) {
+                become(v, VENDOR_PROBE_ABSENT, "no library");
+                arm(v, ABSENT_USEC);
+                return;
+        }
+        if (by_itself && info->si_status == PROBE_CHILD_EXIT_REFUSED)
+                become(v, VENDOR_PROBE_SILENT, "the library refuses to start");
+        else {
+                v->crashes_total++;
+                become(v, VENDOR_PROBE_SILENT, "the library crashed");
+        }
+        arm(v, next_pause(v));
+}
+
+static void on_nonsense(void *userdata)
+{
+        struct asked *v = userdata;
+
+        v->crashes_total++;
+        become(v, VENDOR_PROBE_SILENT, "the child speaks nonsense");
+        stop(v);
+        arm(v, next_pause(v));
+}
+
+/* What cannot be true together is not believed. */
+static void refuse_lies(struct asked *v, struct probe_sample *s)
+{
+        if (s->values[PROBE_MEMORY_USED] > s->values[PROBE_MEMORY_TOTAL]) {
+                s->values[PROBE_MEMORY_USED] = s->values[PROBE_MEMORY_TOTAL] = NAN;
+                v->refused_total++;
+        }
+}
+
+static bool take_sample(struct asked *v, const char *line, size_t size_bytes)
+{
+        struct probe_sample sample, *more;
+        unsigned refused = 0;
+
+        if (probe_sample_decode(line, size_bytes, &sample, &refused, NULL) < 0 ||
+            v->incoming_count >= DEVICES_MAX)
+                return false;
+        v->refused_total += refused;
+        refuse_lies(v, &sample);
+        more = realloc(v->incoming, (v->incoming_count + 1) * sizeof(*more));
+        if (more == NULL)
+                return false;
+        v->incoming = more;
+        v->incoming[v->incoming_count++] = sample;
+        return true;
+}
+
+static bool same_findings(const struct asked *v)
+{
+        if (v->sample_count != v->incoming_count)
+                return false;
+        for (size_t i = 0; i < v->sample_count; i++)
+                if (strcmp(v->samples[i].pci, v->incoming[i].pci) != 0 ||
+                    memcmp(&v->samples[i].finding, &v->incoming[i].finding, sizeof(struct finding)) != 0)
+                        return false;
+        return true;
+}
+
+static void finish_answer(struct asked *v)
+{
+        uint64_t now = loop_now_usec(v->probe->services->loop);
+        bool same = same_findings(v), answered = v->state == VENDOR_PROBE_ANSWERS;
+        struct probe_sample *samples = v->samples;
+
+        histogram_observe(&v->duration, (double) (now - v->asked_usec) / 1e6);
+        v->samples = v->incoming;
+        v->sample_count = v->incoming_count;
+        v->incoming = samples;
+        v->incoming_count = 0;
+        v->waiting = false;
+        v->pause_usec = 0;
+        v->samples_total++;
+        v->last_success_usec = now;
+        v->last_success_real_usec = loop_realtime_usec(v->probe->services->loop);
+        become(v, VENDOR_PROBE_ANSWERS, "it answers");
+        if (answered && !same)
+                services_scan(v->probe->services, "library");
+        if (v->driver->links && now >= v->links_due_usec)
+                ask(v, true);
+        else
+                arm(v, period_usec(v));
+}
+
+static void finish_links(struct asked *v)
+{
+        bool news = link_memory_take(v->probe->links, v->driver->vendor, &v->links);
+
+        v->waiting = false;
+        link_reports_free(&v->links);
+        v->links_due_usec = loop_now_usec(v->probe->services->loop) + LINKS_PERIODS * period_usec(v);
+        if (news)
+                services_scan(v->probe->services, "links");
+        arm(v, period_usec(v));
+}
+
+static bool take_links(struct asked *v, const char *line, size_t size_bytes)
+{
+        struct link_report report;
+
+        return link_report_decode(v->driver->vendor, line, size_bytes, &report, NULL) == 0 &&
+               link_reports_put(&v->links, &report) == 0;
+}
+
+/* Return: false when the child is not to be spoken with any more. */
+static bool on_line(void *userdata, const char *line, size_t size_bytes)
+{
+        struct asked *v = userdata;
+
+        if (!v->waiting)
+                return false; /* it speaks without being asked */
+        if (size_bytes == 3 && memcmp(line, "end", 3) == 0) {
+                (v->about_links ? finish_links : finish_answer)(v);
+                return true;
+        }
+        if (size_bytes >= 5 && memcmp(line, "error", 5) == 0) {
+                forget_answer(v);
+                if (!v->about_links)
+                        become(v, VENDOR_PROBE_SILENT, "the library says that it cannot tell");
+                arm(v, period_usec(v));
+                return true;
+        }
+        return v->about_links ? take_links(v, line, size_bytes) : take_sample(v, line, size_bytes);
+}
+
+static void ask(struct asked *v, bool about_links)
+{
+        const char *library = agent_config_library(v->probe->services->config, v->driver->vendor);
+
+        if (v->process.pid == 0 && v->process.dying_count >= ABANDONED_MAX) {
+                become(v, VENDOR_PROBE_SILENT, "too many of its children hang in the kernel");
+                arm(v, PAUSE_MAX_USEC);
+                return;
+        }
+        if (v->process.pid == 0 && probe_process_start(&v->process, library != NULL ? library : "") < 0) {
+                become(v, VENDOR_PROBE_SILENT, "no child could be started");
+                arm(v, next_pause(v));
+                return;
+        }
+        v->waiting = true;
+        v->asked_usec = loop_now_usec(v->probe->services->loop);
+        v->incoming_count = 0;
+        v->about_links = about_links;
+        if (about_links) /* until it has answered */
+                v->links_due_usec = v->asked_usec + LINKS_RETRY_USEC;
+        probe_process_ask(&v->process, about_links ? PROBE_CHILD_ASK_LINKS : PROBE_CHILD_ASK_SAMPLES);
+        arm(v, about_links ? LINKS_DEADLINES * deadline_usec(v) : deadline_usec(v));
+}
+
+static void on_timer(void *userdata)
+{
+        struct asked *v = userdata;
+
+        v->timer = sd_event_source_unref(v->timer);
+        if (!v->present || !may_ask(v)) {
+                stop(v);
+                v->state = VENDOR_PROBE_ABSENT;
+                return;
+        }
+        if (!v->waiting) {
+                ask(v, false);
+                return;
+        }
+        v->timeouts_total++;
+        stop(v);
+        if (!v->about_links)
+                become(v, VENDOR_PROBE_SILENT, "the library hangs");
+        arm(v, next_pause(v));
+}
+
+static void arm(struct asked *v, uint64_t delay_usec)
+{
+        v->timer = sd_event_source_disable_unref(v->timer);
+        (void) loop_after(v->probe->services->loop, delay_usec, on_timer, v, &v->timer);
+}
+
+int vendor_probe_new(const struct services *services, bool this_machine, const char *links_directory,
+                     struct vendor_probe **ret, struct err *err)
+{
+        struct vendor_probe *d = calloc(1, sizeof(*d));
+
+        if (d == NULL)
+                return err_set(err, -ENOMEM, "no memory for the probes");
+        d->services = services;
+        d->this_machine = this_machine;
+        d->links = link_memory_new(links_directory, services->log);
+        if (d->links == NULL) {
+                free(d);
+                return err_set(err, -ENOMEM, "no memory for the probes");
+        }
+        for (const struct probe_driver *driver = probe_drivers;
+             driver->vendor != NULL && d->vendor_count < VENDORS_MAX; driver++) {
+                struct asked *v;
+
+                if (d->vendor_count > 0 &&
+                    strcmp(d->vendors[d->vendor_count - 1].driver->vendor, driver->vendor) == 0)
+                        continue; /* another library of the same vendor: its child chooses */
+                v = &d->vendors[d->vendor_count++];
+                *v = (struct asked){ .probe = d, .driver = driver };
+                probe_process_init(&v->process, &(struct probe_process){ .loop = services->loop,
+                                                                         .vendor = driver->vendor,
+                                                                         .on_line = on_line,
+                                                                         .on_nonsense = on_nonsense,
+                                                                         .on_end = on_end,
+                                                                         .userdata = v });
+                v->duration.bounds = histogram_duration_bounds;
+                v->duration.bound_count = HISTOGRAM_DURATION_BOUNDS;
+        }
+        *ret = d;
+        return 0;
+}
+
+void vendor_probe_free(struct vendor_probe *d)
+{
+        if (d == NULL)
+                return;
+        for (size_t i = 0; i < d->vendor_count; i++) {
+                struct asked *v = &d->vendors[i];
+
+                probe_process_free(&v->process);
+                (void) sd_event_source_unref(v->timer);
+                link_reports_free(&v->links);
+                free(v->samples);
+                free(v->incoming);
+        }
+        link_memory_free(d->links);
+        free(d);
+}
+
+const struct link_reports *vendor_probe_links(const struct vendor_probe *d)
+{
+        return d != NULL ? link_memory_believed(d->links) : NULL;
+}
+
+void vendor_probe_update(struct vendor_probe *d, const struct inventory *inventory)
+{
+        for (size_t i = 0; i < d->vendor_count; i++) {
+                struct asked *v = &d->vendors[i];
+                bool was = v->present;
+
+                v->present = false;
+                for (size_t k = 0; k < inventory->device_count && !v->present; k++)
+                        v->present = strcmp(inventory->devices[k].vendor, v->driver->vendor) == 0;
+                if (v->present && !was && may_ask(v))
+                        arm(v, 0);
+        }
+}
+
+void vendor_probe_configure(struct vendor_probe *d)
+{
+        for (size_t i = 0; i < d->vendor_count; i++)
+                if (d->vendors[i].present) {
+                        stop(&d->vendors[i]); /* another library, another deadline: begin anew */
+                        d->vendors[i].links_due_usec = 0;
+                        arm(&d->vendors[i], 0);
+                }
+}
+
+static const struct asked *find_vendor(const struct vendor_probe *d, const char *vendor)
+{
+        for (size_t i = 0; d != NULL && i < d->vendor_count; i++)
+                if (strcmp(d->vendors[i].driver->vendor, vendor) == 0)
+                        return &d->vendors[i];
+        return NULL;
+}
+
+const struct probe_sample *vendor_probe_sample(const struct vendor_probe *d, const struct device *device)
+{
+        const struct asked *v = find_vendor(d, device->vendor);
+        uint64_t now;
+
+        if (v == NULL || device->pci[0] == '\0' || v->last_success_usec == 0)
+                return NULL;
+        now = loop_now_usec(d->services->loop);
+        if (now - v->last_success_usec > 3 * period_usec(v) + deadline_usec(v))
+                return NULL;
+        for (size_t i = 0; i < v->sample_count; i++)
+                if (strcmp(v->samples[i].pci, device->pci) == 0)
+                        return &v->samples[i];
+        return NULL;
+}
+
+void vendor_probe_look(const struct vendor_probe *d, const struct device *device, struct finding *finding)
+{
+        const struct asked *v = find_vendor(d, device->vendor);
+        const struct probe_sample *sample;
+        enum finding_level level;
+
+        if (v == NULL || v->state == VENDOR_PROBE_ABSENT)
+                return;
+        if (v->state == VENDOR_PROBE_SILENT) {
+                if (agent_config_level(d->services->config, "library-silent", FINDING_SILENT) != FINDING_GOOD)
+                        finding_add(finding, FINDING_SILENT, "library-silent", "ProbeSilent",
+                                    "its vendor's library cannot be asked: %s", v->why);
+                return;
+        }
+        sample = vendor_probe_sample(d, device);
+        if (sample == NULL || sample->finding.level == FINDING_GOOD)
+                return;
+        level = agent_config_level(d->services->config, sample->finding.rule, sample->finding.level);
+        finding_add(finding, level, sample->finding.rule, sample->finding.reason, "%s",
+                    sample->finding.message);
+}
+
+const char *vendor_probe_state_name(enum vendor_probe_state state)
+{
+        static const char *const names[VENDOR_PROBE_STATE_COUNT] = {
+                [VENDOR_PROBE_ABSENT] = "absent",
+                [VENDOR_PROBE_STARTING] = "starting",
+                [VENDOR_PROBE_ANSWERS] = "answers",
+                [VENDOR_PROBE_SILENT] = "silent",
+        };
+
+        return names[state];
+}
+
+bool vendor_probe_status(const struct vendor_probe *d, size_t i, struct vendor_probe_status *ret)
+{
+        const struct asked *v;
+
+        if (d == NULL || i >= d->vendor_count)
+                return false;
+        v = &d->vendors[i];
+        *ret = (struct vendor_probe_status){ .vendor = v->present ? v->driver->vendor : NULL,
+                                             .state = v->state,
+                                             .samples_total = v->samples_total,
+                                             .timeouts_total = v->timeouts_total,
+                                             .crashes_total = v->crashes_total,
+                                             .refused_total = v->refused_total,
+                                             .abandoned = v->process.dying_count,
+                                             .last_success_usec = v->last_success_real_usec,
+                                             .duration = &v->duration };
+        return true;
+}

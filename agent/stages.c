@@ -1,0 +1,61 @@
+/* Stages: what each step does to the inventory that it takes over. */
+#include "agent/stages.h"
+
+#include <errno.h>
+
+#include "agent/discovery/discovery.h"
+#include "agent/inventory/continuity.h"
+#include "base/text.h"
+
+static struct inventory take(struct inventory *from)
+{
+        struct inventory taken = *from;
+
+        inventory_init(from);
+        return taken;
+}
+
+int stages_find(const struct tree *tree, const struct discovery_options *options,
+                const struct link_reports *links, const struct inventory *before, struct stages_found *ret,
+                struct err *err)
+{
+        struct inventory inventory;
+        int r = discover_linked(tree, options, links, &inventory, err);
+
+        if (r == 0 && continuity_keep(before, &inventory) < 0)
+                r = err_set(err, -ENOMEM, "no memory for the scan");
+        if (r < 0)
+                inventory_free(&inventory);
+        else
+                ret->inventory = inventory;
+        return r;
+}
+
+int stages_judge(struct stages_found *found, struct judge *judge, const struct agent_config *config,
+                 const struct inventory *before, uint64_t now_usec, uint64_t real_usec,
+                 const struct judge_callbacks *callbacks, struct stages_judged *ret, struct err *err)
+{
+        struct inventory inventory = take(&found->inventory);
+
+        if (judge_scan(judge, config, before, &inventory, now_usec, real_usec, callbacks) < 0) {
+                inventory_free(&inventory);
+                return err_set(err, -ENOMEM, "no memory for the scan");
+        }
+        ret->inventory = inventory;
+        return 0;
+}
+
+int stages_publish(struct stages_judged *judged, const struct stages_additions *additions,
+                   struct stages_published *ret, struct err *err)
+{
+        struct inventory *inventory = &ret->inventory;
+        int r;
+
+        *inventory = take(&judged->inventory);
+        (void) text_copy(inventory->node, sizeof(inventory->node), additions->node);
+        inventory->node_class = additions->config->node_class;
+        (void) text_copy(inventory->pool, sizeof(inventory->pool), additions->config->pool);
+        r = resource_map_apply(additions->resources, inventory, err);
+        additions->fill(additions->userdata, inventory);
+        return r;
+}
