@@ -1,3 +1,4 @@
+/* The list of commands, in the order of `remuda --help`. */
 #include "cli/command/command.h"
 
 #include <stddef.h>

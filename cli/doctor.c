@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "base/version.h"
 #include "cli/command/commands.h"
+#include "cli/command/document.h"
 #include "cli/command/open_tree.h"
 #include "cli/command/table.h"
 
@@ -30,7 +31,7 @@ static const struct option_spec specs[] = {
         { .name = "machine", .type = OPTION_STRING, .offset = AT(machine), .value = "FILE",
           .help = "look at a machine file alone" },
         { .name = "socket", .type = OPTION_STRING, .offset = AT(socket), .value = "PATH",
-          .default_ = AGENT_SOCKET, .help = "the agent's socket" },
+          .default_ = AGENT_CLIENT_SOCKET, .help = "the agent's socket" },
         { .name = "kubelet-dir", .type = OPTION_STRING, .offset = AT(kubelet_dir), .value = "DIR",
           .default_ = "/var/lib/kubelet/device-plugins", .help = "where the kubelet's socket is" },
         { .name = "config", .type = OPTION_STRING, .offset = AT(config), .value = "FILE",
@@ -42,7 +43,7 @@ static const struct option_spec specs[] = {
         { 0 },
 };
 
-static const char *const verdict_names[VERDICT_COUNT] = { "PASS", "WARN", "FAIL", "SKIP" };
+static const char *const verdict_names[DOCTOR_COUNT] = { "PASS", "WARN", "FAIL", "SKIP" };
 /* clang-format on */
 
 static const struct option_program program = {
@@ -51,11 +52,12 @@ static const struct option_program program = {
         .specs = specs,
 };
 
-void found(struct finding_of_check *f, enum verdict verdict, const char *remedy, const char *fmt, ...)
+void doctor_found(struct doctor_finding *f, enum doctor_verdict verdict, const char *remedy, const char *fmt,
+                  ...)
 {
         va_list ap;
 
-        if (f->sentence[0] != '\0' && (verdict == VERDICT_PASS || verdict <= f->verdict))
+        if (f->sentence[0] != '\0' && (verdict == DOCTOR_PASS || verdict <= f->verdict))
                 return;
         f->verdict = verdict;
         (void) text_copy(f->remedy, sizeof(f->remedy), remedy);
@@ -67,13 +69,13 @@ void found(struct finding_of_check *f, enum verdict verdict, const char *remedy,
 struct report {
         bool json, colour;
         json_t *list;
-        unsigned counts[VERDICT_COUNT];
+        unsigned counts[DOCTOR_COUNT];
 };
 
 /* The remedy stands below: both are sentences, and a terminal is narrow. */
-static void print_line(const struct report *report, const char *name, const struct finding_of_check *f)
+static void print_line(const struct report *report, const char *name, const struct doctor_finding *f)
 {
-        static const char *const colours[VERDICT_COUNT] = { "\033[32m", "\033[33m", "\033[31m", "\033[2m" };
+        static const char *const colours[DOCTOR_COUNT] = { "\033[32m", "\033[33m", "\033[31m", "\033[2m" };
 
         printf("%s%s%s  %-17s %s\n", report->colour ? colours[f->verdict] : "", verdict_names[f->verdict],
                report->colour ? "\033[0m" : "", name, f->sentence);
@@ -81,16 +83,17 @@ static void print_line(const struct report *report, const char *name, const stru
                 printf("%25s-> %s\n", "", f->remedy);
 }
 
-static void run_checks(const struct check *checks, const struct patient *patient, struct report *report)
+static void run_checks(const struct doctor_check *checks, const struct doctor_patient *patient,
+                       struct report *report)
 {
         for (; checks->name != NULL; checks++) {
-                struct finding_of_check f = { .verdict = VERDICT_PASS };
+                struct doctor_finding f = { .verdict = DOCTOR_PASS };
 
                 if (checks->live_only && !patient->live)
                         continue;
                 checks->run(patient, &f);
                 if (f.sentence[0] == '\0')
-                        found(&f, VERDICT_SKIP, "", "nothing to look at");
+                        doctor_found(&f, DOCTOR_SKIP, "", "nothing to look at");
                 report->counts[f.verdict]++;
                 if (!report->json)
                         print_line(report, checks->name, &f);
@@ -101,29 +104,26 @@ static void run_checks(const struct check *checks, const struct patient *patient
         }
 }
 
-static void ask_agent(struct patient *patient)
+static void ask_agent(struct doctor_patient *patient)
 {
         const struct agent_client client = { .socket = patient->socket };
         struct err err = { 0 };
 
         inventory_init(&patient->agent_inventory);
-        patient->agent_answers = agent_client_inventory(&client, &patient->agent_inventory, &err) == 0 &&
-                                 agent_client_ask(&client, "GET", "/metrics", &patient->metrics, &err) == 0;
+        patient->agent_answers =
+                agent_client_inventory(&client, &patient->agent_inventory, &err) == 0 &&
+                agent_client_request(&client, "GET", "/metrics", &patient->metrics, &err) == 0;
         (void) text_copy(patient->agent_trouble, sizeof(patient->agent_trouble), err.msg);
 }
 
 static int print_report(const struct report *report)
 {
-        if (report->json) {
-                CLEANUP(free_p) char *text = json_dumps(report->list, JSON_INDENT(2));
-
-                if (text != NULL)
-                        puts(text);
-        } else {
-                printf("\n%u passed, %u warnings, %u failed\n", report->counts[VERDICT_PASS],
-                       report->counts[VERDICT_WARN], report->counts[VERDICT_FAIL]);
-        }
-        return report->counts[VERDICT_FAIL] > 0 ? EXIT_UNHEALTHY : EXIT_DONE;
+        if (report->json)
+                (void) document_print(report->list, false, 0);
+        else
+                printf("\n%u passed, %u warnings, %u failed\n", report->counts[DOCTOR_PASS],
+                       report->counts[DOCTOR_WARN], report->counts[DOCTOR_FAIL]);
+        return report->counts[DOCTOR_FAIL] > 0 ? EXIT_UNHEALTHY : EXIT_DONE;
 }
 
 static int examine(const struct doctor_options *options, const struct tree *tree)
@@ -131,12 +131,12 @@ static int examine(const struct doctor_options *options, const struct tree *tree
         struct report report = { .json = strcmp(options->output, "json") == 0,
                                  .colour = table_wants_colour(stdout),
                                  .list = json_array() };
-        struct patient patient = { .tree = tree,
-                                   .live = tree_is_live(tree),
-                                   .kubelet_dir = options->kubelet_dir,
-                                   .socket = options->socket,
-                                   .config = options->config,
-                                   .programs = options->programs };
+        struct doctor_patient patient = { .tree = tree,
+                                          .live = tree_is_live(tree),
+                                          .kubelet_dir = options->kubelet_dir,
+                                          .socket = options->socket,
+                                          .config = options->config,
+                                          .programs = options->programs };
         struct inventory inventory;
         struct err err = { 0 };
         int code, r = discover(tree, NULL, &inventory, &err);
@@ -149,9 +149,9 @@ static int examine(const struct doctor_options *options, const struct tree *tree
         patient.inventory = &inventory;
         if (patient.live)
                 ask_agent(&patient);
-        run_checks(checks_machine, &patient, &report);
-        run_checks(checks_system, &patient, &report);
-        run_checks(checks_agent, &patient, &report);
+        run_checks(doctor_checks_machine, &patient, &report);
+        run_checks(doctor_checks_system, &patient, &report);
+        run_checks(doctor_checks_agent, &patient, &report);
         code = print_report(&report);
         json_decref(report.list);
         inventory_free(&inventory);

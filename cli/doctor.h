@@ -7,16 +7,16 @@
 #include "agent/tree/tree.h"
 #include "cli/command/agent_client.h"
 
-enum verdict { VERDICT_PASS, VERDICT_WARN, VERDICT_FAIL, VERDICT_SKIP, VERDICT_COUNT };
+enum doctor_verdict { DOCTOR_PASS, DOCTOR_WARN, DOCTOR_FAIL, DOCTOR_SKIP, DOCTOR_COUNT };
 
-struct finding_of_check {
-        enum verdict verdict;
+struct doctor_finding {
+        enum doctor_verdict verdict;
         char sentence[400]; /* what was found */
         char remedy[300];   /* what to do; "" when all is well */
 };
 
 /* What the checks look at, looked up once. */
-struct patient {
+struct doctor_patient {
         const struct tree *tree;
         const struct inventory *inventory; /* a fresh look, without the agent */
         bool live;                         /* the tree is this machine */
@@ -27,14 +27,15 @@ struct patient {
         char *metrics; /* NULL = the agent does not answer */
 };
 
-struct check {
+struct doctor_check {
         const char *name;
         bool live_only; /* of this machine, not of a directory */
-        void (*run)(const struct patient *patient, struct finding_of_check *found);
+        void (*run)(const struct doctor_patient *patient, struct doctor_finding *f);
 };
 
-extern const struct check checks_machine[], checks_system[], checks_agent[]; /* end with name == NULL */
+extern const struct doctor_check doctor_checks_machine[], doctor_checks_system[],
+        doctor_checks_agent[]; /* end with name == NULL */
 
-/* found() - the worse verdict stays, with its words. */
-void found(struct finding_of_check *f, enum verdict verdict, const char *remedy, const char *fmt, ...)
-        __attribute__((format(printf, 4, 5)));
+/* doctor_found() - the worse verdict stays, with its words. */
+void doctor_found(struct doctor_finding *f, enum doctor_verdict verdict, const char *remedy, const char *fmt,
+                  ...) __attribute__((format(printf, 4, 5)));

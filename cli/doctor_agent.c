@@ -11,73 +11,73 @@
 #include "base/text.h"
 #include "cli/doctor.h"
 
-static void check_agent(const struct patient *p, struct finding_of_check *f)
+static void check_agent(const struct doctor_patient *p, struct doctor_finding *f)
 {
         if (p->agent_answers)
-                found(f, VERDICT_PASS, "", "the agent answers, generation %llu",
-                      (unsigned long long) p->agent_inventory.generation);
+                doctor_found(f, DOCTOR_PASS, "", "the agent answers, generation %llu",
+                             (unsigned long long) p->agent_inventory.generation);
         else
-                found(f, VERDICT_FAIL, "systemctl start remuda-agent, or look at the DaemonSet's pod", "%s",
-                      p->agent_trouble);
+                doctor_found(f, DOCTOR_FAIL, "systemctl start remuda-agent, or look at the DaemonSet's pod",
+                             "%s", p->agent_trouble);
 }
 
-static void check_agreement(const struct patient *p, struct finding_of_check *f)
+static void check_agreement(const struct doctor_patient *p, struct doctor_finding *f)
 {
         size_t missing = 0;
 
         if (!p->agent_answers) {
-                found(f, VERDICT_SKIP, "", "the agent does not answer");
+                doctor_found(f, DOCTOR_SKIP, "", "the agent does not answer");
                 return;
         }
         for (size_t i = 0; i < p->inventory->device_count; i++)
                 missing += inventory_find_device(&p->agent_inventory, p->inventory->devices[i].id) == NULL;
         if (missing > 0)
-                found(f, VERDICT_FAIL,
-                      "the agent looks at another root, or is stuck: see its log, restart it",
-                      "the agent does not tell %zu devices that a fresh look finds", missing);
+                doctor_found(f, DOCTOR_FAIL,
+                             "the agent looks at another root, or is stuck: see its log, restart it",
+                             "the agent does not tell %zu devices that a fresh look finds", missing);
         else
-                found(f, VERDICT_PASS, "", "the agent tells what a fresh look finds");
+                doctor_found(f, DOCTOR_PASS, "", "the agent tells what a fresh look finds");
 }
 
-static void check_health(const struct patient *p, struct finding_of_check *f)
+static void check_health(const struct doctor_patient *p, struct doctor_finding *f)
 {
         size_t ill = 0;
 
         if (!p->agent_answers) {
-                found(f, VERDICT_SKIP, "", "the agent does not answer");
+                doctor_found(f, DOCTOR_SKIP, "", "the agent does not answer");
                 return;
         }
         for (size_t i = 0; i < p->agent_inventory.device_count; i++)
                 ill += p->agent_inventory.devices[i].group[0] != '\0' &&
                        !p->agent_inventory.devices[i].usable;
         if (ill > 0)
-                found(f, VERDICT_FAIL, "`remuda health` says which and why", "%zu devices are not usable",
-                      ill);
+                doctor_found(f, DOCTOR_FAIL, "`remuda health` says which and why",
+                             "%zu devices are not usable", ill);
         else
-                found(f, VERDICT_PASS, "", "every device is usable");
+                doctor_found(f, DOCTOR_PASS, "", "every device is usable");
 }
 
 /* A gauge of the agent's that should be 1 everywhere. */
-static void check_gauge(const struct patient *p, struct finding_of_check *f, const char *name,
+static void check_gauge(const struct doctor_patient *p, struct doctor_finding *f, const char *name,
                         const char *remedy, const char *bad, const char *well)
 {
         double value = 1;
 
         if (p->metrics == NULL)
-                found(f, VERDICT_SKIP, "", "the agent does not answer");
-        else if (!metric_value(p->metrics, name, NULL, &value))
-                found(f, VERDICT_SKIP, "", "the agent was not asked to");
+                doctor_found(f, DOCTOR_SKIP, "", "the agent does not answer");
+        else if (!agent_client_metric(p->metrics, name, NULL, &value))
+                doctor_found(f, DOCTOR_SKIP, "", "the agent was not asked to");
         else {
                 for (const char *line = strstr(p->metrics, name); line != NULL; line = strstr(line + 1, name))
                         if ((line == p->metrics || line[-1] == '\n') &&
                             line[strcspn(line, "\n") - 1] == '0' && line[strcspn(line, "\n") - 2] == ' ')
                                 value = 0;
-                found(f, value == 0 ? VERDICT_FAIL : VERDICT_PASS, value == 0 ? remedy : "", "%s",
-                      value == 0 ? bad : well);
+                doctor_found(f, value == 0 ? DOCTOR_FAIL : DOCTOR_PASS, value == 0 ? remedy : "", "%s",
+                             value == 0 ? bad : well);
         }
 }
 
-static void check_registration(const struct patient *p, struct finding_of_check *f)
+static void check_registration(const struct doctor_patient *p, struct doctor_finding *f)
 {
         check_gauge(
                 p, f, "remuda_agent_kubelet_registered",
@@ -85,21 +85,21 @@ static void check_registration(const struct patient *p, struct finding_of_check 
                 "the kubelet has not taken every resource", "the kubelet has taken every resource");
 }
 
-static void check_store(const struct patient *p, struct finding_of_check *f)
+static void check_store(const struct doctor_patient *p, struct doctor_finding *f)
 {
         check_gauge(p, f, "remuda_agent_store_in_step",
                     "the agent's log says why; Kubernetes: its token, its role, the way to the API server",
                     "the store does not hold what the agent tells", "the store holds what the agent tells");
 }
 
-static void check_libraries(const struct patient *p, struct finding_of_check *f)
+static void check_libraries(const struct doctor_patient *p, struct doctor_finding *f)
 {
         check_gauge(p, f, "remuda_collector_success",
                     "a hanging driver: `dmesg`, then a reset; devices stay usable meanwhile",
                     "a vendor's library hangs, crashes or refuses", "the vendors' libraries answer");
 }
 
-static void check_config(const struct patient *p, struct finding_of_check *f)
+static void check_config(const struct doctor_patient *p, struct doctor_finding *f)
 {
         CLEANUP(close_p) int fd = open(p->config, O_RDONLY | O_CLOEXEC);
         CLEANUP(free_p) char *bytes = malloc(AGENT_CONFIG_MAX_BYTES + 1);
@@ -108,47 +108,47 @@ static void check_config(const struct patient *p, struct finding_of_check *f)
         ssize_t n;
 
         if (fd < 0 || bytes == NULL) {
-                found(f, errno == ENOENT ? VERDICT_PASS : VERDICT_WARN, "",
-                      errno == ENOENT ? "no configuration: the defaults are used"
-                                      : "the configuration cannot be read");
+                doctor_found(f, errno == ENOENT ? DOCTOR_PASS : DOCTOR_WARN, "",
+                             errno == ENOENT ? "no configuration: the defaults are used"
+                                             : "the configuration cannot be read");
                 return;
         }
         n = read(fd, bytes, AGENT_CONFIG_MAX_BYTES + 1);
         if (n < 0)
                 return;
         if (agent_config_parse(p->config, bytes, (size_t) n, &config, &err) < 0)
-                found(f, VERDICT_FAIL,
-                      "mend that line; `remuda-agent --check-config --config FILE` checks it again", "%s",
-                      err.msg);
+                doctor_found(f, DOCTOR_FAIL,
+                             "mend that line; `remuda-agent --check-config --config FILE` checks it again",
+                             "%s", err.msg);
         else
-                found(f, VERDICT_PASS, "", "nothing is wrong with %s", p->config);
+                doctor_found(f, DOCTOR_PASS, "", "nothing is wrong with %s", p->config);
         agent_config_free(&config);
 }
 
-static void check_programs(const struct patient *p, struct finding_of_check *f)
+static void check_programs(const struct doctor_patient *p, struct doctor_finding *f)
 {
         struct program_table table;
         struct err err = { 0 };
         int r = program_file_load(p->programs, &table, &err);
 
         if (r == -ENOENT) {
-                found(f, VERDICT_PASS, "", "no program table (%s): jobs name their programs themselves",
-                      p->programs);
+                doctor_found(f, DOCTOR_PASS, "", "no program table (%s): jobs name their programs themselves",
+                             p->programs);
                 return;
         }
         if (r < 0) {
-                found(f, VERDICT_FAIL, "mend the program table", "%s", err.msg);
+                doctor_found(f, DOCTOR_FAIL, "mend the program table", "%s", err.msg);
                 return;
         }
         for (size_t i = 0; i < table.count; i++)
                 if (program_file_check(&table.programs[i], NULL, &err) < 0)
-                        found(f, VERDICT_FAIL, "install the program, or mend its row", "%s: %s",
-                              table.programs[i].runtime, err.msg);
-        found(f, VERDICT_PASS, "", "%zu programs, all can be started", table.count);
+                        doctor_found(f, DOCTOR_FAIL, "install the program, or mend its row", "%s: %s",
+                                     table.programs[i].runtime, err.msg);
+        doctor_found(f, DOCTOR_PASS, "", "%zu programs, all can be started", table.count);
         program_table_free(&table);
 }
 
-const struct check checks_agent[] = {
+const struct doctor_check doctor_checks_agent[] = {
         { "agent", true, check_agent },
         { "agreement", true, check_agreement },
         { "health", true, check_health },

@@ -22,50 +22,51 @@
 #define WATCHES_MIN 8192
 #define KUBELET_PKI "/var/lib/kubelet/pki"
 
-static void check_permissions(const struct patient *p, struct finding_of_check *f)
+static void check_permissions(const struct doctor_patient *p, struct doctor_finding *f)
 {
         for (size_t i = 0; i < p->inventory->device_count; i++)
                 for (size_t n = 0; n < p->inventory->devices[i].node_count; n++) {
                         const char *node = p->inventory->devices[i].nodes[n];
 
                         if (access(node, F_OK) == 0 && access(node, R_OK | W_OK) < 0) {
-                                found(f, VERDICT_WARN,
-                                      "put the users of the device into its group (ls -l), or write a udev "
-                                      "rule",
-                                      "this user may not open %s", node);
+                                doctor_found(
+                                        f, DOCTOR_WARN,
+                                        "put the users of the device into its group (ls -l), or write a udev "
+                                        "rule",
+                                        "this user may not open %s", node);
                                 return;
                         }
                 }
-        found(f, VERDICT_PASS, "", "this user may open every device file");
+        doctor_found(f, DOCTOR_PASS, "", "this user may open every device file");
 }
 
-static void check_kernel_log(const struct patient *p, struct finding_of_check *f)
+static void check_kernel_log(const struct doctor_patient *p, struct doctor_finding *f)
 {
         CLEANUP(close_p) int fd = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 
         (void) p;
         if (fd < 0)
-                found(f, VERDICT_WARN, "give the agent CAP_SYSLOG, or set kernel.dmesg_restrict=0",
-                      "the kernel log cannot be read: %s", strerrordesc_np(errno));
+                doctor_found(f, DOCTOR_WARN, "give the agent CAP_SYSLOG, or set kernel.dmesg_restrict=0",
+                             "the kernel log cannot be read: %s", strerrordesc_np(errno));
         else
-                found(f, VERDICT_PASS, "", "the kernel log can be read");
+                doctor_found(f, DOCTOR_PASS, "", "the kernel log can be read");
 }
 
-static void check_clock(const struct patient *p, struct finding_of_check *f)
+static void check_clock(const struct doctor_patient *p, struct doctor_finding *f)
 {
         struct timex t = { .modes = 0 };
         int state = adjtimex(&t);
 
         (void) p;
         if (state < 0 || state == TIME_ERROR || (t.status & STA_UNSYNC) != 0)
-                found(f, VERDICT_WARN,
-                      "run chrony or systemd-timesyncd: certificates and leases want true time",
-                      "the clock is not synchronised");
+                doctor_found(f, DOCTOR_WARN,
+                             "run chrony or systemd-timesyncd: certificates and leases want true time",
+                             "the clock is not synchronised");
         else
-                found(f, VERDICT_PASS, "", "the clock is synchronised");
+                doctor_found(f, DOCTOR_PASS, "", "the clock is synchronised");
 }
 
-static void check_watches(const struct patient *p, struct finding_of_check *f)
+static void check_watches(const struct doctor_patient *p, struct doctor_finding *f)
 {
         CLEANUP(fclose_p) FILE *file = fopen("/proc/sys/fs/inotify/max_user_watches", "re");
         char line[32] = "";
@@ -76,26 +77,27 @@ static void check_watches(const struct patient *p, struct finding_of_check *f)
                 return;
         line[strcspn(line, "\n")] = '\0';
         if (text_parse_uint64(line, &most) == 0 && most < WATCHES_MIN)
-                found(f, VERDICT_WARN, "sysctl fs.inotify.max_user_watches=65536",
-                      "only %llu files can be watched", (unsigned long long) most);
+                doctor_found(f, DOCTOR_WARN, "sysctl fs.inotify.max_user_watches=65536",
+                             "only %llu files can be watched", (unsigned long long) most);
         else
-                found(f, VERDICT_PASS, "", "%llu files can be watched", (unsigned long long) most);
+                doctor_found(f, DOCTOR_PASS, "", "%llu files can be watched", (unsigned long long) most);
 }
 
-static void check_memlock(const struct patient *p, struct finding_of_check *f)
+static void check_memlock(const struct doctor_patient *p, struct doctor_finding *f)
 {
         struct rlimit limit;
 
         (void) p;
         if (getrlimit(RLIMIT_MEMLOCK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
             limit.rlim_cur < (rlim_t) 1 << 30)
-                found(f, VERDICT_WARN, "LimitMEMLOCK=infinity for what trains over RDMA (InfiniBand, RoCE)",
-                      "this user may lock %llu KiB of memory", (unsigned long long) limit.rlim_cur / 1024);
+                doctor_found(
+                        f, DOCTOR_WARN, "LimitMEMLOCK=infinity for what trains over RDMA (InfiniBand, RoCE)",
+                        "this user may lock %llu KiB of memory", (unsigned long long) limit.rlim_cur / 1024);
         else
-                found(f, VERDICT_PASS, "", "memory may be locked as RDMA wants it");
+                doctor_found(f, DOCTOR_PASS, "", "memory may be locked as RDMA wants it");
 }
 
-static void check_disk(const struct patient *p, struct finding_of_check *f)
+static void check_disk(const struct doctor_patient *p, struct doctor_finding *f)
 {
         struct statvfs fs;
 
@@ -103,25 +105,23 @@ static void check_disk(const struct patient *p, struct finding_of_check *f)
         if (statvfs("/var/lib", &fs) < 0)
                 return;
         if (fs.f_blocks > 0 && fs.f_bavail * 20 < fs.f_blocks)
-                found(f, VERDICT_WARN, "make room: faults are remembered in /var/lib/remuda, pods need more",
-                      "less than 5 %% of the disk of /var/lib is free");
+                doctor_found(f, DOCTOR_WARN,
+                             "make room: faults are remembered in /var/lib/remuda, pods need more",
+                             "less than 5 %% of the disk of /var/lib is free");
         else
-                found(f, VERDICT_PASS, "", "there is room in /var/lib");
+                doctor_found(f, DOCTOR_PASS, "", "there is room in /var/lib");
 }
 
-static void check_cgroups(const struct patient *p, struct finding_of_check *f)
+static void check_cgroups(const struct doctor_patient *p, struct doctor_finding *f)
 {
         (void) p;
         if (access("/sys/fs/cgroup/cgroup.controllers", F_OK) < 0)
-                found(f, VERDICT_WARN,
-                      "boot with systemd.unified_cgroup_hierarchy=1; Kubernetes leaves version 1",
-                      "cgroups are of version 1");
+                doctor_found(f, DOCTOR_WARN,
+                             "boot with systemd.unified_cgroup_hierarchy=1; Kubernetes leaves version 1",
+                             "cgroups are of version 1");
         else
-                found(f, VERDICT_PASS, "", "cgroups are of version 2");
+                doctor_found(f, DOCTOR_PASS, "", "cgroups are of version 2");
 }
-
-/* --- the kubelet
- * ----------------------------------------------------------------------------------------------- */
 
 static bool is_socket(const char *directory, const char *name)
 {
@@ -132,40 +132,42 @@ static bool is_socket(const char *directory, const char *name)
                S_ISSOCK(st.st_mode);
 }
 
-static void check_kubelet(const struct patient *p, struct finding_of_check *f)
+static void check_kubelet(const struct doctor_patient *p, struct doctor_finding *f)
 {
         if (access(p->kubelet_dir, F_OK) < 0)
-                found(f, VERDICT_SKIP, "", "no kubelet on this machine (%s)", p->kubelet_dir);
+                doctor_found(f, DOCTOR_SKIP, "", "no kubelet on this machine (%s)", p->kubelet_dir);
         else if (!is_socket(p->kubelet_dir, "kubelet.sock"))
-                found(f, VERDICT_FAIL, "start the kubelet; `journalctl -u kubelet` says why it is not there",
-                      "%s has no kubelet.sock", p->kubelet_dir);
+                doctor_found(f, DOCTOR_FAIL,
+                             "start the kubelet; `journalctl -u kubelet` says why it is not there",
+                             "%s has no kubelet.sock", p->kubelet_dir);
         else
-                found(f, VERDICT_PASS, "", "the kubelet's socket is there");
+                doctor_found(f, DOCTOR_PASS, "", "the kubelet's socket is there");
 }
 
-static void check_kubelet_dir(const struct patient *p, struct finding_of_check *f)
+static void check_kubelet_dir(const struct doctor_patient *p, struct doctor_finding *f)
 {
         if (access(p->kubelet_dir, F_OK) < 0)
-                found(f, VERDICT_SKIP, "", "no kubelet on this machine");
+                doctor_found(f, DOCTOR_SKIP, "", "no kubelet on this machine");
         else if (access(p->kubelet_dir, W_OK) < 0)
-                found(f, VERDICT_WARN, "the agent must run as root (and the folder be mounted writable)",
-                      "this user may not write into %s", p->kubelet_dir);
+                doctor_found(f, DOCTOR_WARN,
+                             "the agent must run as root (and the folder be mounted writable)",
+                             "this user may not write into %s", p->kubelet_dir);
         else
-                found(f, VERDICT_PASS, "", "sockets can be made in %s", p->kubelet_dir);
+                doctor_found(f, DOCTOR_PASS, "", "sockets can be made in %s", p->kubelet_dir);
 }
 
-static void check_pod_resources(const struct patient *p, struct finding_of_check *f)
+static void check_pod_resources(const struct doctor_patient *p, struct doctor_finding *f)
 {
         char path[300];
 
         if (access(p->kubelet_dir, F_OK) < 0)
-                found(f, VERDICT_SKIP, "", "no kubelet on this machine");
+                doctor_found(f, DOCTOR_SKIP, "", "no kubelet on this machine");
         else if (!text_format(path, sizeof(path), "%s/../pod-resources", p->kubelet_dir) ||
                  !is_socket(path, "kubelet.sock"))
-                found(f, VERDICT_WARN, "without it nobody knows which pod holds which device",
-                      "the kubelet's pod-resources socket is not there");
+                doctor_found(f, DOCTOR_WARN, "without it nobody knows which pod holds which device",
+                             "the kubelet's pod-resources socket is not there");
         else
-                found(f, VERDICT_PASS, "", "the kubelet tells who holds what");
+                doctor_found(f, DOCTOR_PASS, "", "the kubelet tells who holds what");
 }
 
 /* When the first certificate of a PEM file ends; 0 = not known. */
@@ -188,7 +190,7 @@ static time_t certificate_end(const char *path)
         return end;
 }
 
-static void check_certificates(const struct patient *p, struct finding_of_check *f)
+static void check_certificates(const struct doctor_patient *p, struct doctor_finding *f)
 {
         DIR *dir = opendir(KUBELET_PKI);
         time_t now = (time_t) (clock_realtime_usec() / 1000000);
@@ -196,8 +198,8 @@ static void check_certificates(const struct patient *p, struct finding_of_check 
 
         (void) p;
         if (dir == NULL) {
-                found(f, VERDICT_SKIP, "",
-                      "no kubelet certificates that this user may read (" KUBELET_PKI ")");
+                doctor_found(f, DOCTOR_SKIP, "",
+                             "no kubelet certificates that this user may read (" KUBELET_PKI ")");
                 return;
         }
         for (const struct dirent *e = readdir(dir); e != NULL; e = readdir(dir)) {
@@ -210,17 +212,17 @@ static void check_certificates(const struct patient *p, struct finding_of_check 
                 end = certificate_end(path);
                 n += end != 0;
                 if (end != 0 && end < now)
-                        found(f, VERDICT_FAIL, "approve its renewal (kubectl get csr), or rotate it",
-                              "%s has expired", path);
+                        doctor_found(f, DOCTOR_FAIL, "approve its renewal (kubectl get csr), or rotate it",
+                                     "%s has expired", path);
                 else if (end != 0 && end < now + WEEK_SEC)
-                        found(f, VERDICT_WARN, "see that its renewal is approved (kubectl get csr)",
-                              "%s expires in %ld days", path, (long) ((end - now) / 86400));
+                        doctor_found(f, DOCTOR_WARN, "see that its renewal is approved (kubectl get csr)",
+                                     "%s expires in %ld days", path, (long) ((end - now) / 86400));
         }
         (void) closedir(dir);
-        found(f, VERDICT_PASS, "", "%u certificates of the kubelet, none about to expire", n);
+        doctor_found(f, DOCTOR_PASS, "", "%u certificates of the kubelet, none about to expire", n);
 }
 
-const struct check checks_system[] = {
+const struct doctor_check doctor_checks_system[] = {
         { "permissions", true, check_permissions },
         { "kernel log", true, check_kernel_log },
         { "clock", true, check_clock },

@@ -1,3 +1,4 @@
+/* remuda: finds the command and runs it. */
 #include <stdio.h>
 #include <string.h>
 

@@ -7,9 +7,9 @@
 #include "base/cleanup.h"
 #include "base/exit_code.h"
 #include "base/version.h"
-#include "base/yaml/yaml_json.h"
-#include "cli/command/cluster_options.h"
+#include "cli/command/cluster_arguments.h"
 #include "cli/command/commands.h"
+#include "cli/command/document.h"
 #include "cli/command/table.h"
 #include "io/clock.h"
 #include "scheduler-extender/commands/suggest_classes.h"
@@ -23,7 +23,7 @@ struct nodes_options {
 
 /* clang-format off */
 static const struct option_spec specs[] = {
-        CLUSTER_OPTION_ROWS(struct nodes_options),
+        CLUSTER_ARGUMENTS_ROWS(struct nodes_options),
         { .name = "suggest-classes", .type = OPTION_BOOL, .offset = offsetof(struct nodes_options, suggest_classes),
           .help = "the split into single and multi that waits least (simulated)" },
         { .name = "nodes", .type = OPTION_STRING, .offset = offsetof(struct nodes_options, trace_nodes), .value = "CSV",
@@ -94,18 +94,15 @@ static json_t *node_json(const struct ledger *ledger, const struct ledger_node *
 static int print_json(const struct ledger *ledger, struct ledger_node *const *nodes, bool yaml)
 {
         json_t *items = json_array(), *list;
-        CLEANUP(free_p) char *text = NULL;
+        int r;
 
         for (uint32_t i = 0; i < ledger->node_count; i++)
                 if (ledger_node_known(nodes[i]))
                         (void) json_array_append_new(items, node_json(ledger, nodes[i]));
         list = json_pack("{s:s, s:s, s:o}", "apiVersion", "v1", "kind", "List", "items", items);
-        text = yaml ? yaml_dump(list) : json_dumps(list, JSON_INDENT(2));
+        r = document_print(list, yaml, 0);
         json_decref(list);
-        if (text == NULL)
-                return -ENOMEM;
-        printf("%s%s", text, yaml ? "" : "\n");
-        return 0;
+        return r;
 }
 
 static void add_row(struct table *table, const struct ledger *ledger, const struct ledger_node *node,
@@ -162,8 +159,6 @@ static int print_nodes(const struct nodes_options *options, const struct ledger 
         return print_json(ledger, nodes, strcmp(options->output, "yaml") == 0);
 }
 
-/* --- classes --- */
-
 static void print_names(const char *what, const json_t *names)
 {
         size_t count = json_array_size(names);
@@ -205,20 +200,12 @@ static void print_suggestion(const json_t *resource)
 
 static int print_suggestions(const struct nodes_options *options, json_t *suggestions)
 {
-        bool yaml = strcmp(options->output, "yaml") == 0;
-        CLEANUP(free_p) char *text = NULL;
         const json_t *resource;
         size_t i;
 
-        if (strcmp(options->output, "table") == 0) {
-                json_array_foreach(json_object_get(suggestions, "resources"), i, resource)
-                        print_suggestion(resource);
-                return 0;
-        }
-        text = yaml ? yaml_dump(suggestions) : json_dumps(suggestions, JSON_INDENT(2));
-        if (text == NULL)
-                return -ENOMEM;
-        printf("%s%s", text, yaml ? "" : "\n");
+        if (strcmp(options->output, "table") != 0)
+                return document_print(suggestions, strcmp(options->output, "yaml") == 0, 0);
+        json_array_foreach(json_object_get(suggestions, "resources"), i, resource) print_suggestion(resource);
         return 0;
 }
 
@@ -242,7 +229,7 @@ static int suggest(const struct nodes_options *options, struct cluster *cluster,
 int command_nodes(int argc, char **argv)
 {
         struct nodes_options options;
-        struct opened_cluster opened = { 0 };
+        struct cluster_arguments_opened opened = { 0 };
         struct err err = { 0 };
         size_t operands;
         int r = options_start(&program, REMUDA_VERSION, argc, argv, NULL, &options, &operands, stdout,
@@ -261,10 +248,10 @@ int command_nodes(int argc, char **argv)
                 r = suggest(&options, opened.cluster, &err);
         else if (r == 0)
                 r = print_nodes(&options, cluster_ledger(opened.cluster));
-        opened_cluster_close(&opened);
+        cluster_arguments_close(&opened);
         if (r < 0) {
                 fprintf(stderr, "remuda nodes: %s\n", err.msg[0] != '\0' ? err.msg : "no memory");
-                return cluster_exit_code(r);
+                return cluster_arguments_exit_code(r);
         }
         return EXIT_DONE;
 }

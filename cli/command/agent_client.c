@@ -1,3 +1,4 @@
+/* One request at a time by libcurl; the metrics page is searched as text. */
 #include "cli/command/agent_client.h"
 
 #include <curl/curl.h>
@@ -53,7 +54,7 @@ static CURLcode perform(const struct agent_client *client, const char *method, c
         (void) curl_easy_setopt(curl, CURLOPT_URL, url);
         if (client->address == NULL)
                 (void) curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH,
-                                        client->socket != NULL ? client->socket : AGENT_SOCKET);
+                                        client->socket != NULL ? client->socket : AGENT_CLIENT_SOCKET);
         (void) curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, TIMEOUT_MS);
         (void) curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
         (void) curl_easy_setopt(curl, CURLOPT_NOPROXY, "*");
@@ -67,8 +68,8 @@ static CURLcode perform(const struct agent_client *client, const char *method, c
         return code;
 }
 
-int agent_client_ask(const struct agent_client *client, const char *method, const char *path, char **ret,
-                     struct err *err)
+int agent_client_request(const struct agent_client *client, const char *method, const char *path, char **ret,
+                         struct err *err)
 {
         struct text body = { .max_bytes = ANSWER_MAX_BYTES };
         long status = 0;
@@ -81,7 +82,7 @@ int agent_client_ask(const struct agent_client *client, const char *method, cons
                         "no agent answers at %s: %s; start remuda-agent, or name it with --socket or --agent",
                         client->address != NULL  ? client->address
                         : client->socket != NULL ? client->socket
-                                                 : AGENT_SOCKET,
+                                                 : AGENT_CLIENT_SOCKET,
                         curl_easy_strerror(code));
         else if (status < 200 || status > 299)
                 r = refuse(status, body.data, err);
@@ -97,7 +98,7 @@ int agent_client_inventory(const struct agent_client *client, struct inventory *
 {
         CLEANUP(free_p) char *body = NULL;
         json_t *object;
-        int r = agent_client_ask(client, "GET", "/v1/inventory", &body, err);
+        int r = agent_client_request(client, "GET", "/v1/inventory", &body, err);
 
         if (r < 0)
                 return r;
@@ -139,7 +140,7 @@ static bool line_has(const char *line, const char *end, const char *text)
         return false;
 }
 
-bool metric_value(const char *page, const char *name, const char *const *labels, double *ret)
+bool agent_client_metric(const char *page, const char *name, const char *const *labels, double *ret)
 {
         size_t n = strlen(name);
 

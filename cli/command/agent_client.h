@@ -7,18 +7,18 @@
 #include "agent/inventory/device.h"
 #include "base/err.h"
 
-#define AGENT_SOCKET "/run/remuda/agent.sock"
+#define AGENT_CLIENT_SOCKET "/run/remuda/agent.sock"
 
 struct agent_client {
         const char *address; /* "127.0.0.1:9510"; NULL = the socket */
-        const char *socket;  /* NULL = AGENT_SOCKET */
+        const char *socket;  /* NULL = AGENT_CLIENT_SOCKET */
 };
 
-/* agent_client_ask() - @method: "GET" or "POST"
+/* agent_client_request() - @method: "GET" or "POST"
  * Return: 0 and the body (the caller frees it); -ENOENT, -EACCES, -EBUSY and the agent's own sentence for
  * 404, 403, 409; -EIO for another status; -ECONNREFUSED and how to mend it when nobody answers. */
-int agent_client_ask(const struct agent_client *client, const char *method, const char *path, char **ret,
-                     struct err *err);
+int agent_client_request(const struct agent_client *client, const char *method, const char *path, char **ret,
+                         struct err *err);
 
 /* agent_client_inventory() - release with inventory_free(). */
 int agent_client_inventory(const struct agent_client *client, struct inventory *ret, struct err *err);
@@ -29,6 +29,6 @@ char *agent_client_escape(const char *value);
 /* agent_client_exit_code() - that goes with an error of the above. */
 int agent_client_exit_code(int error);
 
-/* metric_value() - the first sample in a metrics page whose line begins with `name{` and holds every one of
- * `labels` ("uuid=\"x\"", NULL-terminated). Return: whether there is one. */
-bool metric_value(const char *page, const char *name, const char *const *labels, double *ret);
+/* agent_client_metric() - the first sample in a metrics page whose line begins with `name{` and holds every
+ * one of `labels` ("uuid=\"x\"", NULL-terminated). Return: whether there is one. */
+bool agent_client_metric(const char *page, const char *name, const char *const *labels, double *ret);

@@ -1,3 +1,4 @@
+/* --root, --machine, or this machine. */
 #include "cli/command/open_tree.h"
 
 #include <stddef.h>

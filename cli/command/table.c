@@ -1,3 +1,4 @@
+/* Cells are kept row by row; widths are known when the table is printed. */
 #include "cli/command/table.h"
 
 #include <errno.h>

@@ -9,7 +9,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "base/timestamp.h"
-#include "cli/command/cluster_options.h"
+#include "cli/command/cluster_arguments.h"
 #include "io/clock.h"
 #include "io/loop.h"
 #include "job/show/jobs.h"

@@ -8,7 +8,7 @@
 #include "base/exit_code.h"
 #include "base/text.h"
 #include "base/version.h"
-#include "cli/command/cluster_options.h"
+#include "cli/command/cluster_arguments.h"
 #include "cli/command/commands.h"
 #include "cli/command/table.h"
 #include "io/clock.h"
@@ -22,7 +22,7 @@ struct explain_options {
 
 /* clang-format off */
 static const struct option_spec specs[] = {
-        CLUSTER_OPTION_ROWS(struct explain_options),
+        CLUSTER_ARGUMENTS_ROWS(struct explain_options),
         { .name = "namespace", .letter = 'n', .type = OPTION_STRING,
           .offset = offsetof(struct explain_options, namespace_), .value = "NS", .default_ = "default",
           .help = "of the pod" },
@@ -134,7 +134,7 @@ static void print_table(const json_t *answer)
 static int explain(const struct explain_options *options, const char *operand, struct err *err)
 {
         const char *name = text_starts_with(operand, "pod/") ? operand + 4 : operand;
-        struct opened_cluster opened = { 0 };
+        struct cluster_arguments_opened opened = { 0 };
         const struct ledger_pod *pod;
         json_t *answer = NULL;
         int r = cluster_arguments_open(&options->cluster, &opened, err);
@@ -156,7 +156,7 @@ static int explain(const struct explain_options *options, const char *operand, s
                 print_table(answer);
         }
         json_decref(answer);
-        opened_cluster_close(&opened);
+        cluster_arguments_close(&opened);
         return r;
 }
 
@@ -179,7 +179,7 @@ int command_explain(int argc, char **argv)
         r = explain(&options, argv[1], &err);
         if (r < 0) {
                 fprintf(stderr, "remuda explain: %s\n", err.msg);
-                return cluster_exit_code(r);
+                return cluster_arguments_exit_code(r);
         }
         return EXIT_DONE;
 }

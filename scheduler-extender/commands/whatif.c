@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "base/version.h"
 #include "base/yaml/yaml_json.h"
-#include "cli/command/cluster_options.h"
+#include "cli/command/cluster_arguments.h"
 #include "cli/command/commands.h"
 #include "cli/command/table.h"
 #include "io/clock.h"
@@ -33,7 +33,7 @@ static const struct option_spec specs[] = {
           .help = "without this node" },
         { .name = "without-pod", .type = OPTION_LIST, .offset = AT(without_pods), .value = "NS/NAME",
           .help = "without this pod" },
-        CLUSTER_OPTION_ROWS(struct whatif_options),
+        CLUSTER_ARGUMENTS_ROWS(struct whatif_options),
         { .name = "output", .letter = 'o', .type = OPTION_CHOICE, .offset = AT(output), .value = "table|json",
           .default_ = "table", .help = "how to print" },
         { 0 },
@@ -167,7 +167,7 @@ static void print_table(const json_t *answer)
 
 static int run(const struct whatif_options *o, struct err *err)
 {
-        struct opened_cluster opened = { 0 };
+        struct cluster_arguments_opened opened = { 0 };
         json_t *context = json_object(), *answer = NULL;
         int r = cluster_arguments_open(&o->cluster, &opened, err);
 
@@ -184,7 +184,7 @@ static int run(const struct whatif_options *o, struct err *err)
         }
         json_decref(context);
         json_decref(answer);
-        opened_cluster_close(&opened);
+        cluster_arguments_close(&opened);
         return r;
 }
 
@@ -205,7 +205,7 @@ int command_whatif(int argc, char **argv)
         r = run(&options, &err);
         if (r < 0) {
                 fprintf(stderr, "remuda whatif: %s\n", err.msg);
-                return cluster_exit_code(r);
+                return cluster_arguments_exit_code(r);
         }
         return EXIT_DONE;
 }

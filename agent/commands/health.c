@@ -15,6 +15,7 @@
 #include "base/version.h"
 #include "cli/command/agent_client.h"
 #include "cli/command/commands.h"
+#include "cli/command/document.h"
 #include "cli/command/table.h"
 #include "io/clock.h"
 
@@ -124,11 +125,8 @@ static int show(const struct agent_client *client, const struct health_options *
         if (strcmp(options->output, "json") == 0) {
                 json_t *object = inventory_encode(&inventory);
                 struct json_field root = json_field_root(object), status = json_field_get(&root, "status");
-                char *text = json_dumps(json_field_get(&status, "devices").value, JSON_INDENT(2));
 
-                if (text != NULL)
-                        puts(text);
-                free(text);
+                (void) document_print(json_field_get(&status, "devices").value, false, 0);
                 json_decref(object);
         } else
                 (void) print_table(&inventory, options->all);
@@ -146,7 +144,7 @@ static int clear_one(const struct agent_client *client, const char *id)
         if (escaped == NULL || !text_format(path, sizeof(path), "/v1/health/clear?device=%s", escaped))
                 r = err_set(&err, -EINVAL, "'%.60s...' is no device's id", id);
         else
-                r = agent_client_ask(client, "POST", path, &answer, &err);
+                r = agent_client_request(client, "POST", path, &answer, &err);
         if (r < 0) {
                 fprintf(stderr, "remuda health: %s\n", err.msg);
                 return agent_client_exit_code(r);

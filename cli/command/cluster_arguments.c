@@ -1,4 +1,5 @@
-#include "cli/command/cluster_options.h"
+/* The extender's own settings as a command is given them, and the cluster loaded by them. */
+#include "cli/command/cluster_arguments.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -36,7 +37,8 @@ static size_t cut(char *text, const char **words, size_t max)
         return count;
 }
 
-int cluster_arguments_open(const struct cluster_arguments *a, struct opened_cluster *ret, struct err *err)
+int cluster_arguments_open(const struct cluster_arguments *a, struct cluster_arguments_opened *ret,
+                           struct err *err)
 {
         struct cluster_options options = { .store = a->store,
                                            .kubeconfig = a->kubeconfig,
@@ -45,7 +47,7 @@ int cluster_arguments_open(const struct cluster_arguments *a, struct opened_clus
         const char *classes = a->emergency_classes == NULL ? "" : a->emergency_classes;
         int r;
 
-        *ret = (struct opened_cluster){ 0 };
+        *ret = (struct cluster_arguments_opened){ 0 };
         options.rules = (struct rules){ .lend_reserve = a->lend_reserve, .lease_usec = 60000000 };
         if (placement_parse(a->placement, &options.rules.placement) < 0 ||
             overflow_parse(a->overflow, &options.rules.overflow, &options.rules.overflow_percent) < 0)
@@ -71,16 +73,16 @@ int cluster_arguments_open(const struct cluster_arguments *a, struct opened_clus
         return r < 0 ? r : cluster_load(ret->loop, &options, LOAD_USEC, &ret->cluster, err);
 }
 
-void opened_cluster_close(struct opened_cluster *opened)
+void cluster_arguments_close(struct cluster_arguments_opened *opened)
 {
         cluster_close(opened->cluster);
         sd_event_unref(opened->loop);
         free(opened->words);
         program_table_free(&opened->programs);
-        *opened = (struct opened_cluster){ 0 };
+        *opened = (struct cluster_arguments_opened){ 0 };
 }
 
-int cluster_exit_code(int error)
+int cluster_arguments_exit_code(int error)
 {
         switch (error) {
         case -ENOENT:

@@ -11,7 +11,7 @@ struct cluster_arguments {
 };
 
 /* Rows for the command's own option table; `options_` has a member `cluster` of struct cluster_arguments. */
-#define CLUSTER_OPTION_ROWS(options_)                                                                        \
+#define CLUSTER_ARGUMENTS_ROWS(options_)                                                                     \
         { .name = "store",                                                                                   \
           .type = OPTION_STRING,                                                                             \
           .offset = offsetof(options_, cluster.store),                                                       \
@@ -55,7 +55,7 @@ struct cluster_arguments {
                 .offset = offsetof(options_, cluster.lend_reserve), .help = "as the extender was given it"   \
         }
 
-struct opened_cluster {
+struct cluster_arguments_opened {
         sd_event *loop;
         struct cluster *cluster;
         char *words; /* the comma lists, cut */
@@ -63,11 +63,11 @@ struct opened_cluster {
         const char *namespaces[64], *classes[64];
 };
 
-/* cluster_arguments_open() - load the cluster; ages are not judged. opened_cluster_close() in any case.
+/* cluster_arguments_open() - load the cluster; ages are not judged. cluster_arguments_close() in any case.
  * Return: 0 or a negative errno with *err. */
-int cluster_arguments_open(const struct cluster_arguments *arguments, struct opened_cluster *ret,
+int cluster_arguments_open(const struct cluster_arguments *arguments, struct cluster_arguments_opened *ret,
                            struct err *err);
-void opened_cluster_close(struct opened_cluster *opened);
+void cluster_arguments_close(struct cluster_arguments_opened *opened);
 
-/* cluster_exit_code() - the exit code that goes with an error of it. */
-int cluster_exit_code(int error);
+/* cluster_arguments_exit_code() - the exit code that goes with an error of it. */
+int cluster_arguments_exit_code(int error);

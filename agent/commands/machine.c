@@ -1,7 +1,6 @@
 /* remuda machine: record what discovery reads of a machine, and expand a record into a directory tree. */
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +10,9 @@
 #include "agent/discovery/discovery.h"
 #include "base/cleanup.h"
 #include "base/exit_code.h"
+#include "base/options.h"
 #include "base/text.h"
+#include "base/version.h"
 #include "cli/command/commands.h"
 #include "cli/command/open_tree.h"
 #include "io/clock.h"
@@ -21,22 +22,32 @@ struct machine_options {
         bool mask;
 };
 
-static void print_help(FILE *out)
-{
-        fputs("usage: remuda machine record [FILE] [--root DIR | --machine FILE] [--mask-serials]\n"
-              "       remuda machine expand FILE DIR\n"
-              "\n"
-              "record writes one text file of exactly what discovery reads (standard output without FILE), "
-              "for bug\n"
-              "reports and tests; `--machine FILE` is then accepted wherever `--root DIR` is.\n"
-              "expand makes DIR, a directory tree that `--root DIR` accepts; device nodes become empty "
-              "files.\n"
-              "\n"
-              "  --root DIR      record DIR instead of /\n"
-              "  --machine FILE  record a machine file again (to mask it)\n"
-              "  --mask-serials  replace serial numbers, UUIDs and hardware addresses\n",
-              out);
-}
+#define AT(member) offsetof(struct machine_options, member)
+
+/* clang-format off */
+static const struct option_spec specs[] = {
+        { .name = "root", .type = OPTION_STRING, .offset = AT(root), .value = "DIR",
+          .help = "record DIR instead of /" },
+        { .name = "machine", .type = OPTION_STRING, .offset = AT(machine), .value = "FILE",
+          .help = "record a machine file again (to mask it)" },
+        { .name = "mask-serials", .type = OPTION_BOOL, .offset = AT(mask),
+          .help = "replace serial numbers, UUIDs and hardware addresses" },
+        { 0 },
+};
+/* clang-format on */
+
+static const struct option_program program = {
+        .name = "remuda machine",
+        .operands = "record [FILE] | expand FILE DIR",
+        .operands_min = 1,
+        .operands_max = 3,
+        .summary = "record writes one text file of exactly what discovery reads (standard output without "
+                   "FILE), for "
+                   "bug\nreports and tests; `--machine FILE` is then accepted wherever `--root DIR` is.\n"
+                   "expand makes DIR, a directory tree that `--root DIR` accepts; device nodes become empty "
+                   "files.",
+        .specs = specs,
+};
 
 static int fail(const struct err *err)
 {
@@ -117,38 +128,22 @@ static int expand(const char *file, const char *directory, struct err *err)
 
 int command_machine(int argc, char **argv)
 {
-        static const struct option longs[] = {
-                { "root", required_argument, NULL, 'r' },
-                { "machine", required_argument, NULL, 'm' },
-                { "mask-serials", no_argument, NULL, 's' },
-                { "help", no_argument, NULL, 'h' },
-                { NULL, 0, NULL, 0 },
-        };
-        struct machine_options options = { 0 };
+        struct machine_options options;
         struct err err = { 0 };
-        int c, r, words;
+        size_t words = 0;
+        int r = options_start(&program, REMUDA_VERSION, argc, argv, NULL, &options, &words, stdout, stderr);
 
-        optind = 1;
-        while ((c = getopt_long(argc, argv, "h", longs, NULL)) != -1) {
-                if (c == 'r')
-                        options.root = optarg;
-                else if (c == 'm')
-                        options.machine = optarg;
-                else if (c == 's')
-                        options.mask = true;
-                else {
-                        print_help(c == 'h' ? stdout : stderr);
-                        return c == 'h' ? EXIT_DONE : EXIT_USAGE;
-                }
-        }
-        words = argc - optind;
-        if (words >= 1 && words <= 2 && strcmp(argv[optind], "record") == 0 &&
+        if (r >= 0)
+                return r;
+        if (words <= 2 && strcmp(argv[1], "record") == 0 &&
             !(options.root != NULL && options.machine != NULL))
-                r = record(words == 2 ? argv[optind + 1] : NULL, &options, &err);
-        else if (words == 3 && strcmp(argv[optind], "expand") == 0)
-                r = expand(argv[optind + 1], argv[optind + 2], &err);
+                r = record(words == 2 ? argv[2] : NULL, &options, &err);
+        else if (words == 3 && strcmp(argv[1], "expand") == 0)
+                r = expand(argv[2], argv[3], &err);
         else {
-                print_help(stderr);
+                fputs("remuda machine: `record [FILE]` or `expand FILE DIR`, --root or --machine: see "
+                      "--help\n",
+                      stderr);
                 return EXIT_USAGE;
         }
         return r < 0 ? fail(&err) : EXIT_DONE;
