@@ -13,14 +13,14 @@
 #include "agent/discovery/discovery.h"
 #include "agent/inventory/inventory_json.h"
 #include "agent/inventory/measured_json.h"
+#include "agent/measure/measure.h"
 #include "base/cleanup.h"
 #include "base/exit_code.h"
 #include "base/text.h"
-#include "base/yaml/yaml_json.h"
 #include "cli/command/commands.h"
+#include "cli/command/document.h"
 #include "cli/command/open_tree.h"
 #include "cli/command/table.h"
-#include "cli/measure.h"
 #include "io/clock.h"
 
 enum format { FORMAT_TABLE, FORMAT_WIDE, FORMAT_JSON, FORMAT_YAML };
@@ -139,8 +139,6 @@ static int parse_arguments(int argc, char **argv, struct devices_options *option
         }
         return -1;
 }
-
-/* --- tables --- */
 
 static enum table_colour colour_of(enum device_health health)
 {
@@ -265,29 +263,14 @@ static int print_tables(const struct inventory *inventory, bool wide)
         return r;
 }
 
-/* --- the command --- */
-
-static int print_document(const struct inventory *inventory, enum format format)
-{
-        json_t *document = inventory_encode(inventory);
-        CLEANUP(free_p) char *text = NULL;
-
-        if (document != NULL)
-                text = format == FORMAT_YAML ? yaml_dump(document)
-                                             : json_dumps(document, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
-        json_decref(document);
-        if (text == NULL)
-                return -ENOMEM;
-        printf("%s%s", text, text_ends_with(text, "\n") ? "" : "\n");
-        return 0;
-}
-
 static int print_inventory(const struct inventory *inventory, enum format format)
 {
-        int r = format == FORMAT_JSON || format == FORMAT_YAML
-                        ? print_document(inventory, format)
+        json_t *document = format >= FORMAT_JSON ? inventory_encode(inventory) : NULL;
+        int r = format >= FORMAT_JSON
+                        ? document_print(document, format == FORMAT_YAML, JSON_REAL_PRECISION(15))
                         : print_tables(inventory, format == FORMAT_WIDE);
 
+        json_decref(document);
         if (r == 0 && fflush(stdout) == 0 && !ferror(stdout))
                 return EXIT_DONE;
         fprintf(stderr, "remuda devices: the output could not be written\n");

@@ -50,7 +50,7 @@ static void add_metric(struct table *table, const char *page, const char *name, 
         const char *const labels[] = { uuid, label, NULL };
         double value;
 
-        if (metric_value(page, name, labels, &value))
+        if (agent_client_metric(page, name, labels, &value))
                 table_add(table, TABLE_PLAIN, "%.0f%s", value * scale, unit);
         else
                 table_add(table, TABLE_FAINT, "%s", "");
@@ -89,7 +89,7 @@ static int print_devices(const struct inventory *inventory, const char *page, bo
                 add_metric(&table, page, "remuda_device_temperature_celsius", uuid, "sensor=\"core\"", 1,
                            " C");
                 add_metric(&table, page, "remuda_device_power_watts", uuid, NULL, 1, " W");
-                if (metric_value(page, "remuda_device_allocated", labels, &held))
+                if (agent_client_metric(page, "remuda_device_allocated", labels, &held))
                         table_add(&table, TABLE_PLAIN, "%s", held > 0 ? "yes" : "no");
                 else
                         table_add(&table, TABLE_FAINT, "%s", "");
@@ -102,7 +102,7 @@ static int look(const struct agent_client *client, bool terminal)
         CLEANUP(free_p) char *page = NULL;
         struct inventory inventory = { 0 };
         struct err err = { 0 };
-        int r = agent_client_ask(client, "GET", "/metrics", &page, &err);
+        int r = agent_client_request(client, "GET", "/metrics", &page, &err);
 
         if (r == 0)
                 r = agent_client_inventory(client, &inventory, &err);

@@ -1,15 +1,14 @@
-#include <dlfcn.h>
+/* The matrix product of CLBlast, on whichever OpenCL device has the address. */
 #include <errno.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
+#include "agent/measure/measure_kernel.h"
 #include "base/text.h"
-#include "cli/measure_kernels.h"
 
 #define ORDER         2048
 #define OPERAND       ((size_t) ORDER * ORDER * sizeof(float))
-#define A_TIME        4
 #define PLATFORMS_MAX 16
 #define FOUND_MAX     64
 
@@ -42,30 +41,24 @@ struct opencl {
         int (*sgemm)(int layout, int transpose_a, int transpose_b, size_t m, size_t n, size_t k, float alpha,
                      void *a, size_t a_offset, size_t lda, void *b, size_t b_offset, size_t ldb, float beta,
                      void *c, size_t c_offset, size_t ldc, void **queue, void *event);
+        void *on; /* the queue */
+        void *operands[3];
 };
-
-static bool find(void *library, const char *name, void *into)
-{
-        void *function = library != NULL ? dlsym(library, name) : NULL;
-
-        memcpy(into, &function, sizeof(function));
-        return function != NULL;
-}
 
 static int open_libraries(struct opencl *o)
 {
         void *opencl = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_GLOBAL);
         void *clblast = dlopen("libclblast.so.1", RTLD_NOW | RTLD_LOCAL);
 
-        return find(opencl, "clGetPlatformIDs", &o->platforms) &&
-                               find(opencl, "clGetDeviceIDs", &o->devices) &&
-                               find(opencl, "clGetDeviceInfo", &o->info) &&
-                               find(opencl, "clCreateContext", &o->context) &&
-                               find(opencl, "clCreateCommandQueue", &o->queue) &&
-                               find(opencl, "clCreateBuffer", &o->buffer) &&
-                               find(opencl, "clEnqueueFillBuffer", &o->fill) &&
-                               find(opencl, "clFinish", &o->finish) &&
-                               find(clblast, "CLBlastSgemm", &o->sgemm)
+        return measure_kernel_find(opencl, "clGetPlatformIDs", &o->platforms) &&
+                               measure_kernel_find(opencl, "clGetDeviceIDs", &o->devices) &&
+                               measure_kernel_find(opencl, "clGetDeviceInfo", &o->info) &&
+                               measure_kernel_find(opencl, "clCreateContext", &o->context) &&
+                               measure_kernel_find(opencl, "clCreateCommandQueue", &o->queue) &&
+                               measure_kernel_find(opencl, "clCreateBuffer", &o->buffer) &&
+                               measure_kernel_find(opencl, "clEnqueueFillBuffer", &o->fill) &&
+                               measure_kernel_find(opencl, "clFinish", &o->finish) &&
+                               measure_kernel_find(clblast, "CLBlastSgemm", &o->sgemm)
                        ? 0
                        : -ENOENT;
 }
@@ -121,58 +114,55 @@ static void *find_device(const struct opencl *o, const char *pci)
         return NULL;
 }
 
-static int run(const struct opencl *o, void *queue, void *const operands[3], unsigned times)
+static int run(void *opened, unsigned times)
 {
+        struct opencl *o = opened;
+
         for (unsigned i = 0; i < times; i++)
-                if (o->sgemm(ROW_MAJOR, NO_TRANSPOSE, NO_TRANSPOSE, ORDER, ORDER, ORDER, 1, operands[0], 0,
-                             ORDER, operands[1], 0, ORDER, 0, operands[2], 0, ORDER, &queue, NULL) != 0)
+                if (o->sgemm(ROW_MAJOR, NO_TRANSPOSE, NO_TRANSPOSE, ORDER, ORDER, ORDER, 1, o->operands[0], 0,
+                             ORDER, o->operands[1], 0, ORDER, 0, o->operands[2], 0, ORDER, &o->on, NULL) != 0)
                         return -EIO;
-        return o->finish(queue) == 0 ? 0 : -EIO;
+        return o->finish(o->on) == 0 ? 0 : -EIO;
 }
 
-static int make_operands(const struct opencl *o, void *context, void *queue, void *operands[3])
+static int make_operands(struct opencl *o, void *context)
 {
         static const float half = 0.5F;
         int status = 0;
 
         for (int i = 0; i < 3; i++) {
-                operands[i] = o->buffer(context, READ_WRITE, OPERAND, NULL, &status);
-                if (operands[i] == NULL || status != 0 ||
-                    o->fill(queue, operands[i], &half, sizeof(half), 0, OPERAND, 0, NULL, NULL) != 0)
+                o->operands[i] = o->buffer(context, READ_WRITE, OPERAND, NULL, &status);
+                if (o->operands[i] == NULL || status != 0 ||
+                    o->fill(o->on, o->operands[i], &half, sizeof(half), 0, OPERAND, 0, NULL, NULL) != 0)
                         return -ENOMEM;
         }
         return 0;
 }
 
-/* Nothing is given back: the child ends with it. */
-int measure_opencl(const struct device *device, struct measure_result *ret)
+static int open_device(const struct device *device, void **ret)
 {
-        void *found, *context = NULL, *queue = NULL, *operands[3];
-        double begin, took = 0;
-        unsigned runs = 0;
-        struct opencl o;
-        int r, status = 0;
+        struct opencl *o = calloc(1, sizeof(*o));
+        void *found, *context;
+        int status = 0, r = o != NULL ? 0 : -ENOMEM;
 
-        if (device->partition[0] != '\0')
-                return -ENOENT; /* it tells the whole function's address, not which part it is */
-        r = open_libraries(&o);
+        *ret = o;
+        if (r == 0) /* a partition tells the whole function's address, not which part it is */
+                r = device->partition[0] != '\0' ? -ENOENT : open_libraries(o);
         if (r < 0)
                 return r;
-        found = find_device(&o, device->pci);
+        found = find_device(o, device->pci);
         if (found == NULL)
                 return -ENOENT;
-        context = o.context(NULL, 1, &found, NULL, NULL, &status);
-        queue = context != NULL ? o.queue(context, found, 0, &status) : NULL;
-        r = queue == NULL ? -EIO : make_operands(&o, context, queue, operands);
-        if (r == 0)
-                r = run(&o, queue, operands, 1); /* compiles the kernel */
-        for (begin = measure_now_seconds(); r == 0 && took < MEASURE_SECONDS; runs += A_TIME) {
-                r = run(&o, queue, operands, A_TIME);
-                took = measure_now_seconds() - begin;
-        }
-        if (r < 0)
-                return r;
-        (void) text_copy(ret->kernel, sizeof(ret->kernel), "sgemm-clblast");
-        ret->gflops = 2.0 * ORDER * ORDER * ORDER * runs / took / 1e9;
-        return 0;
+        context = o->context(NULL, 1, &found, NULL, NULL, &status);
+        o->on = context != NULL ? o->queue(context, found, 0, &status) : NULL;
+        return o->on != NULL ? make_operands(o, context) : -EIO;
 }
+
+const struct measure_kernel measure_kernel_clblast = {
+        .name = "sgemm-clblast",
+        .order = ORDER,
+        .warm_runs = 1, /* compiles the kernel */
+        .at_a_time = 4,
+        .open = open_device,
+        .run = run,
+};

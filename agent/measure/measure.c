@@ -1,4 +1,6 @@
-#include "cli/measure.h"
+/* A child for each measurement, the kernels one after the other, and what is said of a group that none
+ * reaches. */
+#include "agent/measure/measure.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,31 +13,49 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "agent/measure/measure_kernel.h"
 #include "base/cleanup.h"
 #include "base/ranges.h"
 #include "base/text.h"
-#include "cli/measure_kernels.h"
+#include "io/clock.h"
 
+#define SECOND_NSEC 1000000000u
 #define DEADLINE_MS 60000 /* a driver that compiles its kernels for the first time takes its time */
 #define END_MS      2000  /* for a killed child; one that the kernel holds is left behind */
 
-typedef int measure_function(const struct device *device, struct measure_result *ret);
-
-/* What runs on the accelerators of a runtime, the better one first; runtime NULL = of any. */
-static const struct {
-        const char *runtime;
-        measure_function *function;
-} kernels[] = {
-        { "cuda", measure_cuda },
-        { NULL, measure_opencl },
+/* Of those that can be for a device the better one first. */
+static const struct measure_kernel *const kernels[] = {
+        &measure_kernel_openblas,
+        &measure_kernel_portable,
+        &measure_kernel_cublas,
+        &measure_kernel_clblast,
 };
 
 struct answer {
         int error; /* 0, or negative */
-        struct measure_result result;
+        double gflops;
 };
 
-static _Noreturn void child(int fd, measure_function *function, const struct device *device,
+/* Runs until a second is over, after what warms up. */
+static struct answer measure(const struct measure_kernel *k, const struct device *device)
+{
+        void *opened = NULL;
+        uint64_t begin, took_nsec = 0;
+        unsigned runs = 0;
+        int r = k->open(device, &opened);
+
+        if (r == 0)
+                r = k->run(opened, k->warm_runs);
+        for (begin = clock_monotonic_nsec(); r == 0 && took_nsec < SECOND_NSEC; runs += k->at_a_time) {
+                r = k->run(opened, k->at_a_time);
+                took_nsec = clock_monotonic_nsec() - begin;
+        }
+        if (r < 0)
+                return (struct answer){ .error = r };
+        return (struct answer){ .gflops = 2.0 * k->order * k->order * k->order * runs / (double) took_nsec };
+}
+
+static _Noreturn void child(int fd, const struct measure_kernel *kernel, const struct device *device,
                             const cpu_set_t *cpus)
 {
         struct answer answer = { .error = -EIO };
@@ -50,7 +70,7 @@ static _Noreturn void child(int fd, measure_function *function, const struct dev
         if (cpus != NULL && sched_setaffinity(0, sizeof(*cpus), cpus) < 0)
                 answer.error = -errno;
         else
-                answer.error = function(device, &answer.result);
+                answer = measure(kernel, device);
         _exit(write(fd, &answer, sizeof(answer)) == (ssize_t) sizeof(answer) ? 0 : 1);
 }
 
@@ -65,8 +85,8 @@ static void end_child(pid_t pid)
 }
 
 /* Return: 0, -ETIMEDOUT, -EIO (it crashed) or what the kernel says. */
-static int measure_in_child(measure_function *function, const struct device *device, const cpu_set_t *cpus,
-                            struct measure_result *ret)
+static int measure_in_child(const struct measure_kernel *kernel, const struct device *device,
+                            const cpu_set_t *cpus, double *ret_gflops)
 {
         struct pollfd ready = { .events = POLLIN };
         struct answer answer;
@@ -77,7 +97,7 @@ static int measure_in_child(measure_function *function, const struct device *dev
                 return -errno;
         pid = fork();
         if (pid == 0)
-                child(pipe_fds[1], function, device, cpus);
+                child(pipe_fds[1], kernel, device, cpus);
         (void) close(pipe_fds[1]);
         ready.fd = pipe_fds[0];
         if (pid > 0) {
@@ -88,10 +108,10 @@ static int measure_in_child(measure_function *function, const struct device *dev
                 end_child(pid);
         }
         (void) close(pipe_fds[0]);
-        if (r == 0 && !(answer.result.gflops > 0 && answer.result.gflops < 1e9))
+        if (r == 0 && !(answer.gflops > 0 && answer.gflops < 1e9))
                 r = -ERANGE;
         if (r == 0)
-                *ret = answer.result;
+                *ret_gflops = answer.gflops;
         return r;
 }
 
@@ -113,36 +133,41 @@ static void find_cpus(const struct tree *tree, int numa, cpu_set_t *ret)
                 (void) sched_getaffinity(0, sizeof(*ret), ret);
 }
 
-static int measure_cpu_group(const struct tree *tree, const struct inventory *inventory,
-                             const struct device *device, struct measure_result *ret)
+/* A socket of several whose processors no NUMA node names: measuring all would say too much. */
+static bool is_vague(const struct inventory *inventory, const struct device *device)
 {
-        cpu_set_t cpus;
         size_t groups = 0;
 
         for (size_t i = 0; i < inventory->group_count; i++)
                 groups += strcmp(inventory->groups[i].vendor, "cpu") == 0;
-        /* a socket of several whose processors no NUMA node names: measuring all would say too much */
-        if (device->numa < 0 && groups > 1)
-                return -ENOENT;
-        find_cpus(tree, device->numa, &cpus);
-        return measure_in_child(measure_cpu, device, &cpus, ret);
+        return device->numa < 0 && groups > 1;
 }
 
 /* The first kernel that works; what went wrong otherwise: a library that is there and fails tells more than
  * one that is not. */
-static int measure_accelerator(const struct device_group *group, const struct device *device,
-                               struct measure_result *ret)
+static int measure_group(const struct tree *tree, const struct inventory *inventory,
+                         const struct device *device, struct device_group *group)
 {
+        bool is_cpu = strcmp(group->vendor, "cpu") == 0;
         int worst = -ENOENT;
+        cpu_set_t cpus;
 
+        if (is_cpu && is_vague(inventory, device))
+                return -ENOENT;
+        if (is_cpu)
+                find_cpus(tree, device->numa, &cpus);
         for (size_t i = 0; i < ARRAY_SIZE(kernels); i++) {
+                const char *runtime = kernels[i]->runtime;
                 int r;
 
-                if (kernels[i].runtime != NULL && strcmp(kernels[i].runtime, group->runtime) != 0)
+                if (runtime == NULL ? is_cpu : strcmp(runtime, group->runtime) != 0)
                         continue;
-                r = measure_in_child(kernels[i].function, device, NULL, ret);
+                r = measure_in_child(kernels[i], device, is_cpu ? &cpus : NULL, &group->measured_gflops);
                 if (r == 0)
-                        return 0;
+                        return text_copy(group->measured_kernel, sizeof(group->measured_kernel),
+                                         kernels[i]->name)
+                                       ? 0
+                                       : -ERANGE;
                 if (r != -ENOENT)
                         worst = r;
         }
@@ -185,19 +210,12 @@ int measure_groups(const struct tree *tree, struct inventory *inventory, uint64_
         for (size_t i = 0; i < inventory->group_count; i++) {
                 struct device_group *group = &inventory->groups[i];
                 const struct device *device = usable_device(inventory, group);
-                struct measure_result result = { 0 };
-                int r = -ENODEV;
+                int r = device != NULL ? measure_group(tree, inventory, device, group) : -ENODEV;
 
-                if (device != NULL)
-                        r = strcmp(group->vendor, "cpu") == 0
-                                    ? measure_cpu_group(tree, inventory, device, &result)
-                                    : measure_accelerator(group, device, &result);
                 if (r < 0) {
                         told(group, why(r));
                         continue;
                 }
-                (void) text_copy(group->measured_kernel, sizeof(group->measured_kernel), result.kernel);
-                group->measured_gflops = result.gflops;
                 group->measured_usec = now_usec;
                 measured++;
         }
