@@ -144,8 +144,11 @@ static bool drive(struct end *end)
 /* Both sides turn by turn, until nothing moves any more. */
 static void talk(struct pair *p)
 {
-        for (unsigned idle = 0; idle < 20;)
-                idle = drive(&p->client) | drive(&p->server) ? 0 : idle + 1;
+        for (unsigned idle = 0; idle < 20;) {
+                bool client = drive(&p->client), server = drive(&p->server);
+
+                idle = client || server ? 0 : idle + 1;
+        }
 }
 
 static void say(struct end *end, const char *bytes, size_t size_bytes)
