@@ -286,8 +286,8 @@ static void a_file_that_is_not_whole_is_discarded(void **state)
                 "{\"version\":1,\"devices\":[{\"id\":\"x\",\"verdict\":\"quarantined\",\"turns\":[]}]}",
                 "{\"version\":1,\"devices\":[{\"id\":\"x\",\"verdict\":\"unhealthy\",\"turns\":[1,2]}]}",
                 "{\"version\":1,\"devices\":[{\"id\":\"x\",\"verdict\":\"unhealthy\",\"turns\":[-1]}]}",
-                "{\"version\":1,\"devices\":[{\"id\":\"x\",\"verdict\":\"unhealthy\",\"turns\":"
-                "[9,9,9,9,9,9,9,9,9,9,9,9,9,9,9,9,9]}]}",
+                ("{\"version\":1,\"devices\":[{\"id\":\"x\",\"verdict\":\"unhealthy\",\"turns\":"
+                 "[9,9,9,9,9,9,9,9,9,9,9,9,9,9,9,9,9]}]}"),
         };
         char path[] = "/tmp/remuda-state-XXXXXX";
         int fd = mkstemp(path);
