@@ -232,8 +232,9 @@ static void segments_are_the_best_of_all_cuts(void **state)
 
 static void wrong_segments_are_named(void **state)
 {
-        const struct segment_tensor falling[] = { { 1, 5 }, { 1, 4 } },
-                                    huge[] = { { SEGMENTS_MAX_BYTES, 0 }, { 1, 0 } };
+        const struct segment_tensor falling[] = { { .bytes = 1, .ready_ms = 5 },
+                                                  { .bytes = 1, .ready_ms = 4 } },
+                                    huge[] = { { .bytes = SEGMENTS_MAX_BYTES }, { .bytes = 1 } };
         const struct segment_level level = { 1, 1 }, negative = { -1, 1 };
         const struct segment_point table[] = { { 10, 5 }, { 20, 1 } };
         struct segment_cost cost = { .levels = &level, .level_count = 1 };

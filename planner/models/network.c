@@ -9,23 +9,19 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 
-const char *network_operator_name(enum network_operator type)
-{
-        static const char *const names[OPERATOR_TYPE_COUNT] = {
-                [OPERATOR_CONV] = "conv",
-                [OPERATOR_LINEAR] = "linear",
-                [OPERATOR_MATMUL] = "matmul",
-                [OPERATOR_EMBEDDING] = "embedding",
-                [OPERATOR_BATCH_NORM] = "batch_norm",
-                [OPERATOR_LAYER_NORM] = "layer_norm",
-                [OPERATOR_RMS_NORM] = "rms_norm",
-                [OPERATOR_ELEMENTWISE] = "elementwise",
-                [OPERATOR_POOL] = "pool",
-                [OPERATOR_JOIN] = "join",
-        };
-
-        return names[type];
-}
+const char *const network_operator_names[] = {
+        [OPERATOR_CONV] = "conv",
+        [OPERATOR_LINEAR] = "linear",
+        [OPERATOR_MATMUL] = "matmul",
+        [OPERATOR_EMBEDDING] = "embedding",
+        [OPERATOR_BATCH_NORM] = "batch_norm",
+        [OPERATOR_LAYER_NORM] = "layer_norm",
+        [OPERATOR_RMS_NORM] = "rms_norm",
+        [OPERATOR_ELEMENTWISE] = "elementwise",
+        [OPERATOR_POOL] = "pool",
+        [OPERATOR_JOIN] = "join",
+        [OPERATOR_TYPE_COUNT] = NULL,
+};
 
 void network_free(struct network *network)
 {
@@ -188,7 +184,7 @@ static int check_operator(const struct network *network, size_t index, struct er
                 return err_set(err, -EINVAL, "operators[%zu].weights: more than 2^48", index);
         if (needs_inner && operation->inner == 0)
                 return err_set(err, -EINVAL, "operators[%zu]: a %s needs what it sums over", index,
-                               network_operator_name(operation->type));
+                               network_operator_names[operation->type]);
         if (!product_below(work, ARRAY_SIZE(work), (uint64_t) 1 << 60) ||
             !product_below((uint64_t[]){ work[0] * work[1] * work[2], network_operation_elements(operation) },
                            2, (uint64_t) 1 << 60))

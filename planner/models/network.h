@@ -88,4 +88,4 @@ struct network_totals network_totals(const struct network *network);
  * operation's own output for the last one. @ret: [count] */
 int network_crossing(const struct network *network, uint64_t *ret, struct err *err);
 
-const char *network_operator_name(enum network_operator type); /* "conv", "linear" ... */
+extern const char *const network_operator_names[]; /* "conv", "linear" ...; ends with NULL */

@@ -6,15 +6,71 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/json/json_table.h"
 #include "base/json/json_writer.h"
-#include "planner/shards/plan_field.h"
 
-static const char *const root_fields[] = { "name",        "input",      "operators",
-                                           "estimate",    "parameters", "multiply_adds",
-                                           "activations", "published",  NULL };
-static const char *const operator_fields[] = { "name",       "block",         "type",   "inputs", "output",
-                                               "inner",      "kernel",        "groups", "bias",   "tied",
-                                               "parameters", "multiply_adds", NULL };
+/* An operator as the file has it. */
+struct file_operator {
+        struct network_operation operation;
+        size_t kernel_rank;
+        json_t *inputs; /* names; NULL = not given */
+};
+
+struct file {
+        char name[NETWORK_NAME_BYTES];
+        uint64_t input[NETWORK_RANK_MAX];
+        size_t input_rank;
+        struct file_operator *operators;
+        size_t operator_count;
+};
+
+#define OPERATOR(member) JSON_TABLE_AT(struct file_operator, member)
+#define FILE_(member)    JSON_TABLE_AT(struct file, member)
+#define UNREAD(name_)                                                                                        \
+        {                                                                                                    \
+                .name = name_, .kind = JSON_TABLE_UNREAD                                                     \
+        }
+#define SIZES_MEND "the sizes of one sample"
+
+static const struct json_table_row size = { .kind = JSON_TABLE_UINT,
+                                            .size_bytes = sizeof(uint64_t),
+                                            .min = 1 };
+
+/* clang-format off */
+static const struct json_table_row operator_rows[] = {
+        { "name",   JSON_TABLE_CHARS,  OPERATOR(operation.name), .min = 1, .required = true, .mend = "a name of its own" },
+        { "block",  JSON_TABLE_CHARS,  OPERATOR(operation.block) },
+        { "type",   JSON_TABLE_CHOICE, OPERATOR(operation.type), .names = network_operator_names, .required = true },
+        { "inputs", JSON_TABLE_VALUE,  OPERATOR(inputs) },
+        { "output", JSON_TABLE_ARRAY,  OPERATOR(operation.output), .element = &size,
+          .count = offsetof(struct file_operator, operation.rank), .mend = SIZES_MEND },
+        { "inner",  JSON_TABLE_UINT,   OPERATOR(operation.inner), .min = 1, .max = NETWORK_ELEMENTS_MAX },
+        { "kernel", JSON_TABLE_ARRAY,  OPERATOR(operation.kernel), .element = &size,
+          .count = offsetof(struct file_operator, kernel_rank), .mend = SIZES_MEND },
+        { "groups", JSON_TABLE_UINT,   OPERATOR(operation.groups), .min = 1, .max = NETWORK_ELEMENTS_MAX },
+        { "bias",   JSON_TABLE_BOOL,   OPERATOR(operation.bias) },
+        { "tied",   JSON_TABLE_BOOL,   OPERATOR(operation.tied) },
+        { "weights", JSON_TABLE_UINT,  OPERATOR(operation.weights), .max = NETWORK_ELEMENTS_MAX },
+        UNREAD("parameters"), UNREAD("multiply_adds"),
+        { .name = NULL },
+};
+
+static const struct file_operator operator_initial = { .operation.groups = 1 };
+static const struct json_table operator_table = { .rows = operator_rows, .size_bytes = sizeof(struct file_operator),
+                                                  .strict = true, .initial = &operator_initial };
+
+static const struct json_table_row file_rows[] = {
+        { "name",      JSON_TABLE_CHARS, FILE_(name) },
+        { "input",     JSON_TABLE_ARRAY, FILE_(input), .element = &size, .count = offsetof(struct file, input_rank),
+          .mend = SIZES_MEND },
+        { "operators", JSON_TABLE_LIST,  FILE_(operators), .table = &operator_table, .min = 1,
+          .max = NETWORK_OPERATORS_MAX, .count = offsetof(struct file, operator_count), .required = true,
+          .mend = "the operators in the order in which they run" },
+        UNREAD("estimate"), UNREAD("parameters"), UNREAD("multiply_adds"), UNREAD("activations"), UNREAD("published"),
+        { .name = NULL },
+};
+static const struct json_table file_table = { .rows = file_rows, .size_bytes = sizeof(struct file), .strict = true };
+/* clang-format on */
 
 /* Names of the operators so far, to find an input by: sorted by name, found by halving. */
 struct names {
@@ -58,27 +114,6 @@ static void add_name(struct names *names, uint32_t index)
         names->count++;
 }
 
-static int decode_sizes(const struct json_field *in, const char *name, size_t max, uint64_t *ret,
-                        size_t *ret_count, struct err *err)
-{
-        struct json_field list;
-        int r = json_field_array(in, name, max, &list, err);
-
-        if (r != 0)
-                return r;
-        for (size_t i = 0; i < json_field_count(&list); i++) {
-                struct json_field at = json_field_at(&list, i);
-
-                if (!json_is_integer(at.value) || json_integer_value(at.value) < 1)
-                        return json_field_error(
-                                &at, err,
-                                "must be a whole number of 1 or more; give the sizes of one sample");
-                ret[i] = (uint64_t) json_integer_value(at.value);
-        }
-        *ret_count = json_field_count(&list);
-        return 0;
-}
-
 static int decode_links(const struct json_field *at, const struct names *names, uint32_t *links,
                         size_t *ret_count, struct err *err)
 {
@@ -114,84 +149,27 @@ static int decode_links(const struct json_field *at, const struct names *names, 
         return 0;
 }
 
-static int decode_type(const struct json_field *at, enum network_operator *ret, struct err *err)
-{
-        const char *names[OPERATOR_TYPE_COUNT + 1] = { 0 };
-        unsigned index = 0;
-        int r;
-
-        for (unsigned i = 0; i < OPERATOR_TYPE_COUNT; i++)
-                names[i] = network_operator_name((enum network_operator) i);
-        r = json_field_require(at, "type", err);
-        if (r == 0)
-                r = json_field_choice(at, "type", names, &index, err);
-        if (r == 0)
-                *ret = (enum network_operator) index;
-        return r;
-}
-
-static int decode_operator(const struct json_field *at, struct network_operation *operation, struct err *err)
-{
-        const char *name = NULL;
-        size_t kernel_rank = 0;
-        int r = json_field_is_object(at, err);
-
-        if (r == 0)
-                r = json_field_only(at, operator_fields, err);
-        if (r == 0)
-                r = plan_field_string(at, "name", "a name of its own", &name, err);
-        if (r == 0)
-                r = json_field_text(at, "name", operation->name, sizeof(operation->name), err);
-        if (r == 0)
-                r = json_field_text(at, "block", operation->block, sizeof(operation->block), err);
-        if (r >= 0)
-                r = decode_type(at, &operation->type, err);
-        if (r == 0)
-                r = decode_sizes(at, "output", NETWORK_RANK_MAX, operation->output, &operation->rank, err);
-        if (r >= 0)
-                r = decode_sizes(at, "kernel", 2, operation->kernel, &kernel_rank, err);
-        if (r >= 0)
-                r = json_field_uint64(at, "inner", 1, NETWORK_ELEMENTS_MAX, &operation->inner, err);
-        if (r >= 0)
-                r = json_field_uint64(at, "groups", 1, NETWORK_ELEMENTS_MAX, &operation->groups, err);
-        if (r >= 0)
-                r = json_field_bool(at, "bias", &operation->bias, err);
-        if (r >= 0)
-                r = json_field_bool(at, "tied", &operation->tied, err);
-        if (r >= 0)
-                r = json_field_uint64(at, "weights", 0, NETWORK_ELEMENTS_MAX, &operation->weights, err);
-        if (operation->groups == 0)
-                operation->groups = 1;
-        if (operation->type == OPERATOR_CONV && kernel_rank == 1)
-                operation->kernel[1] = 1;
-        return r < 0 ? r : 0;
-}
-
-static int decode_operators(const struct json_field *root, struct network *network, struct err *err)
+static int add_operators(const struct json_field *root, const struct file *file, struct network *network,
+                         struct err *err)
 {
         CLEANUP(free_p) uint32_t *links = calloc(NETWORK_INPUTS_MAX, sizeof(*links));
-        CLEANUP(free_p) uint32_t *sorted = NULL;
-        struct names names = { .network = network };
-        struct json_field list;
+        CLEANUP(free_p) uint32_t *sorted = calloc(file->operator_count + 1, sizeof(*sorted));
+        struct names names = { .network = network, .sorted = sorted };
+        struct json_field list = json_field_get(root, "operators");
         size_t link_count = 0;
-        int r = plan_field_list(root, "operators", NETWORK_OPERATORS_MAX,
-                                "the operators in the order in which they run", &list, err);
 
-        if (r < 0)
-                return r;
-        names.sorted = sorted = calloc(json_field_count(&list) + 1, sizeof(*sorted));
         if (links == NULL || sorted == NULL)
-                return err_set(err, -ENOMEM, "no memory for %zu operators", json_field_count(&list));
-        for (size_t i = 0; i < json_field_count(&list); i++) {
+                return err_set(err, -ENOMEM, "no memory for %zu operators", file->operator_count);
+        for (size_t i = 0; i < file->operator_count; i++) {
+                struct network_operation operation = file->operators[i].operation;
                 struct json_field at = json_field_at(&list, i);
-                struct network_operation operation = { 0 };
                 uint32_t index;
+                int r = decode_links(&at, &names, links, &link_count, err);
 
-                r = decode_operator(&at, &operation, err);
-                if (r == 0)
-                        r = decode_links(&at, &names, links, &link_count, err);
                 if (r < 0)
                         return r;
+                if (operation.type == OPERATOR_CONV && file->operators[i].kernel_rank == 1)
+                        operation.kernel[1] = 1;
                 index = network_add(network, &operation, links, link_count);
                 if (network->failed)
                         return err_set(err, -ENOMEM, "no memory for %zu operators", i + 1);
@@ -204,18 +182,18 @@ int network_json_decode(const json_t *json, struct network *ret, struct err *err
 {
         struct json_field root = json_field_root(json);
         struct network network = { 0 };
-        int r = json_field_is_object(&root, err);
+        struct file file = { .operator_count = 0 };
+        int r = json_table_decode(&file_table, json, &file, err);
 
-        if (r == 0)
-                r = json_field_only(&root, root_fields, err);
-        if (r == 0)
-                r = json_field_text(&root, "name", network.name, sizeof(network.name), err);
-        if (r >= 0)
-                r = decode_sizes(&root, "input", NETWORK_RANK_MAX, network.input, &network.input_rank, err);
-        if (r >= 0)
-                r = decode_operators(&root, &network, err);
+        if (r < 0)
+                return r;
+        memcpy(network.name, file.name, sizeof(network.name));
+        memcpy(network.input, file.input, sizeof(network.input));
+        network.input_rank = file.input_rank;
+        r = add_operators(&root, &file, &network, err);
         if (r == 0)
                 r = network_check(&network, err);
+        json_table_free(&file_table, &file);
         if (r < 0) {
                 network_free(&network);
                 return r;
@@ -239,7 +217,7 @@ static void write_operator(struct json_writer *json, const struct network *netwo
         json_write_string(json, "name", operation->name);
         if (operation->block[0] != '\0')
                 json_write_string(json, "block", operation->block);
-        json_write_string(json, "type", network_operator_name(operation->type));
+        json_write_string(json, "type", network_operator_names[operation->type]);
         json_write_open(json, "inputs", '[');
         for (size_t i = 0; i < operation->link_count; i++) {
                 uint32_t link = network->links[operation->first_link + i];

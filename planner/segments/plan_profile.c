@@ -121,11 +121,11 @@ static int make_tensors(const struct layers *layers, double speedup, struct plan
         double backward_ms = 0;
 
         request->tensors = calloc(layers->count, sizeof(*request->tensors));
-        request->names = calloc(layers->count, sizeof(*request->names));
-        if (request->tensors == NULL || request->names == NULL)
+        if (request->tensors == NULL)
                 return err_set(err, -ENOMEM, "no memory for %zu layers", layers->count);
         for (size_t i = 0; i < layers->count; i++) {
                 const struct layer *layer = &layers->layer[i];
+                struct segment_tensor *tensor;
                 char name[32];
 
                 if (i > 0 && layer->node == layer[-1].node)
@@ -134,12 +134,13 @@ static int make_tensors(const struct layers *layers, double speedup, struct plan
                 if (layer->parameter_bytes == 0)
                         continue;
                 (void) snprintf(name, sizeof(name), "node%" PRIu64, layer->node);
-                request->names[request->tensor_count] = strdup(name);
-                if (request->names[request->tensor_count] == NULL)
+                tensor = &request->tensors[request->tensor_count];
+                *tensor = (struct segment_tensor){ .name = strdup(name),
+                                                   .bytes = layer->parameter_bytes,
+                                                   .ready_ms = backward_ms / speedup };
+                if (tensor->name == NULL)
                         return err_set(err, -ENOMEM, "no memory for %zu layers", layers->count);
-                request->tensors[request->tensor_count++] =
-                        (struct segment_tensor){ .bytes = layer->parameter_bytes,
-                                                 .ready_ms = backward_ms / speedup };
+                request->tensor_count++;
         }
         if (request->tensor_count == 0)
                 return err_set(err, -EBADMSG,

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/json/json_table.h"
 #include "base/json/json_writer.h"
 #include "planner/segments/segment_network.h"
 #include "planner/shards/plan_field.h"
@@ -14,188 +15,144 @@
 #define COST_MAX   ((size_t) 1 << 16)
 #define LEVELS_MAX 16
 
-static const char *const request_fields[] = {
-        "tensors", "max_segments", "alpha_ms", "beta_ms_per_byte", "levels",
-        "cost",    "name",         "comment",  "estimate",         NULL
+/* A file, with the cost of a call as it may stand at the top. */
+struct file {
+        struct plan_segments_request request;
+        struct segment_level line;
 };
-static const char *const tensor_fields[] = { "name", "bytes", "ready_ms", NULL };
-static const char *const level_fields[] = { "alpha_ms", "beta_ms_per_byte", NULL };
 
-static int decode_tensor(const struct json_field *at, double before_ms, struct segment_tensor *ret,
-                         char **ret_name, struct err *err)
+#define FILE_(member)  JSON_TABLE_AT(struct file, member)
+#define TENSOR(member) JSON_TABLE_AT(struct segment_tensor, member)
+#define LEVEL(member)  JSON_TABLE_AT(struct segment_level, member)
+#define COUNT(member)  .count = offsetof(struct file, request.member)
+#define ALPHA_MEND     "the ms that every call costs"
+#define BETA_MEND      "the ms of one byte"
+#define POINT_MEND     "points [bytes, ms], bytes rising"
+
+static int decode_point(const struct json_field *at, void *field, struct err *err)
 {
-        const char *name = NULL;
-        int r = json_field_is_object(at, err);
+        struct segment_point *point = field;
 
-        if (r == 0)
-                r = json_field_only(at, tensor_fields, err);
-        if (r == 0)
-                r = plan_field_string(at, "name", "a name of its own", &name, err);
-        if (r == 0)
-                r = plan_field_uint64(at, "bytes", true, 0, SEGMENTS_MAX_BYTES, "the bytes of its gradient",
-                                      &ret->bytes, err);
-        if (r == 0)
-                r = plan_field_double(at, "ready_ms", true, 0, "the ms at which its gradient is there",
-                                      &ret->ready_ms, err);
-        if (r < 0)
-                return r;
-        if (ret->ready_ms < before_ms) {
-                struct json_field ready = json_field_get(at, "ready_ms");
-
-                return json_field_error(
-                        &ready, err,
-                        "is %g, before the %g of the tensor above it; list tensors in the order in "
-                        "which they become ready",
-                        ret->ready_ms, before_ms);
-        }
-        *ret_name = strdup(name);
-        return *ret_name == NULL ? err_set(err, -ENOMEM, "no memory for a name") : 0;
+        return plan_field_pair(at, SEGMENTS_MAX_BYTES, POINT_MEND, &point->bytes, &point->ms, err);
 }
 
-static int decode_tensors(const struct json_field *root, struct plan_segments_request *request,
-                          struct err *err)
-{
-        struct json_field list;
-        double before_ms = 0;
-        size_t count;
-        int r = plan_field_list(root, "tensors", SEGMENTS_MAX_TENSORS, "the gradients in backward order",
-                                &list, err);
+static int check_file(const struct json_field *at, void *object, struct err *err);
 
-        if (r < 0)
-                return r;
-        count = json_field_count(&list);
-        request->tensors = calloc(count, sizeof(*request->tensors));
-        request->names = calloc(count, sizeof(*request->names));
-        if (request->tensors == NULL || request->names == NULL)
-                return err_set(err, -ENOMEM, "no memory for %zu tensors", count);
-        for (size_t i = 0; i < count; i++) {
-                struct json_field at = json_field_at(&list, i);
+/* clang-format off */
+static const struct json_table_row tensor_rows[] = {
+        { "name",     JSON_TABLE_STRING, TENSOR(name), .min = 1, .required = true, .mend = "a name of its own" },
+        { "bytes",    JSON_TABLE_UINT,   TENSOR(bytes), .max = SEGMENTS_MAX_BYTES, .required = true,
+          .mend = "the bytes of its gradient" },
+        { "ready_ms", JSON_TABLE_DOUBLE, TENSOR(ready_ms), .most = PLAN_TIME_MAX, .required = true,
+          .mend = "the ms at which its gradient is there" },
+        { .name = NULL },
+};
+static const struct json_table tensor_table = { .rows = tensor_rows, .size_bytes = sizeof(struct segment_tensor),
+                                                .strict = true };
 
-                r = decode_tensor(&at, before_ms, &request->tensors[i], &request->names[i], err);
-                if (r < 0)
-                        return r;
-                before_ms = request->tensors[i].ready_ms;
-                request->tensor_count++;
-        }
-        return plan_field_unique(&list, (const char *const *) request->names, count, err);
-}
+static const struct json_table_row level_rows[] = {
+        { "alpha_ms",         JSON_TABLE_DOUBLE, LEVEL(alpha_ms), .most = PLAN_TIME_MAX, .required = true,
+          .mend = ALPHA_MEND },
+        { "beta_ms_per_byte", JSON_TABLE_DOUBLE, LEVEL(beta_ms_per_byte), .most = PLAN_TIME_MAX, .required = true,
+          .mend = BETA_MEND },
+        { .name = NULL },
+};
+static const struct json_table level_table = { .rows = level_rows, .size_bytes = sizeof(struct segment_level),
+                                               .strict = true };
+static const struct json_table_row point = { .kind = JSON_TABLE_CUSTOM, .size_bytes = sizeof(struct segment_point),
+                                             .decode = decode_point };
 
-static int decode_level(const struct json_field *at, struct segment_level *ret, struct err *err)
-{
-        int r = plan_field_double(at, "alpha_ms", true, 0, "the ms that every call costs", &ret->alpha_ms,
-                                  err);
+static const struct json_table_row file_rows[] = {
+        { "tensors",      JSON_TABLE_LIST, FILE_(request.tensors), .table = &tensor_table, COUNT(tensor_count), .min = 1,
+          .max = SEGMENTS_MAX_TENSORS, .required = true, .mend = "the gradients in backward order" },
+        { "max_segments", JSON_TABLE_UINT, FILE_(request.max_segments), .min = 1, .max = SEGMENTS_MAX_TENSORS,
+          .mend = "the most segments that may be used" },
+        { "alpha_ms",         JSON_TABLE_DOUBLE, FILE_(line.alpha_ms), .most = PLAN_TIME_MAX, .mend = ALPHA_MEND },
+        { "beta_ms_per_byte", JSON_TABLE_DOUBLE, FILE_(line.beta_ms_per_byte), .most = PLAN_TIME_MAX, .mend = BETA_MEND },
+        { "levels", JSON_TABLE_LIST, FILE_(request.levels), .table = &level_table, COUNT(level_count), .min = 1,
+          .max = LEVELS_MAX, .mend = "a cost inside the group and one between the leaders" },
+        { "cost",   JSON_TABLE_LIST, FILE_(request.points), .element = &point, COUNT(point_count), .min = 1,
+          .max = COST_MAX, .mend = POINT_MEND },
+        { .name = "name", .kind = JSON_TABLE_UNREAD },
+        { .name = "comment", .kind = JSON_TABLE_UNREAD },
+        { .name = "estimate", .kind = JSON_TABLE_UNREAD },
+        { .name = NULL },
+};
+static const struct json_table file_table = { .rows = file_rows, .size_bytes = sizeof(struct file), .strict = true,
+                                              .check = check_file };
+/* clang-format on */
 
-        if (r == 0)
-                r = plan_field_double(at, "beta_ms_per_byte", true, 0, "the ms of one byte",
-                                      &ret->beta_ms_per_byte, err);
-        return r;
-}
-
-static int decode_levels(const struct json_field *root, struct plan_segments_request *request,
+static int check_tensors(const struct json_field *root, const struct plan_segments_request *request,
                          struct err *err)
 {
-        struct json_field list;
-        int r = plan_field_list(root, "levels", LEVELS_MAX,
-                                "a cost inside the group and one between the leaders", &list, err);
+        struct json_field list = json_field_get(root, "tensors");
 
-        if (r < 0)
-                return r;
-        request->levels = calloc(json_field_count(&list), sizeof(*request->levels));
-        if (request->levels == NULL)
-                return err_set(err, -ENOMEM, "no memory for levels");
-        request->level_count = json_field_count(&list);
-        for (size_t i = 0; i < request->level_count; i++) {
-                struct json_field at = json_field_at(&list, i);
+        for (size_t i = 1; i < request->tensor_count; i++) {
+                struct json_field at = json_field_at(&list, i), ready = json_field_get(&at, "ready_ms");
+                double own = request->tensors[i].ready_ms, before = request->tensors[i - 1].ready_ms;
 
-                r = json_field_is_object(&at, err);
-                if (r == 0)
-                        r = json_field_only(&at, level_fields, err);
-                if (r == 0)
-                        r = decode_level(&at, &request->levels[i], err);
-                if (r < 0)
-                        return r;
+                if (own < before)
+                        return json_field_error(
+                                &ready, err,
+                                "is %g, before the %g of the tensor above it; list tensors in the order in "
+                                "which they become ready",
+                                own, before);
         }
-        return 0;
+        return plan_field_unique(&list, &request->tensors->name, sizeof(*request->tensors),
+                                 request->tensor_count, err);
 }
 
-static int decode_points(const struct json_field *root, struct plan_segments_request *request,
-                         struct err *err)
+/* One way to say the cost; that of the top becomes the only level. */
+static int check_cost(const struct json_field *root, struct file *file, struct err *err)
 {
-        const char *mend = "points [bytes, ms], bytes rising";
-        struct json_field list;
-        int r = plan_field_list(root, "cost", COST_MAX, mend, &list, err);
+        struct plan_segments_request *request = &file->request;
+        struct json_field alpha = json_field_get(root, "alpha_ms");
+        struct json_field beta = json_field_get(root, "beta_ms_per_byte");
+        bool line = alpha.value != NULL || beta.value != NULL;
 
-        if (r < 0)
-                return r;
-        request->points = calloc(json_field_count(&list), sizeof(*request->points));
-        if (request->points == NULL)
-                return err_set(err, -ENOMEM, "no memory for a table of costs");
-        request->point_count = json_field_count(&list);
-        for (size_t i = 0; i < request->point_count; i++) {
-                struct json_field at = json_field_at(&list, i);
-                struct segment_point *point = &request->points[i];
-
-                r = plan_field_pair(&at, SEGMENTS_MAX_BYTES, mend, &point->bytes, &point->ms, err);
-                if (r < 0)
-                        return r;
-                if (i > 0 && point->bytes <= point[-1].bytes)
-                        return json_field_error(&at, err,
-                                                "must have more bytes than the point before; give %s", mend);
-        }
-        return 0;
-}
-
-static int decode_cost(const struct json_field *root, struct plan_segments_request *request, struct err *err)
-{
-        bool line = json_object_get(root->value, "alpha_ms") != NULL ||
-                    json_object_get(root->value, "beta_ms_per_byte") != NULL;
-        bool levels = json_object_get(root->value, "levels") != NULL;
-        bool cost = json_object_get(root->value, "cost") != NULL;
-
-        if (line + levels + cost > 1)
+        if (line + (request->levels != NULL) + (request->points != NULL) > 1)
                 return err_set(err, -EBADMSG,
                                "alpha_ms, levels, cost: say the same thing in several ways; give one");
-        if (levels)
-                return decode_levels(root, request, err);
-        if (cost)
-                return decode_points(root, request, err);
+        if (request->levels != NULL || request->points != NULL)
+                return 0;
+        if (alpha.value == NULL)
+                return json_field_error(&alpha, err, "is missing; give " ALPHA_MEND);
+        if (beta.value == NULL)
+                return json_field_error(&beta, err, "is missing; give " BETA_MEND);
         request->levels = calloc(1, sizeof(*request->levels));
         if (request->levels == NULL)
                 return err_set(err, -ENOMEM, "no memory for levels");
-        request->level_count = 1;
-        return decode_level(root, request->levels, err);
+        request->levels[request->level_count++] = file->line;
+        return 0;
 }
 
-static int decode(const struct json_field *root, struct plan_segments_request *request, struct err *err)
+static int check_file(const struct json_field *at, void *object, struct err *err)
 {
-        uint64_t max_segments = SEGMENTS_DEFAULT_MAX;
-        int r = json_field_is_object(root, err);
+        struct file *file = object;
+        const struct segment_point *points = file->request.points;
+        struct json_field list = json_field_get(at, "cost");
+        int r = check_tensors(at, &file->request, err);
 
         if (r == 0)
-                r = json_field_only(root, request_fields, err);
-        if (r == 0)
-                r = plan_field_uint64(root, "max_segments", false, 1, SEGMENTS_MAX_TENSORS,
-                                      "the most segments that may be used", &max_segments, err);
-        if (r >= 0)
-                r = decode_tensors(root, request, err);
-        if (r >= 0)
-                r = decode_cost(root, request, err);
-        request->max_segments = (size_t) max_segments;
+                r = check_cost(at, file, err);
+        for (size_t i = 1; r == 0 && i < file->request.point_count; i++)
+                if (points[i].bytes <= points[i - 1].bytes) {
+                        struct json_field wrong = json_field_at(&list, i);
+
+                        return json_field_error(
+                                &wrong, err, "must have more bytes than the point before; give " POINT_MEND);
+                }
         return r;
 }
 
 int plan_segments_request_decode(const json_t *json, struct plan_segments_request *ret, struct err *err)
 {
-        struct json_field root = json_field_root(json);
-        struct plan_segments_request request = { 0 };
-        int r = decode(&root, &request, err);
+        struct file file = { .request.max_segments = SEGMENTS_DEFAULT_MAX };
+        int r = json_table_decode(&file_table, json, &file, err);
 
-        if (r < 0) {
-                plan_segments_request_free(&request);
-                return r;
-        }
-        *ret = request;
-        return 0;
+        if (r == 0)
+                *ret = file.request;
+        return r;
 }
 
 int plan_segments_request_set_network(struct plan_segments_request *request, const char *network,
@@ -213,8 +170,7 @@ int plan_segments_request_set_network(struct plan_segments_request *request, con
 void plan_segments_request_free(struct plan_segments_request *request)
 {
         for (size_t i = 0; i < request->tensor_count; i++)
-                free(request->names[i]);
-        free(request->names);
+                free(request->tensors[i].name);
         free(request->tensors);
         free(request->levels);
         free(request->points);
@@ -297,8 +253,8 @@ void plan_segments_answer_table(const struct plan_segments_request *request, con
 
                 (void) text_format(range, sizeof(range), "%zu..%zu", segment->first, segment->last);
                 text_printf(out, "%-10s %.14s .. %-12.12s %14" PRIu64 " %12.4f %12.4f\n", range,
-                            request->names[segment->first], request->names[segment->last], segment->bytes,
-                            segment->start_ms, segment->end_ms);
+                            request->tensors[segment->first].name, request->tensors[segment->last].name,
+                            segment->bytes, segment->start_ms, segment->end_ms);
         }
         text_printf(out, "\nexposed %.6g ms (the end at %.6g ms less the last gradient's time)\n",
                     plan->exposed_ms, plan->end_ms);

@@ -18,8 +18,7 @@
 #define HCCL_MAX_SEGMENTS    8
 
 struct plan_segments_request {
-        struct segment_tensor *tensors;
-        char **names; /* [tensor_count] */
+        struct segment_tensor *tensors; /* their names are owned */
         size_t tensor_count;
         struct segment_level *levels;
         size_t level_count;

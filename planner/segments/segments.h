@@ -23,6 +23,7 @@
 #define SEGMENTS_MAX_BYTES   ((uint64_t) 1 << 50) /* of all tensors together */
 
 struct segment_tensor {
+        char *name; /* for people; may be NULL, and is not looked at */
         uint64_t bytes;
         double ready_ms; /* since any one moment; not falling */
 };

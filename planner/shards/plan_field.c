@@ -1,4 +1,4 @@
-/* Adds to what a typed read found wrong the sentence that says how to mend it. */
+/* Reads the points of tables, and compares names. */
 #include "planner/shards/plan_field.h"
 
 #include <errno.h>
@@ -8,56 +8,6 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/text.h"
-
-/* Adds the remedy to what is wrong. */
-static int finish(int r, const struct json_field *in, const char *name, bool required, const char *mend,
-                  struct err *err)
-{
-        struct json_field at = json_field_get(in, name);
-        struct err wrong;
-
-        if (r == JSON_FIELD_ABSENT && required)
-                return json_field_error(&at, err, "is missing; give %s", mend);
-        if (r >= 0 || err == NULL)
-                return r;
-        wrong = *err;
-        return err_set(err, r, "%.300s; give %s", wrong.msg, mend);
-}
-
-int plan_field_double(const struct json_field *in, const char *name, bool required, double min,
-                      const char *mend, double *ret, struct err *err)
-{
-        return finish(json_field_double(in, name, min, PLAN_TIME_MAX, ret, err), in, name, required, mend,
-                      err);
-}
-
-int plan_field_uint64(const struct json_field *in, const char *name, bool required, uint64_t min,
-                      uint64_t max, const char *mend, uint64_t *ret, struct err *err)
-{
-        return finish(json_field_uint64(in, name, min, max, ret, err), in, name, required, mend, err);
-}
-
-int plan_field_string(const struct json_field *in, const char *name, const char *mend, const char **ret,
-                      struct err *err)
-{
-        struct json_field at = json_field_get(in, name);
-        int r = finish(json_field_string(in, name, ret, err), in, name, true, mend, err);
-
-        if (r == 0 && **ret == '\0')
-                return json_field_error(&at, err, "must not be empty; give %s", mend);
-        return r;
-}
-
-int plan_field_list(const struct json_field *in, const char *name, size_t max, const char *mend,
-                    struct json_field *ret, struct err *err)
-{
-        int r = finish(json_field_array(in, name, max, ret, err), in, name, true, mend, err);
-
-        if (r == 0 && json_field_count(ret) == 0)
-                return json_field_error(ret, err, "must not be empty; give %s", mend);
-        return r;
-}
 
 int plan_field_pair(const struct json_field *at, uint64_t max, const char *mend, uint64_t *ret_first,
                     double *ret_second, struct err *err)
@@ -89,23 +39,28 @@ static int by_name(const void *a, const void *b)
         return order != 0 ? order : (left > right) - (left < right);
 }
 
-int plan_field_unique(const struct json_field *list, const char *const *names, size_t count, struct err *err)
+int plan_field_unique(const struct json_field *list, const void *first_name, size_t stride_bytes,
+                      size_t count, struct err *err)
 {
         CLEANUP(free_p) const char *const **sorted = calloc(count + 1, sizeof(*sorted));
 
         if (sorted == NULL)
                 return err_set(err, -ENOMEM, "no memory for %zu names", count);
         for (size_t i = 0; i < count; i++)
-                sorted[i] = &names[i];
+                sorted[i] = (const void *) ((const char *) first_name + i * stride_bytes);
         qsort(sorted, count, sizeof(*sorted), by_name);
         for (size_t i = 1; i < count; i++)
                 if (strcmp(*sorted[i - 1], *sorted[i]) == 0) {
-                        struct json_field element = json_field_at(list, (size_t) (sorted[i] - names));
+                        size_t one = (size_t) ((const char *) sorted[i - 1] - (const char *) first_name) /
+                                     stride_bytes;
+                        size_t two = (size_t) ((const char *) sorted[i] - (const char *) first_name) /
+                                     stride_bytes;
+                        struct json_field element = json_field_at(list, two);
                         struct json_field at = json_field_get(&element, "name");
 
                         return json_field_error(&at, err,
                                                 "'%.100s' is also the name of [%zu]; give each its own",
-                                                *sorted[i], (size_t) (sorted[i - 1] - names));
+                                                *sorted[i], one);
                 }
         return 0;
 }

@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/decimal.h"
+#include "base/json/json_table.h"
 #include "base/json/json_writer.h"
 #include "planner/shards/plan_field.h"
 #include "planner/shards/plan_shards.h"
@@ -15,94 +16,186 @@
 #define RANGES_MAX  ((size_t) 1 << 20)
 #define WORKERS_MAX ((size_t) 1 << 14) /* each name is looked up among all */
 
-static const char *const request_fields[] = { "plan", "position", "cost_ms", "measured", NULL };
-static const char *const measured_fields[] = { "name", "step_ms", "gone", "min", "max", "multiple", NULL };
+/* A worker of the plan in force. */
+struct file_worker {
+        const char *name;
+        uint64_t batch, begin, end;
+        struct sample_ranges ranges, used;
+};
+
+struct file_measured {
+        const char *name;
+        bool gone;
+};
+
+struct file {
+        struct file_plan {
+                uint64_t batch, position; /* position: where it began */
+                struct file_worker *workers;
+                size_t worker_count;
+        } plan;
+        uint64_t position;
+        double cost_ms;
+        struct file_measured *measured;
+        size_t measured_count;
+};
+
+/* What was measured of a worker that goes on as it is. */
+struct file_step {
+        double step_ms;
+        struct shard_worker model; /* its limits */
+};
+
+#define WORKER(member)   JSON_TABLE_AT(struct file_worker, member)
+#define MEASURED(member) JSON_TABLE_AT(struct file_measured, member)
+#define PLAN(member)     JSON_TABLE_AT(struct file_plan, member)
+#define FILE_(member)    JSON_TABLE_AT(struct file, member)
+#define STEP(member)     JSON_TABLE_AT(struct file_step, member)
+#define LIMIT_MAX        ((int64_t) 1 << 53)
+#define PLAN_MEND        "the plan as it was answered"
+#define EPOCH_MEND       "the plan of an \"epoch\""
+
+static int decode_range(const struct json_field *at, void *field, struct err *err)
+{
+        struct sample_range *range = field;
+        double end = 0;
+        int r = plan_field_pair(at, SHARDS_MAX_BATCH, "[begin, end] of samples", &range->begin, &end, err);
+
+        if (r < 0)
+                return r;
+        range->end = (uint64_t) end;
+        if (end > (double) SHARDS_MAX_BATCH || end != (double) range->end || range->end < range->begin)
+                return json_field_error(at, err,
+                                        "must not end before it begins; give [begin, end] of samples");
+        return 0;
+}
+
+static int check_worker(const struct json_field *at, void *object, struct err *err);
+
+/* clang-format off */
+static const struct json_table_row range = { .kind = JSON_TABLE_CUSTOM, .size_bytes = sizeof(struct sample_range),
+                                             .decode = decode_range };
+static const struct json_table_row worker_rows[] = {
+        { "name",   JSON_TABLE_BORROWED, WORKER(name), .min = 1, .required = true, .mend = "the worker's name" },
+        { "batch",  JSON_TABLE_UINT, WORKER(batch), .max = SHARDS_MAX_BATCH, .required = true,
+          .mend = "its share of each batch" },
+        { "ranges", JSON_TABLE_LIST, WORKER(ranges.range), .element = &range,
+          .count = offsetof(struct file_worker, ranges.count), .max = RANGES_MAX },
+        { "begin",  JSON_TABLE_UINT, WORKER(begin), .max = SHARDS_MAX_BATCH, .mend = EPOCH_MEND },
+        { "end",    JSON_TABLE_UINT, WORKER(end), .max = SHARDS_MAX_BATCH, .mend = EPOCH_MEND },
+        { "used",   JSON_TABLE_LIST, WORKER(used.range), .element = &range,
+          .count = offsetof(struct file_worker, used.count), .max = RANGES_MAX },
+        { .name = NULL },
+};
+static const struct json_table worker_table = { .rows = worker_rows, .size_bytes = sizeof(struct file_worker),
+                                                .check = check_worker };
+
+static const struct json_table_row plan_rows[] = {
+        { "batch",    JSON_TABLE_UINT, PLAN(batch), .min = 1, .max = SHARDS_MAX_BATCH, .required = true, .mend = PLAN_MEND },
+        { "position", JSON_TABLE_UINT, PLAN(position), .max = SHARDS_MAX_BATCH, .mend = "where the plan began" },
+        { "workers",  JSON_TABLE_LIST, PLAN(workers), .table = &worker_table, .min = 1, .max = WORKERS_MAX,
+          .count = offsetof(struct file_plan, worker_count), .required = true, .mend = PLAN_MEND },
+        { .name = NULL },
+};
+static const struct json_table plan_table = { .rows = plan_rows, .size_bytes = sizeof(struct file_plan) };
+
+static const struct json_table_row measured_rows[] = {
+        { "name", JSON_TABLE_BORROWED, MEASURED(name), .min = 1, .required = true, .mend = "the worker's name" },
+        { "gone", JSON_TABLE_BOOL, MEASURED(gone) },
+        { .name = NULL },
+};
+static const struct json_table measured_table = { .rows = measured_rows, .size_bytes = sizeof(struct file_measured) };
+
+static const struct json_table_row step_rows[] = {
+        { .name = "name", .kind = JSON_TABLE_UNREAD },
+        { "step_ms",  JSON_TABLE_DOUBLE, STEP(step_ms), .least = DECIMAL_LEAST, .most = PLAN_TIME_MAX, .required = true,
+          .mend = "its measured ms of one step" },
+        { .name = "gone", .kind = JSON_TABLE_UNREAD },
+        { "min",      JSON_TABLE_UINT, STEP(model.min), .max = LIMIT_MAX, .mend = "the least samples it may take" },
+        { "max",      JSON_TABLE_UINT, STEP(model.max), .max = LIMIT_MAX, .mend = "the most samples it can take" },
+        { "multiple", JSON_TABLE_UINT, STEP(model.multiple), .min = 1, .max = LIMIT_MAX,
+          .mend = "a whole number that divides its share" },
+        { .name = NULL },
+};
+static const struct json_table step_table = { .rows = step_rows, .size_bytes = sizeof(struct file_step), .strict = true };
+
+static const struct json_table_row file_rows[] = {
+        { "plan",     JSON_TABLE_OBJECT, FILE_(plan), .table = &plan_table, .required = true },
+        { "position", JSON_TABLE_UINT, FILE_(position), .max = SHARDS_MAX_BATCH, .required = true,
+          .mend = "the samples of the epoch that are used" },
+        { "cost_ms",  JSON_TABLE_DOUBLE, FILE_(cost_ms), .most = PLAN_TIME_MAX, .required = true,
+          .mend = "the ms that changing the plan takes" },
+        { "measured", JSON_TABLE_LIST, FILE_(measured), .table = &measured_table, .min = 1, .max = WORKERS_MAX,
+          .count = offsetof(struct file, measured_count), .required = true, .mend = "what was measured of every worker" },
+        { .name = NULL },
+};
+static const struct json_table file_table = { .rows = file_rows, .size_bytes = sizeof(struct file), .strict = true };
+/* clang-format on */
 
 /* What the decoding of one file needs on the way. */
 struct decoding {
         struct plan_reshard_request *request;
-        struct json_field plan, workers, measured;
-        uint64_t batch, epoch, since; /* since: the position when the plan in force began */
-        bool *seen;                   /* [count] measured */
-        size_t next;                  /* where the next measured name is likely */
+        const struct file *file;
+        struct json_field workers, measured;
+        bool *seen;  /* [count] measured */
+        size_t next; /* where the next measured name is likely */
 };
 
-static int decode_ranges(const struct json_field *worker, const char *name, struct sample_ranges *ret,
-                         struct err *err)
+/* "ranges", or "begin" and "end" as plan shards writes them. */
+static int check_worker(const struct json_field *at, void *object, struct err *err)
 {
-        struct json_field list;
-        int r = json_field_array(worker, name, RANGES_MAX, &list, err);
+        struct file_worker *worker = object;
+        struct json_field begin = json_field_get(at, "begin"), end = json_field_get(at, "end");
 
-        if (r != 0)
-                return r;
-        for (size_t i = 0; i < json_field_count(&list); i++) {
-                struct json_field at = json_field_at(&list, i);
-                uint64_t begin = 0;
-                double end = 0;
-
-                r = plan_field_pair(&at, SHARDS_MAX_BATCH, "[begin, end] of samples", &begin, &end, err);
-                if (r < 0)
-                        return r;
-                if (end > (double) SHARDS_MAX_BATCH || end != (double) (uint64_t) end ||
-                    (uint64_t) end < begin)
-                        return json_field_error(
-                                &at, err, "must not end before it begins; give [begin, end] of samples");
-                if (sample_ranges_add(ret, begin, (uint64_t) end) < 0)
-                        return err_set(err, -ENOMEM, "no memory for ranges");
-        }
+        if (json_field_get(at, "ranges").value != NULL)
+                return 0;
+        if (begin.value == NULL)
+                return json_field_error(&begin, err, "is missing; give " EPOCH_MEND);
+        if (end.value == NULL)
+                return json_field_error(&end, err, "is missing; give " EPOCH_MEND);
+        if (worker->end < worker->begin)
+                return json_field_error(&end, err,
+                                        "must be a whole number in %" PRIu64 "..%" PRIu64 ", not %" PRIu64
+                                        "; give " EPOCH_MEND,
+                                        worker->begin, SHARDS_MAX_BATCH, worker->end);
+        if (sample_ranges_add(&worker->ranges, worker->begin, worker->end) < 0)
+                return err_set(err, -ENOMEM, "no memory for ranges");
         return 0;
 }
 
-/* "ranges", or "begin" and "end" as plan shards writes them. */
-static int decode_held(const struct json_field *at, struct reshard_worker *worker, struct err *err)
+/* Ranges that follow each other are one. */
+static int join(const struct sample_ranges *from, struct sample_ranges *to, struct err *err)
 {
-        const char *mend = "the plan of an \"epoch\"";
-        uint64_t begin = 0, end = 0;
-        int r = decode_ranges(at, "ranges", &worker->ranges, err);
-
-        if (r != JSON_FIELD_ABSENT)
-                return r;
-        r = plan_field_uint64(at, "begin", true, 0, SHARDS_MAX_BATCH, mend, &begin, err);
-        if (r == 0)
-                r = plan_field_uint64(at, "end", true, begin, SHARDS_MAX_BATCH, mend, &end, err);
-        if (r == 0 && sample_ranges_add(&worker->ranges, begin, end) < 0)
-                return err_set(err, -ENOMEM, "no memory for ranges");
-        return r;
+        for (size_t i = 0; i < from->count; i++)
+                if (sample_ranges_add(to, from->range[i].begin, from->range[i].end) < 0)
+                        return err_set(err, -ENOMEM, "no memory for ranges");
+        return 0;
 }
 
-static int decode_in_force(struct decoding *decoding, struct err *err)
+static int take_in_force(struct decoding *decoding, struct err *err)
 {
         struct plan_reshard_request *request = decoding->request;
-        size_t count = json_field_count(&decoding->workers);
+        const struct file_plan *plan = &decoding->file->plan;
         uint64_t total = 0;
-        int r;
 
-        for (size_t i = 0; i < count; i++) {
-                struct json_field at = json_field_at(&decoding->workers, i);
-                struct reshard_worker *worker = &request->workers[i];
+        for (size_t i = 0; i < plan->worker_count; i++) {
+                const struct file_worker *own = &plan->workers[i];
 
                 request->count++;
-                r = json_field_is_object(&at, err);
-                if (r == 0)
-                        r = plan_field_string(&at, "name", "the worker's name", &request->names[i], err);
-                if (r == 0)
-                        r = plan_field_uint64(&at, "batch", true, 0, SHARDS_MAX_BATCH,
-                                              "its share of each batch", &worker->batch, err);
-                if (r == 0)
-                        r = decode_held(&at, worker, err);
-                if (r == 0)
-                        r = decode_ranges(&at, "used", &request->used_before[i], err);
-                if (r < 0)
-                        return r;
-                total += worker->batch;
-                decoding->epoch += sample_ranges_total(&worker->ranges);
+                request->names[i] = own->name;
+                request->workers[i].batch = own->batch;
+                if (join(&own->ranges, &request->workers[i].ranges, err) < 0 ||
+                    join(&own->used, &request->used_before[i], err) < 0)
+                        return -ENOMEM;
+                total += own->batch;
         }
-        if (total != decoding->batch)
+        if (total != plan->batch)
                 return json_field_error(&decoding->workers, err,
                                         "shares of %" PRIu64 " in all do not make the batch of %" PRIu64
                                         "; give the plan as it was answered",
-                                        total, decoding->batch);
-        return plan_field_unique(&decoding->workers, request->names, count, err);
+                                        total, plan->batch);
+        return plan_field_unique(&decoding->workers, request->names, sizeof(*request->names),
+                                 plan->worker_count, err);
 }
 
 /* The step as it was timed, for any share: a line through nothing and [b, step] to beyond the batch. */
@@ -110,7 +203,7 @@ static int model_of_step(const struct decoding *decoding, double step_ms, struct
                          struct err *err)
 {
         struct shard_point *point = calloc(1, sizeof(*point));
-        uint64_t times = (decoding->batch + worker->batch - 1) / worker->batch;
+        uint64_t times = (decoding->file->plan.batch + worker->batch - 1) / worker->batch;
         struct decimal decimal = { 0 };
 
         if (point == NULL)
@@ -124,40 +217,23 @@ static int model_of_step(const struct decoding *decoding, double step_ms, struct
         return 0;
 }
 
-static int decode_limits(const struct json_field *at, struct shard_worker *model, struct err *err)
-{
-        const uint64_t most = (uint64_t) 1 << 53;
-        int r = plan_field_uint64(at, "min", false, 0, most, "the least samples it may take", &model->min,
-                                  err);
-
-        if (r >= 0)
-                r = plan_field_uint64(at, "max", false, 0, most, "the most samples it can take", &model->max,
-                                      err);
-        model->has_max = r == 0;
-        if (r >= 0)
-                r = plan_field_uint64(at, "multiple", false, 1, most, "a whole number that divides its share",
-                                      &model->multiple, err);
-        return r < 0 ? r : 0;
-}
-
 static int decode_step(const struct decoding *decoding, const struct json_field *at,
                        struct reshard_worker *worker, struct err *err)
 {
-        struct json_field step = json_field_get(at, "step_ms");
-        double step_ms = 0;
-        int r = json_field_only(at, measured_fields, err);
+        struct json_field step_ms = json_field_get(at, "step_ms");
+        struct file_step step = { .step_ms = 0 };
+        int r = json_table_decode_at(&step_table, at, &step, err);
 
-        if (r == 0)
-                r = plan_field_double(at, "step_ms", true, DECIMAL_LEAST, "its measured ms of one step",
-                                      &step_ms, err);
-        if (r == 0 && worker->batch == 0)
+        if (r < 0)
+                return r;
+        if (worker->batch == 0)
                 return json_field_error(
-                        &step, err,
+                        &step_ms, err,
                         "is of a worker without a share; give \"speed\", \"alpha_ms\" and \"beta_ms\", "
                         "or \"table\"");
-        if (r == 0)
-                r = decode_limits(at, &worker->model, err);
-        return r == 0 ? model_of_step(decoding, step_ms, worker, err) : r;
+        worker->model = step.model;
+        worker->model.has_max = json_field_get(at, "max").value != NULL;
+        return model_of_step(decoding, step.step_ms, worker, err);
 }
 
 /* Names come in the plan's order, as a rule: the search begins where the last one ended. Return:
@@ -173,58 +249,40 @@ static size_t find_name(const struct plan_reshard_request *request, size_t from,
         return request->count;
 }
 
-static int decode_one_measured(struct decoding *decoding, const struct json_field *at, const char *name,
-                               struct err *err)
+static int take_one_measured(struct decoding *decoding, const struct json_field *at,
+                             const struct file_measured *measured, struct err *err)
 {
         struct plan_reshard_request *request = decoding->request;
-        struct reshard_worker *worker;
-        bool gone = false;
-        size_t i;
-        int r;
+        size_t i = find_name(request, decoding->next, measured->name);
+        struct reshard_worker *worker = &request->workers[i];
 
-        i = find_name(request, decoding->next, name);
-        worker = &request->workers[i];
         decoding->next = i + 1;
         if (i == request->count) {
-                request->names[i] = name;
+                request->names[i] = measured->name;
                 request->count++;
         }
         decoding->seen[i] = true;
-        r = json_field_bool(at, "gone", &gone, err);
-        if (r < 0)
-                return r;
-        worker->gone = gone;
-        if (gone)
+        worker->gone = measured->gone;
+        if (measured->gone)
                 return 0;
-        if (json_object_get(at->value, "step_ms") != NULL)
+        if (json_field_get(at, "step_ms").value != NULL)
                 return decode_step(decoding, at, worker, err);
         return plan_shards_worker_decode(at, &worker->model, err);
 }
 
-static int decode_measured(struct decoding *decoding, struct err *err)
+static int take_measured(struct decoding *decoding, struct err *err)
 {
         struct plan_reshard_request *request = decoding->request;
-        size_t count = json_field_count(&decoding->measured), planned = request->count;
-        CLEANUP(free_p) const char **names = calloc(count + 1, sizeof(*names));
-        int r = 0;
+        const struct file *file = decoding->file;
+        int r = plan_field_unique(&decoding->measured, &file->measured->name, sizeof(*file->measured),
+                                  file->measured_count, err);
 
-        if (names == NULL)
-                return err_set(err, -ENOMEM, "no memory for %zu workers", count);
-        for (size_t i = 0; r == 0 && i < count; i++) {
+        for (size_t i = 0; r == 0 && i < file->measured_count; i++) {
                 struct json_field at = json_field_at(&decoding->measured, i);
 
-                r = json_field_is_object(&at, err);
-                if (r == 0)
-                        r = plan_field_string(&at, "name", "the worker's name", &names[i], err);
+                r = take_one_measured(decoding, &at, &file->measured[i], err);
         }
-        if (r == 0)
-                r = plan_field_unique(&decoding->measured, names, count, err);
-        for (size_t i = 0; r == 0 && i < count; i++) {
-                struct json_field at = json_field_at(&decoding->measured, i);
-
-                r = decode_one_measured(decoding, &at, names[i], err);
-        }
-        for (size_t i = 0; r == 0 && i < planned; i++) {
+        for (size_t i = 0; r == 0 && i < file->plan.worker_count; i++) {
                 if (decoding->seen[i])
                         continue;
                 if (request->workers[i].batch > 0)
@@ -242,27 +300,31 @@ static int count_steps(struct decoding *decoding, const struct json_field *root,
 {
         struct plan_reshard_request *request = decoding->request;
         struct json_field position = json_field_get(root, "position");
-        uint64_t done = request->position - decoding->since, all = decoding->since + decoding->epoch;
+        uint64_t since = decoding->file->plan.position, batch = decoding->file->plan.batch;
+        uint64_t done = request->position - since, all = since;
+
+        for (size_t i = 0; i < decoding->file->plan.worker_count; i++)
+                all += sample_ranges_total(&request->workers[i].ranges);
 
         if (request->position > all)
                 return json_field_error(&position, err,
                                         "%" PRIu64 " is beyond the epoch's %" PRIu64
                                         " samples; give at most that",
                                         request->position, all);
-        if (request->position < decoding->since)
+        if (request->position < since)
                 return json_field_error(&position, err,
                                         "%" PRIu64 " is before the plan in force began, at %" PRIu64
                                         "; give at least that",
-                                        request->position, decoding->since);
-        request->question.steps = done / decoding->batch;
+                                        request->position, since);
+        request->question.steps = done / batch;
         if (request->position == all)
                 request->question.steps = UINT64_MAX;
-        else if (done % decoding->batch != 0)
-                return json_field_error(
-                        &position, err,
-                        "%" PRIu64 " is within a step of %" PRIu64 " samples; give %" PRIu64 " or %" PRIu64,
-                        request->position, decoding->batch, request->position - done % decoding->batch,
-                        request->position - done % decoding->batch + decoding->batch);
+        else if (done % batch != 0)
+                return json_field_error(&position, err,
+                                        "%" PRIu64 " is within a step of %" PRIu64 " samples; give %" PRIu64
+                                        " or %" PRIu64,
+                                        request->position, batch, request->position - done % batch,
+                                        request->position - done % batch + batch);
         return 0;
 }
 
@@ -304,7 +366,7 @@ static int check_disjoint(const struct decoding *decoding, struct err *err)
 static int make_room(struct decoding *decoding, struct err *err)
 {
         struct plan_reshard_request *request = decoding->request;
-        size_t most = json_field_count(&decoding->workers) + json_field_count(&decoding->measured);
+        size_t most = decoding->file->plan.worker_count + decoding->file->measured_count;
 
         request->workers = calloc(most, sizeof(*request->workers));
         request->used_before = calloc(most, sizeof(*request->used_before));
@@ -316,73 +378,48 @@ static int make_room(struct decoding *decoding, struct err *err)
         return 0;
 }
 
-static int decode_root(struct decoding *decoding, const struct json_field *root, struct err *err)
+static int take_file(struct decoding *decoding, const struct json_field *root, struct err *err)
 {
         struct plan_reshard_request *request = decoding->request;
-        int r = json_field_is_object(root, err);
+        int r = make_room(decoding, err);
 
         if (r == 0)
-                r = json_field_only(root, request_fields, err);
+                r = take_in_force(decoding, err);
         if (r == 0)
-                r = json_field_require(root, "plan", err);
-        if (r == 0)
-                r = json_field_object(root, "plan", &decoding->plan, err);
-        if (r == 0)
-                r = plan_field_uint64(&decoding->plan, "batch", true, 1, SHARDS_MAX_BATCH,
-                                      "the plan as it was answered", &decoding->batch, err);
-        if (r == 0)
-                r = plan_field_uint64(&decoding->plan, "position", false, 0, SHARDS_MAX_BATCH,
-                                      "where the plan began", &decoding->since, err);
-        if (r >= 0)
-                r = plan_field_list(&decoding->plan, "workers", WORKERS_MAX, "the plan as it was answered",
-                                    &decoding->workers, err);
-        if (r == 0)
-                r = plan_field_list(root, "measured", WORKERS_MAX, "what was measured of every worker",
-                                    &decoding->measured, err);
-        if (r == 0)
-                r = plan_field_uint64(root, "position", true, 0, SHARDS_MAX_BATCH,
-                                      "the samples of the epoch that are used", &request->position, err);
-        if (r == 0)
-                r = plan_field_double(root, "cost_ms", true, 0, "the ms that changing the plan takes",
-                                      &request->question.cost_ms, err);
-        return r;
-}
-
-static int decode(struct decoding *decoding, const struct json_field *root, struct err *err)
-{
-        struct plan_reshard_request *request = decoding->request;
-        int r = decode_root(decoding, root, err);
-
-        if (r == 0)
-                r = make_room(decoding, err);
-        if (r == 0)
-                r = decode_in_force(decoding, err);
-        if (r == 0)
-                r = decode_measured(decoding, err);
+                r = take_measured(decoding, err);
         if (r == 0)
                 r = check_disjoint(decoding, err);
+        request->position = decoding->file->position;
         if (r == 0)
                 r = count_steps(decoding, root, err);
         request->question.workers = request->workers;
         request->question.count = request->count;
-        request->question.batch = decoding->batch;
+        request->question.batch = decoding->file->plan.batch;
+        request->question.cost_ms = decoding->file->cost_ms;
         return r;
 }
 
 int plan_reshard_request_decode(const json_t *json, struct plan_reshard_request *ret, struct err *err)
 {
-        struct json_field root = json_field_root(json);
-        struct plan_reshard_request request = { 0 };
-        struct decoding decoding = { .request = &request };
-        int r = decode(&decoding, &root, err);
+        struct json_field root = json_field_root(json), plan = json_field_get(&root, "plan");
+        struct plan_reshard_request request = { .count = 0 };
+        struct file file = { .position = 0 };
+        struct decoding decoding = { .request = &request,
+                                     .file = &file,
+                                     .workers = json_field_get(&plan, "workers"),
+                                     .measured = json_field_get(&root, "measured") };
+        int r = json_table_decode(&file_table, json, &file, err);
 
-        free(decoding.seen);
-        if (r < 0) {
-                plan_reshard_request_free(&request);
+        if (r < 0)
                 return r;
-        }
-        *ret = request;
-        return 0;
+        r = take_file(&decoding, &root, err);
+        free(decoding.seen);
+        json_table_free(&file_table, &file);
+        if (r == 0)
+                *ret = request;
+        else
+                plan_reshard_request_free(&request);
+        return r;
 }
 
 void plan_reshard_request_free(struct plan_reshard_request *request)

@@ -6,258 +6,254 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/json/json_table.h"
 #include "planner/shards/plan_field.h"
 
 #define TABLE_MAX      ((size_t) 1 << 16)
 #define PRICED_WORKERS ((size_t) 1 << 18) /* workers x plans that are spent on saying why one is left out */
 
-static const char *const request_fields[] = { "batch", "epoch",   "workers",  "groups", "communication",
-                                              "name",  "comment", "estimate", NULL };
-static const char *const group_fields[] = { "name", "workers", NULL };
-static const char *const worker_fields[] = { "name", "speed", "alpha_ms", "beta_ms", "table",
-                                             "min",  "max",   "multiple", "source",  NULL };
-static const char *const communication_fields[] = { "alpha_ms", "beta_ms_per_byte", "bytes", NULL };
+/* A group of workers as the file has it. */
+struct file_group {
+        const char *name;
+        struct shard_worker *workers;
+        size_t worker_count;
+};
 
-static int decode_table(const struct json_field *at, struct shard_worker *worker, struct err *err)
+struct file {
+        uint64_t batch, epoch;
+        struct shard_communication communication;
+        struct shard_worker *workers;
+        size_t worker_count;
+        struct file_group *groups;
+        size_t group_count;
+};
+
+#define WORKER(member)        JSON_TABLE_AT(struct shard_worker, member)
+#define GROUP(member)         JSON_TABLE_AT(struct file_group, member)
+#define COMMUNICATION(member) JSON_TABLE_AT(struct shard_communication, member)
+#define FILE_(member)         JSON_TABLE_AT(struct file, member)
+#define LIMIT_MAX             ((int64_t) 1 << 53)
+#define POINT_MEND            "points [samples, ms], samples rising and ms not falling"
+#define ALPHA_MEND            "the fixed ms of a step"
+#define BETA_MEND             "the ms of each sample"
+
+static int decode_point(const struct json_field *at, void *field, struct err *err)
 {
-        const char *mend = "points [samples, ms], samples rising and ms not falling";
-        struct json_field table;
-        struct shard_point *points;
+        struct shard_point *point = field;
+
+        return plan_field_pair(at, SHARDS_MAX_BATCH, POINT_MEND, &point->samples, &point->ms, err);
+}
+
+static int check_worker(const struct json_field *at, void *object, struct err *err);
+static int check_file(const struct json_field *at, void *object, struct err *err);
+
+/* clang-format off */
+static const struct json_table_row point = { .kind = JSON_TABLE_CUSTOM, .size_bytes = sizeof(struct shard_point),
+                                             .decode = decode_point };
+static const struct json_table_row worker_rows[] = {
+        { "name",     JSON_TABLE_BORROWED, WORKER(name), .min = 1, .required = true, .mend = "a name of its own" },
+        { "speed",    JSON_TABLE_DOUBLE, WORKER(speed), .least = 1e-30, .most = PLAN_TIME_MAX,
+          .mend = "samples per second, more than 0" },
+        { "alpha_ms", JSON_TABLE_DOUBLE, WORKER(alpha_ms), .most = PLAN_TIME_MAX, .mend = ALPHA_MEND },
+        { "beta_ms",  JSON_TABLE_DOUBLE, WORKER(beta_ms), .most = PLAN_TIME_MAX, .mend = BETA_MEND },
+        { "table",    JSON_TABLE_LIST, WORKER(points), .element = &point, .count = offsetof(struct shard_worker, point_count),
+          .min = 1, .max = TABLE_MAX, .mend = POINT_MEND },
+        { "min",      JSON_TABLE_UINT, WORKER(min), .max = LIMIT_MAX, .mend = "the least samples it may take" },
+        { "max",      JSON_TABLE_UINT, WORKER(max), .max = LIMIT_MAX, .mend = "the most samples it can take" },
+        { "multiple", JSON_TABLE_UINT, WORKER(multiple), .min = 1, .max = LIMIT_MAX,
+          .mend = "a whole number that divides its share" },
+        { "source",   JSON_TABLE_BORROWED, WORKER(source) },
+        { .name = NULL },
+};
+static const struct json_table worker_table = { .rows = worker_rows, .size_bytes = sizeof(struct shard_worker),
+                                                .strict = true, .check = check_worker };
+/* as part of a larger object, whose other members are not ours */
+static const struct json_table lone_worker_table = { .rows = worker_rows, .size_bytes = sizeof(struct shard_worker),
+                                                     .check = check_worker };
+
+static const struct json_table_row group_rows[] = {
+        { "name",    JSON_TABLE_BORROWED, GROUP(name), .min = 1, .required = true, .mend = "a name of its own" },
+        { "workers", JSON_TABLE_LIST, GROUP(workers), .table = &worker_table,
+          .count = offsetof(struct file_group, worker_count), .min = 1, .max = SHARDS_MAX_WORKERS, .required = true,
+          .mend = "at least one worker" },
+        { .name = NULL },
+};
+static const struct json_table group_table = { .rows = group_rows, .size_bytes = sizeof(struct file_group), .strict = true };
+
+static const struct json_table_row communication_rows[] = {
+        { "alpha_ms", JSON_TABLE_DOUBLE, COMMUNICATION(alpha_ms), .most = PLAN_TIME_MAX, .required = true,
+          .mend = "the ms of starting one message" },
+        { "beta_ms_per_byte", JSON_TABLE_DOUBLE, COMMUNICATION(beta_ms_per_byte), .most = PLAN_TIME_MAX, .required = true,
+          .mend = "the ms of one byte" },
+        { "bytes", JSON_TABLE_UINT, COMMUNICATION(bytes), .max = LIMIT_MAX, .required = true,
+          .mend = "the bytes of all gradients" },
+        { .name = NULL },
+};
+static const struct json_table communication_table = { .rows = communication_rows,
+                                                       .size_bytes = sizeof(struct shard_communication), .strict = true };
+
+static const struct json_table_row file_rows[] = {
+        { "batch",   JSON_TABLE_UINT, FILE_(batch), .min = 1, .max = SHARDS_MAX_BATCH, .required = true,
+          .mend = "the samples of one global batch" },
+        { "epoch",   JSON_TABLE_UINT, FILE_(epoch), .min = 1, .max = SHARDS_MAX_BATCH, .mend = "the samples of one epoch" },
+        { "workers", JSON_TABLE_LIST, FILE_(workers), .table = &worker_table, .count = offsetof(struct file, worker_count),
+          .min = 1, .max = SHARDS_MAX_WORKERS, .mend = "at least one worker" },
+        { "groups",  JSON_TABLE_LIST, FILE_(groups), .table = &group_table, .count = offsetof(struct file, group_count),
+          .min = 1, .max = SHARDS_MAX_WORKERS, .mend = "groups with workers" },
+        { "communication", JSON_TABLE_OBJECT, FILE_(communication), .table = &communication_table },
+        { .name = "name", .kind = JSON_TABLE_UNREAD },
+        { .name = "comment", .kind = JSON_TABLE_UNREAD },
+        { .name = "estimate", .kind = JSON_TABLE_UNREAD },
+        { .name = NULL },
+};
+static const struct json_table file_table = { .rows = file_rows, .size_bytes = sizeof(struct file), .strict = true,
+                                              .check = check_file };
+/* clang-format on */
+
+/* Points rise; [0, 0] at the front is understood anyway and is dropped. */
+static int check_points(const struct json_field *table, struct shard_worker *worker, struct err *err)
+{
+        struct shard_point *points = (struct shard_point *) worker->points; /* the table's own memory */
         struct shard_point before = { 0 };
-        size_t count, used = 0;
-        int r = plan_field_list(at, "table", TABLE_MAX, mend, &table, err);
+        bool origin = points[0].samples == 0 && points[0].ms == 0;
 
-        if (r < 0)
-                return r;
-        count = json_field_count(&table);
-        points = calloc(count, sizeof(*points));
-        if (points == NULL)
-                return err_set(err, -ENOMEM, "no memory for a table of %zu points", count);
-        worker->points = points;
-        for (size_t i = 0; i < count; i++) {
-                struct json_field point = json_field_at(&table, i);
-                struct shard_point *own = &points[used];
+        for (size_t i = origin; i < worker->point_count; i++) {
+                struct json_field at = json_field_at(table, i);
 
-                r = plan_field_pair(&point, SHARDS_MAX_BATCH, mend, &own->samples, &own->ms, err);
-                if (r < 0)
-                        return r;
-                if (i == 0 && own->samples == 0 && own->ms == 0)
-                        continue; /* understood anyway */
-                if (own->samples <= before.samples)
+                if (points[i].samples <= before.samples)
                         return json_field_error(
-                                &point, err, "must have more samples than the point before; give %s", mend);
-                if (own->ms < before.ms)
-                        return json_field_error(&point, err,
-                                                "takes %g ms, less than the %g ms of fewer samples; give %s",
-                                                own->ms, before.ms, mend);
-                before = *own;
-                used++;
+                                &at, err, "must have more samples than the point before; give " POINT_MEND);
+                if (points[i].ms < before.ms)
+                        return json_field_error(
+                                &at, err,
+                                "takes %g ms, less than the %g ms of fewer samples; give " POINT_MEND,
+                                points[i].ms, before.ms);
+                before = points[i];
         }
-        if (used == 0)
-                return json_field_error(&table, err, "has no point beyond [0, 0]; give %s", mend);
-        worker->point_count = used;
+        if (worker->point_count == origin)
+                return json_field_error(table, err, "has no point beyond [0, 0]; give " POINT_MEND);
+        worker->point_count -= origin;
+        memmove(points, points + origin, worker->point_count * sizeof(*points));
         return 0;
 }
 
-static int decode_model(const struct json_field *at, struct shard_worker *worker, struct err *err)
+static int check_worker(const struct json_field *at, void *object, struct err *err)
 {
-        bool speed = json_object_get(at->value, "speed") != NULL;
-        bool affine = json_object_get(at->value, "alpha_ms") != NULL ||
-                      json_object_get(at->value, "beta_ms") != NULL;
-        bool table = json_object_get(at->value, "table") != NULL;
-        int r;
+        struct shard_worker *worker = object;
+        struct json_field alpha = json_field_get(at, "alpha_ms"), beta = json_field_get(at, "beta_ms");
+        struct json_field table = json_field_get(at, "table");
+        bool speed = json_field_get(at, "speed").value != NULL;
+        bool affine = alpha.value != NULL || beta.value != NULL;
 
-        if (speed + affine + table != 1)
+        worker->has_max = json_field_get(at, "max").value != NULL;
+        if (speed + affine + (table.value != NULL) != 1)
                 return json_field_error(
                         at, err,
                         "%s; give \"speed\" (samples a second), or \"alpha_ms\" and \"beta_ms\", or "
                         "\"table\", or with --store \"device\"",
-                        speed + affine + table == 0 ? "has no speed" : "has more than one kind of speed");
-        if (speed) {
-                worker->model = SHARD_SPEED;
-                return plan_field_double(at, "speed", true, 1e-30, "samples per second, more than 0",
-                                         &worker->speed, err);
-        }
-        if (table) {
-                worker->model = SHARD_TABLE;
-                return decode_table(at, worker, err);
-        }
-        worker->model = SHARD_AFFINE;
-        r = plan_field_double(at, "alpha_ms", true, 0, "the fixed ms of a step", &worker->alpha_ms, err);
-        if (r < 0)
-                return r;
-        return plan_field_double(at, "beta_ms", true, 0, "the ms of each sample", &worker->beta_ms, err);
+                        speed || affine || table.value != NULL ? "has more than one kind of speed"
+                                                               : "has no speed");
+        worker->model = speed ? SHARD_SPEED : affine ? SHARD_AFFINE : SHARD_TABLE;
+        if (affine && alpha.value == NULL)
+                return json_field_error(&alpha, err, "is missing; give " ALPHA_MEND);
+        if (affine && beta.value == NULL)
+                return json_field_error(&beta, err, "is missing; give " BETA_MEND);
+        return table.value != NULL ? check_points(&table, worker, err) : 0;
 }
 
 int plan_shards_worker_decode(const struct json_field *at, struct shard_worker *ret, struct err *err)
 {
-        const uint64_t most = (uint64_t) 1 << 53;
-        struct shard_worker worker = { 0 };
-        int r = decode_model(at, &worker, err);
+        struct shard_worker worker = { .name = NULL };
+        int r = json_table_decode_at(&lone_worker_table, at, &worker, err);
 
-        if (r >= 0)
-                r = plan_field_uint64(at, "min", false, 0, most, "the least samples it may take", &worker.min,
-                                      err);
-        if (r >= 0)
-                r = plan_field_uint64(at, "max", false, 0, most, "the most samples it can take", &worker.max,
-                                      err);
-        worker.has_max = r == 0;
-        if (r >= 0)
-                r = plan_field_uint64(at, "multiple", false, 1, most, "a whole number that divides its share",
-                                      &worker.multiple, err);
-        if (r < 0) {
-                free((void *) worker.points);
-                return r;
-        }
-        *ret = worker;
-        return 0;
+        if (r == 0)
+                *ret = worker;
+        return r;
 }
 
-/* Appends the workers of one list; room has been made for them. */
-static int decode_workers(const struct json_field *list, struct plan_shards_request *request, struct err *err)
+/* Groups' workers, one list after the other, with the memory of their tables. */
+static int join_groups(const struct json_field *root, struct file *file, struct err *err)
 {
-        size_t first = request->worker_count, count = json_field_count(list);
-
-        for (size_t i = 0; i < count; i++) {
-                struct json_field at = json_field_at(list, i);
-                size_t own = request->worker_count;
-                int r = json_field_is_object(&at, err);
-
-                if (r == 0)
-                        r = json_field_only(&at, worker_fields, err);
-                if (r == 0)
-                        r = plan_field_string(&at, "name", "a name of its own", &request->names[own], err);
-                if (r == 0 && json_field_string(&at, "source", &request->sources[own], err) < 0)
-                        r = -EBADMSG;
-                if (r == 0)
-                        r = plan_shards_worker_decode(&at, &request->workers[own], err);
-                if (r < 0)
-                        return r;
-                request->worker_count++;
-        }
-        return plan_field_unique(list, request->names + first, count, err);
-}
-
-static int make_room(struct plan_shards_request *request, size_t count, struct err *err)
-{
-        if (count > SHARDS_MAX_WORKERS)
-                return err_set(err, -E2BIG, "workers: %zu are more than %zu; plan parts of them", count,
-                               SHARDS_MAX_WORKERS);
-        request->workers = calloc(count, sizeof(*request->workers));
-        request->names = calloc(count, sizeof(*request->names));
-        request->sources = calloc(count, sizeof(*request->sources));
-        if (request->workers == NULL || request->names == NULL || request->sources == NULL)
-                return err_set(err, -ENOMEM, "no memory for %zu workers", count);
-        return 0;
-}
-
-static int decode_groups(const struct json_field *root, struct plan_shards_request *request, struct err *err)
-{
-        CLEANUP(free_p) const char **names = NULL;
-        struct json_field list, workers;
+        struct json_field list = json_field_get(root, "groups");
         size_t total = 0;
-        int r = plan_field_list(root, "groups", SHARDS_MAX_WORKERS, "groups with workers", &list, err);
+        int r = plan_field_unique(&list, &file->groups->name, sizeof(*file->groups), file->group_count, err);
 
+        for (size_t i = 0; r == 0 && i < file->group_count; i++) {
+                struct file_group *group = &file->groups[i];
+                struct json_field at = json_field_at(&list, i), workers = json_field_get(&at, "workers");
+
+                r = plan_field_unique(&workers, &group->workers->name, sizeof(*group->workers),
+                                      group->worker_count, err);
+                total += group->worker_count;
+        }
+        if (r == 0 && total > SHARDS_MAX_WORKERS)
+                r = err_set(err, -E2BIG, "workers: %zu are more than %zu; plan parts of them", total,
+                            SHARDS_MAX_WORKERS);
         if (r < 0)
                 return r;
-        request->group_count = json_field_count(&list);
-        request->groups = calloc(request->group_count, sizeof(*request->groups));
-        names = calloc(request->group_count, sizeof(*names));
-        if (request->groups == NULL || names == NULL)
-                return err_set(err, -ENOMEM, "no memory for %zu groups", request->group_count);
-        for (size_t i = 0; i < request->group_count; i++) {
-                struct json_field at = json_field_at(&list, i);
-
-                r = json_field_is_object(&at, err);
-                if (r == 0)
-                        r = json_field_only(&at, group_fields, err);
-                if (r == 0)
-                        r = plan_field_string(&at, "name", "a name of its own", &names[i], err);
-                if (r == 0)
-                        r = plan_field_list(&at, "workers", SHARDS_MAX_WORKERS, "at least one worker",
-                                            &workers, err);
-                if (r < 0)
-                        return r;
-                request->groups[i] = (struct plan_shards_group){ .name = names[i],
-                                                                 .first = total,
-                                                                 .count = json_field_count(&workers) };
-                total += request->groups[i].count;
+        file->workers = calloc(total, sizeof(*file->workers));
+        if (file->workers == NULL)
+                return err_set(err, -ENOMEM, "no memory for %zu workers", total);
+        for (size_t i = 0; i < file->group_count; i++) {
+                memcpy(file->workers + file->worker_count, file->groups[i].workers,
+                       file->groups[i].worker_count * sizeof(*file->workers));
+                file->worker_count += file->groups[i].worker_count;
         }
-        r = plan_field_unique(&list, names, request->group_count, err);
-        if (r == 0)
-                r = make_room(request, total, err);
-        for (size_t i = 0; r == 0 && i < request->group_count; i++) {
-                struct json_field at = json_field_at(&list, i);
-
-                workers = json_field_get(&at, "workers");
-                r = decode_workers(&workers, request, err);
-        }
-        return r;
+        return 0;
 }
 
-static int decode_communication(const struct json_field *root, struct plan_shards_request *request,
-                                struct err *err)
+static int check_file(const struct json_field *at, void *object, struct err *err)
 {
-        struct shard_communication *communication = &request->communication;
-        struct json_field at;
-        int r = json_field_object(root, "communication", &at, err);
+        struct file *file = object;
+        struct json_field workers = json_field_get(at, "workers");
 
-        if (r != 0)
-                return r < 0 ? r : 0;
-        request->has_communication = true;
-        r = json_field_only(&at, communication_fields, err);
-        if (r == 0)
-                r = plan_field_double(&at, "alpha_ms", true, 0, "the ms of starting one message",
-                                      &communication->alpha_ms, err);
-        if (r == 0)
-                r = plan_field_double(&at, "beta_ms_per_byte", true, 0, "the ms of one byte",
-                                      &communication->beta_ms_per_byte, err);
-        if (r == 0)
-                r = plan_field_uint64(&at, "bytes", true, 0, (uint64_t) 1 << 53, "the bytes of all gradients",
-                                      &communication->bytes, err);
-        return r;
-}
-
-static int decode(const struct json_field *root, struct plan_shards_request *request, struct err *err)
-{
-        struct json_field list;
-        int r = json_field_is_object(root, err);
-
-        if (r == 0)
-                r = json_field_only(root, request_fields, err);
-        if (r == 0)
-                r = plan_field_uint64(root, "batch", true, 1, SHARDS_MAX_BATCH,
-                                      "the samples of one global batch", &request->batch, err);
-        if (r == 0)
-                r = plan_field_uint64(root, "epoch", false, 1, SHARDS_MAX_BATCH, "the samples of one epoch",
-                                      &request->epoch, err);
-        if (r >= 0)
-                r = decode_communication(root, request, err);
-        if (r < 0)
-                return r;
-        if (json_object_get(root->value, "groups") != NULL) {
-                if (json_object_get(root->value, "workers") != NULL)
-                        return err_set(err, -EBADMSG, "workers: stands beside groups; give one of the two");
-                return decode_groups(root, request, err);
-        }
-        r = plan_field_list(root, "workers", SHARDS_MAX_WORKERS, "at least one worker", &list, err);
-        if (r == 0)
-                r = make_room(request, json_field_count(&list), err);
-        return r == 0 ? decode_workers(&list, request, err) : r;
+        if (file->groups != NULL && file->workers != NULL)
+                return err_set(err, -EBADMSG, "workers: stands beside groups; give one of the two");
+        if (file->groups != NULL)
+                return join_groups(at, file, err);
+        if (file->workers == NULL)
+                return json_field_error(&workers, err, "is missing; give at least one worker");
+        return plan_field_unique(&workers, &file->workers->name, sizeof(*file->workers), file->worker_count,
+                                 err);
 }
 
 int plan_shards_request_decode(const json_t *json, struct plan_shards_request *ret, struct err *err)
 {
         struct json_field root = json_field_root(json);
-        struct plan_shards_request request = { 0 };
-        int r = decode(&root, &request, err);
+        struct plan_shards_request request;
+        struct file file = { .batch = 0 };
+        size_t first = 0;
+        int r = json_table_decode(&file_table, json, &file, err);
 
-        if (r < 0) {
-                plan_shards_request_free(&request);
+        if (r < 0)
                 return r;
+        request = (struct plan_shards_request){ .batch = file.batch,
+                                                .epoch = file.epoch,
+                                                .workers = file.workers,
+                                                .worker_count = file.worker_count,
+                                                .has_communication =
+                                                        json_field_get(&root, "communication").value != NULL,
+                                                .communication = file.communication };
+        file.workers = NULL;
+        file.worker_count = 0;
+        if (file.groups != NULL)
+                request.groups = calloc(file.group_count, sizeof(*request.groups));
+        for (size_t i = 0; request.groups != NULL && i < file.group_count; i++) {
+                request.groups[i] = (struct plan_shards_group){ .name = file.groups[i].name,
+                                                                .first = first,
+                                                                .count = file.groups[i].worker_count };
+                first += file.groups[i].worker_count;
+                file.groups[i].worker_count = 0; /* their tables are the request's now */
+                request.group_count++;
         }
-        *ret = request;
-        return 0;
+        if (request.groups == NULL && file.groups != NULL) {
+                free(request.workers);
+                r = err_set(err, -ENOMEM, "no memory for %zu groups", file.group_count);
+        }
+        json_table_free(&file_table, &file);
+        if (r == 0)
+                *ret = request;
+        return r;
 }
 
 void plan_shards_request_free(struct plan_shards_request *request)
@@ -265,8 +261,6 @@ void plan_shards_request_free(struct plan_shards_request *request)
         for (size_t i = 0; i < request->worker_count; i++)
                 free((void *) request->workers[i].points);
         free(request->workers);
-        free(request->names);
-        free(request->sources);
         free(request->groups);
         *request = (struct plan_shards_request){ 0 };
 }

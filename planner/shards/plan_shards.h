@@ -23,11 +23,8 @@ struct plan_shards_group {
 
 struct plan_shards_request {
         uint64_t batch;
-        uint64_t epoch; /* samples; 0 = not given */
-        struct shard_worker *workers;
-        const char **names; /* [worker_count] */
-        const char **
-                sources; /* of the speeds, [worker_count]: "measured", "table", "assumed"; NULL = not asked */
+        uint64_t epoch;               /* samples; 0 = not given */
+        struct shard_worker *workers; /* source: "measured", "table", "assumed"; NULL = not asked */
         size_t worker_count;
         struct plan_shards_group *groups; /* NULL = workers were given without groups */
         size_t group_count;

@@ -16,8 +16,8 @@ struct line {
 static struct line worker_line(const struct plan_shards_request *request,
                                const struct plan_shards_answer *answer, size_t worker, uint64_t before)
 {
-        return (struct line){ .name = request->names[worker],
-                              .source = request->sources[worker],
+        return (struct line){ .name = request->workers[worker].name,
+                              .source = request->workers[worker].source,
                               .before = before,
                               .batch = answer->shards[worker].batch,
                               .step_ms = answer->shards[worker].step_ms };
@@ -116,7 +116,7 @@ static void write_left_out(struct json_writer *json, const struct plan_shards_re
 
                 append_reason(&reason, answer, &answer->left_out[i]);
                 json_write_open(json, NULL, '{');
-                json_write_string(json, "name", request->names[answer->left_out[i].worker]);
+                json_write_string(json, "name", request->workers[answer->left_out[i].worker].name);
                 json_write_string(json, "reason", reason.data != NULL ? reason.data : "");
                 json_write_close(json, '}');
                 text_free(&reason);
@@ -150,8 +150,8 @@ static int name_width(const struct plan_shards_request *request)
         size_t width = strlen("worker");
 
         for (size_t i = 0; i < request->worker_count; i++)
-                if (strlen(request->names[i]) + 2 > width)
-                        width = strlen(request->names[i]) + 2;
+                if (strlen(request->workers[i].name) + 2 > width)
+                        width = strlen(request->workers[i].name) + 2;
         for (size_t i = 0; i < request->group_count; i++)
                 if (strlen(request->groups[i].name) > width)
                         width = strlen(request->groups[i].name);
@@ -181,7 +181,7 @@ void plan_shards_text_table(const struct plan_shards_request *request,
 
         text_printf(out, "%-*s %12s %9s %12s%s%s\n", width, "worker", "batch", "weight", "step ms",
                     request->epoch != 0 ? "  samples of the epoch" : "",
-                    request->worker_count > 0 && request->sources[0] != NULL ? "  speed" : "");
+                    request->worker_count > 0 && request->workers[0].source != NULL ? "  speed" : "");
         for (size_t i = 0; i < request->worker_count; i++) {
                 struct line line;
 
@@ -204,7 +204,7 @@ void plan_shards_text_table(const struct plan_shards_request *request,
         text_printf(out, "communication %.6g ms, step and communication %.6g ms\n", answer->communication_ms,
                     answer->plan.step_ms + answer->communication_ms);
         for (size_t i = 0; i < answer->left_out_count; i++) {
-                text_printf(out, "left out: %s: ", request->names[answer->left_out[i].worker]);
+                text_printf(out, "left out: %s: ", request->workers[answer->left_out[i].worker].name);
                 append_reason(out, answer, &answer->left_out[i]);
                 text_append_char(out, '\n');
         }

@@ -23,6 +23,7 @@ struct shard_point {
 
 /* Numbers are finite, and 0 or within 1e-30 ... 1e30. Zero-initialise: absent limits are then no limits. */
 struct shard_worker {
+        const char *name, *source; /* for people (source: of the speed); may be NULL, and are not looked at */
         enum shard_model model;
         double speed;                     /* samples a second, > 0 */
         double alpha_ms, beta_ms;         /* >= 0 */

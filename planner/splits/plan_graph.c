@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/json/json_table.h"
 #include "planner/shards/plan_field.h"
 
 #define BYTES_MAX 1e18
@@ -24,52 +25,114 @@ void plan_graph_request_free(struct plan_graph_request *request)
 }
 
 /* true, false, 1 and 0 are all written for a flag. */
-static int decode_flag(const struct json_field *in, const char *name, bool *ret, struct err *err)
+static int decode_flag(const struct json_field *at, void *field, struct err *err)
 {
-        struct json_field at = json_field_get(in, name);
         int64_t number = 0;
-        int r;
+        int r = 0;
 
-        if (json_is_boolean(at.value)) {
-                *ret = json_is_true(at.value);
-                return 0;
-        }
-        r = json_field_int64(in, name, 0, 1, &number, err);
-        if (r == 0)
-                *ret = number == 1;
+        if (json_is_boolean(at->value))
+                number = json_is_true(at->value);
+        else
+                r = json_field_as_int64(at, 0, 1, &number, err);
+        *(bool *) field = number == 1;
         return r;
 }
 
-static int decode_node(const struct json_field *at, struct plan_graph_request *request, size_t i,
-                       int64_t *colours, bool *has_colour, struct err *err)
-{
-        struct graph_node *node = &request->nodes[i];
-        bool supported = true;
-        int r = json_field_is_object(at, err);
+struct file_node {
+        int64_t id, colour;
+        bool supported;
+        struct graph_node node;
+};
 
-        if (r == 0)
-                r = json_field_int64(at, "id", INT64_MIN, INT64_MAX, &request->ids[i], err);
-        if (r == JSON_FIELD_ABSENT)
-                return json_field_error(at, err, "has no id; give each node a whole number of its own");
-        if (r == 0)
-                r = plan_field_double(at, "cpuLatency", true, 0, "its time on a CPU", &node->cpu_ms, err);
-        if (r == 0)
-                r = decode_flag(at, "supportedOnFpga", &supported, err);
-        if (r >= 0)
-                r = plan_field_double(at, "fpgaLatency", supported, 0, "its time on an accelerator",
-                                      &node->accelerator_ms, err);
-        if (r >= 0)
-                r = plan_field_double(at, "size", false, 0, "its bytes of memory", &node->memory_bytes, err);
-        if (r >= 0)
-                r = decode_flag(at, "isBackwardNode", &node->backward, err);
-        if (r < 0)
-                return r;
-        if (!supported)
-                node->accelerator_ms = -1;
-        r = json_field_int64(at, "colorClass", INT64_MIN, INT64_MAX, &colours[i], err);
-        has_colour[i] = r == 0;
-        return r < 0 ? r : 0;
+struct file_edge {
+        int64_t source, target;
+        double cost_ms;
+};
+
+struct file_type {
+        char *name;
+        struct graph_type type;
+};
+
+struct file {
+        struct file_node *nodes;
+        struct file_edge *edges;
+        struct file_type *types;
+        size_t node_count, edge_count, type_count;
+        size_t accelerators, cpus;
+        double memory_bytes; /* of an accelerator, where there are no types */
+};
+
+#define NODE(member)  JSON_TABLE_AT(struct file_node, member)
+#define EDGE(member)  JSON_TABLE_AT(struct file_edge, member)
+#define TYPE(member)  JSON_TABLE_AT(struct file_type, member)
+#define FILE_(member) JSON_TABLE_AT(struct file, member)
+
+static int check_node(const struct json_field *at, void *object, struct err *err)
+{
+        struct file_node *own = object;
+        struct json_field latency = json_field_get(at, "fpgaLatency");
+
+        if (own->supported && latency.value == NULL)
+                return json_field_error(&latency, err, "is missing; give its time on an accelerator");
+        if (!own->supported)
+                own->node.accelerator_ms = -1;
+        own->node.output_ms = -1; /* not said yet */
+        return 0;
 }
+
+/* clang-format off */
+static const struct json_table_row node_rows[] = {
+        { "id",              JSON_TABLE_INT,    NODE(id), .required = true, .mend = "each node a whole number of its own" },
+        { "cpuLatency",      JSON_TABLE_DOUBLE, NODE(node.cpu_ms), .most = PLAN_TIME_MAX, .required = true,
+          .mend = "its time on a CPU" },
+        { "supportedOnFpga", JSON_TABLE_CUSTOM, NODE(supported), .decode = decode_flag },
+        { "fpgaLatency",     JSON_TABLE_DOUBLE, NODE(node.accelerator_ms), .most = PLAN_TIME_MAX,
+          .mend = "its time on an accelerator" },
+        { "size",            JSON_TABLE_DOUBLE, NODE(node.memory_bytes), .most = PLAN_TIME_MAX, .mend = "its bytes of memory" },
+        { "isBackwardNode",  JSON_TABLE_CUSTOM, NODE(node.backward), .decode = decode_flag },
+        { "colorClass",      JSON_TABLE_INT,    NODE(colour) },
+        { .name = NULL },
+};
+static const struct file_node node_initial = { .supported = true };
+static const struct json_table node_table = { .rows = node_rows, .size_bytes = sizeof(struct file_node),
+                                              .initial = &node_initial, .check = check_node };
+
+static const struct json_table_row edge_rows[] = {
+        { "sourceId", JSON_TABLE_INT,    EDGE(source), .required = true, .mend = "the id of a node" },
+        { "destId",   JSON_TABLE_INT,    EDGE(target), .required = true, .mend = "the id of a node" },
+        { "cost",     JSON_TABLE_DOUBLE, EDGE(cost_ms), .most = PLAN_TIME_MAX, .required = true,
+          .mend = "the time to move the source's output" },
+        { .name = NULL },
+};
+static const struct json_table edge_table = { .rows = edge_rows, .size_bytes = sizeof(struct file_edge) };
+
+static const struct json_table_row type_rows[] = {
+        { "name",         JSON_TABLE_STRING, TYPE(name), .min = 1, .required = true, .mend = "a name for the kind of device" },
+        { "count",        JSON_TABLE_UINT,   TYPE(type.count), .max = GRAPH_DEVICES_MAX },
+        { "memory_bytes", JSON_TABLE_DOUBLE, TYPE(type.memory_bytes), .most = PLAN_TIME_MAX, .mend = "bytes" },
+        { "speed",        JSON_TABLE_DOUBLE, TYPE(type.speed), .least = 1e-30, .most = PLAN_TIME_MAX,
+          .mend = "how many times faster than fpgaLatency says" },
+        { .name = NULL },
+};
+static const struct file_type type_initial = { .type = { .count = 1, .memory_bytes = BYTES_MAX, .speed = 1 } };
+static const struct json_table type_table = { .rows = type_rows, .size_bytes = sizeof(struct file_type),
+                                              .initial = &type_initial };
+
+static const struct json_table_row file_rows[] = {
+        { "types",          JSON_TABLE_LIST,   FILE_(types), .table = &type_table, .count = offsetof(struct file, type_count),
+          .max = GRAPH_TYPES_MAX },
+        { "maxFPGAs",       JSON_TABLE_UINT,   FILE_(accelerators), .max = GRAPH_DEVICES_MAX },
+        { "maxSizePerFPGA", JSON_TABLE_DOUBLE, FILE_(memory_bytes), .most = PLAN_TIME_MAX, .mend = "bytes" },
+        { "maxCPUs",        JSON_TABLE_UINT,   FILE_(cpus), .max = GRAPH_DEVICES_MAX },
+        { "nodes",          JSON_TABLE_LIST,   FILE_(nodes), .table = &node_table, .count = offsetof(struct file, node_count),
+          .min = 1, .max = GRAPH_NODES_MAX, .required = true, .mend = "at least one node" },
+        { "edges",          JSON_TABLE_LIST,   FILE_(edges), .table = &edge_table, .count = offsetof(struct file, edge_count),
+          .max = GRAPH_EDGES_MAX },
+        { .name = NULL },
+};
+static const struct json_table file_table = { .rows = file_rows, .size_bytes = sizeof(struct file) };
+/* clang-format on */
 
 struct key {
         int64_t value;
@@ -86,19 +149,21 @@ static int compare_keys(const void *a, const void *b)
 }
 
 /* Units: the nodes of a colour, or a node without one. Numbered in order of their first node. */
-static int number_units(struct plan_graph_request *request, const int64_t *colours, const bool *has_colour,
-                        struct err *err)
+static int number_units(struct plan_graph_request *request, const struct json_field *nodes,
+                        const struct file *file, struct err *err)
 {
         size_t n = request->problem.node_count, keyed = 0;
         CLEANUP(free_p) struct key *keys = calloc(n + 1, sizeof(*keys));
         CLEANUP(free_p) size_t *first = calloc(n + 1, sizeof(*first));
+        struct json_field at;
 
         if (keys == NULL || first == NULL)
                 return err_set(err, -ENOMEM, "no memory for %zu nodes", n);
         for (size_t i = 0; i < n; i++) {
                 first[i] = i;
-                if (has_colour[i])
-                        keys[keyed++] = (struct key){ colours[i], i };
+                at = json_field_at(nodes, i);
+                if (json_field_get(&at, "colorClass").value != NULL)
+                        keys[keyed++] = (struct key){ file->nodes[i].colour, i };
         }
         if (keyed > 0)
                 qsort(keys, keyed, sizeof(*keys), compare_keys);
@@ -112,45 +177,35 @@ static int number_units(struct plan_graph_request *request, const int64_t *colou
 }
 
 /* The node of an id; @keys: sorted. */
-static int find_node(const struct json_field *at, const char *name, const struct key *keys, size_t count,
-                     size_t *ret, struct err *err)
+static int find_node(const struct json_field *at, const char *name, int64_t id, const struct key *keys,
+                     size_t count, size_t *ret, struct err *err)
 {
-        struct key *found, key = { 0, 0 };
         size_t low = 0, high = count;
-        int r = json_field_int64(at, name, INT64_MIN, INT64_MAX, &key.value, err);
 
-        if (r != 0)
-                return r < 0 ? r : json_field_error(at, err, "has no %s; give the id of a node", name);
         while (low < high) {
                 size_t middle = low + (high - low) / 2;
 
-                if (keys[middle].value < key.value)
+                if (keys[middle].value < id)
                         low = middle + 1;
                 else
                         high = middle;
         }
-        found = low < count && keys[low].value == key.value ? (struct key *) &keys[low] : NULL;
-        if (found == NULL)
-                return json_field_error(at, err, "%s %lld is the id of no node", name, (long long) key.value);
-        *ret = found->index;
+        if (low == count || keys[low].value != id)
+                return json_field_error(at, err, "%s %lld is the id of no node", name, (long long) id);
+        *ret = keys[low].index;
         return 0;
 }
 
-static int decode_edge(const struct json_field *at, struct plan_graph_request *request, size_t e,
-                       const struct key *keys, struct err *err)
+static int take_edge(const struct json_field *at, const struct file_edge *own,
+                     struct plan_graph_request *request, size_t e, const struct key *keys, struct err *err)
 {
         struct graph_edge *edge = &request->edges[e];
         size_t n = request->problem.node_count;
-        double cost = 0, *known;
-        int r = json_field_is_object(at, err);
+        double cost = own->cost_ms, *known;
+        int r = find_node(at, "sourceId", own->source, keys, n, &edge->source, err);
 
         if (r == 0)
-                r = find_node(at, "sourceId", keys, n, &edge->source, err);
-        if (r == 0)
-                r = find_node(at, "destId", keys, n, &edge->target, err);
-        if (r == 0)
-                r = plan_field_double(at, "cost", true, 0, "the time to move the source's output", &cost,
-                                      err);
+                r = find_node(at, "destId", own->target, keys, n, &edge->target, err);
         if (r < 0)
                 return r;
         known = &request->nodes[edge->source].output_ms;
@@ -164,143 +219,90 @@ static int decode_edge(const struct json_field *at, struct plan_graph_request *r
         return 0;
 }
 
-static int decode_edges(const struct json_field *root, struct plan_graph_request *request, struct err *err)
+static int take_edges(const struct json_field *root, const struct file *file,
+                      struct plan_graph_request *request, struct err *err)
 {
         size_t n = request->problem.node_count;
         CLEANUP(free_p) struct key *keys = calloc(n + 1, sizeof(*keys));
-        struct json_field edges = { 0 };
-        int r = json_field_array(root, "edges", GRAPH_EDGES_MAX, &edges, err);
+        struct json_field edges = json_field_get(root, "edges");
+        int r = 0;
 
-        if (r < 0)
-                return r;
-        request->problem.edge_count = json_field_count(&edges);
-        request->edges = calloc(request->problem.edge_count + 1, sizeof(*request->edges));
+        request->edges = calloc(file->edge_count + 1, sizeof(*request->edges));
         request->problem.edges = request->edges;
+        request->problem.edge_count = file->edge_count;
         if (keys == NULL || request->edges == NULL)
                 return err_set(err, -ENOMEM, "no memory for the edges");
-        for (size_t i = 0; i < n; i++) {
+        for (size_t i = 0; i < n; i++)
                 keys[i] = (struct key){ request->ids[i], i };
-                request->nodes[i].output_ms = -1; /* not said yet */
-        }
         qsort(keys, n, sizeof(*keys), compare_keys);
         for (size_t i = 1; i < n; i++)
                 if (keys[i].value == keys[i - 1].value)
                         return err_set(err, -EBADMSG,
                                        "nodes[%zu].id: %lld is also the id of nodes[%zu]; ids must differ",
                                        keys[i].index, (long long) keys[i].value, keys[i - 1].index);
-        for (size_t e = 0; r >= 0 && e < request->problem.edge_count; e++) {
+        for (size_t e = 0; r == 0 && e < file->edge_count; e++) {
                 struct json_field at = json_field_at(&edges, e);
 
-                r = decode_edge(&at, request, e, keys, err);
+                r = take_edge(&at, &file->edges[e], request, e, keys, err);
         }
         for (size_t i = 0; i < n; i++)
                 request->nodes[i].output_ms = fmax(request->nodes[i].output_ms, 0);
-        return r < 0 ? r : 0;
-}
-
-static int decode_nodes(const struct json_field *root, struct plan_graph_request *request, struct err *err)
-{
-        CLEANUP(free_p) int64_t *colours = NULL;
-        CLEANUP(free_p) bool *has_colour = NULL;
-        struct json_field nodes = { 0 };
-        size_t n;
-        int r = plan_field_list(root, "nodes", GRAPH_NODES_MAX, "at least one node", &nodes, err);
-
-        if (r < 0)
-                return r;
-        n = json_field_count(&nodes);
-        colours = calloc(n, sizeof(*colours));
-        has_colour = calloc(n, sizeof(*has_colour));
-        request->nodes = calloc(n, sizeof(*request->nodes));
-        request->ids = calloc(n, sizeof(*request->ids));
-        if (colours == NULL || has_colour == NULL || request->nodes == NULL || request->ids == NULL)
-                return err_set(err, -ENOMEM, "no memory for %zu nodes", n);
-        request->problem.nodes = request->nodes;
-        request->problem.node_count = n;
-        for (size_t i = 0; i < n; i++) {
-                struct json_field at = json_field_at(&nodes, i);
-
-                r = decode_node(&at, request, i, colours, has_colour, err);
-                if (r < 0)
-                        return r;
-        }
-        return number_units(request, colours, has_colour, err);
-}
-
-static int decode_type(const struct json_field *at, struct plan_graph_request *request, size_t t,
-                       struct err *err)
-{
-        struct graph_type *type = &request->types[t];
-        const char *name = NULL;
-        int r = json_field_is_object(at, err);
-
-        *type = (struct graph_type){ .count = 1, .memory_bytes = BYTES_MAX, .speed = 1 };
-        if (r == 0)
-                r = plan_field_string(at, "name", "a name for the kind of device", &name, err);
-        if (r == 0)
-                r = json_field_size(at, "count", 0, GRAPH_DEVICES_MAX, &type->count, err);
-        if (r >= 0)
-                r = plan_field_double(at, "memory_bytes", false, 0, "bytes", &type->memory_bytes, err);
-        if (r >= 0)
-                r = plan_field_double(at, "speed", false, 1e-30,
-                                      "how many times faster than fpgaLatency says", &type->speed, err);
-        if (r < 0)
-                return r;
-        request->type_names[t] = strdup(name);
-        if (request->type_names[t] == NULL)
-                return err_set(err, -ENOMEM, "no memory for a name");
-        for (size_t other = 0; other < t; other++)
-                if (strcmp(request->type_names[other], name) == 0)
-                        return json_field_error(at, err, "name '%s' is declared before; add to its count",
-                                                name);
-        return 0;
-}
-
-static int decode_types(const struct json_field *types, struct plan_graph_request *request, struct err *err)
-{
-        size_t count = json_field_count(types);
-        int r = 0;
-
-        request->types = calloc(count + 1, sizeof(*request->types));
-        request->type_names = calloc(count + 1, sizeof(*request->type_names));
-        if (request->types == NULL || request->type_names == NULL)
-                return err_set(err, -ENOMEM, "no memory for %zu types", count);
-        request->problem.type_count = count;
-        for (size_t t = 0; r == 0 && t < count; t++) {
-                struct json_field at = json_field_at(types, t);
-
-                r = decode_type(&at, request, t, err);
-        }
         return r;
 }
 
-static int decode_devices(const struct json_field *root, struct plan_graph_request *request, struct err *err)
+static int take_nodes(const struct json_field *root, const struct file *file,
+                      struct plan_graph_request *request, struct err *err)
 {
-        struct json_field types;
-        int r = json_field_array(root, "types", GRAPH_TYPES_MAX, &types, err);
+        struct json_field nodes = json_field_get(root, "nodes");
+        size_t n = file->node_count;
 
-        if (r == 0)
-                r = decode_types(&types, request, err);
-        else if (r == JSON_FIELD_ABSENT) {
-                request->types = calloc(1, sizeof(*request->types));
-                if (request->types == NULL)
-                        return err_set(err, -ENOMEM, "no memory for the devices");
-                request->types[0] = (struct graph_type){ .memory_bytes = BYTES_MAX, .speed = 1 };
-                request->problem.type_count = 1;
-                r = json_field_size(root, "maxFPGAs", 0, GRAPH_DEVICES_MAX, &request->types[0].count, err);
-                if (r == JSON_FIELD_ABSENT)
-                        return json_field_error(root, err, "maxFPGAs (or types) must be given");
-                if (r == 0)
-                        r = plan_field_double(root, "maxSizePerFPGA", false, 0, "bytes",
-                                              &request->types[0].memory_bytes, err);
+        request->nodes = calloc(n, sizeof(*request->nodes));
+        request->ids = calloc(n, sizeof(*request->ids));
+        if (request->nodes == NULL || request->ids == NULL)
+                return err_set(err, -ENOMEM, "no memory for %zu nodes", n);
+        for (size_t i = 0; i < n; i++) {
+                request->nodes[i] = file->nodes[i].node;
+                request->ids[i] = file->nodes[i].id;
         }
-        if (r >= 0)
-                r = json_field_size(root, "maxCPUs", 0, GRAPH_DEVICES_MAX, &request->problem.cpu_count, err);
+        request->problem.nodes = request->nodes;
+        request->problem.node_count = n;
+        return number_units(request, &nodes, file, err);
+}
+
+/* The types, or one without a name for maxFPGAs. */
+static int take_devices(const struct json_field *root, struct file *file, struct plan_graph_request *request,
+                        struct err *err)
+{
+        struct json_field types = json_field_get(root, "types");
+        size_t count = file->types != NULL ? file->type_count : 1;
+
+        if (file->types == NULL && json_field_get(root, "maxFPGAs").value == NULL)
+                return json_field_error(root, err, "maxFPGAs (or types) must be given");
+        request->types = calloc(count + 1, sizeof(*request->types));
+        request->type_names = file->types != NULL ? calloc(count + 1, sizeof(*request->type_names)) : NULL;
+        if (request->types == NULL || (file->types != NULL && request->type_names == NULL))
+                return err_set(err, -ENOMEM, "no memory for %zu types", count);
+        request->types[0] = (struct graph_type){ .count = file->accelerators,
+                                                 .memory_bytes = file->memory_bytes,
+                                                 .speed = 1 };
+        request->problem.type_count = count;
         request->problem.types = request->types;
-        if (r >= 0 && graph_device_count(&request->problem) > GRAPH_DEVICES_MAX)
+        request->problem.cpu_count = file->cpus;
+        for (size_t t = 0; t < file->type_count; t++) {
+                struct json_field at = json_field_at(&types, t);
+
+                for (size_t other = 0; other < t; other++)
+                        if (strcmp(request->type_names[other], file->types[t].name) == 0)
+                                return json_field_error(&at, err,
+                                                        "name '%s' is declared before; add to its count",
+                                                        file->types[t].name);
+                request->types[t] = file->types[t].type;
+                request->type_names[t] = TAKE(file->types[t].name);
+        }
+        if (graph_device_count(&request->problem) > GRAPH_DEVICES_MAX)
                 return json_field_error(root, err, "%zu devices are more than %d",
                                         graph_device_count(&request->problem), GRAPH_DEVICES_MAX);
-        return r < 0 ? r : 0;
+        return 0;
 }
 
 int plan_graph_request_decode(const json_t *json, bool contiguous, struct plan_graph_request *ret,
@@ -308,14 +310,17 @@ int plan_graph_request_decode(const json_t *json, bool contiguous, struct plan_g
 {
         struct json_field root = json_field_root(json);
         struct plan_graph_request request = { .problem.contiguous = contiguous };
-        int r = json_field_is_object(&root, err);
+        struct file file = { .memory_bytes = BYTES_MAX };
+        int r = json_table_decode(&file_table, json, &file, err);
 
+        if (r < 0)
+                return r;
+        r = take_devices(&root, &file, &request, err);
         if (r == 0)
-                r = decode_devices(&root, &request, err);
+                r = take_nodes(&root, &file, &request, err);
         if (r == 0)
-                r = decode_nodes(&root, &request, err);
-        if (r == 0)
-                r = decode_edges(&root, &request, err);
+                r = take_edges(&root, &file, &request, err);
+        json_table_free(&file_table, &file);
         if (r < 0)
                 plan_graph_request_free(&request);
         else

@@ -7,8 +7,9 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/json/json_field.h"
+#include "base/json/json_table.h"
 #include "base/text.h"
+#include "planner/shards/plan_field.h"
 #include "planner/shards/shards.h"
 
 #define BYTES_MAX  ((uint64_t) 1 << 53)
@@ -33,53 +34,68 @@ void plan_split_input_free(struct plan_split_input *input)
         memset(input, 0, sizeof(*input));
 }
 
-static int copy_name(const struct json_field *at, const char *field, char **ret, struct err *err)
-{
-        const char *name = NULL;
-        int r = json_field_string(at, field, &name, err);
+struct file_layer {
+        char *name;
+        uint64_t memory_bytes, params_bytes, activation_bytes, rows; /* params_bytes: for people */
+};
 
-        if (r == JSON_FIELD_ABSENT)
-                return json_field_error(at, err, "has no %s", field);
-        if (r < 0)
-                return r;
-        if (name[0] == '\0')
-                return json_field_error(at, err, "%s is empty", field);
-        *ret = strdup(name);
-        return *ret == NULL ? err_set(err, -ENOMEM, "no memory for a name") : 0;
-}
+struct file_device {
+        char *type;
+        struct chain_class class;
+};
 
-static int decode_device(const struct json_field *at, struct plan_split_input *input, size_t c,
-                         struct err *err)
-{
-        static const char *const known[] = { "type", "count", "memory_bytes", "bytes_per_ms", NULL };
-        struct chain_class *class = &input->classes[c];
-        int r;
+struct file {
+        struct file_layer *layers;
+        struct file_device *devices;
+        size_t layer_count, device_count;
+        unsigned schedule, microbatches;
+};
 
-        r = json_field_is_object(at, err);
-        if (r == 0)
-                r = json_field_only(at, known, err);
-        if (r == 0)
-                r = copy_name(at, "type", &input->types[c], err);
-        if (r < 0)
-                return r;
-        for (size_t other = 0; other < c; other++)
-                if (strcmp(input->types[other], input->types[c]) == 0)
-                        return json_field_error(at, err, "type '%s' is declared before; add to its count",
-                                                input->types[c]);
-        class->count = 1;
-        class->memory_bytes = BYTES_MAX;
-        r = json_field_unsigned(at, "count", 0, COUNT_MAX, &class->count, err);
-        if (r >= 0)
-                r = json_field_uint64(at, "memory_bytes", 0, BYTES_MAX, &class->memory_bytes, err);
-        if (r >= 0)
-                r = json_field_double(at, "bytes_per_ms", 0, NUMBER_MAX, &class->bytes_per_ms, err);
-        if (r == JSON_FIELD_ABSENT || (r == 0 && class->bytes_per_ms <= 0))
-                return json_field_error(at, err, "bytes_per_ms must be given and above 0");
-        return r;
-}
+#define LAYER(member)  JSON_TABLE_AT(struct file_layer, member)
+#define DEVICE(member) JSON_TABLE_AT(struct file_device, member)
+#define FILE_(member)  JSON_TABLE_AT(struct file, member)
 
-static int decode_ms(const struct json_field *at, struct plan_split_input *input, size_t layer,
-                     struct err *err)
+/* clang-format off */
+static const struct json_table_row layer_rows[] = {
+        { "name",             JSON_TABLE_STRING, LAYER(name), .min = 1, .required = true, .mend = "a name of its own" },
+        { .name = "ms", .kind = JSON_TABLE_UNREAD }, /* by device type: below */
+        { "memory_bytes",     JSON_TABLE_UINT, LAYER(memory_bytes), .max = BYTES_MAX },
+        { "params_bytes",     JSON_TABLE_UINT, LAYER(params_bytes), .max = BYTES_MAX },
+        { "activation_bytes", JSON_TABLE_UINT, LAYER(activation_bytes), .max = BYTES_MAX },
+        { "rows",             JSON_TABLE_UINT, LAYER(rows), .min = 1, .max = BYTES_MAX },
+        { .name = NULL },
+};
+static const struct json_table layer_table = { .rows = layer_rows, .size_bytes = sizeof(struct file_layer), .strict = true };
+
+static const struct json_table_row device_rows[] = {
+        { "type",         JSON_TABLE_STRING, DEVICE(type), .min = 1, .required = true, .mend = "the kind of device" },
+        { "count",        JSON_TABLE_UINT,   DEVICE(class.count), .max = COUNT_MAX },
+        { "memory_bytes", JSON_TABLE_UINT,   DEVICE(class.memory_bytes), .max = BYTES_MAX },
+        { "bytes_per_ms", JSON_TABLE_DOUBLE, DEVICE(class.bytes_per_ms), .least = 1e-30, .most = NUMBER_MAX, .required = true,
+          .mend = "the speed of its link, above 0" },
+        { .name = NULL },
+};
+static const struct file_device device_initial = { .class = { .count = 1, .memory_bytes = BYTES_MAX } };
+static const struct json_table device_table = { .rows = device_rows, .size_bytes = sizeof(struct file_device), .strict = true,
+                                                .initial = &device_initial };
+
+static const struct json_table_row file_rows[] = {
+        { "layers",       JSON_TABLE_LIST,   FILE_(layers), .table = &layer_table, .count = offsetof(struct file, layer_count),
+          .min = 1, .max = CHAIN_LAYERS_MAX, .required = true, .mend = "the layers to split" },
+        { "devices",      JSON_TABLE_LIST,   FILE_(devices), .table = &device_table,
+          .count = offsetof(struct file, device_count), .min = 1, .max = CHAIN_CLASSES_MAX, .required = true,
+          .mend = "the devices to split over" },
+        { "schedule",     JSON_TABLE_CHOICE, FILE_(schedule), .names = schedules },
+        { "microbatches", JSON_TABLE_UINT,   FILE_(microbatches), .min = 1, .max = 1 << 30 },
+        { .name = "name", .kind = JSON_TABLE_UNREAD },
+        { .name = "comment", .kind = JSON_TABLE_UNREAD },
+        { .name = "estimate", .kind = JSON_TABLE_UNREAD },
+        { .name = NULL },
+};
+static const struct json_table file_table = { .rows = file_rows, .size_bytes = sizeof(struct file), .strict = true };
+/* clang-format on */
+
+static int take_ms(const struct json_field *at, struct plan_split_input *input, size_t layer, struct err *err)
 {
         struct json_field ms;
         const char *type;
@@ -110,52 +126,6 @@ static int decode_ms(const struct json_field *at, struct plan_split_input *input
         return 0;
 }
 
-static int decode_layer(const struct json_field *at, struct plan_split_input *input, size_t i,
-                        struct err *err)
-{
-        static const char *const known[] = { "name", "ms", "memory_bytes", "params_bytes", "activation_bytes",
-                                             "rows", NULL };
-        uint64_t params_bytes;
-        int r = json_field_is_object(at, err);
-
-        if (r == 0)
-                r = json_field_only(at, known, err);
-        if (r == 0)
-                r = copy_name(at, "name", &input->layers[i], err);
-        if (r == 0)
-                r = decode_ms(at, input, i, err);
-        if (r >= 0)
-                r = json_field_uint64(at, "memory_bytes", 0, BYTES_MAX, &input->memory[i], err);
-        if (r >= 0)
-                r = json_field_uint64(at, "activation_bytes", 0, BYTES_MAX, &input->activation[i], err);
-        if (r >= 0)
-                r = json_field_uint64(at, "params_bytes", 0, BYTES_MAX, &params_bytes, err);
-        if (r >= 0)
-                r = json_field_uint64(at, "rows", 1, BYTES_MAX, &input->rows[i], err);
-        return r < 0 ? r : 0;
-}
-
-static int compare_names(const void *a, const void *b)
-{
-        return strcmp(*(char *const *) a, *(char *const *) b);
-}
-
-static int refuse_duplicate_layers(const struct plan_split_input *input, struct err *err)
-{
-        size_t n = input->problem.layer_count;
-        CLEANUP(free_p) char **sorted = calloc(n, sizeof(*sorted));
-
-        if (sorted == NULL)
-                return err_set(err, -ENOMEM, "no memory for %zu names", n);
-        memcpy(sorted, input->layers, n * sizeof(*sorted));
-        qsort(sorted, n, sizeof(*sorted), compare_names);
-        for (size_t i = 1; i < n; i++)
-                if (strcmp(sorted[i - 1], sorted[i]) == 0)
-                        return err_set(err, -EBADMSG, "layers: two are named '%s'; names must differ",
-                                       sorted[i]);
-        return 0;
-}
-
 static int allocate(struct plan_split_input *input, struct err *err)
 {
         size_t n = input->problem.layer_count, classes = input->problem.class_count;
@@ -175,63 +145,68 @@ static int allocate(struct plan_split_input *input, struct err *err)
         return 0;
 }
 
-static int decode(const struct json_field *root, struct plan_split_input *input, struct err *err)
+static int take_devices(const struct json_field *root, struct file *file, struct plan_split_input *input,
+                        struct err *err)
 {
-        static const char *const known[] = { "layers", "devices", "schedule", "microbatches",
-                                             "name",   "comment", "estimate", NULL };
-        struct chain_problem *p = &input->problem;
-        struct json_field layers, devices;
-        unsigned schedule = CHAIN_1F1B;
-        int r = json_field_is_object(root, err);
+        struct json_field devices = json_field_get(root, "devices");
 
-        if (r == 0)
-                r = json_field_only(root, known, err);
-        if (r == 0)
-                r = json_field_array(root, "layers", CHAIN_LAYERS_MAX, &layers, err);
-        if (r == 0)
-                r = json_field_array(root, "devices", CHAIN_CLASSES_MAX, &devices, err);
-        if (r == JSON_FIELD_ABSENT)
-                return json_field_error(root, err, "layers and devices must be given");
-        p->microbatches = 1;
-        if (r >= 0)
-                r = json_field_choice(root, "schedule", schedules, &schedule, err);
-        if (r >= 0)
-                r = json_field_unsigned(root, "microbatches", 1, 1u << 30, &p->microbatches, err);
-        if (r < 0)
-                return r;
-        if (json_field_count(&layers) == 0)
-                return json_field_error(&layers, err, "is empty: there is nothing to split");
-        if (json_field_count(&devices) == 0)
-                return json_field_error(&devices, err, "is empty: there is nothing to split over");
-
-        p->schedule = (enum chain_schedule) schedule;
-        p->layer_count = json_field_count(&layers);
-        p->class_count = json_field_count(&devices);
-        r = allocate(input, err);
-        for (size_t c = 0; r == 0 && c < p->class_count; c++) {
+        for (size_t c = 0; c < file->device_count; c++) {
                 struct json_field at = json_field_at(&devices, c);
 
-                r = decode_device(&at, input, c, err);
-                input->classes[c].ms = input->ms + c * p->layer_count;
-                r = r > 0 ? 0 : r;
+                for (size_t other = 0; other < c; other++)
+                        if (strcmp(input->types[other], file->devices[c].type) == 0)
+                                return json_field_error(&at, err,
+                                                        "type '%s' is declared before; add to its count",
+                                                        file->devices[c].type);
+                input->types[c] = TAKE(file->devices[c].type);
+                input->classes[c] = file->devices[c].class;
+                input->classes[c].ms = input->ms + c * input->problem.layer_count;
         }
-        for (size_t i = 0; r == 0 && i < p->layer_count; i++) {
+        return 0;
+}
+
+static int take_layers(const struct json_field *root, struct file *file, struct plan_split_input *input,
+                       struct err *err)
+{
+        struct json_field layers = json_field_get(root, "layers");
+        int r = 0;
+
+        for (size_t i = 0; r == 0 && i < file->layer_count; i++) {
                 struct json_field at = json_field_at(&layers, i);
 
-                r = decode_layer(&at, input, i, err);
+                input->layers[i] = TAKE(file->layers[i].name);
+                input->memory[i] = file->layers[i].memory_bytes;
+                input->activation[i] = file->layers[i].activation_bytes;
+                input->rows[i] = file->layers[i].rows;
+                r = take_ms(&at, input, i, err);
         }
-        p->classes = input->classes;
-        p->memory_bytes = input->memory;
-        p->activation_bytes = input->activation;
-        return r != 0 ? r : refuse_duplicate_layers(input, err);
+        return r == 0 ? plan_field_unique(&layers, input->layers, sizeof(*input->layers), file->layer_count,
+                                          err)
+                      : r;
 }
 
 int plan_split_input_decode(const json_t *object, struct plan_split_input *ret, struct err *err)
 {
         struct json_field root = json_field_root(object);
-        struct plan_split_input input = { 0 };
-        int r = decode(&root, &input, err);
+        struct plan_split_input input = { .types = NULL };
+        struct file file = { .microbatches = 1 };
+        int r = json_table_decode(&file_table, object, &file, err);
 
+        if (r < 0)
+                return r;
+        input.problem = (struct chain_problem){ .layer_count = file.layer_count,
+                                                .class_count = file.device_count,
+                                                .schedule = (enum chain_schedule) file.schedule,
+                                                .microbatches = file.microbatches };
+        r = allocate(&input, err);
+        if (r == 0)
+                r = take_devices(&root, &file, &input, err);
+        if (r == 0)
+                r = take_layers(&root, &file, &input, err);
+        input.problem.classes = input.classes;
+        input.problem.memory_bytes = input.memory;
+        input.problem.activation_bytes = input.activation;
+        json_table_free(&file_table, &file);
         if (r < 0)
                 plan_split_input_free(&input);
         else
