@@ -323,8 +323,9 @@ become_keeper(const struct supervision *what, int launcher, int notice, const si
         if (start.error < 0)
                 _exit(SIGNAL_EXIT - 1);
         keeper_run(&keeper);
-        if (what->folder != NULL)
-                remove_folder(what->folder, SUPERVISE_FOLDER);
+        for (size_t i = 0; i < ARRAY_SIZE(what->folders); i++)
+                if (what->folders[i] != NULL)
+                        remove_folder(what->folders[i], what->folder_prefix);
         _exit(keeper.exit_code);
 }
 

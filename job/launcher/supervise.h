@@ -20,14 +20,14 @@ struct supervision {
         char *const *environment; /* ends with NULL */
         const char *stdout_path;  /* appended to; NULL = our own */
         const char *stderr_path;
-        const char *report_path; /* JSON of the process, replaced by rename; NULL = none */
-        const char *sha256;      /* for the report; may be "" */
-        const char
-                *folder; /* a private folder, removed when all is gone; NULL = none. See SUPERVISE_FOLDER */
-        int keep_fds[2]; /* descriptors that the program keeps beside 0-2; -1 = none */
-        unsigned grace_usec;    /* from SIGTERM to SIGKILL of everything */
-        unsigned farewell_usec; /* from the program's end to SIGKILL of what it left behind */
-        bool die_with_parent;   /* end when the process that started us ends */
+        const char *report_path;   /* JSON of the process, replaced by rename; NULL = none */
+        const char *sha256;        /* for the report; may be "" */
+        const char *folders[2];    /* private ones, removed when all is gone; NULL = none */
+        const char *folder_prefix; /* their names begin so, else they are left alone */
+        int keep_fds[2];           /* descriptors that the program keeps beside 0-2; -1 = none */
+        unsigned grace_usec;       /* from SIGTERM to SIGKILL of everything */
+        unsigned farewell_usec;    /* from the program's end to SIGKILL of what it left behind */
+        bool die_with_parent;      /* end when the process that started us ends */
 };
 
 /* supervise() - start the program and wait until it and everything below it is gone.

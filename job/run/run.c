@@ -72,7 +72,7 @@ void run_pause(struct run *run, int changes, int msec)
 
 void run_free(struct run *run)
 {
-        sweeper_end(&run->sweeper);
+        run_sweeper_end(&run->sweeper);
         run_close_folder(run);
         world_free(&run->world);
         job_free(&run->job);

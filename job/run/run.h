@@ -90,7 +90,7 @@ struct run {
         char programs_path[RUN_PATH_BYTES];
         int lock;            /* descriptor that holds the job's name */
         int checkpoint_lock; /* and one that holds its checkpoints */
-        struct sweeper sweeper;
+        struct run_sweeper sweeper;
         int signals; /* SIGINT, SIGTERM, SIGHUP, SIGCHLD */
 
         struct run_rank *ranks;

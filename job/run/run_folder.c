@@ -100,17 +100,17 @@ static int lock(struct run *run, struct err *err)
 static void remove_stale_worlds(const struct run *run)
 {
         CLEANUP(fclose_p) FILE *f = NULL;
-        char path[RUN_PATH_BYTES], line[GUARD_PATH_BYTES + 2];
+        char path[RUN_PATH_BYTES], line[RUN_GUARD_PATH_BYTES + 2];
 
         (void) run_path(run, path, "world");
         f = fopen(path, "re");
         while (f != NULL && fgets(line, sizeof(line), f) != NULL) {
-                char mark[sizeof(line) + sizeof(GUARD_MARK)];
+                char mark[sizeof(line) + sizeof(RUN_GUARD_MARK)];
 
                 line[strcspn(line, "\n")] = '\0';
-                if (line[0] == '/' && text_format(mark, sizeof(mark), GUARD_MARK "=%s", line))
+                if (line[0] == '/' && text_format(mark, sizeof(mark), RUN_GUARD_MARK "=%s", line))
                         (void) process_marked_kill(mark);
-                guard_remove_folder(line);
+                run_guard_remove_folder(line);
         }
         (void) unlink(path);
 }

@@ -160,7 +160,7 @@ static int measure_once(struct run *run, struct err *err)
                 return r;
         while (!world.ended) {
                 if (run->interrupted || run_now_usec() - begin > MEASURE_TIMEOUT_USEC)
-                        guard_kill(&world.guard);
+                        run_guard_kill(&world.guard);
                 run_pause(run, -1, 1000);
                 run_world_reap(run, &world);
         }

@@ -23,19 +23,19 @@ static bool is_gone(const char *folder)
         return folder[0] == '\0' || access(folder, F_OK) < 0;
 }
 
-static void sweep(const struct guard *world)
+static void sweep(const struct run_guard *world)
 {
         const struct timespec pause = { .tv_nsec = ROUND_NSEC };
-        char mark[GUARD_PATH_BYTES + 32];
+        char mark[RUN_GUARD_PATH_BYTES + 32];
         unsigned quiet = 0;
 
-        if (!text_format(mark, sizeof(mark), GUARD_MARK "=%s", world->session))
+        if (!text_format(mark, sizeof(mark), RUN_GUARD_MARK "=%s", world->session))
                 return;
         for (unsigned i = 0; i < ROUNDS && quiet < QUIET_ROUNDS; i++) {
                 int killed = process_marked_kill(mark);
 
-                guard_remove_folder(world->session);
-                guard_remove_folder(world->segments);
+                run_guard_remove_folder(world->session);
+                run_guard_remove_folder(world->segments);
                 quiet = killed <= 0 && is_gone(world->session) && is_gone(world->segments) ? quiet + 1 : 0;
                 (void) nanosleep(&pause, NULL);
         }
@@ -57,7 +57,7 @@ static void let_go(int fd)
 
 static void __attribute__((noreturn)) become_sweeper(int fd)
 {
-        struct guard world = { 0 }, next;
+        struct run_guard world = { 0 }, next;
         sigset_t all;
         ssize_t size;
 
@@ -78,7 +78,7 @@ static void __attribute__((noreturn)) become_sweeper(int fd)
         _exit(0);
 }
 
-static void start(struct sweeper *sweeper)
+static void start(struct run_sweeper *sweeper)
 {
         int pair[2];
 
@@ -98,7 +98,7 @@ static void start(struct sweeper *sweeper)
         sweeper->fd = pair[0];
 }
 
-void sweeper_watch(struct sweeper *sweeper, const struct guard *guard)
+void run_sweeper_watch(struct run_sweeper *sweeper, const struct run_guard *guard)
 {
         if (sweeper->pid == 0)
                 start(sweeper);
@@ -106,9 +106,9 @@ void sweeper_watch(struct sweeper *sweeper, const struct guard *guard)
                 (void) send(sweeper->fd, guard, sizeof(*guard), MSG_NOSIGNAL);
 }
 
-void sweeper_end(struct sweeper *sweeper)
+void run_sweeper_end(struct run_sweeper *sweeper)
 {
-        const struct guard nothing = { 0 };
+        const struct run_guard nothing = { 0 };
 
         if (sweeper->pid == 0)
                 return;
@@ -116,5 +116,5 @@ void sweeper_end(struct sweeper *sweeper)
         (void) close(sweeper->fd);
         while (waitpid(sweeper->pid, NULL, 0) < 0 && errno == EINTR)
                 continue;
-        *sweeper = (struct sweeper){ 0 };
+        *sweeper = (struct run_sweeper){ 0 };
 }

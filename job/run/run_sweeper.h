@@ -3,7 +3,7 @@
  *      remuda run --- guard --- mpirun ...
  *                 \-- sweeper
  *
- * Every process of a world carries a variable, GUARD_MARK=<session folder>, that no other has. When
+ * Every process of a world carries a variable, RUN_GUARD_MARK=<session folder>, that no other has. When
  * `remuda run` is gone without a goodbye, the sweeper kills whatever carries it, wherever it hangs in the
  * tree, removes the world's folders, and ends. It is not below the guard and is spared when `remuda run`
  * kills what a guard has left, so that no order of two deaths leaves nobody. */
@@ -13,14 +13,14 @@
 
 #include "job/run/run_guard.h"
 
-struct sweeper {
+struct run_sweeper {
         pid_t pid; /* 0 = none */
         int fd;
 };
 
-/* sweeper_watch() - what has to go, should this process die: that world, no longer the one before. Starts the
- * sweeper if there is none; without one the guard alone has to do. */
-void sweeper_watch(struct sweeper *sweeper, const struct guard *guard);
+/* run_sweeper_watch() - what has to go, should this process die: that world, no longer the one before. Starts
+ * the sweeper if there is none; without one the guard alone has to do. */
+void run_sweeper_watch(struct run_sweeper *sweeper, const struct run_guard *guard);
 
-/* sweeper_end() - everything is gone already: it may go, too, and is waited for. */
-void sweeper_end(struct sweeper *sweeper);
+/* run_sweeper_end() - everything is gone already: it may go, too, and is waited for. */
+void run_sweeper_end(struct run_sweeper *sweeper);

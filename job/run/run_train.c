@@ -181,9 +181,9 @@ static void end(struct train *train, const struct verdict *v)
 
         run_finish(train->run, phases[v->end], v->reason, "%s", v->message);
         if (train->runs && v->end == VERDICT_CANCELLED && !world_has_ended(&train->run->world))
-                guard_terminate(&train->mpi.guard);
+                run_guard_terminate(&train->mpi.guard);
         else if (train->runs)
-                guard_kill(&train->mpi.guard);
+                run_guard_kill(&train->mpi.guard);
         train->over = true;
 }
 
@@ -202,7 +202,7 @@ static void execute(struct train *train, const struct verdict *v)
                 break;
         case VERDICT_TERMINATE:
                 if (ask_ranks_to_end(run) == 0)
-                        guard_terminate(&train->mpi.guard);
+                        run_guard_terminate(&train->mpi.guard);
                 break;
         case VERDICT_RESHARD:
                 adopt_speeds(run);
@@ -212,7 +212,7 @@ static void execute(struct train *train, const struct verdict *v)
                 for (size_t i = 0; i < run->rank_count; i++)
                         run->ranks[i].restarts++;
                 if (train->runs)
-                        guard_kill(&train->mpi.guard);
+                        run_guard_kill(&train->mpi.guard);
                 break;
         case VERDICT_MOVE:
                 run_migrate_move(run, v->place);
@@ -303,7 +303,7 @@ static void follow(struct train *train)
                         look(train);
         }
         if (train->runs && train->r < 0)
-                guard_kill(&train->mpi.guard);
+                run_guard_kill(&train->mpi.guard);
         while (train->runs) {
                 run_pause(train->run, train->watch.changes, 100);
                 run_watch_look(train->run, &train->watch);

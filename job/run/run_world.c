@@ -240,7 +240,8 @@ static void mca(struct arguments *line, const char *name, const char *value)
 }
 
 /* One machine: everything over loopback and shared memory, nothing asked of SSH or a batch system. */
-static void add_mpirun(const struct run *run, size_t ranks, const struct guard *guard, struct arguments *line)
+static void add_mpirun(const struct run *run, size_t ranks, const struct run_guard *guard,
+                       struct arguments *line)
 {
         arguments_add(line, "%s", run->mpirun);
         if (geteuid() == 0)
@@ -291,7 +292,7 @@ static void add_contexts(const struct run *run, size_t first, const char *rank_f
 }
 
 /* Should both `remuda run` and the guard be killed, the next run of this job removes the folders. */
-static void remember(const struct run *run, const struct guard *guard)
+static void remember(const struct run *run, const struct run_guard *guard)
 {
         CLEANUP(fclose_p) FILE *f = NULL;
         char path[RUN_PATH_BYTES];
@@ -312,12 +313,12 @@ int run_world_start(struct run *run, size_t first, const char *tag, const struct
         *ret = (struct run_world){ 0 };
         r = write_rank_file(run, first, tag, rank_file, err);
         if (r == 0)
-                r = guard_name(&ret->guard, err);
+                r = run_guard_name(&ret->guard, err);
         if (r < 0)
                 return r;
         remember(run, &ret->guard);
-        sweeper_watch(&run->sweeper, &ret->guard);
-        r = guard_prepare(&ret->guard, err);
+        run_sweeper_watch(&run->sweeper, &ret->guard);
+        r = run_guard_prepare(&ret->guard, err);
         if (r < 0)
                 return r;
         ret->guard.spared = run->sweeper.pid;
@@ -325,11 +326,11 @@ int run_world_start(struct run *run, size_t first, const char *tag, const struct
         add_contexts(run, first, rank_file, args, &line);
         (void) run_path(run, log, "mpirun.log");
         r = line.failed || args->failed ? err_set(err, -ENOMEM, "no memory for the command line")
-                                        : guard_start(&ret->guard, line.list, log,
-                                                      run->sweeper.pid > 0 ? run->sweeper.fd : -1, err);
+                                        : run_guard_start(&ret->guard, line.list, log,
+                                                          run->sweeper.pid > 0 ? run->sweeper.fd : -1, err);
         arguments_free(&line);
         if (r < 0)
-                guard_clean(&ret->guard);
+                run_guard_clean(&ret->guard);
         return r;
 }
 
@@ -344,7 +345,7 @@ void run_world_reap(struct run *run, struct run_world *world)
                         continue;
                 world->ended = true;
                 world->exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-                guard_clean(&world->guard);
+                run_guard_clean(&world->guard);
                 (void) run_path(run, path, "world");
                 (void) unlink(path);
         }

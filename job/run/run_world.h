@@ -6,7 +6,7 @@
 #include "job/spec/job_arguments.h"
 
 struct run_world {
-        struct guard guard;
+        struct run_guard guard;
         bool ended;
         int exit_code; /* mpirun's, once ended */
 };
