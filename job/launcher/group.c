@@ -1,6 +1,6 @@
-/* The launcher of one device group: joins the manager, takes its subtask, cuts it over its chips, runs
- * mpirun's daemon here when the manager asks, and tells how the ranks are. World after world, until it may
- * go. */
+/* The group's life: its manager, its orders, its end. */
+#include "job/launcher/group.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #include "agent/launch/program_file.h"
-#include "agent/vendor/vendor.h"
 #include "base/cleanup.h"
 #include "base/exit_code.h"
 #include "base/text.h"
@@ -26,9 +25,9 @@
 #include "io/process_tree.h"
 #include "io/remove_folder.h"
 #include "job/launcher/group_daemon.h"
+#include "job/launcher/group_devices.h"
 #include "job/launcher/group_ranks.h"
 #include "job/launcher/in_pods.h"
-#include "job/launcher/rendezvous.h"
 #include "job/launcher/subtask_ranks.h"
 #include "job/launcher/supervise.h"
 
@@ -51,8 +50,7 @@ struct group {
         char token[MESSAGE_TOKEN_BYTES], address[160];
         char work[GROUP_BYTES], rank_file[GROUP_BYTES + 64], programs[GROUP_BYTES];
         char program_sha256[SHA256_HEX_BYTES]; /* "" = there is none, or none that may be started */
-        char **devices;                        /* of the chips, from the environment; NULL = their indices */
-        char *device_list;
+        struct group_devices devices;
         struct group_ranks ranks;
         uint64_t due_usec;   /* CLOCK_MONOTONIC: no manager until then, and it is over */
         uint64_t last_world; /* of --join-file: the one that was joined */
@@ -169,7 +167,7 @@ static int write_plan(const struct group *group, const json_t *plan, struct err 
 static int begin_world(struct group *group, const Subtask__Plan *plan, struct err *err)
 {
         struct subtask_ranks cut = { 0 };
-        int r = subtask_ranks(plan, group->options->group, group->work, group->devices, &cut, err);
+        int r = subtask_ranks(plan, group->options->group, group->work, group->devices.names, &cut, err);
 
         if (r == 0 && cut.chips > group->options->chips)
                 r = err_set(err, -EINVAL, "subtask: %llu ranks for %u chips", (unsigned long long) cut.chips,
@@ -481,31 +479,6 @@ static void on_signal(void *userdata, int signal_number)
         }
 }
 
-/* "0,1,2" of the runtime's variable, or of REMUDA_DEVICES, when it names as many chips as there are. */
-static void find_devices(struct group *group)
-{
-        const char *variable = vendor_program_variable(group->options->runtime);
-        const char *names[] = { variable == NULL ? "REMUDA_DEVICES" : variable, "REMUDA_DEVICES" };
-        unsigned chips = group->options->chips, count;
-
-        for (size_t i = 0; i < ARRAY_SIZE(names) && group->devices == NULL; i++) {
-                const char *value = getenv(names[i]);
-                char *rest = value == NULL || value[0] == '\0' ? NULL : strdup(value), *word;
-
-                if (rest == NULL)
-                        continue;
-                group->device_list = rest;
-                group->devices = calloc(chips + 1U, sizeof(*group->devices));
-                for (count = 0; group->devices != NULL && (word = strsep(&rest, ",")) != NULL; count++)
-                        if (count < chips)
-                                group->devices[count] = word;
-                if (count != chips) {
-                        free(TAKE(group->devices));
-                        free(TAKE(group->device_list));
-                }
-        }
-}
-
 /* What the speeds are kept under. Whether it may be started is judged when it is. */
 static void hash_program(struct group *group)
 {
@@ -550,7 +523,7 @@ static int open_group(struct group *group, struct err *err)
 
         if (r == 0)
                 r = open_files(group, err);
-        find_devices(group);
+        group->devices = group_devices_find(group->options->runtime, group->options->chips);
         if (r == 0 && group->options->address != NULL)
                 r = keys_open(&group->options->tls, group->options->address, false, &group->tls, err);
         if (r == 0)
@@ -573,7 +546,7 @@ static int open_group(struct group *group, struct err *err)
         return r;
 }
 
-int rendezvous_join(const struct rendezvous_options *options)
+int group_run(const struct rendezvous_options *options)
 {
         struct group group = { .options = options, .loop = { .signal_fd = -1, .on_signal = on_signal } };
         struct err err = { 0 };
@@ -591,8 +564,7 @@ int rendezvous_join(const struct rendezvous_options *options)
         (void) sd_event_source_disable_unref(group.look);
         (void) sd_event_source_disable_unref(group.grace);
         group_ranks_free(&group.ranks);
-        free(group.devices);
-        free(group.device_list);
+        group_devices_free(&group.devices);
         grpc_client_free(group.client);
         tls_free(group.tls);
         rendezvous_loop_close(&group.loop);

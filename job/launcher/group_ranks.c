@@ -131,7 +131,7 @@ static void look_at(struct group_ranks *ranks, size_t index, uint64_t now_usec)
 {
         struct group_rank *rank = &ranks->items[index];
         Rendezvous__RankSeen *said = &ranks->said[index];
-        struct rank_report report;
+        struct rank_watch_report report;
         char path[PATH_BYTES];
         bool ended = said->ended;
 

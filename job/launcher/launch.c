@@ -17,7 +17,7 @@ void launch_free(struct launch *launch)
         program_table_free(&launch->table);
         free(launch->argv);
         environment_free(&launch->environment);
-        rank_entry_free(&launch->rank);
+        rank_file_free(&launch->rank);
         *launch = (struct launch){ 0 };
 }
 
@@ -128,7 +128,7 @@ static int build_environment(const struct launch_options *options, const struct 
         if (r == 0 && options->rank_file != NULL) {
                 r = rank_file_load(options->rank_file, rank_of(found), &launch->rank, err);
                 if (r == 0)
-                        r = rank_entry_apply(&launch->rank, &launch->environment, err);
+                        r = rank_file_apply(&launch->rank, &launch->environment, err);
                 if (r < 0)
                         return r;
         }

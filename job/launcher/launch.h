@@ -18,7 +18,7 @@ struct launch {
         char sha256[SHA256_HEX_BYTES]; /* "" when the table pins none */
         char **argv;                   /* path, the table's args, the caller's; borrowed strings */
         struct environment environment;
-        struct rank_entry rank;
+        struct rank_file_entry rank;
 };
 
 /* launch_prepare() - everything up to the start; says on stderr what was not to be had (the agent).

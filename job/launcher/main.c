@@ -11,9 +11,11 @@
 #include "base/exit_code.h"
 #include "base/options.h"
 #include "base/version.h"
+#include "job/launcher/group.h"
 #include "job/launcher/in_pods.h"
 #include "job/launcher/launch.h"
-#include "job/launcher/rendezvous.h"
+#include "job/launcher/manager.h"
+#include "job/launcher/remote_start.h"
 #include "job/launcher/supervise.h"
 
 struct main_options {
@@ -82,7 +84,7 @@ static int fail(int exit_code, const struct err *err)
 
 static int start(const struct launch_options *options, const struct launch *launch)
 {
-        const struct supervision what = {
+        const struct supervise_what what = {
                 .path = launch->program->path,
                 .argv = launch->argv,
                 .environment = launch->environment.variables,
@@ -160,16 +162,16 @@ static int meet(struct main_options *options, char *const *words, size_t count)
                 return EXIT_USAGE;
         }
         if (options->manage != NULL)
-                return rendezvous_manage(rendezvous);
+                return manager_run(rendezvous);
         if (options->start_on != NULL)
-                return rendezvous_start(rendezvous, words, count);
+                return remote_start(rendezvous, words, count);
         if (rendezvous->group == NULL || rendezvous->runtime == NULL) {
                 (void) fprintf(
                         stderr,
                         "remuda-launch: --join and --join-file need --group NAME and --runtime RUNTIME\n");
                 return EXIT_USAGE;
         }
-        return rendezvous_join(rendezvous);
+        return group_run(rendezvous);
 }
 
 static int copy_to(const char *path)

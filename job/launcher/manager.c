@@ -362,7 +362,7 @@ static void close_manager(struct manager *manager)
         rendezvous_loop_close(&manager->loop);
 }
 
-int rendezvous_manage(const struct rendezvous_options *options)
+int manager_run(const struct rendezvous_options *options)
 {
         struct manager manager = { .options = options,
                                    .loop = { .signal_fd = -1, .on_signal = on_signal },

@@ -68,6 +68,9 @@ struct manager {
         json_t *events;
 };
 
+/* manager_run() - until the job is over. Return: an exit code (base/exit_code.h, or the program's own). */
+int manager_run(const struct rendezvous_options *options);
+
 /* manager_observe() - a fact. Its consequences come with manager_judge(), once all facts are told. */
 void manager_observe(struct manager *manager, struct world_fact fact);
 void manager_judge(struct manager *manager);

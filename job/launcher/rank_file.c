@@ -8,13 +8,13 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 
-void rank_entry_free(struct rank_entry *entry)
+void rank_file_free(struct rank_file_entry *entry)
 {
         json_decref(entry->file);
-        *entry = (struct rank_entry){ 0 };
+        *entry = (struct rank_file_entry){ 0 };
 }
 
-static int find_rank(const char *rank, struct rank_entry *entry, struct err *err)
+static int find_rank(const char *rank, struct rank_file_entry *entry, struct err *err)
 {
         const json_t *ranks = json_object_get(entry->file, "ranks"), *found;
         uint64_t index;
@@ -32,13 +32,13 @@ static int find_rank(const char *rank, struct rank_entry *entry, struct err *err
         return 0;
 }
 
-int rank_file_load(const char *path, const char *rank, struct rank_entry *ret, struct err *err)
+int rank_file_load(const char *path, const char *rank, struct rank_file_entry *ret, struct err *err)
 {
         CLEANUP(fclose_p) FILE *f = fopen(path, "re");
         json_error_t error;
         int r;
 
-        *ret = (struct rank_entry){ 0 };
+        *ret = (struct rank_file_entry){ 0 };
         if (f == NULL)
                 return err_set(err, -errno, "rank file '%.200s': %m", path);
         ret->file = json_loadf(f, JSON_REJECT_DUPLICATES, &error);
@@ -47,13 +47,13 @@ int rank_file_load(const char *path, const char *rank, struct rank_entry *ret, s
                                error.text);
         r = find_rank(rank, ret, err);
         if (r < 0) {
-                rank_entry_free(ret);
+                rank_file_free(ret);
                 return err_wrap(err, r, "rank file '%.200s'", path);
         }
         return 0;
 }
 
-int rank_entry_apply(const struct rank_entry *entry, struct environment *environment, struct err *err)
+int rank_file_apply(const struct rank_file_entry *entry, struct environment *environment, struct err *err)
 {
         const char *name;
         json_t *value;

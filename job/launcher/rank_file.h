@@ -14,16 +14,16 @@
 
 #define RANK_FILE_MAX_BYTES ((size_t) 64 << 20)
 
-struct rank_entry {
+struct rank_file_entry {
         json_t *file; /* owned; the strings below are borrowed from it */
         const json_t *environment;
         const char *stdout_path, *stderr_path, *report_path; /* NULL = none */
 };
 
-/* rank_file_load() - the entry of a rank. @ret released with rank_entry_free().
+/* rank_file_load() - the entry of a rank. @ret released with rank_file_free().
  * Return: 0; -ENOENT, -EACCES... (no such file); -EINVAL (not a rank file, or no such rank). */
-int rank_file_load(const char *path, const char *rank, struct rank_entry *ret, struct err *err);
-void rank_entry_free(struct rank_entry *entry);
+int rank_file_load(const char *path, const char *rank, struct rank_file_entry *ret, struct err *err);
+void rank_file_free(struct rank_file_entry *entry);
 
-/* rank_entry_apply() - add its variables to an environment. */
-int rank_entry_apply(const struct rank_entry *entry, struct environment *environment, struct err *err);
+/* rank_file_apply() - add its variables to an environment. */
+int rank_file_apply(const struct rank_file_entry *entry, struct environment *environment, struct err *err);

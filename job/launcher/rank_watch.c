@@ -31,7 +31,7 @@ static const struct json_table_row line_rows[] = {
         { .name = NULL },
 };
 #undef AT
-#define AT(member) JSON_TABLE_AT(struct rank_report, member)
+#define AT(member) JSON_TABLE_AT(struct rank_watch_report, member)
 static const struct json_table_row report_rows[] = {
         { "pid",            JSON_TABLE_INT,    AT(pid) },
         { "launcher",       JSON_TABLE_INT,    AT(launcher) },
@@ -44,7 +44,7 @@ static const struct json_table line_table = { .rows = line_rows,
                                               .size_bytes = sizeof(struct progress_line),
                                               .lenient = true },
                                report_table = { .rows = report_rows,
-                                                .size_bytes = sizeof(struct rank_report),
+                                                .size_bytes = sizeof(struct rank_watch_report),
                                                 .lenient = true };
 
 bool rank_watch_line(const char *line, size_t size_bytes, struct progress_line *ret)
@@ -98,12 +98,12 @@ size_t rank_watch_progress(const char *path, off_t *offset, struct progress_rank
         return count;
 }
 
-bool rank_watch_report(const char *path, struct rank_report *ret)
+bool rank_watch_report(const char *path, struct rank_watch_report *ret)
 {
         json_t *report = json_load_file(path, 0, NULL);
         bool found = json_is_object(report);
 
-        *ret = (struct rank_report){ .exit_code = INT_MIN };
+        *ret = (struct rank_watch_report){ .exit_code = INT_MIN };
         (void) json_table_decode(&report_table, report, ret, NULL);
         ret->ended = ret->exit_code != INT_MIN;
         if (!ret->ended)

@@ -19,7 +19,7 @@ bool rank_watch_line(const char *line, size_t size_bytes, struct progress_line *
  * Return: how many there were. */
 size_t rank_watch_progress(const char *path, off_t *offset, struct progress_rank *rank, uint64_t now_usec);
 
-struct rank_report {
+struct rank_watch_report {
         pid_t pid, launcher; /* the program, its remuda-launch; 0 = not known */
         bool ended;
         int exit_code;
@@ -27,7 +27,7 @@ struct rank_report {
 };
 
 /* rank_watch_report() - Return: false if there is none. */
-bool rank_watch_report(const char *path, struct rank_report *ret);
+bool rank_watch_report(const char *path, struct rank_watch_report *ret);
 
 /* rank_watch_stopped() - is a process stopped by a signal? @or_stuck: or in the kernel, where it may be but
  * for a moment */

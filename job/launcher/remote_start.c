@@ -1,5 +1,6 @@
-/* mpirun's remote start agent: "HOST orted ARGS..." -> the manager -> the group's launcher. Stays until the
- * daemon ends, as ssh would. */
+/* One call to the manager that stays open as long as the daemon runs. */
+#include "job/launcher/remote_start.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -9,7 +10,6 @@
 #include "base/exit_code.h"
 #include "base/text.h"
 #include "io/grpc/grpc_client.h"
-#include "job/launcher/rendezvous.h"
 #include "job/spec/job.h"
 
 struct start {
@@ -84,7 +84,7 @@ static int call(struct start *start, const struct rendezvous_options *options,
         return r < 0 ? EXIT_FAILED : r;
 }
 
-int rendezvous_start(const struct rendezvous_options *options, char *const *words, size_t count)
+int remote_start(const struct rendezvous_options *options, char *const *words, size_t count)
 {
         struct start start = { .loop = { .signal_fd = -1, .on_signal = on_signal, .userdata = &start } };
         Rendezvous__Start message = RENDEZVOUS__START__INIT;

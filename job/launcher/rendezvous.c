@@ -89,7 +89,7 @@ void rendezvous_loop_close(struct rendezvous_loop *loop)
 pid_t rendezvous_spawn(const char *path, char *const *argv, char *const *environment, const char *log,
                        const char *folder)
 {
-        const struct supervision what = {
+        const struct supervise_what what = {
                 .path = path,
                 .argv = argv,
                 .environment = environment,

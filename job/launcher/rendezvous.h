@@ -36,11 +36,6 @@ struct rendezvous_options {
         const char *status, *result;            /* of --manage: files */
 };
 
-/* Each runs until the job is over. Return: an exit code (base/exit_code.h, or mpirun's own). */
-int rendezvous_manage(const struct rendezvous_options *options);
-int rendezvous_join(const struct rendezvous_options *options);
-int rendezvous_start(const struct rendezvous_options *options, char *const *words, size_t count);
-
 /* rendezvous_token() - the token's file, one line. 0, -ENOENT..., -EINVAL (empty, too long). */
 int rendezvous_token(const char *path, char token[MESSAGE_TOKEN_BYTES], struct err *err);
 int rendezvous_token_matches(const char *a, const char *b); /* in constant time */

@@ -35,7 +35,7 @@ struct start_notice {
 };
 
 struct keeper {
-        const struct supervision *what;
+        const struct supervise_what *what;
         int events, signals, launcher, timer; /* descriptors */
         pid_t launcher_pid, program;          /* program: 0 = has ended */
         int exit_code;
@@ -82,7 +82,8 @@ static void reset_signals(void)
         (void) sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-static void __attribute__((noreturn)) become_program(const struct supervision *what, pid_t keeper, int notice)
+static void __attribute__((noreturn))
+become_program(const struct supervise_what *what, pid_t keeper, int notice)
 {
         struct start_notice failure = { 0 };
 
@@ -304,7 +305,7 @@ static struct start_notice keeper_start(struct keeper *keeper)
 }
 
 static void __attribute__((noreturn))
-become_keeper(const struct supervision *what, int launcher, int notice, const sigset_t *all)
+become_keeper(const struct supervise_what *what, int launcher, int notice, const sigset_t *all)
 {
         struct keeper keeper = { .what = what, .launcher = launcher, .launcher_pid = getppid() };
         struct start_notice start = { 0 };
@@ -405,7 +406,8 @@ static const char *remedy(int error)
         return error == -E2BIG ? "; give fewer arguments or a smaller environment" : "";
 }
 
-static int say_not_started(const struct supervision *what, const struct start_notice *start, struct err *err)
+static int say_not_started(const struct supervise_what *what, const struct start_notice *start,
+                           struct err *err)
 {
         if (start->log != 0)
                 return err_set(err, start->error,
@@ -418,7 +420,7 @@ static int say_not_started(const struct supervision *what, const struct start_no
                        strerror(-start->error), remedy(start->error));
 }
 
-int supervise(const struct supervision *what, int *ret_exit_code, struct err *err)
+int supervise(const struct supervise_what *what, int *ret_exit_code, struct err *err)
 {
         CLEANUP(close_p) int signals = -1, self = -1;
         struct start_notice start;

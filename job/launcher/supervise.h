@@ -14,7 +14,7 @@
 
 #define SUPERVISE_FOLDER "remuda-group-" /* a private folder's name begins so, else it is left alone */
 
-struct supervision {
+struct supervise_what {
         const char *path;         /* absolute */
         char *const *argv;        /* argv[0] = path; ends with NULL */
         char *const *environment; /* ends with NULL */
@@ -33,4 +33,4 @@ struct supervision {
 /* supervise() - start the program and wait until it and everything below it is gone.
  * @ret_exit_code: the program's own; 128 + N if it died of signal N
  * Return: 0, or a negative errno if it could not be started (-ENOENT, -EACCES, -ENOEXEC...). */
-int supervise(const struct supervision *what, int *ret_exit_code, struct err *err);
+int supervise(const struct supervise_what *what, int *ret_exit_code, struct err *err);

@@ -1,4 +1,6 @@
+/* The command `remuda run`: its options, and one job from its document to its summary. */
 #include "job/run/run.h"
+#include "job/run/run_folder.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -18,6 +20,7 @@
 #include "io/clock.h"
 #include "io/process_tree.h"
 #include "job/run/run_chips.h"
+#include "job/run/run_queue.h"
 #include "job/show/jobs.h"
 
 #define AT(member) offsetof(struct run_options, member)
@@ -53,11 +56,6 @@ static const struct option_program description = {
         .specs = specs,
 };
 
-uint64_t run_now_usec(void)
-{
-        return clock_monotonic_usec();
-}
-
 void run_pause(struct run *run, int changes, int msec)
 {
         struct pollfd waiting[2] = { { .fd = run->signals, .events = POLLIN },
@@ -73,11 +71,11 @@ void run_pause(struct run *run, int changes, int msec)
 void run_free(struct run *run)
 {
         run_sweeper_end(&run->sweeper);
-        run_close_folder(run);
+        run_folder_close(run);
         world_free(&run->world);
         job_free(&run->job);
         program_table_free(&run->table);
-        inventories_free(&run->inventories);
+        run_chips_free(&run->inventories);
         for (size_t i = 0; run->ranks != NULL && i < run->rank_count; i++)
                 free(run->ranks[i].layer_ms);
         free(run->layer_output_bytes);
@@ -122,7 +120,7 @@ static int prepare(struct run *run, const char *job_path, const json_t *document
         int r = run_read(run, job_path, document, exit_code, err);
 
         if (r == 0)
-                r = run_open_folder(run, exit_code, err);
+                r = run_folder_open(run, exit_code, err);
         if (r == 0)
                 r = run_choose_chips(run, exit_code, err);
         if (r == -EBUSY) {
@@ -131,7 +129,7 @@ static int prepare(struct run *run, const char *job_path, const json_t *document
         }
         if (r == 0 && run->phase == NULL) {
                 note_ignored(run);
-                r = run_await_parents(run, exit_code, err);
+                r = run_folder_await_parents(run, exit_code, err);
         }
         return r;
 }
@@ -156,7 +154,7 @@ static void write_report(struct run *run)
         struct err err = { 0 };
         int r;
 
-        run_close_folder(run);
+        run_folder_close(run);
         r = jobs_folder_read(run->work, run->job.name, &views, &err);
         if (r == 0)
                 r = jobs_write_report(&views.items[0], run->options->report, NULL, &err);
@@ -177,8 +175,8 @@ static int finish(struct run *run, json_t **ret_summary)
                 (void) fprintf(stderr, "remuda run: no memory for the summary\n");
                 return EXIT_FAILED;
         }
-        if (run_path(run, path, "summary.json"))
-                (void) run_write_json(path, summary, NULL);
+        if (run_folder_path(run, path, "summary.json"))
+                (void) run_folder_write_json(path, summary, NULL);
         if (run->options->report != NULL)
                 write_report(run);
         r = ret_summary == NULL || strcmp(run->options->output, "json") != 0 ? run_print_summary(run, summary)
@@ -194,7 +192,9 @@ static int finish(struct run *run, json_t **ret_summary)
 int run_one(const struct run_options *options, const char *job_path, const json_t *document,
             json_t **ret_summary)
 {
-        struct run run = { .lock = -1, .checkpoint_lock = -1, .signals = -1, .started_usec = run_now_usec() };
+        struct run run = {
+                .lock = -1, .checkpoint_lock = -1, .signals = -1, .started_usec = clock_monotonic_usec()
+        };
         int exit_code = EXIT_FAILED;
         struct err err = { 0 };
 

@@ -24,9 +24,6 @@
 #define RUN_RANKS_MAX  4096
 #define RUN_PATH_BYTES 1024
 
-struct ledger;
-struct ledger_program;
-
 struct run_options {
         const char *programs, *store, *work_dir, *output, *launcher, *mpirun, *report;
         bool resume, measure_again;
@@ -38,7 +35,7 @@ enum run_speed { RUN_SPEED_ASSUMED, RUN_SPEED_TABLE, RUN_SPEED_MEASURED };
 
 enum run_peak { RUN_PEAK_MEASURED, RUN_PEAK_BF16, RUN_PEAK_FP16, RUN_PEAK_FP32, RUN_PEAK_COUNT };
 
-struct inventories { /* of this machine, or of a store's nodes */
+struct run_chips { /* of this machine, or of a store's nodes */
         struct inventory *items;
         size_t count;
 };
@@ -80,7 +77,7 @@ struct run {
         const struct run_options *options;
         struct job job;
         struct program_table table;
-        struct inventories inventories;
+        struct run_chips inventories;
 
         char work[RUN_PATH_BYTES];   /* --work-dir, absolute */
         char folder[RUN_PATH_BYTES]; /* work/NAME */
@@ -120,47 +117,16 @@ struct run {
 
 /* The steps, in order. All return 0, or a negative errno with *err and, where it is not EXIT_FAILED, the exit
  * code in *ret_exit_code. */
+int run_read_documents(const char *job_path, json_t **ret, struct err *err); /* of a job file, one at least */
 int run_read(struct run *run, const char *job_path, const json_t *document, int *ret_exit_code,
              struct err *err);                                              /* run_read.c */
 int run_choose_chips(struct run *run, int *ret_exit_code, struct err *err); /* run_chips.c */
 int run_place(struct run *run, struct err *err); /* chips alone, whether or not there are programs for them */
-int run_open_folder(struct run *run, int *ret_exit_code, struct err *err); /* run_folder.c */
-void run_close_folder(struct run *run);
-void run_set_checkpoints_aside(struct run *run);                             /* run_folder.c */
-int run_await_parents(struct run *run, int *ret_exit_code, struct err *err); /* run_folder.c */
-int run_measure(struct run *run, struct err *err);                           /* run_measure.c */
-int run_plan(struct run *run, struct err *err);                              /* run_plan.c */
-int run_train(struct run *run, struct err *err);                             /* run_train.c */
+int run_measure(struct run *run, struct err *err); /* run_measure.c */
+int run_plan(struct run *run, struct err *err);    /* run_plan.c */
+int run_train(struct run *run, struct err *err);   /* run_train.c */
 
-/* run_plan_split() - the stages of a split, in rank order, by the measured layers; the ranks may change
- * places. run_stages() - "F:L,F:L" of the plan, or NULL; caller frees. (run_split.c) */
-int run_plan_split(struct run *run, struct err *err);
-char *run_stages(const struct run *run);
-void run_read_layers(struct run *run, size_t index, const json_t *layers);
-void run_add_layers(const struct run *run, size_t rank,
-                    json_t *entry); /* "layers": [first, last], of a split */
-
-/* run_read_segments() - what the trainer chose for `segments: auto`, from its words. (run_split.c) */
-void run_read_segments(struct run *run);
-
-/* run_refine_speeds() - what the workers' steps took since the last call goes into the SpeedTable of --store,
- * or of the work folder. (run_speeds.c) */
-void run_refine_speeds(struct run *run);
-
-/* run_read_speeds() - speeds from that table. Return: are all workers' known? (run_speeds.c) */
-bool run_read_speeds(struct run *run);
-
-/* run_placing_speeds() - what `fastest` goes by: the rows of that table become the ledger's; @ret_programs:
- * the table of programs with its hashes, to be freed; NULL = there are no rows, or no memory. (run_speeds.c)
- */
-void run_placing_speeds(const struct run *run, struct ledger *ledger, struct ledger_program **ret_programs);
-
-/* run_keep_speeds() - observations into that table; a table that cannot be written is an event.
- * (run_speeds.c) */
-void run_keep_speeds(struct run *run, const struct speed_table_observation *observations, size_t count);
-
-/* run_pause() - wait for a signal, a change on a descriptor (-1 = none) or the time; sets run->interrupted.
- */
+/* run_pause() - wait for a signal, a change on a descriptor (-1 = none) or the time; sets interrupted. */
 void run_pause(struct run *run, int changes, int msec);
 
 /* run_event() - note what happened, with a printf-like sentence; also on standard error. */
@@ -173,17 +139,8 @@ int run_print_summary(struct run *run, const json_t *summary);
 void run_free(struct run *run);
 
 /* run_one() - one job from its document to its summary, which is printed, but as JSON only if ret_summary is
- * NULL. Return: an exit code; *ret_summary is set if the job got as far as that. (run.c) run_queue() -
- * several jobs of one file. (run_queue.c) run_read_documents() - the documents of a job file, at least one.
- * (run_read.c) */
+ * NULL. Return: an exit code; *ret_summary is set if the job got as far as that. */
 int run_one(const struct run_options *options, const char *job_path, const json_t *document,
             json_t **ret_summary);
-int run_queue(const struct run_options *options, const char *job_path, const json_t *documents);
-int run_read_documents(const char *job_path, json_t **ret, struct err *err);
 
-/* run_path() - folder/NAME, or folder/NAME-INDEX.SUFFIX */
-bool run_path(const struct run *run, char path[RUN_PATH_BYTES], const char *name);
-bool run_rank_path(const struct run *run, char path[RUN_PATH_BYTES], size_t rank, const char *suffix);
-int run_write_json(const char *path, const json_t *value, struct err *err); /* by rename */
-uint64_t run_now_usec(void);                                                /* CLOCK_MONOTONIC */
 const char *run_speed_name(enum run_speed source);

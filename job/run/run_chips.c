@@ -13,10 +13,11 @@
 #include "base/cleanup.h"
 #include "base/exit_code.h"
 #include "job/run/run_chips.h"
+#include "job/run/run_speeds.h"
 #include "scheduler-extender/decide/assignment.h"
 #include "scheduler-extender/decide/placement.h"
 
-static int add_inventory(struct inventories *list, const struct inventory *inventory)
+static int add_inventory(struct run_chips *list, const struct inventory *inventory)
 {
         struct inventory *grown = reallocarray(list->items, list->count + 1, sizeof(*grown));
 
@@ -27,15 +28,15 @@ static int add_inventory(struct inventories *list, const struct inventory *inven
         return 0;
 }
 
-void inventories_free(struct inventories *list)
+void run_chips_free(struct run_chips *list)
 {
         for (size_t i = 0; i < list->count; i++)
                 inventory_free(&list->items[i]);
         free(list->items);
-        *list = (struct inventories){ 0 };
+        *list = (struct run_chips){ 0 };
 }
 
-static int discover_machine(struct inventories *list, struct err *err)
+static int discover_machine(struct run_chips *list, struct err *err)
 {
         struct inventory inventory;
         struct tree *tree = NULL;
@@ -55,7 +56,7 @@ static int discover_machine(struct inventories *list, struct err *err)
         return r < 0 ? err_set(err, r, "no memory for the inventory") : 0;
 }
 
-static int read_inventory(struct inventories *list, const char *path, struct err *err)
+static int read_inventory(struct run_chips *list, const char *path, struct err *err)
 {
         json_t *object = json_load_file(path, JSON_REJECT_DUPLICATES, NULL);
         struct inventory inventory;
@@ -73,7 +74,7 @@ static int read_inventory(struct inventories *list, const char *path, struct err
         return r < 0 ? err_set(err, r, "no memory for the inventory") : 0;
 }
 
-static int read_store(struct inventories *list, const char *spec, struct err *err)
+static int read_store(struct run_chips *list, const char *spec, struct err *err)
 {
         const struct dirent *file;
         DIR *folder;
@@ -101,19 +102,19 @@ static int read_store(struct inventories *list, const char *spec, struct err *er
         return r;
 }
 
-int inventories_read(const struct run *run, struct inventories *ret, struct err *err)
+int run_chips_read(const struct run *run, struct run_chips *ret, struct err *err)
 {
         int r;
 
-        *ret = (struct inventories){ 0 };
+        *ret = (struct run_chips){ 0 };
         r = run->options->store == NULL ? discover_machine(ret, err)
                                         : read_store(ret, run->options->store, err);
         if (r < 0)
-                inventories_free(ret);
+                run_chips_free(ret);
         return r;
 }
 
-bool chips_match(const struct job_role *role, const struct device_group *group)
+bool run_chips_match(const struct job_role *role, const struct device_group *group)
 {
         return placement_fits_role(role, group->runtime, group->vendor, group->model, group->name);
 }
@@ -138,7 +139,7 @@ static int show_inventory(struct ledger *ledger, const struct inventory *invento
         return ledger_set_inventory(ledger, &shown);
 }
 
-static int make_ledger(const struct inventories *inventories, struct ledger **ret)
+static int make_ledger(const struct run_chips *inventories, struct ledger **ret)
 {
         struct ledger *ledger = ledger_new();
         int r = ledger == NULL ? -ENOMEM : 0;
@@ -152,7 +153,7 @@ static int make_ledger(const struct inventories *inventories, struct ledger **re
         return r;
 }
 
-static const struct inventory *inventory_of(const struct inventories *inventories,
+static const struct inventory *inventory_of(const struct run_chips *inventories,
                                             const struct ledger_node *node)
 {
         const struct inventory *inventory = inventories->items;
@@ -292,7 +293,7 @@ static int assign(struct run *run, struct ledger *ledger, struct err *err)
         int r;
 
         job.program_count = 0; /* those are for pods */
-        run_placing_speeds(run, ledger, &programs);
+        run_speeds_place(run, ledger, &programs);
         claim.job.programs = programs;
         claim.job.program_count = programs == NULL ? 0 : run->table.count;
         r = assignment_make(&claim, RUN_RANKS_MAX, &assignment, err);
@@ -310,7 +311,7 @@ int run_place(struct run *run, struct err *err)
 {
         struct ledger *ledger = NULL;
         cpu_set_t set;
-        int r = inventories_read(run, &run->inventories, err);
+        int r = run_chips_read(run, &run->inventories, err);
 
         if (r < 0)
                 return r;
@@ -325,7 +326,7 @@ int run_place(struct run *run, struct err *err)
         return r;
 }
 
-bool chips_are_here(const char *node)
+bool run_chips_are_here(const char *node)
 {
         char host[256] = "";
         size_t label;
@@ -346,7 +347,7 @@ static int check_nodes(const struct run *run, struct err *err)
 
         for (size_t i = 0; i < run->rank_count; i++) {
                 const char *node = run->ranks[i].node;
-                bool said = chips_are_here(node);
+                bool said = run_chips_are_here(node);
 
                 for (size_t k = 0; k < i && !said; k++)
                         said = strcmp(run->ranks[k].node, node) == 0;

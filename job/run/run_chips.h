@@ -3,13 +3,13 @@
 
 #include "job/run/run.h"
 
-/* inventories_read() - this machine's, or all of --store. @ret released with inventories_free(). */
-int inventories_read(const struct run *run, struct inventories *ret, struct err *err);
-void inventories_free(struct inventories *list);
+/* run_chips_read() - this machine's, or all of --store. @ret released with run_chips_free(). */
+int run_chips_read(const struct run *run, struct run_chips *ret, struct err *err);
+void run_chips_free(struct run_chips *list);
 
-/* chips_match() - does every selector of the role that is given match the group? */
-bool chips_match(const struct job_role *role, const struct device_group *group);
+/* run_chips_match() - does every selector of the role that is given match the group? */
+bool run_chips_match(const struct job_role *role, const struct device_group *group);
 
-/* chips_are_here() - is the node of that name this machine? A domain that only one of the two names has does
- * not count. */
-bool chips_are_here(const char *node);
+/* run_chips_are_here() - is the node of that name this machine? A domain that only one of the two names has
+ * does not count. */
+bool run_chips_are_here(const char *node);

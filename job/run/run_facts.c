@@ -16,7 +16,8 @@ void run_facts_line(struct world *world, size_t rank, const struct progress_rank
                       now_usec);
 }
 
-void run_facts_report(struct world *world, size_t rank, const struct rank_report *report, uint64_t now_usec)
+void run_facts_report(struct world *world, size_t rank, const struct rank_watch_report *report,
+                      uint64_t now_usec)
 {
         if (report->ended)
                 world_observe(world,

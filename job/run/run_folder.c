@@ -1,4 +1,6 @@
 /* The folder of a job below --work-dir: its lock, its logs, its plan, and what the job before it left. */
+#include "job/run/run_folder.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -15,20 +17,19 @@
 #include "base/exit_code.h"
 #include "io/clock.h"
 #include "io/process_tree.h"
-#include "job/run/run.h"
 #include "job/run/run_guard.h"
 
-bool run_path(const struct run *run, char path[RUN_PATH_BYTES], const char *name)
+bool run_folder_path(const struct run *run, char path[RUN_PATH_BYTES], const char *name)
 {
         return run->folder[0] != '\0' && text_format(path, RUN_PATH_BYTES, "%s/%s", run->folder, name);
 }
 
-bool run_rank_path(const struct run *run, char path[RUN_PATH_BYTES], size_t rank, const char *suffix)
+bool run_folder_rank_path(const struct run *run, char path[RUN_PATH_BYTES], size_t rank, const char *suffix)
 {
         return text_format(path, RUN_PATH_BYTES, "%s/rank-%zu.%s", run->folder, rank, suffix);
 }
 
-int run_write_json(const char *path, const json_t *value, struct err *err)
+int run_folder_write_json(const char *path, const json_t *value, struct err *err)
 {
         char next[RUN_PATH_BYTES + 8];
 
@@ -73,7 +74,7 @@ static int lock(struct run *run, struct err *err)
         unsigned tries = 0;
         char path[RUN_PATH_BYTES];
 
-        (void) run_path(run, path, "lock");
+        (void) run_folder_path(run, path, "lock");
         run->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
         if (run->lock < 0)
                 return err_set(err, -errno, "'%.200s': %m", path);
@@ -102,7 +103,7 @@ static void remove_stale_worlds(const struct run *run)
         CLEANUP(fclose_p) FILE *f = NULL;
         char path[RUN_PATH_BYTES], line[RUN_GUARD_PATH_BYTES + 2];
 
-        (void) run_path(run, path, "world");
+        (void) run_folder_path(run, path, "world");
         f = fopen(path, "re");
         while (f != NULL && fgets(line, sizeof(line), f) != NULL) {
                 char mark[sizeof(line) + sizeof(RUN_GUARD_MARK)];
@@ -138,7 +139,7 @@ static int find_checkpoint(struct run *run, struct err *err)
         if (run->job.checkpoint.path[0] == '\0') {
                 int r;
 
-                (void) run_path(run, run->checkpoint, "checkpoint");
+                (void) run_folder_path(run, run->checkpoint, "checkpoint");
                 r = make_folder(run->checkpoint, err);
                 return r < 0 ? r : lock_checkpoint(run, err);
         }
@@ -154,7 +155,7 @@ static int find_checkpoint(struct run *run, struct err *err)
 }
 
 /* A run that begins anew must not, after a fault, go on from what an earlier run left. */
-void run_set_checkpoints_aside(struct run *run)
+void run_folder_set_aside(struct run *run)
 {
         char aside[RUN_PATH_BYTES + 64], from[RUN_PATH_BYTES + 300], to[RUN_PATH_BYTES + 400];
         const struct dirent *file;
@@ -184,7 +185,7 @@ void run_set_checkpoints_aside(struct run *run)
                           aside);
 }
 
-int run_open_folder(struct run *run, int *ret_exit_code, struct err *err)
+int run_folder_open(struct run *run, int *ret_exit_code, struct err *err)
 {
         static const char *const earlier[] = { "summary.json", "plan.json", "events.jsonl" };
         char path[RUN_PATH_BYTES];
@@ -200,7 +201,7 @@ int run_open_folder(struct run *run, int *ret_exit_code, struct err *err)
                 return r;
         remove_stale_worlds(run);
         for (size_t i = 0; i < ARRAY_SIZE(earlier); i++)
-                if (run_path(run, path, earlier[i]))
+                if (run_folder_path(run, path, earlier[i]))
                         (void) unlink(path);
         r = find_checkpoint(run, err);
         if (r < 0)
@@ -208,7 +209,7 @@ int run_open_folder(struct run *run, int *ret_exit_code, struct err *err)
         return r;
 }
 
-void run_close_folder(struct run *run)
+void run_folder_close(struct run *run)
 {
         if (run->lock >= 0)
                 (void) close(run->lock);
@@ -217,9 +218,6 @@ void run_close_folder(struct run *run)
                 (void) close(run->checkpoint_lock);
         run->checkpoint_lock = -1;
 }
-
-/* --- dependencies
- * -------------------------------------------------------------------------------------------------- */
 
 /* Return: 1 = it runs, 0 = it does not, -ENOENT = there is none. */
 static int parent_runs(const struct run *run, const char *parent)
@@ -270,7 +268,7 @@ static int await_parent(struct run *run, const char *parent, size_t index, int *
         return r;
 }
 
-int run_await_parents(struct run *run, int *ret_exit_code, struct err *err)
+int run_folder_await_parents(struct run *run, int *ret_exit_code, struct err *err)
 {
         for (size_t i = 0; i < run->job.dependency_count; i++) {
                 int r = await_parent(run, run->job.depends_on[i], i, ret_exit_code, err);

@@ -77,16 +77,16 @@ static void __attribute__((noreturn))
 become_guard(const struct run_guard *guard, char *const *argv, const char *log, pid_t parent)
 {
         CLEANUP(close_p) int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
-        struct supervision what = { .path = argv[0],
-                                    .argv = argv,
-                                    .stdout_path = log,
-                                    .stderr_path = log,
-                                    .sha256 = "",
-                                    .folders = { guard->session, guard->segments },
-                                    .folder_prefix = PREFIX,
-                                    .keep_fds = { -1, -1 },
-                                    .grace_usec = TERMINATE_USEC,
-                                    .die_with_parent = true };
+        struct supervise_what what = { .path = argv[0],
+                                       .argv = argv,
+                                       .stdout_path = log,
+                                       .stderr_path = log,
+                                       .sha256 = "",
+                                       .folders = { guard->session, guard->segments },
+                                       .folder_prefix = PREFIX,
+                                       .keep_fds = { -1, -1 },
+                                       .grace_usec = TERMINATE_USEC,
+                                       .die_with_parent = true };
         int exit_code = 127;
 
         (void) setsid();

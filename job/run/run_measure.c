@@ -14,14 +14,15 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "io/clock.h"
+#include "job/run/run_folder.h"
+#include "job/run/run_speeds.h"
+#include "job/run/run_split.h"
 #include "job/run/run_world.h"
 
 #define MEASURE_TIMEOUT_USEC 120000000ULL
 #define POINTS_MAX           16
 #define POINT_WEIGHT         4.0 /* of a batch size's median step, against steps that are merely seen */
-
-/* --- one measurement
- * --------------------------------------------------------------------------------------------------- */
 
 /* A line through the points of one measurement. */
 static bool fit(const json_t *points, struct speed_fit *ret, double *ret_alpha_ms, double *ret_beta_ms)
@@ -49,7 +50,7 @@ static json_t *read_points(const struct run *run, size_t index, const char *whic
         size_t size = 0;
 
         (void) text_format(name, sizeof(name), "measure-%zu.out", index);
-        (void) run_path(run, path, name);
+        (void) run_folder_path(run, path, name);
         f = fopen(path, "re");
         while (f != NULL && getline(&line, &size, f) > 0) {
                 json_t *answer = json_loads(line, 0, NULL), *points = json_object_get(answer, which);
@@ -72,7 +73,7 @@ static bool read_measurement(struct run *run, size_t index)
 
         if (found)
                 rank->speed_source = RUN_SPEED_MEASURED;
-        run_read_layers(run, index, layers);
+        run_split_read_layers(run, index, layers);
         json_decref(layers);
         json_decref(points);
         return found;
@@ -113,7 +114,7 @@ static void keep_measurements(struct run *run)
                 }
                 json_decref(points);
         }
-        run_keep_speeds(run, seen, count);
+        run_speeds_keep(run, seen, count);
 }
 
 static void measure_arguments(const struct run *run, struct arguments *args)
@@ -141,7 +142,7 @@ static void measure_arguments(const struct run *run, struct arguments *args)
 /* Return: 0 if the world ended well, 1 if not. */
 static int measure_once(struct run *run, struct err *err)
 {
-        uint64_t begin = run_now_usec();
+        uint64_t begin = clock_monotonic_usec();
         struct arguments args = { 0 };
         struct run_world world;
         int r;
@@ -150,7 +151,7 @@ static int measure_once(struct run *run, struct err *err)
                 char name[64], path[RUN_PATH_BYTES];
 
                 (void) text_format(name, sizeof(name), "measure-%zu.out", i);
-                (void) run_path(run, path, name);
+                (void) run_folder_path(run, path, name);
                 (void) unlink(path);
         }
         measure_arguments(run, &args);
@@ -159,7 +160,7 @@ static int measure_once(struct run *run, struct err *err)
         if (r < 0)
                 return r;
         while (!world.ended) {
-                if (run->interrupted || run_now_usec() - begin > MEASURE_TIMEOUT_USEC)
+                if (run->interrupted || clock_monotonic_usec() - begin > MEASURE_TIMEOUT_USEC)
                         run_guard_kill(&world.guard);
                 run_pause(run, -1, 1000);
                 run_world_reap(run, &world);
@@ -189,13 +190,13 @@ int run_measure(struct run *run, struct err *err)
         if (run->job.shards != JOB_SHARDS_WEIGHTED || run->rank_count - run->server_count < 2)
                 return 0;
         if (!run->trainer) {
-                if (!run_read_speeds(run))
+                if (!run_speeds_read(run))
                         assume(run, "the programs are not the reference trainer and cannot be measured "
                                     "beforehand, and the SpeedTable does not have them all");
                 return 0;
         }
         /* the speed table knows whole models, a split needs the layers */
-        if (run_read_speeds(run) && !run->options->measure_again && run->job.strategy != JOB_STRATEGY_SPLIT)
+        if (run_speeds_read(run) && !run->options->measure_again && run->job.strategy != JOB_STRATEGY_SPLIT)
                 return 0;
         r = measure_once(run, err);
         if (r < 0 || run->interrupted)

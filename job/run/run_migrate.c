@@ -6,11 +6,12 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "io/clock.h"
 #include "job/run/run_chips.h"
 #include "job/run/run_facts.h"
 #include "job/run/run_samples.h"
 
-static const struct inventory *node_of(const struct inventories *now, const char *name)
+static const struct inventory *node_of(const struct run_chips *now, const char *name)
 {
         for (size_t i = 0; i < now->count; i++)
                 if (strcmp(now->items[i].node, name) == 0)
@@ -19,7 +20,7 @@ static const struct inventory *node_of(const struct inventories *now, const char
 }
 
 /* Return: NULL = usable; why not otherwise. A group whose devices are not listed is judged by nothing. */
-static const char *trouble_of(const struct run_rank *rank, const struct inventories *now)
+static const char *trouble_of(const struct run_rank *rank, const struct run_chips *now)
 {
         const struct inventory *inventory = node_of(now, rank->node);
         const struct device *device =
@@ -49,7 +50,7 @@ static bool is_taken(const struct run *run, const char *node, const char *device
 
 /* Offers the rank a spare chip: of its own model if there is one, since that is what the plan was made for.
  */
-static void find_spare(struct run *run, size_t index, const struct inventories *now)
+static void find_spare(struct run *run, size_t index, const struct run_chips *now)
 {
         struct run_rank *rank = &run->ranks[index];
         const struct device *best = NULL;
@@ -62,8 +63,9 @@ static void find_spare(struct run *run, size_t index, const struct inventories *
                         const struct device_group *group =
                                 inventory_find_group(&now->items[i], device->group);
 
-                        if (!device->usable || group == NULL || !chips_are_here(now->items[i].node) ||
-                            !chips_match(rank->role, group) || is_taken(run, now->items[i].node, device->id))
+                        if (!device->usable || group == NULL || !run_chips_are_here(now->items[i].node) ||
+                            !run_chips_match(rank->role, group) ||
+                            is_taken(run, now->items[i].node, device->id))
                                 continue;
                         if (best != NULL && (strcmp(device->model, rank->device_model) != 0 ||
                                              strcmp(best->model, rank->device_model) == 0))
@@ -80,21 +82,21 @@ static void find_spare(struct run *run, size_t index, const struct inventories *
                                             .index = index,
                                             .code = best == NULL ? WORLD_NOBODY : (int) index,
                                             .text = name },
-                      run_now_usec());
+                      clock_monotonic_usec());
 }
 
 void run_migrate_look(struct run *run, bool spares)
 {
-        struct inventories now;
+        struct run_chips now;
 
-        if (inventories_read(run, &now, NULL) < 0)
+        if (run_chips_read(run, &now, NULL) < 0)
                 return;
         for (size_t i = 0; i < run->rank_count && i < run->world.place_count; i++)
-                run_facts_chip(&run->world, i, trouble_of(&run->ranks[i], &now), run_now_usec());
+                run_facts_chip(&run->world, i, trouble_of(&run->ranks[i], &now), clock_monotonic_usec());
         for (size_t i = 0; spares && i < run->rank_count && i < run->world.place_count; i++)
                 if (!run->world.places[i].there)
                         find_spare(run, i, &now);
-        inventories_free(&now);
+        run_chips_free(&now);
 }
 
 void run_migrate_move(struct run *run, size_t index)
@@ -109,7 +111,7 @@ void run_migrate_move(struct run *run, size_t index)
         (void) text_copy(rank->device_model, sizeof(rank->device_model), to->model);
         rank->device_index = to->index;
         rank->spare_device.id[0] = '\0';
-        run_facts_chip(&run->world, index, NULL, run_now_usec());
+        run_facts_chip(&run->world, index, NULL, clock_monotonic_usec());
 }
 
 void run_migrate_leave_out(struct run *run, size_t rank)

@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "job/run/run_folder.h"
 #include "job/run/run_migrate.h"
+#include "job/run/run_split.h"
 #include "planner/shards/shards.h"
 
 const char *run_speed_name(enum run_speed source)
@@ -108,7 +110,7 @@ static json_t *plan_json(const struct run *run)
 
                 (void) json_object_set_new(entry, "node", json_string(rank->node));
                 (void) json_object_set_new(entry, "device_model", json_string(rank->device_model));
-                run_add_layers(run, i, entry);
+                run_split_add_layers(run, i, entry);
                 (void) json_array_append_new(ranks, entry);
         }
         return json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:o}", "job", run->job.name, "model",
@@ -142,7 +144,7 @@ int run_plan(struct run *run, struct err *err)
         if (shards == NULL)
                 return err_set(err, -ENOMEM, "no memory for the plan");
         if (run->job.strategy == JOB_STRATEGY_SPLIT && run->job.shards == JOB_SHARDS_WEIGHTED)
-                r = run_plan_split(run, err);
+                r = run_split_plan(run, err);
         if (r == 0)
                 r = share(run, shards, err);
         if (r < 0)
@@ -150,8 +152,9 @@ int run_plan(struct run *run, struct err *err)
         place(run, shards, run->rank_count - run->server_count);
         note_plan(run);
         plan = plan_json(run);
-        (void) run_path(run, path, "plan.json");
-        r = plan == NULL ? err_set(err, -ENOMEM, "no memory for the plan") : run_write_json(path, plan, err);
+        (void) run_folder_path(run, path, "plan.json");
+        r = plan == NULL ? err_set(err, -ENOMEM, "no memory for the plan")
+                         : run_folder_write_json(path, plan, err);
         json_decref(plan);
         return r;
 }

@@ -9,8 +9,10 @@
 
 #include "base/cleanup.h"
 #include "base/exit_code.h"
+#include "io/clock.h"
 #include "job/plan/job_order.h"
-#include "job/run/run.h"
+#include "job/run/run_folder.h"
+#include "job/run/run_queue.h"
 #include "job/spec/job_yaml.h"
 
 #define JOBS_MAX 1000 /* of one file */
@@ -39,9 +41,6 @@ static void queue_free(struct queue *q)
         json_decref(q->summaries);
 }
 
-/* --- before the first one starts
- * ---------------------------------------------------------------------------------- */
-
 static int decode_jobs(struct queue *q, struct err *err)
 {
         for (size_t i = 0; i < json_array_size(q->documents); i++) {
@@ -54,8 +53,8 @@ static int decode_jobs(struct queue *q, struct err *err)
         return 0;
 }
 
-/* A parent outside the file must have been run, or be running, in the work folder: run_await_parents() looks
- * closer. */
+/* A parent outside the file must have been run, or be running, in the work folder: run_folder_await_parents()
+ * looks closer. */
 static int add_outside_parent(struct queue *q, const struct job *job, size_t index, struct err *err)
 {
         const char *name = job->depends_on[index];
@@ -168,9 +167,6 @@ static int prepare(struct queue *q, struct err *err)
         return r < 0 ? r : check_jobs(q, err);
 }
 
-/* --- one after the other
- * ------------------------------------------------------------------------------------------- */
-
 /* A child of a job that never starts is answered after it. */
 static bool parents_are_answered(const struct queue *q, const struct job *job)
 {
@@ -211,7 +207,7 @@ static void cancel(struct queue *q, size_t index)
                            .lock = -1,
                            .checkpoint_lock = -1,
                            .signals = -1,
-                           .started_usec = run_now_usec(),
+                           .started_usec = clock_monotonic_usec(),
                            .events = json_array() };
 
         job_init(&run.job);

@@ -11,6 +11,8 @@
 #include "io/clock.h"
 #include "job/plan/event_json.h"
 #include "job/run/run.h"
+#include "job/run/run_folder.h"
+#include "job/run/run_split.h"
 
 #define EVENTS_MAX 10000
 
@@ -20,7 +22,7 @@ static void keep_event(const struct run *run, const json_t *event)
         CLEANUP(fclose_p) FILE *f = NULL;
         char path[RUN_PATH_BYTES];
 
-        if (run->lock < 0 || !run_path(run, path, "events.jsonl"))
+        if (run->lock < 0 || !run_folder_path(run, path, "events.jsonl"))
                 return;
         f = fopen(path, "ae");
         if (f != NULL && json_dumpf(event, f, JSON_COMPACT) == 0)
@@ -63,7 +65,7 @@ static json_t *trainer_result(const struct run *run)
         json_t *result = NULL;
         size_t size = 0;
 
-        if (!run_rank_path(run, path, 0, "out"))
+        if (!run_folder_rank_path(run, path, 0, "out"))
                 return NULL;
         f = fopen(path, "re");
         while (f != NULL && getline(&line, &size, f) > 0) {
@@ -124,7 +126,7 @@ static json_t *ranks_json(const struct run *run)
                         exit_code_of(run, i), "batch", (json_int_t) rank->batch, "speed_source",
                         run_speed_name(rank->speed_source));
 
-                run_add_layers(run, i, entry);
+                run_split_add_layers(run, i, entry);
                 (void) json_object_set_new(entry, "node", json_string(rank->node));
                 (void) json_object_set_new(entry, "group", json_string(rank->group));
                 (void) json_object_set_new(entry, "device_model", json_string(rank->device_model));
@@ -150,7 +152,7 @@ json_t *run_summary(struct run *run)
 {
         bool succeeded = run->phase != NULL && strcmp(run->phase, "Succeeded") == 0;
         json_t *result = succeeded ? trainer_result(run) : NULL;
-        double seconds = (double) (run_now_usec() - run->started_usec) / 1e6;
+        double seconds = (double) (clock_monotonic_usec() - run->started_usec) / 1e6;
         uint64_t used = run->left_samples;
         json_t *summary;
 

@@ -1,5 +1,6 @@
 /* Sample logs are counted and cut; checkpoints are looked for. */
 #include "job/run/run_samples.h"
+#include "job/run/run_folder.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -18,7 +19,7 @@ void run_samples_remove(const struct run *run)
                         char name[64], path[RUN_PATH_BYTES];
 
                         (void) text_format(name, sizeof(name), "%s.%zu", kinds[k], i);
-                        if (run_path(run, path, name))
+                        if (run_folder_path(run, path, name))
                                 (void) unlink(path);
                 }
 }
@@ -43,7 +44,8 @@ void run_samples_count(struct run *run)
                 char name[64], path[RUN_PATH_BYTES];
 
                 (void) text_format(name, sizeof(name), "samples.%zu", i);
-                if (run->trainer && run->sample_log && run_path(run, path, name) && access(path, R_OK) == 0)
+                if (run->trainer && run->sample_log && run_folder_path(run, path, name) &&
+                    access(path, R_OK) == 0)
                         run->ranks[i].used_samples = count_lines(path);
                 else if (i < run->world.rank_count)
                         run->ranks[i].used_samples = run->world.seen[i].samples;
@@ -116,11 +118,11 @@ void run_samples_leave(struct run *run)
 
         (void) newest_checkpoint(run, &step);
         (void) text_format(name, sizeof(name), "samples.%zu", run->rank_count - 1);
-        if (!run->trainer || !run_path(run, path, name) || access(path, R_OK) < 0)
+        if (!run->trainer || !run_folder_path(run, path, name) || access(path, R_OK) < 0)
                 return;
         run->left_samples += cut_log(path, step);
         (void) text_format(name, sizeof(name), "samples-left.%zu-%llu", run->rank_count - 1,
                            (unsigned long long) run->world.restarts);
-        if (run_path(run, aside, name))
+        if (run_folder_path(run, aside, name))
                 (void) rename(path, aside);
 }

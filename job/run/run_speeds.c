@@ -4,11 +4,14 @@
  *
  * A device that several ranks share is a device of its own in the table: cores and memory are divided among
  * them. */
+#include "job/run/run_speeds.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/launch/program_file.h"
 #include "base/cleanup.h"
+#include "io/clock.h"
 #include "job/run/run.h"
 #include "scheduler-extender/ledger/ledger_speeds.h"
 #include "store/speed_store.h"
@@ -49,7 +52,7 @@ static bool knows_slope(const struct speed_fit *fit)
                fit->batch_batch * fit->one > SPREAD_MIN * fit->batch * fit->batch;
 }
 
-bool run_read_speeds(struct run *run)
+bool run_speeds_read(struct run *run)
 {
         char spec[RUN_PATH_BYTES + STORE_SPEC_MORE];
         struct speed_table table;
@@ -94,7 +97,7 @@ static struct ledger_program *hash_programs(const struct program_table *table, s
         return programs;
 }
 
-void run_placing_speeds(const struct run *run, struct ledger *ledger, struct ledger_program **ret_programs)
+void run_speeds_place(const struct run *run, struct ledger *ledger, struct ledger_program **ret_programs)
 {
         char spec[RUN_PATH_BYTES + STORE_SPEC_MORE];
         struct speed_table table;
@@ -104,13 +107,13 @@ void run_placing_speeds(const struct run *run, struct ledger *ledger, struct led
                 return;
         store_spec(run, spec);
         if (speed_store_read_now(spec, NULL, &table, NULL) < 0)
-                return; /* as an empty one; run_read_speeds() will say so */
+                return; /* as an empty one; run_speeds_read() will say so */
         if (table.count > 0 && ledger_speeds_add(ledger, &table) == 0)
                 *ret_programs = hash_programs(&run->table, ledger);
         speed_table_free(&table);
 }
 
-void run_keep_speeds(struct run *run, const struct speed_table_observation *observations, size_t count)
+void run_speeds_keep(struct run *run, const struct speed_table_observation *observations, size_t count)
 {
         char spec[RUN_PATH_BYTES + STORE_SPEC_MORE];
         struct err err = { 0 };
@@ -123,12 +126,12 @@ void run_keep_speeds(struct run *run, const struct speed_table_observation *obse
         run_event(run, "SpeedTableUnwritten", "%s; what is learnt of the speeds is lost", err.msg);
 }
 
-void run_refine_speeds(struct run *run)
+void run_speeds_refine(struct run *run)
 {
         size_t workers = run->rank_count - run->server_count, count = 0;
         CLEANUP(free_p) struct speed_table_observation *seen = calloc(workers + 1, sizeof(*seen));
 
-        run->kept_usec = run_now_usec();
+        run->kept_usec = clock_monotonic_usec();
         if (seen == NULL || !run->trainer || run->job.strategy == JOB_STRATEGY_SPLIT ||
             run->world.rank_count != run->rank_count)
                 return;
@@ -152,5 +155,5 @@ void run_refine_speeds(struct run *run)
                                                           .step_ms = busy * (double) rank->batch / samples,
                                                           .weight = SEEN_WEIGHT / (double) workers };
         }
-        run_keep_speeds(run, seen, count);
+        run_speeds_keep(run, seen, count);
 }

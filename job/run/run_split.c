@@ -1,6 +1,9 @@
 /* The stages of a split job: which layers each worker holds, by the layers' measured times and the exact
  * planner (planner/splits/chain.h). Every chip of a fixed count is used; one of a range that has no
  * part is left out. */
+#include "job/run/run_split.h"
+#include "job/run/run_folder.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -15,7 +18,7 @@
 #define CLASSES_MAX       12  /* each worker is a class of its own: 2^12 states */
 #define TRIED_MAX         6 /* workers of which every order is tried where the planner would leave one idle */
 
-void run_read_layers(struct run *run, size_t index, const json_t *layers)
+void run_split_read_layers(struct run *run, size_t index, const json_t *layers)
 {
         size_t count = json_array_size(layers);
         struct run_rank *rank = &run->ranks[index];
@@ -213,7 +216,7 @@ static bool layers_are_known(const struct run *run)
         return run->layer_count >= run->rank_count && run->rank_count > 1 && run->rank_count <= CLASSES_MAX;
 }
 
-int run_plan_split(struct run *run, struct err *err)
+int run_split_plan(struct run *run, struct err *err)
 {
         CLEANUP(free_p) size_t *order = calloc(run->rank_count, sizeof(*order));
         CLEANUP(free_p) size_t *first = calloc(run->rank_count, sizeof(*first));
@@ -237,13 +240,13 @@ int run_plan_split(struct run *run, struct err *err)
         chain_plan_free(&plan);
         if (r != 0)
                 return r > 0 ? err_set(err, -EINVAL, "no split of the model is possible") : r;
-        stages = run_stages(run);
+        stages = run_split_stages(run);
         run_event(run, "Split", "stages %s of %zu layers, by their measured times",
                   stages == NULL ? "" : stages, run->layer_count);
         return 0;
 }
 
-char *run_stages(const struct run *run)
+char *run_split_stages(const struct run *run)
 {
         struct text list = { 0 };
 
@@ -255,17 +258,13 @@ char *run_stages(const struct run *run)
         return text_take(&list, NULL);
 }
 
-void run_add_layers(const struct run *run, size_t rank, json_t *entry)
+void run_split_add_layers(const struct run *run, size_t rank, json_t *entry)
 {
         if (run->job.strategy == JOB_STRATEGY_SPLIT && run->layer_count > 0)
                 (void) json_object_set_new(entry, "layers",
                                            json_pack("[I, I]", (json_int_t) run->ranks[rank].first_layer,
                                                      (json_int_t) run->ranks[rank].last_layer));
 }
-
-/* --- segments
- * ------------------------------------------------------------------------------------------------------------
- */
 
 static void take_list(struct run *run, const char *list)
 {
@@ -285,7 +284,7 @@ static void take_list(struct run *run, const char *list)
                           run->segment_count);
 }
 
-void run_read_segments(struct run *run)
+void run_split_read_segments(struct run *run)
 {
         static const char mark[] = "; last tensors ";
         CLEANUP(fclose_p) FILE *f = NULL;
@@ -294,7 +293,7 @@ void run_read_segments(struct run *run)
         size_t size = 0;
 
         if (run->job.segments != JOB_SEGMENTS_AUTO || run->segment_count > 0 || !run->trainer ||
-            !run_rank_path(run, path, run->server_count, "err"))
+            !run_folder_rank_path(run, path, run->server_count, "err"))
                 return;
         f = fopen(path, "re");
         while (f != NULL && run->segment_count == 0 && getline(&line, &size, f) > 0) {

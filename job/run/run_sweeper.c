@@ -1,3 +1,4 @@
+/* The process that waits for the death of `remuda run`, and sweeps. */
 #include "job/run/run_sweeper.h"
 
 #include <errno.h>

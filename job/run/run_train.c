@@ -7,8 +7,12 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "io/clock.h"
+#include "job/run/run_folder.h"
 #include "job/run/run_migrate.h"
 #include "job/run/run_samples.h"
+#include "job/run/run_speeds.h"
+#include "job/run/run_split.h"
 #include "job/run/run_watch.h"
 #include "job/run/run_world.h"
 #include "job/world/recut.h"
@@ -38,15 +42,15 @@ static void remove_output(const struct run *run)
 
         for (size_t i = 0; i < run->rank_count; i++)
                 for (size_t k = 0; k < ARRAY_SIZE(kinds); k++)
-                        if (run_rank_path(run, path, i, kinds[k]))
+                        if (run_folder_rank_path(run, path, i, kinds[k]))
                                 (void) unlink(path);
-        if (run_path(run, path, "mpirun.log"))
+        if (run_folder_path(run, path, "mpirun.log"))
                 (void) unlink(path);
 }
 
 static void tell(const struct train *train, struct world_fact fact)
 {
-        world_observe(&train->run->world, &fact, run_now_usec());
+        world_observe(&train->run->world, &fact, clock_monotonic_usec());
 }
 
 static struct world_rules rules_of(const struct run *run)
@@ -139,7 +143,7 @@ static int start(struct train *train)
                 run_samples_remove(run);
         run_watch_begin(run);
         add_job_arguments(run, train->resume, &args);
-        train->began_usec = run_now_usec();
+        train->began_usec = clock_monotonic_usec();
         r = run_world_start(run, 0, "rank", &args, &train->mpi, &train->err);
         arguments_free(&args);
         train->runs = r == 0;
@@ -244,15 +248,15 @@ static void look_around(struct train *train, bool ended)
 {
         struct run *run = train->run;
 
-        if (!ended && run_now_usec() - train->look_usec < LOOK_USEC)
+        if (!ended && clock_monotonic_usec() - train->look_usec < LOOK_USEC)
                 return;
-        train->look_usec = run_now_usec();
+        train->look_usec = clock_monotonic_usec();
         if (has_chips(run))
                 run_migrate_look(run, ended);
         if (!run->world.checkpoint && run_samples_saved(run))
                 tell(train, (struct world_fact){ .kind = WORLD_SAVED });
-        if (run_now_usec() - run->kept_usec >= KEEP_SPEEDS_USEC)
-                run_refine_speeds(run);
+        if (clock_monotonic_usec() - run->kept_usec >= KEEP_SPEEDS_USEC)
+                run_speeds_refine(run);
 }
 
 static void reap(struct train *train)
@@ -265,8 +269,8 @@ static void reap(struct train *train)
         run_watch_look(run, &train->watch);
         run_watch_end(&train->watch);
         train->runs = false;
-        run->training_seconds = (double) (run_now_usec() - train->began_usec) / 1e6;
-        run_read_segments(run);
+        run->training_seconds = (double) (clock_monotonic_usec() - train->began_usec) / 1e6;
+        run_split_read_segments(run);
         tell(train, (struct world_fact){ .kind = WORLD_MPIRUN, .code = train->mpi.exit_code });
 }
 
@@ -297,7 +301,7 @@ static void follow(struct train *train)
         struct verdict v;
 
         while (train->r == 0 && !train->over) {
-                while (train->r == 0 && (v = verdict_on(world, run_now_usec())).kind != VERDICT_GO_ON)
+                while (train->r == 0 && (v = verdict_on(world, clock_monotonic_usec())).kind != VERDICT_GO_ON)
                         execute(train, &v);
                 if (train->r == 0 && !train->over)
                         look(train);
@@ -318,15 +322,15 @@ int run_train(struct run *run, struct err *err)
 
         train.resume = run->options->resume && run->checkpoint[0] != '\0';
         remove_output(run);
-        run_set_checkpoints_aside(run);
+        run_folder_set_aside(run);
         /* 12 bytes a sample: beyond this the ranks' own counts have to do */
         run->sample_log = run->data_samples * run->job.epochs <= 100000000;
-        run->kept_usec = run->first_world_usec = run_now_usec();
+        run->kept_usec = run->first_world_usec = clock_monotonic_usec();
         run_event(run, "Started", "%zu ranks", run->rank_count);
         train.left = calloc(run->rank_count + 1, sizeof(*train.left));
-        train.r = train.left == NULL
-                          ? err_set(&train.err, -ENOMEM, "no memory for the ranks")
-                          : world_init(&run->world, &rules, run->rank_count, run_now_usec(), &train.err);
+        train.r = train.left == NULL ? err_set(&train.err, -ENOMEM, "no memory for the ranks")
+                                     : world_init(&run->world, &rules, run->rank_count,
+                                                  clock_monotonic_usec(), &train.err);
         if (train.r == 0)
                 train.r = run_watch_open(run, &train.watch, &train.err);
         if (train.r == 0) {
@@ -337,7 +341,7 @@ int run_train(struct run *run, struct err *err)
         free(train.left);
         run_samples_count(run);
         if (run->phase != NULL && strcmp(run->phase, "Succeeded") == 0)
-                run_refine_speeds(run);
+                run_speeds_refine(run);
         *err = train.err;
         return train.r;
 }

@@ -1,5 +1,6 @@
 /* Follows the files of a world's ranks (job/launcher/rank_watch.h) and tells them as facts. */
 #include "job/run/run_watch.h"
+#include "job/run/run_folder.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "io/clock.h"
 #include "job/run/run_facts.h"
 
 #define PROCESS_USEC 1000000
@@ -46,10 +48,10 @@ void run_watch_begin(struct run *run)
 static void read_progress(struct run *run, size_t index)
 {
         struct run_rank *rank = &run->ranks[index];
-        uint64_t now = run_now_usec();
+        uint64_t now = clock_monotonic_usec();
         char path[RUN_PATH_BYTES];
 
-        (void) run_rank_path(run, path, index, "progress");
+        (void) run_folder_rank_path(run, path, index, "progress");
         if (rank_watch_progress(path, &rank->progress_offset, &rank->said, now) > 0)
                 run_facts_line(&run->world, index, &rank->said, now);
 }
@@ -57,15 +59,15 @@ static void read_progress(struct run *run, size_t index)
 static void read_report(struct run *run, size_t index)
 {
         struct run_rank *rank = &run->ranks[index];
-        struct rank_report report;
+        struct rank_watch_report report;
         char path[RUN_PATH_BYTES];
 
-        (void) run_rank_path(run, path, index, "report");
+        (void) run_folder_rank_path(run, path, index, "report");
         if (!rank_watch_report(path, &report))
                 return;
         rank->pid = report.pid;
         rank->launcher = report.launcher;
-        run_facts_report(&run->world, index, &report, run_now_usec());
+        run_facts_report(&run->world, index, &report, clock_monotonic_usec());
 }
 
 static void read_reports(struct run *run, const struct run_watch *watch)
@@ -101,7 +103,7 @@ static void last_words(const struct run *run, size_t index, char words[160])
         off_t end;
 
         words[0] = '\0';
-        (void) run_rank_path(run, path, index, "err");
+        (void) run_folder_rank_path(run, path, index, "err");
         fd = open(path, O_RDONLY | O_CLOEXEC);
         end = fd < 0 ? -1 : lseek(fd, 0, SEEK_END);
         if (end <= 0)
@@ -124,7 +126,7 @@ static void add_full_folder(const struct run *run, char *words, size_t bytes)
         char path[RUN_PATH_BYTES];
         struct statvfs fs;
 
-        if (!run_path(run, path, ".") || statvfs(path, &fs) < 0)
+        if (!run_folder_path(run, path, ".") || statvfs(path, &fs) < 0)
                 return;
         if ((uint64_t) (geteuid() == 0 ? fs.f_bfree : fs.f_bavail) * fs.f_frsize >= FULL_BYTES &&
             (fs.f_files == 0 || fs.f_ffree > 0))
@@ -145,7 +147,7 @@ void run_watch_words(struct run *run, size_t failed)
         add_full_folder(run, words, sizeof(words));
         if (words[0] != '\0')
                 world_observe(&run->world, &(struct world_fact){ .kind = WORLD_WORDS, .text = words },
-                              run_now_usec());
+                              clock_monotonic_usec());
 }
 
 static void show(const struct run *run, struct run_watch *watch, uint64_t now)
@@ -186,7 +188,7 @@ void run_watch_end(struct run_watch *watch)
 
 void run_watch_look(struct run *run, struct run_watch *watch)
 {
-        uint64_t now = run_now_usec(), period = isatty(STDERR_FILENO) == 1 ? 500000 : 2000000;
+        uint64_t now = clock_monotonic_usec(), period = isatty(STDERR_FILENO) == 1 ? 500000 : 2000000;
 
         read_reports(run, watch);
         for (size_t i = 0; i < run->rank_count; i++)

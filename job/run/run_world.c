@@ -1,4 +1,6 @@
+/* The ranks' variables and files, and mpirun's command line on one machine. */
 #include "job/run/run_world.h"
+#include "job/run/run_folder.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -10,17 +12,16 @@
 
 #include "agent/vendor/vendor.h"
 #include "base/cleanup.h"
+#include "io/clock.h"
 #include "io/free_port.h"
 #include "job/plan/launch_frameworks.h"
-
-/* --- the trainer's options
- * ----------------------------------------------------------------------------------------- */
+#include "job/run/run_split.h"
 
 void run_world_arguments(const struct run *run, bool resume, struct arguments *args)
 {
         size_t workers = run->rank_count - run->server_count;
         CLEANUP(free_p) uint64_t *shares = calloc(workers + 1, sizeof(*shares));
-        CLEANUP(free_p) char *stages = run_stages(run);
+        CLEANUP(free_p) char *stages = run_split_stages(run);
         char samples[RUN_PATH_BYTES], timeline[RUN_PATH_BYTES];
         struct job_arguments what = {
                 .stages = stages,
@@ -31,8 +32,8 @@ void run_world_arguments(const struct run *run, bool resume, struct arguments *a
                 .servers = run->server_count,
                 .checkpoint = run->checkpoint,
                 .resume = resume,
-                .sample_log = run->sample_log && run_path(run, samples, "samples") ? samples : NULL,
-                .timeline = run_path(run, timeline, "timeline") ? timeline : NULL,
+                .sample_log = run->sample_log && run_folder_path(run, samples, "samples") ? samples : NULL,
+                .timeline = run_folder_path(run, timeline, "timeline") ? timeline : NULL,
         };
 
         for (size_t i = 0; shares != NULL && i < workers; i++)
@@ -41,9 +42,6 @@ void run_world_arguments(const struct run *run, bool resume, struct arguments *a
         if (shares != NULL)
                 job_arguments_add(&run->job, &what, args);
 }
-
-/* --- the rank file
- * --------------------------------------------------------------------------------------------------- */
 
 static void set(json_t *environment, const char *name, const char *fmt, ...)
         __attribute__((format(printf, 3, 4)));
@@ -119,7 +117,7 @@ static json_t *rank_environment(const struct run *run, size_t index, const struc
         json_t *environment = json_object();
         char plan[RUN_PATH_BYTES];
 
-        (void) run_path(run, plan, "plan.json");
+        (void) run_folder_path(run, plan, "plan.json");
         set(environment, "REMUDA_JOB", "%s", run->job.name);
         set(environment, "REMUDA_ROLE", "%s", rank->server ? "server" : "worker");
         set(environment, "REMUDA_VENDOR", "%s", rank->vendor);
@@ -167,14 +165,14 @@ static void keep_history(const struct run *run, size_t index, const char *progre
         char path[RUN_PATH_BYTES], bytes[65536];
         size_t size;
 
-        if (from == NULL || !run_rank_path(run, path, index, "history"))
+        if (from == NULL || !run_folder_rank_path(run, path, index, "history"))
                 return;
         to = fopen(path, "ae");
         while (to != NULL && (size = fread(bytes, 1, sizeof(bytes), from)) > 0)
                 (void) fwrite(bytes, 1, size, to);
         if (to != NULL)
                 (void) fprintf(to, "\n{\"begins_seconds\":%.6f}\n",
-                               (double) (run_now_usec() - run->first_world_usec) / 1e6);
+                               (double) (clock_monotonic_usec() - run->first_world_usec) / 1e6);
 }
 
 static json_t *rank_entry(const struct run *run, size_t index, const struct launch_world *world,
@@ -184,7 +182,7 @@ static json_t *rank_entry(const struct run *run, size_t index, const struct laun
         char report[RUN_PATH_BYTES + 16], progress[RUN_PATH_BYTES + 16];
 
         (void) text_format(name, sizeof(name), "%s-%zu", tag, index);
-        (void) run_path(run, base, name);
+        (void) run_folder_path(run, base, name);
         (void) text_format(out, sizeof(out), "%s.out", base);
         (void) text_format(errors, sizeof(errors), "%s.err", base);
         (void) text_format(report, sizeof(report), "%s.report", base);
@@ -213,7 +211,7 @@ static int write_rank_file(const struct run *run, size_t first, const char *tag,
         if (places == NULL)
                 return err_set(err, -ENOMEM, "no memory for the ranks");
         (void) text_format(name, sizeof(name), "%stable.json", tag);
-        (void) run_path(run, rank_table, name);
+        (void) run_folder_path(run, rank_table, name);
         r = write_rank_table(&world, rank_table, err);
         if (r < 0)
                 return r;
@@ -222,15 +220,12 @@ static int write_rank_file(const struct run *run, size_t first, const char *tag,
                 (void) json_array_append_new(ranks, rank_entry(run, i, &world, tag, rank_table));
         file = json_pack("{s:o}", "ranks", ranks);
         (void) text_format(name, sizeof(name), "%ss.json", tag);
-        (void) run_path(run, path, name);
-        r = file == NULL ? err_set(err, -ENOMEM, "no memory for the ranks") : run_write_json(path, file, err);
+        (void) run_folder_path(run, path, name);
+        r = file == NULL ? err_set(err, -ENOMEM, "no memory for the ranks")
+                         : run_folder_write_json(path, file, err);
         json_decref(file);
         return r;
 }
-
-/* --- mpirun
- * ------------------------------------------------------------------------------------------------------------
- */
 
 static void mca(struct arguments *line, const char *name, const char *value)
 {
@@ -297,7 +292,7 @@ static void remember(const struct run *run, const struct run_guard *guard)
         CLEANUP(fclose_p) FILE *f = NULL;
         char path[RUN_PATH_BYTES];
 
-        (void) run_path(run, path, "world");
+        (void) run_folder_path(run, path, "world");
         f = fopen(path, "we");
         if (f != NULL)
                 (void) fprintf(f, "%s\n%s\n", guard->session, guard->segments);
@@ -324,7 +319,7 @@ int run_world_start(struct run *run, size_t first, const char *tag, const struct
         ret->guard.spared = run->sweeper.pid;
         add_mpirun(run, run->rank_count - first, &ret->guard, &line);
         add_contexts(run, first, rank_file, args, &line);
-        (void) run_path(run, log, "mpirun.log");
+        (void) run_folder_path(run, log, "mpirun.log");
         r = line.failed || args->failed ? err_set(err, -ENOMEM, "no memory for the command line")
                                         : run_guard_start(&ret->guard, line.list, log,
                                                           run->sweeper.pid > 0 ? run->sweeper.fd : -1, err);
@@ -346,7 +341,7 @@ void run_world_reap(struct run *run, struct run_world *world)
                 world->ended = true;
                 world->exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
                 run_guard_clean(&world->guard);
-                (void) run_path(run, path, "world");
+                (void) run_folder_path(run, path, "world");
                 (void) unlink(path);
         }
 }

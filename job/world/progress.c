@@ -1,3 +1,4 @@
+/* Counts steps, and compares: with the clock for hangs, with the median of all for stragglers. */
 #include "job/world/progress.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* Who hangs and who is slow, by hand-made lines of progress. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -162,10 +163,6 @@ static void the_slower_the_sooner(void **state)
         assert_true(seconds_until_named(1.5, 60) < 0); /* a neighbour that comes for six seconds at a time */
         assert_true(seconds_until_named(3, 10) < 0);   /* for one */
 }
-
-/* --- a simulated hour
- * -------------------------------------------------------------------------------------------------------------
- */
 
 struct hour {
         struct progress progress;

@@ -65,7 +65,7 @@ static void send_rank(struct play *play, size_t rank)
 
 static void exit_rank(struct play *play, size_t rank, int code)
 {
-        const struct rank_report report = {
+        const struct rank_watch_report report = {
                 .pid = 1, .ended = true, .exit_code = code, .ended_usec = play->now
         };
 

@@ -59,7 +59,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
         struct progress_rank at_once = { 0 }, grown = { 0 };
         off_t first = 0, second = 0;
-        struct rank_report report;
+        struct rank_watch_report report;
         size_t good;
         char path[64];
         int fd;

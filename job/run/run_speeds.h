@@ -1,0 +1,20 @@
+/* Speeds: the SpeedTable of a run, of --store or of the work folder. */
+#pragma once
+
+#include "job/run/run.h"
+
+struct ledger;
+struct ledger_program;
+
+/* run_speeds_read() - the ranks' speeds. Return: are all workers' known? */
+bool run_speeds_read(struct run *run);
+
+/* run_speeds_refine() - what the workers' steps took since the last call goes into the table. */
+void run_speeds_refine(struct run *run);
+
+/* run_speeds_keep() - so do observations; a table that cannot be written is an event. */
+void run_speeds_keep(struct run *run, const struct speed_table_observation *observations, size_t count);
+
+/* run_speeds_place() - what `fastest` goes by: the rows of the table become the ledger's; @ret_programs: the
+ * table of programs with its hashes, to be freed; NULL = there are no rows, or no memory. */
+void run_speeds_place(const struct run *run, struct ledger *ledger, struct ledger_program **ret_programs);

@@ -1,0 +1,18 @@
+/* Split: the stages of a model that is cut over the workers, and what the trainer found out of its layers. */
+#pragma once
+
+#include "job/run/run.h"
+
+/* run_split_plan() - the stages, in rank order, by the measured layers; the ranks may change places. 0,
+ * -EINVAL... */
+int run_split_plan(struct run *run, struct err *err);
+
+/* run_split_stages() - "F:L,F:L" of the plan, or NULL; caller frees. */
+char *run_split_stages(const struct run *run);
+
+void run_split_read_layers(struct run *run, size_t index,
+                           const json_t *layers);                             /* as --measure-layers says */
+void run_split_add_layers(const struct run *run, size_t rank, json_t *entry); /* "layers": [first, last] */
+
+/* run_split_read_segments() - what the trainer chose for `segments: auto`, from its words. */
+void run_split_read_segments(struct run *run);
