@@ -9,6 +9,8 @@
 #include "base/text.h"
 #include "scheduler-extender/decide/score.h"
 #include "scheduler-extender/state.h"
+#include "scheduler-extender/wire/extender_bind.h"
+#include "scheduler-extender/wire/extender_reply.h"
 
 /* The member's share of each batch, which the launcher passes on. */
 struct share {
@@ -21,14 +23,14 @@ struct share {
 struct bind {
         struct extender *extender;
         struct http_pending *pending;
-        struct extender_bind_args args;
+        struct extender_bind args;
         struct share share;
         uint64_t begin_usec;
 };
 
 static void fill_reply(struct http_reply *reply, const char *error)
 {
-        reply->body = extender_bind_encode(error, &reply->body_bytes);
+        reply->body = extender_reply_bind(error, &reply->body_bytes);
         if (reply->body == NULL)
                 http_reply_error(reply, 503, "bind: no memory");
 }

@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "scheduler-extender/decide/candidates.h"
 #include "scheduler-extender/state.h"
+#include "scheduler-extender/wire/extender_reply.h"
 
 /* Names that were sent before keep their mark; each of the others is counted by its reason. */
 static int judge_nodes(struct extender *x, struct extender_args *args, const struct rules_context *context)
@@ -15,7 +16,7 @@ static int judge_nodes(struct extender *x, struct extender_args *args, const str
                                                     args->node_count, verdicts);
 
         for (size_t i = 0; r == 0 && i < args->node_count; i++) {
-                if (args->verdicts[i] == EXTENDER_NODE_AGAIN)
+                if (args->verdicts[i] == EXTENDER_ARGS_AGAIN)
                         continue;
                 args->verdicts[i] = verdicts[i];
                 x->metrics.rejected[verdicts[i]]++;
@@ -54,7 +55,7 @@ static int filter(struct extender *x, struct extender_args *args, struct http_re
                 pod_request_end(x->cluster, &pod_request);
         }
         if (r == 0)
-                reply->body = extender_filter_encode(args, refusal, &reply->body_bytes);
+                reply->body = extender_reply_filter(args, refusal, &reply->body_bytes);
         return r;
 }
 

@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "scheduler-extender/decide/candidates.h"
 #include "scheduler-extender/state.h"
+#include "scheduler-extender/wire/extender_reply.h"
 
 static int prioritize(struct extender *x, struct extender_args *args, struct http_reply *reply,
                       struct err *err)
@@ -19,7 +20,7 @@ static int prioritize(struct extender *x, struct extender_args *args, struct htt
                                                       args->nodes, args->node_count, scores);
         pod_request_end(x->cluster, &pod_request);
         if (r == 0)
-                reply->body = extender_prioritize_encode(args, scores, &reply->body_bytes);
+                reply->body = extender_reply_prioritize(args, scores, &reply->body_bytes);
         return r;
 }
 

@@ -8,7 +8,7 @@
 #include "agent/launch/program_file.h"
 #include "base/cleanup.h"
 #include "base/json/json_field.h"
-#include "base/yaml/yaml_json.h"
+#include "base/yaml/yaml_parse.h"
 #include "scheduler-extender/state.h"
 
 #define CONFIG_MAX_BYTES ((size_t) 1 << 20)

@@ -7,7 +7,7 @@
 #include "job/controller/controller.h"
 #include "scheduler-extender/extender.h"
 #include "scheduler-extender/ledger/cluster.h"
-#include "scheduler-extender/wire/extender_json.h"
+#include "scheduler-extender/wire/extender_args.h"
 
 #define EXTENDER_LIST_MAX 64
 

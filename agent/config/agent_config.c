@@ -9,7 +9,7 @@
 #include "agent/discovery/discovery_config.h"
 #include "base/json/json_table.h"
 #include "base/text.h"
-#include "base/yaml/yaml_json.h"
+#include "base/yaml/yaml_parse.h"
 
 #define WORD        "abcdefghijklmnopqrstuvwxyz0123456789-"
 #define SECOND_USEC UINT64_C(1000000)

@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 #include "base/exit_code.h"
 #include "base/text.h"
-#include "base/yaml/yaml_json.h"
+#include "base/yaml/yaml_parse.h"
 
 /* Reads one byte more than allowed, so that the parser can tell "too large". */
 static int read_all(int fd, struct text *content)

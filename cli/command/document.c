@@ -6,7 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "base/yaml/yaml_json.h"
+#include "base/yaml/yaml_dump.h"
 
 int document_print(const json_t *value, bool yaml, size_t flags)
 {

@@ -10,7 +10,7 @@
 #include "agent/launch/program_file.h"
 #include "base/cleanup.h"
 #include "base/exit_code.h"
-#include "base/yaml/yaml_json.h"
+#include "base/yaml/yaml_parse.h"
 #include "job/run/run.h"
 #include "job/spec/job_yaml.h"
 

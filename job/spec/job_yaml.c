@@ -7,7 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "base/yaml/yaml_json.h"
+#include "base/yaml/yaml_parse.h"
 #include "job/spec/labels.h"
 
 enum field_kind { FIELD_CHOICE, FIELD_BOOL, FIELD_UINT, FIELD_INT, FIELD_REAL, FIELD_TEXT, FIELD_CUSTOM };

@@ -8,7 +8,7 @@
 #include "base/exit_code.h"
 #include "base/text.h"
 #include "base/version.h"
-#include "base/yaml/yaml_json.h"
+#include "base/yaml/yaml_parse.h"
 #include "cli/command/cluster_arguments.h"
 #include "cli/command/commands.h"
 #include "cli/command/table.h"
@@ -51,7 +51,7 @@ static int read_objects(const char *path, json_t *list, struct err *err)
 {
         CLEANUP(fclose_p) FILE *opened = strcmp(path, "-") == 0 ? NULL : fopen(path, "re");
         FILE *file = strcmp(path, "-") == 0 ? stdin : opened;
-        CLEANUP(free_p) char *bytes = malloc(YAML_MAX_BYTES + 1);
+        CLEANUP(free_p) char *bytes = malloc(YAML_PARSE_MAX_BYTES + 1);
         json_t *documents = NULL, *document;
         size_t size, i;
         int r;
@@ -60,8 +60,8 @@ static int read_objects(const char *path, json_t *list, struct err *err)
                 return err_set(err, -errno, "open '%s': %m", path);
         if (bytes == NULL)
                 return err_set(err, -ENOMEM, "no memory");
-        size = fread(bytes, 1, YAML_MAX_BYTES + 1, file);
-        if (size > YAML_MAX_BYTES)
+        size = fread(bytes, 1, YAML_PARSE_MAX_BYTES + 1, file);
+        if (size > YAML_PARSE_MAX_BYTES)
                 return err_set(err, -E2BIG, "'%s' is larger than 16 MiB", path);
         r = yaml_parse_all(bytes, size, &documents, err);
         if (r < 0)

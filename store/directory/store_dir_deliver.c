@@ -11,7 +11,7 @@
 #include "base/hash.h"
 #include "base/json/json_merge.h"
 #include "base/text.h"
-#include "base/yaml/yaml_json.h"
+#include "base/yaml/yaml_parse.h"
 #include "store/directory/store_dir.h"
 
 #define DEFAULT_NAMESPACE "default"
@@ -193,7 +193,7 @@ static json_t *load_yaml(const struct store_dir *d, const struct dir_object *obj
 {
         size_t size = 0, index;
         CLEANUP(free_p)
-        char *bytes = store_dir_slurp(d->fd, object->file->name, YAML_MAX_BYTES, &size, NULL, NULL);
+        char *bytes = store_dir_slurp(d->fd, object->file->name, YAML_PARSE_MAX_BYTES, &size, NULL, NULL);
         json_t *documents = NULL, *document, *found = NULL;
         char key[DIR_KEY_BYTES];
         enum store_kind kind;

@@ -10,7 +10,7 @@
 #include "base/hash.h"
 #include "base/json/json_items.h"
 #include "base/text.h"
-#include "base/yaml/yaml_json.h"
+#include "base/yaml/yaml_parse.h"
 #include "io/clock.h"
 #include "store/directory/store_dir.h"
 
@@ -411,7 +411,8 @@ void store_dir_free_overlay(struct dir_overlay *overlay)
 static struct dir_overlay *parse_overlay(const struct store_dir *d, struct dir_file *file)
 {
         size_t size = 0;
-        CLEANUP(free_p) char *bytes = store_dir_slurp(d->fd, file->name, YAML_MAX_BYTES, &size, file, NULL);
+        CLEANUP(free_p)
+        char *bytes = store_dir_slurp(d->fd, file->name, YAML_PARSE_MAX_BYTES, &size, file, NULL);
         json_t *json = bytes != NULL ? json_loadb(bytes, size, 0, NULL) : NULL;
         struct dir_overlay *overlay = NULL;
         char key[DIR_KEY_BYTES];

@@ -13,7 +13,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "base/timestamp.h"
-#include "base/yaml/yaml_json.h"
+#include "base/yaml/yaml_parse.h"
 #include "io/loop.h"
 #include "store/directory/store_dir.h"
 
@@ -155,7 +155,7 @@ static int find(struct store_dir *d, enum store_kind kind, const char *namespace
 static json_t *load_overlay(struct store_dir *d, const char *file, const char *uid)
 {
         size_t size = 0;
-        CLEANUP(free_p) char *bytes = store_dir_slurp(d->fd, file, YAML_MAX_BYTES, &size, NULL, NULL);
+        CLEANUP(free_p) char *bytes = store_dir_slurp(d->fd, file, YAML_PARSE_MAX_BYTES, &size, NULL, NULL);
         json_t *overlay = bytes != NULL ? json_loadb(bytes, size, 0, NULL) : NULL;
         const char *old_uid = json_string_value(json_object_get(overlay, "uid"));
 
@@ -250,7 +250,7 @@ static int change_file(struct store_dir *d, const char *file, store_changer chan
                        struct err *err)
 {
         size_t size = 0;
-        CLEANUP(free_p) char *bytes = store_dir_slurp(d->fd, file, YAML_MAX_BYTES, &size, NULL, err);
+        CLEANUP(free_p) char *bytes = store_dir_slurp(d->fd, file, YAML_PARSE_MAX_BYTES, &size, NULL, err);
         json_t *object = NULL, *changed;
         int r = 0;
 

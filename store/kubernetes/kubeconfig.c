@@ -10,7 +10,7 @@
 #include "base/cleanup.h"
 #include "base/json/json_field.h"
 #include "base/text.h"
-#include "base/yaml/yaml_json.h"
+#include "base/yaml/yaml_parse.h"
 #include "io/read_file.h"
 
 #define SERVICE_ACCOUNT "/var/run/secrets/kubernetes.io/serviceaccount"

@@ -7,7 +7,8 @@
 
 #include "io/http/http_server.h"
 #include "io/loop.h"
-#include "scheduler-extender/wire/extender_json.h"
+#include "scheduler-extender/wire/extender_args.h"
+#include "scheduler-extender/wire/extender_reply.h"
 
 static void echo(const struct http_request *request, struct http_reply *reply, bool scores)
 {
@@ -20,10 +21,10 @@ static void echo(const struct http_request *request, struct http_reply *reply, b
         } else if (scores) {
                 uint8_t *zeros = calloc(args.node_count + 1, 1);
 
-                reply->body = extender_prioritize_encode(&args, zeros, &reply->body_bytes);
+                reply->body = extender_reply_prioritize(&args, zeros, &reply->body_bytes);
                 free(zeros);
         } else {
-                reply->body = extender_filter_encode(&args, NULL, &reply->body_bytes);
+                reply->body = extender_reply_filter(&args, NULL, &reply->body_bytes);
         }
         extender_args_free(&args);
 }

@@ -2,7 +2,7 @@
 #include <stdint.h>
 
 #include "agent/discovery/discovery_config.h"
-#include "base/yaml/yaml_json.h"
+#include "base/yaml/yaml_parse.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,7 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "scheduler-extender/wire/extender_json.h"
+#include "scheduler-extender/wire/extender_args.h"
+#include "scheduler-extender/wire/extender_reply.h"
 #include "scheduler-extender/wire/pod_json.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -43,7 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
                 (void) pod_decode(args.pod, &policy, &symbols, true, &facts, &err);
                 for (size_t i = 0; i < args.node_count; i++)
-                        if (args.verdicts[i] != EXTENDER_NODE_AGAIN)
+                        if (args.verdicts[i] != EXTENDER_ARGS_AGAIN)
                                 args.verdicts[i] = (uint8_t) (i % REASON_COUNT);
                 scores = calloc(args.node_count + 1, 1);
                 for (size_t i = 0; scores != NULL && i < args.node_count; i++)
@@ -51,12 +52,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 if (!args.full && scores != NULL) { /* whole objects may hold what jansson refuses: duplicate
                                                      * keys, huge numbers
                                                      */
-                        reply = extender_filter_encode(&args, NULL, &bytes);
+                        reply = extender_reply_filter(&args, NULL, &bytes);
                         must_be_json(reply, bytes);
-                        reply = extender_prioritize_encode(&args, scores, &bytes);
+                        reply = extender_reply_prioritize(&args, scores, &bytes);
                         must_be_json(reply, bytes);
                 } else {
-                        free(extender_filter_encode(&args, NULL, &bytes));
+                        free(extender_reply_filter(&args, NULL, &bytes));
                 }
                 free(scores);
                 symbols_free(&symbols);

@@ -1,13 +1,13 @@
 /* Any bytes as ExtenderBindingArgs: four strings, or a sentence that says what is wrong. */
 #include <stdint.h>
 
-#include "scheduler-extender/wire/extender_json.h"
+#include "scheduler-extender/wire/extender_bind.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-        struct extender_bind_args args;
+        struct extender_bind args;
         struct err err = { 0 };
         int r = extender_bind_decode((const char *) data, size, &args, &err);
 

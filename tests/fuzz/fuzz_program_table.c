@@ -3,7 +3,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/yaml/yaml_json.h"
+#include "base/yaml/yaml_parse.h"
 #include "job/spec/program_table.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -3,7 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/yaml/yaml_json.h"
+#include "base/yaml/yaml_dump.h"
+#include "base/yaml/yaml_parse.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

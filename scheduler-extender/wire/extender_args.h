@@ -1,4 +1,4 @@
-/* Extender JSON: the messages of the scheduler extender protocol (v1) <-> structs.
+/* Extender args: ExtenderArgs of the scheduler extender protocol (v1), what filter and prioritize are sent.
  *
  * Lists of 5,000 names and of whole Node objects never become a JSON tree: they are scanned in place and
  * echoed as they came. Only the pod is parsed (jansson). Slices point into the request's text. In memory
@@ -14,33 +14,28 @@
 #include "scheduler-extender/decide/reason.h"
 #include "scheduler-extender/ledger/roster.h"
 
-#define EXTENDER_NODES_MAX ((size_t) 1 << 20)
+#define EXTENDER_ARGS_NODES_MAX ((size_t) 1 << 20)
 
 /* A node of the request, as its name stands in the text, between the quotes. */
-struct extender_name {
+struct extender_args_name {
         const char *escaped;
         size_t escaped_bytes;
 };
 
-#define EXTENDER_NODE_AGAIN 255 /* verdict of a name that was sent before: answered once */
+#define EXTENDER_ARGS_AGAIN 255 /* verdict of a name that was sent before: answered once */
 
-/* ExtenderArgs of filter and prioritize. What is said of node i is in the i-th entry of each list. */
+/* What is said of node i is in the i-th entry of each list. */
 struct extender_args {
         json_t *pod; /* owned */
         bool full;   /* Node objects were sent, not names */
         bool named;  /* names were sent */
         size_t node_count, node_capacity;
-        struct extender_name *names;
+        struct extender_args_name *names;
         uint32_t *nodes;            /* index in the roster, or ROSTER_NONE */
         uint8_t *verdicts;          /* enum reason; REASON_NONE at first */
-        bool any_again;             /* some verdicts are EXTENDER_NODE_AGAIN */
+        bool any_again;             /* some verdicts are EXTENDER_ARGS_AGAIN */
         struct json_slice *objects; /* full: the Node objects as they came */
         const char *end;            /* of the text */
-};
-
-struct extender_bind_args {
-        json_t *json; /* owned; the strings live in it */
-        const char *pod_name, *pod_namespace, *pod_uid, *node;
 };
 
 /* extender_args_decode() - the message, its names looked up in `roster`, which learns their order.
@@ -48,14 +43,3 @@ struct extender_bind_args {
 int extender_args_decode(const char *body, size_t body_bytes, struct roster *roster,
                          struct extender_args *ret, struct err *err);
 void extender_args_free(struct extender_args *args);
-
-int extender_bind_decode(const char *body, size_t body_bytes, struct extender_bind_args *ret,
-                         struct err *err);
-void extender_bind_free(struct extender_bind_args *args);
-
-/* Replies; malloc'd, the caller frees; NULL when out of memory.
- * ExtenderFilterResult: nodes whose verdict is REASON_NONE pass. With `error` no node is told of. */
-char *extender_filter_encode(const struct extender_args *args, const char *error, size_t *ret_bytes);
-/* HostPriorityList; @scores: 0..10 of each node. */
-char *extender_prioritize_encode(const struct extender_args *args, const uint8_t *scores, size_t *ret_bytes);
-char *extender_bind_encode(const char *error, size_t *ret_bytes); /* "" = bound */

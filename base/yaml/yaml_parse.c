@@ -1,14 +1,15 @@
-#include "base/yaml/yaml_json.h"
+/* Events of libyaml become JSON values; anchors are kept until their document ends. */
+#include "base/yaml/yaml_parse.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <yaml.h>
 
-#include "base/cleanup.h"
 #include "base/text.h"
+#include "base/yaml/yaml_scalar.h"
 
 #define ANCHORS_MAX 1024
 #define VALUES_MAX  2000000 /* of one stream, expanded aliases included: a bomb of aliases ends here */
@@ -47,111 +48,12 @@ static int next_event(struct reader *r, yaml_event_t *event)
         return fail_at(r, p->problem_mark, why);
 }
 
-/* --- scalars: the YAML 1.2 core schema
- * ------------------------------------------------------------------------ */
-
-static bool is_one_of(const char *s, const char *const *words)
-{
-        for (; *words != NULL; words++)
-                if (strcmp(s, *words) == 0)
-                        return true;
-        return false;
-}
-
-static bool is_digits(const char *s, const char *digits)
-{
-        return *s != '\0' && s[strspn(s, digits)] == '\0';
-}
-
-/* looks_decimal() - [-+]? ( digits [. digits*] | . digits ) [eE [-+]? digits] */
-static bool looks_decimal(const char *s)
-{
-        size_t whole, fraction = 0;
-
-        s += *s == '-' || *s == '+';
-        whole = strspn(s, "0123456789");
-        s += whole;
-        if (*s == '.') {
-                fraction = strspn(s + 1, "0123456789");
-                s += 1 + fraction;
-        }
-        if (whole + fraction == 0)
-                return false;
-        if (*s == 'e' || *s == 'E') {
-                s++;
-                s += *s == '-' || *s == '+';
-                return is_digits(s, "0123456789");
-        }
-        return *s == '\0';
-}
-
-static json_t *real(const char *s)
-{
-        double value = strtod(s, NULL); /* looks_decimal() saw the whole of it; the locale is C */
-
-        return isfinite(value) ? json_real(value) : NULL;
-}
-
-static json_t *decimal(const char *s)
-{
-        const char *digits = s + (*s == '+');
-        int64_t value;
-
-        if (is_digits(digits + (*digits == '-'), "0123456789") && text_parse_int64(digits, &value) == 0)
-                return json_integer(value);
-        return real(s); /* has a point or an exponent, or is too long for 64 bits */
-}
-
-static json_t *based(const char *s)
-{
-        uint64_t value;
-
-        if (s[1] == 'x')
-                return text_parse_hex64(s, &value) == 0 && value <= INT64_MAX
-                               ? json_integer((json_int_t) value)
-                               : NULL;
-        errno = 0;
-        value = strtoull(s + 2, NULL, 8);
-        return errno == 0 && value <= INT64_MAX ? json_integer((json_int_t) value) : NULL;
-}
-
-static bool has_leading_zero(const char *s)
-{
-        s += *s == '-' || *s == '+';
-        return s[0] == '0' && s[1] >= '0' && s[1] <= '9' && is_digits(s, "0123456789");
-}
-
-static const char *const nulls[] = { "", "~", "null", "Null", "NULL", NULL };
-static const char *const trues[] = { "true", "True", "TRUE", NULL };
-static const char *const falses[] = { "false", "False", "FALSE", NULL };
-static const char *const not_finite[] = { ".inf",  ".Inf", ".INF", "+.inf", "-.inf", "-.Inf",
-                                          "-.INF", ".nan", ".NaN", ".NAN",  NULL };
-
 static int plain_scalar(struct reader *r, const yaml_event_t *event, json_t **ret)
 {
-        const char *s = (const char *) event->data.scalar.value;
+        const char *why = NULL;
 
-        if (is_one_of(s, nulls))
-                *ret = json_null();
-        else if (is_one_of(s, trues))
-                *ret = json_true();
-        else if (is_one_of(s, falses))
-                *ret = json_false();
-        else if (is_one_of(s, not_finite))
-                return fail_at(r, event->start_mark, "infinite and undefined numbers are not allowed");
-        else if (has_leading_zero(s))
-                return fail_at(r, event->start_mark,
-                               "a number with a leading zero is octal to some readers and decimal to others: "
-                               "write 0o.. for octal, or quote it");
-        else if ((s[0] == '0' && s[1] == 'x' && is_digits(s + 2, "0123456789abcdefABCDEF")) ||
-                 (s[0] == '0' && s[1] == 'o' && is_digits(s + 2, "01234567")))
-                *ret = based(s);
-        else if (looks_decimal(s))
-                *ret = decimal(s);
-        else
-                *ret = json_string(s);
-        return *ret == NULL ? fail_at(r, event->start_mark, "a number too large, or text that is not UTF-8")
-                            : 0;
+        *ret = yaml_scalar_read((const char *) event->data.scalar.value, &why);
+        return *ret == NULL ? fail_at(r, event->start_mark, why) : 0;
 }
 
 static int scalar(struct reader *r, const yaml_event_t *event, json_t **ret)
@@ -166,9 +68,6 @@ static int scalar(struct reader *r, const yaml_event_t *event, json_t **ret)
         *ret = json_stringn(s, length);
         return *ret == NULL ? fail_at(r, event->start_mark, "text that is not UTF-8") : 0;
 }
-
-/* --- collections
- * ---------------------------------------------------------------------------------------------- */
 
 static int read_value(struct reader *r, yaml_event_t *event, unsigned depth, json_t **ret);
 
@@ -262,9 +161,6 @@ static int read_mapping(struct reader *r, unsigned depth, json_t *object)
         }
 }
 
-/* --- anchors and aliases
- * -------------------------------------------------------------------------------------- */
-
 static int remember(struct reader *r, yaml_mark_t mark, const yaml_char_t *name, json_t *value)
 {
         char *copy;
@@ -355,7 +251,7 @@ static int read_value(struct reader *r, yaml_event_t *event, unsigned depth, jso
         json_t *value = NULL;
         int e;
 
-        if (depth >= YAML_MAX_DEPTH)
+        if (depth >= YAML_PARSE_MAX_DEPTH)
                 return fail_at(r, event->start_mark, "nested too deeply");
         if (++r->value_count > VALUES_MAX)
                 return fail_at(r, event->start_mark, "too many values");
@@ -376,9 +272,6 @@ static int read_value(struct reader *r, yaml_event_t *event, unsigned depth, jso
                 *ret = value;
         return e;
 }
-
-/* --- documents
- * ------------------------------------------------------------------------------------------------ */
 
 static int read_document(struct reader *r, json_t *documents)
 {
@@ -459,8 +352,9 @@ int yaml_parse_all(const char *bytes, size_t size_bytes, json_t **ret, struct er
         json_t *documents;
         int e = 0;
 
-        if (size_bytes > YAML_MAX_BYTES)
-                return err_set(err, -E2BIG, "%zu bytes; at most %zu are read", size_bytes, YAML_MAX_BYTES);
+        if (size_bytes > YAML_PARSE_MAX_BYTES)
+                return err_set(err, -E2BIG, "%zu bytes; at most %zu are read", size_bytes,
+                               YAML_PARSE_MAX_BYTES);
         documents = json_array();
         if (documents == NULL)
                 return err_set(err, -ENOMEM, "no memory to read YAML");
@@ -492,145 +386,4 @@ int yaml_parse(const char *bytes, size_t size_bytes, json_t **ret, struct err *e
         if (e == 0)
                 *ret = value;
         return e;
-}
-
-/* --- writing
- * -------------------------------------------------------------------------------------------------- */
-
-static int append_bytes(void *userdata, unsigned char *bytes, size_t size_bytes)
-{
-        text_append_bytes(userdata, bytes, size_bytes);
-        return 1;
-}
-
-static int emit(yaml_emitter_t *emitter, int made, yaml_event_t *event)
-{
-        return made && yaml_emitter_emit(emitter, event) ? 0 : -ENOMEM;
-}
-
-/* needs_quotes() - would this text be read back as something else, by us or by an older YAML? */
-static bool needs_quotes(const char *s)
-{
-        static const char *const words[] = { "y",  "Y",  "yes", "Yes", "YES", "n",   "N",   "no", "No",
-                                             "NO", "on", "On",  "ON",  "off", "Off", "OFF", "<<", NULL };
-
-        return is_one_of(s, nulls) || is_one_of(s, trues) || is_one_of(s, falses) ||
-               is_one_of(s, not_finite) || is_one_of(s, words) ||
-               (*s != '\0' && strchr("0123456789+-.", *s) != NULL);
-}
-
-static int emit_scalar(yaml_emitter_t *emitter, const char *s, size_t length, yaml_scalar_style_t style)
-{
-        yaml_event_t event;
-
-        return emit(emitter,
-                    yaml_scalar_event_initialize(&event, NULL, NULL, (const yaml_char_t *) s, (int) length, 1,
-                                                 1, style),
-                    &event);
-}
-
-static int emit_string(yaml_emitter_t *emitter, const char *s, size_t length)
-{
-        yaml_scalar_style_t style = YAML_ANY_SCALAR_STYLE;
-
-        if (needs_quotes(s))
-                style = YAML_DOUBLE_QUOTED_SCALAR_STYLE;
-        else if (strchr(s, '\n') != NULL)
-                style = YAML_LITERAL_SCALAR_STYLE;
-        return emit_scalar(emitter, s, length, style);
-}
-
-static int emit_number(yaml_emitter_t *emitter, const json_t *value)
-{
-        char *text = json_dumps(value, JSON_ENCODE_ANY);
-        int e;
-
-        if (text == NULL)
-                return -ENOMEM;
-        e = emit_scalar(emitter, text, strlen(text), YAML_PLAIN_SCALAR_STYLE);
-        free(text);
-        return e;
-}
-
-static int emit_value(yaml_emitter_t *emitter, const json_t *value);
-
-static int emit_array(yaml_emitter_t *emitter, const json_t *array)
-{
-        yaml_sequence_style_t style =
-                json_array_size(array) == 0 ? YAML_FLOW_SEQUENCE_STYLE : YAML_BLOCK_SEQUENCE_STYLE;
-        yaml_event_t event;
-        json_t *value;
-        size_t index;
-        int e = emit(emitter, yaml_sequence_start_event_initialize(&event, NULL, NULL, 1, style), &event);
-
-        json_array_foreach(array, index, value)
-        {
-                if (e == 0)
-                        e = emit_value(emitter, value);
-        }
-        return e < 0 ? e : emit(emitter, yaml_sequence_end_event_initialize(&event), &event);
-}
-
-static int emit_object(yaml_emitter_t *emitter, const json_t *object)
-{
-        yaml_mapping_style_t style =
-                json_object_size(object) == 0 ? YAML_FLOW_MAPPING_STYLE : YAML_BLOCK_MAPPING_STYLE;
-        yaml_event_t event;
-        json_t *value;
-        const char *key;
-        int e = emit(emitter, yaml_mapping_start_event_initialize(&event, NULL, NULL, 1, style), &event);
-
-        json_object_foreach((json_t *) object, key, value)
-        {
-                if (e == 0)
-                        e = emit_string(emitter, key, strlen(key));
-                if (e == 0)
-                        e = emit_value(emitter, value);
-        }
-        return e < 0 ? e : emit(emitter, yaml_mapping_end_event_initialize(&event), &event);
-}
-
-static int emit_value(yaml_emitter_t *emitter, const json_t *value)
-{
-        if (json_is_object(value))
-                return emit_object(emitter, value);
-        if (json_is_array(value))
-                return emit_array(emitter, value);
-        if (json_is_string(value))
-                return emit_string(emitter, json_string_value(value), json_string_length(value));
-        return emit_number(emitter, value); /* true, false and null too */
-}
-
-static int emit_document(yaml_emitter_t *emitter, const json_t *value)
-{
-        yaml_event_t event;
-        int e = emit(emitter, yaml_stream_start_event_initialize(&event, YAML_UTF8_ENCODING), &event);
-
-        if (e == 0)
-                e = emit(emitter, yaml_document_start_event_initialize(&event, NULL, NULL, NULL, 1), &event);
-        if (e == 0)
-                e = emit_value(emitter, value);
-        if (e == 0)
-                e = emit(emitter, yaml_document_end_event_initialize(&event, 1), &event);
-        return e < 0 ? e : emit(emitter, yaml_stream_end_event_initialize(&event), &event);
-}
-
-char *yaml_dump(const json_t *value)
-{
-        struct text text = { 0 };
-        yaml_emitter_t emitter;
-        int e;
-
-        if (!yaml_emitter_initialize(&emitter))
-                return NULL;
-        yaml_emitter_set_output(&emitter, append_bytes, &text);
-        yaml_emitter_set_unicode(&emitter, 1);
-        yaml_emitter_set_width(&emitter, -1);
-        e = emit_document(&emitter, value);
-        yaml_emitter_delete(&emitter);
-        if (e < 0) {
-                text_free(&text);
-                return NULL;
-        }
-        return text_take(&text, NULL);
 }

@@ -10,7 +10,8 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "base/yaml/yaml_json.h"
+#include "base/yaml/yaml_dump.h"
+#include "base/yaml/yaml_parse.h"
 
 /* clang-format off */
 static const struct {
@@ -141,8 +142,8 @@ static int parse_nested(unsigned depth)
 static void depth_has_a_maximum(void **state)
 {
         (void) state;
-        assert_int_equal(parse_nested(YAML_MAX_DEPTH - 1), 0);
-        assert_int_equal(parse_nested(YAML_MAX_DEPTH), -EBADMSG);
+        assert_int_equal(parse_nested(YAML_PARSE_MAX_DEPTH - 1), 0);
+        assert_int_equal(parse_nested(YAML_PARSE_MAX_DEPTH), -EBADMSG);
         assert_int_equal(parse_nested(100000), -EBADMSG);
 }
 
@@ -152,7 +153,7 @@ static void too_many_bytes_are_refused_unread(void **state)
         json_t *got = NULL;
 
         (void) state;
-        assert_int_equal(yaml_parse("", YAML_MAX_BYTES + 1, &got, &err), -E2BIG);
+        assert_int_equal(yaml_parse("", YAML_PARSE_MAX_BYTES + 1, &got, &err), -E2BIG);
 }
 
 static void a_stream_is_an_array(void **state)

@@ -1,6 +1,6 @@
-/* ExtenderArgs and ExtenderBindingArgs, scanned in place; filter results, host priorities and bind results,
+/* ExtenderArgs, scanned in place; a name that is sent twice is found by what it means, not by how it is
  * written. */
-#include "scheduler-extender/wire/extender_json.h"
+#include "scheduler-extender/wire/extender_args.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -8,8 +8,6 @@
 
 #include "base/cleanup.h"
 #include "base/hash.h"
-#include "base/text.h"
-#include "scheduler-extender/ledger/symbols.h"
 
 /* What is kept while the lists are read. */
 struct reading {
@@ -52,8 +50,8 @@ static int add_node(struct reading *r, const struct json_slice *name, uint32_t i
         size_t i = args->node_count;
         bool again = false;
 
-        if (i == EXTENDER_NODES_MAX)
-                return err_set(r->err, -E2BIG, "more than %zu nodes are sent", EXTENDER_NODES_MAX);
+        if (i == EXTENDER_ARGS_NODES_MAX)
+                return err_set(r->err, -E2BIG, "more than %zu nodes are sent", EXTENDER_ARGS_NODES_MAX);
         if (i == args->node_capacity && grow_nodes(r) < 0)
                 return -ENOMEM;
         if (object != NULL)
@@ -65,9 +63,10 @@ static int add_node(struct reading *r, const struct json_slice *name, uint32_t i
         } else {
                 r->unknown++;
         }
-        args->names[i] = (struct extender_name){ .escaped = name->bytes, .escaped_bytes = name->size_bytes };
+        args->names[i] =
+                (struct extender_args_name){ .escaped = name->bytes, .escaped_bytes = name->size_bytes };
         args->nodes[i] = index;
-        args->verdicts[i] = again ? EXTENDER_NODE_AGAIN : REASON_NONE;
+        args->verdicts[i] = again ? EXTENDER_ARGS_AGAIN : REASON_NONE;
         args->any_again = args->any_again || again;
         args->node_count++;
         return 0;
@@ -333,7 +332,7 @@ static void decode_unknown(const struct extender_args *args, struct name_set *se
         uint32_t count = 0;
 
         for (size_t i = 0; i < args->node_count; i++) {
-                const struct extender_name *name = &args->names[i];
+                const struct extender_args_name *name = &args->names[i];
                 struct json_slice slice = { .bytes = name->escaped, .size_bytes = name->escaped_bytes };
 
                 if (args->nodes[i] != ROSTER_NONE)
@@ -365,7 +364,7 @@ static int mark_unknown_repeats(struct reading *r)
         decode_unknown(args, &set);
         for (size_t i = 0; i < args->node_count; i++)
                 if (args->nodes[i] == ROSTER_NONE && !add_name(&set, count++)) {
-                        args->verdicts[i] = EXTENDER_NODE_AGAIN;
+                        args->verdicts[i] = EXTENDER_ARGS_AGAIN;
                         args->any_again = true;
                 }
         return 0;
@@ -415,233 +414,4 @@ void extender_args_free(struct extender_args *args)
         free(args->verdicts);
         free(args->objects);
         *args = (struct extender_args){ 0 };
-}
-
-static int bind_field(json_t *json, const char *name, const char **ret, struct err *err)
-{
-        const json_t *value = json_object_get(json, name);
-
-        if (value == NULL || json_is_null(value))
-                return err_set(err, -EBADMSG, "%s: is missing", name);
-        if (!json_is_string(value) || json_string_length(value) == 0)
-                return err_set(err, -EBADMSG, "%s: must be a string that is not empty", name);
-        *ret = json_string_value(value);
-        return 0;
-}
-
-int extender_bind_decode(const char *body, size_t body_bytes, struct extender_bind_args *ret, struct err *err)
-{
-        json_error_t where;
-        int r;
-
-        *ret = (struct extender_bind_args){ 0 };
-        ret->json = json_loadb(body, body_bytes, JSON_REJECT_DUPLICATES, &where);
-        if (ret->json == NULL)
-                return err_set(err, -EBADMSG, "line %d, column %d: %s", where.line, where.column, where.text);
-        if (!json_is_object(ret->json))
-                return err_set(err, -EBADMSG, "the message must be an object");
-        r = bind_field(ret->json, "PodName", &ret->pod_name, err);
-        if (r == 0)
-                r = bind_field(ret->json, "PodNamespace", &ret->pod_namespace, err);
-        if (r == 0)
-                r = bind_field(ret->json, "PodUID", &ret->pod_uid, err);
-        if (r == 0)
-                r = bind_field(ret->json, "Node", &ret->node, err);
-        return r;
-}
-
-void extender_bind_free(struct extender_bind_args *args)
-{
-        json_decref(args->json);
-        *args = (struct extender_bind_args){ 0 };
-}
-
-/* Sizes are added up first, so that one block is enough and writing is copying. */
-static char *put(char *to, const char *bytes, size_t size_bytes)
-{
-        memcpy(to, bytes, size_bytes);
-        return to + size_bytes;
-}
-
-#define PUT(to, literal) put(to, literal, sizeof(literal) - 1)
-
-/* The name with its quotes, which stand around it in the request. Most names are short: 32 bytes are copied
- * whatever the length, where the text has them and what follows up to `limit` is still to be written. */
-#define COPY_BYTES 32
-
-static inline char *put_name(char *to, const char *limit, const struct extender_args *args, size_t i)
-{
-        const char *from = args->names[i].escaped - 1;
-        size_t bytes = args->names[i].escaped_bytes + 2;
-
-        if (bytes <= COPY_BYTES && args->end - from >= COPY_BYTES && limit - to >= COPY_BYTES)
-                memcpy(to, from, COPY_BYTES);
-        else
-                memcpy(to, from, bytes);
-        return to + bytes;
-}
-
-static char *error_reply(const char *form, const char *error, size_t *ret_bytes)
-{
-        CLEANUP(free_p) char *quoted = NULL;
-        json_t *string = json_string(error);
-        struct text text = { 0 };
-
-        if (string == NULL)
-                string = json_string("the error is not UTF-8");
-        quoted = json_dumps(string, JSON_ENCODE_ANY);
-        json_decref(string);
-        if (quoted == NULL)
-                return NULL;
-        text_append(&text, form);
-        text_append(&text, quoted);
-        text_append(&text, "}");
-        return text_take(&text, ret_bytes);
-}
-
-/* The three lists of filter's reply, each written where it will stand. */
-enum list { PASSING, FAILED, UNRESOLVABLE, LISTS, NO_LIST = LISTS };
-
-struct lists {
-        uint8_t of_verdict[UINT8_MAX + 1];
-        size_t bytes[LISTS + 1]; /* every entry ends in a comma, over which the list's end is written */
-        char *at[LISTS];
-        const char *limit[LISTS];
-};
-
-static void sort_verdicts(struct lists *lists)
-{
-        memset(lists->of_verdict, NO_LIST, sizeof(lists->of_verdict));
-        lists->of_verdict[REASON_NONE] = PASSING;
-        for (int r = REASON_NONE + 1; r < REASON_COUNT; r++)
-                lists->of_verdict[r] = reason_text((enum reason) r)->unresolvable ? UNRESOLVABLE : FAILED;
-}
-
-static void add_sizes(const struct extender_args *args, struct lists *lists)
-{
-        size_t more[UINT8_MAX + 1] = { 0 }; /* than the name: quotes, message, comma */
-
-        more[REASON_NONE] = 3;
-        for (int r = REASON_NONE + 1; r < REASON_COUNT; r++)
-                more[r] = reason_text((enum reason) r)->message_bytes + 6;
-        for (size_t i = 0; i < args->node_count; i++) {
-                uint8_t verdict = args->verdicts[i];
-
-                lists->bytes[lists->of_verdict[verdict]] +=
-                        verdict == REASON_NONE && args->full ? args->objects[i].size_bytes + 1
-                                                             : args->names[i].escaped_bytes + more[verdict];
-        }
-}
-
-static char *put_failure(char *to, const char *limit, const struct extender_args *args, size_t i)
-{
-        const struct reason_text *text = reason_text((enum reason) args->verdicts[i]);
-
-        to = put_name(to, limit, args, i);
-        to = PUT(to, ":\"");
-        to = put(to, text->message, text->message_bytes); /* our own: nothing to escape */
-        return PUT(to, "\",");
-}
-
-static void put_entries(const struct extender_args *args, struct lists *lists)
-{
-        for (size_t i = 0; i < args->node_count; i++) {
-                uint8_t list = lists->of_verdict[args->verdicts[i]];
-                char *to;
-
-                if (list == NO_LIST)
-                        continue;
-                to = lists->at[list];
-                if (list != PASSING)
-                        to = put_failure(to, lists->limit[list], args, i);
-                else if (args->full)
-                        to = PUT(put(to, args->objects[i].bytes, args->objects[i].size_bytes), ",");
-                else
-                        to = PUT(put_name(to, lists->limit[list], args, i), ",");
-                lists->at[list] = to;
-        }
-}
-
-/* What stands before each list, and after the last. */
-static const char *const before_list[2][LISTS + 1] = {
-        { "{\"Nodes\":null,\"NodeNames\":[", "],\"FailedNodes\":{", "},\"FailedAndUnresolvableNodes\":{",
-          "},\"Error\":\"\"}" },
-        { "{\"Nodes\":{\"metadata\":{},\"items\":[", "]},\"NodeNames\":null,\"FailedNodes\":{",
-          "},\"FailedAndUnresolvableNodes\":{", "},\"Error\":\"\"}" },
-};
-
-static char *put_lists(const struct extender_args *args, struct lists *lists, size_t *ret_bytes)
-{
-        const char *const *before = before_list[args->full];
-        char *block = malloc(lists->bytes[PASSING] + lists->bytes[FAILED] + lists->bytes[UNRESOLVABLE] + 256);
-        char *to = block;
-
-        if (block == NULL)
-                return NULL;
-        for (int list = 0; list < LISTS; list++) {
-                lists->at[list] = to + strlen(before[list]);
-                lists->limit[list] = lists->at[list] + lists->bytes[list];
-                to = lists->at[list] + lists->bytes[list] - (lists->bytes[list] > 0);
-        }
-        put_entries(args, lists);
-        to = put(block, before[PASSING], strlen(before[PASSING]));
-        for (int list = 0; list < LISTS; list++) { /* what comes after a list begins on its last comma */
-                to += lists->bytes[list] - (lists->bytes[list] > 0);
-                to = put(to, before[list + 1], strlen(before[list + 1]));
-        }
-        *to = '\0';
-        *ret_bytes = (size_t) (to - block);
-        return block;
-}
-
-char *extender_filter_encode(const struct extender_args *args, const char *error, size_t *ret_bytes)
-{
-        struct lists lists = { 0 };
-
-        if (error != NULL && error[0] != '\0')
-                return error_reply("{\"Nodes\":null,\"NodeNames\":null,\"FailedNodes\":{},"
-                                   "\"FailedAndUnresolvableNodes\":{},\"Error\":",
-                                   error, ret_bytes);
-        sort_verdicts(&lists);
-        add_sizes(args, &lists);
-        return put_lists(args, &lists, ret_bytes);
-}
-
-/* {"Host":"NAME","Score":N}, */
-#define SCORE_MAX  10
-#define HOST_BYTES (sizeof("{\"Host\":\"\",\"Score\":10},") - 1)
-#define END_BYTES  (sizeof(",\"Score\":10},") - 1)
-
-char *extender_prioritize_encode(const struct extender_args *args, const uint8_t *scores, size_t *ret_bytes)
-{
-        static const char *const ends[] = { ",\"Score\":0},", ",\"Score\":1},", ",\"Score\":2},",
-                                            ",\"Score\":3},", ",\"Score\":4},", ",\"Score\":5},",
-                                            ",\"Score\":6},", ",\"Score\":7},", ",\"Score\":8},",
-                                            ",\"Score\":9},", ",\"Score\":10}," };
-        size_t bytes = 8 + COPY_BYTES;
-        char *block, *to;
-
-        for (size_t i = 0; i < args->node_count; i++)
-                bytes += args->names[i].escaped_bytes + HOST_BYTES;
-        block = malloc(bytes);
-        if (block == NULL)
-                return NULL;
-        to = PUT(block, "[");
-        for (size_t i = 0; i < args->node_count; i++) {
-                if (args->verdicts[i] == EXTENDER_NODE_AGAIN)
-                        continue;
-                to = PUT(to, "{\"Host\":");
-                to = put_name(to, block + bytes, args, i);
-                to = put(to, ends[scores[i]], END_BYTES) - (scores[i] < SCORE_MAX); /* the NUL */
-        }
-        to -= to[-1] == ',';
-        to = PUT(to, "]");
-        *to = '\0';
-        *ret_bytes = (size_t) (to - block);
-        return block;
-}
-
-char *extender_bind_encode(const char *error, size_t *ret_bytes)
-{
-        return error_reply("{\"Error\":", error, ret_bytes);
 }

@@ -10,7 +10,9 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "scheduler-extender/wire/extender_json.h"
+#include "scheduler-extender/wire/extender_args.h"
+#include "scheduler-extender/wire/extender_bind.h"
+#include "scheduler-extender/wire/extender_reply.h"
 
 /* Decodes `body`, gives every node the verdict, and encodes filter's reply. */
 static char *filter_with(const char *body, enum reason verdict)
@@ -24,7 +26,7 @@ static char *filter_with(const char *body, enum reason verdict)
         if (extender_args_decode(body, strlen(body), &roster, &args, &err) == 0) {
                 for (size_t i = 0; i < args.node_count; i++)
                         args.verdicts[i] = (uint8_t) verdict;
-                reply = extender_filter_encode(&args, NULL, &bytes);
+                reply = extender_reply_filter(&args, NULL, &bytes);
         }
         extender_args_free(&args);
         return reply;
@@ -130,10 +132,10 @@ static void scores_are_written_for_every_host(void **state)
 
         (void) state;
         assert_int_equal(extender_args_decode(body, strlen(body), &roster, &args, NULL), 0);
-        assert_int_equal(args.verdicts[2], EXTENDER_NODE_AGAIN);
+        assert_int_equal(args.verdicts[2], EXTENDER_ARGS_AGAIN);
         {
                 CLEANUP(free_p)
-                char *reply = extender_prioritize_encode(&args, (const uint8_t[]){ 10, 3, 7 }, &bytes);
+                char *reply = extender_reply_prioritize(&args, (const uint8_t[]){ 10, 3, 7 }, &bytes);
 
                 assert_string_equal(reply, "[{\"Host\":\"a\",\"Score\":10},{\"Host\":\"b\",\"Score\":3}]");
                 assert_int_equal(bytes, strlen(reply));
@@ -143,7 +145,7 @@ static void scores_are_written_for_every_host(void **state)
 
 static void bind_needs_all_four_fields(void **state)
 {
-        struct extender_bind_args args;
+        struct extender_bind args;
         struct err err = { 0 };
         const char *good = "{\"PodName\":\"p\",\"PodNamespace\":\"n\",\"PodUID\":\"u\",\"Node\":\"x\"}";
         const char *bad = "{\"PodName\":\"p\",\"PodNamespace\":\"n\",\"PodUID\":7,\"Node\":\"x\"}";
@@ -157,7 +159,7 @@ static void bind_needs_all_four_fields(void **state)
         assert_non_null(strstr(err.msg, "PodUID"));
         extender_bind_free(&args);
         {
-                CLEANUP(free_p) char *reply = extender_bind_encode("no \"room\"", &bytes);
+                CLEANUP(free_p) char *reply = extender_reply_bind("no \"room\"", &bytes);
 
                 assert_string_equal(reply, "{\"Error\":\"no \\\"room\\\"\"}");
         }

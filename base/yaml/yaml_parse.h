@@ -1,4 +1,4 @@
-/* YAML -> JSON: what people write (configuration, jobs, program tables) as the JSON values that the API
+/* YAML parse: what people write (configuration, jobs, program tables) as the JSON values that the API
  * carries.
  *
  * YAML 1.2 core schema as Kubernetes reads it: true/false, null, integers, floats, strings; anchors and
@@ -11,8 +11,8 @@
 
 #include "base/err.h"
 
-#define YAML_MAX_BYTES ((size_t) 16 << 20)
-#define YAML_MAX_DEPTH 64
+#define YAML_PARSE_MAX_BYTES ((size_t) 16 << 20)
+#define YAML_PARSE_MAX_DEPTH 64
 
 /* yaml_parse() - one document. Return: 0 and a new reference; -EBADMSG with "line L, column C: why"; -E2BIG.
  * An empty document is an empty object. */
@@ -20,6 +20,3 @@ int yaml_parse(const char *bytes, size_t size_bytes, json_t **ret, struct err *e
 
 /* yaml_parse_all() - every document of a stream, as an array. */
 int yaml_parse_all(const char *bytes, size_t size_bytes, json_t **ret, struct err *err);
-
-/* yaml_dump() - block style text of a JSON value; caller frees. NULL when out of memory. */
-char *yaml_dump(const json_t *value);
