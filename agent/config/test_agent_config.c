@@ -1,3 +1,4 @@
+/* A configuration is read in full; a mistake is told with file and line. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* A line of links is checked as it is read: addresses, widths, and how many there may be. */
 #include "agent/inventory/link_report_line.h"
 
 #include <ctype.h>

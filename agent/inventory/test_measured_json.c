@@ -1,3 +1,4 @@
+/* A file of measurements is taken as a whole or not at all, and applied to the same cards alone. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

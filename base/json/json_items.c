@@ -1,3 +1,4 @@
+/* Finds the ends of items by strings and brackets alone. */
 #include "base/json/json_items.h"
 
 #include <errno.h>

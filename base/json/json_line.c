@@ -1,3 +1,4 @@
+/* A line is dumped compact, and read with a limit of its length. */
 #include "base/json/json_line.h"
 
 #include <errno.h>

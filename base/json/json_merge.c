@@ -1,3 +1,4 @@
+/* RFC 7386, member by member. */
 #include "base/json/json_merge.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Validates as it moves: numbers, strings with their escapes and UTF-8, brackets to a depth. */
 #include "base/json/json_scan.h"
 
 #include <endian.h>

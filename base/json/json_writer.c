@@ -1,3 +1,4 @@
+/* Commas, indents and escapes; doubles are tried with more digits until they read back. */
 #include "base/json/json_writer.h"
 
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* A wrong field is named by its whole path; what is absent leaves its target alone. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

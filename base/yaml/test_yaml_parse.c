@@ -1,3 +1,4 @@
+/* What YAML means as JSON, what of it is refused and where, and that what is written reads back. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
