@@ -1,3 +1,4 @@
+/* Feature file: the lines, and the rename that makes them one file. */
 #include "agent/feature_file.h"
 
 #include <ctype.h>
@@ -40,7 +41,8 @@ static bool is_first(const struct inventory *inventory, size_t at, bool by_model
         return true;
 }
 
-void feature_file_text(const struct inventory *inventory, struct text *out)
+/* The lines, in the order of the inventory's groups. */
+static void write_lines(const struct inventory *inventory, struct text *out)
 {
         text_printf(out, "remuda.dev/node-class=%s\nremuda.dev/pool=%s\n",
                     node_class_name(inventory->node_class), inventory->pool);
@@ -71,7 +73,7 @@ int feature_file_write(const char *path, const struct inventory *inventory, stru
             !text_format(temporary, sizeof(temporary), "%.*s.%s.new", (int) (strrchr(path, '/') + 1 - path),
                          path, strrchr(path, '/') + 1))
                 return err_set(err, -EINVAL, "'%s' is no absolute path", path);
-        feature_file_text(inventory, &text);
+        write_lines(inventory, &text);
         f = fopen(temporary, "we");
         if (f == NULL) {
                 text_free(&text);

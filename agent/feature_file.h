@@ -6,8 +6,5 @@
 #include "base/err.h"
 #include "base/text.h"
 
-/* feature_file_text() - the lines, in the order of the inventory's groups. */
-void feature_file_text(const struct inventory *inventory, struct text *out);
-
 /* feature_file_write() - Return: 0, or a negative errno and a sentence. */
 int feature_file_write(const char *path, const struct inventory *inventory, struct err *err);

@@ -212,8 +212,3 @@ void report_status(const struct report *r, struct report_status *ret)
         *ret = r->status;
         ret->in_step = r->store == NULL || (!r->due && !r->writing);
 }
-
-struct store *report_store(const struct report *r)
-{
-        return r->store;
-}

@@ -31,4 +31,3 @@ struct report_status {
         char trouble[200];
 };
 void report_status(const struct report *report, struct report_status *ret);
-struct store *report_store(const struct report *report); /* NULL = none */

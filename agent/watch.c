@@ -1,3 +1,4 @@
+/* Watch: uevents, inotify and a look; whatever tells first. */
 #include "agent/watch.h"
 
 #include <dirent.h>
@@ -97,8 +98,6 @@ static uint64_t look(const struct watch *w)
         return hash;
 }
 
-/* --- directories of an ordinary file system ------------------------------------------------------------- */
-
 static bool add_directory(struct watch *w, const char *path)
 {
         if (w->directories >= DIRECTORIES_MAX)
@@ -164,9 +163,6 @@ static void walk_root(struct watch *w)
         if (!all)
                 close_inotify(w); /* half an eye is worse than looking */
 }
-
-/* --- a change settles, then it is told ---------------------------------------------------------------------
- */
 
 /* A hostile tree costs tenths of a second to read: not each second, for everybody else waits meanwhile. */
 static bool is_too_soon(const struct watch *w)
@@ -236,9 +232,6 @@ static int on_inotify(sd_event_source *source, int fd, uint32_t revents, void *u
         return 0;
 }
 
-/* --- kernel uevents
- * ------------------------------------------------------------------------------------------ */
-
 static bool is_interesting(const char *message, size_t size_bytes)
 {
         static const char *const subsystems[] = { "pci", "drm", "accel", "misc", "vfio", "node", "cpu" };
@@ -298,9 +291,6 @@ static void open_uevents(struct watch *w)
         }
         w->uevent_fd = fd;
 }
-
-/* --- life
- * ------------------------------------------------------------------------------------------------------ */
 
 bool watch_is_live(const char *root)
 {

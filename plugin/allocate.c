@@ -1,5 +1,7 @@
 /* Allocate: from the snapshot, from nothing else. The answer names physical devices by what does not change
  * while they exist, because the kubelet keeps it and replays it for the pod's whole life. */
+#include "plugin/allocate.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,8 +9,12 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "plugin/cdi.h"
 #include "plugin/device_plugin.pb-c.h"
-#include "plugin/internal.h"
+#include "plugin/plugin_internal.h"
+#include "plugin/resource.h"
+
+#define LAUNCH_SOCKET_DIRECTORY "/run/remuda" /* where remuda-launch looks for the agent */
 
 #define FILES_PER_DEVICE_MAX (DEVICE_NODES_MAX)
 #define VARIABLES_MAX        4
@@ -99,8 +105,8 @@ static bool add_file(struct grant *grant, const char *path)
 
 static bool add_files(struct grant *grant)
 {
-        const struct shared_parts *shared = &grant->resource->shared;
-        size_t most = grant->count * FILES_PER_DEVICE_MAX + SHARED_FILES_MAX;
+        const struct resource_shared *shared = &grant->resource->shared;
+        size_t most = grant->count * FILES_PER_DEVICE_MAX + RESOURCE_FILES_MAX;
         bool fine = true;
 
         grant->answer->devices = pb_arena_take(grant->arena, most * sizeof(DevicePlugin__DeviceSpec *));
@@ -185,12 +191,12 @@ static bool add_mount(struct grant *grant, const char *inside, const char *root,
 
 static bool add_mounts(struct grant *grant)
 {
-        const struct shared_parts *shared = &grant->resource->shared;
+        const struct resource_shared *shared = &grant->resource->shared;
         const struct plugin_config *config = &grant->resource->plugin->config;
         bool fine = true;
 
         grant->answer->mounts =
-                pb_arena_take(grant->arena, (SHARED_MOUNTS_MAX + 1) * sizeof(DevicePlugin__Mount *));
+                pb_arena_take(grant->arena, (RESOURCE_MOUNTS_MAX + 1) * sizeof(DevicePlugin__Mount *));
         if (grant->answer->mounts == NULL)
                 return false;
         for (size_t i = 0; i < shared->mount_count; i++)
@@ -281,7 +287,7 @@ static enum grpc_status answer_request(struct resource *resource, struct pb_aren
         return status;
 }
 
-void allocate(void *userdata, struct grpc_call *call, const uint8_t *message, size_t size_bytes)
+void allocate_handle(void *userdata, struct grpc_call *call, const uint8_t *message, size_t size_bytes)
 {
         struct resource *resource = userdata;
         uint64_t begin = plugin_now_usec();
@@ -291,7 +297,7 @@ void allocate(void *userdata, struct grpc_call *call, const uint8_t *message, si
         enum grpc_status status;
         size_t size = 0;
 
-        pb_arena_init(&arena, REQUEST_ARENA_BYTES);
+        pb_arena_init(&arena, RESOURCE_ARENA_BYTES);
         status = answer_request(resource, &arena, message, size_bytes, &bytes, &size, sentence,
                                 sizeof(sentence));
         if (status == GRPC_OK) {
@@ -309,7 +315,7 @@ void allocate(void *userdata, struct grpc_call *call, const uint8_t *message, si
                 resource->plugin->on_allocate(resource->plugin->userdata);
 }
 
-void get_options(void *userdata, struct grpc_call *call, const uint8_t *message, size_t size_bytes)
+void allocate_options(void *userdata, struct grpc_call *call, const uint8_t *message, size_t size_bytes)
 {
         DevicePlugin__Options options = DEVICE_PLUGIN__OPTIONS__INIT;
         CLEANUP(free_p) uint8_t *bytes = NULL;
@@ -327,7 +333,7 @@ void get_options(void *userdata, struct grpc_call *call, const uint8_t *message,
 }
 
 /* Not asked for by our options; a kubelet that calls it anyway is not to be disappointed. */
-void pre_start_container(void *userdata, struct grpc_call *call, const uint8_t *message, size_t size_bytes)
+void allocate_pre_start(void *userdata, struct grpc_call *call, const uint8_t *message, size_t size_bytes)
 {
         (void) userdata;
         (void) message;

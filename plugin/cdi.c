@@ -1,5 +1,7 @@
 /* CDI: a spec file a vendor, so that a runtime can put devices into containers by name. Written beside and
  * renamed, before the ids are advertised; schema 0.6, which runtimes from containerd 1.7 on read. */
+#include "plugin/cdi.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +14,8 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "plugin/internal.h"
+#include "plugin/plugin_internal.h"
+#include "plugin/resource.h"
 
 #define CDI_VERSION "0.6.0"
 
@@ -51,7 +54,7 @@ static json_t *device_entry(const struct plugin *plugin, const struct device *de
 static json_t *shared_edits(const struct plugin *plugin, const struct resource *resource)
 {
         const char *root = strcmp(plugin->config.device_root, "/") == 0 ? "" : plugin->config.device_root;
-        const struct shared_parts *shared = &resource->shared;
+        const struct resource_shared *shared = &resource->shared;
         json_t *nodes = json_array(), *mounts = json_array();
 
         for (size_t i = 0; i < shared->file_count; i++)

@@ -1,23 +1,39 @@
-/* Kubelet watch: a kubelet that restarts wipes the sockets in its directory and makes its own anew. The
- * directory is watched, and looked at every second in any case: events can be missed, inotify can be used up,
- * the directory itself can go and come back. */
+/* Kubelet watch: inotify where it works, a look every second in any case. */
+#include "plugin/kubelet_watch.h"
+
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
-#include <syslog.h>
+#include <time.h>
 
 #include "base/text.h"
-#include "plugin/internal.h"
 
 #define KUBELET_SOCKET "kubelet.sock"
+#define TICK_USEC      ((uint64_t) 1000000)
 
-static bool identify(const struct plugin *plugin, struct kubelet_watch *ret)
+/* The kubelet's socket, as it was seen; ctime, so that a reused inode is not taken for the old kubelet. */
+struct socket_file {
+        bool present;
+        uint64_t device, inode;
+        int64_t changed_nsec;
+};
+
+struct kubelet_watch {
+        sd_event *loop;
+        struct kubelet_watch_options options;
+        sd_event_source *inotify, *tick;
+        struct socket_file socket;
+        uint64_t seen_total;
+};
+
+static bool identify(const struct kubelet_watch *w, struct socket_file *ret)
 {
         char path[256];
         struct stat status;
 
-        (void) text_format(path, sizeof(path), "%s/%s", plugin->directory, KUBELET_SOCKET);
+        (void) text_format(path, sizeof(path), "%s/%s", w->options.directory, KUBELET_SOCKET);
         ret->present = lstat(path, &status) == 0 && S_ISSOCK(status.st_mode);
         if (!ret->present)
                 return false;
@@ -27,106 +43,106 @@ static bool identify(const struct plugin *plugin, struct kubelet_watch *ret)
         return true;
 }
 
-static void new_kubelet(struct plugin *plugin)
-{
-        plugin->kubelet_seen_total++;
-        plugin_log(plugin, LOG_INFO, "a kubelet is at %s/%s", plugin->directory, KUBELET_SOCKET);
-        for (struct resource *r = plugin->resources; r != NULL; r = r->next) {
-                r->failures = 0;
-                if (r->member_count > 0 && !plugin->config.watcher)
-                        registration_begin(r, 0);
-        }
-        grpc_client_disconnect(plugin->kubelet);
-}
-
 /* @created: the kernel says that the socket was made just now */
-static void look(struct plugin *plugin, bool created)
+static void look(struct kubelet_watch *w, bool created)
 {
-        struct kubelet_watch *watch = &plugin->watch, now = { 0 };
-        bool other;
+        struct socket_file now = { 0 }, before = w->socket;
 
-        (void) identify(plugin, &now);
-        other = now.present && (!watch->present || created || now.device != watch->device ||
-                                now.inode != watch->inode || now.changed_nsec != watch->changed_nsec);
-        if (watch->present && !now.present)
-                plugin_log(plugin, LOG_NOTICE, "the kubelet's socket is gone; waiting for it to come back");
-        watch->present = now.present;
-        watch->device = now.device;
-        watch->inode = now.inode;
-        watch->changed_nsec = now.changed_nsec;
-        if (other)
-                new_kubelet(plugin);
+        (void) identify(w, &now);
+        w->socket = now;
+        if (before.present && !now.present)
+                w->options.left(w->options.userdata);
+        if (now.present && (!before.present || created || now.device != before.device ||
+                            now.inode != before.inode || now.changed_nsec != before.changed_nsec)) {
+                w->seen_total++;
+                w->options.arrived(w->options.userdata);
+        }
 }
 
-static void check_sockets(struct plugin *plugin)
-{
-        for (struct resource *r = plugin->resources; r != NULL; r = r->next)
-                resource_check(r);
-}
-
-static void watch_directory(struct plugin *plugin);
+static void watch_directory(struct kubelet_watch *w);
 
 static int on_inotify(sd_event_source *source, const struct inotify_event *event, void *userdata)
 {
-        struct plugin *plugin = userdata;
+        struct kubelet_watch *w = userdata;
 
         (void) source;
         if ((event->mask & (IN_DELETE_SELF | IN_MOVE_SELF | IN_IGNORED | IN_UNMOUNT)) != 0) {
-                plugin->watch.inotify = sd_event_source_disable_unref(plugin->watch.inotify);
-                watch_directory(plugin);
-                look(plugin, false);
+                w->inotify = sd_event_source_disable_unref(w->inotify);
+                watch_directory(w);
+                look(w, false);
         } else if ((event->mask & IN_Q_OVERFLOW) != 0) {
-                look(plugin, false);
-                check_sockets(plugin);
+                look(w, false);
+                w->options.check(w->options.userdata);
         } else if (event->len > 0 && strcmp(event->name, KUBELET_SOCKET) == 0) {
-                look(plugin, (event->mask & (IN_CREATE | IN_MOVED_TO)) != 0);
+                look(w, (event->mask & (IN_CREATE | IN_MOVED_TO)) != 0);
         } else if (event->len > 0 && text_starts_with(event->name, "remuda-") &&
                    (event->mask & (IN_DELETE | IN_MOVED_FROM)) != 0) {
-                check_sockets(plugin);
+                w->options.check(w->options.userdata);
         }
         return 0;
 }
 
-static void watch_directory(struct plugin *plugin)
+static void watch_directory(struct kubelet_watch *w)
 {
         uint32_t mask = IN_CREATE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_DELETE_SELF | IN_MOVE_SELF |
                         IN_ONLYDIR;
         int r;
 
-        if (plugin->watch.inotify != NULL)
+        if (w->inotify != NULL)
                 return;
-        r = sd_event_add_inotify(plugin->loop, &plugin->watch.inotify, plugin->directory, mask, on_inotify,
-                                 plugin);
+        r = sd_event_add_inotify(w->loop, &w->inotify, w->options.directory, mask, on_inotify, w);
         if (r < 0) /* not there yet, or no more watches: the tick sees to it */
-                plugin->watch.inotify = NULL;
+                w->inotify = NULL;
 }
 
 static int on_tick(sd_event_source *source, uint64_t usec, void *userdata)
 {
-        struct plugin *plugin = userdata;
+        struct kubelet_watch *w = userdata;
 
         (void) usec;
-        watch_directory(plugin);
-        look(plugin, false);
-        check_sockets(plugin);
+        watch_directory(w);
+        look(w, false);
+        w->options.check(w->options.userdata);
         (void) sd_event_source_set_time_relative(source, TICK_USEC);
         return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
 }
 
-int kubelet_watch_start(struct plugin *plugin, struct err *err)
+int kubelet_watch_new(sd_event *loop, const struct kubelet_watch_options *options, struct kubelet_watch **ret,
+                      struct err *err)
 {
-        int r = sd_event_add_time_relative(plugin->loop, &plugin->watch.tick, CLOCK_MONOTONIC, TICK_USEC,
-                                           100000, on_tick, plugin);
+        struct kubelet_watch *w = calloc(1, sizeof(*w));
+        int r;
 
-        if (r < 0)
+        if (w == NULL)
+                return err_set(err, -ENOMEM, "no memory to watch the kubelet's directory");
+        w->loop = loop;
+        w->options = *options;
+        r = sd_event_add_time_relative(loop, &w->tick, CLOCK_MONOTONIC, TICK_USEC, 100000, on_tick, w);
+        if (r < 0) {
+                free(w);
                 return err_set(err, r, "watch the kubelet's directory: %s", strerror(-r));
-        watch_directory(plugin);
-        look(plugin, false);
+        }
+        *ret = w;
+        watch_directory(w);
+        look(w, false);
         return 0;
 }
 
-void kubelet_watch_stop(struct plugin *plugin)
+void kubelet_watch_free(struct kubelet_watch *w)
 {
-        plugin->watch.inotify = sd_event_source_disable_unref(plugin->watch.inotify);
-        plugin->watch.tick = sd_event_source_disable_unref(plugin->watch.tick);
+        if (w == NULL)
+                return;
+        (void) sd_event_source_disable_unref(w->inotify);
+        (void) sd_event_source_disable_unref(w->tick);
+        free(w);
+}
+
+bool kubelet_watch_is_present(const struct kubelet_watch *w)
+{
+        return w != NULL && w->socket.present;
+}
+
+uint64_t kubelet_watch_seen_total(const struct kubelet_watch *w)
+{
+        return w != NULL ? w->seen_total : 0;
 }

@@ -1,3 +1,6 @@
+/* ListAndWatch: packing, and who has been sent what. */
+#include "plugin/list_and_watch.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -5,9 +8,14 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "plugin/device_plugin.pb-c.h"
-#include "plugin/internal.h"
+#include "plugin/plugin_internal.h"
+#include "plugin/registration.h"
+#include "plugin/resource.h"
 
-void list_unref(struct list *list)
+#define LIST_MAX_BYTES     (GRPC_MESSAGE_MAX_BYTES - 4096) /* the kubelet receives no more than 4 MiB */
+#define LIST_COALESCE_USEC ((uint64_t) 50000) /* the kubelet writes its checkpoint for every list */
+
+void list_and_watch_unref(struct list_and_watch_list *list)
 {
         if (list == NULL || --list->references > 0)
                 return;
@@ -15,14 +23,11 @@ void list_unref(struct list *list)
         free(list);
 }
 
-static bool same(const struct list *a, const struct list *b)
+static bool same(const struct list_and_watch_list *a, const struct list_and_watch_list *b)
 {
         return a != NULL && b != NULL && a->size_bytes == b->size_bytes &&
                memcmp(a->bytes, b->bytes, a->size_bytes) == 0;
 }
-
-/* --- packing
- * --------------------------------------------------------------------------------------------------- */
 
 /* Everything that one id needs, side by side, so that a list is one allocation. */
 struct entry {
@@ -52,7 +57,7 @@ static void fill_entry(struct entry *entry, const struct device *device, unsigne
         entry->device.topology = &entry->topology;
 }
 
-static int pack(struct entry *entries, size_t count, struct list *list)
+static int pack(struct entry *entries, size_t count, struct list_and_watch_list *list)
 {
         DevicePlugin__DeviceList message = DEVICE_PLUGIN__DEVICE_LIST__INIT;
         CLEANUP(free_p) DevicePlugin__Device **devices = calloc(count + 1, sizeof(DevicePlugin__Device *));
@@ -78,11 +83,11 @@ static int pack(struct entry *entries, size_t count, struct list *list)
         return list->bytes == NULL ? -ENOMEM : 0;
 }
 
-int list_build(struct resource *resource, struct list **ret)
+int list_and_watch_build(struct resource *resource, struct list_and_watch_list **ret)
 {
         size_t count = resource->member_count * resource->shares;
         CLEANUP(free_p) struct entry *entries = calloc(count + 1, sizeof(*entries));
-        struct list *list = calloc(1, sizeof(*list));
+        struct list_and_watch_list *list = calloc(1, sizeof(*list));
         size_t n = 0;
 
         if (entries == NULL || list == NULL) {
@@ -95,27 +100,24 @@ int list_build(struct resource *resource, struct list **ret)
                         fill_entry(&entries[n++], &resource->plugin->inventory.devices[resource->members[i]],
                                    resource->shares, replica);
         if (pack(entries, n, list) < 0) {
-                list_unref(list);
+                list_and_watch_unref(list);
                 return -ENOMEM;
         }
         *ret = list;
         return 0;
 }
 
-/* --- sending
- * --------------------------------------------------------------------------------------------------- */
-
-static void offer(struct list_stream *stream)
+static void offer(struct list_and_watch_stream *stream)
 {
         struct resource *resource = stream->resource;
-        struct list *list = resource->list;
+        struct list_and_watch_list *list = resource->list;
 
         /* a busy stream asks again through on_idle, and then gets what is true by then */
         if (list == NULL || grpc_call_busy(stream->call) || same(stream->sent, list))
                 return;
         if (grpc_call_send(stream->call, list->bytes, list->size_bytes) < 0)
                 return;
-        list_unref(stream->sent);
+        list_and_watch_unref(stream->sent);
         stream->sent = list;
         list->references++;
         resource->status.lists_total++;
@@ -128,20 +130,20 @@ static void on_idle(void *userdata, struct grpc_call *call)
         offer(userdata);
 }
 
-static void stream_free(struct list_stream *stream)
+static void stream_free(struct list_and_watch_stream *stream)
 {
-        struct list_stream **link = &stream->resource->streams;
+        struct list_and_watch_stream **link = &stream->resource->streams;
 
         while (*link != stream)
                 link = &(*link)->next;
         *link = stream->next;
-        list_unref(stream->sent);
+        list_and_watch_unref(stream->sent);
         free(stream);
 }
 
 static void on_closed(void *userdata, struct grpc_call *call)
 {
-        struct list_stream *stream = userdata;
+        struct list_and_watch_stream *stream = userdata;
         struct resource *resource = stream->resource;
         bool current = stream->server == resource->server;
         uint64_t lived = plugin_now_usec() - stream->since_usec;
@@ -155,10 +157,10 @@ static void on_closed(void *userdata, struct grpc_call *call)
                 registration_stream_lost(resource, lived);
 }
 
-void list_and_watch(void *userdata, struct grpc_call *call, const uint8_t *message, size_t size_bytes)
+void list_and_watch_handle(void *userdata, struct grpc_call *call, const uint8_t *message, size_t size_bytes)
 {
         struct resource *resource = userdata;
-        struct list_stream *stream = calloc(1, sizeof(*stream));
+        struct list_and_watch_stream *stream = calloc(1, sizeof(*stream));
 
         (void) message;
         (void) size_bytes;
@@ -178,7 +180,7 @@ void list_and_watch(void *userdata, struct grpc_call *call, const uint8_t *messa
                 registration_stream_opened(resource);
 }
 
-void list_streams_free(struct resource *resource)
+void list_and_watch_close(struct resource *resource)
 {
         while (resource->streams != NULL)
                 stream_free(resource->streams);
@@ -186,7 +188,7 @@ void list_streams_free(struct resource *resource)
 
 static void offer_all(struct resource *resource)
 {
-        for (struct list_stream *stream = resource->streams; stream != NULL; stream = stream->next)
+        for (struct list_and_watch_stream *stream = resource->streams; stream != NULL; stream = stream->next)
                 offer(stream);
 }
 
@@ -214,15 +216,15 @@ static void offer_later(struct resource *resource, uint64_t delay_usec)
         (void) sd_event_source_set_enabled(resource->list_timer, SD_EVENT_ONESHOT);
 }
 
-void list_update(struct resource *resource, struct list *list)
+void list_and_watch_update(struct resource *resource, struct list_and_watch_list *list)
 {
         uint64_t since = plugin_now_usec() - resource->list_sent_usec;
 
         if (same(resource->list, list)) {
-                list_unref(list);
+                list_and_watch_unref(list);
                 return;
         }
-        list_unref(resource->list);
+        list_and_watch_unref(resource->list);
         resource->list = list;
         resource->status.devices = list->devices;
         resource->status.healthy = list->healthy;

@@ -1,3 +1,4 @@
+/* Plugin: from a snapshot to what each resource offers, and the plugin's life. */
 #include "plugin/plugin.h"
 
 #include <errno.h>
@@ -12,7 +13,15 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "io/clock.h"
-#include "plugin/internal.h"
+#include "plugin/allocate.h"
+#include "plugin/cdi.h"
+#include "plugin/kubelet_watch.h"
+#include "plugin/list_and_watch.h"
+#include "plugin/plugin_internal.h"
+#include "plugin/preferred.h"
+#include "plugin/registration.h"
+#include "plugin/resource.h"
+#include "plugin/watcher.h"
 
 #define MOVE_DELAY_USEC ((uint64_t) 100000) /* from the old resource's list to the new one's */
 
@@ -33,9 +42,6 @@ void plugin_log(struct plugin *plugin, int priority, const char *fmt, ...)
         va_end(list);
         plugin->log(plugin->userdata, priority, line);
 }
-
-/* --- from the inventory to the resources
- * ---------------------------------------------------------------------- */
 
 static struct resource *find_resource(const struct plugin *plugin, const char *name)
 {
@@ -208,8 +214,8 @@ static bool moves(const struct plugin *plugin, const struct inventory *next, con
 }
 
 /* A device of the same id that comes before this one and is offered? */
-static bool is_double(const struct inventory *inventory, const struct owner *owners, const size_t *sorted,
-                      size_t at)
+static bool is_double(const struct inventory *inventory, const struct plugin_owner *owners,
+                      const size_t *sorted, size_t at)
 {
         for (size_t i = at; i-- > 0;) {
                 if (strcmp(inventory->devices[sorted[i]].id, inventory->devices[sorted[at]].id) != 0)
@@ -220,7 +226,7 @@ static bool is_double(const struct inventory *inventory, const struct owner *own
         return false;
 }
 
-static int add_member(struct membership *incoming, size_t index)
+static int add_member(struct resource_members *incoming, size_t index)
 {
         if (incoming->count == incoming->capacity) {
                 size_t capacity = incoming->capacity == 0 ? 16 : incoming->capacity * 2;
@@ -240,13 +246,13 @@ static void forget_incoming(struct plugin *plugin)
         for (struct resource *r = plugin->resources; r != NULL; r = r->next) {
                 free(r->incoming.members);
                 prefer_map_free(&r->incoming.prefer);
-                r->incoming = (struct membership){ .shares = 1 };
+                r->incoming = (struct resource_members){ .shares = 1 };
         }
 }
 
 /* Puts every resource's next membership together; nothing in use changes. */
 static int collect(struct plugin *plugin, const struct inventory *inventory, const size_t *sorted,
-                   struct owner *owners, bool hold, struct err *err)
+                   struct plugin_owner *owners, bool hold, struct err *err)
 {
         for (size_t at = 0; at < inventory->device_count; at++) {
                 size_t i = sorted[at];
@@ -275,22 +281,22 @@ static int collect(struct plugin *plugin, const struct inventory *inventory, con
 }
 
 /* Of all the vendor's rows: a node may have several of its lines of products. */
-static void find_shared_parts(struct resource *resource)
+static void find_shared(struct resource *resource)
 {
         const struct tree *tree = resource->plugin->tree;
-        struct shared_parts *shared = &resource->shared;
+        struct resource_shared *shared = &resource->shared;
 
-        *shared = (struct shared_parts){ 0 };
+        *shared = (struct resource_shared){ 0 };
         for (const struct vendor *row = vendor_find(resource->vendor, NULL); row != NULL;
              row = vendor_find(resource->vendor, row)) {
                 if (shared->variable == NULL && row->container.name != NULL)
                         shared->variable = &row->container;
                 for (size_t i = 0; tree != NULL && row->control_nodes[i] != NULL; i++)
-                        if (shared->file_count < SHARED_FILES_MAX && tree_has(tree, row->control_nodes[i]))
+                        if (shared->file_count < RESOURCE_FILES_MAX && tree_has(tree, row->control_nodes[i]))
                                 shared->files[shared->file_count++] = row->control_nodes[i];
                 for (const struct vendor_mount *m = row->mounts; tree != NULL && m != NULL && m->path != NULL;
                      m++)
-                        if (shared->mount_count < SHARED_MOUNTS_MAX && tree_has(tree, m->path))
+                        if (shared->mount_count < RESOURCE_MOUNTS_MAX && tree_has(tree, m->path))
                                 shared->mounts[shared->mount_count++] = m;
         }
 }
@@ -306,8 +312,8 @@ static void commit(struct resource *r)
         r->member_count = r->incoming.count;
         prefer_map_free(&r->prefer);
         r->prefer = r->incoming.prefer;
-        r->incoming = (struct membership){ .shares = 1 };
-        find_shared_parts(r);
+        r->incoming = (struct resource_members){ .shares = 1 };
+        find_shared(r);
 }
 
 static void publish(struct plugin *plugin)
@@ -317,9 +323,9 @@ static void publish(struct plugin *plugin)
         if (cdi_write(plugin, &err) < 0)
                 plugin_log(plugin, LOG_ERR, "%s", err.msg);
         for (struct resource *r = plugin->resources; r != NULL; r = r->next) {
-                struct list *list;
+                struct list_and_watch_list *list;
 
-                if (list_build(r, &list) < 0) {
+                if (list_and_watch_build(r, &list) < 0) {
                         resource_trouble(r, "no memory for a new list; the last one stands");
                         continue;
                 }
@@ -327,7 +333,7 @@ static void publish(struct plugin *plugin)
                         resource_trouble(
                                 r, "the list is longer than the 4 MiB that a kubelet accepts; ids at its end "
                                    "are not offered: lower `replicas`");
-                list_update(r, list);
+                list_and_watch_update(r, list);
                 resource_check(r);
         }
 }
@@ -350,7 +356,7 @@ static void settle_moves(struct plugin *plugin)
 /* Takes the copy over when it could be made sense of. */
 static int apply_copy(struct plugin *plugin, struct inventory *copy, bool hold, struct err *err)
 {
-        struct owner *owners = calloc(copy->device_count + 1, sizeof(*owners));
+        struct plugin_owner *owners = calloc(copy->device_count + 1, sizeof(*owners));
         size_t *sorted = sort_by_id(copy);
         int r;
 
@@ -409,9 +415,6 @@ int plugin_update(struct plugin *plugin, const struct inventory *inventory, stru
         return apply(plugin, inventory, true, err);
 }
 
-/* --- life
- * ------------------------------------------------------------------------------------------------------ */
-
 int plugin_configure(struct plugin *plugin, const struct plugin_config *config, struct err *err)
 {
         bool before = plugin->config.watcher;
@@ -429,7 +432,55 @@ void plugin_set_tree(struct plugin *plugin, const struct tree *tree)
 {
         plugin->tree = tree;
         for (struct resource *resource = plugin->resources; resource != NULL; resource = resource->next)
-                find_shared_parts(resource);
+                find_shared(resource);
+}
+
+static const struct grpc_method methods[] = {
+        { "/v1beta1.DevicePlugin/GetDevicePluginOptions", allocate_options },
+        { "/v1beta1.DevicePlugin/ListAndWatch", list_and_watch_handle },
+        { "/v1beta1.DevicePlugin/GetPreferredAllocation", preferred_handle },
+        { "/v1beta1.DevicePlugin/Allocate", allocate_handle },
+        { "/v1beta1.DevicePlugin/PreStartContainer", allocate_pre_start },
+        { "/pluginregistration.Registration/GetInfo", watcher_info },
+        { "/pluginregistration.Registration/NotifyRegistrationStatus", watcher_status },
+        { NULL, NULL },
+};
+
+static void on_kubelet(void *userdata)
+{
+        struct plugin *plugin = userdata;
+
+        plugin_log(plugin, LOG_INFO, "a kubelet is at %s/kubelet.sock", plugin->directory);
+        for (struct resource *r = plugin->resources; r != NULL; r = r->next) {
+                r->failures = 0;
+                if (r->member_count > 0 && !plugin->config.watcher)
+                        registration_begin(r, 0);
+        }
+        grpc_client_disconnect(plugin->kubelet);
+}
+
+static void on_kubelet_left(void *userdata)
+{
+        plugin_log(userdata, LOG_NOTICE, "the kubelet's socket is gone; waiting for it to come back");
+}
+
+static void on_check(void *userdata)
+{
+        const struct plugin *plugin = userdata;
+
+        for (struct resource *r = plugin->resources; r != NULL; r = r->next)
+                resource_check(r);
+}
+
+static int watch_kubelet(struct plugin *plugin, struct err *err)
+{
+        const struct kubelet_watch_options options = { .directory = plugin->directory,
+                                                       .arrived = on_kubelet,
+                                                       .left = on_kubelet_left,
+                                                       .check = on_check,
+                                                       .userdata = plugin };
+
+        return kubelet_watch_new(plugin->loop, &options, &plugin->watch, err);
 }
 
 static int name_instance(struct plugin *plugin, struct err *err)
@@ -478,6 +529,7 @@ int plugin_new(sd_event *loop, const struct plugin_options *options, struct plug
                 plugin->config = *options->config;
         else
                 plugin_config_default(&plugin->config);
+        plugin->methods = methods;
         plugin->tree = options->tree;
         plugin->log = options->log;
         plugin->on_allocate = options->on_allocate;
@@ -486,7 +538,7 @@ int plugin_new(sd_event *loop, const struct plugin_options *options, struct plug
         if (r >= 0)
                 r = new_client(plugin, err);
         if (r >= 0)
-                r = kubelet_watch_start(plugin, err);
+                r = watch_kubelet(plugin, err);
         if (r < 0) {
                 plugin_free(plugin);
                 return r;
@@ -499,7 +551,7 @@ void plugin_free(struct plugin *plugin)
 {
         if (plugin == NULL)
                 return;
-        kubelet_watch_stop(plugin);
+        kubelet_watch_free(plugin->watch);
         (void) sd_event_source_disable_unref(plugin->moves);
         while (plugin->resources != NULL) {
                 struct resource *next = plugin->resources->next;
@@ -518,11 +570,11 @@ void plugin_free(struct plugin *plugin)
 
 void plugin_status(struct plugin *plugin, struct plugin_status *ret)
 {
-        struct plugin_resource_status *statuses =
+        struct plugin_status_resource *statuses =
                 realloc(plugin->statuses, (plugin->resource_count + 1) * sizeof(*statuses));
 
-        *ret = (struct plugin_status){ .kubelet_present = plugin->watch.present,
-                                       .kubelet_seen_total = plugin->kubelet_seen_total };
+        *ret = (struct plugin_status){ .kubelet_present = kubelet_watch_is_present(plugin->watch),
+                                       .kubelet_seen_total = kubelet_watch_seen_total(plugin->watch) };
         if (statuses == NULL)
                 return;
         plugin->statuses = statuses;

@@ -18,8 +18,8 @@
 #include "agent/inventory/device.h"
 #include "agent/tree/tree.h"
 #include "base/err.h"
-#include "base/histogram.h"
 #include "plugin/config.h"
+#include "plugin/plugin_status.h"
 
 #define PLUGIN_KUBELET_DIRECTORY "/var/lib/kubelet/device-plugins"
 
@@ -55,26 +55,5 @@ void plugin_set_tree(struct plugin *plugin, const struct tree *tree);
 /* plugin_configure() - the configuration was reloaded. Takes effect for answers from now on; how to register
  * takes effect with the next registration. */
 int plugin_configure(struct plugin *plugin, const struct plugin_config *config, struct err *err);
-
-struct plugin_resource_status {
-        char resource[DEVICE_RESOURCE_BYTES];
-        char socket[108];          /* "" when it could not be served */
-        bool registered;           /* the kubelet has accepted the current socket */
-        bool streaming;            /* and reads its list */
-        unsigned devices, healthy; /* ids in the current list (with replicas), and how many are Healthy */
-        uint64_t registrations_total, registration_failures_total;
-        uint64_t lists_total; /* lists sent */
-        uint64_t allocations_total, refusals_total;
-        struct histogram allocate; /* seconds that Allocate took */
-        char trouble[200];         /* the last thing that went wrong, "" when all is well */
-};
-
-struct plugin_status {
-        bool kubelet_present;        /* its socket is there */
-        bool ready;                  /* every resource is registered and streaming; true without resources */
-        uint64_t kubelet_seen_total; /* times that a new kubelet.sock was met */
-        const struct plugin_resource_status *resources; /* borrowed until the next call into the plugin */
-        size_t resource_count;
-};
 
 void plugin_status(struct plugin *plugin, struct plugin_status *ret);

@@ -1,3 +1,4 @@
+/* Pod resources: one question at a time, and the answer sorted by device. */
 #include "plugin/pod_resources.h"
 
 #include <errno.h>

@@ -1,11 +1,14 @@
 /* GetPreferredAllocation: a hint that must never be an error, because an error fails the pod and can leak its
  * devices. What cannot be understood is answered with what can be. */
+#include "plugin/preferred.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "plugin/device_plugin.pb-c.h"
-#include "plugin/internal.h"
+#include "plugin/plugin_internal.h"
+#include "plugin/resource.h"
 
 /* Which ids of each device are to be had: lists of strings, first by device, then in the kubelet's order. */
 struct pool {
@@ -129,7 +132,7 @@ static bool choose(const struct resource *resource, struct pb_arena *arena,
         return true;
 }
 
-void preferred(void *userdata, struct grpc_call *call, const uint8_t *message, size_t size_bytes)
+void preferred_handle(void *userdata, struct grpc_call *call, const uint8_t *message, size_t size_bytes)
 {
         struct resource *resource = userdata;
         DevicePlugin__PreferredResponse response = DEVICE_PLUGIN__PREFERRED_RESPONSE__INIT;
@@ -138,7 +141,7 @@ void preferred(void *userdata, struct grpc_call *call, const uint8_t *message, s
         struct pb_arena arena;
         size_t size = 0;
 
-        pb_arena_init(&arena, REQUEST_ARENA_BYTES);
+        pb_arena_init(&arena, RESOURCE_ARENA_BYTES);
         request = pb_unpack(&arena, &device_plugin__preferred_request__descriptor, message, size_bytes);
         if (request != NULL)
                 response.containers =

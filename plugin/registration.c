@@ -1,6 +1,8 @@
 /* Registration: one small state machine a resource. The kubelet dials back from inside Register, so that the
  * call is asynchronous and our own server answers meanwhile. A kubelet that is not there yet is asked again
  * in milliseconds, one that refuses in seconds; a list stream that ends is a reason to register again. */
+#include "plugin/registration.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <syslog.h>
@@ -8,7 +10,12 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "plugin/device_plugin.pb-c.h"
-#include "plugin/internal.h"
+#include "plugin/kubelet_watch.h"
+#include "plugin/plugin_internal.h"
+#include "plugin/resource.h"
+
+#define REGISTER_TIMEOUT_USEC ((uint64_t) 15000000) /* the kubelet gives itself 10 s to dial back */
+#define STREAM_WAIT_USEC      ((uint64_t) 5000000)  /* registered, but nobody reads: register again */
 
 #define CONNECT_RETRY_USEC     ((uint64_t) 5000) /* bound before it listens: a moment only */
 #define CONNECT_RETRY_MAX_USEC ((uint64_t) 1000000)
@@ -132,7 +139,7 @@ static void call_register(struct resource *resource)
         size_t size;
 
         options.get_preferred_allocation_available = true;
-        request.version = (char *) API_VERSION;
+        request.version = (char *) REGISTRATION_API_VERSION;
         request.endpoint = resource->endpoint;
         request.resource_name = resource->name;
         request.options = &options;
@@ -152,7 +159,7 @@ static bool needs_fresh_socket(const struct resource *resource)
 {
         if (resource->server == NULL || !grpc_server_listening(resource->server))
                 return true;
-        for (const struct list_stream *s = resource->streams; s != NULL; s = s->next)
+        for (const struct list_and_watch_stream *s = resource->streams; s != NULL; s = s->next)
                 if (s->server == resource->server)
                         return true;
         return false;
@@ -164,7 +171,7 @@ static void attempt(struct resource *resource)
         struct err err = { 0 };
 
         resource->state = REGISTRATION_IDLE;
-        if (!plugin->config.watcher && !plugin->watch.present)
+        if (!plugin->config.watcher && !kubelet_watch_is_present(plugin->watch))
                 return;
         if (needs_fresh_socket(resource) && resource_serve(resource, &err) < 0) {
                 registration_refused(resource, err.msg);

@@ -1,3 +1,6 @@
+/* Resource: sockets with names of their own, and the servers behind them. */
+#include "plugin/resource.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -6,18 +9,10 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "plugin/internal.h"
+#include "plugin/plugin_internal.h"
+#include "plugin/registration.h"
 
-const struct grpc_method resource_methods[] = {
-        { "/v1beta1.DevicePlugin/GetDevicePluginOptions", get_options },
-        { "/v1beta1.DevicePlugin/ListAndWatch", list_and_watch },
-        { "/v1beta1.DevicePlugin/GetPreferredAllocation", preferred },
-        { "/v1beta1.DevicePlugin/Allocate", allocate },
-        { "/v1beta1.DevicePlugin/PreStartContainer", pre_start_container },
-        { "/pluginregistration.Registration/GetInfo", watcher_info },
-        { "/pluginregistration.Registration/NotifyRegistrationStatus", watcher_status },
-        { NULL, NULL },
-};
+#define REQUEST_MAX_BYTES ((size_t) 1 << 20) /* 1,024 devices x 256 replicas do not ask for more at once */
 
 void resource_trouble(struct resource *resource, const char *sentence)
 {
@@ -61,11 +56,11 @@ static void retire(struct resource *resource, struct grpc_server *server)
         if (server == NULL)
                 return;
         grpc_server_retire(server);
-        while (slot < RETIRED_SERVERS_MAX && resource->retired[slot] != NULL)
+        while (slot < RESOURCE_SERVERS_MAX && resource->retired[slot] != NULL)
                 slot++;
-        if (slot == RETIRED_SERVERS_MAX) {
+        if (slot == RESOURCE_SERVERS_MAX) {
                 grpc_server_free(TAKE(resource->retired[0]));
-                for (slot = 0; slot + 1 < RETIRED_SERVERS_MAX; slot++)
+                for (slot = 0; slot + 1 < RESOURCE_SERVERS_MAX; slot++)
                         resource->retired[slot] = resource->retired[slot + 1];
         }
         resource->retired[slot] = server;
@@ -78,7 +73,7 @@ int resource_serve(struct resource *resource, struct err *err)
         char address[160];
         struct grpc_server_options options = {
                 .address = address,
-                .methods = resource_methods,
+                .methods = plugin->methods,
                 .userdata = resource,
                 .message_max_bytes = REQUEST_MAX_BYTES,
         };
@@ -99,7 +94,7 @@ int resource_serve(struct resource *resource, struct err *err)
 
 static void free_silent_servers(struct resource *resource)
 {
-        for (size_t i = 0; i < RETIRED_SERVERS_MAX; i++)
+        for (size_t i = 0; i < RESOURCE_SERVERS_MAX; i++)
                 if (resource->retired[i] != NULL && grpc_server_connections(resource->retired[i]) == 0)
                         grpc_server_free(TAKE(resource->retired[i]));
 }
@@ -174,11 +169,11 @@ void resource_free(struct resource *resource)
                 return;
         registration_free(resource);
         grpc_server_free(TAKE(resource->server));
-        for (size_t i = 0; i < RETIRED_SERVERS_MAX; i++)
+        for (size_t i = 0; i < RESOURCE_SERVERS_MAX; i++)
                 grpc_server_free(TAKE(resource->retired[i]));
-        list_streams_free(resource);
+        list_and_watch_close(resource);
         (void) sd_event_source_disable_unref(resource->list_timer);
-        list_unref(resource->list);
+        list_and_watch_unref(resource->list);
         prefer_map_free(&resource->prefer);
         prefer_map_free(&resource->incoming.prefer);
         free(resource->members);

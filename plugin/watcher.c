@@ -1,17 +1,20 @@
 /* The kubelet's plugin watcher: it finds our socket in its plugins_registry directory, asks who we are and
  * tells us what it made of it. The same socket serves the device plugin service. */
+#include "plugin/watcher.h"
+
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "plugin/internal.h"
 #include "plugin/plugin_watcher.pb-c.h"
+#include "plugin/registration.h"
+#include "plugin/resource.h"
 
 void watcher_info(void *userdata, struct grpc_call *call, const uint8_t *message, size_t size_bytes)
 {
         struct resource *resource = userdata;
         PluginWatcher__PluginInfo info = PLUGIN_WATCHER__PLUGIN_INFO__INIT;
-        char *versions[] = { (char *) API_VERSION };
+        char *versions[] = { (char *) REGISTRATION_API_VERSION };
         CLEANUP(free_p) uint8_t *bytes = NULL;
         size_t size;
 

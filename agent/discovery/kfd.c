@@ -1,3 +1,4 @@
+/* KFD: the properties files of its nodes, links and memory banks. */
 #include "agent/discovery/kfd.h"
 
 #include <stdlib.h>

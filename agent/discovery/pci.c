@@ -1,3 +1,4 @@
+/* PCI: the functions of sys/bus/pci, or below sys/devices where that is missing; and one function's state. */
 #include "agent/discovery/pci.h"
 
 #include <errno.h>
@@ -292,8 +293,6 @@ bool pci_address_of(const struct tree *tree, const char *path, char *ret, size_t
         pci_format_address(order, ret, ret_bytes);
         return true;
 }
-
-/* --- state --- */
 
 /* "sys/devices/pci0000:17/0000:17:00.0/0000:18:00.0/0000:19:00.0": all but the function itself. */
 static void find_bridges(const char *real, char *ret, size_t ret_bytes)

@@ -1,3 +1,4 @@
+/* Discovery: small machines, each with one thing to find. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -85,8 +86,6 @@ static void an_empty_tree_has_nothing(void **state)
         inventory_free(&inventory);
         text_free(&machine);
 }
-
-/* --- what never counts --- */
 
 /* clang-format off */
 static const struct {
@@ -184,8 +183,6 @@ static void a_virtual_function_is_part_of_its_physical_one(void **state)
         text_free(&machine);
 }
 
-/* --- identity --- */
-
 static void two_devices_with_one_id_are_both_kept_out(void **state)
 {
         struct inventory inventory;
@@ -221,8 +218,6 @@ static void two_devices_with_one_id_are_both_kept_out(void **state)
         inventory_free(&inventory);
         text_free(&machine);
 }
-
-/* --- partitions --- */
 
 static void mig_instances_are_devices_of_one_function(void **state)
 {
@@ -298,8 +293,6 @@ static void compute_partitions_are_devices_of_one_function(void **state)
         inventory_free(&inventory);
         text_free(&machine);
 }
-
-/* --- vendors' own ways --- */
 
 static void a_tpu_on_vfio_is_its_own(void **state)
 {

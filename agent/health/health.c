@@ -1,3 +1,4 @@
+/* Health: one finding at a time moves the state; the rules say how far. */
 #include "agent/health/health.h"
 
 #include <assert.h>

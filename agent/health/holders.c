@@ -1,3 +1,4 @@
+/* Holders: the links of /proc/PID/fd, compared with the device files that were published. */
 #include "agent/health/holders.h"
 
 #include <dirent.h>

@@ -1,3 +1,4 @@
+/* Judge: a record for every device that is or was, and what each scan makes of it. */
 #include "agent/health/judge.h"
 
 #include <errno.h>
@@ -32,7 +33,7 @@ static size_t position(const struct judge *j, const char *id)
         return low;
 }
 
-struct device_record *judge_find(const struct judge *j, const char *id)
+static struct device_record *find(const struct judge *j, const char *id)
 {
         size_t at = position(j, id);
 
@@ -178,7 +179,7 @@ static int judge_found(const struct scan *s)
 {
         for (size_t i = 0; i < s->inventory->device_count; i++) {
                 struct device *d = &s->inventory->devices[i];
-                struct device_record *record = judge_find(s->judge, d->id);
+                struct device_record *record = find(s->judge, d->id);
                 bool is_new = record == NULL;
 
                 if (is_new) {

@@ -62,7 +62,5 @@ int judge_scan(struct judge *judge, const struct agent_config *config, const str
                struct inventory *inventory, uint64_t now_usec, uint64_t real_usec,
                const struct judge_callbacks *callbacks);
 
-struct device_record *judge_find(const struct judge *judge, const char *id); /* or NULL */
-
 /* judge_clear() - an operator's word about a device. Return: 0, or -ENOENT. The next scan tells. */
 int judge_clear(struct judge *judge, const char *id);

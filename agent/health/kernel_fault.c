@@ -1,3 +1,4 @@
+/* Kernel fault: NVIDIA's Xid catalogue, and the words of other drivers. */
 #include "agent/health/kernel_fault.h"
 
 #include <ctype.h>

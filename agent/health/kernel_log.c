@@ -1,3 +1,4 @@
+/* Kernel log: records of /dev/kmsg, lines of a file, or syslog(2), whichever may be read. */
 #include "agent/health/kernel_log.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Sysfs probe: counters are read, and compared with what they were. */
 #include "agent/health/sysfs_probe.h"
 
 #include <stdlib.h>

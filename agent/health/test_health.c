@@ -1,3 +1,4 @@
+/* Health: findings over time, and the verdicts that follow. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -186,9 +187,6 @@ static void faults_survive_a_restart(void **state)
                                  device_health_name(restarts[i].verdict), device_health_name(after.verdict));
         }
 }
-
-/* --- properties, on random histories ---------------------------------------------------------------------
- */
 
 static uint32_t random_next(uint32_t *seed) /* xorshift32 */
 {

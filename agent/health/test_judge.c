@@ -1,3 +1,4 @@
+/* Judge: scans one after the other, and what is told of each device. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -238,9 +239,6 @@ static void rules_of_the_configuration_decide(void **state)
         expect(&node, "dev-0", "degraded", "DriverUnbound", 1, 1);
         end(&node);
 }
-
-/* --- the state file
- * ------------------------------------------------------------------------------------------ */
 
 static void faults_are_written_and_read_back(void **state)
 {

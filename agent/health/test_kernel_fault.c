@@ -1,3 +1,4 @@
+/* Kernel fault: lines of the kernel log and what they mean. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* Kernel log: files that grow, are replaced, and end in the middle of a line. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* Continuity: ids first, then the names of groups. */
 #include "agent/inventory/continuity.h"
 
 #include <errno.h>
@@ -6,8 +7,6 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-
-/* --- ids --- */
 
 /* The device that stood at the same place before; NULL = none, or it bore the same id. */
 static const struct device *same_place(const struct inventory *before, const struct device *device)
@@ -36,8 +35,6 @@ static void keep_id(const struct inventory *before, struct inventory *now, struc
             inventory_find_device(now, old->id) == NULL)
                 (void) text_copy(device->id, sizeof(device->id), old->id);
 }
-
-/* --- names of groups --- */
 
 /* The name that the group's first device with a past had; NULL = none has one. Vendor and model must be the
  * same. */

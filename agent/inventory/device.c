@@ -1,3 +1,4 @@
+/* Device: names of enumerations; and inventories made, copied, compared. */
 #include "agent/inventory/device.h"
 
 #include <assert.h>
@@ -34,30 +35,10 @@ const char *device_health_name(enum device_health health)
         return device_health_names[health];
 }
 
-int device_health_parse(const char *name, enum device_health *ret)
-{
-        for (size_t i = 0; i < HEALTH_COUNT; i++)
-                if (strcmp(name, device_health_names[i]) == 0) {
-                        *ret = (enum device_health) i;
-                        return 0;
-                }
-        return -EINVAL;
-}
-
 const char *node_class_name(enum node_class node_class)
 {
         assert(node_class < NODE_CLASS_COUNT);
         return device_class_names[node_class];
-}
-
-int node_class_parse(const char *name, enum node_class *ret)
-{
-        for (size_t i = 0; i < NODE_CLASS_COUNT; i++)
-                if (strcmp(name, device_class_names[i]) == 0) {
-                        *ret = (enum node_class) i;
-                        return 0;
-                }
-        return -EINVAL;
 }
 
 void inventory_init(struct inventory *inventory)

@@ -137,9 +137,7 @@ struct inventory {
 
 extern const char *const device_health_names[], *const device_class_names[]; /* by enum; ended by NULL */
 const char *device_health_name(enum device_health health);                   /* "healthy" ... */
-int device_health_parse(const char *name, enum device_health *ret);          /* 0 or -EINVAL */
 const char *node_class_name(enum node_class node_class);                     /* "any", "single", "multi" */
-int node_class_parse(const char *name, enum node_class *ret);                /* 0 or -EINVAL */
 
 /* inventory_init() - the empty inventory: class any, pool regular. */
 void inventory_init(struct inventory *inventory);

@@ -1,3 +1,4 @@
+/* Link report: an array that keeps one report a device. */
 #include "agent/inventory/link_report.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Prefer: the topology of the devices once, then a greedy choice that is improved by exchanges. */
 #include "agent/inventory/prefer.h"
 
 #include <assert.h>
@@ -155,9 +156,6 @@ uint32_t prefer_weight(const struct prefer_map *map, size_t a, size_t b)
                                     : kind_weight(&map->devices[a], &map->devices[b]);
 }
 
-/* --- the order
- * ------------------------------------------------------------------------------------------------- */
-
 /* Where a set stands in the order; compared member by member. */
 struct rank {
         uint32_t groups, broken, whole; /* touched; whole ones broken; whole ones taken completely */
@@ -285,9 +283,6 @@ static void consider(struct search *s, uint64_t weight, bool compare_ties)
                 qsort(s->best, n, sizeof(*s->best), compare_positions);
 }
 
-/* --- exact
- * ----------------------------------------------------------------------------------------------------- */
-
 /* The last of a set: most sets differ from the one before in it alone, and all of one group stand alike in
  * the order up to the weight. */
 static void every_last(struct search *s, size_t from, uint64_t weight, const uint64_t *gains)
@@ -362,9 +357,6 @@ static bool within_reach(size_t n, size_t k)
         }
         return true;
 }
-
-/* --- beyond
- * ---------------------------------------------------------------------------------------------------- */
 
 /* Candidates of one group, by how many it has. */
 struct bin {
@@ -584,9 +576,6 @@ static int greedily(struct search *s)
                 improve(&growth);
         return s->have_best ? 0 : -EAGAIN;
 }
-
-/* --- shared devices, and the whole
- * ----------------------------------------------------------------------------- */
 
 static int search_new(struct search *s, const struct prefer_map *map)
 {

@@ -1,3 +1,4 @@
+/* Resource map: patterns, names that Kubernetes takes, and the check that one name means one thing. */
 #include "agent/inventory/resource_map.h"
 
 #include <ctype.h>

@@ -1,3 +1,4 @@
+/* Continuity: names before and after a change. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* Prefer: choices against the best that there are. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,9 +13,6 @@
 #include "agent/inventory/prefer.h"
 #include "base/cleanup.h"
 #include "base/text.h"
-
-/* --- machines to choose on
- * ------------------------------------------------------------------------------------- */
 
 struct machine {
         struct inventory inventory;
@@ -98,9 +96,6 @@ static void choose(const struct machine *m, const char *available, const char *m
         text_free(&text);
         ret_answer->taken = NULL;
 }
-
-/* --- the rules in words
- * ---------------------------------------------------------------------------------------- */
 
 /* clang-format off */
 static const struct {
@@ -219,9 +214,6 @@ static void shares_are_spread(void **state)
         assert_int_equal(answer.size, 13);
         machine_free(&m);
 }
-
-/* --- against every set there is
- * -------------------------------------------------------------------------------- */
 
 /* The order of prefer.h once more, the plainest way: a set is a bit mask. */
 struct oracle_rank {
@@ -373,9 +365,6 @@ static void equals_exhaustive_search_up_to_16(void **state)
                 machine_free(&m);
         }
 }
-
-/* --- beyond 16
- * ------------------------------------------------------------------------------------------------- */
 
 static double seconds(void)
 {

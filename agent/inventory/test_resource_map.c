@@ -1,3 +1,4 @@
+/* Resource map: rules, names, and names that are refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* Caller: cgroups of pods, of users, of nobody. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

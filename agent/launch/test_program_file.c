@@ -1,3 +1,4 @@
+/* Program file: tables and programs that may be started, and that may not. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -15,8 +15,6 @@
 #include "base/text.h"
 #include "tests/support/machine_text.h"
 
-/* --- lines --- */
-
 /* clang-format off */
 static const struct {
         const char *line; /* NULL beside `again`: comes back as it is */
@@ -90,8 +88,6 @@ static void a_file_is_taken_whole_or_not_at_all(void **state)
         assert_null(link_reports_find(&reports, "amd", "0000:07:00.0"));
         assert_int_equal(link_reports_decode("nvidia", "", 0, &reports, &err), 0);
 }
-
-/* --- machines of NVIDIA boards --- */
 
 struct board {
         const char *address, *below;
@@ -251,8 +247,6 @@ static void a_given_word_goes_before_the_trees(void **state)
         inventory_free(&inventory);
         tree_close(tree);
 }
-
-/* --- PCIe switches --- */
 
 #define PORT   "0000:10:01.0"
 #define TOP    PORT "/0000:20:00.0"

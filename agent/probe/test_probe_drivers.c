@@ -1,3 +1,4 @@
+/* Drivers: every row is of a vendor. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -77,6 +77,18 @@ static uint64_t deadline_usec(const struct asked *v)
         return (uint64_t) v->probe->services->config->probes_deadline_sec * 1000000;
 }
 
+static const char *state_name(enum vendor_probe_state state)
+{
+        static const char *const names[VENDOR_PROBE_STATE_COUNT] = {
+                [VENDOR_PROBE_ABSENT] = "absent",
+                [VENDOR_PROBE_STARTING] = "starting",
+                [VENDOR_PROBE_ANSWERS] = "answers",
+                [VENDOR_PROBE_SILENT] = "silent",
+        };
+
+        return names[state];
+}
+
 /* A verdict of another kind than before is judged at once; figures wait for whoever reads them. */
 static void become(struct asked *v, enum vendor_probe_state state, const char *why)
 {
@@ -87,7 +99,7 @@ static void become(struct asked *v, enum vendor_probe_state state, const char *w
         if (!changed)
                 return;
         log_line(v->probe->services->log, state == VENDOR_PROBE_SILENT ? LOG_WARNING : LOG_INFO, "probe",
-                 "vendor=%s state=%s why=\"%s\"", v->driver->vendor, vendor_probe_state_name(state), why);
+                 "vendor=%s state=%s why=\"%s\"", v->driver->vendor, state_name(state), why);
         services_scan(v->probe->services, "library");
 }
 
@@ -424,18 +436,6 @@ void vendor_probe_look(const struct vendor_probe *d, const struct device *device
         level = agent_config_level(d->services->config, sample->finding.rule, sample->finding.level);
         finding_add(finding, level, sample->finding.rule, sample->finding.reason, "%s",
                     sample->finding.message);
-}
-
-const char *vendor_probe_state_name(enum vendor_probe_state state)
-{
-        static const char *const names[VENDOR_PROBE_STATE_COUNT] = {
-                [VENDOR_PROBE_ABSENT] = "absent",
-                [VENDOR_PROBE_STARTING] = "starting",
-                [VENDOR_PROBE_ANSWERS] = "answers",
-                [VENDOR_PROBE_SILENT] = "silent",
-        };
-
-        return names[state];
 }
 
 bool vendor_probe_status(const struct vendor_probe *d, size_t i, struct vendor_probe_status *ret)

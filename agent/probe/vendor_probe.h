@@ -50,7 +50,6 @@ enum vendor_probe_state {
         VENDOR_PROBE_SILENT,
         VENDOR_PROBE_STATE_COUNT
 };
-const char *vendor_probe_state_name(enum vendor_probe_state state);
 
 struct vendor_probe_status {
         const char *vendor;

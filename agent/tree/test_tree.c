@@ -1,3 +1,4 @@
+/* Tree: links, budgets, and machine files that are hostile. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

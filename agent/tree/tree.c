@@ -1,3 +1,4 @@
+/* Tree: paths are followed here, one link at a time; what is at their end the backend says. */
 #include "agent/tree/tree.h"
 
 #include <assert.h>
@@ -56,8 +57,6 @@ static bool spend(const struct tree *tree)
                 mutable->operations_left--;
         return true;
 }
-
-/* --- resolving: a walk that holds a resolved prefix and a rest still to be walked --- */
 
 struct walk {
         char done[TREE_PATH_BYTES]; /* clean, holds no link */
@@ -140,7 +139,8 @@ static int walk_step(const struct tree *tree, struct walk *walk, const char *nam
         return walk_follow(walk, target, (size_t) size);
 }
 
-ssize_t tree_resolve(const struct tree *tree, const char *path, char *ret, size_t ret_bytes)
+/* Follows every link of `path`. Return: length of `ret`, -ENOENT, -ELOOP, -ENAMETOOLONG. */
+static ssize_t resolve(const struct tree *tree, const char *path, char *ret, size_t ret_bytes)
 {
         struct walk walk = { 0 };
         char name[sizeof(walk.rest)];
@@ -176,11 +176,9 @@ static int prepare(const struct tree *tree, const char *path, char *ret)
                 memcpy(ret, path, strlen(path) + 1);
                 return 0;
         }
-        length = tree_resolve(tree, path, ret, TREE_PATH_BYTES);
+        length = resolve(tree, path, ret, TREE_PATH_BYTES);
         return length < 0 ? (int) length : 0;
 }
-
-/* --- what callers use --- */
 
 enum tree_kind tree_kind(const struct tree *tree, const char *path)
 {
@@ -253,7 +251,7 @@ int tree_read_hex64(const struct tree *tree, const char *path, uint64_t *ret)
 
 ssize_t tree_realpath(const struct tree *tree, const char *path, char *ret, size_t ret_bytes)
 {
-        return tree_resolve(tree, path, ret, ret_bytes);
+        return resolve(tree, path, ret, ret_bytes);
 }
 
 /* The link itself, its parents resolved. As backend->link(). */
@@ -266,7 +264,7 @@ static ssize_t read_link(const struct tree *tree, const char *path, const char *
                 return tree->backend->link_below(tree->state, path, target, TREE_PATH_BYTES);
         memcpy(parent, path, (size_t) (name - path));
         parent[name - path] = '\0';
-        size = tree_resolve(tree, parent, clean, TREE_PATH_BYTES);
+        size = resolve(tree, parent, clean, TREE_PATH_BYTES);
         if (size < 0)
                 return size;
         if (!text_format(clean + size, sizeof(clean) - (size_t) size, "%s%s", size > 0 ? "/" : "", name))
@@ -299,6 +297,16 @@ ssize_t tree_link_name(const struct tree *tree, const char *path, char *ret, siz
         return text_copy(ret, ret_bytes, last) ? (ssize_t) strlen(ret) : -E2BIG;
 }
 
+static int by_name(const void *a, const void *b)
+{
+        return strcmp(*(char *const *) a, *(char *const *) b);
+}
+static void sort_names(struct tree_names *names)
+{
+        if (names->count > 1)
+                qsort(names->names, names->count, sizeof(*names->names), by_name);
+}
+
 int tree_list(const struct tree *tree, const char *path, struct tree_names *ret)
 {
         char clean[TREE_PATH_BYTES], child[TREE_PATH_BYTES + 260], target[TREE_PATH_BYTES];
@@ -311,7 +319,7 @@ int tree_list(const struct tree *tree, const char *path, struct tree_names *ret)
                 tree_names_free(ret);
                 return r;
         }
-        tree_names_sort(ret);
+        sort_names(ret);
         tree_recording_note(tree->recording, clean, TREE_DIRECTORY, NULL, 0);
         for (size_t i = 0; tree->recording != NULL && i < ret->count; i++) {
                 ssize_t size;
@@ -327,8 +335,6 @@ int tree_list(const struct tree *tree, const char *path, struct tree_names *ret)
         }
         return 0;
 }
-
-/* --- names --- */
 
 void tree_names_free(struct tree_names *names)
 {
@@ -358,15 +364,4 @@ int tree_names_add(struct tree_names *names, const char *name, size_t length)
                 return -ENOMEM;
         names->names[names->count++] = copy;
         return 0;
-}
-
-static int by_name(const void *a, const void *b)
-{
-        return strcmp(*(char *const *) a, *(char *const *) b);
-}
-
-void tree_names_sort(struct tree_names *names)
-{
-        if (names->count > 1)
-                qsort(names->names, names->count, sizeof(*names->names), by_name);
 }

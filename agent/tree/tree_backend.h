@@ -31,12 +31,8 @@ struct tree {
         struct tree_recording *recording; /* NULL = none */
 };
 
-/* tree_resolve() - follow every link of `path`. Return: length of `ret`, -ENOENT, -ELOOP, -ENAMETOOLONG. */
-ssize_t tree_resolve(const struct tree *tree, const char *path, char *ret, size_t ret_bytes);
-
-/* tree_names_add() - append a copy; -ENOMEM, or -E2BIG past TREE_NAMES_MAX. tree_names_sort() - by strcmp. */
+/* tree_names_add() - append a copy; -ENOMEM, or -E2BIG past TREE_NAMES_MAX. */
 int tree_names_add(struct tree_names *names, const char *name, size_t length);
-void tree_names_sort(struct tree_names *names);
 
 /* The recording (tree_record.c): every call may be made with NULL. */
 void tree_recording_free(struct tree_recording *recording);

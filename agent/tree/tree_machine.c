@@ -26,8 +26,6 @@
 #define MACHINE_ENTRIES    200000
 #define MACHINE_HEAD       "# remuda machine 1"
 
-/* --- looking up --- */
-
 /* Like strcmp, but '/' sorts before every other byte: what is below a directory follows it at once. */
 static int path_compare(const char *a, const char *b)
 {
@@ -180,8 +178,6 @@ const struct machine *tree_machine(const struct tree *tree)
 {
         return tree->backend == &machine_backend ? tree->state : NULL;
 }
-
-/* --- reading the file --- */
 
 struct parser {
         const char *name; /* of the file, for messages */
@@ -520,8 +516,6 @@ int tree_open_machine(const char *path, struct tree **ret, struct err *err)
         }
         return tree_open_machine_bytes(path, bytes, done, ret, err);
 }
-
-/* --- writing the file --- */
 
 static void write_path(const char *path, struct text *out)
 {

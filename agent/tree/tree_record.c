@@ -89,8 +89,6 @@ void tree_recording_note(struct tree_recording *recording, const char *path, enu
         entry_fill(entry, kind, bytes, size_bytes, &recording->failed);
 }
 
-/* --- masking --- */
-
 /* Digits become other digits, letters other letters (a-f where the token could be hexadecimal), the rest
  * stays: same form, equal for equal, not to be traced back without guessing the whole token. */
 static void mask_token(char *token, size_t size)
@@ -156,8 +154,6 @@ static void mask_entry(struct machine_entry *entry)
         }
 }
 
-/* --- writing --- */
-
 struct writing {
         struct text *out;
         bool mask;
@@ -184,8 +180,6 @@ int tree_recorded(const struct tree *tree, bool mask, struct text *out, struct e
         twalk_r(tree->recording->root, write_node, &writing);
         return out->failed ? err_set(err, -ENOMEM, "no memory for the record") : 0;
 }
-
-/* --- expanding --- */
 
 /* Makes every directory above `path` (and `path` itself when `whole`) below the directory `fd`. */
 static int make_directories(int fd, const char *path, bool whole, struct err *err)

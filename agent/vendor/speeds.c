@@ -1,3 +1,4 @@
+/* Speeds: the table, and its search by the longest prefix. */
 #include "agent/vendor/speeds.h"
 
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* Speeds of jobs: the fit, the store, the table. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,9 +25,6 @@ static double noise(uint64_t *seed, double size) /* -size .. size */
 {
         return size * (2 * (double) random_below(seed, 1000001) / 1e6 - 1);
 }
-
-/* --- the fit
- * ---------------------------------------------------------------------------------------------------- */
 
 static void points_on_a_line_are_that_line(void **state)
 {
@@ -145,9 +143,6 @@ static void one_batch_size_is_a_line_through_the_origin(void **state)
         assert_false(speed_fit_add(&fit, INFINITY, 8, 1));
 }
 
-/* --- the table
- * -------------------------------------------------------------------------------------------------- */
-
 static void a_table_is_read_and_refined(void **state)
 {
         const char *text =
@@ -254,9 +249,6 @@ static void a_plan_takes_its_speeds_from_the_table(void **state)
         json_decref(table_json);
 }
 
-/* --- the store
- * -------------------------------------------------------------------------------------------------- */
-
 #define WRITERS 4
 #define EACH    12
 
@@ -345,9 +337,6 @@ static void of_several_tables_the_newest_rows_are_kept(void **state)
         speed_table_free(&table);
         remove_folder(folder, "remuda-speeds-");
 }
-
-/* --- what a cluster says of it
- * ---------------------------------------------------------------------------------------------------- */
 
 struct told {
         sd_event *loop;

@@ -128,7 +128,7 @@ static void print_status(struct host *host)
                status.ready ? "true" : "false", status.kubelet_present ? "true" : "false",
                status.kubelet_seen_total);
         for (size_t i = 0; i < status.resource_count; i++) {
-                const struct plugin_resource_status *r = &status.resources[i];
+                const struct plugin_status_resource *r = &status.resources[i];
 
                 printf("%s{\"resource\":\"%s\",\"socket\":\"%s\",\"registered\":%s,\"streaming\":%s,"
                        "\"devices\":%u,"

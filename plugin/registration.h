@@ -1,0 +1,24 @@
+/* Registration: one small state machine a resource. The kubelet dials back from inside Register, so that the
+ * call is asynchronous and our own server answers meanwhile. A kubelet that is not there yet is asked again
+ * in milliseconds, one that refuses in seconds; a list stream that ends is a reason to register again. */
+#pragma once
+
+#include <stdint.h>
+
+#define REGISTRATION_API_VERSION "v1beta1"
+
+struct resource;
+
+enum registration_state {
+        REGISTRATION_IDLE,    /* no kubelet, or nothing to tell it yet */
+        REGISTRATION_BACKOFF, /* the timer runs */
+        REGISTRATION_CALLING, /* Register is on its way */
+        REGISTRATION_DONE     /* accepted; the timer runs until a stream opens */
+};
+
+void registration_begin(struct resource *resource, uint64_t delay_usec);
+void registration_stream_opened(struct resource *resource);
+void registration_stream_lost(struct resource *resource, uint64_t lived_usec);
+void registration_accepted(struct resource *resource);
+void registration_refused(struct resource *resource, const char *sentence);
+void registration_free(struct resource *resource);
