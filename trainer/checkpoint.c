@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "trainer/checkpoint_file.h"
 #include "trainer/weights.h"
+#include "trainer/whole_file.h"
 
 #define KEPT        2
 #define FILES_MAX   4096
@@ -45,7 +46,7 @@ static void stream_values(const struct training *t, struct writing *c)
                 weights_stream(t, t->velocity, put_values, c);
 }
 
-static int write_all(FILE *f, const struct training *t, uint64_t step)
+static void write_all(FILE *f, const struct training *t, uint64_t step)
 {
         struct writing c = { .f = f };
         uint8_t sum[SHA256_BYTES];
@@ -62,7 +63,6 @@ static int write_all(FILE *f, const struct training *t, uint64_t step)
         stream_values(t, &c);
         sha256_final(&c.hash, sum);
         (void) fwrite(sum, 1, sizeof(sum), f);
-        return ferror(f) != 0 || fflush(f) != 0 || fsync(fileno(f)) < 0 ? -EIO : 0;
 }
 
 /* Numbers of the checkpoints in DIR, newest first. Return: how many, at most FILES_MAX. */
@@ -138,27 +138,27 @@ static void put_aside(const struct training *t, uint64_t newest)
 int checkpoint_write(const struct training *t, uint64_t step, struct err *err)
 {
         const char *directory = t->options->checkpoint;
-        char path[4096], part[4096];
+        struct whole_file w;
+        char path[4096];
         int fd;
 
         if (t->world.rank > 0) { /* a stage of a split model: rank 0 writes */
                 stream_values(t, NULL);
                 return 0;
         }
-        if (!path_of(path, sizeof(path), directory, step, "") ||
-            !path_of(part, sizeof(part), directory, step, ".part"))
+        if (!path_of(path, sizeof(path), directory, step, ""))
                 return err_set(err, -EINVAL, "--checkpoint: the directory's name is too long");
         if (mkdir(directory, 0777) < 0 && errno != EEXIST)
                 return err_set(err, -errno, "--checkpoint: directory '%s': %m", directory);
-        CLEANUP(fclose_p) FILE *f = fopen(part, "we");
-        if (f == NULL)
-                return err_set(err, -errno, "--checkpoint: file '%s': %m", part);
-        if (write_all(f, t, step) < 0)
-                return err_set(err, -EIO, "--checkpoint: file '%s' not written whole: %m", part);
+        if (whole_file_open(&w, "--checkpoint", path, err) < 0)
+                return err->code;
+        write_all(w.f, t, step);
+        if (whole_file_end(&w, err) < 0)
+                return err->code;
         if (!t->options->resume)
                 put_aside(t, step);
-        if (rename(part, path) < 0)
-                return err_set(err, -errno, "--checkpoint: file '%s': %m", path);
+        if (whole_file_rename(&w, err) < 0)
+                return err->code;
         fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (fd >= 0) {
                 (void) fsync(fd);

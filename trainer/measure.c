@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "trainer/json_line.h"
+#include "trainer/operators/vector.h"
 #include "trainer/random.h"
 
 #define POINTS    4
@@ -77,13 +78,6 @@ static void one_step(struct training *t, struct places *p, size_t count)
         backend_to_host(&t->backend, t->gradients);
 }
 
-static int by_size(const void *a, const void *b)
-{
-        double left = *(const double *) a, right = *(const double *) b;
-
-        return (left > right) - (left < right);
-}
-
 /* Seconds a step of each of the sizes. The sizes take turns, so that all meet the same neighbours, and the
  * median step counts, so that a neighbour who comes and goes changes nothing. */
 static int time_sizes(struct training *t, struct places *p, const size_t *sizes, uint64_t usec,
@@ -107,10 +101,8 @@ static int time_sizes(struct training *t, struct places *p, const size_t *sizes,
                 rounds += warm > 0 ? 0 : 1;
                 warm -= warm > 0;
         }
-        for (size_t i = 0; i < POINTS; i++) {
-                qsort(times + i * TIMES_MAX, rounds, sizeof(*times), by_size);
-                ret_seconds[i] = times[i * TIMES_MAX + rounds / 2];
-        }
+        for (size_t i = 0; i < POINTS; i++)
+                ret_seconds[i] = vector_median(rounds, times + i * TIMES_MAX);
         return 0;
 }
 

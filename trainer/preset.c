@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "trainer/whole_file.h"
 
 /* Measured with tests/bench/bench_trainer, but for the Sunway rows, whose device was not there: they are
  * those of its portable build. `device` is the beginning of a device model's name. */
@@ -92,11 +93,11 @@ static void keep_others(const char *name, const char *device, FILE *to)
 
 int preset_remember(const char *path, const char *device, const struct preset_tiles *tiles, struct err *err)
 {
-        char name[4096], part[4200], directory[4096];
+        char name[4096], directory[4096];
+        struct whole_file w;
         char *slash;
-        bool whole;
 
-        if (!cache_path(path, name, sizeof(name)) || !text_format(part, sizeof(part), "%s.part", name))
+        if (!cache_path(path, name, sizeof(name)))
                 return err_set(err, -EINVAL,
                                "no place for the cache: neither --cache, XDG_CACHE_HOME nor HOME");
         (void) text_copy(directory, sizeof(directory), name);
@@ -106,13 +107,10 @@ int preset_remember(const char *path, const char *device, const struct preset_ti
                         return err_set(err, -errno, "directory '%s': %m", directory);
                 *slash = '/';
         }
-        FILE *f = fopen(part, "we");
-        if (f == NULL)
-                return err_set(err, -errno, "file '%s': %m", part);
-        keep_others(name, device, f);
-        whole = fprintf(f, "%s\t%zu %zu %zu %zu\n", device, tiles->rows, tiles->cols, tiles->inner,
-                        tiles->lanes) > 0;
-        if (fclose(f) != 0 || !whole || rename(part, name) < 0)
-                return err_set(err, -errno, "file '%s': %m", name);
-        return 0;
+        if (whole_file_open(&w, "--cache", name, err) < 0)
+                return err->code;
+        keep_others(name, device, w.f);
+        (void) fprintf(w.f, "%s\t%zu %zu %zu %zu\n", device, tiles->rows, tiles->cols, tiles->inner,
+                       tiles->lanes);
+        return whole_file_end(&w, err) < 0 ? err->code : whole_file_rename(&w, err);
 }

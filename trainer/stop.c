@@ -1,4 +1,4 @@
-/* SIGTERM is noted; ranks in step ask each other whether it came to any. */
+/* SIGTERM is noted; ranks in step exchange whether it came to any. */
 #include "trainer/stop.h"
 
 #include <mpi.h>
@@ -50,14 +50,14 @@ static void begin(struct stop *stop)
         stop->told = sigterm_came;
         stop->anybody = 0;
         MPI_Iallreduce(&stop->told, &stop->anybody, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD, stop->request);
-        stop->asking = true;
+        stop->exchanging = true;
 }
 
 static void end(struct stop *stop)
 {
-        if (stop->asking)
+        if (stop->exchanging)
                 MPI_Wait(stop->request, MPI_STATUS_IGNORE);
-        stop->asking = false;
+        stop->exchanging = false;
 }
 
 bool stop_now(struct stop *stop, const struct training *t)

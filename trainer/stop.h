@@ -14,7 +14,7 @@
 #define STOP_EXIT_CODE (128 + 15)
 
 struct stop {
-        bool listens, asking;
+        bool listens, exchanging;
         int told, anybody; /* of the exchange under way */
         void *request;     /* an MPI_Request; allocated */
 };

@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-#include "base/text.h"
+#include "base/cleanup.h"
+#include "trainer/whole_file.h"
 
 #define STREAM_FLOATS 65536
 
@@ -42,38 +43,32 @@ void weights_stream(const struct training *t, const float *own,
         }
 }
 
-struct weights_file {
-        FILE *f;
-        bool whole;
-};
-
 static void put_weights(void *context, const float *values, size_t count)
 {
-        struct weights_file *w = context;
-
-        w->whole = fwrite(values, sizeof(*values), count, w->f) == count && w->whole;
+        (void) fwrite(values, sizeof(*values), count, context); /* the end tells what failed */
 }
 
 int weights_write(const struct training *t, const char *path, struct err *err)
 {
-        struct weights_file w = { .whole = true };
-        char temporary[4096];
         struct stat facts;
-        bool by_rename = stat(path, &facts) < 0 || S_ISREG(facts.st_mode); /* not over /dev/null */
+        struct whole_file w;
 
         if (t->world.rank > 0) {
                 weights_stream(t, t->parameters, put_weights, NULL);
                 return 0;
         }
-        if (!text_format(temporary, sizeof(temporary), "%s%s", path, by_rename ? ".part" : ""))
-                return err_set(err, -EINVAL, "--weights-out: the file's name is too long");
-        w.f = fopen(temporary, "we");
-        if (w.f == NULL)
-                return err_set(err, -errno, "--weights-out: file '%s': %m", temporary);
-        weights_stream(t, t->parameters, put_weights, &w);
-        if (fclose(w.f) != 0 || !w.whole)
-                return err_set(err, -EIO, "--weights-out: file '%s' not written whole: %m", temporary);
-        if (by_rename && rename(temporary, path) < 0)
-                return err_set(err, -errno, "--weights-out: file '%s': %m", path);
-        return 0;
+        if (stat(path, &facts) == 0 && !S_ISREG(facts.st_mode)) { /* a pipe, /dev/null */
+                CLEANUP(fclose_p) FILE *f = fopen(path, "we");
+
+                if (f == NULL)
+                        return err_set(err, -errno, "--weights-out: file '%s': %m", path);
+                weights_stream(t, t->parameters, put_weights, f);
+                return fflush(f) == 0 && ferror(f) == 0
+                               ? 0
+                               : err_set(err, -EIO, "--weights-out: file '%s' not written whole: %m", path);
+        }
+        if (whole_file_open(&w, "--weights-out", path, err) < 0)
+                return err->code;
+        weights_stream(t, t->parameters, put_weights, w.f);
+        return whole_file_end(&w, err) < 0 ? err->code : whole_file_rename(&w, err);
 }

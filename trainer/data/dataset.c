@@ -200,6 +200,19 @@ void dataset_load_test(const struct dataset *d, size_t first, size_t count, floa
         dataset_load(d, DATASET_TEST, 0, ids, count, x, labels);
 }
 
+int dataset_grow(struct dataset_samples *s, size_t room, size_t image_bytes, struct err *err)
+{
+        uint8_t *pixels = reallocarray(s->pixels, room, image_bytes);
+        int32_t *labels;
+
+        if (pixels != NULL)
+                s->pixels = pixels;
+        labels = reallocarray(s->labels, room, sizeof(*labels));
+        if (labels != NULL)
+                s->labels = labels;
+        return pixels != NULL && labels != NULL ? 0 : err_set(err, -ENOMEM, "no memory for %zu images", room);
+}
+
 int dataset_is_visible(const struct dirent *entry)
 {
         return entry->d_name[0] != '.';

@@ -61,6 +61,10 @@ struct dataset_form {
 
 extern const struct dataset_form dataset_idx, dataset_raw, dataset_text;
 
+/* dataset_grow() - room for `room` images of so many bytes and their labels. Return: 0 or -ENOMEM, with the
+ * message. */
+int dataset_grow(struct dataset_samples *s, size_t room, size_t image_bytes, struct err *err);
+
 /* dataset_is_visible() - for scandir(3). */
 int dataset_is_visible(const struct dirent *entry);
 

@@ -19,37 +19,25 @@ static int read_file(const char *directory, const char *name, size_t rank, struc
         return idx_read(path, rank, ret, err);
 }
 
-static int keep_labels(struct dataset_samples *s, const struct idx *labels, struct err *err)
+/* Takes images, resized where they have another shape, and labels over, behind those that are there. */
+static int append(struct dataset_samples *s, const struct shape *shape, struct idx *images,
+                  const struct idx *labels, struct err *err)
 {
-        s->count = labels->sizes[0];
-        s->labels = calloc(s->count, sizeof(*s->labels));
-        if (s->labels == NULL)
-                return err_set(err, -ENOMEM, "no memory for %zu labels", s->count);
-        for (size_t i = 0; i < s->count; i++)
-                s->labels[i] = labels->values[i];
-        return 0;
-}
+        size_t total = s->count + images->sizes[0], bytes = shape_size(shape);
+        bool as_is =
+                s->pixels == NULL && images->sizes[1] == shape->height && images->sizes[2] == shape->width;
 
-/* Takes the images over, resized if that was asked for. */
-static int keep_images(struct dataset *d, struct dataset_samples *s, struct idx *images, struct shape *shape,
-                       struct err *err)
-{
-        size_t height = images->sizes[1], width = images->sizes[2];
-
-        *shape = (struct shape){ height, width, 1 };
-        if (d->preprocess.height > 0)
-                *shape = (struct shape){ d->preprocess.height, d->preprocess.width, 1 };
-        if (shape->height == height && shape->width == width) {
+        if (as_is)
                 s->pixels = TAKE(images->values);
-                return 0;
+        if (dataset_grow(s, total, bytes, err) < 0)
+                return err->code;
+        for (size_t i = 0; i < labels->sizes[0]; i++, s->count++) {
+                if (!as_is)
+                        preprocess_resize(images->values + i * images->item_bytes, images->sizes[1],
+                                          images->sizes[2], 1, s->pixels + s->count * bytes, shape->height,
+                                          shape->width);
+                s->labels[s->count] = labels->values[i];
         }
-        s->pixels = calloc(s->count, shape_size(shape));
-        if (s->pixels == NULL)
-                return err_set(err, -ENOMEM, "no memory for %zu images of %zu x %zu", s->count, shape->height,
-                               shape->width);
-        for (size_t i = 0; i < s->count; i++)
-                preprocess_resize(images->values + i * images->item_bytes, height, width, 1,
-                                  s->pixels + i * shape_size(shape), shape->height, shape->width);
         return 0;
 }
 
@@ -69,10 +57,12 @@ static int read_idx_split(struct dataset *d, const char *directory, enum dataset
                 r = err_set(err, -EINVAL,
                             "file '%s/%s' has %zu labels, '%s' has %zu images: they must be equal", directory,
                             names[which][1], labels.sizes[0], names[which][0], images.sizes[0]);
-        if (r == 0)
-                r = keep_labels(&d->splits[which], &labels, err);
-        if (r == 0)
-                r = keep_images(d, &d->splits[which], &images, shape, err);
+        if (r == 0) {
+                *shape = (struct shape){ images.sizes[1], images.sizes[2], 1 };
+                if (d->preprocess.height > 0)
+                        *shape = (struct shape){ d->preprocess.height, d->preprocess.width, 1 };
+                r = append(&d->splits[which], shape, &images, &labels, err);
+        }
         idx_free(&images);
         idx_free(&labels);
         return r;
@@ -141,30 +131,6 @@ static int check(const struct dataset *d, const struct idx *images, const struct
         return 0;
 }
 
-static int append(struct dataset *d, const struct idx *images, const struct idx *labels, struct err *err)
-{
-        struct dataset_samples *s = &d->splits[DATASET_TRAIN];
-        const struct shape *shape = &d->size.input;
-        size_t total = s->count + images->sizes[0], bytes = shape_size(shape);
-        uint8_t *pixels = reallocarray(s->pixels, total, bytes);
-        int32_t *numbers;
-
-        if (pixels != NULL)
-                s->pixels = pixels;
-        numbers = reallocarray(s->labels, total, sizeof(*numbers));
-        if (numbers != NULL)
-                s->labels = numbers;
-        if (pixels == NULL || numbers == NULL)
-                return err_set(err, -ENOMEM, "no memory for %zu samples", total);
-        for (size_t i = 0; i < images->sizes[0]; i++) {
-                preprocess_resize(images->values + i * images->item_bytes, images->sizes[1], images->sizes[2],
-                                  1, s->pixels + (s->count + i) * bytes, shape->height, shape->width);
-                s->labels[s->count + i] = labels->values[i];
-        }
-        s->count = total;
-        return 0;
-}
-
 static int join_idx(struct dataset *d, const char *directory, const char *name, struct err *err)
 {
         struct idx images = { 0 }, labels = { 0 };
@@ -180,7 +146,7 @@ static int join_idx(struct dataset *d, const char *directory, const char *name, 
         } else {
                 r = check(d, &images, &labels, err);
                 if (r == 0)
-                        r = append(d, &images, &labels, err);
+                        r = append(&d->splits[DATASET_TRAIN], &d->size.input, &images, &labels, err);
         }
         idx_free(&images);
         idx_free(&labels);

@@ -20,20 +20,12 @@ struct reader {
 
 static int make_room(struct reader *r, struct err *err)
 {
-        size_t bytes = shape_size(&r->d->size.input), room = r->room > 0 ? 2 * r->room : 64;
-        uint8_t *pixels;
-        int32_t *labels;
+        size_t room = r->room > 0 ? 2 * r->room : 64;
 
         if (r->split->count < r->room)
                 return 0;
-        pixels = reallocarray(r->split->pixels, room, bytes);
-        if (pixels != NULL)
-                r->split->pixels = pixels;
-        labels = reallocarray(r->split->labels, room, sizeof(*labels));
-        if (labels != NULL)
-                r->split->labels = labels;
-        if (pixels == NULL || labels == NULL)
-                return err_set(err, -ENOMEM, "no memory for %zu images", room);
+        if (dataset_grow(r->split, room, shape_size(&r->d->size.input), err) < 0)
+                return err->code;
         r->room = room;
         return 0;
 }

@@ -11,7 +11,7 @@
 #include "trainer/data/joined.h"
 #include "trainer/training.h"
 
-enum { TAG_QUESTION = 100, TAG_NEED, TAG_HEADER, TAG_DATA };
+enum { TAG_EPOCH = 100, TAG_NEED, TAG_HEADER, TAG_DATA };
 
 struct header {
         uint64_t samples;    /* of the whole training data from this epoch on */
@@ -140,13 +140,14 @@ static void pack(const struct training *t, uint32_t id, uint8_t *to)
         memcpy(to + pixels, &s->labels[id], sizeof(int32_t));
 }
 
-/* Asks a worker whether it needs data, and sends them. Return: the bytes that went. */
+/* Tells a worker which epoch begins, and sends it the data if it says that it needs them. Return: the bytes
+ * that went. */
 static uint64_t hand_over(uint64_t epoch, int rank, uint64_t samples, const void *data, uint64_t bytes)
 {
         struct header h = { samples, bytes, crc32_z(0, data, bytes) };
         int need = 0;
 
-        MPI_Send(&epoch, 1, MPI_UINT64_T, rank, TAG_QUESTION, MPI_COMM_WORLD);
+        MPI_Send(&epoch, 1, MPI_UINT64_T, rank, TAG_EPOCH, MPI_COMM_WORLD);
         MPI_Recv(&need, 1, MPI_INT, rank, TAG_NEED, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         if (!need)
                 return 0;
@@ -175,22 +176,14 @@ static int send_shard(struct training *t, uint64_t epoch, size_t worker, int ran
         return 0;
 }
 
-static int unpack_images(struct dataset_samples *s, const uint8_t *bytes, size_t pixels, size_t count)
+static int unpack_images(struct dataset_samples *s, const uint8_t *bytes, size_t pixels, size_t count,
+                         struct err *err)
 {
-        size_t each = pixels + sizeof(int32_t);
-        uint8_t *room = reallocarray(s->pixels, count + 1, pixels);
-        int32_t *labels;
-
-        if (room != NULL)
-                s->pixels = room;
-        labels = reallocarray(s->labels, count + 1, sizeof(*labels));
-        if (labels != NULL)
-                s->labels = labels;
-        if (room == NULL || labels == NULL)
-                return -ENOMEM;
-        for (size_t i = 0; i < count; i++) {
-                memcpy(s->pixels + i * pixels, bytes + i * each, pixels);
-                memcpy(&s->labels[i], bytes + i * each + pixels, sizeof(int32_t));
+        if (dataset_grow(s, count + 1, pixels, err) < 0)
+                return err->code;
+        for (size_t i = 0; i < count; i++, bytes += pixels + sizeof(int32_t)) {
+                memcpy(s->pixels + i * pixels, bytes, pixels);
+                memcpy(&s->labels[i], bytes + pixels, sizeof(int32_t));
         }
         return 0;
 }
@@ -217,7 +210,7 @@ static int keep_shard(struct training *t, const uint8_t *bytes, const uint32_t *
         if (places != NULL) {
                 t->data->places = places;
                 r = is_text(t) ? unpack_text(s, bytes, count)
-                               : unpack_images(s, bytes, shape_size(&t->data->size.input), count);
+                               : unpack_images(s, bytes, shape_size(&t->data->size.input), count, err);
         }
         if (r < 0)
                 return err_set(err, r, "no memory for a shard of %zu samples", count);
@@ -245,20 +238,20 @@ static int take_over(uint64_t epoch, struct header *ret, uint8_t **ret_bytes, st
 {
         CLEANUP(free_p) uint8_t *bytes = NULL;
         struct header h;
-        uint64_t asked;
+        uint64_t sent;
         int need = 1;
 
-        MPI_Recv(&asked, 1, MPI_UINT64_T, 0, TAG_QUESTION, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Recv(&sent, 1, MPI_UINT64_T, 0, TAG_EPOCH, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         MPI_Send(&need, 1, MPI_INT, 0, TAG_NEED, MPI_COMM_WORLD);
         MPI_Recv(&h, (int) sizeof(h), MPI_BYTE, 0, TAG_HEADER, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         bytes = malloc(h.bytes + 1);
         if (bytes == NULL)
                 return err_set(err, -ENOMEM, "no memory for a shard of %llu bytes",
                                (unsigned long long) h.bytes);
-        if (asked != epoch)
+        if (sent != epoch)
                 return err_set(err, -EIO,
                                "the manager sends the data of epoch %llu, those of epoch %llu are due",
-                               (unsigned long long) asked, (unsigned long long) epoch);
+                               (unsigned long long) sent, (unsigned long long) epoch);
         for (uint64_t done = 0; done < h.bytes; done += 1 << 30) {
                 uint64_t some = h.bytes - done < 1 << 30 ? h.bytes - done : 1 << 30;
 

@@ -1,10 +1,10 @@
 /* Distribution: how samples reach the ranks when the manager (rank 0) alone reads them (--distribute
  * manager), and how new files join (--poll).
  *
- * Before an epoch the manager asks the workers in turn whether they need data and sends each the samples of
- * its shard of that epoch, in the order of their use, with their number and a CRC that the worker checks.
- * Nothing else of the training data ever is on a worker. Samples of new files join at the epoch that is about
- * to begin, on all ranks. */
+ * Before an epoch the manager goes through the workers, which say whether they need data, and sends each the
+ * samples of its shard of that epoch, in the order of their use, with their number and a CRC that the worker
+ * checks. Nothing else of the training data ever is on a worker. Samples of new files join at the epoch that
+ * is about to begin, on all ranks. */
 #pragma once
 
 #include <stdbool.h>

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "trainer/whole_file.h"
 
 static bool number(const char **at, uint64_t *ret)
 {
@@ -38,9 +39,9 @@ bool joined_next(const char **at, struct joined_line *ret)
         return true;
 }
 
-static bool path_of(char *path, size_t path_bytes, const char *directory, const char *end, struct err *err)
+static bool path_of(char *path, size_t path_bytes, const char *directory, struct err *err)
 {
-        if (text_format(path, path_bytes, "%s/joined%s", directory, end))
+        if (text_format(path, path_bytes, "%s/joined", directory))
                 return true;
         (void) err_set(err, -EINVAL, "--checkpoint: the directory's name is too long");
         return false;
@@ -51,7 +52,7 @@ int joined_read(const char *directory, struct text *ret, struct err *err)
         char path[4096], bytes[4096];
         size_t count;
 
-        if (!path_of(path, sizeof(path), directory, "", err))
+        if (!path_of(path, sizeof(path), directory, err))
                 return err->code;
         CLEANUP(fclose_p) FILE *f = fopen(path, "re");
         if (f == NULL)
@@ -65,11 +66,10 @@ int joined_read(const char *directory, struct text *ret, struct err *err)
 
 int joined_write(const char *directory, const struct text *lines, struct err *err)
 {
-        char path[4096], part[4096];
-        bool whole;
+        struct whole_file w;
+        char path[4096];
 
-        if (!path_of(path, sizeof(path), directory, "", err) ||
-            !path_of(part, sizeof(part), directory, ".part", err))
+        if (!path_of(path, sizeof(path), directory, err))
                 return err->code;
         if (lines->failed)
                 return err_set(err, -ENOMEM, "no memory for the names of the files that joined");
@@ -79,12 +79,8 @@ int joined_write(const char *directory, const struct text *lines, struct err *er
         }
         if (mkdir(directory, 0777) < 0 && errno != EEXIST)
                 return err_set(err, -errno, "--checkpoint: directory '%s': %m", directory);
-        FILE *f = fopen(part, "we");
-        if (f == NULL)
-                return err_set(err, -errno, "--checkpoint: file '%s': %m", part);
-        whole = fwrite(lines->data, 1, lines->size_bytes, f) == lines->size_bytes && fflush(f) == 0 &&
-                fsync(fileno(f)) == 0;
-        if (fclose(f) != 0 || !whole || rename(part, path) < 0)
-                return err_set(err, -EIO, "--checkpoint: file '%s' not written whole: %m", part);
-        return 0;
+        if (whole_file_open(&w, "--checkpoint", path, err) < 0)
+                return err->code;
+        (void) fwrite(lines->data, 1, lines->size_bytes, w.f);
+        return whole_file_end(&w, err) < 0 ? err->code : whole_file_rename(&w, err);
 }

@@ -15,7 +15,7 @@
 #define SLOTS_BYTES ((size_t) 8 << 20)
 
 struct slot {
-        struct loader_request asked; /* its ids are those below */
+        struct loader_request request; /* its ids are those below */
         uint32_t *ids;
         float *x;
         int32_t *labels;
@@ -48,17 +48,17 @@ uint64_t loader_processor_usec(const struct loader *l)
 }
 
 /* Fills a slot segment by segment; the lock is held only to tell. Once the last segment is told the slot may
- * be asked for anew at any moment: what it was asked for is therefore taken before.
- * @asked: the slot's request when it was taken */
-static void fill(struct loader *l, struct slot *s, struct loader_request asked)
+ * be requested anew at any moment: its request is therefore taken before.
+ * @request: the slot's when it was taken */
+static void fill(struct loader *l, struct slot *s, struct loader_request request)
 {
         size_t segment = l->segment > 0 ? l->segment : l->capacity;
         uint64_t begin = record_now(), had = loader_processor_usec(l);
 
-        for (size_t at = 0; at < asked.count; at += segment) {
-                size_t count = asked.count - at < segment ? asked.count - at : segment;
+        for (size_t at = 0; at < request.count; at += segment) {
+                size_t count = request.count - at < segment ? request.count - at : segment;
 
-                dataset_load(l->data, DATASET_TRAIN, asked.epoch, asked.ids + at, count,
+                dataset_load(l->data, DATASET_TRAIN, request.epoch, request.ids + at, count,
                              s->x + at * l->features, s->labels + at);
                 (void) pthread_mutex_lock(&l->lock);
                 s->ready = at + count;
@@ -66,7 +66,7 @@ static void fill(struct loader *l, struct slot *s, struct loader_request asked)
                 (void) pthread_cond_signal(&l->progress);
                 (void) pthread_mutex_unlock(&l->lock);
         }
-        (void) record_done(l->record, RECORD_LOAD, asked.step, begin);
+        (void) record_done(l->record, RECORD_LOAD, request.step, begin);
 }
 
 static size_t slot_after(const struct loader *l, size_t n)
@@ -95,16 +95,16 @@ static void *loader_main(void *argument)
         (void) pthread_mutex_lock(&l->lock);
         while (!l->closing) {
                 struct slot *s = next_pending(l);
-                struct loader_request asked;
+                struct loader_request request;
 
                 if (s == NULL) {
                         (void) pthread_cond_wait(&l->wake, &l->lock);
                         continue;
                 }
                 s->pending = 0;
-                asked = s->asked;
+                request = s->request;
                 (void) pthread_mutex_unlock(&l->lock);
-                fill(l, s, asked);
+                fill(l, s, request);
                 (void) pthread_mutex_lock(&l->lock);
         }
         (void) pthread_mutex_unlock(&l->lock);
@@ -184,7 +184,7 @@ size_t loader_ahead(const struct loader *l)
 bool loader_requested(const struct loader *l, uint64_t key)
 {
         for (size_t i = 1; i <= l->queued; i++)
-                if (l->slots[slot_after(l, i)].asked.key == key)
+                if (l->slots[slot_after(l, i)].request.key == key)
                         return true;
         return false;
 }
@@ -198,8 +198,8 @@ int loader_request(struct loader *l, const struct loader_request *r)
         (void) pthread_mutex_lock(&l->lock);
         s = &l->slots[slot_after(l, ++l->queued)];
         memcpy(s->ids, r->ids, r->count * sizeof(*r->ids));
-        s->asked = *r;
-        s->asked.ids = s->ids;
+        s->request = *r;
+        s->request.ids = s->ids;
         backend_to_host(l->backend, s->x);
         backend_to_host(l->backend, s->labels);
         s->ready = 0;
@@ -219,7 +219,7 @@ struct loader_chunk loader_take(struct loader *l)
         /* the thread may still fill it: it holds its own pointer */
         s = &l->slots[l->current];
         return (struct loader_chunk){
-                .ids = s->ids, .x = s->x, .labels = s->labels, .count = s->asked.count
+                .ids = s->ids, .x = s->x, .labels = s->labels, .count = s->request.count
         };
 }
 
@@ -245,7 +245,7 @@ void loader_wait(struct loader *l, size_t count)
                 while (s->ready < count)
                         (void) pthread_cond_wait(&l->progress, &l->lock);
                 l->record->load_waited_usec +=
-                        record_done(l->record, RECORD_WAIT, s->asked.step, begin) - begin;
+                        record_done(l->record, RECORD_WAIT, s->request.step, begin) - begin;
         }
         (void) pthread_mutex_unlock(&l->lock);
 }

@@ -1,15 +1,13 @@
-/* Seen: a set of names, for files that must be used once. Keeps 64 bits of each name: two names in a million
- * are taken for one with a chance of 1 in 30 million. Owns its memory; zero-initialised it is empty. Not
- * thread-safe. */
+/* Seen: a set of names, for files that must be used once. Owns copies of them; zero-initialised it is empty.
+ * Not thread-safe. */
 #pragma once
 
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+
+#include "base/name_map.h"
 
 struct seen {
-        uint64_t *slots; /* open addressing, 0 = free */
-        size_t room, used;
+        struct name_map names;
 };
 
 bool seen_has(const struct seen *s, const char *name);

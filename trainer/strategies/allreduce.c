@@ -17,7 +17,7 @@ struct exchange {
         size_t *ends;
 };
 
-/* Where the segments end: what was asked for, measured, known from the preset, or everything at once. */
+/* Where the segments end: what was given, measured, known from the preset, or everything at once. */
 static int wanted_segments(struct exchange *x, size_t *last, struct err *err)
 {
         const struct train_options *o = x->t->options;

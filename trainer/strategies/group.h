@@ -12,7 +12,7 @@
 #include "trainer/training.h"
 
 struct group {
-        bool grouped;         /* groups were asked for */
+        bool grouped;         /* --groups was given */
         bool leader;          /* this rank is one */
         size_t count;         /* of groups */
         int *leaders;         /* world rank of each group's leader */

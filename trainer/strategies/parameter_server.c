@@ -391,7 +391,7 @@ static int note_progress(struct server *s, uint64_t arrived, struct err *err)
         return training_finish_step(s->t, s->t->first_step + arrived / s->sender_count - 1, err);
 }
 
-/* Beside the gradients: server 0 hears who was told, the others which step is the last. */
+/* Beside the gradients: server 0 gets a word from who was told, the others which step is the last. */
 static void expect_word(struct server *s)
 {
         MPI_Request *word = &s->requests[s->sender_count];

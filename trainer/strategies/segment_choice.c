@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "planner/segments/segments.h"
+#include "trainer/operators/vector.h"
 #include "trainer/strategies/segmented.h"
 
 #define WARM_UP    2 /* rounds */
@@ -150,13 +151,6 @@ static double trial_step(const struct trials *s, struct trial *one, size_t sampl
         return (double) (record_now() - at + one->segmented.called_usec) / 1e3;
 }
 
-static int by_size(const void *a, const void *b)
-{
-        double left = *(const double *) a, right = *(const double *) b;
-
-        return (left > right) - (left < right);
-}
-
 /* What each cut leaves to wait for: the trials take turns, the median round counts, and of the ranks the one
  * that came last, as the others wait for it and not for the exchange. */
 static int run_trials(struct trials *s, size_t samples, struct err *err)
@@ -179,10 +173,8 @@ static int run_trials(struct trials *s, size_t samples, struct err *err)
                 MPI_Bcast(&more, 1, MPI_INT, 0, MPI_COMM_WORLD);
         }
         MPI_Allreduce(MPI_IN_PLACE, ms, (int) (s->count * ROUNDS_MAX), MPI_DOUBLE, MPI_MIN, MPI_COMM_WORLD);
-        for (size_t i = 0; i < s->count; i++) {
-                qsort(ms + i * ROUNDS_MAX, rounds, sizeof(*ms), by_size);
-                s->of[i].ms = ms[i * ROUNDS_MAX + rounds / 2];
-        }
+        for (size_t i = 0; i < s->count; i++)
+                s->of[i].ms = vector_median(rounds, ms + i * ROUNDS_MAX);
         return 0;
 }
 

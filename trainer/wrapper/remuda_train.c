@@ -17,6 +17,7 @@
 #include "trainer/data/sampler.h"
 #include "trainer/json_line.h"
 #include "trainer/shares.h"
+#include "trainer/whole_file.h"
 #include "trainer/world.h"
 
 #define MAGIC     "remuda-train-state 1\n"
@@ -281,21 +282,16 @@ static int write_state(const struct remuda_train *r, const char *path, const flo
 {
         struct state s = { .step = r->step, .seed = r->seed, .batch = r->shares.batch, .count = count };
         uint8_t sum[SHA256_BYTES];
-        char part[4096];
-        bool whole;
+        struct whole_file w;
 
-        if (!text_format(part, sizeof(part), "%s.part", path))
-                return err_set(err, -EINVAL, "the file's name is too long");
-        FILE *f = fopen(part, "we");
-        if (f == NULL)
-                return err_set(err, -errno, "file '%s': %m", part);
+        if (whole_file_open(&w, "the state", path, err) < 0)
+                return err->code;
         hash_state(&s, parameters, sum);
-        whole = fwrite(MAGIC, strlen(MAGIC), 1, f) == 1 && fwrite(&s, sizeof(s), 1, f) == 1 &&
-                fwrite(parameters, sizeof(float), count, f) == count && fwrite(sum, sizeof(sum), 1, f) == 1 &&
-                fflush(f) == 0 && fsync(fileno(f)) == 0;
-        if (fclose(f) != 0 || !whole || rename(part, path) < 0)
-                return err_set(err, -EIO, "file '%s' not written whole: %m", path);
-        return 0;
+        (void) fwrite(MAGIC, strlen(MAGIC), 1, w.f);
+        (void) fwrite(&s, sizeof(s), 1, w.f);
+        (void) fwrite(parameters, sizeof(float), count, w.f);
+        (void) fwrite(sum, sizeof(sum), 1, w.f);
+        return whole_file_end(&w, err) < 0 ? err->code : whole_file_rename(&w, err);
 }
 
 int remuda_train_save(struct remuda_train *r, const char *path, const float *parameters, size_t count)
