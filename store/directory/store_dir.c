@@ -15,6 +15,9 @@
 #include "base/text.h"
 #include "io/clock.h"
 #include "io/loop.h"
+#include "store/directory/binding.h"
+#include "store/directory/reading.h"
+#include "store/directory/writes.h"
 
 #define CALM_USEC   2000    /* of reading what is known already, and as long for others in between */
 #define SLICE_USEC  20000   /* of reading, before others on the loop get their turn */
@@ -23,14 +26,14 @@
         (IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_CREATE | IN_ATTRIB | IN_MODIFY |      \
          IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR)
 
+uint64_t store_dir_mtime(const struct stat *st)
+{
+        return (uint64_t) st->st_mtim.tv_sec * 1000000 + (uint64_t) st->st_mtim.tv_nsec / 1000;
+}
+
 bool store_dir_is_object_file(const char *name)
 {
         return name[0] != '.' && (text_ends_with(name, ".json") || text_ends_with(name, ".yaml"));
-}
-
-static bool is_overlay_file(const char *name)
-{
-        return name[0] != '.' && text_ends_with(name, ".patch");
 }
 
 static bool is_journal(const struct store_dir *d, const char *name)
@@ -38,36 +41,9 @@ static bool is_journal(const struct store_dir *d, const char *name)
         return strcmp(name, d->bindings.name) == 0 || strcmp(name, d->evictions.name) == 0;
 }
 
-struct dir_commitment *store_dir_commitment(const struct store_dir *d, const struct dir_object *pod)
+struct object_file *store_dir_queue(struct store_dir *d, const char *name, bool first)
 {
-        struct dir_commitment *c = NULL;
-
-        if (pod->uid != NULL)
-                return (struct dir_commitment *) name_map_find(&d->commitments, pod->uid);
-        c = (struct dir_commitment *) name_map_find(&d->commitments, pod->key + 1);
-        return c;
-}
-
-static struct dir_file *file_of(struct store_dir *d, const char *name)
-{
-        struct dir_file *file = (struct dir_file *) name_map_find(&d->files, name);
-
-        if (file != NULL)
-                return file;
-        file = calloc(1, sizeof(*file) + strlen(name) + 1);
-        if (file == NULL)
-                return NULL;
-        memcpy(file->name, name, strlen(name) + 1);
-        file->entry.key = file->name;
-        if (name_map_insert(&d->files, &file->entry) == 0)
-                return file;
-        free(file);
-        return NULL;
-}
-
-struct dir_file *store_dir_queue(struct store_dir *d, const char *name, bool first)
-{
-        struct dir_file *file = file_of(d, name);
+        struct object_file *file = objects_file(&d->objects, name);
 
         if (file == NULL) {
                 store_trouble(&d->store, STORE_NODE, "'%s': out of memory", name);
@@ -93,9 +69,9 @@ struct dir_file *store_dir_queue(struct store_dir *d, const char *name, bool fir
         return file;
 }
 
-static struct dir_file *unqueue(struct store_dir *d)
+static struct object_file *unqueue(struct store_dir *d)
 {
-        struct dir_file *file = d->queue;
+        struct object_file *file = d->queue;
 
         d->queue = file->next_queued;
         if (d->queue == NULL)
@@ -122,9 +98,9 @@ static void say_synced(struct store_dir *d)
 
 /* Files that are gone wait until the others were read: an object that moved to another file must not seem to
  * vanish in between. */
-static struct dir_file *next_to_read(struct store_dir *d)
+static struct object_file *next_to_read(struct store_dir *d)
 {
-        struct dir_file *file;
+        struct object_file *file;
 
         while (d->queue != NULL) {
                 file = unqueue(d);
@@ -164,7 +140,7 @@ static int on_work(sd_event_source *source, void *userdata)
         struct store_dir *d = userdata;
         bool calm = d->synced && d->refreshing;
         uint64_t end = clock_monotonic_usec() + (calm ? CALM_USEC : SLICE_USEC);
-        struct dir_file *file;
+        struct object_file *file;
 
         (void) source;
         while ((file = next_to_read(d)) != NULL) {
@@ -172,9 +148,9 @@ static int on_work(sd_event_source *source, void *userdata)
 
                 d->store.rechecking = file->recheck;
                 if (file->recheck)
-                        whole = store_dir_recheck_file(d, file, end);
+                        whole = reading_recheck(d, file, end);
                 else
-                        store_dir_read_file(d, file); /* which may free it */
+                        reading_file(d, file); /* which may free it */
                 d->store.rechecking = false;
                 if (!whole && store_dir_queue(d, file->name, true) != NULL)
                         file->recheck = true;
@@ -203,24 +179,25 @@ static int scan(struct store_dir *d, struct err *err)
         while ((entry = readdir(directory)) != NULL) {
                 if (store_dir_is_object_file(entry->d_name))
                         (void) store_dir_queue(d, entry->d_name, false);
-                else if (is_overlay_file(entry->d_name))
+                else if (overlays_is_file(entry->d_name))
                         (void) store_dir_queue(d, entry->d_name, true);
         }
         (void) closedir(directory);
-        for (struct name_entry *e = name_map_first(&d->files); e != NULL; e = name_map_next(&d->files, e))
-                (void) store_dir_queue(d, ((struct dir_file *) e)->name, false); /* those that may be gone */
+        for (struct name_entry *e = name_map_first(&d->objects.files); e != NULL;
+             e = name_map_next(&d->objects.files, e))
+                (void) store_dir_queue(d, ((struct object_file *) e)->name,
+                                       false); /* those that may be gone */
         (void) sd_event_source_set_enabled(d->working, SD_EVENT_ON);
         return 0;
 }
 
 static void note_touch(struct store_dir *d, const char *name)
 {
-        struct dir_file *file = (struct dir_file *) name_map_find(&d->files, name);
+        struct object_file *file = (struct object_file *) name_map_find(&d->objects.files, name);
         struct stat st;
 
         if (file != NULL && fstatat(d->fd, name, &st, 0) == 0 && st.st_ino == file->inode)
-                file->mtime_usec =
-                        (uint64_t) st.st_mtim.tv_sec * 1000000 + (uint64_t) st.st_mtim.tv_nsec / 1000;
+                file->mtime_usec = store_dir_mtime(&st);
 }
 
 /* IN_CREATE comes for every new file, still empty; only a link (hard or symbolic) has content at that moment.
@@ -237,15 +214,15 @@ static void on_name(struct store_dir *d, const char *name, uint32_t mask)
         struct err err = { 0 };
 
         if (is_journal(d, name)) {
-                if (store_dir_read_journals(d, &err) < 0)
+                if (binding_read_journals(d, &err) < 0)
                         store_trouble(&d->store, STORE_POD, "%s", err.msg);
                 return;
         }
-        if (!store_dir_is_object_file(name) && !is_overlay_file(name))
+        if (!store_dir_is_object_file(name) && !overlays_is_file(name))
                 return;
         if ((mask & (IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE)) != 0 ||
             ((mask & IN_CREATE) != 0 && has_content_at_birth(d, name)))
-                (void) store_dir_queue(d, name, is_overlay_file(name));
+                (void) store_dir_queue(d, name, overlays_is_file(name));
         else if ((mask & IN_ATTRIB) != 0)
                 note_touch(d, name);
 }
@@ -270,7 +247,7 @@ static int on_inotify(sd_event_source *source, const struct inotify_event *event
 
         (void) source;
         if ((event->mask & IN_Q_OVERFLOW) != 0) {
-                if (scan(d, &err) < 0 || store_dir_read_journals(d, &err) < 0)
+                if (scan(d, &err) < 0 || binding_read_journals(d, &err) < 0)
                         store_trouble(&d->store, STORE_NODE, "%s", err.msg);
         } else if ((event->mask & (IN_DELETE_SELF | IN_MOVE_SELF | IN_IGNORED | IN_UNMOUNT)) != 0)
                 lose(d);
@@ -303,7 +280,7 @@ static int watch(struct store_dir *d, struct err *err)
         if (r < 0)
                 return err_set(err, r, "watch the directory '%s': %s", d->path, strerror(-r));
         (void) sd_event_source_set_priority(d->inotify, SD_EVENT_PRIORITY_NORMAL - 1); /* before reading on */
-        r = store_dir_read_journals(d, err);
+        r = binding_read_journals(d, err);
         return r < 0 ? r : scan(d, err);
 }
 
@@ -324,7 +301,7 @@ static void close_(struct store *store)
 {
         struct store_dir *d = (struct store_dir *) store;
 
-        store_dir_free_commitments(d);
+        binding_stop(d);
         store_done(store);
         sd_event_source_disable_unref(d->inotify);
         sd_event_source_disable_unref(d->working);
@@ -333,7 +310,9 @@ static void close_(struct store *store)
         sd_event_source_disable_unref(d->reviving);
         journal_free(&d->bindings);
         journal_free(&d->evictions);
-        store_dir_free_objects(d);
+        objects_free(&d->objects);
+        overlays_free(&d->overlays);
+        commitments_free(&d->commitments);
         if (d->fd >= 0)
                 (void) close(d->fd);
         free(d->path);
@@ -354,9 +333,9 @@ static void refresh(struct store *store)
         struct err err = { 0 };
         bool recheck = d->synced && !d->refreshing;
 
-        for (struct name_entry *e = name_map_first(&d->files); recheck && e != NULL;
-             e = name_map_next(&d->files, e)) {
-                struct dir_file *file = (struct dir_file *) e;
+        for (struct name_entry *e = name_map_first(&d->objects.files); recheck && e != NULL;
+             e = name_map_next(&d->objects.files, e)) {
+                struct object_file *file = (struct object_file *) e;
 
                 file->recheck_at = NULL;
                 if (!file->queued && store_dir_queue(d, file->name, false) != NULL)
@@ -364,7 +343,7 @@ static void refresh(struct store *store)
         }
         d->refreshing = true;
         (void) sd_event_source_set_enabled(d->working, SD_EVENT_ON);
-        if (store_dir_read_journals(d, &err) < 0)
+        if (binding_read_journals(d, &err) < 0)
                 store_trouble(store, STORE_POD, "%s", err.msg);
 }
 
@@ -378,8 +357,8 @@ static uint64_t age_usec(const struct store *store, uint64_t now_usec)
 
 static uint64_t inventory_mtime_usec(const struct store *store, const char *node)
 {
-        const struct dir_object *object =
-                store_dir_find((const struct store_dir *) store, STORE_INVENTORY, node);
+        const struct object *object =
+                objects_find(&((const struct store_dir *) store)->objects, STORE_INVENTORY, node);
 
         return object != NULL ? object->file->mtime_usec : 0;
 }
@@ -390,15 +369,15 @@ static const struct store_backend backend = {
         .refresh = refresh,
         .age_usec = age_usec,
         .inventory_mtime_usec = inventory_mtime_usec,
-        .touch = store_dir_touch,
-        .bind = store_dir_bind,
-        .put = store_dir_put,
-        .patch = store_dir_patch,
-        .change = store_dir_change,
-        .create = store_dir_create,
-        .delete = store_dir_delete,
-        .evict = store_dir_evict,
-        .event = store_dir_event,
+        .touch = writes_touch,
+        .bind = binding_bind,
+        .put = writes_put,
+        .patch = writes_patch,
+        .change = writes_change,
+        .create = writes_create,
+        .delete = writes_delete,
+        .evict = binding_evict,
+        .event = writes_event,
 };
 
 static int start(struct store_dir *d, const char *path, struct err *err)
@@ -415,7 +394,7 @@ static int start(struct store_dir *d, const char *path, struct err *err)
         if (r >= 0)
                 r = sd_event_source_set_enabled(d->working, SD_EVENT_OFF);
         if (r >= 0)
-                r = store_dir_start_binding(d);
+                r = binding_start(d);
         if (r < 0)
                 return err_set(err, r, "attach the store to the loop: %s", strerror(-r));
         return d->store.options.kinds != 0 && d->store.options.changed != NULL ? watch(d, err) : 0;

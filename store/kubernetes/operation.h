@@ -1,5 +1,5 @@
 /* Operation: a write to the API server, of one call or several, each of which may be repeated. What one kind
- * of write does is in writes.c and events.c; nobody else includes this. */
+ * of write does is in api_writes.c and events.c; nobody else includes this. */
 #pragma once
 
 #include "store/kubernetes/kube_client.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "io/loop.h"
-#include "store/kubernetes/writes.h"
+#include "store/kubernetes/api_writes.h"
 
 static void close_(struct store *store)
 {
@@ -77,13 +77,13 @@ static const struct store_backend backend = {
         .age_usec = age_usec,
         .inventory_mtime_usec = inventory_mtime_usec,
         .touch = touch,
-        .bind = writes_bind,
-        .put = writes_put,
-        .patch = writes_patch,
-        .change = writes_change,
-        .create = writes_create,
-        .delete = writes_delete,
-        .evict = writes_evict,
+        .bind = api_writes_bind,
+        .put = api_writes_put,
+        .patch = api_writes_patch,
+        .change = api_writes_change,
+        .create = api_writes_create,
+        .delete = api_writes_delete,
+        .evict = api_writes_evict,
         .event = event,
 };
 

@@ -1,4 +1,4 @@
-/* Store in Kubernetes, inside: what its life (store_kubernetes.c) and its writes (writes.c) share. Nobody
+/* Store in Kubernetes, inside: what its life (store_kubernetes.c) and its writes (api_writes.c) share. Nobody
  * else includes this. */
 #pragma once
 

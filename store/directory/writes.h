@@ -1,10 +1,9 @@
-/* Writes: the changing half of a backend (store/store_internal.h) at an API server. Each is one operation. */
+/* Writes: the changing half of a backend (store/store_internal.h) in a directory, but for binds and
+ * evictions. Each is done at once and answered from the loop. */
 #pragma once
 
-#include "store/store_internal.h"
+#include "store/directory/store_dir.h"
 
-void writes_bind(struct store *store, const struct store_binding *binding, store_answer answer,
-                 void *userdata);
 void writes_put(struct store *store, enum store_kind kind, const char *namespace_, const char *name,
                 const json_t *object, store_answer answer, void *userdata);
 void writes_change(struct store *store, enum store_kind kind, const char *namespace_, const char *name,
@@ -15,5 +14,5 @@ void writes_create(struct store *store, enum store_kind kind, const char *namesp
                    store_answer answer, void *userdata);
 void writes_delete(struct store *store, enum store_kind kind, const char *namespace_, const char *name,
                    const char *uid, unsigned grace_sec, store_answer answer, void *userdata);
-void writes_evict(struct store *store, const char *namespace_, const char *name, const char *uid,
-                  unsigned grace_sec, store_answer answer, void *userdata);
+void writes_event(struct store *store, const struct store_event *event);
+int writes_touch(struct store *store, const char *node);

@@ -1,6 +1,6 @@
 /* Writes to the API server: bind, evict, delete, create, patch, put, change. Every one may be repeated, so a
  * reply that was lost is found out by asking again. */
-#include "store/kubernetes/writes.h"
+#include "store/kubernetes/api_writes.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -113,8 +113,8 @@ static void try_bind(void *userdata)
                 operation_call(o, "POST", "/binding", NULL, o->body, on_bind);
 }
 
-void writes_bind(struct store *store, const struct store_binding *binding, store_answer answer,
-                 void *userdata)
+void api_writes_bind(struct store *store, const struct store_binding *binding, store_answer answer,
+                     void *userdata)
 {
         struct operation *o = operation_new(operations_of(store), STORE_POD, binding->namespace_,
                                             binding->name, binding->uid, answer, userdata);
@@ -161,8 +161,8 @@ static json_t *delete_options(const char *uid, unsigned grace_sec)
         return options;
 }
 
-void writes_evict(struct store *store, const char *namespace_, const char *name, const char *uid,
-                  unsigned grace_sec, store_answer answer, void *userdata)
+void api_writes_evict(struct store *store, const char *namespace_, const char *name, const char *uid,
+                      unsigned grace_sec, store_answer answer, void *userdata)
 {
         struct operation *o =
                 operation_new(operations_of(store), STORE_POD, namespace_, name, uid, answer, userdata);
@@ -194,8 +194,8 @@ static void try_delete(void *userdata)
         operation_call(o, "DELETE", "", NULL, o->body, on_delete);
 }
 
-void writes_delete(struct store *store, enum store_kind kind, const char *namespace_, const char *name,
-                   const char *uid, unsigned grace_sec, store_answer answer, void *userdata)
+void api_writes_delete(struct store *store, enum store_kind kind, const char *namespace_, const char *name,
+                       const char *uid, unsigned grace_sec, store_answer answer, void *userdata)
 {
         struct operation *o =
                 operation_new(operations_of(store), kind, namespace_, name, uid, answer, userdata);
@@ -215,8 +215,8 @@ static void on_create(void *userdata, const struct http_result *result)
                             result); /* not repeated: its caller names what it makes, and asks again itself */
 }
 
-void writes_create(struct store *store, enum store_kind kind, const char *namespace_, const json_t *object,
-                   store_answer answer, void *userdata)
+void api_writes_create(struct store *store, enum store_kind kind, const char *namespace_,
+                       const json_t *object, store_answer answer, void *userdata)
 {
         struct operation *o =
                 operation_new(operations_of(store), kind, namespace_, NULL, NULL, answer, userdata);
@@ -243,8 +243,8 @@ static void try_patch(void *userdata)
                        o->body, on_patch);
 }
 
-void writes_patch(struct store *store, enum store_kind kind, const char *namespace_, const char *name,
-                  const json_t *patch, store_answer answer, void *userdata)
+void api_writes_patch(struct store *store, enum store_kind kind, const char *namespace_, const char *name,
+                      const json_t *patch, store_answer answer, void *userdata)
 {
         struct operation *o =
                 operation_new(operations_of(store), kind, namespace_, name, NULL, answer, userdata);
@@ -312,8 +312,8 @@ static json_t *applicable(const struct operation *o, const json_t *object)
         return copy_of;
 }
 
-void writes_put(struct store *store, enum store_kind kind, const char *namespace_, const char *name,
-                const json_t *object, store_answer answer, void *userdata)
+void api_writes_put(struct store *store, enum store_kind kind, const char *namespace_, const char *name,
+                    const json_t *object, store_answer answer, void *userdata)
 {
         struct operation *o =
                 operation_new(operations_of(store), kind, namespace_, name, NULL, answer, userdata);
@@ -410,8 +410,8 @@ static void try_change(void *userdata)
         operation_call(userdata, "GET", "", NULL, NULL, on_read);
 }
 
-void writes_change(struct store *store, enum store_kind kind, const char *namespace_, const char *name,
-                   store_changer change, store_answer answer, void *userdata)
+void api_writes_change(struct store *store, enum store_kind kind, const char *namespace_, const char *name,
+                       store_changer change, store_answer answer, void *userdata)
 {
         struct operation *o =
                 operation_new(operations_of(store), kind, namespace_, name, NULL, answer, userdata);

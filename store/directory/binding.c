@@ -1,5 +1,7 @@
-/* Binds and evictions in a directory: judged against the journal and the pods, written and synced as a batch,
+/* Binds and evictions gather; a batch is judged against the journal and the pods, written and synced at once,
  * then delivered, then answered. */
+#include "store/directory/binding.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +10,7 @@
 #include "base/text.h"
 #include "base/timestamp.h"
 #include "io/loop.h"
-#include "store/directory/store_dir.h"
+#include "store/directory/delivery.h"
 
 struct bind_request {
         struct bind_request *next;
@@ -20,79 +22,27 @@ struct bind_request {
         bool written; /* its line is in the batch */
 };
 
-static void commitment_free(struct dir_commitment *c)
-{
-        free(c->node);
-        free(c->deletion_time);
-        free(c->key);
-        json_decref(c->annotations);
-        free(c);
-}
-
-static struct dir_commitment *commitment_of(struct store_dir *d, const char *uid, const char *pod)
-{
-        const char *key = uid[0] != '\0' ? uid : pod;
-        struct dir_commitment *c = (struct dir_commitment *) name_map_find(&d->commitments, key);
-
-        if (c != NULL)
-                return c;
-        c = calloc(1, sizeof(*c) + strlen(pod) + 1);
-        if (c == NULL)
-                return NULL;
-        memcpy(c->pod, pod, strlen(pod) + 1);
-        c->key = strdup(key);
-        c->entry.key = c->key;
-        if (c->key != NULL && name_map_insert(&d->commitments, &c->entry) == 0)
-                return c;
-        free(c->key);
-        free(c);
-        return NULL;
-}
-
 static void deliver_pod(struct store_dir *d, const char *pod)
 {
-        struct dir_object *object = store_dir_find(d, STORE_POD, pod);
+        struct object *object = objects_find(&d->objects, STORE_POD, pod);
 
         if (object != NULL)
-                store_dir_deliver_again(d, object);
-}
-
-/* One line of either journal. Return: what changed, or NULL. */
-static struct dir_commitment *take_line(struct store_dir *d, const json_t *line)
-{
-        const char *uid = json_string_value(json_object_get(line, "uid"));
-        const char *name = json_string_value(json_object_get(line, "name"));
-        const char *namespace_ = json_string_value(json_object_get(line, "namespace"));
-        const char *node = json_string_value(json_object_get(line, "node"));
-        const char *deleted = json_string_value(json_object_get(line, "deletionTimestamp"));
-        char key[DIR_KEY_BYTES];
-        struct dir_commitment *c;
-
-        if (!store_dir_key(key, STORE_POD, namespace_, name) || (node == NULL && deleted == NULL))
-                return NULL;
-        c = commitment_of(d, uid != NULL ? uid : "", key + 1);
-        if (c == NULL)
-                return NULL;
-        if (node != NULL && c->node != NULL && strcmp(c->node, node) != 0)
-                store_trouble(&d->store, STORE_POD,
-                              "bindings.jsonl binds pod '%s' to '%s' and to '%s': the first line counts",
-                              c->pod, c->node, node);
-        if (node != NULL && c->node == NULL) {
-                c->node = strdup(node);
-                if (json_object_size(json_object_get(line, "annotations")) > 0)
-                        c->annotations = json_deep_copy(json_object_get(line, "annotations"));
-        }
-        if (deleted != NULL && c->deletion_time == NULL)
-                c->deletion_time = strdup(deleted);
-        return c;
+                delivery_again(d, object);
 }
 
 static void on_line(void *userdata, const char *line, size_t size_bytes)
 {
         struct store_dir *d = userdata;
         json_t *json = json_loadb(line, size_bytes, 0, NULL);
-        struct dir_commitment *c = json != NULL ? take_line(d, json) : NULL;
+        char key[OBJECTS_KEY_BYTES];
+        const struct commitment *c = NULL;
+        struct err err = { 0 };
 
+        if (objects_key(key, STORE_POD, json_string_value(json_object_get(json, "namespace")),
+                        json_string_value(json_object_get(json, "name"))))
+                c = commitments_take(&d->commitments, json, key + 1, &err);
+        if (err.code < 0)
+                store_trouble(&d->store, STORE_POD, "%s", err.msg);
         if (c == NULL)
                 store_trouble(&d->store, STORE_POD,
                               "a line of a journal cannot be read and is left out: %.80s", line);
@@ -105,21 +55,16 @@ static void on_line(void *userdata, const char *line, size_t size_bytes)
 static void on_forget(void *userdata)
 {
         struct store_dir *d = userdata;
-        struct name_map old = d->commitments;
+        struct commitments old = d->commitments;
 
-        d->commitments = (struct name_map){ 0 };
-        for (struct name_entry *e = name_map_first(&old), *next; e != NULL; e = next) {
-                struct dir_commitment *c = (struct dir_commitment *) e;
-
-                next = name_map_next(&old, e);
-                deliver_pod(d, c->pod);
-                commitment_free(c);
-        }
-        name_map_free(&old);
+        d->commitments = (struct commitments){ 0 };
+        for (struct name_entry *e = name_map_first(&old.by_pod); e != NULL; e = name_map_next(&old.by_pod, e))
+                deliver_pod(d, ((struct commitment *) e)->pod);
+        commitments_free(&old);
         store_trouble(&d->store, STORE_POD, "a journal was replaced or removed: what it said is forgotten");
 }
 
-int store_dir_read_journals(struct store_dir *d, struct err *err)
+int binding_read_journals(struct store_dir *d, struct err *err)
 {
         int bindings = journal_read(&d->bindings, on_forget, on_line, d, err), evictions;
 
@@ -156,8 +101,8 @@ static void answer(struct store_dir *d, const struct bind_request *q, int result
 }
 
 /* Return: 1 to be written, 0 already so, negative errno. */
-static int judge_node(const struct bind_request *q, const struct dir_object *pod,
-                      const struct dir_commitment *c, struct err *err)
+static int judge_node(const struct bind_request *q, const struct object *pod, const struct commitment *c,
+                      struct err *err)
 {
         const char *node = c != NULL && c->node != NULL ? c->node : pod->node;
 
@@ -170,18 +115,18 @@ static int judge_node(const struct bind_request *q, const struct dir_object *pod
         return 1;
 }
 
-static int judge(struct store_dir *d, const struct bind_request *q, const struct dir_object **ret_pod,
+static int judge(struct store_dir *d, const struct bind_request *q, const struct object **ret_pod,
                  struct err *err)
 {
-        char key[DIR_KEY_BYTES];
-        const struct dir_object *pod;
-        const struct dir_commitment *c;
+        char key[OBJECTS_KEY_BYTES];
+        const struct object *pod;
+        const struct commitment *c;
 
         if (!d->synced)
                 return err_set(err, -EAGAIN, "the store is still being read");
-        if (!store_dir_key(key, STORE_POD, q->namespace_, q->name))
+        if (!objects_key(key, STORE_POD, q->namespace_, q->name))
                 return err_set(err, -EINVAL, "'%s' is no name of a pod", q->name);
-        pod = store_dir_find(d, STORE_POD, key + 1);
+        pod = objects_find(&d->objects, STORE_POD, key + 1);
         if (pod == NULL || !pod->delivered)
                 return err_set(err, -ENOENT, "pod '%s' is not in the store", key + 1);
         if (q->uid[0] != '\0' && pod->uid != NULL && strcmp(q->uid, pod->uid) != 0)
@@ -189,13 +134,13 @@ static int judge(struct store_dir *d, const struct bind_request *q, const struct
                                "pod '%s' has uid '%s', not '%s': it was replaced by another of its name",
                                key + 1, pod->uid, q->uid);
         *ret_pod = pod;
-        c = store_dir_commitment(d, pod);
+        c = commitments_of(&d->commitments, pod->uid, pod->key + 1);
         if (q->node != NULL)
                 return judge_node(q, pod, c, err);
         return pod->terminating || (c != NULL && c->deletion_time != NULL) ? 0 : 1;
 }
 
-static json_t *line_of(struct store_dir *d, const struct bind_request *q, const struct dir_object *pod)
+static json_t *line_of(struct store_dir *d, const struct bind_request *q, const struct object *pod)
 {
         const char *slash = strchr(pod->key, '/');
         uint64_t now = loop_realtime_usec(d->store.loop);
@@ -231,7 +176,7 @@ static bool is_in_batch(const struct bind_request *batch, const struct bind_requ
 
 static void write_line(struct store_dir *d, struct bind_request *q, struct text *lines)
 {
-        const struct dir_object *pod = NULL;
+        const struct object *pod = NULL;
         struct err err = { 0 };
         CLEANUP(free_p) char *text = NULL;
         json_t *line;
@@ -352,8 +297,8 @@ static void enqueue(struct store_dir *d, struct bind_request *q, const char *nam
         (void) sd_event_source_set_enabled(d->binding, SD_EVENT_ONESHOT);
 }
 
-void store_dir_bind(struct store *store, const struct store_binding *binding, store_answer answered,
-                    void *userdata)
+void binding_bind(struct store *store, const struct store_binding *binding, store_answer answered,
+                  void *userdata)
 {
         struct store_dir *d = (struct store_dir *) store;
         struct bind_request *q = calloc(1, sizeof(*q));
@@ -374,8 +319,8 @@ void store_dir_bind(struct store *store, const struct store_binding *binding, st
         enqueue(d, q, binding->namespace_, binding->name, binding->uid);
 }
 
-void store_dir_evict(struct store *store, const char *namespace_, const char *name, const char *uid,
-                     unsigned grace_sec, store_answer answered, void *userdata)
+void binding_evict(struct store *store, const char *namespace_, const char *name, const char *uid,
+                   unsigned grace_sec, store_answer answered, void *userdata)
 {
         struct store_dir *d = (struct store_dir *) store;
         struct bind_request *q = calloc(1, sizeof(*q));
@@ -390,7 +335,7 @@ void store_dir_evict(struct store *store, const char *namespace_, const char *na
         enqueue(d, q, namespace_, name, uid);
 }
 
-int store_dir_start_binding(struct store_dir *d)
+int binding_start(struct store_dir *d)
 {
         int r = sd_event_add_defer(d->store.loop, &d->binding, on_binding, d);
 
@@ -400,7 +345,7 @@ int store_dir_start_binding(struct store_dir *d)
         return r < 0 ? r : sd_event_source_set_enabled(d->binding, SD_EVENT_OFF);
 }
 
-void store_dir_free_commitments(struct store_dir *d)
+void binding_stop(struct store_dir *d)
 {
         while (d->binds != NULL) {
                 struct bind_request *q = d->binds;
@@ -409,9 +354,4 @@ void store_dir_free_commitments(struct store_dir *d)
                 answer(d, q, -ECANCELED, "the store is closing");
                 request_free(q);
         }
-        for (struct name_entry *e = name_map_first(&d->commitments), *next; e != NULL; e = next) {
-                next = name_map_next(&d->commitments, e);
-                commitment_free((struct dir_commitment *) e);
-        }
-        name_map_free(&d->commitments);
 }

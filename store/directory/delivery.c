@@ -1,0 +1,98 @@
+/* An object's bytes are read again from their place, and what was committed and laid over them is put on. */
+#include "store/directory/delivery.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/hash.h"
+#include "base/yaml/yaml_parse.h"
+#include "store/directory/json_file.h"
+
+void delivery_gone(struct store_dir *d, struct object *object)
+{
+        if (object->delivered)
+                d->store.options.changed(d->store.options.userdata, (enum store_kind) object->kind,
+                                         object->key + 1, NULL);
+        object->delivered = false;
+}
+
+void delivery_send(struct store_dir *d, struct object *object, json_t *json)
+{
+        const struct overlay *overlay = overlays_of(&d->overlays, object);
+        const struct commitment *commitment =
+                object->kind == STORE_POD ? commitments_of(&d->commitments, object->uid, object->key + 1)
+                                          : NULL;
+
+        if (!store_wants(&d->store, (enum store_kind) object->kind))
+                return;
+        if (overlay != NULL && overlays_deletes(overlay, object)) {
+                delivery_gone(d, object);
+                return;
+        }
+        if (commitment != NULL)
+                commitments_apply(commitment, json);
+        if (overlay != NULL)
+                overlays_apply(overlay, json);
+        object->delivered = true;
+        d->store.options.changed(d->store.options.userdata, (enum store_kind) object->kind, object->key + 1,
+                                 json);
+}
+
+json_t *delivery_load_json(const struct store_dir *d, const struct object *object)
+{
+        CLEANUP(close_p) int fd = openat(d->fd, object->file->name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        CLEANUP(free_p) char *bytes = malloc(object->size_bytes);
+
+        if (fd < 0 || bytes == NULL ||
+            pread(fd, bytes, object->size_bytes, (off_t) object->offset_bytes) !=
+                    (ssize_t) object->size_bytes ||
+            hash_bytes(bytes, object->size_bytes, 0) != object->hash)
+                return NULL; /* the file has changed: inotify will say so */
+        return json_loadb(bytes, object->size_bytes, 0, NULL);
+}
+
+static json_t *load_yaml(const struct store_dir *d, const struct object *object)
+{
+        size_t size = 0, index;
+        CLEANUP(free_p)
+        char *bytes = json_file_read(d->fd, object->file->name, YAML_PARSE_MAX_BYTES, &size, NULL, NULL);
+        json_t *documents = NULL, *document, *found = NULL;
+        char key[OBJECTS_KEY_BYTES];
+        enum store_kind kind;
+
+        if (bytes == NULL || yaml_parse_all(bytes, size, &documents, NULL) < 0)
+                return NULL;
+        json_array_foreach(documents, index, document)
+        {
+                json_t *items = json_object_get(document, "items"), *item;
+                size_t i;
+
+                if (objects_identify(document, "", &kind, key, NULL) == 0 && strcmp(key, object->key) == 0)
+                        found = json_incref(document);
+                json_array_foreach(items, i, item)
+                {
+                        if (found == NULL && objects_identify(item, "", &kind, key, NULL) == 0 &&
+                            strcmp(key, object->key) == 0)
+                                found = json_incref(item);
+                }
+        }
+        json_decref(documents);
+        return found;
+}
+
+void delivery_again(struct store_dir *d, struct object *object)
+{
+        json_t *json = object->size_bytes > 0 ? delivery_load_json(d, object) : load_yaml(d, object);
+        char key[OBJECTS_KEY_BYTES];
+        enum store_kind kind;
+
+        if (json != NULL &&
+            objects_identify(json, store_kind_name((enum store_kind) object->kind), &kind, key, NULL) == 0)
+                delivery_send(d, object, json);
+        else
+                (void) store_dir_queue(d, object->file->name, false);
+        json_decref(json);
+}

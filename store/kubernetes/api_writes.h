@@ -1,0 +1,20 @@
+/* API writes: the changing half of a backend (store/store_internal.h) at an API server. Each is one
+ * operation. */
+#pragma once
+
+#include "store/store_internal.h"
+
+void api_writes_bind(struct store *store, const struct store_binding *binding, store_answer answer,
+                     void *userdata);
+void api_writes_put(struct store *store, enum store_kind kind, const char *namespace_, const char *name,
+                    const json_t *object, store_answer answer, void *userdata);
+void api_writes_change(struct store *store, enum store_kind kind, const char *namespace_, const char *name,
+                       store_changer change, store_answer answer, void *userdata);
+void api_writes_patch(struct store *store, enum store_kind kind, const char *namespace_, const char *name,
+                      const json_t *patch, store_answer answer, void *userdata);
+void api_writes_create(struct store *store, enum store_kind kind, const char *namespace_,
+                       const json_t *object, store_answer answer, void *userdata);
+void api_writes_delete(struct store *store, enum store_kind kind, const char *namespace_, const char *name,
+                       const char *uid, unsigned grace_sec, store_answer answer, void *userdata);
+void api_writes_evict(struct store *store, const char *namespace_, const char *name, const char *uid,
+                      unsigned grace_sec, store_answer answer, void *userdata);
