@@ -13,6 +13,7 @@
 #include "cli/command/table.h"
 #include "io/clock.h"
 #include "scheduler-extender/commands/suggest_classes.h"
+#include "scheduler-extender/ledger/ledger_pods.h"
 
 struct nodes_options {
         struct cluster_arguments cluster;
@@ -71,8 +72,8 @@ static json_t *group_json(const struct ledger *ledger, const struct ledger_group
                          symbols_name(s, g->runtime), "model", symbols_name(s, g->model), "resource",
                          symbols_name(s, g->resource), "total", (json_int_t) g->total, "healthy",
                          (json_int_t) g->usable, "held", (json_int_t) g->held, "leased",
-                         (json_int_t) g->leased, "free", (json_int_t) group_free(g), "tflopsBf16", g->tflops,
-                         "memoryBytes", (json_int_t) g->memory_bytes);
+                         (json_int_t) g->leased, "free", (json_int_t) ledger_group_free(g), "tflopsBf16",
+                         g->tflops, "memoryBytes", (json_int_t) g->memory_bytes);
 }
 
 static json_t *node_json(const struct ledger *ledger, const struct ledger_node *node)
@@ -109,7 +110,7 @@ static void add_row(struct table *table, const struct ledger *ledger, const stru
                     const struct ledger_group *g, bool first)
 {
         const struct symbols *s = &ledger->symbols;
-        uint32_t free_chips = g == NULL ? 0 : group_open(g);
+        uint32_t free_chips = g == NULL ? 0 : ledger_group_open(g);
 
         table_add(table, TABLE_PLAIN, "%s", first ? node->name : "");
         table_add(table, TABLE_PLAIN, "%s", first ? node_class_name((enum node_class) node->node_class) : "");

@@ -8,6 +8,9 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "scheduler-extender/decide/score.h"
+#include "scheduler-extender/ledger/ledger_jobs.h"
+#include "scheduler-extender/ledger/ledger_nodes.h"
+#include "scheduler-extender/ledger/ledger_pods.h"
 #include "scheduler-extender/state.h"
 #include "scheduler-extender/wire/extender_bind.h"
 #include "scheduler-extender/wire/extender_reply.h"
@@ -59,7 +62,7 @@ bool bind_certainly_failed(const struct extender *x, int result)
 
 /* remuda.dev/groups: "GROUP=CHIPS,..." */
 static json_t *annotations_of(const struct ledger *ledger, const struct share *share,
-                              const struct pod_part *parts, size_t part_count)
+                              const struct ledger_pod_part *parts, size_t part_count)
 {
         char number[32];
         struct text text = { 0 };
@@ -104,7 +107,7 @@ static void written(void *userdata, int result, const char *sentence)
         struct bind *bind = userdata;
         struct extender *x = bind->extender;
         struct ledger *ledger = cluster_ledger(x->cluster);
-        struct ledger_pod *pod = ledger_find_pod(ledger, bind->args.pod_namespace, bind->args.pod_name);
+        struct ledger_pod *pod = ledger_pods_find(ledger, bind->args.pod_namespace, bind->args.pod_name);
 
         if (pod != NULL && strcmp(pod->uid, bind->args.pod_uid) == 0)
                 pod->writing = false;
@@ -118,7 +121,7 @@ static void written(void *userdata, int result, const char *sentence)
         x->metrics.bind_failures++;
         if (pod != NULL && strcmp(pod->uid, bind->args.pod_uid) == 0 && pod->assumed) {
                 if (bind_certainly_failed(x, result))
-                        ledger_forget(ledger, pod);
+                        ledger_pods_forget(ledger, pod);
                 else if (result != -ECANCELED)
                         settle_later(bind, pod);
         }
@@ -128,7 +131,7 @@ static void written(void *userdata, int result, const char *sentence)
                      sentence != NULL && sentence[0] != '\0' ? sentence : "the bind could not be written");
 }
 
-static void write_bind(struct bind *bind, const struct pod_part *parts, size_t part_count)
+static void write_bind(struct bind *bind, const struct ledger_pod_part *parts, size_t part_count)
 {
         json_t *annotations =
                 annotations_of(cluster_ledger(bind->extender->cluster), &bind->share, parts, part_count);
@@ -145,7 +148,7 @@ static void write_bind(struct bind *bind, const struct pod_part *parts, size_t p
 }
 
 static void find_share(const struct pod_request *pod_request, const struct ledger_node *node,
-                       const struct pod_part *parts, struct share *share)
+                       const struct ledger_pod_part *parts, struct share *share)
 {
         for (uint32_t i = 0; i < node->group_count; i++) {
                 const struct weighting_row *row =
@@ -158,8 +161,8 @@ static void find_share(const struct pod_request *pod_request, const struct ledge
 
 /* The rules once more, on the ledger as it is now. Return: "" and the parts, or why not. */
 static const char *check_again(struct extender *x, const struct ledger_pod *pod,
-                               const struct ledger_node *node, struct pod_part *parts, size_t *part_count,
-                               struct share *share, struct err *err)
+                               const struct ledger_node *node, struct ledger_pod_part *parts,
+                               size_t *part_count, struct share *share, struct err *err)
 {
         struct pod_request pod_request;
         enum reason reason;
@@ -185,9 +188,9 @@ static const char *begin_bind(struct bind *bind, const struct http_request *requ
 {
         struct extender *x = bind->extender;
         struct ledger *ledger = cluster_ledger(x->cluster);
-        struct ledger_pod *pod = ledger_find_pod(ledger, bind->args.pod_namespace, bind->args.pod_name);
-        struct ledger_node *node = ledger_find_node(ledger, bind->args.node, strlen(bind->args.node));
-        struct pod_part parts[POD_PARTS_MAX];
+        struct ledger_pod *pod = ledger_pods_find(ledger, bind->args.pod_namespace, bind->args.pod_name);
+        struct ledger_node *node = ledger_nodes_find(ledger, bind->args.node, strlen(bind->args.node));
+        struct ledger_pod_part parts[LEDGER_POD_PARTS_MAX];
         const char *refusal = extender_refuses(x);
         size_t part_count = 0;
 
@@ -211,7 +214,7 @@ static const char *begin_bind(struct bind *bind, const struct http_request *requ
                 refusal = check_again(x, pod, node, parts, &part_count, &bind->share, err);
                 if (refusal[0] != '\0')
                         return refusal;
-                if (ledger_assume(ledger, pod, node, parts, part_count) < 0)
+                if (ledger_pods_assume(ledger, pod, node, parts, part_count) < 0)
                         return "no memory";
         } else {
                 part_count = pod->part_count;

@@ -5,6 +5,7 @@
 
 #include "scheduler-extender/explain/explain.h"
 #include "scheduler-extender/explain/whatif.h"
+#include "scheduler-extender/ledger/ledger_pods.h"
 #include "scheduler-extender/state.h"
 
 static void reply_json(struct http_reply *reply, json_t *json)
@@ -32,8 +33,8 @@ void explain_handler(void *userdata, const struct http_request *request, struct 
                 http_reply_error(reply, 400,
                                  "explain: pod=NAME is missing; namespace=NS is \"default\" if left out");
         } else {
-                pod = ledger_find_pod(cluster_ledger(x->cluster), namespace_ == NULL ? "default" : namespace_,
-                                      name);
+                pod = ledger_pods_find(cluster_ledger(x->cluster),
+                                       namespace_ == NULL ? "default" : namespace_, name);
                 if (pod == NULL)
                         http_reply_error(reply, 404, "explain: there is no pod %s/%s",
                                          namespace_ == NULL ? "default" : namespace_, name);

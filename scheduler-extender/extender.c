@@ -13,6 +13,7 @@
 #include "io/clock.h"
 #include "io/loop.h"
 #include "scheduler-extender/decide/backfill.h"
+#include "scheduler-extender/ledger/ledger_pods.h"
 #include "scheduler-extender/state.h"
 
 void extender_log(struct extender *x, int priority, const char *event, const char *fmt, ...)
@@ -213,7 +214,7 @@ static void on_drifted(void *userdata, enum store_kind kind, const char *key, co
 
         if (slash != NULL)
                 (void) text_format(namespace_, sizeof(namespace_), "%.*s", (int) (slash - key), key);
-        pod = kind == STORE_POD ? ledger_find_pod(cluster_ledger(x->cluster), namespace_, event.name) : NULL;
+        pod = kind == STORE_POD ? ledger_pods_find(cluster_ledger(x->cluster), namespace_, event.name) : NULL;
         event.uid = pod != NULL ? pod->uid : NULL;
         x->metrics.drifts++;
         extender_log(x, LOG_ERR, "drift", "kind=%s key=%s what=\"%s\"", event.object_kind, key, sentence);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "scheduler-extender/ledger/ledger_pods.h"
 #include "scheduler-extender/state.h"
 
 static bool emergency_allowed(void *userdata, const char *namespace_)

@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "scheduler-extender/labels.h"
+#include "scheduler-extender/ledger/ledger_nodes.h"
 #include "scheduler-extender/state.h"
 
 /* A label's name or value holds [A-Za-z0-9._-] and begins and ends with a letter or digit; at most 63. */
@@ -218,7 +219,7 @@ static void send_patch(struct extender *x, const char *node, json_t *difference)
 
 void labels_write(struct extender *x, const char *name)
 {
-        const struct ledger_node *node = ledger_find_node(cluster_ledger(x->cluster), name, strlen(name));
+        const struct ledger_node *node = ledger_nodes_find(cluster_ledger(x->cluster), name, strlen(name));
         struct seen_labels *seen = has_labels(x) ? find(x, name, false) : NULL;
         json_t *have, *wanted, *difference;
 

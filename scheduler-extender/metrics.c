@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "io/loop.h"
 #include "io/process_metrics.h"
+#include "scheduler-extender/ledger/ledger_pods.h"
 #include "scheduler-extender/state.h"
 
 static const char *const verb_names[] = {

@@ -6,6 +6,8 @@
 
 #include "scheduler-extender/decide/backfill.h"
 #include "scheduler-extender/decide/victims.h"
+#include "scheduler-extender/ledger/ledger_nodes.h"
+#include "scheduler-extender/ledger/ledger_pods.h"
 #include "scheduler-extender/state.h"
 
 #define EVICT_AGAIN_USEC                                                                                     \
@@ -68,13 +70,13 @@ static struct ledger_node *fits_after_departures(struct ledger *ledger, const st
                                 continue;
                         leaving[count] = pod;
                         homes[count++] = ledger->nodes[i];
-                        ledger_detach(ledger, pod);
+                        ledger_pods_detach(ledger, pod);
                 }
         for (uint32_t i = 0; i < ledger->node_count && found == NULL; i++)
                 if (rules_judge(ctx, ledger->nodes[i]) == REASON_NONE)
                         found = ledger->nodes[i];
         while (count-- > 0)
-                ledger_attach(ledger, leaving[count], homes[count]);
+                ledger_pods_attach(ledger, leaving[count], homes[count]);
         return found;
 }
 
@@ -99,8 +101,8 @@ static void take_back(struct extender *x, struct ledger_pod *pod, const struct r
 static void reserve_for_emergency(struct ledger *ledger, struct ledger_pod *pod)
 {
         struct ledger_node *node = pod->evicted_node == NULL ? NULL
-                                                             : ledger_find_node(ledger, pod->evicted_node,
-                                                                                strlen(pod->evicted_node));
+                                                             : ledger_nodes_find(ledger, pod->evicted_node,
+                                                                                 strlen(pod->evicted_node));
 
         if (node == NULL)
                 return;

@@ -8,6 +8,7 @@
 #include <syslog.h>
 
 #include "io/loop.h"
+#include "scheduler-extender/ledger/ledger_pods.h"
 #include "scheduler-extender/state.h"
 
 #define FIRST_USEC   UINT64_C(500000)
@@ -43,7 +44,7 @@ static void settling_free(struct settling *s)
 static struct ledger_pod *still_assumed(const struct settling *s)
 {
         struct ledger_pod *pod =
-                ledger_find_pod(cluster_ledger(s->extender->cluster), s->namespace_, s->name);
+                ledger_pods_find(cluster_ledger(s->extender->cluster), s->namespace_, s->name);
 
         return pod != NULL && strcmp(pod->uid, s->uid) == 0 && pod->assumed && pod->node != NULL &&
                                strcmp(pod->node->name, s->node) == 0
@@ -83,7 +84,7 @@ static void written(void *userdata, int result, const char *sentence)
                      result == 0 ? "" : sentence, result == 0 ? "" : "\"");
         x->metrics.binds_settled[result == 0]++;
         if (result != 0)
-                ledger_forget(cluster_ledger(x->cluster), pod);
+                ledger_pods_forget(cluster_ledger(x->cluster), pod);
         settling_free(s);
 }
 

@@ -6,6 +6,8 @@
 #include <syslog.h>
 
 #include "base/text.h"
+#include "scheduler-extender/ledger/ledger_nodes.h"
+#include "scheduler-extender/ledger/ledger_pods.h"
 #include "scheduler-extender/state.h"
 
 #define WAKE_EVERY_USEC 1000000u
@@ -21,7 +23,7 @@ static bool somebody_waits(const struct ledger *ledger)
 /* Any Node object will do; the one that has changed is the natural one. */
 static const char *node_to_patch(const struct ledger *ledger, const char *name)
 {
-        const struct ledger_node *node = name == NULL ? NULL : ledger_find_node(ledger, name, strlen(name));
+        const struct ledger_node *node = name == NULL ? NULL : ledger_nodes_find(ledger, name, strlen(name));
 
         if (node != NULL && node->has_object)
                 return node->name;

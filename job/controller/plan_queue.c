@@ -13,6 +13,9 @@
 #include "job/plan/job_order.h"
 #include "job/plan/job_plan.h"
 #include "scheduler-extender/decide/victims.h"
+#include "scheduler-extender/ledger/ledger_jobs.h"
+#include "scheduler-extender/ledger/ledger_nodes.h"
+#include "scheduler-extender/ledger/ledger_pods.h"
 
 /* Jobs whose pods are being made at one time: the first ones need not wait for the last. */
 #define MAKING_MAX 4
@@ -56,7 +59,7 @@ static struct open_groups_claim claim_for(struct record *record, bool take_back)
                          .programs = table,
                          .program_count = programs },
                 .rules = cluster_rules(c->options.cluster),
-                .ledger_job = ledger_find_job(controller_ledger(c), record->namespace_, record->name),
+                .ledger_job = ledger_jobs_find(controller_ledger(c), record->namespace_, record->name),
                 .emergency = record->emergency,
                 .take_back = take_back,
                 .now_usec = controller_now(c),
@@ -77,7 +80,7 @@ static void take_back(struct record *record)
 
         for (size_t i = 0; i < record->state.group_count; i++) {
                 const struct job_group *group = &record->state.groups[i];
-                struct ledger_node *node = ledger_find_node(ledger, group->node, strlen(group->node));
+                struct ledger_node *node = ledger_nodes_find(ledger, group->node, strlen(group->node));
                 struct request request = { .items = { { .resource = symbols_find(&ledger->symbols,
                                                                                  group->resource,
                                                                                  strlen(group->resource)),
@@ -87,8 +90,8 @@ static void take_back(struct record *record)
                 struct rules_context question = { .ledger = ledger,
                                                   .rules = cluster_rules(c->options.cluster),
                                                   .request = &request,
-                                                  .job = ledger_find_job(ledger, record->namespace_,
-                                                                         record->name),
+                                                  .job = ledger_jobs_find(ledger, record->namespace_,
+                                                                          record->name),
                                                   .now_usec = controller_now(c) };
                 struct victims victims;
 

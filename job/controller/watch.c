@@ -10,6 +10,9 @@
 #include "job/controller/progress.h"
 #include "job/controller/write.h"
 #include "job/world/verdict.h"
+#include "scheduler-extender/ledger/ledger_nodes.h"
+#include "scheduler-extender/ledger/ledger_pods.h"
+#include "scheduler-extender/ledger/ledger_sick.h"
 
 #define SECRET_USEC 30000000u /* after the pod has its node: images are pulled in less, mostly */
 
@@ -40,7 +43,7 @@ static void blame(struct fault *fault, const char *reason, const char *fmt, ...)
 bool watch_node_lost(const struct record *record, const char *name)
 {
         struct cluster *cluster = record->controller->options.cluster;
-        const struct ledger_node *node = ledger_find_node(cluster_ledger(cluster), name, strlen(name));
+        const struct ledger_node *node = ledger_nodes_find(cluster_ledger(cluster), name, strlen(name));
         const struct rules_context question = { .rules = cluster_rules(cluster),
                                                 .now_usec = controller_now(record->controller) };
 
@@ -58,11 +61,11 @@ static bool is_leaving(const struct job_pod *pod)
 static bool has_lost_chip(const struct record *record, const struct job_pod *pod,
                           char device[DEVICE_ID_BYTES])
 {
-        const struct ledger_pod *known = ledger_find_pod(cluster_ledger(record->controller->options.cluster),
-                                                         record->namespace_, pod->name);
+        const struct ledger_pod *known = ledger_pods_find(cluster_ledger(record->controller->options.cluster),
+                                                          record->namespace_, pod->name);
 
         device[0] = '\0';
-        return (known != NULL && strcmp(known->uid, pod->uid) == 0 && ledger_pod_lost(known, device)) ||
+        return (known != NULL && strcmp(known->uid, pod->uid) == 0 && ledger_sick_of_pod(known, device)) ||
                pod->sick;
 }
 

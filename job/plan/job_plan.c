@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "scheduler-extender/ledger/ledger_nodes.h"
 
 static_assert((int) JOB_SPEED_MEASURED == (int) CHIP_SPEED_MEASURED &&
                       (int) JOB_SPEED_TABLE == (int) CHIP_SPEED_TABLE,
@@ -104,7 +105,7 @@ int job_plan(const struct open_groups_claim *claim, struct job_state *state, str
 /* The part that a group of the state is; group NULL = its node or device group is gone. */
 static struct assignment_part part_of(const struct ledger *ledger, const struct job_group *group)
 {
-        const struct ledger_node *node = ledger_find_node(ledger, group->node, strlen(group->node));
+        const struct ledger_node *node = ledger_nodes_find(ledger, group->node, strlen(group->node));
         struct assignment_part part = {
                 .server = group->server, .entry = group->entry, .chips = group->chips, .ranks = group->ranks
         };

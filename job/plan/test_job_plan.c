@@ -14,6 +14,7 @@
 #include "job/plan/job_plan.h"
 #include "job/plan/job_status.h"
 #include "job/spec/job_yaml.h"
+#include "scheduler-extender/ledger/ledger_life.h"
 #include "scheduler-extender/ledger/ledger_speeds.h"
 #include "tests/support/cluster_fixture.h"
 
@@ -43,7 +44,7 @@ static struct open_groups_claim claim_of(const struct ledger *ledger, const stru
 /* Three nodes of H100: 8, 4 and 2 free; and one node that has only A100. */
 static struct ledger *cluster(void)
 {
-        struct ledger *l = ledger_new();
+        struct ledger *l = ledger_life_new();
 
         ledger_mark_chips(l, GPU);
         add_node(l, "a", NODE_CLASS_ANY, "regular", "H100", 8, 8);
@@ -101,7 +102,7 @@ static void placements_differ(void **state)
                         fail_msg("%s: want %s, got %s", cases[i].what, cases[i].want, text);
                 job_state_free(&plan);
                 job_free(&job);
-                ledger_free(l);
+                ledger_life_free(l);
         }
 }
 
@@ -119,7 +120,7 @@ static void what_does_not_fit_is_said(void **state)
         assert_non_null(strstr(err.msg, "only 14 are free"));
         assert_int_equal(plan.group_count, 0);
         job_free(&job);
-        ledger_free(l);
+        ledger_life_free(l);
 }
 
 static void equal_nodes_are_equal(void **state)
@@ -139,7 +140,7 @@ static void equal_nodes_are_equal(void **state)
         assert_string_equal(places(&plan, text), "d=5 e=4");
         job_state_free(&plan);
         job_free(&job);
-        ledger_free(l);
+        ledger_life_free(l);
 }
 
 static void measured_of(struct ledger *l, const char *program, const char *device, double alpha, double beta)
@@ -201,7 +202,7 @@ static void a_speed_is_of_its_program(void **state)
         job_state_free(&plan);
         job_free(&job);
         job_free(&own);
-        ledger_free(l);
+        ledger_life_free(l);
 }
 
 static void the_fastest_is_found_among_like_figures(void **state)
@@ -227,7 +228,7 @@ static void the_fastest_is_found_among_like_figures(void **state)
         assert_string_equal(plan.groups[0].model, "A100");
         job_state_free(&plan);
         job_free(&job);
-        ledger_free(l);
+        ledger_life_free(l);
 }
 
 static void shares_follow_measured_speeds(void **state)
@@ -253,7 +254,7 @@ static void shares_follow_measured_speeds(void **state)
         assert_true(plan.groups[0].samples_per_s == 1000);
         job_state_free(&plan);
         job_free(&job);
-        ledger_free(l);
+        ledger_life_free(l);
 }
 
 static void a_chip_that_ranks_share_has_a_speed_of_its_own(void **state)
@@ -278,7 +279,7 @@ static void a_chip_that_ranks_share_has_a_speed_of_its_own(void **state)
         assert_int_equal(plan.groups[0].source, JOB_SPEED_MEASURED);
         job_state_free(&plan);
         job_free(&job);
-        ledger_free(l);
+        ledger_life_free(l);
 }
 
 static void a_member_that_would_slow_the_job_is_not_added(void **state)
@@ -300,7 +301,7 @@ static void a_member_that_would_slow_the_job_is_not_added(void **state)
         assert_non_null(strstr(plan.notes[0], "NotAdded"));
         job_state_free(&plan);
         job_free(&job);
-        ledger_free(l);
+        ledger_life_free(l);
 }
 
 static void servers_are_the_first_ranks(void **state)
@@ -324,7 +325,7 @@ static void servers_are_the_first_ranks(void **state)
         assert_string_equal(plan.groups[1].name, "w0-0");
         job_state_free(&plan);
         job_free(&job);
-        ledger_free(l);
+        ledger_life_free(l);
 }
 
 /* A job of two groups on a and b; b breaks. */
@@ -354,7 +355,7 @@ static void a_group_moves_or_is_left_out(void **state)
         assert_false(job_plan_may_leave(&job, &plan, 1)); /* 3 would be fewer than minChips */
         job_state_free(&plan);
         job_free(&job);
-        ledger_free(l);
+        ledger_life_free(l);
 }
 
 static void a_state_survives_its_status(void **state)
@@ -401,7 +402,7 @@ static void a_state_survives_its_status(void **state)
         job_state_free(&plan);
         job_state_free(&again);
         job_free(&job);
-        ledger_free(l);
+        ledger_life_free(l);
 }
 
 /* A plan that somebody else wrote is never acted on; what is wrong with it is said. */
@@ -462,7 +463,7 @@ static void a_status_that_does_not_fit_its_job_is_refused(void **state)
         assert_int_equal(job_status_check(NULL, &job, &plan, &err), 0);
         job_state_free(&plan);
         job_free(&job);
-        ledger_free(l);
+        ledger_life_free(l);
 }
 
 /* What is no status of ours is that of a new job. */
@@ -621,7 +622,7 @@ static void pods_say_what_the_plan_says(void **state)
         assert_non_null(strstr(err.msg, "spec.programs.cuda.image: missing"));
         job_state_free(&plan);
         job_free(&job);
-        ledger_free(l);
+        ledger_life_free(l);
 }
 
 int main(void)

@@ -16,6 +16,8 @@
 #include "job/run/run_speeds.h"
 #include "scheduler-extender/decide/assignment.h"
 #include "scheduler-extender/decide/placement.h"
+#include "scheduler-extender/ledger/ledger_life.h"
+#include "scheduler-extender/ledger/ledger_nodes.h"
 
 static int add_inventory(struct run_chips *list, const struct inventory *inventory)
 {
@@ -136,18 +138,18 @@ static int show_inventory(struct ledger *ledger, const struct inventory *invento
         shown.groups = groups;
         shown.node_class = NODE_CLASS_ANY;
         shown.pool[0] = '\0';
-        return ledger_set_inventory(ledger, &shown);
+        return ledger_nodes_set_inventory(ledger, &shown);
 }
 
 static int make_ledger(const struct run_chips *inventories, struct ledger **ret)
 {
-        struct ledger *ledger = ledger_new();
+        struct ledger *ledger = ledger_life_new();
         int r = ledger == NULL ? -ENOMEM : 0;
 
         for (size_t i = 0; r == 0 && i < inventories->count; i++)
                 r = show_inventory(ledger, &inventories->items[i]);
         if (r < 0)
-                ledger_free(ledger);
+                ledger_life_free(ledger);
         else
                 *ret = ledger;
         return r;
@@ -322,7 +324,7 @@ int run_place(struct run *run, struct err *err)
         if (make_ledger(&run->inventories, &ledger) < 0)
                 return err_set(err, -ENOMEM, "no memory for the chips");
         r = assign(run, ledger, err);
-        ledger_free(ledger);
+        ledger_life_free(ledger);
         return r;
 }
 

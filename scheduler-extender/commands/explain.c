@@ -13,6 +13,7 @@
 #include "cli/command/table.h"
 #include "io/clock.h"
 #include "scheduler-extender/explain/explain.h"
+#include "scheduler-extender/ledger/ledger_pods.h"
 
 struct explain_options {
         struct cluster_arguments cluster;
@@ -140,7 +141,7 @@ static int explain(const struct explain_options *options, const char *operand, s
         int r = cluster_arguments_open(&options->cluster, &opened, err);
 
         if (r == 0) {
-                pod = ledger_find_pod(cluster_ledger(opened.cluster), options->namespace_, name);
+                pod = ledger_pods_find(cluster_ledger(opened.cluster), options->namespace_, name);
                 if (pod == NULL)
                         r = err_set(err, -ENOENT,
                                     "there is no pod '%s' in namespace '%s' (-n NS chooses another)", name,

@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "io/read_file.h"
 #include "planner/traces/class_split.h"
+#include "scheduler-extender/ledger/ledger_pods.h"
 #include "scheduler-extender/replay/trace_csv.h"
 
 static_assert((int) CLASS_SPLIT_ANY == (int) NODE_CLASS_ANY &&

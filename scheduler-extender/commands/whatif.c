@@ -14,6 +14,7 @@
 #include "cli/command/table.h"
 #include "io/clock.h"
 #include "scheduler-extender/explain/whatif.h"
+#include "scheduler-extender/ledger/ledger_nodes.h"
 
 struct whatif_options {
         struct cluster_arguments cluster;
@@ -84,7 +85,7 @@ static int copy_node(struct cluster *cluster, const char *text, json_t *list, st
 {
         const struct ledger *ledger = cluster_ledger(cluster);
         const char *equals = strchr(text, '=');
-        const struct ledger_node *node = ledger_find_node(ledger, equals + 1, strlen(equals + 1));
+        const struct ledger_node *node = ledger_nodes_find(ledger, equals + 1, strlen(equals + 1));
         json_t *groups = json_array();
 
         if (node == NULL) {

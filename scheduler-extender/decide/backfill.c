@@ -7,6 +7,8 @@
 
 #include "base/cleanup.h"
 #include "scheduler-extender/decide/gang.h"
+#include "scheduler-extender/ledger/ledger_jobs.h"
+#include "scheduler-extender/ledger/ledger_pods.h"
 
 uint64_t backfill_pod_ends(const struct ledger_pod *pod)
 {
@@ -21,7 +23,7 @@ void backfill_clear(struct ledger *ledger)
 {
         for (uint32_t i = 0; i < ledger->node_count && ledger->backfill_total > 0; i++)
                 while (ledger->nodes[i]->backfills != NULL) {
-                        struct backfill *backfill = ledger->nodes[i]->backfills;
+                        struct ledger_backfill *backfill = ledger->nodes[i]->backfills;
 
                         ledger->nodes[i]->backfills = backfill->next;
                         ledger->backfill_total--;
@@ -32,11 +34,11 @@ void backfill_clear(struct ledger *ledger)
 int backfill_add(struct ledger *ledger, struct ledger_node *node, const struct ledger_pod *pod,
                  uint64_t start_usec, uint32_t spare)
 {
-        struct backfill *backfill = malloc(sizeof(*backfill));
+        struct ledger_backfill *backfill = malloc(sizeof(*backfill));
 
         if (backfill == NULL)
                 return -ENOMEM;
-        *backfill = (struct backfill){
+        *backfill = (struct ledger_backfill){
                 .pod = pod, .next = node->backfills, .start_usec = start_usec, .spare = spare
         };
         node->backfills = backfill;
@@ -105,7 +107,7 @@ static uint32_t promised(const struct rules_context *ctx, const struct ledger_no
 {
         uint32_t chips = 0;
 
-        for (const struct backfill *backfill = node->backfills; backfill != NULL && ctx->job != NULL;
+        for (const struct ledger_backfill *backfill = node->backfills; backfill != NULL && ctx->job != NULL;
              backfill = backfill->next)
                 if (backfill->pod != ctx->self && backfill->pod->job == ctx->job)
                         chips += backfill->pod->request.items[0].chips;
@@ -136,7 +138,7 @@ static void find_start(struct ledger *ledger, const struct rules_context *ctx, s
                         break;
                 start->usec =
                         backfill_pod_ends(next) > ctx->now_usec ? backfill_pod_ends(next) : ctx->now_usec;
-                ledger_detach(ledger, next);
+                ledger_pods_detach(ledger, next);
                 gone[count++] = next;
         }
         if (fits(ctx, start->node, taken)) {
@@ -146,7 +148,7 @@ static void find_start(struct ledger *ledger, const struct rules_context *ctx, s
                 start->usec = UINT64_MAX;
         }
         while (count > 0)
-                ledger_attach(ledger, gone[--count], start->node);
+                ledger_pods_attach(ledger, gone[--count], start->node);
 }
 
 /* All usable chips that it may have there, whoever holds them. */

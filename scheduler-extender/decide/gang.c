@@ -12,6 +12,8 @@
 #include "scheduler-extender/decide/gang_step.h"
 #include "scheduler-extender/decide/score.h"
 #include "scheduler-extender/decide/weighting.h"
+#include "scheduler-extender/ledger/ledger_jobs.h"
+#include "scheduler-extender/ledger/ledger_pods.h"
 
 bool gang_same_shape(const struct request *a, const struct request *b)
 {
@@ -96,7 +98,7 @@ static size_t place_alike(struct ledger *ledger, const struct rules_context *pla
                 if (rules_judge(&ctx, node) != REASON_NONE) {
                         heap[0] = heap[--candidates];
                 } else {
-                        if (ledger_add_slot(ledger, job, node, &requests[placed]) < 0)
+                        if (ledger_jobs_add_slot(ledger, job, node, &requests[placed]) < 0)
                                 return placed;
                         placed++;
                         if (rules_judge(&ctx, node) == REASON_NONE)
@@ -128,12 +130,12 @@ static bool place_all(struct ledger *ledger, const struct rules_context *plan, s
 {
         if (place_greedily(ledger, plan, job, members, heap))
                 return true;
-        ledger_drop_lease(ledger, job);
+        ledger_jobs_drop_lease(ledger, job);
         if (gang_same_shape(&members->requests[0], &members->requests[members->count - 1]))
                 return false; /* alike members fit greedily or not at all */
         if (gang_search(ledger, plan, job, members->requests, members->count) > 0)
                 return true;
-        ledger_drop_lease(ledger, job);
+        ledger_jobs_drop_lease(ledger, job);
         return false;
 }
 
@@ -241,7 +243,7 @@ int gang_prepare(struct ledger *ledger, struct rules_context *ctx, struct ledger
                 return r;
         job->lease_ends_usec = ctx->now_usec + ctx->rules->lease_usec;
         if (!demand->keep)
-                ledger_drop_lease(ledger, job);
+                ledger_jobs_drop_lease(ledger, job);
         return demand->keep;
 }
 
@@ -254,7 +256,7 @@ size_t gang_expire(struct ledger *ledger, uint64_t now_usec)
                         next = job->next;
                         if (job->slots == NULL || job->lease_ends_usec > now_usec)
                                 continue;
-                        ledger_drop_lease(ledger, job);
+                        ledger_jobs_drop_lease(ledger, job);
                         expired++;
                 }
         return expired;

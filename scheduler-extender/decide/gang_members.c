@@ -7,6 +7,8 @@
 
 #include "scheduler-extender/decide/open_groups.h"
 #include "scheduler-extender/decide/weighting.h"
+#include "scheduler-extender/ledger/ledger_jobs.h"
+#include "scheduler-extender/ledger/ledger_pods.h"
 
 static size_t count_bound(const struct ledger_job *job, const struct ledger_pod *self)
 {

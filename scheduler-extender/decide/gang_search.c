@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "scheduler-extender/decide/gang.h"
+#include "scheduler-extender/ledger/ledger_jobs.h"
 
 #define GANG_SEARCH_MEMBERS 64 /* deeper than this the search would never end */
 
@@ -68,12 +69,12 @@ static int place(struct search *s, size_t member)
                                 continue;
                         if (tried_count < ARRAY_SIZE(tried))
                                 tried[tried_count++] = signature(s, node, open);
-                        if (ledger_add_slot(s->ledger, s->job, node, ctx.request) < 0)
+                        if (ledger_jobs_add_slot(s->ledger, s->job, node, ctx.request) < 0)
                                 return 0;
                         r = place(s, member + 1);
                         if (r != 0)
                                 return r;
-                        ledger_drop_slot(s->ledger, s->job->slots);
+                        ledger_jobs_drop_slot(s->ledger, s->job->slots);
                 }
         return 0;
 }

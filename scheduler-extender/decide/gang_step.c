@@ -7,6 +7,8 @@
 
 #include "base/cleanup.h"
 #include "scheduler-extender/decide/gang.h"
+#include "scheduler-extender/ledger/ledger_jobs.h"
+#include "scheduler-extender/ledger/ledger_pods.h"
 
 /* One shape's members that go on one kind of chips. */
 struct choice {
@@ -42,7 +44,7 @@ static size_t room_on(const struct ledger_node *node, const struct ledger_group 
         for (uint32_t g = 0; g < node->group_count; g++)
                 if (node->groups[g].resource == kind->resource && node->groups[g].model == kind->model &&
                     node->groups[g].runtime == kind->runtime)
-                        open += group_open(&node->groups[g]);
+                        open += ledger_group_open(&node->groups[g]);
         return open / chips;
 }
 

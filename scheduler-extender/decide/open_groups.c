@@ -1,5 +1,8 @@
 /* Which groups' chips are open to a job, by the rules that judge pods, and how fast they are for a role. */
 #include "scheduler-extender/decide/open_groups.h"
+#include "scheduler-extender/ledger/ledger_account.h"
+#include "scheduler-extender/ledger/ledger_jobs.h"
+#include "scheduler-extender/ledger/ledger_pods.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -82,7 +85,7 @@ static uint32_t open_chips(const struct open_groups_claim *claim, const struct l
                 return 0;
         /* the account as the job sees it: its own lease and pods are its own */
         ledger_account(node, NULL, claim->ledger_job, accounts);
-        open = group_open(&accounts[group - node->groups]) + lent;
+        open = ledger_group_open(&accounts[group - node->groups]) + lent;
         return open < group->usable ? open : group->usable;
 }
 

@@ -7,6 +7,8 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "scheduler-extender/decide/rules.h"
+#include "scheduler-extender/ledger/ledger_jobs.h"
+#include "scheduler-extender/ledger/ledger_pods.h"
 
 int overflow_parse(const char *text, enum overflow *ret, uint32_t *ret_percent)
 {
@@ -69,7 +71,7 @@ static void add_node(const struct rules_context *ctx, const struct ledger_node *
                 if (g->resource != ctx->request->items[0].resource)
                         continue;
                 *chips += g->usable;
-                *whole += g->total > 1 && group_open(g) == g->total;
+                *whole += g->total > 1 && ledger_group_open(g) == g->total;
         }
         for (const struct ledger_pod *pod = node->pods; pod != NULL; pod = pod->next_on_node)
                 if (pod != ctx->self && pod_is_single(pod) == is_single(ctx->request))
@@ -116,8 +118,8 @@ static bool breaks_whole_group(const struct rules_context *ctx, const struct led
                 const struct ledger_group *g = &node->groups[i];
 
                 if (g->resource == ctx->request->items[0].resource &&
-                    request_accepts(ctx->request, g->model) && group_open(g) > 0 &&
-                    (group_open(g) < g->total || g->total == 1))
+                    request_accepts(ctx->request, g->model) && ledger_group_open(g) > 0 &&
+                    (ledger_group_open(g) < g->total || g->total == 1))
                         return false;
         }
         return true;

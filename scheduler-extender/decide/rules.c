@@ -5,13 +5,16 @@
 
 #include "base/cleanup.h"
 #include "scheduler-extender/decide/weighting.h"
+#include "scheduler-extender/ledger/ledger_account.h"
+#include "scheduler-extender/ledger/ledger_jobs.h"
+#include "scheduler-extender/ledger/ledger_pods.h"
 
 struct ledger_group *rules_groups(const struct rules_context *ctx, const struct ledger_node *node,
                                   struct ledger_group *scratch)
 {
         bool own = ctx->self != NULL && ctx->self->node == node;
 
-        for (const struct lease_slot *slot = node->slots;
+        for (const struct ledger_job_slot *slot = node->slots;
              slot != NULL && !own && ctx->job != NULL && !ctx->planning; slot = slot->next_on_node)
                 own = slot->job == ctx->job;
         if (!own)
@@ -33,10 +36,10 @@ static void add_room(const struct request *request, const struct ledger_group *g
                 room->any_total += g->total;
                 if (!request_accepts(request, g->model))
                         continue;
-                open = group_open(g);
+                open = ledger_group_open(g);
                 room->total += g->total;
                 room->usable += g->usable;
-                room->free += group_free(g);
+                room->free += ledger_group_free(g);
                 room->open += open;
                 room->held += g->held;
                 room->group_total = g->total > room->group_total ? g->total : room->group_total;
@@ -100,7 +103,8 @@ static bool comes_first(const struct ledger_pod *pod, const struct rules_context
 
 bool rules_held_back(const struct rules_context *ctx, const struct ledger_node *node)
 {
-        for (const struct backfill *backfill = node->backfills; backfill != NULL; backfill = backfill->next) {
+        for (const struct ledger_backfill *backfill = node->backfills; backfill != NULL;
+             backfill = backfill->next) {
                 if (!comes_first(backfill->pod, ctx) || ends_before(ctx, backfill->start_usec))
                         continue;
                 for (size_t i = 0; i < ctx->request->item_count; i++)

@@ -9,6 +9,9 @@
 #include "base/hash.h"
 #include "scheduler-extender/decide/fragmentation.h"
 #include "scheduler-extender/decide/weighting.h"
+#include "scheduler-extender/ledger/ledger_account.h"
+#include "scheduler-extender/ledger/ledger_jobs.h"
+#include "scheduler-extender/ledger/ledger_pods.h"
 
 #define OFF_PLAN (INT64_C(1) << 61)
 
@@ -53,7 +56,7 @@ static bool breaks_whole_group(const struct request *request, size_t item, const
 
         for (uint32_t i = 0; i < group_count; i++) {
                 const struct ledger_group *g = &groups[i];
-                uint32_t open = group_open(g);
+                uint32_t open = ledger_group_open(g);
 
                 if (g->resource != request->items[item].resource || !request_accepts(request, g->model) ||
                     open < chips)
@@ -130,9 +133,9 @@ static void fastest_keys(const struct rules_context *ctx, const struct ledger_no
                 if (g->resource != ctx->request->items[0].resource ||
                     !request_accepts(ctx->request, g->model))
                         continue;
-                if (group_open(g) >= ctx->request->items[0].chips && speed > best)
+                if (ledger_group_open(g) >= ctx->request->items[0].chips && speed > best)
                         best = speed;
-                if (group_open(g) > 0 && (slowest < 0 || speed < slowest))
+                if (ledger_group_open(g) > 0 && (slowest < 0 || speed < slowest))
                         slowest = speed;
         }
         key[0] = -(int64_t) (best >= 0 ? best : slowest);
@@ -182,7 +185,7 @@ static int64_t off_plan(const struct rules_context *ctx, const struct ledger_nod
         if (ctx->planning || ctx->job == NULL || ctx->job->slots == NULL || ctx->weighting == NULL ||
             ctx->weighting->batch == 0)
                 return 0;
-        for (const struct lease_slot *slot = node->slots; slot != NULL; slot = slot->next_on_node)
+        for (const struct ledger_job_slot *slot = node->slots; slot != NULL; slot = slot->next_on_node)
                 if (slot->job == ctx->job &&
                     slot->request.items[0].resource == ctx->request->items[0].resource &&
                     slot->request.items[0].chips == ctx->request->items[0].chips)
@@ -270,7 +273,8 @@ int score_rank(const struct score_tuple *tuples, size_t count, uint8_t *scores)
         return 0;
 }
 
-size_t score_parts(const struct rules_context *ctx, const struct ledger_node *node, struct pod_part *parts)
+size_t score_parts(const struct rules_context *ctx, const struct ledger_node *node,
+                   struct ledger_pod_part *parts)
 {
         struct ledger_group scratch[GROUPS_MAX];
         const struct ledger_group *groups = rules_groups(ctx, node, scratch), *best;
@@ -279,9 +283,10 @@ size_t score_parts(const struct rules_context *ctx, const struct ledger_node *no
                 memcpy(scratch, groups, node->group_count * sizeof(*groups));
         best = weighting_group(scratch, node->group_count, ctx->request, true);
         if (placement_of(ctx) == PLACEMENT_FASTEST && best != NULL && ctx->request->item_count == 1 &&
-            group_open(best) >= ctx->request->items[0].chips) {
-                parts[0] = (struct pod_part){ .group = best->name, .chips = ctx->request->items[0].chips };
+            ledger_group_open(best) >= ctx->request->items[0].chips) {
+                parts[0] = (struct ledger_pod_part){ .group = best->name,
+                                                     .chips = ctx->request->items[0].chips };
                 return 1;
         }
-        return pod_place(scratch, node->group_count, ctx->request, false, parts);
+        return ledger_account_place(scratch, node->group_count, ctx->request, false, parts);
 }

@@ -12,6 +12,7 @@
 #pragma once
 
 #include "scheduler-extender/decide/rules.h"
+#include "scheduler-extender/ledger/ledger_pods.h"
 
 #define SCORE_BEST  10 /* the extender protocol's 0..10; 0 is kept for nodes that do not take the pod */
 #define SCORE_KEYS  8
@@ -34,4 +35,4 @@ int score_rank(const struct score_tuple *tuples, size_t count, uint8_t *scores);
 /* score_parts() - the groups that the pod's chips will be recorded in when it is bound there.
  * Return: how many parts. */
 size_t score_parts(const struct rules_context *context, const struct ledger_node *node,
-                   struct pod_part *parts);
+                   struct ledger_pod_part *parts);

@@ -9,6 +9,9 @@
 
 #include "base/random.h"
 #include "scheduler-extender/decide/backfill.h"
+#include "scheduler-extender/ledger/ledger_jobs.h"
+#include "scheduler-extender/ledger/ledger_life.h"
+#include "scheduler-extender/ledger/ledger_pods.h"
 #include "tests/support/cluster_fixture.h"
 
 /* A simulation with departures: single-chip pods keep four nodes of eight full for ever, tried before anybody
@@ -37,9 +40,9 @@ struct simulated {
         bool backfills;
 };
 
-static struct pod_facts facts_of(struct simulated *s, const struct life *life)
+static struct ledger_pod_facts facts_of(struct simulated *s, const struct life *life)
 {
-        struct pod_facts facts = pod_of(s->ledger, life->name, life->chips);
+        struct ledger_pod_facts facts = pod_of(s->ledger, life->name, life->chips);
 
         facts.created_usec = (life->created + 1) * 1000000;
         facts.request.gang_size = life->gang;
@@ -51,14 +54,14 @@ static struct pod_facts facts_of(struct simulated *s, const struct life *life)
 static void arrive(struct simulated *s, uint64_t now, uint32_t chips, uint32_t gang)
 {
         struct life *life = &s->pods[s->count];
-        struct pod_facts facts;
+        struct ledger_pod_facts facts;
 
         (void) text_format(life->name, sizeof(life->name), "p%zu", s->count);
         life->created = now;
         life->chips = chips;
         life->gang = gang;
         facts = facts_of(s, life);
-        assert_int_equal(ledger_set_pod(s->ledger, &facts), 0);
+        assert_int_equal(ledger_pods_set(s->ledger, &facts), 0);
         assert_true(++s->count < PODS_MAX);
 }
 
@@ -66,14 +69,14 @@ static void leave(struct simulated *s, uint64_t now)
 {
         for (size_t i = 0; i < s->count; i++)
                 if (!s->pods[i].gone && s->pods[i].ends != 0 && s->pods[i].ends <= now) {
-                        ledger_drop_pod(s->ledger, "default", s->pods[i].name);
+                        ledger_pods_drop(s->ledger, "default", s->pods[i].name);
                         s->pods[i].gone = true;
                 }
 }
 
 static bool try_pod(struct simulated *s, struct life *life, uint64_t now)
 {
-        struct ledger_pod *pod = ledger_find_pod(s->ledger, "default", life->name);
+        struct ledger_pod *pod = ledger_pods_find(s->ledger, "default", life->name);
         struct gang_demand demand = { .keep = true };
         struct rules_context ctx = { .ledger = s->ledger,
                                      .rules = &fixture_rules,
@@ -82,7 +85,7 @@ static bool try_pod(struct simulated *s, struct life *life, uint64_t now)
                                      .self = pod,
                                      .created_usec = pod->created_usec,
                                      .now_usec = (now + 1) * 1000000 };
-        struct pod_part parts[POD_PARTS_MAX];
+        struct ledger_pod_part parts[LEDGER_POD_PARTS_MAX];
 
         rules_prepare(&ctx);
         assert_true(gang_prepare(s->ledger, &ctx, pod->job, &demand) >= 0);
@@ -91,8 +94,8 @@ static bool try_pod(struct simulated *s, struct life *life, uint64_t now)
 
                 if (rules_judge(&ctx, node) != REASON_NONE)
                         continue;
-                assert_int_equal(ledger_assume(s->ledger, pod, node, parts, score_parts(&ctx, node, parts)),
-                                 0);
+                assert_int_equal(
+                        ledger_pods_assume(s->ledger, pod, node, parts, score_parts(&ctx, node, parts)), 0);
                 life->ends = now + (life->chips > 1 || life->gang > 1 ? LARGE_STAYS : SINGLE_STAYS);
                 return true;
         }
@@ -121,7 +124,7 @@ static void schedule(struct simulated *s, uint64_t now)
 
 static struct simulated run(bool backfills, uint32_t chips, uint32_t gang)
 {
-        struct simulated s = { .ledger = ledger_new(), .backfills = backfills };
+        struct simulated s = { .ledger = ledger_life_new(), .backfills = backfills };
         uint64_t seed = 7;
 
         s.pods = calloc(PODS_MAX, sizeof(*s.pods));
@@ -142,7 +145,7 @@ static struct simulated run(bool backfills, uint32_t chips, uint32_t gang)
                                 arrive(&s, now, chips, gang);
                 schedule(&s, now);
         }
-        ledger_free(s.ledger);
+        ledger_life_free(s.ledger);
         free(s.pods);
         return s;
 }
@@ -172,7 +175,7 @@ static void gangs_never_starve(void **state)
 
 static void a_gang_that_fits_holds_nothing(void **state)
 {
-        struct simulated s = { .ledger = ledger_new(), .backfills = true };
+        struct simulated s = { .ledger = ledger_life_new(), .backfills = true };
 
         (void) state;
         s.pods = calloc(8, sizeof(*s.pods));
@@ -188,7 +191,7 @@ static void a_gang_that_fits_holds_nothing(void **state)
         assert_int_equal(backfill_update(s.ledger, &fixture_rules, 1000000), 2);
         assert_non_null(node_of(s.ledger, "a")->backfills);
         assert_non_null(node_of(s.ledger, "b")->backfills);
-        ledger_free(s.ledger);
+        ledger_life_free(s.ledger);
         free(s.pods);
 }
 

@@ -12,6 +12,10 @@
 #include "scheduler-extender/decide/backfill.h"
 #include "scheduler-extender/decide/candidates.h"
 #include "scheduler-extender/decide/weighting.h"
+#include "scheduler-extender/ledger/ledger_jobs.h"
+#include "scheduler-extender/ledger/ledger_life.h"
+#include "scheduler-extender/ledger/ledger_nodes.h"
+#include "scheduler-extender/ledger/ledger_pods.h"
 #include "tests/support/cluster_fixture.h"
 
 #define NODES 40
@@ -31,7 +35,7 @@ static void change_node(struct ledger *l, uint64_t *seed)
         node_name(random_below(seed, NODES), name, sizeof(name));
         switch (random_below(seed, 8)) {
         case 0:
-                ledger_drop_inventory(l, name);
+                ledger_nodes_drop_inventory(l, name);
                 break;
         case 1:
                 add_two_groups(l, name, total, 4, 100, 50);
@@ -48,7 +52,7 @@ static void change_node(struct ledger *l, uint64_t *seed)
 static void change_pod(struct ledger *l, uint64_t *seed)
 {
         char name[32], pod[32];
-        struct pod_facts facts;
+        struct ledger_pod_facts facts;
 
         node_name(random_below(seed, NODES), name, sizeof(name));
         (void) text_format(pod, sizeof(pod), "pod-%llu", (unsigned long long) random_below(seed, 60));
@@ -57,9 +61,9 @@ static void change_pod(struct ledger *l, uint64_t *seed)
         facts.created_usec = 1 + random_below(seed, 5000);
         facts.job = random_below(seed, 4) == 0 ? "train" : NULL;
         if (random_below(seed, 3) == 0)
-                ledger_drop_pod(l, "default", pod);
+                ledger_pods_drop(l, "default", pod);
         else
-                assert_int_equal(ledger_set_pod(l, &facts), 0);
+                assert_int_equal(ledger_pods_set(l, &facts), 0);
 }
 
 /* Leases of another job and reservations for an older pod, which belong to single nodes. */
@@ -67,18 +71,18 @@ static void change_claims(struct ledger *l, uint64_t *seed)
 {
         struct ledger_node *node = l->nodes[random_below(seed, l->node_count)];
         struct ledger_job *job =
-                ledger_hold_job(l, "default", random_below(seed, 2) == 0 ? "train" : "other");
-        struct pod_facts older = pod_of(l, "older", 2);
+                ledger_jobs_refer(l, "default", random_below(seed, 2) == 0 ? "train" : "other");
+        struct ledger_pod_facts older = pod_of(l, "older", 2);
 
         if (random_below(seed, 3) == 0)
-                ledger_drop_lease(l, job);
+                ledger_jobs_drop_lease(l, job);
         else
-                (void) ledger_add_slot(l, job, node, &older.request);
-        ledger_release_job(l, job);
+                (void) ledger_jobs_add_slot(l, job, node, &older.request);
+        ledger_jobs_release(l, job);
         if (random_below(seed, 2) == 0) {
-                assert_int_equal(ledger_set_pod(l, &older), 0);
-                ledger_find_pod(l, "default", "older")->waited = true;
-                (void) backfill_add(l, node, ledger_find_pod(l, "default", "older"), UINT64_MAX,
+                assert_int_equal(ledger_pods_set(l, &older), 0);
+                ledger_pods_find(l, "default", "older")->waited = true;
+                (void) backfill_add(l, node, ledger_pods_find(l, "default", "older"), UINT64_MAX,
                                     (uint32_t) random_below(seed, 2));
         } else {
                 backfill_clear(l);
@@ -169,7 +173,7 @@ static void compare_lists(const struct ledger *l)
                 listed++;
         }
         for (uint32_t i = 0; i < l->node_count; i++)
-                for (const struct backfill *backfill = l->nodes[i]->backfills; backfill != NULL;
+                for (const struct ledger_backfill *backfill = l->nodes[i]->backfills; backfill != NULL;
                      backfill = backfill->next)
                         backfills++;
         assert_int_equal(listed, pending);
@@ -182,7 +186,7 @@ static void ask_once(struct ledger *l, uint64_t *seed, uint64_t round)
         struct rules rules = random_rules(seed);
         struct request request = random_ask(l, seed);
         struct weighting *weighting = calloc(1, sizeof(*weighting));
-        struct ledger_job *job = random_below(seed, 2) == 0 ? ledger_hold_job(l, "default", "train") : NULL;
+        struct ledger_job *job = random_below(seed, 2) == 0 ? ledger_jobs_refer(l, "default", "train") : NULL;
         struct rules_context ctx = {
                 .ledger = l, .rules = &rules, .request = &request, .job = job, .now_usec = 1000000
         };
@@ -190,20 +194,20 @@ static void ask_once(struct ledger *l, uint64_t *seed, uint64_t round)
 
         (void) text_format(name, sizeof(name), "pod-%llu", (unsigned long long) random_below(seed, 60));
         if (random_below(seed, 3) == 0)
-                ctx.self = ledger_find_pod(l, "default", name);
+                ctx.self = ledger_pods_find(l, "default", name);
         ctx.created_usec = random_below(seed, 5000);
         rules_prepare(&ctx);
         if (request.item_count > 0 && weighting_build(l, job, ctx.self, &request, weighting) == 0)
                 ctx.weighting = weighting;
         compare(&ctx, l, round);
         if (job != NULL)
-                ledger_release_job(l, job);
+                ledger_jobs_release(l, job);
         free(weighting);
 }
 
 static void same_answers_as_node_by_node(void **state)
 {
-        struct ledger *l = ledger_new();
+        struct ledger *l = ledger_life_new();
         uint64_t seed = 20261121;
 
         (void) state;
@@ -225,13 +229,13 @@ static void same_answers_as_node_by_node(void **state)
                 ask_once(l, &seed, round);
                 compare_lists(l);
         }
-        ledger_free(l);
+        ledger_life_free(l);
 }
 
 /* More kinds than nodes: old ones are dropped, and answers stay right. */
 static void kinds_do_not_pile_up(void **state)
 {
-        struct ledger *l = ledger_new();
+        struct ledger *l = ledger_life_new();
         uint64_t seed = 7;
 
         (void) state;
@@ -244,7 +248,7 @@ static void kinds_do_not_pile_up(void **state)
                 node_kinds_update(l);
         }
         assert_true(l->kinds.count < 1100);
-        ledger_free(l);
+        ledger_life_free(l);
 }
 
 static void names_are_found_after_others_went(void **state)

@@ -11,6 +11,10 @@
 #include "base/random.h"
 #include "planner/shards/shards.h"
 #include "scheduler-extender/decide/weighting.h"
+#include "scheduler-extender/ledger/ledger_jobs.h"
+#include "scheduler-extender/ledger/ledger_life.h"
+#include "scheduler-extender/ledger/ledger_nodes.h"
+#include "scheduler-extender/ledger/ledger_pods.h"
 #include "tests/support/cluster_fixture.h"
 
 #define NPU       "huawei.com/Ascend910"
@@ -115,7 +119,7 @@ static void add_random_node(struct ledger *ledger, struct brute *b, size_t n, ui
                 group->healthy = b->open[n][g];
                 group->tflops_bf16 = b->speed[b->model[n][g]];
         }
-        (void) ledger_set_inventory(ledger, &inventory);
+        (void) ledger_nodes_set_inventory(ledger, &inventory);
         inventory_free(&inventory);
 }
 
@@ -123,7 +127,7 @@ static void add_random_node(struct ledger *ledger, struct brute *b, size_t n, ui
 static double planned_step(struct brute *b, const struct ledger *ledger, const struct ledger_job *job)
 {
         b->chip_count = 0;
-        for (const struct lease_slot *slot = job->slots; slot != NULL; slot = slot->next_in_job) {
+        for (const struct ledger_job_slot *slot = job->slots; slot != NULL; slot = slot->next_in_job) {
                 const struct ledger_group *group =
                         weighting_group(slot->node->groups, slot->node->group_count, &slot->request, true);
 
@@ -137,10 +141,10 @@ static double planned_step(struct brute *b, const struct ledger *ledger, const s
 static void one_case(uint64_t number)
 {
         static const double speeds[] = { 1000, 700, 400, 300, 100, 50 };
-        struct ledger *ledger = ledger_new();
+        struct ledger *ledger = ledger_life_new();
         struct brute *b = calloc(1, sizeof(*b));
         uint64_t seed = 77 + number;
-        struct pod_facts facts;
+        struct ledger_pod_facts facts;
         struct ledger_job *job;
         struct rules_context ctx;
         struct weighting *weighting = calloc(1, sizeof(*weighting));
@@ -172,7 +176,7 @@ static void one_case(uint64_t number)
                 }
         b->best = INFINITY;
         try_all(b, 0);
-        job = ledger_hold_job(ledger, "default", "train");
+        job = ledger_jobs_refer(ledger, "default", "train");
         ctx = question_of(ledger, &facts.request);
         ctx.job = job;
         assert_int_equal(weighting_build(ledger, job, NULL, &facts.request, weighting), 0);
@@ -189,11 +193,11 @@ static void one_case(uint64_t number)
                         fail_msg("case %llu: planned %.9g, best %.9g", (unsigned long long) number, planned,
                                  b->best);
         }
-        ledger_drop_lease(ledger, job);
-        ledger_release_job(ledger, job);
+        ledger_jobs_drop_lease(ledger, job);
+        ledger_jobs_release(ledger, job);
         free(weighting);
         free(b);
-        ledger_free(ledger);
+        ledger_life_free(ledger);
 }
 
 static void the_plan_has_the_least_step_that_trying_all_finds(void **state)

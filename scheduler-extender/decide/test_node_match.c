@@ -9,6 +9,10 @@
 #include "base/cleanup.h"
 #include "scheduler-extender/decide/backfill.h"
 #include "scheduler-extender/decide/victims.h"
+#include "scheduler-extender/ledger/ledger_jobs.h"
+#include "scheduler-extender/ledger/ledger_life.h"
+#include "scheduler-extender/ledger/ledger_nodes.h"
+#include "scheduler-extender/ledger/ledger_pods.h"
 #include "scheduler-extender/wire/pod_node_match.h"
 #include "tests/support/cluster_fixture.h"
 
@@ -144,14 +148,14 @@ static void what_was_remembered_is_forgotten_when_a_node_changes(void **state)
 
 static void set_node(struct ledger *l, const char *name, const char *traits)
 {
-        struct node_facts facts = { .name = name, .traits = traits };
+        struct ledger_node_facts facts = { .name = name, .traits = traits };
 
-        assert_int_equal(ledger_set_node(l, &facts), 0);
+        assert_int_equal(ledger_nodes_set(l, &facts), 0);
 }
 
 static struct ledger *three_nodes(void)
 {
-        struct ledger *l = ledger_new();
+        struct ledger *l = ledger_life_new();
 
         ledger_mark_chips(l, GPU);
         for (const char *const *name = (const char *const[]){ "a", "b", "c", NULL }; *name != NULL; name++)
@@ -173,7 +177,7 @@ static const char *held_node(const struct ledger *l)
 static void a_reservation_is_on_a_node_that_the_pod_may_have(void **state)
 {
         struct ledger *l = three_nodes();
-        struct pod_facts old = pod_of(l, "old", 8);
+        struct ledger_pod_facts old = pod_of(l, "old", 8);
 
         (void) state;
         for (int i = 0; i < 3; i++)
@@ -181,45 +185,46 @@ static void a_reservation_is_on_a_node_that_the_pod_may_have(void **state)
                          (const char *const[]){ "a", "b", "c" }[i],
                          i == 0 ? 8 : 1); /* a is full: the others could be free sooner */
         old.node_match = "=\tzone\ta\n";
-        assert_int_equal(ledger_set_pod(l, &old), 0);
+        assert_int_equal(ledger_pods_set(l, &old), 0);
         assert_int_equal(backfill_update(l, &fixture_rules, 2000000), 1);
         assert_string_equal(held_node(l), "a");
         old.node_match = "=\tzone\tnowhere\n";
-        assert_int_equal(ledger_set_pod(l, &old), 0);
+        assert_int_equal(ledger_pods_set(l, &old), 0);
         assert_int_equal(backfill_update(l, &fixture_rules, 2000000), 0);
         old.node_match = ""; /* b is tainted; c has the least to wait for */
-        assert_int_equal(ledger_set_pod(l, &old), 0);
+        assert_int_equal(ledger_pods_set(l, &old), 0);
         assert_int_equal(backfill_update(l, &fixture_rules, 2000000), 1);
         assert_string_equal(held_node(l), "c");
         old.node_match = "t\tdedicated\t=\tops\t\n=\tzone\ta\n";
-        assert_int_equal(ledger_set_pod(l, &old), 0);
+        assert_int_equal(ledger_pods_set(l, &old), 0);
         set_node(l, "a", NULL);
         set_node(l, "b", "zone=a\n!dedicated=ops:NoSchedule\n");
         assert_int_equal(backfill_update(l, &fixture_rules, 2000000), 1);
         assert_string_equal(held_node(l), "b");
-        ledger_free(l);
+        ledger_life_free(l);
 }
 
 static size_t slots_on(struct ledger *l, const char *node)
 {
         size_t count = 0;
 
-        for (const struct lease_slot *slot = node_of(l, node)->slots; slot != NULL; slot = slot->next_on_node)
+        for (const struct ledger_job_slot *slot = node_of(l, node)->slots; slot != NULL;
+             slot = slot->next_on_node)
                 count++;
         return count;
 }
 
 static bool gang_fits(struct ledger *l, uint32_t chips, const char *match)
 {
-        struct pod_facts facts = pod_of(l, "m-0", chips);
+        struct ledger_pod_facts facts = pod_of(l, "m-0", chips);
         struct gang_demand demand = { .keep = true };
         struct rules_context ctx = { .ledger = l, .rules = &fixture_rules, .now_usec = 1000000 };
 
         facts.job = "train";
         facts.request.gang_size = 2;
         facts.node_match = match;
-        assert_int_equal(ledger_set_pod(l, &facts), 0);
-        ctx.self = ledger_find_pod(l, "default", "m-0");
+        assert_int_equal(ledger_pods_set(l, &facts), 0);
+        ctx.self = ledger_pods_find(l, "default", "m-0");
         ctx.request = &ctx.self->request;
         ctx.job = ctx.self->job;
         rules_prepare(&ctx);
@@ -237,23 +242,23 @@ static void a_gang_is_planned_on_nodes_that_its_pods_may_have(void **state)
         bind_pod(l, "x", "c", 1);
         assert_false(gang_fits(l, 8, "=\tzone\ta\n")); /* two of eight: one node is free in that zone */
         assert_int_equal(l->slot_total, 0);
-        ledger_drop_pod(l, "default", "x");
+        ledger_pods_drop(l, "default", "x");
         set_node(l, "c", NULL); /* a alone is left: who may go there alone says nothing of the others */
         assert_true(gang_fits(l, 8, "=\tzone\ta\n"));
         assert_int_equal(slots_on(l, "a"), 1);
-        ledger_drop_lease(l, ledger_find_job(l, "default", "train"));
+        ledger_jobs_drop_lease(l, ledger_jobs_find(l, "default", "train"));
         assert_true(gang_fits(l, 4, "=\tzone\ta\n"));
         assert_int_equal(slots_on(l, "a"), 2);
-        ledger_drop_lease(l, ledger_find_job(l, "default", "train"));
+        ledger_jobs_drop_lease(l, ledger_jobs_find(l, "default", "train"));
         assert_true(gang_fits(l, 8, "")); /* not on b */
         assert_int_equal(slots_on(l, "a") + slots_on(l, "c"), 2);
-        ledger_free(l);
+        ledger_life_free(l);
 }
 
 static void nobody_is_evicted_from_a_node_that_the_pod_may_not_have(void **state)
 {
         struct ledger *l = three_nodes();
-        struct pod_facts urgent = pod_of(l, "urgent", 8);
+        struct ledger_pod_facts urgent = pod_of(l, "urgent", 8);
         struct rules_context ctx = {
                 .ledger = l, .rules = &fixture_rules, .now_usec = 1000000, .unfiltered = true
         };
@@ -264,8 +269,8 @@ static void nobody_is_evicted_from_a_node_that_the_pod_may_not_have(void **state
                 bind_pod(l, (const char *const[]){ "x", "y", "z" }[i],
                          (const char *const[]){ "a", "b", "c" }[i], i == 0 ? 8 : 1);
         urgent.node_match = "=\tzone\ta\n";
-        assert_int_equal(ledger_set_pod(l, &urgent), 0);
-        ctx.self = ledger_find_pod(l, "default", "urgent");
+        assert_int_equal(ledger_pods_set(l, &urgent), 0);
+        ctx.self = ledger_pods_find(l, "default", "urgent");
         ctx.request = &ctx.self->request;
         rules_prepare(&ctx);
         assert_int_equal(victims_choose_anywhere(l, &ctx, NULL, &victims), 0);
@@ -273,24 +278,24 @@ static void nobody_is_evicted_from_a_node_that_the_pod_may_not_have(void **state
         assert_string_equal(reason_text(rules_judge(&ctx, node_of(l, "c")))->word, "NodeNotAllowed");
         ctx.unfiltered = false; /* kube-scheduler has judged it before it asks */
         assert_string_equal(reason_text(rules_judge(&ctx, node_of(l, "c")))->word, "ChipsBusy");
-        ledger_free(l);
+        ledger_life_free(l);
 }
 
 static void a_copy_demands_the_same(void **state)
 {
         struct ledger *l = three_nodes(), *copy;
-        struct pod_facts old = pod_of(l, "old", 8);
+        struct ledger_pod_facts old = pod_of(l, "old", 8);
 
         (void) state;
         bind_pod(l, "x", "a", 8);
         old.node_match = "=\tzone\ta\n";
-        assert_int_equal(ledger_set_pod(l, &old), 0);
-        copy = ledger_copy(l);
+        assert_int_equal(ledger_pods_set(l, &old), 0);
+        copy = ledger_life_copy(l);
         assert_non_null(copy);
         assert_int_equal(backfill_update(copy, &fixture_rules, 2000000), 1);
         assert_string_equal(held_node(copy), "a");
-        ledger_free(copy);
-        ledger_free(l);
+        ledger_life_free(copy);
+        ledger_life_free(l);
 }
 
 int main(void)

@@ -9,11 +9,16 @@
 
 #include "agent/inventory/inventory_json.h"
 #include "base/cleanup.h"
+#include "scheduler-extender/ledger/ledger_jobs.h"
+#include "scheduler-extender/ledger/ledger_life.h"
+#include "scheduler-extender/ledger/ledger_nodes.h"
+#include "scheduler-extender/ledger/ledger_pods.h"
+#include "scheduler-extender/ledger/ledger_sick.h"
 #include "tests/support/cluster_fixture.h"
 
 static struct ledger *cluster(void)
 {
-        struct ledger *l = ledger_new();
+        struct ledger *l = ledger_life_new();
 
         ledger_mark_chips(l, GPU);
         add_node(l, "single", NODE_CLASS_SINGLE, "regular", "A100", 4, 4);
@@ -65,7 +70,7 @@ static void each_node_has_one_reason(void **state)
 
         (void) state;
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-                struct pod_facts facts = pod_of(l, "p", cases[i].chips);
+                struct ledger_pod_facts facts = pod_of(l, "p", cases[i].chips);
                 const char *word;
 
                 facts.request.emergency = cases[i].emergency;
@@ -77,13 +82,13 @@ static void each_node_has_one_reason(void **state)
                 if (strcmp(word, cases[i].word) != 0)
                         fail_msg("%s: want '%s', got '%s'", cases[i].what, cases[i].word, word);
         }
-        ledger_free(l);
+        ledger_life_free(l);
 }
 
 static void a_broken_ring_is_no_whole_group(void **state)
 {
         struct ledger *l = cluster();
-        struct pod_facts facts = pod_of(l, "p", 4);
+        struct ledger_pod_facts facts = pod_of(l, "p", 4);
 
         (void) state;
         bind_pod(l, "a", "rings", 1);
@@ -94,19 +99,19 @@ static void a_broken_ring_is_no_whole_group(void **state)
         assert_string_equal(word_for(l, &facts.request, "rings"), "");
         facts.request.items[0].chips = 4;
         assert_string_equal(word_for(l, &facts.request, "rings"), "ChipsBusy");
-        ledger_free(l);
+        ledger_life_free(l);
 }
 
 static void a_node_without_inventory_is_judged_by_its_allocatable(void **state)
 {
-        struct ledger *l = ledger_new();
-        struct node_facts node = { .name = "plain", .allocatable_count = 1 };
-        struct pod_facts facts = pod_of(l, "p", 2);
+        struct ledger *l = ledger_life_new();
+        struct ledger_node_facts node = { .name = "plain", .allocatable_count = 1 };
+        struct ledger_pod_facts facts = pod_of(l, "p", 2);
 
         (void) state;
         node.allocatable[0] =
                 (struct request_item){ .resource = facts.request.items[0].resource, .chips = 4 };
-        assert_int_equal(ledger_set_node(l, &node), 0);
+        assert_int_equal(ledger_nodes_set(l, &node), 0);
         assert_string_equal(word_for(l, &facts.request, "plain"), "");
         facts.request.items[0].chips = 5;
         assert_string_equal(word_for(l, &facts.request, "plain"), "TooFewChips");
@@ -115,17 +120,17 @@ static void a_node_without_inventory_is_judged_by_its_allocatable(void **state)
         assert_string_equal(word_for(l, &facts.request, "plain"), "WrongModel");
         add_node(l, "plain", NODE_CLASS_ANY, "regular", "H100", 8, 8);
         assert_string_equal(word_for(l, &facts.request, "plain"), "");
-        ledger_drop_inventory(l, "plain");
+        ledger_nodes_drop_inventory(l, "plain");
         assert_string_equal(word_for(l, &facts.request, "plain"), "WrongModel");
-        ledger_drop_node(l, "plain");
+        ledger_nodes_drop(l, "plain");
         assert_string_equal(word_for(l, &facts.request, "plain"), "NodeUnknown");
-        ledger_free(l);
+        ledger_life_free(l);
 }
 
 static void an_old_inventory_is_stale_only_with_a_limit(void **state)
 {
         struct ledger *l = cluster();
-        struct pod_facts facts = pod_of(l, "p", 1);
+        struct ledger_pod_facts facts = pod_of(l, "p", 1);
 
         (void) state;
         ledger_set_seen(l, node_of(l, "any"), 1);
@@ -134,13 +139,13 @@ static void an_old_inventory_is_stale_only_with_a_limit(void **state)
         assert_string_equal(word_for(l, &facts.request, "any"), "InventoryStale");
         assert_string_equal(word_for(l, &facts.request, "multi"), "MultiChipNode");
         fixture_rules.stale_after_usec = 0;
-        ledger_free(l);
+        ledger_life_free(l);
 }
 
 static void the_idle_reserve_may_be_lent(void **state)
 {
         struct ledger *l = cluster();
-        struct pod_facts facts = pod_of(l, "p", 1);
+        struct ledger_pod_facts facts = pod_of(l, "p", 1);
 
         (void) state;
         fixture_rules.lend_reserve = true;
@@ -148,13 +153,13 @@ static void the_idle_reserve_may_be_lent(void **state)
         facts.request.preemptible = true;
         assert_string_equal(word_for(l, &facts.request, "reserve"), "");
         fixture_rules.lend_reserve = false;
-        ledger_free(l);
+        ledger_life_free(l);
 }
 
 static void overflow_never_takes_the_last_whole_group(void **state)
 {
-        struct ledger *l = ledger_new();
-        struct pod_facts facts = pod_of(l, "p", 1);
+        struct ledger *l = ledger_life_new();
+        struct ledger_pod_facts facts = pod_of(l, "p", 1);
 
         (void) state;
         add_node(l, "m1", NODE_CLASS_MULTI, "regular", "H100", 8, 8);
@@ -170,14 +175,14 @@ static void overflow_never_takes_the_last_whole_group(void **state)
         fixture_rules.overflow_percent = 6; /* of 16 chips: none */
         assert_string_equal(word_for(l, &facts.request, "m1"), "MultiChipNode");
         fixture_rules.overflow = OVERFLOW_NONE;
-        ledger_free(l);
+        ledger_life_free(l);
 }
 
 /* One chip of a job of eight: the node runs a multi-chip job, and is not idle. */
 static void a_member_of_a_large_job_counts_as_its_job(void **state)
 {
-        struct ledger *l = ledger_new();
-        struct pod_facts facts = pod_of(l, "p", 1), member = pod_of(l, "member", 1);
+        struct ledger *l = ledger_life_new();
+        struct ledger_pod_facts facts = pod_of(l, "p", 1), member = pod_of(l, "member", 1);
         struct job *job = calloc(1, sizeof(*job));
 
         (void) state;
@@ -185,7 +190,7 @@ static void a_member_of_a_large_job_counts_as_its_job(void **state)
         add_node(l, "m2", NODE_CLASS_MULTI, "regular", "H100", 8, 8);
         member.job = "eight";
         member.node = "m1";
-        assert_int_equal(ledger_set_pod(l, &member), 0);
+        assert_int_equal(ledger_pods_set(l, &member), 0);
         assert_int_equal(overflow_parse("single-to-multi:100", &fixture_rules.overflow,
                                         &fixture_rules.overflow_percent),
                          0);
@@ -194,21 +199,21 @@ static void a_member_of_a_large_job_counts_as_its_job(void **state)
         job->workers = calloc(1, sizeof(*job->workers));
         job->worker_count = 1;
         job->workers[0].chips = job->workers[0].min_chips = 8;
-        assert_int_equal(ledger_set_training(l, "default", "eight", job), 0);
+        assert_int_equal(ledger_jobs_set_training(l, "default", "eight", job), 0);
         assert_string_equal(word_for(l, &facts.request, "m1"), "MultiChipNode");
         fixture_rules.overflow = OVERFLOW_NONE;
-        ledger_free(l);
+        ledger_life_free(l);
 }
 
 static void chips_lost_under_a_pod_never_count_below_zero(void **state)
 {
         struct ledger *l = cluster();
-        struct pod_facts facts = pod_of(l, "p", 1);
+        struct ledger_pod_facts facts = pod_of(l, "p", 1);
 
         (void) state;
         bind_pod(l, "big", "sick", 8);
         assert_string_equal(word_for(l, &facts.request, "sick"), "ChipsBusy");
-        ledger_free(l);
+        ledger_life_free(l);
 }
 
 static void a_pod_on_a_chip_that_may_not_be_used_is_known(void **state)
@@ -220,10 +225,11 @@ static void a_pod_on_a_chip_that_may_not_be_used_is_known(void **state)
 
         (void) state;
         bind_pod(l, "big", "sick", 8);
-        assert_true(ledger_pod_lost(ledger_find_pod(l, "default", "big"), device)); /* more than are usable */
+        assert_true(
+                ledger_sick_of_pod(ledger_pods_find(l, "default", "big"), device)); /* more than are usable */
         assert_string_equal(device, "");
         bind_pod(l, "small", "sick", 1);
-        assert_false(ledger_pod_lost(ledger_find_pod(l, "default", "small"), device));
+        assert_false(ledger_sick_of_pod(ledger_pods_find(l, "default", "small"), device));
 
         inventory_init(&told); /* the agent says who has it, and the word survives its way */
         (void) text_copy(told.node, sizeof(told.node), "sick");
@@ -234,26 +240,26 @@ static void a_pod_on_a_chip_that_may_not_be_used_is_known(void **state)
         object = inventory_encode(&told);
         assert_int_equal(inventory_decode(object, &read, NULL), 0);
         assert_true(inventory_same(&told, &read));
-        assert_int_equal(ledger_set_inventory(l, &read), 0);
-        assert_true(ledger_pod_lost(ledger_find_pod(l, "default", "small"), device));
+        assert_int_equal(ledger_nodes_set_inventory(l, &read), 0);
+        assert_true(ledger_sick_of_pod(ledger_pods_find(l, "default", "small"), device));
         assert_string_equal(device, "GPU-1");
         read.losses[1].pod[0] = 'x';
         assert_false(inventory_same(&told, &read));
         json_decref(object);
         inventory_free(&read);
         inventory_free(&told);
-        ledger_free(l);
+        ledger_life_free(l);
 }
 
 static void a_node_that_was_removed_takes_nothing(void **state)
 {
         struct ledger *l = cluster();
-        struct pod_facts facts = pod_of(l, "p", 1);
+        struct ledger_pod_facts facts = pod_of(l, "p", 1);
 
         (void) state;
-        ledger_set_seen(l, ledger_find_node(l, "any", 3), LEDGER_NODE_REMOVED);
+        ledger_set_seen(l, ledger_nodes_find(l, "any", 3), LEDGER_NODE_REMOVED);
         assert_string_equal(word_for(l, &facts.request, "any"), "InventoryStale"); /* also without a limit */
-        ledger_free(l);
+        ledger_life_free(l);
 }
 
 int main(void)

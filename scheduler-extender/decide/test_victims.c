@@ -11,6 +11,8 @@
 #include "base/random.h"
 #include "scheduler-extender/decide/backfill.h"
 #include "scheduler-extender/decide/victims.h"
+#include "scheduler-extender/ledger/ledger_life.h"
+#include "scheduler-extender/ledger/ledger_pods.h"
 #include "tests/support/cluster_fixture.h"
 
 #define CASES 10000
@@ -94,8 +96,8 @@ static struct choice exhaustive(const struct small_case *c)
 
 static struct choice chosen(const struct small_case *c)
 {
-        struct ledger *l = ledger_new();
-        struct pod_facts request = pod_of(l, "new", c->asked);
+        struct ledger *l = ledger_life_new();
+        struct ledger_pod_facts request = pod_of(l, "new", c->asked);
         struct victims victims = { .count = 0 };
         struct rules_context ctx;
         struct choice choice = { .chips = UINT32_MAX };
@@ -107,13 +109,13 @@ static struct choice chosen(const struct small_case *c)
         for (int p = 0; p < PODS; p++)
                 if (c->node[p] >= 0) {
                         char name[16];
-                        struct pod_facts facts;
+                        struct ledger_pod_facts facts;
 
                         (void) snprintf(name, sizeof(name), "p%d", p);
                         facts = pod_of(l, name, c->chips[p]);
                         facts.node = names[c->node[p]];
                         facts.created_usec = c->created[p];
-                        (void) ledger_set_pod(l, &facts);
+                        (void) ledger_pods_set(l, &facts);
                 }
         ctx = question_of(l, &request.request);
         if (victims_choose_anywhere(l, &ctx, NULL, &victims) == 0) {
@@ -123,12 +125,12 @@ static struct choice chosen(const struct small_case *c)
                         freed += request_chips(&victims.pods[i]->request);
                         choice.created[i] = victims.pods[i]->created_usec;
                         assert_ptr_equal(victims.pods[i]->node, victims.node);
-                        ledger_detach(l, victims.pods[i]);
+                        ledger_pods_detach(l, victims.pods[i]);
                 }
                 assert_int_equal(freed, choice.chips);
                 assert_int_equal(rules_judge(&ctx, victims.node), REASON_NONE); /* proven */
         }
-        ledger_free(l);
+        ledger_life_free(l);
         return choice;
 }
 
@@ -154,9 +156,9 @@ static void the_smallest_set_is_found_as_by_trying_all(void **state)
 
 static void among_equals_the_youngest_goes(void **state)
 {
-        struct ledger *l = ledger_new();
-        struct pod_facts request = pod_of(l, "new", 2), old = pod_of(l, "old", 2),
-                         young = pod_of(l, "young", 2);
+        struct ledger *l = ledger_life_new();
+        struct ledger_pod_facts request = pod_of(l, "new", 2), old = pod_of(l, "old", 2),
+                                young = pod_of(l, "young", 2);
         struct victims victims;
         struct rules_context ctx;
 
@@ -165,20 +167,20 @@ static void among_equals_the_youngest_goes(void **state)
         old.node = young.node = "n";
         old.created_usec = 1;
         young.created_usec = 2;
-        (void) ledger_set_pod(l, &young);
-        (void) ledger_set_pod(l, &old);
+        (void) ledger_pods_set(l, &young);
+        (void) ledger_pods_set(l, &old);
         ctx = question_of(l, &request.request);
         assert_int_equal(victims_choose(l, &ctx, node_of(l, "n"), NULL, &victims), 0);
         assert_int_equal(victims.count, 1);
         assert_string_equal(victims.pods[0]->name, "young");
-        ledger_free(l);
+        ledger_life_free(l);
 }
 
 /* A stream of single chips, always one more than has ended, against one older pod of eight. */
 static void eight_chips_do_not_starve_behind_single_ones(void **state)
 {
-        struct ledger *l = ledger_new();
-        struct pod_facts big = pod_of(l, "big", 8);
+        struct ledger *l = ledger_life_new();
+        struct ledger_pod_facts big = pod_of(l, "big", 8);
         char names[200][16];
         int bound = 0, ended = 0, started_at = -1;
 
@@ -189,14 +191,14 @@ static void eight_chips_do_not_starve_behind_single_ones(void **state)
                 bind_pod(l, names[bound], "a", 1);
         }
         big.created_usec = 2000;
-        (void) ledger_set_pod(l, &big);
+        (void) ledger_pods_set(l, &big);
         for (int step = 0; step < 100 && started_at < 0; step++) {
-                struct pod_facts small;
+                struct ledger_pod_facts small;
                 struct rules_context ctx;
 
                 assert_true(backfill_update(l, &fixture_rules, 1000000) >= 0);
                 if (ended < bound)
-                        ledger_drop_pod(l, "default", names[ended++]);
+                        ledger_pods_drop(l, "default", names[ended++]);
                 assert_true(backfill_update(l, &fixture_rules, 1000000) >= 0);
                 (void) snprintf(names[bound], sizeof(names[bound]), "s%d", bound);
                 small = pod_of(l, names[bound], 1); /* younger: created after */
@@ -207,12 +209,12 @@ static void eight_chips_do_not_starve_behind_single_ones(void **state)
                         bind_pod(l, names[bound++], "a", 1);
                 ctx = question_of(l, &big.request);
                 ctx.created_usec = 2000;
-                ctx.self = ledger_find_pod(l, "default", "big");
+                ctx.self = ledger_pods_find(l, "default", "big");
                 if (rules_judge(&ctx, node_of(l, "a")) == REASON_NONE)
                         started_at = step;
         }
         assert_int_equal(started_at, 7); /* as soon as the eight that ran have ended */
-        ledger_free(l);
+        ledger_life_free(l);
 }
 
 int main(void)

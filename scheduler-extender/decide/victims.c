@@ -1,5 +1,6 @@
 /* Subsets of the pods of one node, cheapest first, until what is left has room for the pod. */
 #include "scheduler-extender/decide/victims.h"
+#include "scheduler-extender/ledger/ledger_pods.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -87,13 +88,13 @@ static void search_from(struct search *s, size_t next)
 
                 if (s->found && s->now.chips + chips > s->best.chips)
                         continue;
-                ledger_detach(s->ledger, pod);
+                ledger_pods_detach(s->ledger, pod);
                 s->now.pods[s->now.count++] = pod;
                 s->now.chips += chips;
                 search_from(s, i + 1);
                 s->now.count--;
                 s->now.chips -= chips;
-                ledger_attach(s->ledger, pod, s->now.node);
+                ledger_pods_attach(s->ledger, pod, s->now.node);
         }
 }
 
@@ -103,10 +104,10 @@ static bool can_help(struct search *s)
         bool result;
 
         for (size_t i = 0; i < s->candidate_count; i++)
-                ledger_detach(s->ledger, s->candidates[i]);
+                ledger_pods_detach(s->ledger, s->candidates[i]);
         result = fits(s);
         for (size_t i = 0; i < s->candidate_count; i++)
-                ledger_attach(s->ledger, s->candidates[i], s->now.node);
+                ledger_pods_attach(s->ledger, s->candidates[i], s->now.node);
         return result;
 }
 

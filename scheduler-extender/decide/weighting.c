@@ -8,11 +8,13 @@
 
 #include "agent/vendor/vendor.h"
 #include "base/cleanup.h"
+#include "scheduler-extender/ledger/ledger_jobs.h"
+#include "scheduler-extender/ledger/ledger_pods.h"
 #include "scheduler-extender/ledger/ledger_speeds.h"
 
 static bool better(const struct ledger_group *a, const struct ledger_group *b, uint32_t chips, bool fastest)
 {
-        bool a_fits = group_open(a) >= chips, b_fits = group_open(b) >= chips;
+        bool a_fits = ledger_group_open(a) >= chips, b_fits = ledger_group_open(b) >= chips;
 
         if (a_fits != b_fits)
                 return a_fits;
@@ -20,7 +22,7 @@ static bool better(const struct ledger_group *a, const struct ledger_group *b, u
                 return false; /* neither has room: the first accepted one stands for them */
         if (fastest && a->tflops != b->tflops)
                 return a->tflops > b->tflops;
-        return group_open(a) < group_open(b);
+        return ledger_group_open(a) < ledger_group_open(b);
 }
 
 const struct ledger_group *weighting_group(const struct ledger_group *groups, size_t group_count,
@@ -162,7 +164,7 @@ static void gather_members(const struct ledger_job *job, const struct ledger_pod
         for (const struct ledger_pod *pod = job->pods; pod != NULL; pod = pod->next_in_job)
                 if (pod != self && pod->node != NULL && !pod->request.serves)
                         add_pod(ret, pod);
-        for (const struct lease_slot *slot = job->slots; slot != NULL; slot = slot->next_in_job) {
+        for (const struct ledger_job_slot *slot = job->slots; slot != NULL; slot = slot->next_in_job) {
                 if (slot->request.serves)
                         continue;
                 if (own && slot->request.items[0].resource == request->items[0].resource &&

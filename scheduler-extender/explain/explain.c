@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "scheduler-extender/decide/weighting.h"
+#include "scheduler-extender/ledger/ledger_pods.h"
 
 const char *explain_verdict(enum reason reason)
 {

@@ -5,13 +5,15 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "scheduler-extender/ledger/cluster_internal.h"
+#include "scheduler-extender/ledger/ledger_jobs.h"
+#include "scheduler-extender/ledger/ledger_pods.h"
 #include "scheduler-extender/wire/pod_node_match.h"
 
 static int find_job(struct cluster *c, struct pod_request *in)
 {
         if (in->facts.job == NULL || in->facts.job[0] == '\0')
                 return 0;
-        in->job = ledger_hold_job(c->ledger, in->facts.namespace_, in->facts.job);
+        in->job = ledger_jobs_refer(c->ledger, in->facts.namespace_, in->facts.job);
         return in->job == NULL ? -ENOMEM : 0;
 }
 
@@ -30,7 +32,7 @@ static void count_class_chips(struct pod_request *in)
 
 static void fill_context(struct cluster *c, struct pod_request *in, uint64_t now_usec)
 {
-        const struct ledger_pod *self = ledger_find_pod(c->ledger, in->facts.namespace_, in->facts.name);
+        const struct ledger_pod *self = ledger_pods_find(c->ledger, in->facts.namespace_, in->facts.name);
 
         if (self != NULL && strcmp(self->uid, in->facts.uid) != 0)
                 self = NULL;
@@ -85,7 +87,7 @@ static int prepare(struct cluster *c, uint64_t now_usec, bool keep_lease, struct
 static void find_match(struct cluster *c, const json_t *pod, struct pod_request *in)
 {
         CLEANUP(text_free) struct text match = { 0 };
-        const struct ledger_pod *self = ledger_find_pod(c->ledger, in->facts.namespace_, in->facts.name);
+        const struct ledger_pod *self = ledger_pods_find(c->ledger, in->facts.namespace_, in->facts.name);
 
         if (self != NULL && strcmp(self->uid, in->facts.uid) == 0) {
                 in->facts.request.match = self->request.match;
@@ -119,7 +121,7 @@ int pod_request_begin_pod(struct cluster *cluster, const struct ledger_pod *pod,
         memset(ret, 0, offsetof(struct pod_request, weighting.rows));
         (void) text_format(ret->namespace_, sizeof(ret->namespace_), "%.*s", (int) (pod->name - pod->key) - 1,
                            pod->key);
-        ret->facts = (struct pod_facts){
+        ret->facts = (struct ledger_pod_facts){
                 .namespace_ = ret->namespace_,
                 .name = pod->name,
                 .uid = pod->uid,
@@ -138,7 +140,7 @@ int pod_request_begin_pod(struct cluster *cluster, const struct ledger_pod *pod,
 void pod_request_end(struct cluster *cluster, struct pod_request *pod_request)
 {
         if (pod_request->job != NULL)
-                ledger_release_job(cluster->ledger, pod_request->job);
+                ledger_jobs_release(cluster->ledger, pod_request->job);
         pod_request->job = NULL;
         node_match_release(&cluster->ledger->matches, pod_request->match);
         pod_request->match = NODE_MATCH_ANY;

@@ -10,6 +10,8 @@
 #include "scheduler-extender/decide/backfill.h"
 #include "scheduler-extender/decide/victims.h"
 #include "scheduler-extender/explain/explain.h"
+#include "scheduler-extender/ledger/ledger_pods.h"
+#include "scheduler-extender/ledger/ledger_sick.h"
 
 #define REMEDIES_MAX 16
 
@@ -263,12 +265,12 @@ static void try_waiting(struct remedies *r, struct ledger_node *node)
                 if (next == NULL)
                         break;
                 end = backfill_pod_ends(next);
-                ledger_detach(r->ledger, next);
+                ledger_pods_detach(r->ledger, next);
                 gone[count++] = next;
                 fits = rules_judge(&r->pod_request->context, node) == REASON_NONE;
         }
         for (size_t i = 0; i < count; i++)
-                ledger_attach(r->ledger, gone[i], node);
+                ledger_pods_attach(r->ledger, gone[i], node);
         if (!fits)
                 return;
         if (end < r->pod_request->context.now_usec) /* overdue: any moment now */

@@ -14,6 +14,9 @@
 #include "scheduler-extender/decide/gang_members.h"
 #include "scheduler-extender/decide/score.h"
 #include "scheduler-extender/explain/explain.h"
+#include "scheduler-extender/ledger/ledger_jobs.h"
+#include "scheduler-extender/ledger/ledger_nodes.h"
+#include "scheduler-extender/ledger/ledger_pods.h"
 
 #define WHATIF_PODS_MAX 10000
 #define BACKFILL_EACH   64 /* steps */
@@ -96,7 +99,7 @@ static json_t *tell_waiting(struct cluster *c, struct pod_request *pod_request, 
 static int place(struct cluster *c, struct ledger_pod *pod, uint64_t now_usec, json_t *placements,
                  int *placed, struct err *err)
 {
-        struct pod_part parts[POD_PARTS_MAX];
+        struct ledger_pod_part parts[LEDGER_POD_PARTS_MAX];
         struct pod_request pod_request;
         struct choice choice;
         size_t part_count = 0;
@@ -110,7 +113,7 @@ static int place(struct cluster *c, struct ledger_pod *pod, uint64_t now_usec, j
         } else if (r == 0) {
                 if (pod_request.request.item_count > 0)
                         part_count = score_parts(&pod_request.context, choice.node, parts);
-                r = ledger_assume(cluster_ledger(c), pod, choice.node, parts, part_count);
+                r = ledger_pods_assume(cluster_ledger(c), pod, choice.node, parts, part_count);
                 (*placed)++;
                 (void) json_array_append_new(
                         placements, json_pack("{s:s, s:s, s:i, s:s, s:s, s:{}, s:[]}", "pod", pod->key,
@@ -131,7 +134,7 @@ struct waiting {
 
 static void start_at(struct cluster *c, struct waiting *waiting, uint64_t at_usec)
 {
-        struct pod_part parts[POD_PARTS_MAX];
+        struct ledger_pod_part parts[LEDGER_POD_PARTS_MAX];
         struct pod_request pod_request;
         struct choice choice = { 0 };
         char when[TIMESTAMP_BYTES];
@@ -140,8 +143,8 @@ static void start_at(struct cluster *c, struct waiting *waiting, uint64_t at_use
 
         pod_request.context.unfiltered = true;
         if (r == 0 && choose(&pod_request.context, &choice) == 0 && choice.node != NULL &&
-            ledger_assume(cluster_ledger(c), waiting->pod, choice.node, parts,
-                          score_parts(&pod_request.context, choice.node, parts)) == 0) {
+            ledger_pods_assume(cluster_ledger(c), waiting->pod, choice.node, parts,
+                               score_parts(&pod_request.context, choice.node, parts)) == 0) {
                 (void) timestamp_format(at_usec, when);
                 (void) json_object_set_new(waiting->answer, "when", json_string(when));
                 (void) json_object_set_new(waiting->answer, "message", json_string("no node takes it now"));
@@ -170,7 +173,7 @@ static void let_time_pass(struct cluster *c, uint64_t now_usec, struct waiting *
                 uint64_t end = backfill_pod_ends(ends[gone]), at = end > now_usec ? end : now_usec;
 
                 for (; gone < count && backfill_pod_ends(ends[gone]) <= end; gone++) {
-                        ledger_detach(ledger, ends[gone]);
+                        ledger_pods_detach(ledger, ends[gone]);
                         ends[gone]->ended = true; /* nor does it wait */
                 }
                 (void) gang_expire(ledger, at);
@@ -202,7 +205,7 @@ static int tell_when(struct cluster *c, uint64_t now_usec, json_t *placements)
                 if (slash == NULL || !json_is_null(json_object_get(answer, "node")))
                         continue;
                 (void) text_format(namespace_, sizeof(namespace_), "%.*s", (int) (slash - key), key);
-                waiting[count].pod = ledger_find_pod(cluster_ledger(c), namespace_, slash + 1);
+                waiting[count].pod = ledger_pods_find(cluster_ledger(c), namespace_, slash + 1);
                 waiting[count].answer = answer;
                 count += waiting[count].pod != NULL;
         }
@@ -241,18 +244,18 @@ static int change_nodes(struct cluster *c, const json_t *body, struct err *err)
                         return err_set(err, -EBADMSG, "withoutPods[%zu]: must be \"NAMESPACE/NAME\"", i);
                 if (slash != NULL)
                         (void) text_format(namespace_, sizeof(namespace_), "%.*s", (int) (slash - key), key);
-                if (ledger_find_pod(cluster_ledger(c), namespace_, slash == NULL ? key : slash + 1) == NULL)
+                if (ledger_pods_find(cluster_ledger(c), namespace_, slash == NULL ? key : slash + 1) == NULL)
                         return err_set(err, -EBADMSG, "withoutPods[%zu]: there is no pod '%s'", i, key);
-                ledger_drop_pod(cluster_ledger(c), namespace_, slash == NULL ? key : slash + 1);
+                ledger_pods_drop(cluster_ledger(c), namespace_, slash == NULL ? key : slash + 1);
         }
         for (size_t i = 0; i < json_field_count(&remove); i++) {
                 const char *name = json_string_value(json_array_get(remove.value, i));
 
-                if (name == NULL || ledger_find_node(cluster_ledger(c), name, strlen(name)) == NULL)
+                if (name == NULL || ledger_nodes_find(cluster_ledger(c), name, strlen(name)) == NULL)
                         return err_set(err, -EBADMSG, "removeNodes[%zu]: there is no node '%s'", i,
                                        name == NULL ? "?" : name);
-                ledger_drop_inventory(cluster_ledger(c), name);
-                ledger_drop_node(cluster_ledger(c), name);
+                ledger_nodes_drop_inventory(cluster_ledger(c), name);
+                ledger_nodes_drop(cluster_ledger(c), name);
         }
         for (size_t i = 0; i < json_field_count(&add) && r == 0; i++) {
                 r = cluster_take(c, json_array_get(add.value, i), err);
@@ -283,10 +286,10 @@ static struct ledger_pod *admit(struct cluster *c, const json_t *pod, size_t i, 
                 (void) json_object_set_new(json_object_get(copy, "metadata"), "name", json_string(name));
         }
         (void) json_field_string(&metadata, "namespace", &namespace_, NULL);
-        ledger_drop_pod(cluster_ledger(c), namespace_, name);
+        ledger_pods_drop(cluster_ledger(c), namespace_, name);
         r = cluster_take(c, copy, err);
         if (r == 0)
-                admitted = ledger_find_pod(cluster_ledger(c), namespace_, name);
+                admitted = ledger_pods_find(cluster_ledger(c), namespace_, name);
         json_decref(copy);
         return admitted;
 }
@@ -319,7 +322,7 @@ static int place_parts(struct cluster *c, const struct job *job, const struct as
         for (uint32_t i = 0; i < assignment->count; i++) {
                 const struct assignment_part *part = &assignment->parts[i];
                 struct ledger_node *node = cluster_ledger(c)->nodes[part->node->index];
-                struct pod_part chips = { .group = part->group->name, .chips = part->chips };
+                struct ledger_pod_part chips = { .group = part->group->name, .chips = part->chips };
                 char name[32], said[DEVICE_GROUP_BYTES + 32];
                 struct ledger_pod *pod;
 
@@ -327,7 +330,7 @@ static int place_parts(struct cluster *c, const struct job *job, const struct as
                                      : text_format(name, sizeof(name), "w%u-%u", part->entry, i));
                 pod = admit_member(c, job, name, symbols_name(symbols, part->group->resource), part->chips,
                                    err);
-                if (pod == NULL || ledger_assume(cluster_ledger(c), pod, node, &chips, 1) < 0)
+                if (pod == NULL || ledger_pods_assume(cluster_ledger(c), pod, node, &chips, 1) < 0)
                         return err_set(err, -ENOMEM, "no memory");
                 (void) text_format(said, sizeof(said), "%u chips of group %s", part->chips,
                                    symbols_name(symbols, part->group->name));
@@ -385,7 +388,7 @@ static int place_job(struct cluster *c, const json_t *object, uint64_t now_usec,
                 return r;
         (void) json_field_string(&metadata, "name", &name, NULL);
         (void) json_field_string(&metadata, "namespace", &namespace_, NULL);
-        job = ledger_find_job(cluster_ledger(c), namespace_, name);
+        job = ledger_jobs_find(cluster_ledger(c), namespace_, name);
         if (job == NULL || job->training == NULL)
                 return err_set(err, -EBADMSG, "the TrainingJob was not understood");
         claim.job = (struct batch_cut_job){ .ledger = cluster_ledger(c), .job = job->training };

@@ -5,10 +5,12 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "scheduler-extender/ledger/ledger_nodes.h"
+#include "scheduler-extender/ledger/ledger_pods.h"
 
 struct audit audit_pod(const struct ledger *ledger, const char *namespace_, const char *name)
 {
-        const struct ledger_pod *pod = ledger_find_pod(ledger, namespace_, name);
+        const struct ledger_pod *pod = ledger_pods_find(ledger, namespace_, name);
         struct audit audit = { .known = pod != NULL };
 
         if (pod == NULL)
@@ -24,7 +26,7 @@ struct audit audit_pod(const struct ledger *ledger, const char *namespace_, cons
 
 struct audit audit_node(const struct ledger *ledger, const char *name)
 {
-        const struct ledger_node *node = ledger_find_node(ledger, name, strlen(name));
+        const struct ledger_node *node = ledger_nodes_find(ledger, name, strlen(name));
         struct audit audit = { .known = node != NULL && ledger_node_known(node) };
 
         for (uint32_t g = 0; node != NULL && g < node->group_count; g++)
@@ -34,11 +36,11 @@ struct audit audit_node(const struct ledger *ledger, const char *name)
 
 bool audit_settle(struct ledger *ledger, const char *namespace_, const char *name)
 {
-        struct ledger_pod *pod = ledger_find_pod(ledger, namespace_, name);
+        struct ledger_pod *pod = ledger_pods_find(ledger, namespace_, name);
 
         if (pod == NULL || !pod->assumed || pod->writing)
                 return false;
-        ledger_forget(ledger, pod);
+        ledger_pods_forget(ledger, pod);
         return true;
 }
 

@@ -16,6 +16,10 @@
 #include "job/spec/job_yaml.h"
 #include "planner/speeds/speed_table.h"
 #include "scheduler-extender/ledger/audit.h"
+#include "scheduler-extender/ledger/ledger_jobs.h"
+#include "scheduler-extender/ledger/ledger_life.h"
+#include "scheduler-extender/ledger/ledger_nodes.h"
+#include "scheduler-extender/ledger/ledger_pods.h"
 #include "scheduler-extender/ledger/ledger_speeds.h"
 #include "scheduler-extender/wire/pod_node_match.h"
 
@@ -63,7 +67,7 @@ static bool is_removed(const struct cluster *c, const struct ledger_node *node)
 /* A node that is seen again takes pods that waited for it. */
 static void set_seen(struct cluster *c, const char *name, uint64_t seen_usec)
 {
-        struct ledger_node *node = ledger_find_node(c->ledger, name, strlen(name));
+        struct ledger_node *node = ledger_nodes_find(c->ledger, name, strlen(name));
         uint64_t now = loop_realtime_usec(c->loop), before;
 
         if (node == NULL)
@@ -79,12 +83,12 @@ static void set_seen(struct cluster *c, const char *name, uint64_t seen_usec)
 static int take_node(struct cluster *c, const char *key, const json_t *object, struct err *err)
 {
         CLEANUP(text_free) struct text traits = { 0 };
-        struct node_facts facts;
+        struct ledger_node_facts facts;
         const json_t *labels;
         int r;
 
         if (object == NULL) {
-                ledger_drop_node(c->ledger, key);
+                ledger_nodes_drop(c->ledger, key);
                 set_seen(c, key, 0);
                 if (c->options.node_labels != NULL)
                         c->options.node_labels(c->options.userdata, key, NULL);
@@ -94,7 +98,7 @@ static int take_node(struct cluster *c, const char *key, const json_t *object, s
         node_trait_lines(object, &traits);
         facts.traits = traits.failed ? NULL : traits.data;
         if (r == 0)
-                r = ledger_set_node(c->ledger, &facts);
+                r = ledger_nodes_set(c->ledger, &facts);
         if (r == 0 && !c->is_directory && c->store != NULL)
                 set_seen(c, facts.name, name_numbers_get(&c->leases, facts.name));
         labels = json_object_get(json_object_get(object, "metadata"), "labels");
@@ -109,25 +113,25 @@ static int take_node(struct cluster *c, const char *key, const json_t *object, s
 static int take_pod(struct cluster *c, const char *key, const json_t *object, struct err *err)
 {
         CLEANUP(text_free) struct text match = { 0 };
-        struct pod_facts facts;
+        struct ledger_pod_facts facts;
         char namespace_[256];
         const char *name = split_key(key, namespace_, sizeof(namespace_));
         int r;
 
         if (object == NULL) {
-                ledger_drop_pod(c->ledger, namespace_, name);
+                ledger_pods_drop(c->ledger, namespace_, name);
                 return 0;
         }
         r = pod_decode(object, &c->options.policy, &c->ledger->symbols, true, &facts, err);
         if (r < 0) {
-                ledger_drop_pod(c->ledger, namespace_, name);
+                ledger_pods_drop(c->ledger, namespace_, name);
                 return r;
         }
         if (facts.request.item_count > 0 && (facts.node == NULL || facts.node[0] == '\0')) {
                 pod_node_match(object, &match);
                 facts.node_match = match.failed ? NULL : match.data == NULL ? "" : match.data;
         }
-        return ledger_set_pod(c->ledger, &facts);
+        return ledger_pods_set(c->ledger, &facts);
 }
 
 static void compare(struct cluster *c, enum store_kind kind, const char *key, const struct audit *before,
@@ -157,7 +161,7 @@ static int recheck_pod(struct cluster *c, const char *key, const json_t *object,
 
 static uint64_t usable_chips(const struct cluster *c, const char *name)
 {
-        const struct ledger_node *node = ledger_find_node(c->ledger, name, strlen(name));
+        const struct ledger_node *node = ledger_nodes_find(c->ledger, name, strlen(name));
         uint64_t usable = 0;
 
         for (uint32_t g = 0; node != NULL && g < node->group_count; g++)
@@ -172,7 +176,7 @@ static int take_inventory(struct cluster *c, const char *key, const json_t *obje
         int r;
 
         if (object == NULL) {
-                ledger_drop_inventory(c->ledger, key);
+                ledger_nodes_drop_inventory(c->ledger, key);
                 if (c->options.node_changed != NULL)
                         c->options.node_changed(c->options.userdata, key, false);
                 return 0;
@@ -181,7 +185,7 @@ static int take_inventory(struct cluster *c, const char *key, const json_t *obje
         if (r < 0)
                 return r;
         before = usable_chips(c, inventory.node);
-        r = ledger_set_inventory(c->ledger, &inventory);
+        r = ledger_nodes_set_inventory(c->ledger, &inventory);
         if (r == 0 && c->options.node_changed != NULL)
                 c->options.node_changed(c->options.userdata, inventory.node,
                                         usable_chips(c, inventory.node) > before);
@@ -233,7 +237,7 @@ static int take_training_job(struct cluster *c, const char *key, const json_t *o
         int r;
 
         if (object == NULL)
-                return ledger_set_training(c->ledger, namespace_, name, NULL);
+                return ledger_jobs_set_training(c->ledger, namespace_, name, NULL);
         job = calloc(1, sizeof(*job));
         if (job == NULL)
                 return err_set(err, -ENOMEM, "no memory");
@@ -243,7 +247,7 @@ static int take_training_job(struct cluster *c, const char *key, const json_t *o
                 free(job);
                 return r;
         }
-        return ledger_set_training(c->ledger, namespace_, name, job);
+        return ledger_jobs_set_training(c->ledger, namespace_, name, job);
 }
 
 /* A table is written every few seconds while jobs run: what is wrong with it is said when that changes. */
@@ -401,7 +405,7 @@ int cluster_open(sd_event *loop, const struct cluster_options *options, struct c
         if (options->may_commit != NULL)
                 store.may_commit = may_commit;
         store.commit_usec = options->commit_usec;
-        if (c == NULL || (c->ledger = ledger_new()) == NULL) {
+        if (c == NULL || (c->ledger = ledger_life_new()) == NULL) {
                 free(c);
                 return err_set(err, -ENOMEM, "no memory");
         }
@@ -430,7 +434,7 @@ void cluster_close(struct cluster *cluster)
                 return;
         if (cluster->store != NULL)
                 store_close(cluster->store);
-        ledger_free(cluster->ledger);
+        ledger_life_free(cluster->ledger);
         name_numbers_free(&cluster->leases);
         name_numbers_free(&cluster->speed_troubles);
         free(cluster);
@@ -452,7 +456,7 @@ struct cluster *cluster_fork(const struct cluster *cluster)
         fork->synced = cluster->synced;
         memcpy(fork->programs, cluster->programs, sizeof(fork->programs));
         fork->program_count = cluster->program_count;
-        fork->ledger = ledger_copy(cluster->ledger);
+        fork->ledger = ledger_life_copy(cluster->ledger);
         if (fork->ledger == NULL) {
                 free(fork);
                 return NULL;

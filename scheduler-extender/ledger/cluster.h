@@ -15,6 +15,7 @@
 #include "scheduler-extender/decide/rules.h"
 #include "scheduler-extender/decide/weighting.h"
 #include "scheduler-extender/ledger/ledger.h"
+#include "scheduler-extender/ledger/ledger_pods.h"
 #include "scheduler-extender/wire/pod_json.h"
 #include "store/store.h"
 
@@ -80,8 +81,8 @@ void cluster_refresh_ages(struct cluster *cluster);
 
 /* A pod's request, with all that it rests on. */
 struct pod_request {
-        struct pod_facts facts; /* borrows from the pod's JSON, or from the ledger's pod */
-        struct request request; /* chips only */
+        struct ledger_pod_facts facts; /* borrows from the pod's JSON, or from the ledger's pod */
+        struct request request;        /* chips only */
         struct rules_context context;
         struct ledger_job *job; /* referred to; released by pod_request_end() */
         char namespace_[256];

@@ -1,10 +1,13 @@
 /* The accounts of one node: recorded pods first, then pods bound by others where they break least, then
  * leases. */
+#include "scheduler-extender/ledger/ledger_account.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "scheduler-extender/decide/placement.h"
-#include "scheduler-extender/ledger/ledger.h"
+#include "scheduler-extender/ledger/ledger_jobs.h"
+#include "scheduler-extender/ledger/ledger_pods.h"
 
 static bool serves(const struct ledger_group *group, const struct request *request,
                    const struct request_item *item, bool any_model)
@@ -13,15 +16,15 @@ static bool serves(const struct ledger_group *group, const struct request *reque
                (any_model || request_accepts(request, group->model));
 }
 
-static void take(struct ledger_group *group, uint32_t chips, bool lease, struct pod_part *parts,
+static void take(struct ledger_group *group, uint32_t chips, bool lease, struct ledger_pod_part *parts,
                  size_t *count)
 {
         if (lease)
                 group->leased += chips;
         else
                 group->held += chips;
-        if (parts != NULL && *count < POD_PARTS_MAX)
-                parts[(*count)++] = (struct pod_part){ .group = group->name, .chips = chips };
+        if (parts != NULL && *count < LEDGER_POD_PARTS_MAX)
+                parts[(*count)++] = (struct ledger_pod_part){ .group = group->name, .chips = chips };
 }
 
 /* Where the pod's next chips go, always packed; NULL = no room at all. */
@@ -34,8 +37,9 @@ static struct ledger_group *best_group(struct ledger_group *groups, size_t group
         for (size_t i = 0; i < group_count; i++) {
                 struct ledger_group *g = &groups[i];
 
-                if (serves(g, request, item, any_model) && group_open(g) > 0 &&
-                    (best == NULL || placement_packs(group_open(g), group_open(best), chips) < 0))
+                if (serves(g, request, item, any_model) && ledger_group_open(g) > 0 &&
+                    (best == NULL ||
+                     placement_packs(ledger_group_open(g), ledger_group_open(best), chips) < 0))
                         best = g;
         }
         return best;
@@ -44,7 +48,7 @@ static struct ledger_group *best_group(struct ledger_group *groups, size_t group
 /* Chips that no usable device is left for: they were bound before devices broke, or bound twice by others. */
 static void place_beyond_room(struct ledger_group *groups, size_t group_count, const struct request *request,
                               const struct request_item *item, uint32_t chips, bool lease,
-                              struct pod_part *parts, size_t *count)
+                              struct ledger_pod_part *parts, size_t *count)
 {
         struct ledger_group *last = NULL;
 
@@ -73,8 +77,8 @@ static bool any_group_accepted(const struct ledger_group *groups, size_t group_c
         return false;
 }
 
-size_t pod_place(struct ledger_group *groups, size_t group_count, const struct request *request, bool lease,
-                 struct pod_part *parts)
+size_t ledger_account_place(struct ledger_group *groups, size_t group_count, const struct request *request,
+                            bool lease, struct ledger_pod_part *parts)
 {
         size_t count = 0;
 
@@ -93,7 +97,7 @@ size_t pod_place(struct ledger_group *groups, size_t group_count, const struct r
                                                   &count);
                                 break;
                         }
-                        part = group_open(g) < chips ? group_open(g) : chips;
+                        part = ledger_group_open(g) < chips ? ledger_group_open(g) : chips;
                         take(g, part, lease, parts, &count);
                         chips -= part;
                 }
@@ -141,8 +145,15 @@ void ledger_account(const struct ledger_node *node, const struct ledger_pod *wit
                         (void) hold_recorded(groups, node->group_count, pod);
         for (const struct ledger_pod *pod = node->pods; pod != NULL; pod = pod->next_on_node)
                 if (pod != without_pod && !recorded_here(node, pod))
-                        (void) pod_place(groups, node->group_count, &pod->request, false, NULL);
-        for (const struct lease_slot *slot = node->slots; slot != NULL; slot = slot->next_on_node)
+                        (void) ledger_account_place(groups, node->group_count, &pod->request, false, NULL);
+        for (const struct ledger_job_slot *slot = node->slots; slot != NULL; slot = slot->next_on_node)
                 if (slot->job != without_job)
-                        (void) pod_place(groups, node->group_count, &slot->request, true, NULL);
+                        (void) ledger_account_place(groups, node->group_count, &slot->request, true, NULL);
+}
+
+void ledger_account_refresh(struct ledger *ledger, struct ledger_node *node)
+{
+        ledger_account(node, NULL, NULL, node->groups);
+        ledger_touch(ledger, node);
+        ledger->generation++;
 }

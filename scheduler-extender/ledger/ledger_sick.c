@@ -1,9 +1,10 @@
 /* Devices of a node that may not be used, and the pods that sit on them. */
+#include "scheduler-extender/ledger/ledger_sick.h"
+#include "scheduler-extender/ledger/ledger_pods.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "scheduler-extender/ledger/ledger_table.h"
 
 static int take_sick(const struct inventory *inventory, struct ledger *ledger, struct ledger_node *node)
 {
@@ -45,7 +46,7 @@ static int take_losses(const struct inventory *inventory, struct ledger_node *no
         return 0;
 }
 
-int sick_from_inventory(const struct inventory *inventory, struct ledger *ledger, struct ledger_node *node)
+int ledger_sick_take(const struct inventory *inventory, struct ledger *ledger, struct ledger_node *node)
 {
         int r = take_losses(inventory, node);
 
@@ -77,7 +78,7 @@ static bool exceeds_usable(const struct ledger_pod *pod)
         return false;
 }
 
-bool ledger_pod_lost(const struct ledger_pod *pod, char device[DEVICE_ID_BYTES])
+bool ledger_sick_of_pod(const struct ledger_pod *pod, char device[DEVICE_ID_BYTES])
 {
         if (device != NULL)
                 device[0] = '\0';

@@ -9,6 +9,8 @@
 #include "base/quantity.h"
 #include "base/text.h"
 #include "base/timestamp.h"
+#include "scheduler-extender/ledger/ledger_nodes.h"
+#include "scheduler-extender/ledger/ledger_pods.h"
 #include "scheduler-extender/wire/pod_chips.h"
 
 static int label_bool(const struct json_field *labels, const char *name, bool *ret, struct err *err)
@@ -121,7 +123,7 @@ bool pod_emergency_allowed(const struct pod_policy *policy, const char *namespac
 /* The class is the administrator's word; the label counts only where it is allowed, and is otherwise passed
  * over. */
 static int decode_urgency(const struct json_field *spec, const struct json_field *labels,
-                          const struct pod_policy *policy, struct pod_facts *facts, struct err *err)
+                          const struct pod_policy *policy, struct ledger_pod_facts *facts, struct err *err)
 {
         struct json_field at = json_field_get(labels, POD_LABEL_URGENCY);
         const char *class = NULL, *label = NULL;
@@ -141,7 +143,7 @@ static int decode_urgency(const struct json_field *spec, const struct json_field
         return 0;
 }
 
-static int decode_labels(const struct json_field *labels, struct pod_facts *facts, struct err *err)
+static int decode_labels(const struct json_field *labels, struct ledger_pod_facts *facts, struct err *err)
 {
         struct request *request = &facts->request;
         const char *role = NULL;
@@ -168,12 +170,12 @@ static int decode_labels(const struct json_field *labels, struct pod_facts *fact
 /* remuda.dev/groups: "GROUP=CHIPS,...": what our own bind recorded. Something else there is passed over: the
  * pod is then assumed where it breaks least. */
 static void decode_groups(const struct json_field *annotations, struct symbols *symbols, bool add,
-                          struct pod_facts *facts)
+                          struct ledger_pod_facts *facts)
 {
         const json_t *value = json_object_get(annotations->value, POD_ANNOTATION_GROUPS);
         const char *text = json_is_string(value) ? json_string_value(value) : "";
 
-        while (*text != '\0' && facts->part_count < POD_PARTS_MAX) {
+        while (*text != '\0' && facts->part_count < LEDGER_POD_PARTS_MAX) {
                 const char *end = strchrnul(text, ','), *equals = memchr(text, '=', (size_t) (end - text));
                 char group[DEVICE_GROUP_BYTES] = "", number[12] = "";
                 uint64_t chips = 0;
@@ -186,8 +188,8 @@ static void decode_groups(const struct json_field *annotations, struct symbols *
                 if (text_parse_uint64(number, &chips) < 0 || chips < 1 || chips > REQUEST_CHIPS_MAX)
                         break;
                 facts->parts[facts->part_count++] =
-                        (struct pod_part){ .group = pod_symbol(symbols, group, add),
-                                           .chips = (uint32_t) chips };
+                        (struct ledger_pod_part){ .group = pod_symbol(symbols, group, add),
+                                                  .chips = (uint32_t) chips };
                 text = *end == ',' ? end + 1 : end;
         }
         if (*text != '\0')
@@ -223,7 +225,7 @@ static int decode_kind(const char *text, size_t bytes, struct symbols *symbols, 
 
 /* remuda.dev/gang: "nvidia.com/gpu=4x2,huawei.com/Ascend910=8x1". */
 static int decode_kinds(const struct json_field *annotations, struct symbols *symbols, bool add,
-                        struct pod_facts *facts, struct err *err)
+                        struct ledger_pod_facts *facts, struct err *err)
 {
         struct json_field at = json_field_get(annotations, POD_ANNOTATION_GANG);
         const char *text;
@@ -250,7 +252,7 @@ static int decode_kinds(const struct json_field *annotations, struct symbols *sy
 }
 
 static int decode_annotations(const struct json_field *annotations, struct symbols *symbols, bool add,
-                              struct pod_facts *facts, struct err *err)
+                              struct ledger_pod_facts *facts, struct err *err)
 {
         const json_t *weight = json_object_get(annotations->value, POD_ANNOTATION_WEIGHT);
         const json_t *share = json_object_get(annotations->value, POD_ANNOTATION_BATCH_SHARE);
@@ -294,7 +296,7 @@ static int decode_time(const struct json_field *in, const char *name, uint64_t *
         return 0;
 }
 
-static int decode_metadata(const struct json_field *metadata, struct pod_facts *facts, struct err *err)
+static int decode_metadata(const struct json_field *metadata, struct ledger_pod_facts *facts, struct err *err)
 {
         struct json_field deleting = json_field_get(metadata, "deletionTimestamp");
         int r = json_field_require(metadata, "name", err);
@@ -313,7 +315,7 @@ static int decode_metadata(const struct json_field *metadata, struct pod_facts *
         return r < 0 ? r : 0;
 }
 
-static int decode_spec(const struct json_field *spec, struct pod_facts *facts, struct err *err)
+static int decode_spec(const struct json_field *spec, struct ledger_pod_facts *facts, struct err *err)
 {
         const json_t *gates = json_object_get(spec->value, "schedulingGates");
         int64_t deadline = 0;
@@ -349,7 +351,7 @@ static uint64_t last_end(const struct json_field *status)
         return last;
 }
 
-static int decode_status(const struct json_field *status, struct pod_facts *facts, struct err *err)
+static int decode_status(const struct json_field *status, struct ledger_pod_facts *facts, struct err *err)
 {
         const char *phase = "";
         int r = json_field_string(status, "phase", &phase, err);
@@ -363,7 +365,7 @@ static int decode_status(const struct json_field *status, struct pod_facts *fact
 }
 
 /* The chips of the whole job, as far as the pod itself says: the class rule counts them. */
-static void count_class_chips(struct pod_facts *facts)
+static void count_class_chips(struct ledger_pod_facts *facts)
 {
         struct request *request = &facts->request;
         uint32_t members = 0;
@@ -382,12 +384,12 @@ static void count_class_chips(struct pod_facts *facts)
 }
 
 int pod_decode(const json_t *pod, const struct pod_policy *policy, struct symbols *symbols, bool add,
-               struct pod_facts *ret, struct err *err)
+               struct ledger_pod_facts *ret, struct err *err)
 {
         struct json_field root = json_field_root(pod), metadata, spec, status, labels, annotations;
         int r = json_field_is_object(&root, err);
 
-        *ret = (struct pod_facts){ .namespace_ = "default", .name = "", .uid = "" };
+        *ret = (struct ledger_pod_facts){ .namespace_ = "default", .name = "", .uid = "" };
         if (r == 0)
                 r = json_field_require(&root, "metadata", err);
         if (r < 0 || json_field_object(&root, "metadata", &metadata, err) < 0 ||
@@ -414,14 +416,14 @@ int pod_decode(const json_t *pod, const struct pod_policy *policy, struct symbol
         return r;
 }
 
-int node_decode(const json_t *node, struct symbols *symbols, struct node_facts *ret, struct err *err)
+int node_decode(const json_t *node, struct symbols *symbols, struct ledger_node_facts *ret, struct err *err)
 {
         struct json_field root = json_field_root(node), metadata, status, allocatable, labels;
         const char *name;
         json_t *value;
         int r = json_field_is_object(&root, err);
 
-        *ret = (struct node_facts){ 0 };
+        *ret = (struct ledger_node_facts){ 0 };
         if (r < 0 || json_field_object(&root, "metadata", &metadata, err) < 0 ||
             json_field_object(&metadata, "labels", &labels, err) < 0 ||
             json_field_object(&root, "status", &status, err) < 0 ||

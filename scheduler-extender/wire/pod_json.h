@@ -9,6 +9,8 @@
 #include <jansson.h>
 
 #include "scheduler-extender/ledger/ledger.h"
+#include "scheduler-extender/ledger/ledger_nodes.h"
+#include "scheduler-extender/ledger/ledger_pods.h"
 
 #define POD_LABEL_JOB              "remuda.dev/job"
 #define POD_LABEL_URGENCY          "remuda.dev/urgency"
@@ -44,10 +46,10 @@ bool pod_emergency_allowed(const struct pod_policy *policy, const char *namespac
 /* pod_decode() - @add: intern resources and models that are new (objects of the store), else only look them
  * up. Return: 0; -EBADMSG and "metadata.labels.remuda.dev/gang-size: ..." */
 int pod_decode(const json_t *pod, const struct pod_policy *policy, struct symbols *symbols, bool add,
-               struct pod_facts *ret, struct err *err);
+               struct ledger_pod_facts *ret, struct err *err);
 
 /* node_decode() - Return: 0 or -EBADMSG. */
-int node_decode(const json_t *node, struct symbols *symbols, struct node_facts *ret, struct err *err);
+int node_decode(const json_t *node, struct symbols *symbols, struct ledger_node_facts *ret, struct err *err);
 
 /* resource_is_extended() - a name with a domain that is not Kubernetes' own. */
 bool resource_is_extended(const char *name);

@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/quantity.h"
+#include "scheduler-extender/ledger/ledger_pods.h"
 #include "scheduler-extender/wire/pod_json.h"
 
 /* clang-format off */
@@ -45,7 +46,7 @@ static const struct {
 };
 /* clang-format on */
 
-static int decode(const char *text, struct symbols *symbols, struct pod_facts *facts, json_t **json,
+static int decode(const char *text, struct symbols *symbols, struct ledger_pod_facts *facts, json_t **json,
                   struct err *err)
 {
         static const char *const namespaces[] = { "ops" }, *const classes[] = { "critical" };
@@ -79,7 +80,7 @@ static void chips_are_counted_as_kubernetes_does(void **state)
         (void) state;
         for (size_t i = 0; i < ARRAY_SIZE(counts); i++) {
                 char text[1024];
-                struct pod_facts facts;
+                struct ledger_pod_facts facts;
                 struct err err = { 0 };
                 json_t *json;
 
@@ -98,7 +99,7 @@ static void chips_are_counted_as_kubernetes_does(void **state)
 static void an_emergency_needs_a_class_or_a_namespace_that_may(void **state)
 {
         struct symbols symbols = { 0 };
-        struct pod_facts facts;
+        struct ledger_pod_facts facts;
         json_t *json;
 
         (void) state;
@@ -144,7 +145,7 @@ static void labels_that_lie_are_refused_by_name(void **state)
 
         (void) state;
         for (size_t i = 0; i < ARRAY_SIZE(pods); i++) {
-                struct pod_facts facts;
+                struct ledger_pod_facts facts;
                 struct err err = { 0 };
                 json_t *json;
                 int r = decode(pods[i], &symbols, &facts, &json, &err);
@@ -159,7 +160,7 @@ static void labels_that_lie_are_refused_by_name(void **state)
 static void a_gang_may_list_its_members(void **state)
 {
         struct symbols symbols = { 0 };
-        struct pod_facts facts;
+        struct ledger_pod_facts facts;
         json_t *json;
 
         (void) state;

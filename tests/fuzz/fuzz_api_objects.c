@@ -11,6 +11,10 @@
 #include "scheduler-extender/decide/rules.h"
 #include "scheduler-extender/decide/score.h"
 #include "scheduler-extender/ledger/ledger.h"
+#include "scheduler-extender/ledger/ledger_jobs.h"
+#include "scheduler-extender/ledger/ledger_life.h"
+#include "scheduler-extender/ledger/ledger_nodes.h"
+#include "scheduler-extender/ledger/ledger_pods.h"
 #include "scheduler-extender/wire/pod_json.h"
 #include "scheduler-extender/wire/pod_node_match.h"
 
@@ -37,7 +41,7 @@ static void check_accounts(const struct ledger *ledger)
         }
 }
 
-static void ask_ledger(struct ledger *ledger, const struct pod_facts *facts)
+static void ask_ledger(struct ledger *ledger, const struct ledger_pod_facts *facts)
 {
         struct rules rules = { .placement = PLACEMENT_PACKED, .lease_usec = 1 };
         struct request request = facts->request;
@@ -45,7 +49,7 @@ static void ask_ledger(struct ledger *ledger, const struct pod_facts *facts)
         struct gang_demand demand = { .kinds = facts->kinds, .kind_count = facts->kind_count, .keep = true };
         struct ledger_job *job = facts->job == NULL || request.gang_size > 64
                                          ? NULL
-                                         : ledger_hold_job(ledger, facts->namespace_, facts->job);
+                                         : ledger_jobs_refer(ledger, facts->namespace_, facts->job);
 
         ledger_chips_only(ledger, &request);
         ctx.job = job;
@@ -59,7 +63,7 @@ static void ask_ledger(struct ledger *ledger, const struct pod_facts *facts)
                         score_tuple(&ctx, ledger->nodes[i], &tuple);
         }
         if (job != NULL)
-                ledger_release_job(ledger, job);
+                ledger_jobs_release(ledger, job);
 }
 
 static void take(struct ledger *ledger, const json_t *object)
@@ -68,26 +72,26 @@ static void take(struct ledger *ledger, const json_t *object)
         struct pod_policy policy = { 0 };
         struct inventory inventory;
         CLEANUP(text_free) struct text lines = { 0 };
-        struct node_facts node;
-        struct pod_facts pod;
+        struct ledger_node_facts node;
+        struct ledger_pod_facts pod;
 
         if (kind == NULL)
                 return;
         if (strcmp(kind, "NodeAccelerators") == 0) {
                 if (inventory_decode(object, &inventory, NULL) == 0) {
-                        (void) ledger_set_inventory(ledger, &inventory);
+                        (void) ledger_nodes_set_inventory(ledger, &inventory);
                         inventory_free(&inventory);
                 }
         } else if (strcmp(kind, "Node") == 0) {
                 if (node_decode(object, &ledger->symbols, &node, NULL) == 0) {
                         node_trait_lines(object, &lines);
                         node.traits = lines.data;
-                        (void) ledger_set_node(ledger, &node);
+                        (void) ledger_nodes_set(ledger, &node);
                 }
         } else if (pod_decode(object, &policy, &ledger->symbols, true, &pod, NULL) == 0) {
                 pod_node_match(object, &lines);
                 pod.node_match = lines.data;
-                (void) ledger_set_pod(ledger, &pod);
+                (void) ledger_pods_set(ledger, &pod);
                 ask_ledger(ledger, &pod);
         }
 }
@@ -95,14 +99,14 @@ static void take(struct ledger *ledger, const json_t *object)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
         json_t *list = json_loadb((const char *) data, size, 0, NULL), *item;
-        struct ledger *ledger = ledger_new();
+        struct ledger *ledger = ledger_life_new();
         size_t i;
 
         json_array_foreach(list, i, item) take(ledger, item);
         check_accounts(ledger);
         (void) backfill_update(ledger, &(struct rules){ .placement = PLACEMENT_PACKED }, 1);
         (void) gang_expire(ledger, UINT64_MAX);
-        ledger_free(ledger);
+        ledger_life_free(ledger);
         json_decref(list);
         return 0;
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "scheduler-extender/ledger/ledger_pods.h"
 #include "scheduler-extender/wire/extender_args.h"
 #include "scheduler-extender/wire/extender_reply.h"
 #include "scheduler-extender/wire/pod_json.h"
@@ -38,7 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (extender_args_decode(copy, size, &roster, &args, &err) == 0) {
                 struct symbols symbols = { 0 };
                 struct pod_policy policy = { 0 };
-                struct pod_facts facts;
+                struct ledger_pod_facts facts;
                 size_t bytes;
                 char *reply;
 

@@ -9,6 +9,8 @@
 #include "scheduler-extender/decide/rules.h"
 #include "scheduler-extender/decide/score.h"
 #include "scheduler-extender/ledger/ledger.h"
+#include "scheduler-extender/ledger/ledger_nodes.h"
+#include "scheduler-extender/ledger/ledger_pods.h"
 
 #define GPU "nvidia.com/gpu"
 
@@ -34,7 +36,7 @@ static inline void add_node(struct ledger *ledger, const char *name, enum node_c
         group->total = total;
         group->healthy = healthy;
         group->tflops_bf16 = 100;
-        (void) ledger_set_inventory(ledger, &inventory);
+        (void) ledger_nodes_set_inventory(ledger, &inventory);
         inventory_free(&inventory);
 }
 
@@ -57,13 +59,15 @@ static inline void add_two_groups(struct ledger *ledger, const char *name, unsig
                 group->total = group->healthy = i == 0 ? first : second;
                 group->tflops_bf16 = i == 0 ? first_tflops : second_tflops;
         }
-        (void) ledger_set_inventory(ledger, &inventory);
+        (void) ledger_nodes_set_inventory(ledger, &inventory);
         inventory_free(&inventory);
 }
 
-static inline struct pod_facts pod_of(struct ledger *ledger, const char *name, uint32_t chips)
+static inline struct ledger_pod_facts pod_of(struct ledger *ledger, const char *name, uint32_t chips)
 {
-        struct pod_facts facts = { .namespace_ = "default", .name = name, .uid = name, .created_usec = 1000 };
+        struct ledger_pod_facts facts = {
+                .namespace_ = "default", .name = name, .uid = name, .created_usec = 1000
+        };
 
         facts.request.item_count = chips > 0;
         facts.request.items[0] =
@@ -74,10 +78,10 @@ static inline struct pod_facts pod_of(struct ledger *ledger, const char *name, u
 
 static inline void bind_pod(struct ledger *ledger, const char *name, const char *node, uint32_t chips)
 {
-        struct pod_facts facts = pod_of(ledger, name, chips);
+        struct ledger_pod_facts facts = pod_of(ledger, name, chips);
 
         facts.node = node;
-        (void) ledger_set_pod(ledger, &facts);
+        (void) ledger_pods_set(ledger, &facts);
 }
 
 static inline struct rules_context question_of(struct ledger *ledger, const struct request *request)
@@ -92,7 +96,7 @@ static inline struct rules_context question_of(struct ledger *ledger, const stru
 
 static inline struct ledger_node *node_of(struct ledger *ledger, const char *name)
 {
-        return ledger_find_node(ledger, name, strlen(name));
+        return ledger_nodes_find(ledger, name, strlen(name));
 }
 
 static inline const char *word_for(struct ledger *ledger, const struct request *request, const char *node)

@@ -1,10 +1,12 @@
 /* Jobs and the leases of gangs. */
+#include "scheduler-extender/ledger/ledger_jobs.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/hash.h"
-#include "scheduler-extender/ledger/ledger_table.h"
+#include "scheduler-extender/ledger/ledger_account.h"
 
 static bool same_key(const struct ledger_job *job, const char *namespace_, size_t bytes, const char *name)
 {
@@ -17,7 +19,7 @@ static size_t bucket(const char *namespace_, size_t bytes, const char *name)
         return (size_t) (hash_bytes(namespace_, bytes, 0) * 31 + hash_text(name, 0)) % LEDGER_JOB_BUCKETS;
 }
 
-struct ledger_job *ledger_find_job(const struct ledger *ledger, const char *namespace_, const char *name)
+struct ledger_job *ledger_jobs_find(const struct ledger *ledger, const char *namespace_, const char *name)
 {
         size_t bytes = strlen(namespace_);
         struct ledger_job *job = ledger->jobs[bucket(namespace_, bytes, name)];
@@ -27,9 +29,9 @@ struct ledger_job *ledger_find_job(const struct ledger *ledger, const char *name
         return job;
 }
 
-struct ledger_job *ledger_hold_job(struct ledger *ledger, const char *namespace_, const char *name)
+struct ledger_job *ledger_jobs_refer(struct ledger *ledger, const char *namespace_, const char *name)
 {
-        struct ledger_job *job = ledger_find_job(ledger, namespace_, name);
+        struct ledger_job *job = ledger_jobs_find(ledger, namespace_, name);
         size_t bytes = strlen(namespace_), name_bytes = strlen(name);
         struct ledger_job **place = &ledger->jobs[bucket(namespace_, bytes, name)];
 
@@ -47,7 +49,7 @@ struct ledger_job *ledger_hold_job(struct ledger *ledger, const char *namespace_
         return job;
 }
 
-void job_drop_training(struct ledger_job *job)
+static void drop_training(struct ledger_job *job)
 {
         if (!job->training_borrowed) {
                 job_free(job->training);
@@ -66,48 +68,49 @@ static void remove_job(struct ledger *ledger, struct ledger_job *job)
         while (*place != job)
                 place = &(*place)->next;
         *place = job->next;
-        job_drop_training(job);
+        drop_training(job);
         free(job);
 }
 
-void ledger_release_job(struct ledger *ledger, struct ledger_job *job)
+void ledger_jobs_release(struct ledger *ledger, struct ledger_job *job)
 {
         if (--job->references == 0)
                 remove_job(ledger, job);
 }
 
-int ledger_set_training(struct ledger *ledger, const char *namespace_, const char *name, struct job *training)
+int ledger_jobs_set_training(struct ledger *ledger, const char *namespace_, const char *name,
+                             struct job *training)
 {
-        struct ledger_job *job = ledger_find_job(ledger, namespace_, name);
+        struct ledger_job *job = ledger_jobs_find(ledger, namespace_, name);
         bool had = job != NULL && job->training != NULL;
 
         if (training == NULL && !had)
                 return 0;
         if (!had)
-                job = ledger_hold_job(ledger, namespace_, name); /* the TrainingJob's own reference */
+                job = ledger_jobs_refer(ledger, namespace_, name); /* the TrainingJob's own reference */
         if (job == NULL) {
                 job_free(training);
                 free(training);
                 return -ENOMEM;
         }
-        job_drop_training(job);
+        drop_training(job);
         job->training = training;
         ledger->generation++;
         if (training == NULL)
-                ledger_release_job(ledger, job);
+                ledger_jobs_release(ledger, job);
         return 0;
 }
 
-int ledger_add_slot(struct ledger *ledger, struct ledger_job *job, struct ledger_node *node,
-                    const struct request *request)
+int ledger_jobs_add_slot(struct ledger *ledger, struct ledger_job *job, struct ledger_node *node,
+                         const struct request *request)
 {
-        struct lease_slot *slot = malloc(sizeof(*slot));
+        struct ledger_job_slot *slot = malloc(sizeof(*slot));
 
         if (slot == NULL)
                 return -ENOMEM;
         if (job->slots == NULL)
                 job->references++; /* the lease's own */
-        *slot = (struct lease_slot){
+        *slot = (struct ledger_job_slot){
                 .job = job,
                 .node = node,
                 .next_on_node = node->slots,
@@ -124,9 +127,9 @@ int ledger_add_slot(struct ledger *ledger, struct ledger_job *job, struct ledger
         return 0;
 }
 
-void ledger_drop_slot(struct ledger *ledger, struct lease_slot *slot)
+void ledger_jobs_drop_slot(struct ledger *ledger, struct ledger_job_slot *slot)
 {
-        struct lease_slot **place;
+        struct ledger_job_slot **place;
 
         for (place = &slot->node->slots; *place != slot;)
                 place = &(*place)->next_on_node;
@@ -139,14 +142,30 @@ void ledger_drop_slot(struct ledger *ledger, struct lease_slot *slot)
         ledger->slot_total--;
         ledger->generation++;
         if (slot->job->slots == NULL)
-                ledger_release_job(ledger, slot->job);
+                ledger_jobs_release(ledger, slot->job);
         free(slot);
 }
 
-void ledger_drop_lease(struct ledger *ledger, struct ledger_job *job)
+void ledger_jobs_drop_lease(struct ledger *ledger, struct ledger_job *job)
 {
         job->references++; /* the last slot's going must not take the job away under us */
         while (job->slots != NULL)
-                ledger_drop_slot(ledger, job->slots);
-        ledger_release_job(ledger, job);
+                ledger_jobs_drop_slot(ledger, job->slots);
+        ledger_jobs_release(ledger, job);
+}
+
+void ledger_jobs_free_all(struct ledger *ledger)
+{
+        for (size_t i = 0; i < LEDGER_JOB_BUCKETS; i++)
+                while (ledger->jobs[i] != NULL) {
+                        struct ledger_job *job = ledger->jobs[i];
+
+                        ledger->jobs[i] = job->next;
+                        for (struct ledger_job_slot *slot = job->slots, *next; slot != NULL; slot = next) {
+                                next = slot->next_in_job;
+                                free(slot);
+                        }
+                        drop_training(job);
+                        free(job);
+                }
 }

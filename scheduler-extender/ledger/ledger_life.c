@@ -1,10 +1,15 @@
-/* A ledger once more, for "what if". */
+/* A ledger that is empty, one that is a copy node by node, pod by pod and job by job, and one that goes. */
+#include "scheduler-extender/ledger/ledger_life.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "scheduler-extender/ledger/ledger_jobs.h"
+#include "scheduler-extender/ledger/ledger_nodes.h"
+#include "scheduler-extender/ledger/ledger_pods.h"
+#include "scheduler-extender/ledger/ledger_sick.h"
 #include "scheduler-extender/ledger/ledger_speeds.h"
-#include "scheduler-extender/ledger/ledger_table.h"
 
 static int copy_symbols(const struct ledger *from, struct ledger *to)
 {
@@ -32,7 +37,7 @@ static void *copy_array(const void *array, size_t count, size_t size)
 
 static int copy_node(const struct ledger_node *from, uint64_t seen_usec, struct ledger *to)
 {
-        struct ledger_node *node = node_find_or_add(to, from->name);
+        struct ledger_node *node = ledger_nodes_make(to, from->name);
 
         if (node == NULL)
                 return -ENOMEM;
@@ -74,7 +79,7 @@ static void split_key(const char *key, size_t name_at, char *namespace_, size_t 
 static int copy_pod(const struct ledger *ledger, const struct ledger_pod *from, struct ledger *to)
 {
         char namespace_[256];
-        struct pod_facts facts = {
+        struct ledger_pod_facts facts = {
                 .namespace_ = namespace_,
                 .name = from->name,
                 .uid = from->uid,
@@ -97,7 +102,7 @@ static int copy_pod(const struct ledger *ledger, const struct ledger_pod *from, 
         memcpy(facts.parts, from->parts, sizeof(facts.parts));
         if (from->kind_count > 0)
                 memcpy(facts.kinds, from->kinds, from->kind_count * sizeof(facts.kinds[0]));
-        return ledger_set_pod(to, &facts);
+        return ledger_pods_set(to, &facts);
 }
 
 static int copy_job(const struct ledger_job *from, struct ledger *to)
@@ -109,20 +114,20 @@ static int copy_job(const struct ledger_job *from, struct ledger *to)
         if (from->training == NULL && from->slots == NULL)
                 return 0;
         split_key(from->key, (size_t) (name - from->key), namespace_, sizeof(namespace_));
-        job = ledger_hold_job(to, namespace_, name);
+        job = ledger_jobs_refer(to, namespace_, name);
         if (job == NULL)
                 return -ENOMEM;
         job->training = from->training;
         job->training_borrowed = true;
         job->lease_ends_usec = from->lease_ends_usec;
-        for (const struct lease_slot *slot = from->slots; slot != NULL; slot = slot->next_in_job) {
-                struct ledger_node *node = ledger_find_node(to, slot->node->name, slot->node->name_bytes);
+        for (const struct ledger_job_slot *slot = from->slots; slot != NULL; slot = slot->next_in_job) {
+                struct ledger_node *node = ledger_nodes_find(to, slot->node->name, slot->node->name_bytes);
 
-                if (node != NULL && ledger_add_slot(to, job, node, &slot->request) < 0)
+                if (node != NULL && ledger_jobs_add_slot(to, job, node, &slot->request) < 0)
                         return -ENOMEM;
         }
         if (job->training == NULL)
-                ledger_release_job(to, job);
+                ledger_jobs_release(to, job);
         return 0;
 }
 
@@ -146,13 +151,45 @@ static int copy_all(const struct ledger *from, struct ledger *to)
         return r;
 }
 
-struct ledger *ledger_copy(const struct ledger *ledger)
+struct ledger *ledger_life_copy(const struct ledger *ledger)
 {
-        struct ledger *copy = ledger_new();
+        struct ledger *copy = ledger_life_new();
 
         if (copy != NULL && copy_all(ledger, copy) < 0) {
-                ledger_free(copy);
+                ledger_life_free(copy);
                 return NULL;
         }
         return copy;
+}
+
+struct ledger *ledger_life_new(void)
+{
+        struct ledger *ledger = calloc(1, sizeof(struct ledger));
+
+        if (ledger != NULL && node_match_hold(&ledger->matches, "") != NODE_MATCH_NOTHING) {
+                node_matches_free(&ledger->matches);
+                free(ledger);
+                return NULL;
+        }
+        return ledger;
+}
+
+void ledger_life_free(struct ledger *ledger)
+{
+        if (ledger == NULL)
+                return;
+        ledger_jobs_free_all(ledger);
+        for (uint32_t i = 0; i < ledger->pod_slot_count; i++)
+                ledger_pods_free_one(ledger->pod_slots[i]);
+        for (uint32_t i = 0; i < ledger->node_count; i++)
+                ledger_nodes_free_one(ledger, ledger->nodes[i]);
+        node_matches_free(&ledger->matches);
+        free(ledger->nodes);
+        roster_free(&ledger->roster);
+        node_kinds_free(&ledger->kinds);
+        free(ledger->pod_slots);
+        free(ledger->chip_resource);
+        free(ledger->speeds);
+        symbols_free(&ledger->symbols);
+        free(ledger);
 }

@@ -1,0 +1,21 @@
+/* Ledger, its accounts: how many chips of each group of a node pods hold and gangs lease. Recorded pods
+ * first, then pods bound by others where they break least, then leases; so that the order of events does not
+ * matter. Pure; O(pods and slots on the node x groups). */
+#pragma once
+
+#include "scheduler-extender/ledger/ledger.h"
+#include "scheduler-extender/ledger/ledger_pods.h"
+
+/* ledger_account() - recompute held and leased of a node into `groups` (a copy of the node's groups), leaving
+ * out one pod and the slots of one job (NULL = leave out nothing). */
+void ledger_account(const struct ledger_node *node, const struct ledger_pod *without_pod,
+                    const struct ledger_job *without_job, struct ledger_group *groups);
+
+/* ledger_account_place() - choose groups for `request` among `groups`: the tightest one that has room, else
+ * spread over the largest; chips beyond all room are put where they are least wrong. Adds to `held` or, for a
+ * lease, `leased`. Return: the number of parts written (at most LEDGER_POD_PARTS_MAX are told). */
+size_t ledger_account_place(struct ledger_group *groups, size_t group_count, const struct request *request,
+                            bool lease, struct ledger_pod_part *parts);
+
+/* ledger_account_refresh() - the node's own accounts, after a change of what is on it. */
+void ledger_account_refresh(struct ledger *ledger, struct ledger_node *node);

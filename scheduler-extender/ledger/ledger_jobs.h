@@ -1,0 +1,42 @@
+/* Ledger, its jobs: what holds pods, a TrainingJob and the slots of a gang's lease together. Pure but for the
+ * heap; a look-up O(1), a slot O(pods on its node). */
+#pragma once
+
+#include "scheduler-extender/ledger/ledger.h"
+
+struct ledger_job_slot {
+        struct ledger_job *job;
+        struct ledger_node *node;
+        struct ledger_job_slot *next_on_node, *next_in_job;
+        struct request request; /* of the member it is for */
+};
+
+struct ledger_job {
+        struct ledger_pod *pods;
+        struct ledger_job_slot *slots;
+        uint64_t lease_ends_usec; /* with slots != NULL */
+        struct job *training;     /* the TrainingJob of that name, owned; NULL = there is none */
+        bool training_borrowed;   /* of the ledger that this one is a copy of */
+        uint32_t references;
+        struct ledger_job *next;
+        char key[]; /* "namespace/name" */
+};
+
+struct ledger_job *ledger_jobs_find(const struct ledger *ledger, const char *namespace_, const char *name);
+
+/* Jobs live while a pod, a lease or a TrainingJob refers to them. ledger_jobs_refer() makes and refers. */
+struct ledger_job *ledger_jobs_refer(struct ledger *ledger, const char *namespace_, const char *name);
+void ledger_jobs_release(struct ledger *ledger, struct ledger_job *job);
+
+/* ledger_jobs_set_training() - the TrainingJob of this name; `training` is taken over (malloc'd), NULL = it
+ * is gone. 0 or -ENOMEM (then it was freed). */
+int ledger_jobs_set_training(struct ledger *ledger, const char *namespace_, const char *name,
+                             struct job *training);
+
+/* Leases: slots are added one by one, and go all together. */
+int ledger_jobs_add_slot(struct ledger *ledger, struct ledger_job *job, struct ledger_node *node,
+                         const struct request *request);
+void ledger_jobs_drop_lease(struct ledger *ledger, struct ledger_job *job);
+void ledger_jobs_drop_slot(struct ledger *ledger, struct ledger_job_slot *slot);
+
+void ledger_jobs_free_all(struct ledger *ledger); /* at the ledger's end */

@@ -1,0 +1,271 @@
+/* Nodes are found through the roster; what an inventory or a Node object says becomes groups with accounts.
+ */
+#include "scheduler-extender/ledger/ledger_nodes.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "scheduler-extender/ledger/ledger_account.h"
+#include "scheduler-extender/ledger/ledger_pods.h"
+#include "scheduler-extender/ledger/ledger_sick.h"
+
+static int nodes_grow(struct ledger *ledger)
+{
+        uint32_t capacity = ledger->node_capacity == 0 ? 64 : ledger->node_capacity * 2;
+        struct ledger_node **nodes = realloc(ledger->nodes, capacity * sizeof(struct ledger_node *));
+
+        if (nodes == NULL)
+                return -ENOMEM;
+        ledger->nodes = nodes;
+        ledger->node_capacity = capacity;
+        return 0;
+}
+
+struct ledger_node *ledger_nodes_find(const struct ledger *ledger, const char *name, size_t bytes)
+{
+        uint32_t index = roster_find(&ledger->roster, name, bytes);
+
+        return index == ROSTER_NONE ? NULL : ledger->nodes[index];
+}
+
+struct ledger_node *ledger_nodes_make(struct ledger *ledger, const char *name)
+{
+        size_t bytes = strlen(name);
+        struct ledger_node *node = ledger_nodes_find(ledger, name, bytes);
+
+        if (node != NULL)
+                return node;
+        if (ledger->node_count == ledger->node_capacity && nodes_grow(ledger) < 0)
+                return NULL;
+        node = calloc(1, sizeof(*node) + bytes + 1);
+        if (node == NULL)
+                return NULL;
+        memcpy(node->name, name, bytes + 1);
+        node->name_bytes = (uint32_t) bytes;
+        node->index = roster_add(&ledger->roster, name, bytes);
+        if (node->index == ROSTER_NONE) {
+                free(node);
+                return NULL;
+        }
+        ledger->nodes[ledger->node_count++] = node;
+        ledger->kinds_stale = true;
+        return node;
+}
+
+void ledger_nodes_free_one(struct ledger *ledger, struct ledger_node *node)
+{
+        while (node->backfills != NULL) {
+                struct ledger_backfill *backfill = node->backfills;
+
+                node->backfills = backfill->next;
+                free(backfill);
+        }
+        node_traits_free(&ledger->matches, &node->traits);
+        free(node->groups);
+        free(node->allocatable);
+        free(node->programs);
+        free(node->sick);
+        free(node->losses);
+        free(node);
+}
+
+static void remove_node(struct ledger *ledger, struct ledger_node *node)
+{
+        struct ledger_node *last = ledger->nodes[ledger->node_count - 1];
+
+        roster_remove(&ledger->roster, node->index);
+        last->index = node->index;
+        ledger->nodes[node->index] = last;
+        ledger->node_count--;
+        node_matches_forget(&ledger->matches);
+        ledger_nodes_free_one(ledger, node);
+}
+
+void ledger_nodes_forget_if_empty(struct ledger *ledger, struct ledger_node *node)
+{
+        if (!ledger_node_known(node) && node->pods == NULL && node->slots == NULL && node->backfills == NULL)
+                remove_node(ledger, node);
+}
+
+static uint32_t shares_of(uint64_t chips, unsigned shares)
+{
+        uint64_t count = chips * shares;
+
+        return count < INT32_MAX ? (uint32_t) count : INT32_MAX;
+}
+
+/* Of a shared group every id is a share of a chip: so many are asked for and held, each so slow and small. */
+static void group_from_inventory(struct ledger *ledger, const struct device_group *from,
+                                 struct ledger_group *to)
+{
+        struct symbols *symbols = &ledger->symbols;
+        unsigned shares = from->shares > 1 ? from->shares : 1;
+
+        *to = (struct ledger_group){
+                .name = symbols_add(symbols, from->name),
+                .vendor = symbols_add(symbols, from->vendor),
+                .runtime = symbols_add(symbols, from->runtime),
+                .model = symbols_add(symbols, from->model),
+                .resource = symbols_add(symbols, from->resource),
+                .total = shares_of(from->total, shares),
+                .usable = shares_of(from->healthy < from->total ? from->healthy : from->total, shares),
+                .tflops = from->tflops_bf16 / shares,
+                .tflops_fp16 = from->tflops_fp16 / shares,
+                .tflops_fp32 = from->tflops_fp32 / shares,
+                .measured_gflops = from->measured_gflops / shares,
+                .memory_bytes = from->memory_bytes / shares,
+        };
+        if (from->resource[0] != '\0')
+                ledger_mark_chips(ledger, from->resource);
+}
+
+static void hardware_from_inventory(struct ledger *ledger, const struct hardware *from,
+                                    struct ledger_hardware *to)
+{
+        const struct network_interface *fastest = NULL;
+
+        for (size_t i = 0; i < from->network_count; i++)
+                if (fastest == NULL || from->networks[i].mbps > fastest->mbps)
+                        fastest = &from->networks[i];
+        *to = (struct ledger_hardware){
+                .cores = from->cores,
+                .max_mhz = from->max_mhz,
+                .memory_bytes = from->memory_bytes,
+                .memory_type = symbols_add(&ledger->symbols, from->memory_type),
+                .network_kind = fastest == NULL ? 0 : symbols_add(&ledger->symbols, fastest->kind),
+                .network_mbps = fastest == NULL ? 0 : fastest->mbps,
+        };
+}
+
+static int programs_from_inventory(struct ledger *ledger, const struct inventory *inventory,
+                                   struct ledger_node *node)
+{
+        struct ledger_program *programs = NULL;
+
+        if (inventory->program_count > 0) {
+                programs = calloc(inventory->program_count, sizeof(*programs));
+                if (programs == NULL)
+                        return -ENOMEM;
+        }
+        for (size_t i = 0; i < inventory->program_count; i++) {
+                programs[i].runtime = symbols_add(&ledger->symbols, inventory->programs[i].runtime);
+                memcpy(programs[i].sha256, inventory->programs[i].sha256, sizeof(programs[i].sha256));
+        }
+        free(node->programs);
+        node->programs = programs;
+        node->program_count = (uint32_t) inventory->program_count;
+        return 0;
+}
+
+int ledger_nodes_set_inventory(struct ledger *ledger, const struct inventory *inventory)
+{
+        struct ledger_node *node = ledger_nodes_make(ledger, inventory->node);
+        struct ledger_group *groups;
+
+        if (node == NULL)
+                return -ENOMEM;
+        groups = calloc(inventory->group_count + 1, sizeof(*groups));
+        if (groups == NULL || programs_from_inventory(ledger, inventory, node) < 0 ||
+            ledger_sick_take(inventory, ledger, node) < 0) {
+                free(groups);
+                ledger_nodes_forget_if_empty(ledger, node);
+                return -ENOMEM;
+        }
+        for (size_t i = 0; i < inventory->group_count; i++)
+                group_from_inventory(ledger, &inventory->groups[i], &groups[i]);
+        hardware_from_inventory(ledger, &inventory->hardware, &node->hardware);
+        free(node->groups);
+        node->groups = groups;
+        node->group_count = (uint32_t) inventory->group_count;
+        node->node_class = (uint8_t) inventory->node_class;
+        node->pool = symbols_add(&ledger->symbols, inventory->pool);
+        node->reserved = strcmp(inventory->pool, "reserved") == 0;
+        node->has_inventory = true;
+        ledger_account_refresh(ledger, node);
+        return 0;
+}
+
+/* Without an inventory the Node object's allocatable is what there is: a group per resource, of unknown
+ * model. */
+static int use_allocatable(struct ledger *ledger, struct ledger_node *node)
+{
+        struct ledger_group *groups = calloc(node->allocatable_count + 1u, sizeof(*groups));
+
+        if (groups == NULL)
+                return -ENOMEM;
+        for (uint32_t i = 0; i < node->allocatable_count; i++)
+                groups[i] = (struct ledger_group){ .name = node->allocatable[i].resource,
+                                                   .resource = node->allocatable[i].resource,
+                                                   .total = node->allocatable[i].chips,
+                                                   .usable = node->allocatable[i].chips };
+        free(node->groups);
+        node->groups = groups;
+        node->group_count = node->allocatable_count;
+        ledger_account_refresh(ledger, node);
+        return 0;
+}
+
+static void forget_allocatable(struct ledger_node *node)
+{
+        free(node->allocatable);
+        node->allocatable = NULL;
+        node->allocatable_count = 0;
+}
+
+void ledger_nodes_drop_inventory(struct ledger *ledger, const char *name)
+{
+        struct ledger_node *node = ledger_nodes_find(ledger, name, strlen(name));
+
+        if (node == NULL || !node->has_inventory)
+                return;
+        node->has_inventory = false;
+        node->node_class = NODE_CLASS_ANY;
+        node->pool = 0;
+        node->reserved = false;
+        node->group_count = 0;
+        node->program_count = node->sick_count = node->loss_count = 0;
+        node->hardware = (struct ledger_hardware){ 0 };
+        ledger_set_seen(ledger, node, 0);
+        (void) use_allocatable(ledger, node); /* out of memory: no chips there, which is safe */
+        ledger_nodes_forget_if_empty(ledger, node);
+}
+
+int ledger_nodes_set(struct ledger *ledger, const struct ledger_node_facts *facts)
+{
+        struct ledger_node *node = ledger_nodes_make(ledger, facts->name);
+        struct request_item *allocatable = malloc((facts->allocatable_count + 1) * sizeof(*allocatable));
+
+        if (node == NULL || allocatable == NULL ||
+            node_traits_set(&ledger->matches, &node->traits, facts->traits) < 0) {
+                free(allocatable);
+                return -ENOMEM;
+        }
+        memcpy(allocatable, facts->allocatable, facts->allocatable_count * sizeof(*allocatable));
+        free(node->allocatable);
+        node->allocatable = allocatable;
+        node->allocatable_count = (uint32_t) facts->allocatable_count;
+        node->has_object = true;
+        node->switch_domain =
+                facts->switch_domain == NULL ? 0 : symbols_add(&ledger->symbols, facts->switch_domain);
+        ledger_touch(ledger, node);
+        ledger->generation++;
+        return node->has_inventory ? 0 : use_allocatable(ledger, node);
+}
+
+void ledger_nodes_drop(struct ledger *ledger, const char *name)
+{
+        struct ledger_node *node = ledger_nodes_find(ledger, name, strlen(name));
+
+        if (node == NULL || !node->has_object)
+                return;
+        node->has_object = false;
+        node_traits_free(&ledger->matches, &node->traits);
+        forget_allocatable(node);
+        if (!node->has_inventory)
+                (void) use_allocatable(ledger, node);
+        ledger_touch(ledger, node);
+        ledger->generation++;
+        ledger_nodes_forget_if_empty(ledger, node);
+}

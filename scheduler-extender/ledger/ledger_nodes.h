@@ -1,0 +1,32 @@
+/* Ledger, its nodes: they come with an inventory or a Node object, and go when they have neither, nor pods,
+ * slots or reservations. A change recomputes the accounts of the node. Pure but for the heap; a look-up O(1),
+ * a change O(pods on the node). */
+#pragma once
+
+#include "scheduler-extender/ledger/ledger.h"
+
+/* What a Node object says of itself. Borrowed. */
+struct ledger_node_facts {
+        const char *name;
+        struct request_item allocatable[GROUPS_MAX]; /* extended resources */
+        size_t allocatable_count;
+        const char *switch_domain; /* label remuda.dev/switch-domain; NULL = none */
+        const char *traits;        /* lines of scheduler-extender/decide/node_match.h; NULL = none */
+};
+
+struct ledger_node *ledger_nodes_find(const struct ledger *ledger, const char *name,
+                                      size_t bytes); /* or NULL */
+
+/* Inventories and Node objects come and go independently; a node with neither is known to nobody, but keeps
+ * its pods. 0 or -ENOMEM. */
+int ledger_nodes_set_inventory(struct ledger *ledger, const struct inventory *inventory);
+void ledger_nodes_drop_inventory(struct ledger *ledger, const char *node);
+int ledger_nodes_set(struct ledger *ledger, const struct ledger_node_facts *facts);
+void ledger_nodes_drop(struct ledger *ledger, const char *node);
+
+/* ledger_nodes_make() - the node of that name, made if need be; NULL when out of memory.
+ * ledger_nodes_forget_if_empty() - after something of it went. ledger_nodes_free_one() - in no table any
+ * more. */
+struct ledger_node *ledger_nodes_make(struct ledger *ledger, const char *name);
+void ledger_nodes_forget_if_empty(struct ledger *ledger, struct ledger_node *node);
+void ledger_nodes_free_one(struct ledger *ledger, struct ledger_node *node);

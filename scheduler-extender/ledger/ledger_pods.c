@@ -1,0 +1,400 @@
+/* Pods are found by open addressing over their keys; each is in its node's list or among the pending ones. */
+#include "scheduler-extender/ledger/ledger_pods.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/hash.h"
+#include "scheduler-extender/ledger/ledger_account.h"
+#include "scheduler-extender/ledger/ledger_jobs.h"
+#include "scheduler-extender/ledger/ledger_nodes.h"
+
+static uint64_t pod_hash(const char *namespace_, size_t namespace_bytes, const char *name)
+{
+        return hash_bytes(namespace_, namespace_bytes, 0) * 31 + hash_text(name, 0);
+}
+
+static uint64_t pod_own_hash(const struct ledger_pod *pod)
+{
+        return pod_hash(pod->key, (size_t) (pod->name - pod->key) - 1, pod->name);
+}
+
+static void pod_insert_slot(struct ledger_pod **slots, uint32_t slot_count, struct ledger_pod *pod)
+{
+        uint32_t mask = slot_count - 1, i = (uint32_t) pod_own_hash(pod) & mask;
+
+        while (slots[i] != NULL)
+                i = (i + 1) & mask;
+        slots[i] = pod;
+}
+
+static int insert(struct ledger *ledger, struct ledger_pod *pod)
+{
+        if (ledger->pod_count >= ledger->pod_slot_count / 2) {
+                uint32_t count = ledger->pod_slot_count == 0 ? 256 : ledger->pod_slot_count * 2;
+                struct ledger_pod **slots = calloc(count, sizeof(struct ledger_pod *));
+
+                if (slots == NULL)
+                        return -ENOMEM;
+                for (uint32_t i = 0; i < ledger->pod_slot_count; i++)
+                        if (ledger->pod_slots[i] != NULL)
+                                pod_insert_slot(slots, count, ledger->pod_slots[i]);
+                free(ledger->pod_slots);
+                ledger->pod_slots = slots;
+                ledger->pod_slot_count = count;
+        }
+        pod_insert_slot(ledger->pod_slots, ledger->pod_slot_count, pod);
+        ledger->pod_count++;
+        return 0;
+}
+
+static struct ledger_pod *find(const struct ledger *ledger, const char *namespace_, const char *name)
+{
+        size_t bytes = strlen(namespace_);
+        uint32_t mask = ledger->pod_slot_count - 1;
+
+        if (ledger->pod_slot_count == 0)
+                return NULL;
+        for (uint32_t i = (uint32_t) pod_hash(namespace_, bytes, name) & mask;; i = (i + 1) & mask) {
+                struct ledger_pod *pod = ledger->pod_slots[i];
+
+                if (pod == NULL ||
+                    (strcmp(pod->name, name) == 0 && strncmp(pod->key, namespace_, bytes) == 0 &&
+                     pod->key + bytes + 1 == pod->name))
+                        return pod;
+        }
+}
+
+static void take_out(struct ledger *ledger, struct ledger_pod *pod)
+{
+        uint32_t mask = ledger->pod_slot_count - 1, hole = (uint32_t) pod_own_hash(pod) & mask;
+
+        while (ledger->pod_slots[hole] != pod)
+                hole = (hole + 1) & mask;
+        for (uint32_t i = (hole + 1) & mask; ledger->pod_slots[i] != NULL; i = (i + 1) & mask) {
+                uint32_t home = (uint32_t) pod_own_hash(ledger->pod_slots[i]) & mask;
+
+                if (((i - home) & mask) >= ((i - hole) & mask)) {
+                        ledger->pod_slots[hole] = ledger->pod_slots[i];
+                        hole = i;
+                }
+        }
+        ledger->pod_slots[hole] = NULL;
+        ledger->pod_count--;
+}
+
+void ledger_pods_free_one(struct ledger_pod *pod)
+{
+        if (pod != NULL) {
+                free(pod->kinds);
+                free(pod->evicted_node);
+        }
+        free(pod);
+}
+
+/* Canonical order, so that the accounts do not depend on the order of events. */
+static bool comes_before(const struct ledger_pod *a, const struct ledger_pod *b)
+{
+        if (a->created_usec != b->created_usec)
+                return a->created_usec < b->created_usec;
+        return strcmp(a->key, b->key) < 0;
+}
+
+static void add_pending(struct ledger *ledger, struct ledger_pod *pod)
+{
+        pod->previous_pending = NULL;
+        pod->next_pending = ledger->pending;
+        if (ledger->pending != NULL)
+                ledger->pending->previous_pending = pod;
+        ledger->pending = pod;
+        ledger->pending_count++;
+}
+
+static void remove_pending(struct ledger *ledger, struct ledger_pod *pod)
+{
+        if (pod->previous_pending != NULL)
+                pod->previous_pending->next_pending = pod->next_pending;
+        else
+                ledger->pending = pod->next_pending;
+        if (pod->next_pending != NULL)
+                pod->next_pending->previous_pending = pod->previous_pending;
+        ledger->pending_count--;
+}
+
+static void attach(struct ledger *ledger, struct ledger_pod *pod, struct ledger_node *node)
+{
+        struct ledger_pod **place = &node->pods;
+
+        while (*place != NULL && comes_before(*place, pod))
+                place = &(*place)->next_on_node;
+        pod->next_on_node = *place;
+        *place = pod;
+        remove_pending(ledger, pod);
+        pod->node = node;
+        ledger_account_refresh(ledger, node);
+}
+
+static void detach(struct ledger *ledger, struct ledger_pod *pod)
+{
+        struct ledger_node *node = pod->node;
+        struct ledger_pod **place;
+
+        if (node == NULL)
+                return;
+        for (place = &node->pods; *place != NULL && *place != pod;)
+                place = &(*place)->next_on_node;
+        if (*place == pod)
+                *place = pod->next_on_node;
+        pod->node = NULL;
+        pod->next_on_node = NULL;
+        add_pending(ledger, pod);
+        ledger_account_refresh(ledger, node);
+        ledger_nodes_forget_if_empty(ledger, node);
+        if (pod->request.item_count > 0)
+                ledger->departure_count++;
+}
+
+void ledger_pods_detach(struct ledger *ledger, struct ledger_pod *pod)
+{
+        struct ledger_node *node = pod->node;
+        struct ledger_pod **place = &node->pods;
+
+        while (*place != pod)
+                place = &(*place)->next_on_node;
+        *place = pod->next_on_node;
+        pod->node = NULL;
+        add_pending(ledger, pod);
+        ledger_account_refresh(ledger, node);
+}
+
+void ledger_pods_attach(struct ledger *ledger, struct ledger_pod *pod, struct ledger_node *node)
+{
+        attach(ledger, pod, node);
+}
+
+static void leave_job(struct ledger *ledger, struct ledger_pod *pod)
+{
+        struct ledger_pod **place;
+
+        if (pod->job == NULL)
+                return;
+        for (place = &pod->job->pods; *place != NULL && *place != pod;)
+                place = &(*place)->next_in_job;
+        if (*place == pod)
+                *place = pod->next_in_job;
+        if (pod->job->pods == NULL)
+                ledger_jobs_drop_lease(ledger, pod->job); /* nobody is left to use it */
+        ledger_jobs_release(ledger, pod->job);
+        pod->job = NULL;
+}
+
+/* Reservations point to their pod: they go with it. */
+static void drop_reservations(struct ledger *ledger, const struct ledger_pod *pod)
+{
+        for (uint32_t i = 0; i < ledger->node_count && pod->waited && ledger->backfill_total > 0; i++)
+                for (struct ledger_backfill **place = &ledger->nodes[i]->backfills; *place != NULL;) {
+                        struct ledger_backfill *backfill = *place;
+
+                        if (backfill->pod != pod) {
+                                place = &backfill->next;
+                                continue;
+                        }
+                        *place = backfill->next;
+                        ledger->backfill_total--;
+                        free(backfill);
+                }
+}
+
+static void remove_pod(struct ledger *ledger, struct ledger_pod *pod)
+{
+        drop_reservations(ledger, pod);
+        detach(ledger, pod);
+        leave_job(ledger, pod);
+        remove_pending(ledger, pod);
+        take_out(ledger, pod);
+        node_match_release(&ledger->matches, pod->request.match);
+        ledger_pods_free_one(pod);
+        ledger->generation++;
+}
+
+static struct ledger_pod *make_pod(struct ledger *ledger, const struct ledger_pod_facts *facts)
+{
+        size_t namespace_bytes = strlen(facts->namespace_), name_bytes = strlen(facts->name);
+        size_t uid_bytes = strlen(facts->uid);
+        struct ledger_pod *pod = calloc(1, sizeof(*pod) + namespace_bytes + name_bytes + uid_bytes + 3);
+
+        if (pod == NULL)
+                return NULL;
+        memcpy(pod->text, facts->namespace_, namespace_bytes);
+        pod->text[namespace_bytes] = '/';
+        memcpy(pod->text + namespace_bytes + 1, facts->name, name_bytes + 1);
+        memcpy(pod->text + namespace_bytes + name_bytes + 2, facts->uid, uid_bytes + 1);
+        pod->key = pod->text;
+        pod->name = pod->text + namespace_bytes + 1;
+        pod->uid = pod->text + namespace_bytes + name_bytes + 2;
+        if (insert(ledger, pod) < 0) {
+                free(pod);
+                return NULL;
+        }
+        add_pending(ledger, pod);
+        return pod;
+}
+
+static int join_job(struct ledger *ledger, struct ledger_pod *pod, const struct ledger_pod_facts *facts)
+{
+        struct ledger_job *job = NULL;
+
+        if (facts->job != NULL && pod->job != NULL &&
+            ledger_jobs_find(ledger, facts->namespace_, facts->job) == pod->job)
+                return 0;
+        if (facts->job != NULL && facts->job[0] != '\0') {
+                job = ledger_jobs_refer(ledger, facts->namespace_, facts->job);
+                if (job == NULL)
+                        return -ENOMEM;
+        }
+        leave_job(ledger, pod);
+        pod->job = job;
+        if (job != NULL) {
+                pod->next_in_job = job->pods;
+                job->pods = pod;
+        }
+        return 0;
+}
+
+/* A slot of the pod's gang is given up when the pod is bound: one on the same node if there is one. */
+static void give_up_slot(struct ledger *ledger, const struct ledger_pod *pod, const struct ledger_node *node)
+{
+        struct ledger_job_slot *chosen = NULL;
+
+        if (pod->job == NULL)
+                return;
+        for (struct ledger_job_slot *slot = pod->job->slots; slot != NULL; slot = slot->next_in_job)
+                if (request_chips(&slot->request) == request_chips(&pod->request) &&
+                    slot->request.items[0].resource == pod->request.items[0].resource &&
+                    (chosen == NULL || (slot->node == node && chosen->node != node)))
+                        chosen = slot;
+        if (chosen != NULL)
+                ledger_jobs_drop_slot(ledger, chosen);
+}
+
+static int bind_pod(struct ledger *ledger, struct ledger_pod *pod, const char *node_name)
+{
+        struct ledger_node *node = ledger_nodes_make(ledger, node_name);
+
+        if (node == NULL)
+                return -ENOMEM;
+        give_up_slot(ledger, pod, node);
+        drop_reservations(ledger, pod);
+        pod->waited = false;
+        attach(ledger, pod, node);
+        return 0;
+}
+
+static int copy_kinds(struct ledger_pod *pod, const struct ledger_pod_facts *facts)
+{
+        free(pod->kinds);
+        pod->kinds = NULL;
+        pod->kind_count = 0;
+        if (facts->kind_count == 0)
+                return 0;
+        pod->kinds = malloc(facts->kind_count * sizeof(*pod->kinds));
+        if (pod->kinds == NULL)
+                return -ENOMEM;
+        memcpy(pod->kinds, facts->kinds, facts->kind_count * sizeof(*pod->kinds));
+        pod->kind_count = facts->kind_count;
+        return 0;
+}
+
+static void copy_facts(struct ledger *ledger, struct ledger_pod *pod, const struct ledger_pod_facts *facts)
+{
+        uint32_t before = pod->request.match;
+
+        pod->request = facts->request;
+        pod->request.match = facts->node_match == NULL ? NODE_MATCH_ANY
+                                                       : node_match_hold(&ledger->matches, facts->node_match);
+        node_match_release(&ledger->matches, before);
+        pod->deleting = facts->deleting;
+        pod->ended = facts->ended;
+        pod->created_usec = facts->created_usec;
+        pod->started_usec = facts->started_usec;
+        pod->ended_usec = facts->ended_usec;
+        pod->weight = facts->weight;
+        pod->batch_share = facts->batch_share;
+}
+
+static int apply_node(struct ledger *ledger, struct ledger_pod *pod, const struct ledger_pod_facts *facts)
+{
+        bool bound = facts->node != NULL && facts->node[0] != '\0' && !facts->ended;
+        bool same = bound && pod->node != NULL && strcmp(pod->node->name, facts->node) == 0;
+
+        if (facts->part_count > 0 || (bound && !same)) {
+                memcpy(pod->parts, facts->parts, sizeof(pod->parts));
+                pod->part_count = facts->part_count;
+        }
+        if (bound)
+                pod->assumed = false;
+        if (same) {
+                ledger_account_refresh(ledger, pod->node);
+                return 0;
+        }
+        if (pod->assumed && !facts->ended && !facts->deleting)
+                return 0; /* our bind is on its way: the object will show it */
+        pod->assumed = false;
+        detach(ledger, pod);
+        return bound ? bind_pod(ledger, pod, facts->node) : 0;
+}
+
+int ledger_pods_set(struct ledger *ledger, const struct ledger_pod_facts *facts)
+{
+        struct ledger_pod *pod = find(ledger, facts->namespace_, facts->name);
+
+        if (pod != NULL && strcmp(pod->uid, facts->uid) != 0) {
+                remove_pod(ledger, pod);
+                pod = NULL;
+        }
+        if (pod == NULL)
+                pod = make_pod(ledger, facts);
+        if (pod == NULL || join_job(ledger, pod, facts) < 0 || copy_kinds(pod, facts) < 0)
+                return -ENOMEM;
+        copy_facts(ledger, pod, facts);
+        ledger->generation++;
+        return apply_node(ledger, pod, facts);
+}
+
+void ledger_pods_drop(struct ledger *ledger, const char *namespace_, const char *name)
+{
+        struct ledger_pod *pod = find(ledger, namespace_, name);
+
+        if (pod != NULL)
+                remove_pod(ledger, pod);
+}
+
+struct ledger_pod *ledger_pods_find(const struct ledger *ledger, const char *namespace_, const char *name)
+{
+        return find(ledger, namespace_, name);
+}
+
+int ledger_pods_assume(struct ledger *ledger, struct ledger_pod *pod, struct ledger_node *node,
+                       const struct ledger_pod_part *parts, size_t part_count)
+{
+        pod->part_count = (uint8_t) (part_count < LEDGER_POD_PARTS_MAX ? part_count : LEDGER_POD_PARTS_MAX);
+        if (part_count > 0)
+                memcpy(pod->parts, parts, pod->part_count * sizeof(*parts));
+        pod->assumed = true;
+        give_up_slot(ledger, pod, node);
+        drop_reservations(ledger, pod);
+        pod->waited = false;
+        attach(ledger, pod, node);
+        return 0;
+}
+
+void ledger_pods_forget(struct ledger *ledger, struct ledger_pod *pod)
+{
+        if (!pod->assumed)
+                return;
+        pod->assumed = false;
+        pod->part_count = 0;
+        detach(ledger, pod);
+}

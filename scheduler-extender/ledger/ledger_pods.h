@@ -1,0 +1,77 @@
+/* Ledger, its pods: on a node or pending, as the store says, ahead of it where we have bound one ourselves.
+ * Pure but for the heap; a look-up O(1), a change O(pods on the node). */
+#pragma once
+
+#include "scheduler-extender/ledger/ledger.h"
+
+#define LEDGER_POD_PARTS_MAX 8 /* groups that one pod's chips may be recorded in */
+
+struct ledger_pod_part {
+        uint32_t group; /* symbol */
+        uint32_t chips;
+};
+
+struct ledger_pod {
+        struct ledger_node *node; /* NULL = pending */
+        struct ledger_pod *next_on_node;
+        struct ledger_pod *next_pending, *previous_pending; /* while node == NULL */
+        struct ledger_job *job;                             /* NULL = of no job */
+        struct ledger_pod *next_in_job;
+        struct request request;
+        struct ledger_pod_part
+                parts[LEDGER_POD_PARTS_MAX]; /* recorded by our own bind; part_count 0 = bound by others */
+        uint8_t part_count;
+        bool assumed;          /* bound by us, not confirmed by the store yet */
+        bool writing;          /* ... and the write is under way */
+        bool deleting;         /* has a deletion timestamp: counts until it is gone */
+        bool ended;            /* Succeeded or Failed: holds nothing */
+        bool waited;           /* could not start once: keeps a reservation until it is bound
+                                  (scheduler-extender/decide/backfill.h) */
+        uint64_t evicted_usec; /* when borrowers were last evicted for it; 0 = never */
+        char *evicted_node;    /* ... and where; owned */
+        uint64_t created_usec, started_usec, ended_usec; /* CLOCK_REALTIME; 0 = not known */
+        double weight;                                   /* recorded share; 0 = none */
+        uint32_t batch_share;
+        struct request_member *kinds; /* the members its gang lists; owned */
+        uint8_t kind_count;
+        const char *uid, *key, *name; /* key "namespace/name"; name points into key */
+        char text[];
+};
+
+/* What a pod object says. Borrowed. */
+struct ledger_pod_facts {
+        const char *namespace_, *name, *uid;
+        const char *node;       /* NULL or "" = not bound */
+        const char *job;        /* label remuda.dev/job; NULL = none */
+        const char *node_match; /* lines of scheduler-extender/decide/node_match.h; NULL = not known, or of no
+                                   interest any more */
+        struct request request;
+        struct ledger_pod_part parts[LEDGER_POD_PARTS_MAX];
+        uint8_t part_count;
+        bool ended, deleting;
+        uint64_t created_usec, started_usec, ended_usec;
+        double weight;
+        uint32_t batch_share;
+        struct request_member kinds[REQUEST_KINDS_MAX];
+        uint8_t kind_count;
+};
+
+struct ledger_pod *ledger_pods_find(const struct ledger *ledger, const char *namespace_, const char *name);
+
+/* ledger_pods_set() - the pod is new or changed. A bind of ours that the object does not show yet stands. A
+ * pod of the same name with another uid replaces it. 0 or -ENOMEM. */
+int ledger_pods_set(struct ledger *ledger, const struct ledger_pod_facts *facts);
+void ledger_pods_drop(struct ledger *ledger, const char *namespace_, const char *name);
+
+/* ledger_pods_assume() - the pod is being bound to `node` by us, in these parts; one slot of its gang's lease
+ * is given up. ledger_pods_forget() takes it back (the slot is lost). 0 or -ENOMEM. */
+int ledger_pods_assume(struct ledger *ledger, struct ledger_pod *pod, struct ledger_node *node,
+                       const struct ledger_pod_part *parts, size_t part_count);
+void ledger_pods_forget(struct ledger *ledger, struct ledger_pod *pod);
+
+/* ledger_pods_detach(), ledger_pods_attach() - take a bound pod off its node and put it back: for "what if it
+ * went". */
+void ledger_pods_detach(struct ledger *ledger, struct ledger_pod *pod);
+void ledger_pods_attach(struct ledger *ledger, struct ledger_pod *pod, struct ledger_node *node);
+
+void ledger_pods_free_one(struct ledger_pod *pod); /* in no list any more */
