@@ -25,7 +25,7 @@ enum option_type {
         OPTION_LIST,     /* struct option_list; may be given again and again */
 };
 
-#define OPTION_LIST_MAX 64
+#define OPTION_LIST_MAX 1024
 
 struct option_list {
         const char *items[OPTION_LIST_MAX];

@@ -1,6 +1,6 @@
 /* remuda plan devices: which devices the plugin would prefer, with the plugin's own code. */
 #include <errno.h>
-#include <getopt.h>
+#include <inttypes.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,19 +9,42 @@
 #include "agent/inventory/prefer.h"
 #include "base/cleanup.h"
 #include "base/exit_code.h"
+#include "base/options.h"
+#include "base/version.h"
 #include "cli/command/open_tree.h"
 #include "cli/plan_more.h"
 
-struct ids {
-        const char **items;
-        size_t count;
+struct devices_options {
+        const char *root, *machine, *resource, *output;
+        uint64_t size;
+        struct option_list must, available;
 };
 
-struct devices_question {
-        const char *root, *machine, *resource, *size_text;
-        uint64_t size;
-        struct ids must, available;
-        bool json;
+/* clang-format off */
+static const struct option_spec specs[] = {
+        { .name = "root", .type = OPTION_STRING, .offset = offsetof(struct devices_options, root), .value = "DIR",
+          .help = "look at DIR instead of /" },
+        { .name = "machine", .type = OPTION_STRING, .offset = offsetof(struct devices_options, machine), .value = "FILE",
+          .help = "look at a recorded machine" },
+        { .name = "resource", .type = OPTION_STRING, .offset = offsetof(struct devices_options, resource),
+          .value = "RESOURCE", .help = "for example nvidia.com/gpu" },
+        { .name = "size", .type = OPTION_UINT64, .offset = offsetof(struct devices_options, size), .value = "N",
+          .default_ = "0", .maximum = DEVICES_MAX, .help = "how many devices" },
+        { .name = "must", .type = OPTION_LIST, .offset = offsetof(struct devices_options, must), .value = "ID",
+          .help = "it has to be among them; again and again" },
+        { .name = "available", .type = OPTION_LIST, .offset = offsetof(struct devices_options, available), .value = "ID",
+          .help = "choose from these only (all usable devices); again and again" },
+        { .name = "output", .letter = 'o', .type = OPTION_CHOICE, .offset = offsetof(struct devices_options, output),
+          .value = "text|json", .default_ = "text", .help = "json: {\"devices\":[...],\"score\":S,\"exact\":true}" },
+        { .name = NULL },
+};
+/* clang-format on */
+
+static const struct option_program program = {
+        .name = "remuda plan devices",
+        .summary = "Which N devices of a resource the device plugin would prefer to give.",
+        .after = "--resource and --size are needed; see man remuda-plan.\n",
+        .specs = specs,
 };
 
 /* The resource's devices and what is asked of them. */
@@ -33,95 +56,14 @@ struct stage {
         uint16_t *available, *must, *taken;
 };
 
-static void print_help(FILE *out)
+/* What must and must not be given together. */
+static const char *misuse(const struct devices_options *options)
 {
-        fputs("usage: remuda plan devices [--root DIR | --machine FILE] --resource R --size N\n"
-              "                           [--must ID]... [--available ID]... [-o text|json]\n"
-              "\n"
-              "Says which N devices of resource R the device plugin would prefer to give.\n"
-              "\n"
-              "  --root DIR      look at DIR instead of /\n"
-              "  --machine FILE  look at a recorded machine\n"
-              "  --resource R    for example nvidia.com/gpu\n"
-              "  --size N        how many devices\n"
-              "  --must ID       it has to be among them; again and again\n"
-              "  --available ID  choose from these only (all usable devices); again and again\n"
-              "  -o FORMAT       text (default) or json: {\"devices\":[...],\"score\":S,\"exact\":true}\n",
-              out);
-}
-
-static int refuse_usage(const char *what, const char *value)
-{
-        fprintf(stderr, "remuda plan devices: %s%s%s%s; `remuda plan devices --help` says what it takes\n",
-                what, value == NULL ? "" : " '", value == NULL ? "" : value, value == NULL ? "" : "'");
-        return EXIT_USAGE;
-}
-
-static int take_option(int c, struct devices_question *question)
-{
-        switch (c) {
-        case 'r':
-                question->root = optarg;
-                return -1;
-        case 'm':
-                question->machine = optarg;
-                return -1;
-        case 'R':
-                question->resource = optarg;
-                return -1;
-        case 's':
-                question->size_text = optarg;
-                return -1;
-        case 'M':
-                question->must.items[question->must.count++] = optarg;
-                return -1;
-        case 'a':
-                question->available.items[question->available.count++] = optarg;
-                return -1;
-        case 'o':
-                question->json = strcmp(optarg, "json") == 0;
-                return question->json || strcmp(optarg, "text") == 0
-                               ? -1
-                               : refuse_usage("-o takes text or json, not", optarg);
-        case 'h':
-                print_help(stdout);
-                return EXIT_DONE;
-        default:
-                return refuse_usage("that cannot be", NULL);
-        }
-}
-
-/* Return: -1 to go on, or an exit code. */
-static int parse_arguments(int argc, char **argv, struct devices_question *question)
-{
-        static const struct option longs[] = {
-                { "root", required_argument, NULL, 'r' },
-                { "machine", required_argument, NULL, 'm' },
-                { "resource", required_argument, NULL, 'R' },
-                { "size", required_argument, NULL, 's' },
-                { "must", required_argument, NULL, 'M' },
-                { "available", required_argument, NULL, 'a' },
-                { "output", required_argument, NULL, 'o' },
-                { "help", no_argument, NULL, 'h' },
-                { NULL, 0, NULL, 0 },
-        };
-        int c, r = -1;
-
-        optind = 1;
-        while (r < 0 && (c = getopt_long(argc, argv, "o:h", longs, NULL)) != -1)
-                r = take_option(c, question);
-        if (r >= 0)
-                return r;
-        if (optind < argc)
-                return refuse_usage("unexpected argument", argv[optind]);
-        if (question->root != NULL && question->machine != NULL)
-                return refuse_usage("--root and --machine exclude each other", NULL);
-        if (question->resource == NULL || question->size_text == NULL)
-                return refuse_usage("--resource and --size are needed", NULL);
-        if (text_parse_uint64(question->size_text, &question->size) < 0 || question->size < 1 ||
-            question->size > DEVICES_MAX)
-                return refuse_usage("--size takes a whole number from 1 to 1024, not", question->size_text);
-        return -1;
+        if (options->root != NULL && options->machine != NULL)
+                return "--root and --machine exclude each other";
+        if (options->resource == NULL || options->size == 0)
+                return "--resource and --size, at least 1, are needed";
+        return NULL;
 }
 
 static int collect_members(struct stage *stage, const char *resource)
@@ -163,7 +105,8 @@ static const struct device *member(const struct stage *stage, size_t position)
 }
 
 /* Marks each id's device. Return: 0, or the exit code for an id that is not one of the resource's. */
-static int mark(const struct stage *stage, const struct ids *ids, const char *resource, uint16_t *marks)
+static int mark(const struct stage *stage, const struct option_list *ids, const char *resource,
+                uint16_t *marks)
 {
         for (size_t i = 0; i < ids->count; i++) {
                 size_t at = 0;
@@ -209,16 +152,16 @@ static int print_answer(const struct stage *stage, const struct prefer_answer *a
         return EXIT_DONE;
 }
 
-static int choose(struct stage *stage, const struct devices_question *question)
+static int choose(struct stage *stage, const struct devices_options *options)
 {
         struct prefer_request request = { .available = stage->available,
                                           .must = stage->must,
-                                          .size = (size_t) question->size };
+                                          .size = (size_t) options->size };
         struct prefer_answer answer = { .taken = stage->taken };
         size_t available = 0, must = 0;
 
         for (size_t i = 0; i < stage->count; i++) {
-                if (question->available.count == 0)
+                if (options->available.count == 0)
                         stage->available[i] = 1;
                 if (!member(stage, i)->usable)
                         stage->available[i] = 0;
@@ -227,30 +170,31 @@ static int choose(struct stage *stage, const struct devices_question *question)
                 available += stage->available[i];
                 must += stage->must[i];
         }
-        if (must > question->size) {
-                fprintf(stderr, "remuda plan devices: --must names %zu devices, --size is %s\n", must,
-                        question->size_text);
+        if (must > options->size) {
+                fprintf(stderr, "remuda plan devices: --must names %zu devices, --size is %" PRIu64 "\n",
+                        must, options->size);
                 return EXIT_USAGE;
         }
-        if (available < question->size) {
+        if (available < options->size) {
                 fprintf(stderr,
-                        "remuda plan devices: %zu of the %zu devices of %s are available, %s are wanted\n",
-                        available, stage->count, question->resource, question->size_text);
+                        "remuda plan devices: %zu of the %zu devices of %s are available, %" PRIu64
+                        " are wanted\n",
+                        available, stage->count, options->resource, options->size);
                 return EXIT_FAILED;
         }
         if (prefer_choose(&stage->map, &request, &answer) < 0) {
                 fputs("remuda plan devices: no memory\n", stderr);
                 return EXIT_FAILED;
         }
-        return print_answer(stage, &answer, question->json);
+        return print_answer(stage, &answer, strcmp(options->output, "json") == 0);
 }
 
-static int run(const struct devices_question *question)
+static int run(const struct devices_options *options)
 {
         CLEANUP(stage_free) struct stage stage = { 0 };
         struct tree *tree;
         struct err err = { 0 };
-        int r = open_tree(question->root, question->machine, &tree, &err);
+        int r = open_tree(options->root, options->machine, &tree, &err);
 
         if (r >= 0) {
                 r = discover(tree, NULL, &stage.inventory, &err);
@@ -260,32 +204,36 @@ static int run(const struct devices_question *question)
                 fprintf(stderr, "remuda plan devices: %s\n", err.msg);
                 return r == -ENOENT ? EXIT_NOT_FOUND : EXIT_FAILED;
         }
-        if (collect_members(&stage, question->resource) < 0) {
+        if (collect_members(&stage, options->resource) < 0) {
                 fputs("remuda plan devices: no memory\n", stderr);
                 return EXIT_FAILED;
         }
         if (stage.count == 0) {
                 fprintf(stderr,
                         "remuda plan devices: this machine has no %s; `remuda devices` lists what it has\n",
-                        question->resource);
+                        options->resource);
                 return EXIT_NOT_FOUND;
         }
-        r = mark(&stage, &question->must, question->resource, stage.must);
+        r = mark(&stage, &options->must, options->resource, stage.must);
         if (r == 0)
-                r = mark(&stage, &question->available, question->resource, stage.available);
-        return r != 0 ? r : choose(&stage, question);
+                r = mark(&stage, &options->available, options->resource, stage.available);
+        return r != 0 ? r : choose(&stage, options);
 }
 
 int plan_more_devices(int argc, char **argv, const struct plan_host *host)
 {
-        CLEANUP(free_p) const char **must = calloc((size_t) argc, sizeof(*must));
-        CLEANUP(free_p) const char **available = calloc((size_t) argc, sizeof(*available));
-        struct devices_question question = { .must.items = must, .available.items = available };
-        int r;
+        struct devices_options options;
+        size_t operands = 0;
+        const char *wrong;
+        int r = options_start(&program, REMUDA_VERSION, argc, argv, NULL, &options, &operands, stdout,
+                              stderr);
 
         (void) host;
-        if (must == NULL || available == NULL)
-                return EXIT_FAILED;
-        r = parse_arguments(argc, argv, &question);
-        return r >= 0 ? r : run(&question);
+        if (r >= 0)
+                return r;
+        wrong = misuse(&options);
+        if (wrong == NULL)
+                return run(&options);
+        fprintf(stderr, "remuda plan devices: %s; `remuda plan devices --help` says what it takes\n", wrong);
+        return EXIT_USAGE;
 }

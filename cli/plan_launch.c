@@ -495,9 +495,5 @@ int plan_more_launch(int argc, char **argv, const struct plan_host *host)
         launch.run.events = json_array();
         r = answer(&launch, argv[1], &out, &err);
         launch_free(&launch);
-        if (r < 0) {
-                text_free(&out);
-                return plan_refuse("launch", argv[1], &err);
-        }
-        return plan_print("launch", &out);
+        return plan_finish("launch", argv[1], r, &out, &err);
 }

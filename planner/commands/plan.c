@@ -95,15 +95,10 @@ int plan_read_bytes(const char *file, char **ret, size_t *ret_size_bytes, struct
         return *ret != NULL ? 0 : err_set(err, -ENOMEM, "no memory to read it");
 }
 
-int plan_read_json(const char *file, json_t **ret, struct err *err)
+int plan_parse_json(const char *bytes, size_t size_bytes, json_t **ret, struct err *err)
 {
-        CLEANUP(free_p) char *bytes = NULL;
-        size_t size_bytes = 0;
         json_error_t wrong;
-        int r = plan_read_bytes(file, &bytes, &size_bytes, err);
 
-        if (r < 0)
-                return r;
         *ret = json_loadb(bytes, size_bytes, JSON_REJECT_DUPLICATES, &wrong);
         if (*ret != NULL)
                 return 0;
@@ -117,18 +112,27 @@ int plan_read_json(const char *file, json_t **ret, struct err *err)
                        wrong.text);
 }
 
-int plan_refuse(const char *planner, const char *file, const struct err *err)
+int plan_read_json(const char *file, json_t **ret, struct err *err)
 {
-        fprintf(stderr, "remuda plan %s: %s: %s\n", planner, strcmp(file, "-") == 0 ? "standard input" : file,
-                err->msg);
-        return err->code == -ENOMEM ? EXIT_FAILED : EXIT_USAGE;
+        CLEANUP(free_p) char *bytes = NULL;
+        size_t size_bytes = 0;
+        int r = plan_read_bytes(file, &bytes, &size_bytes, err);
+
+        return r < 0 ? r : plan_parse_json(bytes, size_bytes, ret, err);
 }
 
-int plan_print(const char *planner, struct text *answer)
+int plan_finish(const char *planner, const char *file, int r, struct text *answer, const struct err *err)
 {
         size_t size_bytes = 0;
-        CLEANUP(free_p) char *bytes = text_take(answer, &size_bytes);
+        CLEANUP(free_p) char *bytes = NULL;
 
+        if (r < 0) {
+                fprintf(stderr, "remuda plan %s: %s: %s\n", planner,
+                        strcmp(file, "-") == 0 ? "standard input" : file, err->msg);
+                text_free(answer);
+                return err->code == -ENOMEM ? EXIT_FAILED : EXIT_USAGE;
+        }
+        bytes = text_take(answer, &size_bytes);
         if (bytes == NULL) {
                 fprintf(stderr, "remuda plan %s: no memory for the answer\n", planner);
                 return EXIT_FAILED;

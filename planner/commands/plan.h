@@ -43,7 +43,10 @@ int plan_model(int argc, char **argv, const struct plan_host *host);
  * Return: 0 or negative errno; *err without the file's name. */
 int plan_read_bytes(const char *file, char **ret, size_t *ret_size_bytes, struct err *err);
 
-/* plan_read_json() - the same as JSON; what is broken is answered with line and column. */
+/* plan_parse_json() - what is broken is answered with line and column. */
+int plan_parse_json(const char *bytes, size_t size_bytes, json_t **ret, struct err *err);
+
+/* plan_read_json() - a file as JSON. */
 int plan_read_json(const char *file, json_t **ret, struct err *err);
 
 /* plan_network_read() - a network of operators with shapes: JSON (network_json.h) or ONNX, by its first byte.
@@ -51,9 +54,7 @@ int plan_read_json(const char *file, json_t **ret, struct err *err);
 struct network;
 int plan_network_read(const char *file, uint64_t tokens, struct network *ret, struct err *err);
 
-/* plan_refuse() - the end of a planner that cannot answer: "remuda plan shards: FILE: sentence" on standard
- * error. Return: EXIT_USAGE for what is wrong with the input, EXIT_FAILED for what is wrong with us. */
-int plan_refuse(const char *planner, const char *file, const struct err *err);
-
-/* plan_print() - write the answer and release it. Return: an exit code. */
-int plan_print(const char *planner, struct text *answer);
+/* plan_finish() - the end of a planner: the answer on standard output or, where r < 0, "remuda plan shards:
+ * FILE: sentence" on standard error. Releases the answer. Return: an exit code; EXIT_USAGE for what is wrong
+ * with the input, EXIT_FAILED for what is wrong with us. */
+int plan_finish(const char *planner, const char *file, int r, struct text *answer, const struct err *err);

@@ -204,7 +204,7 @@ int plan_model(int argc, char **argv, const struct plan_host *host)
                 return r;
         if (operands == 0) {
                 list_models(strcmp(options.output, "json") == 0, &out);
-                return plan_print("model", &out);
+                return plan_finish("model", "", 0, &out, &err);
         }
         model = network_model_find(argv[1]);
         if (model == NULL) {
@@ -213,9 +213,5 @@ int plan_model(int argc, char **argv, const struct plan_host *host)
                 return EXIT_NOT_FOUND;
         }
         r = answer(model, &options, &out, &err);
-        if (r < 0) {
-                text_free(&out);
-                return plan_refuse("model", argv[1], &err);
-        }
-        return plan_print("model", &out);
+        return plan_finish("model", argv[1], r, &out, &err);
 }

@@ -12,7 +12,6 @@ int plan_network_read(const char *file, uint64_t tokens, struct network *ret, st
 {
         CLEANUP(free_p) char *bytes = NULL;
         size_t size_bytes = 0;
-        json_error_t wrong;
         json_t *json;
         int r = plan_read_bytes(file, &bytes, &size_bytes, err);
 
@@ -21,10 +20,9 @@ int plan_network_read(const char *file, uint64_t tokens, struct network *ret, st
         /* an ONNX file begins with the key of a field, 0x08 as a rule; never with a blank or a brace */
         if (strchr(" \t\r\n{[", bytes[0]) == NULL)
                 return network_onnx_decode(bytes, size_bytes, tokens, ret, err);
-        json = json_loadb(bytes, size_bytes, JSON_REJECT_DUPLICATES, &wrong);
-        if (json == NULL)
-                return err_set(err, -EBADMSG, "line %d, column %d: %s; mend the JSON there", wrong.line,
-                               wrong.column, wrong.text);
+        r = plan_parse_json(bytes, size_bytes, &json, err);
+        if (r < 0)
+                return r;
         r = network_json_decode(json, ret, err);
         json_decref(json);
         return r;

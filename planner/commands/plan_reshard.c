@@ -72,9 +72,5 @@ int plan_reshard(int argc, char **argv, const struct plan_host *host)
         if (r == 0)
                 r = answer(json, &options, &out, &err);
         json_decref(json);
-        if (r < 0) {
-                text_free(&out);
-                return plan_refuse("reshard", argv[1], &err);
-        }
-        return plan_print("reshard", &out);
+        return plan_finish("reshard", argv[1], r, &out, &err);
 }

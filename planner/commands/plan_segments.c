@@ -124,9 +124,5 @@ int plan_segments(int argc, char **argv, const struct plan_host *host)
         }
         file = options.profile != NULL ? options.profile : argv[1];
         r = answer(&options, file, &out, &err);
-        if (r < 0) {
-                text_free(&out);
-                return plan_refuse("segments", file, &err);
-        }
-        return plan_print("segments", &out);
+        return plan_finish("segments", file, r, &out, &err);
 }

@@ -106,9 +106,5 @@ int plan_shards(int argc, char **argv, const struct plan_host *host)
         if (r == 0)
                 r = answer(json, &options, &out, &err);
         json_decref(json);
-        if (r < 0) {
-                text_free(&out);
-                return plan_refuse("shards", argv[1], &err);
-        }
-        return plan_print("shards", &out);
+        return plan_finish("shards", argv[1], r, &out, &err);
 }

@@ -267,9 +267,5 @@ int plan_split(int argc, char **argv, const struct plan_host *host)
         }
         file = options.network != NULL ? options.network : argv[1];
         r = answer(&options, file, &out, &err);
-        if (r < 0) {
-                text_free(&out);
-                return plan_refuse("split", file, &err);
-        }
-        return plan_print("split", &out);
+        return plan_finish("split", file, r, &out, &err);
 }
