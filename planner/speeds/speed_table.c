@@ -7,28 +7,31 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/json/json_table.h"
 #include "base/text.h"
-#include "base/timestamp.h"
 
 /* A row that people wrote, or whose sums were lost, is taken for this much experience when it is refined. */
 #define GIVEN_WEIGHT 6.0
 
-/* clang-format off */
-static const struct sum { const char *name; size_t offset; } sums[] = {
-        { "one",         offsetof(struct speed_fit, one) },
-        { "batch",       offsetof(struct speed_fit, batch) },
-        { "batch_batch", offsetof(struct speed_fit, batch_batch) },
-        { "ms",          offsetof(struct speed_fit, ms) },
-        { "batch_ms",    offsetof(struct speed_fit, batch_ms) },
-        { "weight",      offsetof(struct speed_fit, weight) },
-        { "deviation",   offsetof(struct speed_fit, deviation) },
-};
-/* clang-format on */
+#define ROW(member) JSON_TABLE_AT(struct speed_table_row, member)
 
-static double *sum_of(struct speed_fit *fit, const struct sum *sum)
-{
-        return (double *) (void *) ((char *) fit + sum->offset);
-}
+/* clang-format off */
+static const struct json_table_row row_rows[] = {
+        { "alpha_ms",        JSON_TABLE_DOUBLE, ROW(alpha_ms) },
+        { "beta_ms",         JSON_TABLE_DOUBLE, ROW(beta_ms) },
+        { "updated",         JSON_TABLE_TIME,   ROW(updated_usec) },
+        { "fit.one",         JSON_TABLE_DOUBLE, ROW(fit.one) },
+        { "fit.batch",       JSON_TABLE_DOUBLE, ROW(fit.batch) },
+        { "fit.batch_batch", JSON_TABLE_DOUBLE, ROW(fit.batch_batch) },
+        { "fit.ms",          JSON_TABLE_DOUBLE, ROW(fit.ms) },
+        { "fit.batch_ms",    JSON_TABLE_DOUBLE, ROW(fit.batch_ms) },
+        { "fit.weight",      JSON_TABLE_DOUBLE, ROW(fit.weight) },
+        { "fit.deviation",   JSON_TABLE_DOUBLE, ROW(fit.deviation) },
+        { .name = NULL },
+};
+static const struct json_table row_table = { .rows = row_rows, .size_bytes = sizeof(struct speed_table_row),
+                                             .lenient = true };
+/* clang-format on */
 
 static bool split_key(const char *key, struct speed_table_row *row)
 {
@@ -43,19 +46,11 @@ static bool split_key(const char *key, struct speed_table_row *row)
 
 static bool decode_row(const char *key, const json_t *value, struct speed_table_row *row)
 {
-        const char *updated = json_string_value(json_object_get(value, "updated"));
-        const json_t *fit = json_object_get(value, "fit");
-
-        *row = (struct speed_table_row){ .alpha_ms = json_number_value(json_object_get(value, "alpha_ms")),
-                                         .beta_ms = json_number_value(json_object_get(value, "beta_ms")) };
-        if (!split_key(key, row) || !json_is_number(json_object_get(value, "beta_ms")) ||
+        *row = (struct speed_table_row){ .beta_ms = 0 };
+        if (!split_key(key, row) || json_table_decode(&row_table, value, row, NULL) < 0 ||
             !(row->alpha_ms >= 0 && row->alpha_ms <= SPEED_FIT_MS_MAX) ||
             !(row->beta_ms >= 1e-12 && row->beta_ms <= SPEED_FIT_MS_MAX))
                 return false;
-        if (updated == NULL || timestamp_parse(updated, &row->updated_usec) < 0)
-                row->updated_usec = 0;
-        for (size_t i = 0; i < ARRAY_SIZE(sums); i++)
-                *sum_of(&row->fit, &sums[i]) = json_number_value(json_object_get(fit, sums[i].name));
         if (!speed_fit_valid(&row->fit))
                 row->fit = (struct speed_fit){ 0 };
         return true;
@@ -185,25 +180,21 @@ void speed_table_device(char device[SPEED_TABLE_DEVICE_BYTES], const char *model
                                    model);
 }
 
+/* What else the row held is kept. */
 static int encode_row(json_t *speeds, const char *key, const struct speed_table_row *row)
 {
-        json_t *value = json_object_get(speeds, key), *fit = json_object();
-        struct speed_fit copy = row->fit;
-        char updated[TIMESTAMP_BYTES];
-        int r = fit == NULL ? -1 : 0;
+        struct speed_table_row whole_seconds = *row;
+        json_t *value = json_object_get(speeds, key), *encoded;
+        int r = 0;
 
+        whole_seconds.updated_usec = row->updated_usec / 1000000 * 1000000;
+        encoded = json_table_encode(&row_table, &whole_seconds);
         if (!json_is_object(value)) {
                 value = json_object();
-                r |= json_object_set_new(speeds, key, value);
+                r = json_object_set_new(speeds, key, value);
         }
-        for (size_t i = 0; i < ARRAY_SIZE(sums); i++)
-                r |= json_object_set_new(fit, sums[i].name, json_real(*sum_of(&copy, &sums[i])));
-        r |= json_object_set_new(value, "alpha_ms", json_real(row->alpha_ms));
-        r |= json_object_set_new(value, "beta_ms", json_real(row->beta_ms));
-        r |= json_object_set_new(
-                value, "updated",
-                json_string(timestamp_format(row->updated_usec / 1000000 * 1000000, updated)));
-        r |= json_object_set_new(value, "fit", fit);
+        r |= json_object_update(value, encoded);
+        json_decref(encoded);
         return r;
 }
 
