@@ -101,6 +101,7 @@ static int set(const struct option_spec *spec, const char *value, void *options,
 
         switch (spec->type) {
         case OPTION_STRING:
+        case OPTION_OPTIONAL:
                 *(const char **) member(spec, options) = value;
                 return 0;
         case OPTION_CHOICE:
@@ -133,6 +134,7 @@ static void clear(const struct option_spec *spec, void *options)
 
         switch (spec->type) {
         case OPTION_STRING:
+        case OPTION_OPTIONAL:
         case OPTION_CHOICE:
                 *(const char **) m = NULL;
                 break;
@@ -160,7 +162,7 @@ void options_default(const struct option_program *program, void *ret_options)
                 int r = 0;
 
                 clear(s, ret_options);
-                if (s->default_ != NULL)
+                if (s->default_ != NULL && s->type != OPTION_OPTIONAL)
                         r = set(s, s->default_, ret_options, NULL);
                 assert(r == 0);
                 (void) r;
@@ -262,6 +264,8 @@ static int take(struct parse *p, const struct option_spec *spec, const char *val
 {
         if (value == NULL && spec->type == OPTION_BOOL)
                 value = "true";
+        if (value == NULL && spec->type == OPTION_OPTIONAL)
+                value = spec->default_;
         if (value == NULL) {
                 if (p->next >= p->argc)
                         return err_set(err, -EINVAL, "--%s wants a value: --%s %s", spec->name, spec->name,
@@ -356,8 +360,11 @@ void options_help(const struct option_program *program, struct text *out)
 
                 if (s->letter != 0)
                         (void) text_format(letter, sizeof(letter), "-%c, ", s->letter);
-                (void) text_format(left, sizeof(left), "%s--%s%s%s", letter, s->name,
-                                   s->value != NULL ? " " : "", s->value != NULL ? s->value : "");
+                (void) text_format(left, sizeof(left), "%s--%s%s%s%s", letter, s->name,
+                                   s->type == OPTION_OPTIONAL ? "[="
+                                   : s->value != NULL         ? " "
+                                                              : "",
+                                   s->value != NULL ? s->value : "", s->type == OPTION_OPTIONAL ? "]" : "");
                 text_printf(out, strlen(left) > 34 ? "  %s\n  %-34s  %s" : "  %-34s%s  %s", left, "",
                             s->help);
                 if (s->default_ != NULL && s->type != OPTION_BOOL)

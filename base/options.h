@@ -17,6 +17,7 @@
 
 enum option_type {
         OPTION_STRING,   /* const char *; NULL when not given and without a default */
+        OPTION_OPTIONAL, /* const char *; NULL when not given; --name alone is the default, or --name=VALUE */
         OPTION_CHOICE,   /* const char *; one of the words of `value`: "table|wide|json" */
         OPTION_BOOL,     /* bool: --name, --name=true, --name=false */
         OPTION_UNSIGNED, /* unsigned, min..max */

@@ -13,7 +13,7 @@
 #include "base/options.h"
 
 struct sample {
-        const char *listen, *format;
+        const char *listen, *format, *save;
         bool verbose;
         unsigned seconds;
         uint64_t seed;
@@ -31,6 +31,7 @@ static const struct option_spec specs[] = {
         { "seconds", 0,   OPTION_UNSIGNED, AT(seconds), "SECONDS",    "5",           1, 60, "how long" },
         { "seed",    0,   OPTION_UINT64,   AT(seed),    "NUMBER",     NULL,          0, 0,  "for luck" },
         { "rate",    0,   OPTION_DOUBLE,   AT(rate),    "RATE",       "0.5",         0, 1,  "how fast" },
+        { "save",    0,   OPTION_OPTIONAL, AT(save),    "FILE",       "here",        0, 0,  "to keep it" },
         { "file",    'f', OPTION_LIST,     AT(files),   "FILE",       NULL,          0, 0,  "may be repeated" },
         { 0 },
 };
@@ -60,8 +61,23 @@ static void nothing_given_gives_the_defaults(void **state)
         assert_int_equal(s.seconds, 5);
         assert_int_equal(s.seed, 0);
         assert_true(s.rate == 0.5);
+        assert_null(s.save);
         assert_int_equal(s.files.count, 0);
         assert_int_equal(operands, 0);
+}
+
+static void an_optional_value_follows_an_equals_sign_or_is_the_default(void **state)
+{
+        char *alone[] = { "sample", "--save", "there", NULL }, *given[] = { "sample", "--save=there", NULL };
+        struct sample s;
+        size_t operands = 0;
+
+        (void) state;
+        assert_int_equal(options_parse(&program, 3, alone, NULL, &s, &operands, NULL), 0);
+        assert_string_equal(s.save, "here");
+        assert_int_equal(operands, 1);
+        assert_int_equal(options_parse(&program, 2, given, NULL, &s, &operands, NULL), 0);
+        assert_string_equal(s.save, "there");
 }
 
 static void every_form_of_an_option_is_understood(void **state)
@@ -194,6 +210,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(nothing_given_gives_the_defaults),
+                cmocka_unit_test(an_optional_value_follows_an_equals_sign_or_is_the_default),
                 cmocka_unit_test(every_form_of_an_option_is_understood),
                 cmocka_unit_test(a_mistake_is_told_in_a_sentence),
                 cmocka_unit_test(a_missing_value_and_too_many_operands_are_mistakes),

@@ -1,6 +1,5 @@
 /* remuda devices: what this machine, a directory tree or a machine file has. */
 #include <errno.h>
-#include <getopt.h>
 #include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,50 +15,49 @@
 #include "agent/measure/measure.h"
 #include "base/cleanup.h"
 #include "base/exit_code.h"
+#include "base/options.h"
 #include "base/text.h"
+#include "base/version.h"
 #include "cli/command/commands.h"
 #include "cli/command/document.h"
 #include "cli/command/open_tree.h"
 #include "cli/command/table.h"
 #include "io/clock.h"
-
-enum format { FORMAT_TABLE, FORMAT_WIDE, FORMAT_JSON, FORMAT_YAML };
+#include "io/read_file.h"
 
 struct devices_options {
-        const char *root, *machine, *config, *save; /* save: NULL = what is measured is not kept */
-        enum format format;
+        const char *root, *machine, *config, *output;
+        const char *save; /* NULL = what is measured is not kept */
         bool measure;
 };
 
-static void print_help(FILE *out)
-{
-        fputs("usage: remuda devices [--root DIR | --machine FILE] [--config FILE] [--measure [--save]]\n"
-              "                      [-o table|wide|json|yaml]\n"
-              "\n"
-              "Shows the accelerators and CPU groups of this machine, of a directory that holds sys/ (and "
-              "proc/,\n"
-              "dev/), or of a machine file (`remuda machine record`).\n"
-              "\n"
-              "  --root DIR      look at DIR instead of /\n"
-              "  --machine FILE  look at a machine file\n"
-              "  --config FILE   the agent's configuration: added models and vendors, exclusions\n"
-              "  --measure       run a matrix product for a second on a device of each group\n"
-              "  --save[=FILE]   keep what was measured where the agent reads it (" MEASURED_PATH ")\n"
-              "  -o FORMAT       table (default), wide, json or yaml\n",
-              out);
-}
+#define AT(member) offsetof(struct devices_options, member)
 
-static int parse_format(const char *text, enum format *ret)
-{
-        static const char *const names[] = { "table", "wide", "json", "yaml" };
+/* clang-format off */
+static const struct option_spec specs[] = {
+        { .name = "root", .type = OPTION_STRING, .offset = AT(root), .value = "DIR",
+          .help = "look at DIR instead of /" },
+        { .name = "machine", .type = OPTION_STRING, .offset = AT(machine), .value = "FILE",
+          .help = "look at a machine file (`remuda machine record`)" },
+        { .name = "config", .type = OPTION_STRING, .offset = AT(config), .value = "FILE",
+          .help = "the agent's configuration: added models and vendors, exclusions" },
+        { .name = "measure", .type = OPTION_BOOL, .offset = AT(measure),
+          .help = "run a matrix product for a second on a device of each group" },
+        { .name = "save", .type = OPTION_OPTIONAL, .offset = AT(save), .value = "FILE",
+          .default_ = MEASURED_PATH, .help = "keep what was measured where the agent reads it" },
+        { .name = "output", .letter = 'o', .type = OPTION_CHOICE, .offset = AT(output),
+          .value = "table|wide|json|yaml", .default_ = "table", .help = "how to print" },
+        { 0 },
+};
+/* clang-format on */
 
-        for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-                if (strcmp(names[i], text) == 0) {
-                        *ret = (enum format) i;
-                        return 0;
-                }
-        return -EINVAL;
-}
+static const struct option_program program = {
+        .name = "remuda devices",
+        .summary = "Shows the accelerators and CPU groups of this machine, of a directory that holds sys/ "
+                   "(and proc/,\n"
+                   "dev/), or of a machine file.",
+        .specs = specs,
+};
 
 /* "/", or where a container sees the host: its sys/ is the kernel's. */
 static bool is_this_machine(const char *root)
@@ -71,73 +69,16 @@ static bool is_this_machine(const char *root)
                                           statfs(path, &fs) == 0 && fs.f_type == SYSFS_MAGIC);
 }
 
-/* Return: -1 to go on, or an exit code. */
-static int parse_arguments(int argc, char **argv, struct devices_options *options)
+/* Options that do not go together. Return: NULL = all do. */
+static const char *find_conflict(const struct devices_options *o)
 {
-        static const struct option longs[] = {
-                { "root", required_argument, NULL, 'r' },   { "machine", required_argument, NULL, 'm' },
-                { "output", required_argument, NULL, 'o' }, { "config", required_argument, NULL, 'c' },
-                { "measure", no_argument, NULL, 'M' },      { "save", optional_argument, NULL, 's' },
-                { "help", no_argument, NULL, 'h' },         { NULL, 0, NULL, 0 },
-        };
-        int c;
-
-        optind = 1;
-        while ((c = getopt_long(argc, argv, "o:h", longs, NULL)) != -1) {
-                switch (c) {
-                case 'r':
-                        options->root = optarg;
-                        break;
-                case 'm':
-                        options->machine = optarg;
-                        break;
-                case 'o':
-                        if (parse_format(optarg, &options->format) == 0)
-                                break;
-                        fprintf(stderr, "remuda devices: -o takes table, wide, json or yaml, not '%s'\n",
-                                optarg);
-                        return EXIT_USAGE;
-                case 'c':
-                        options->config = optarg;
-                        break;
-                case 'M':
-                        options->measure = true;
-                        break;
-                case 's':
-                        options->save = optarg != NULL ? optarg : MEASURED_PATH;
-                        break;
-                case 'h':
-                        print_help(stdout);
-                        return EXIT_DONE;
-                default:
-                        fputs("`remuda devices --help` says what it takes\n", stderr);
-                        return EXIT_USAGE;
-                }
-        }
-        if (optind < argc) {
-                fprintf(stderr, "remuda devices: unexpected argument '%s'\n", argv[optind]);
-                return EXIT_USAGE;
-        }
-        if (options->measure && options->machine != NULL) {
-                fputs("remuda devices: --measure runs on this machine: it excludes --machine\n", stderr);
-                return EXIT_USAGE;
-        }
-        if (options->measure && options->root != NULL && !is_this_machine(options->root)) {
-                fprintf(stderr,
-                        "remuda devices: --measure runs on this machine, and '%s' is not this machine's "
-                        "/sys\n",
-                        options->root);
-                return EXIT_USAGE;
-        }
-        if (options->save != NULL && !options->measure) {
-                fputs("remuda devices: --save keeps what --measure measured: give both\n", stderr);
-                return EXIT_USAGE;
-        }
-        if (options->root != NULL && options->machine != NULL) {
-                fputs("remuda devices: --root and --machine exclude each other\n", stderr);
-                return EXIT_USAGE;
-        }
-        return -1;
+        if (o->measure && o->machine != NULL)
+                return "--measure runs on this machine: it excludes --machine";
+        if (o->measure && o->root != NULL && !is_this_machine(o->root))
+                return "--measure runs on this machine, and --root is not this machine's /sys";
+        if (o->save != NULL && !o->measure)
+                return "--save keeps what --measure measured: give both";
+        return o->root != NULL && o->machine != NULL ? "--root and --machine exclude each other" : NULL;
 }
 
 static enum table_colour colour_of(enum device_health health)
@@ -263,14 +204,14 @@ static int print_tables(const struct inventory *inventory, bool wide)
         return r;
 }
 
-static int print_inventory(const struct inventory *inventory, enum format format)
+static int print_inventory(const struct inventory *inventory, const char *format)
 {
-        json_t *document = format >= FORMAT_JSON ? inventory_encode(inventory) : NULL;
-        int r = format >= FORMAT_JSON
-                        ? document_print(document, format == FORMAT_YAML, JSON_REAL_PRECISION(15))
-                        : print_tables(inventory, format == FORMAT_WIDE);
+        bool yaml = strcmp(format, "yaml") == 0, document = yaml || strcmp(format, "json") == 0;
+        json_t *value = document ? inventory_encode(inventory) : NULL;
+        int r = document ? document_print(value, yaml, JSON_REAL_PRECISION(15))
+                         : print_tables(inventory, strcmp(format, "wide") == 0);
 
-        json_decref(document);
+        json_decref(value);
         if (r == 0 && fflush(stdout) == 0 && !ferror(stdout))
                 return EXIT_DONE;
         fprintf(stderr, "remuda devices: the output could not be written\n");
@@ -300,18 +241,11 @@ static void set_name(const struct tree *tree, struct inventory *inventory)
 
 static int read_config(const char *path, struct agent_config *ret, struct err *err)
 {
-        CLEANUP(fclose_p) FILE *file = fopen(path, "re");
-        CLEANUP(free_p) char *bytes = malloc(AGENT_CONFIG_MAX_BYTES + 1);
-        size_t size;
+        CLEANUP(free_p) char *bytes = NULL;
+        size_t size = 0;
+        int r = read_file(path, AGENT_CONFIG_MAX_BYTES, &bytes, &size, err);
 
-        if (file == NULL)
-                return err_set(err, -errno, "open '%s': %m", path);
-        if (bytes == NULL)
-                return err_set(err, -ENOMEM, "no memory for '%s'", path);
-        size = fread(bytes, 1, AGENT_CONFIG_MAX_BYTES + 1, file);
-        if (ferror(file))
-                return err_set(err, -EIO, "read '%s': %m", path);
-        return agent_config_parse(path, bytes, size, ret, err);
+        return r < 0 ? r : agent_config_parse(path, bytes, size, ret, err);
 }
 
 static void tell_not_measured(const struct device_group *group, const char *why)
@@ -366,18 +300,24 @@ static int look(const struct devices_options *options, struct inventory *ret, st
 
 int command_devices(int argc, char **argv)
 {
-        struct devices_options options = { 0 };
+        struct devices_options options;
         CLEANUP(inventory_free) struct inventory inventory;
         struct err err = { 0 };
-        int r = parse_arguments(argc, argv, &options);
+        const char *conflict;
+        int r = options_start(&program, REMUDA_VERSION, argc, argv, NULL, &options, NULL, stdout, stderr);
 
         inventory_init(&inventory);
         if (r >= 0)
                 return r;
+        conflict = find_conflict(&options);
+        if (conflict != NULL) {
+                fprintf(stderr, "remuda devices: %s\n", conflict);
+                return EXIT_USAGE;
+        }
         r = look(&options, &inventory, &err);
         if (r < 0) {
                 fprintf(stderr, "remuda devices: %s\n", err.msg);
                 return r == -ENOENT ? EXIT_NOT_FOUND : r == -EBADMSG ? EXIT_USAGE : EXIT_FAILED;
         }
-        return print_inventory(&inventory, options.format);
+        return print_inventory(&inventory, options.output);
 }

@@ -1,15 +1,14 @@
 /* remuda doctor: the agent of this node, its configuration and its programs. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "agent/config/agent_config.h"
 #include "agent/launch/program_file.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "cli/doctor.h"
+#include "io/read_file.h"
 
 static void check_agent(const struct doctor_patient *p, struct doctor_finding *f)
 {
@@ -101,28 +100,24 @@ static void check_libraries(const struct doctor_patient *p, struct doctor_findin
 
 static void check_config(const struct doctor_patient *p, struct doctor_finding *f)
 {
-        CLEANUP(close_p) int fd = open(p->config, O_RDONLY | O_CLOEXEC);
-        CLEANUP(free_p) char *bytes = malloc(AGENT_CONFIG_MAX_BYTES + 1);
-        struct agent_config config;
+        CLEANUP(agent_config_free) struct agent_config config = { 0 };
+        CLEANUP(free_p) char *bytes = NULL;
         struct err err = { 0 };
-        ssize_t n;
+        size_t size = 0;
+        int r = read_file(p->config, AGENT_CONFIG_MAX_BYTES, &bytes, &size, &err);
 
-        if (fd < 0 || bytes == NULL) {
-                doctor_found(f, errno == ENOENT ? DOCTOR_PASS : DOCTOR_WARN, "",
-                             errno == ENOENT ? "no configuration: the defaults are used"
-                                             : "the configuration cannot be read");
+        if (r < 0 && r != -E2BIG) {
+                doctor_found(f, r == -ENOENT ? DOCTOR_PASS : DOCTOR_WARN, "",
+                             r == -ENOENT ? "no configuration: the defaults are used"
+                                          : "the configuration cannot be read");
                 return;
         }
-        n = read(fd, bytes, AGENT_CONFIG_MAX_BYTES + 1);
-        if (n < 0)
-                return;
-        if (agent_config_parse(p->config, bytes, (size_t) n, &config, &err) < 0)
+        if (r < 0 || agent_config_parse(p->config, bytes, size, &config, &err) < 0)
                 doctor_found(f, DOCTOR_FAIL,
                              "mend that line; `remuda-agent --check-config --config FILE` checks it again",
                              "%s", err.msg);
         else
                 doctor_found(f, DOCTOR_PASS, "", "nothing is wrong with %s", p->config);
-        agent_config_free(&config);
 }
 
 static void check_programs(const struct doctor_patient *p, struct doctor_finding *f)

@@ -279,35 +279,32 @@ static int parse_arguments(int argc, char **argv, struct train_options *o, struc
         return 0;
 }
 
+static bool is_given(const struct row *row, const struct train_options *o)
+{
+        const void *field = (const char *) o + row->offset;
+
+        if (row->kind >= NUMBERS)
+                return ((const struct train_options_list *) field)->count > 0 || o->segments_auto;
+        return row->kind == STRING ? *(const char *const *) field != NULL : o->shares.count > 0;
+}
+
 static int from_environment(struct train_options *o, struct err *err)
 {
         /* clang-format off */
-        static const struct {
-                const char *variable;
-                struct row row;
-        } variables[] = {
-                { "REMUDA_BATCH", { "REMUDA_BATCH", "B", COUNT, AT(own_batch), 0, 1 << 24, NULL } },
-                { "REMUDA_WEIGHT", { "REMUDA_WEIGHT", "W", RATIO, AT(own_weight), 0, 1, NULL } },
-                { "REMUDA_LAYERS", { "REMUDA_LAYERS", "F:L", PAIRS, AT(own_layers), 0, 1 << 20, NULL } },
-                { "REMUDA_SEGMENTS", { "REMUDA_SEGMENTS", "I,J,...", NUMBERS, AT(segments), 0, 1 << 20, NULL } },
-                { "REMUDA_PROGRESS", { "REMUDA_PROGRESS", "FD|FILE", STRING, AT(progress), 0, 0, NULL } },
+        static const struct row variables[] = {
+                { "REMUDA_BATCH", "B", COUNT, AT(own_batch), 0, 1 << 24, NULL },
+                { "REMUDA_WEIGHT", "W", RATIO, AT(own_weight), 0, 1, NULL },
+                { "REMUDA_LAYERS", "F:L", PAIRS, AT(own_layers), 0, 1 << 20, NULL },
+                { "REMUDA_SEGMENTS", "I,J,...", NUMBERS, AT(segments), 0, 1 << 20, NULL },
+                { "REMUDA_PROGRESS", "FD|FILE", STRING, AT(progress), 0, 0, NULL },
         };
         /* clang-format on */
         for (size_t i = 0; i < ARRAY_SIZE(variables); i++) {
-                const char *value = getenv(variables[i].variable);
-                const void *field = (const char *) o + variables[i].row.offset;
-                bool given =
-                        variables[i].row.kind >= NUMBERS
-                                ? ((const struct train_options_list *) field)->count > 0 || o->segments_auto
-                        : variables[i].row.kind == STRING ? *(const char *const *) field != NULL
-                                                          : o->shares.count > 0;
-                int r;
+                const char *value = getenv(variables[i].name);
 
-                if (value == NULL || value[0] == '\0' || given)
-                        continue;
-                r = set_value(&variables[i].row, value, o, err);
-                if (r < 0)
-                        return r;
+                if (value != NULL && value[0] != '\0' && !is_given(&variables[i], o) &&
+                    set_value(&variables[i], value, o, err) < 0)
+                        return err->code;
         }
         return 0;
 }
