@@ -179,7 +179,9 @@ static int begin_world(struct group *group, const Subtask__Plan *plan, struct er
         if (r == 0 && cut.table != NULL)
                 r = write_file(group, "ranktable", cut.table, err);
         if (r == 0)
-                r = group_ranks_begin(&group->ranks, &cut, err);
+                r = group_ranks_begin(&group->ranks, cut.world, cut.first_rank, cut.chips, err);
+        if (r == 0)
+                group_ranks_clean(&group->ranks);
         subtask_ranks_free(&cut);
         return r;
 }

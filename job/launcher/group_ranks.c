@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -23,6 +24,7 @@ struct group_rank {
         uint32_t lines;
         off_t progress_offset, log_offset[2]; /* of its output and its errors */
         pid_t launcher;
+        ino_t report; /* the file that was read last */
 };
 
 static const char *const log_suffixes[] = { "out", "err" };
@@ -44,30 +46,36 @@ void group_ranks_free(struct group_ranks *ranks)
         ranks->count = 0;
 }
 
-int group_ranks_begin(struct group_ranks *ranks, const struct subtask_ranks *cut, struct err *err)
+int group_ranks_begin(struct group_ranks *ranks, uint64_t world, uint64_t first_rank, size_t count,
+                      struct err *err)
+{
+        group_ranks_free(ranks);
+        ranks->items = calloc(count, sizeof(*ranks->items));
+        ranks->said = calloc(count, sizeof(*ranks->said));
+        ranks->list = calloc(count, sizeof(*ranks->list));
+        if (ranks->items == NULL || ranks->said == NULL || ranks->list == NULL)
+                return err_set(err, -ENOMEM, "no memory for the ranks");
+        ranks->world = world;
+        ranks->first_rank = first_rank;
+        ranks->count = count;
+        for (size_t i = 0; i < count; i++) {
+                rendezvous__rank_seen__init(&ranks->said[i]);
+                ranks->list[i] = &ranks->said[i];
+                ranks->said[i].rank = (uint32_t) (first_rank + i);
+        }
+        return 0;
+}
+
+void group_ranks_clean(const struct group_ranks *ranks)
 {
         static const char *const suffixes[] = { "report", "progress", "out", "err" };
         char path[PATH_BYTES];
 
-        group_ranks_free(ranks);
-        ranks->items = calloc(cut->chips, sizeof(*ranks->items));
-        ranks->said = calloc(cut->chips, sizeof(*ranks->said));
-        ranks->list = calloc(cut->chips, sizeof(*ranks->list));
-        if (ranks->items == NULL || ranks->said == NULL || ranks->list == NULL)
-                return err_set(err, -ENOMEM, "no memory for the ranks");
-        ranks->world = cut->world;
-        ranks->first_rank = cut->first_rank;
-        ranks->count = cut->chips;
-        for (size_t i = 0; i < ranks->count; i++) {
-                rendezvous__rank_seen__init(&ranks->said[i]);
-                ranks->list[i] = &ranks->said[i];
-                ranks->said[i].rank = (uint32_t) (ranks->first_rank + i);
+        for (size_t i = 0; i < ranks->count; i++)
                 for (size_t k = 0; k < ARRAY_SIZE(suffixes); k++) {
                         path_of(ranks, i, suffixes[k], path);
                         (void) unlink(path);
                 }
-        }
-        return 0;
 }
 
 static void copy_log(struct group_ranks *ranks, size_t index, size_t which)
@@ -127,25 +135,38 @@ static void read_result(const struct group_ranks *ranks, size_t index)
         json_decref(value);
 }
 
+/* A report is replaced by rename: another file is another report. */
+static bool is_new(const char *path, ino_t *known)
+{
+        struct stat status;
+        bool new = stat(path, &status) == 0 && status.st_ino != *known;
+
+        if (new)
+                *known = status.st_ino;
+        return new;
+}
+
 static void look_at(struct group_ranks *ranks, size_t index, uint64_t now_usec)
 {
         struct group_rank *rank = &ranks->items[index];
         Rendezvous__RankSeen *said = &ranks->said[index];
         struct rank_watch_report report;
-        char path[PATH_BYTES];
+        char path[PATH_BYTES], state;
         bool ended = said->ended;
 
         path_of(ranks, index, "progress", path);
         rank->lines += (uint32_t) rank_watch_progress(path, &rank->progress_offset, &rank->seen, now_usec);
         path_of(ranks, index, "report", path);
-        if (!ended && rank_watch_report(path, &report)) {
+        if (!ended && is_new(path, &rank->report) && rank_watch_report(path, &report)) {
                 said->pid = report.pid;
                 rank->launcher = report.launcher;
                 said->ended = report.ended;
                 said->exit_code = report.exit_code;
                 said->ended_usec = report.ended_usec;
         }
-        said->stopped = !said->ended && rank_watch_stopped(said->pid, false);
+        state = said->ended ? 0 : rank_watch_process(said->pid);
+        said->stopped = state == 'T';
+        said->stuck = state == 'D';
         said->lines = rank->lines;
         said->epoch = (int64_t) rank->seen.epoch;
         said->step = (int64_t) rank->seen.step;

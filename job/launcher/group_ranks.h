@@ -1,10 +1,12 @@
-/* Group ranks: the ranks of one world that run in this group: their files, what they say, what became of
- * them. */
+/* Group ranks: the ranks of one world that run here: their files, what they say, what became of them. */
 #pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "base/err.h"
 #include "job/launcher/message.h"
-#include "job/launcher/subtask_ranks.h"
 
 struct group_rank;
 
@@ -17,8 +19,10 @@ struct group_ranks {
         size_t count;
 };
 
-/* group_ranks_begin() - a new world: what an earlier one left in the folder is removed. 0 or -ENOMEM. */
-int group_ranks_begin(struct group_ranks *ranks, const struct subtask_ranks *cut, struct err *err);
+/* group_ranks_begin() - a new world, of whose ranks nothing is known. 0 or -ENOMEM. */
+int group_ranks_begin(struct group_ranks *ranks, uint64_t world, uint64_t first_rank, size_t count,
+                      struct err *err);
+void group_ranks_clean(const struct group_ranks *ranks); /* the files that an earlier world left */
 void group_ranks_free(struct group_ranks *ranks);
 
 /* group_ranks_look() - read the files. Return: has anything changed that the manager should know? */

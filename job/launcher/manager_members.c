@@ -9,8 +9,8 @@
 #include "base/exit_code.h"
 #include "base/text.h"
 #include "io/clock.h"
-#include "job/launcher/manager_facts.h"
 #include "job/launcher/manager_state.h"
+#include "job/launcher/rank_facts.h"
 
 static void send_next(struct manager_member *member)
 {
@@ -261,7 +261,7 @@ static void take_rank(struct manager *manager, const struct manager_member *memb
 
         if (said->rank >= world->rank_count || world->ranks[said->rank].place != index_of(member))
                 return;
-        manager_facts_rank(world, said, &manager->lines[said->rank], now);
+        rank_facts_tell(world, said, &manager->lines[said->rank], now);
         if (said->has_accuracy) {
                 manager->accuracy = said->accuracy;
                 manager->has_accuracy = true;

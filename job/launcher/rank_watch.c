@@ -112,7 +112,7 @@ bool rank_watch_report(const char *path, struct rank_watch_report *ret)
         return found;
 }
 
-bool rank_watch_stopped(pid_t pid, bool or_stuck)
+char rank_watch_process(pid_t pid)
 {
         CLEANUP(fclose_p) FILE *f = NULL;
         char path[64], line[512];
@@ -121,7 +121,7 @@ bool rank_watch_stopped(pid_t pid, bool or_stuck)
         (void) text_format(path, sizeof(path), "/proc/%d/stat", (int) pid);
         f = pid <= 0 ? NULL : fopen(path, "re");
         if (f == NULL || fgets(line, sizeof(line), f) == NULL)
-                return false;
+                return 0;
         close = strrchr(line, ')');
-        return close != NULL && close[1] == ' ' && (close[2] == 'T' || (or_stuck && close[2] == 'D'));
+        return close != NULL && close[1] == ' ' ? close[2] : 0;
 }

@@ -29,6 +29,6 @@ struct rank_watch_report {
 /* rank_watch_report() - Return: false if there is none. */
 bool rank_watch_report(const char *path, struct rank_watch_report *ret);
 
-/* rank_watch_stopped() - is a process stopped by a signal? @or_stuck: or in the kernel, where it may be but
- * for a moment */
-bool rank_watch_stopped(pid_t pid, bool or_stuck);
+/* rank_watch_process() - the state of a process as ps(1) writes it: 'T' is stopped by a signal, 'D' in the
+ * kernel; 0 = not known. */
+char rank_watch_process(pid_t pid);

@@ -61,11 +61,9 @@ struct run_rank {
         uint64_t begin, end;      /* of an epoch's samples; 0:0 when the size of the data is not known */
 
         /* what is seen of it; the judgement has it in run.world */
-        struct progress_rank said;
-        off_t progress_offset;
         double kept_busy_ms;   /* of what it was busy, what the SpeedTable knows already */
         uint64_t kept_samples; /* and of its samples */
-        pid_t pid, launcher;
+        pid_t pid;             /* 0 = was not started */
         uint64_t restarts;
         uint64_t used_samples; /* whose gradients are in the weights, over all its processes */
 

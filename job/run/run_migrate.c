@@ -8,7 +8,6 @@
 #include "base/cleanup.h"
 #include "io/clock.h"
 #include "job/run/run_chips.h"
-#include "job/run/run_facts.h"
 #include "job/run/run_samples.h"
 
 static const struct inventory *node_of(const struct run_chips *now, const char *name)
@@ -85,6 +84,20 @@ static void find_spare(struct run *run, size_t index, const struct run_chips *no
                       clock_monotonic_usec());
 }
 
+void run_migrate_fact(struct world *world, size_t rank, const char *trouble, uint64_t now_usec)
+{
+        bool there = world->places[rank].there;
+
+        if (there && trouble != NULL)
+                world_observe(
+                        world,
+                        &(struct world_fact){
+                                .kind = WORLD_LOST, .index = rank, .code = WORLD_SICK, .text = trouble },
+                        now_usec);
+        else if (!there && trouble == NULL)
+                world_observe(world, &(struct world_fact){ .kind = WORLD_HERE, .index = rank }, now_usec);
+}
+
 void run_migrate_look(struct run *run, bool spares)
 {
         struct run_chips now;
@@ -92,7 +105,7 @@ void run_migrate_look(struct run *run, bool spares)
         if (run_chips_read(run, &now, NULL) < 0)
                 return;
         for (size_t i = 0; i < run->rank_count && i < run->world.place_count; i++)
-                run_facts_chip(&run->world, i, trouble_of(&run->ranks[i], &now), clock_monotonic_usec());
+                run_migrate_fact(&run->world, i, trouble_of(&run->ranks[i], &now), clock_monotonic_usec());
         for (size_t i = 0; spares && i < run->rank_count && i < run->world.place_count; i++)
                 if (!run->world.places[i].there)
                         find_spare(run, i, &now);
@@ -111,7 +124,7 @@ void run_migrate_move(struct run *run, size_t index)
         (void) text_copy(rank->device_model, sizeof(rank->device_model), to->model);
         rank->device_index = to->index;
         rank->spare_device.id[0] = '\0';
-        run_facts_chip(&run->world, index, NULL, clock_monotonic_usec());
+        run_migrate_fact(&run->world, index, NULL, clock_monotonic_usec());
 }
 
 void run_migrate_leave_out(struct run *run, size_t rank)

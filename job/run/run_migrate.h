@@ -8,6 +8,9 @@
  * once */
 void run_migrate_look(struct run *run, bool spares);
 
+/* run_migrate_fact() - @trouble: why the rank's chip cannot be used; NULL = it can. Pure. */
+void run_migrate_fact(struct world *world, size_t rank, const char *trouble, uint64_t now_usec);
+
 /* run_migrate_move() - the rank takes the chip that was offered; the others keep theirs. */
 void run_migrate_move(struct run *run, size_t rank);
 

@@ -141,26 +141,15 @@ static int start(struct train *train)
 
         if (!train->resume)
                 run_samples_remove(run);
-        run_watch_begin(run);
+        r = run_watch_begin(run, &train->watch, &train->err);
         add_job_arguments(run, train->resume, &args);
         train->began_usec = clock_monotonic_usec();
-        r = run_world_start(run, 0, "rank", &args, &train->mpi, &train->err);
+        if (r == 0)
+                r = run_world_start(run, 0, "rank", &args, &train->mpi, &train->err);
         arguments_free(&args);
         train->runs = r == 0;
         train->resume = run->checkpoint[0] != '\0';
         return r;
-}
-
-/* SIGTERM to each rank's launcher, which passes it on: mpirun would give the ranks no time for a checkpoint.
- * Return: to how many. */
-static size_t ask_ranks_to_end(const struct run *run)
-{
-        size_t asked = 0;
-
-        for (size_t i = 0; i < run->rank_count; i++)
-                if (run->ranks[i].launcher > 0 && !run->world.ranks[i].ended)
-                        asked += kill(run->ranks[i].launcher, SIGTERM) == 0;
-        return asked;
 }
 
 /* What is seen becomes the plan. */
@@ -205,7 +194,7 @@ static void execute(struct train *train, const struct verdict *v)
                 train->r = start(train);
                 break;
         case VERDICT_TERMINATE:
-                if (ask_ranks_to_end(run) == 0)
+                if (group_ranks_terminate(&train->watch.ranks) == 0) /* mpirun would give them no time */
                         run_guard_terminate(&train->mpi.guard);
                 break;
         case VERDICT_RESHARD:

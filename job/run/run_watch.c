@@ -1,10 +1,10 @@
-/* Follows the files of a world's ranks (job/launcher/rank_watch.h) and tells them as facts. */
+/* Looks at the ranks as a group does at its own, and tells what it sees as the manager is told. */
 #include "job/run/run_watch.h"
-#include "job/run/run_folder.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
 #include <sys/statvfs.h>
@@ -12,14 +12,18 @@
 
 #include "base/cleanup.h"
 #include "io/clock.h"
-#include "job/run/run_facts.h"
+#include "job/launcher/rank_facts.h"
+#include "job/run/run_folder.h"
 
-#define PROCESS_USEC 1000000
-#define FULL_BYTES   (64U << 10) /* less room than that is none */
+#define FULL_BYTES (64U << 10) /* less room than that is none */
 
 int run_watch_open(const struct run *run, struct run_watch *watch, struct err *err)
 {
-        *watch = (struct run_watch){ .changes = inotify_init1(IN_NONBLOCK | IN_CLOEXEC) };
+        *watch = (struct run_watch){ .changes = inotify_init1(IN_NONBLOCK | IN_CLOEXEC),
+                                     .ranks = { .folder = run->folder },
+                                     .lines = calloc(run->rank_count, sizeof(*watch->lines)) };
+        if (watch->lines == NULL)
+                return err_set(err, -ENOMEM, "no memory for the ranks");
         if (watch->changes < 0 || inotify_add_watch(watch->changes, run->folder, IN_MOVED_TO) < 0)
                 return err_set(err, -errno, "'%.200s' cannot be watched: %m", run->folder);
         return 0;
@@ -27,70 +31,23 @@ int run_watch_open(const struct run *run, struct run_watch *watch, struct err *e
 
 void run_watch_close(struct run_watch *watch)
 {
-        if (watch->changes >= 0)
-                (void) close(watch->changes);
+        close_p(&watch->changes);
+        group_ranks_free(&watch->ranks);
+        free(TAKE(watch->lines));
         watch->changes = -1;
 }
 
-void run_watch_begin(struct run *run)
+int run_watch_begin(struct run *run, struct run_watch *watch, struct err *err)
 {
         for (size_t i = 0; i < run->rank_count; i++) {
                 struct run_rank *rank = &run->ranks[i];
 
-                rank->said = (struct progress_rank){ 0 };
-                rank->progress_offset = 0;
+                watch->lines[i] = 0;
                 rank->kept_busy_ms = 0;
                 rank->kept_samples = 0;
-                rank->pid = rank->launcher = 0;
+                rank->pid = 0;
         }
-}
-
-static void read_progress(struct run *run, size_t index)
-{
-        struct run_rank *rank = &run->ranks[index];
-        uint64_t now = clock_monotonic_usec();
-        char path[RUN_PATH_BYTES];
-
-        (void) run_folder_rank_path(run, path, index, "progress");
-        if (rank_watch_progress(path, &rank->progress_offset, &rank->said, now) > 0)
-                run_facts_line(&run->world, index, &rank->said, now);
-}
-
-static void read_report(struct run *run, size_t index)
-{
-        struct run_rank *rank = &run->ranks[index];
-        struct rank_watch_report report;
-        char path[RUN_PATH_BYTES];
-
-        (void) run_folder_rank_path(run, path, index, "report");
-        if (!rank_watch_report(path, &report))
-                return;
-        rank->pid = report.pid;
-        rank->launcher = report.launcher;
-        run_facts_report(&run->world, index, &report, clock_monotonic_usec());
-}
-
-static void read_reports(struct run *run, const struct run_watch *watch)
-{
-        char events[4096];
-        bool changed = false;
-
-        while (read(watch->changes, events, sizeof(events)) > 0)
-                changed = true;
-        for (size_t i = 0; changed && i < run->rank_count; i++)
-                if (!run->world.ranks[i].ended)
-                        read_report(run, i);
-}
-
-static void look_at_processes(struct run *run, struct run_watch *watch, uint64_t now)
-{
-        if (now - watch->process_usec < PROCESS_USEC)
-                return;
-        watch->process_usec = now;
-        for (size_t i = 0; i < run->rank_count; i++)
-                if (!run->world.ranks[i].ended)
-                        run_facts_process(&run->world, i, rank_watch_stopped(run->ranks[i].pid, false),
-                                          rank_watch_stopped(run->ranks[i].pid, true), now);
+        return group_ranks_begin(&watch->ranks, run->world.worlds, 0, run->rank_count, err);
 }
 
 /* The last words of a rank, for the message. */
@@ -188,12 +145,16 @@ void run_watch_end(struct run_watch *watch)
 
 void run_watch_look(struct run *run, struct run_watch *watch)
 {
+        char events[4096];
         uint64_t now = clock_monotonic_usec(), period = isatty(STDERR_FILENO) == 1 ? 500000 : 2000000;
 
-        read_reports(run, watch);
-        for (size_t i = 0; i < run->rank_count; i++)
-                read_progress(run, i);
-        look_at_processes(run, watch, now);
+        while (read(watch->changes, events, sizeof(events)) > 0)
+                continue;
+        (void) group_ranks_look(&watch->ranks, now);
+        for (size_t i = 0; i < watch->ranks.count; i++) {
+                run->ranks[i].pid = watch->ranks.said[i].pid;
+                rank_facts_tell(&run->world, &watch->ranks.said[i], &watch->lines[i], now);
+        }
         if (now - watch->shown_usec >= period) {
                 watch->shown_usec = now;
                 show(run, watch, now);

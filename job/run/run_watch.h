@@ -2,12 +2,14 @@
  * processes), as facts of run.world; and the line of progress that people see. */
 #pragma once
 
+#include "job/launcher/group_ranks.h"
 #include "job/run/run.h"
 
 struct run_watch {
-        int changes;           /* inotify on the job's folder */
-        uint64_t shown_usec;   /* last line of progress */
-        uint64_t process_usec; /* last look at the processes */
+        int changes; /* inotify on the job's folder */
+        struct group_ranks ranks;
+        uint32_t *lines;     /* of each rank, that were taken in */
+        uint64_t shown_usec; /* last line of progress */
         bool shown;
 };
 
@@ -15,7 +17,7 @@ int run_watch_open(const struct run *run, struct run_watch *watch, struct err *e
 void run_watch_close(struct run_watch *watch);
 
 /* run_watch_begin() - a new world: nothing is known of its ranks. */
-void run_watch_begin(struct run *run);
+int run_watch_begin(struct run *run, struct run_watch *watch, struct err *err);
 
 /* run_watch_look() - take in new lines and reports, show progress. */
 void run_watch_look(struct run *run, struct run_watch *watch);

@@ -11,8 +11,8 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "job/launcher/manager_facts.h"
-#include "job/run/run_facts.h"
+#include "job/launcher/rank_facts.h"
+#include "job/run/run_migrate.h"
 #include "job/world/test_stories.h"
 #include "job/world/verdict.h"
 
@@ -29,8 +29,7 @@ struct play {
         size_t place_of[RANKS]; /* of the ranks of the last world */
         double slow[RANKS], busy[RANKS];
         int64_t step[RANKS];
-        struct progress_rank spoken[RANKS]; /* as the door of one host keeps it */
-        Rendezvous__RankSeen told[RANKS];   /* as a group tells its manager */
+        Rendezvous__RankSeen told[RANKS]; /* as a group tells its manager */
         uint32_t lines[RANKS];
         char said[2048], last[WORLD_TEXT_BYTES + 64]; /* all verdicts; the last sentence */
 };
@@ -40,7 +39,8 @@ static void fact(struct play *play, struct world_fact what)
         world_observe(&play->world, &what, play->now);
 }
 
-/* The message of a group goes over the wire before the manager takes it in. */
+/* A rank is looked at alike here and in a group, whose message goes over the wire before the manager takes it
+ * in. */
 static void send_rank(struct play *play, size_t rank)
 {
         Rendezvous__RankSeen *told = &play->told[rank];
@@ -52,6 +52,10 @@ static void send_rank(struct play *play, size_t rank)
 
         told->rank = (uint32_t) rank;
         told->pid = 1;
+        if (play->kind == WORLD_CHIPS) {
+                rank_facts_tell(&play->world, told, &play->lines[rank], play->now);
+                return;
+        }
         seen.token = (char *) "t";
         seen.group = (char *) "g1";
         seen.ranks = &told;
@@ -59,23 +63,16 @@ static void send_rank(struct play *play, size_t rank)
         bytes = pb_pack(&seen, &size);
         heard = message_read(&arena, &rendezvous__seen__descriptor, bytes, size, NULL);
         assert_non_null(heard);
-        manager_facts_rank(&play->world, heard->ranks[0], &play->lines[rank], play->now);
+        rank_facts_tell(&play->world, heard->ranks[0], &play->lines[rank], play->now);
         pb_arena_free(&arena);
 }
 
 static void exit_rank(struct play *play, size_t rank, int code)
 {
-        const struct rank_watch_report report = {
-                .pid = 1, .ended = true, .exit_code = code, .ended_usec = play->now
-        };
-
         play->told[rank].ended = true;
         play->told[rank].exit_code = code;
         play->told[rank].ended_usec = play->now;
-        if (play->kind == WORLD_GROUPS)
-                send_rank(play, rank);
-        else
-                run_facts_report(&play->world, rank, &report, play->now);
+        send_rank(play, rank);
 }
 
 static void halt_all(struct play *play)
@@ -110,7 +107,6 @@ static void lay_out(struct play *play)
                 for (uint64_t k = 0; world->places[i].used && k < world->places[i].chips; k++) {
                         play->place_of[rank] = i;
                         play->mute[rank] = play->talk[rank] = false;
-                        play->spoken[rank] = (struct progress_rank){ 0 };
                         rendezvous__rank_seen__init(&play->told[rank]);
                         play->lines[rank] = 0;
                         play->step[rank] = -1;
@@ -197,11 +193,7 @@ static void speak(struct play *play, size_t rank)
         play->told[rank].step = line.step;
         play->told[rank].samples = line.samples;
         play->told[rank].samples_per_s = line.samples_per_s;
-        progress_say(&play->spoken[rank], &line, play->now);
-        if (play->kind == WORLD_GROUPS)
-                send_rank(play, rank);
-        else
-                run_facts_line(&play->world, rank, &play->spoken[rank], play->now);
+        send_rank(play, rank);
 }
 
 static void pass(struct play *play, double seconds, bool steps)
@@ -229,7 +221,7 @@ static void set_all(bool *flags, const char *who)
 static void lose(struct play *play, size_t rank, enum world_loss loss)
 {
         if (play->kind == WORLD_CHIPS)
-                run_facts_chip(&play->world, play->place_of[rank], "it fell off the bus", play->now);
+                run_migrate_fact(&play->world, play->place_of[rank], "it fell off the bus", play->now);
         else
                 fact(play, (struct world_fact){
                                    .kind = WORLD_LOST, .index = play->place_of[rank], .code = (int) loss });
@@ -245,10 +237,8 @@ static void end_all(struct play *play, int code)
 static void stop(struct play *play, size_t rank, bool stopped, bool stuck)
 {
         play->told[rank].stopped = stopped;
-        if (play->kind == WORLD_GROUPS)
-                send_rank(play, rank);
-        else
-                run_facts_process(&play->world, rank, stopped, stuck, play->now);
+        play->told[rank].stuck = stuck;
+        send_rank(play, rank);
 }
 
 /* Whole places: a rank of a cluster shares its place with another. */

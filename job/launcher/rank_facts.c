@@ -1,8 +1,8 @@
-/* Messages of groups become facts. */
-#include "job/launcher/manager_facts.h"
+/* A rank's line, its process and its end become facts. */
+#include "job/launcher/rank_facts.h"
 
-void manager_facts_rank(struct world *world, const Rendezvous__RankSeen *said, uint32_t *lines,
-                        uint64_t now_usec)
+void rank_facts_tell(struct world *world, const Rendezvous__RankSeen *said, uint32_t *lines,
+                     uint64_t now_usec)
 {
         const struct progress_line line = { .epoch = said->epoch,
                                             .step = said->step,
@@ -14,7 +14,11 @@ void manager_facts_rank(struct world *world, const Rendezvous__RankSeen *said, u
                                             .epoch_samples = said->epoch_samples };
         const struct world_fact facts[] = {
                 { .kind = WORLD_LINE, .index = said->rank, .line = &line },
-                { .kind = WORLD_STOPPED, .index = said->rank, .code = said->stopped },
+                { .kind = WORLD_STOPPED,
+                  .index = said->rank,
+                  .code = said->stopped ? 1
+                          : said->stuck ? 2
+                                        : 0 },
                 { .kind = WORLD_EXIT,
                   .index = said->rank,
                   .code = said->exit_code,
