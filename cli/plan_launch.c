@@ -91,7 +91,7 @@ static int read_job(struct launch *launch, const char *file, struct err *err)
         size_t size_bytes = 0;
         int r = plan_read_bytes(file, &bytes, &size_bytes, err);
 
-        return r < 0 ? r : job_parse(bytes, size_bytes, &launch->run.job, err);
+        return r < 0 ? r : job_yaml_parse(bytes, size_bytes, &launch->run.job, err);
 }
 
 static int read_programs(struct launch *launch, struct err *err)

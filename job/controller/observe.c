@@ -70,7 +70,7 @@ static void take_spec(struct record *record, const json_t *object)
         struct err err = { 0 };
 
         job_free(&record->job);
-        record->valid = job_decode(object, &record->job, &err) == 0;
+        record->valid = job_yaml_decode(object, &record->job, &err) == 0;
         (void) text_copy(record->why, sizeof(record->why), record->valid ? "" : err.msg);
 }
 

@@ -41,7 +41,8 @@ static bool takes_part(const Subtask__Group *group)
         return group->used && !subtask_is_server(group);
 }
 
-uint64_t subtask_workers(const Subtask__Plan *plan)
+/* Chips of the workers that are used. */
+static uint64_t workers_of(const Subtask__Plan *plan)
 {
         uint64_t chips = 0;
 
@@ -103,7 +104,7 @@ int subtask_share(const Subtask__Plan *plan, const double *speeds, size_t count,
 /* Equal shares are the same for every chip, not for every group. */
 static void share_equally(Subtask__Plan *plan)
 {
-        uint64_t chips = subtask_workers(plan), part = plan->global_batch / chips,
+        uint64_t chips = workers_of(plan), part = plan->global_batch / chips,
                  left = plan->global_batch % chips;
 
         for (size_t i = 0; i < plan->n_groups; i++) {
@@ -152,7 +153,7 @@ int subtask_cut(Subtask__Plan *plan, struct err *err)
         uint64_t before = 0;
         int r = 0;
 
-        if (subtask_workers(plan) == 0)
+        if (workers_of(plan) == 0)
                 return err_set(err, -EINVAL, "groups: no worker is left");
         plan->batches_given = batches_stand(plan);
         if (!plan->batches_given && subtask_may_share_anew(plan))
@@ -321,7 +322,7 @@ static int begin(Subtask__Plan *plan, struct pb_arena *arena, struct err *err)
                 subtask__restart__init(plan->restart);
         }
         if (!plan->restart->has_min_chips)
-                plan->restart->min_chips = (uint32_t) subtask_workers(plan);
+                plan->restart->min_chips = (uint32_t) workers_of(plan);
         if (plan->restart->hang_seconds == 0)
                 plan->restart->hang_seconds = JOB_HANG_SECONDS;
         return check_batches(plan, err);

@@ -48,7 +48,6 @@ int subtask_share(const Subtask__Plan *plan, const double *speeds, size_t count,
 bool subtask_may_share_anew(const Subtask__Plan *plan);
 
 bool subtask_is_server(const Subtask__Group *group);
-uint64_t subtask_workers(const Subtask__Plan *plan); /* chips of the workers that are used */
 
 /* subtask_has_stages() - do the workers that are used hold all layers of the model, in their order? Where one
  * is left out they do not, and their program cuts the model itself. */

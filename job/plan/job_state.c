@@ -66,25 +66,6 @@ void job_state_free(struct job_state *state)
         *state = job_state_new();
 }
 
-int job_state_copy(const struct job_state *state, struct job_state *ret)
-{
-        *ret = *state;
-        ret->groups = malloc((state->group_count + 1) * sizeof(*ret->groups));
-        ret->notes = malloc((state->note_count + 1) * sizeof(*ret->notes));
-        ret->ranks = malloc((state->rank_count + 1) * sizeof(*ret->ranks));
-        if (ret->groups == NULL || ret->notes == NULL || ret->ranks == NULL) {
-                job_state_free(ret);
-                return -ENOMEM;
-        }
-        if (state->group_count > 0)
-                memcpy(ret->groups, state->groups, state->group_count * sizeof(*ret->groups));
-        if (state->note_count > 0)
-                memcpy(ret->notes, state->notes, state->note_count * sizeof(*ret->notes));
-        if (state->rank_count > 0)
-                memcpy(ret->ranks, state->ranks, state->rank_count * sizeof(*ret->ranks));
-        return 0;
-}
-
 bool job_phase_ended(enum job_phase phase)
 {
         return phase == JOB_SUCCEEDED || phase == JOB_FAILED || phase == JOB_CANCELLED;

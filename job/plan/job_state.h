@@ -142,7 +142,6 @@ extern const char *const job_condition_names[JOB_CONDITION_COUNT];
 
 struct job_state job_state_new(void);         /* of a new job */
 void job_state_free(struct job_state *state); /* accepts NULL; leaves the state of a new job */
-int job_state_copy(const struct job_state *state, struct job_state *ret); /* 0 or -ENOMEM */
 
 bool job_phase_ended(enum job_phase phase);
 

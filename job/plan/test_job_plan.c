@@ -28,7 +28,7 @@ static struct job parse(const char *spec)
 
         text_append(&text, HEAD);
         text_append(&text, spec);
-        if (job_parse(text.data, text.size_bytes, &job, &err) < 0)
+        if (job_yaml_parse(text.data, text.size_bytes, &job, &err) < 0)
                 fail_msg("%s", err.msg);
         text_free(&text);
         return job;

@@ -44,7 +44,7 @@ static void queue_free(struct queue *q)
 static int decode_jobs(struct queue *q, struct err *err)
 {
         for (size_t i = 0; i < json_array_size(q->documents); i++) {
-                int r = job_decode(json_array_get(q->documents, i), &q->jobs[i], err);
+                int r = job_yaml_decode(json_array_get(q->documents, i), &q->jobs[i], err);
 
                 q->count = i + 1;
                 if (r < 0)
@@ -211,7 +211,7 @@ static void cancel(struct queue *q, size_t index)
                            .events = json_array() };
 
         job_init(&run.job);
-        if (job_decode(json_array_get(q->documents, index), &run.job, NULL) == 0) {
+        if (job_yaml_decode(json_array_get(q->documents, index), &run.job, NULL) == 0) {
                 run_finish(&run, "Cancelled", "Interrupted", "cancelled by a signal before it was started");
                 (void) json_array_append_new(q->summaries, run_summary(&run));
         }

@@ -57,7 +57,7 @@ int run_read_documents(const char *job_path, json_t **ret, struct err *err)
 
 static int read_job(struct run *run, const char *path, const json_t *document, struct err *err)
 {
-        int r = job_decode(document, &run->job, err);
+        int r = job_yaml_decode(document, &run->job, err);
 
         return r < 0 ? err_wrap(err, r, "job file '%.200s'", path) : 0;
 }

@@ -60,7 +60,7 @@ void job_init(struct job *job)
                 .servers = { .runtime = "cpu",
                              .chips = 1,
                              .min_chips = 1 }, /* it is there on every machine */
-                .restart = { .migrate = true, .hang_seconds = JOB_HANG_SECONDS },
+                .restart = { .max = 3, .migrate = true, .hang_seconds = JOB_HANG_SECONDS },
         };
 }
 
@@ -143,56 +143,8 @@ uint64_t job_restart_max(const struct job *job)
         return job->checkpoint.given ? 3 : 0;
 }
 
-static bool runtime_valid(const char *runtime)
-{
-        return strspn(runtime, "abcdefghijklmnopqrstuvwxyz0123456789-") == strlen(runtime) &&
-               runtime[0] != '-';
-}
-
-static int check_role(const struct job_role *role, const char *field, struct err *err)
-{
-        if (role->vendor[0] == '\0' && role->runtime[0] == '\0' && role->model[0] == '\0' &&
-            role->group[0] == '\0')
-                return err_set(err, -EINVAL,
-                               "%s: says nothing of the chips; give vendor, runtime, model or group", field);
-        if (!runtime_valid(role->runtime))
-                return err_set(err, -EINVAL,
-                               "%s.runtime: '%s' is not the name of a runtime; small letters, digits and "
-                               "'-', such as "
-                               "cuda or cpu",
-                               field, role->runtime);
-        if (role->group[0] != '\0' && !job_name_valid(role->group))
-                return err_set(
-                        err, -EINVAL,
-                        "%s.group: '%s' is not the name of a device group; `remuda devices` lists them",
-                        field, role->group);
-        if (role->vendor[0] != '\0' && !runtime_valid(role->vendor))
-                return err_set(err, -EINVAL,
-                               "%s.vendor: '%s' is not the name of a vendor; such as nvidia or cpu", field,
-                               role->vendor);
-        if (role->min_chips > role->chips)
-                return err_set(err, -EINVAL, "%s.minChips: %llu is more than chips, %llu; give at most that",
-                               field, (unsigned long long) role->min_chips, (unsigned long long) role->chips);
-        return 0;
-}
-
 static int check_roles(const struct job *job, struct err *err)
 {
-        char field[32];
-
-        if (job->worker_count == 0)
-                return err_set(err, -EINVAL,
-                               "spec.workers: missing; list at least one, such as {runtime: cpu, chips: 2}");
-        for (size_t i = 0; i < job->worker_count; i++) {
-                int r;
-
-                (void) text_format(field, sizeof(field), "spec.workers[%zu]", i);
-                r = check_role(&job->workers[i], field, err);
-                if (r < 0)
-                        return r;
-        }
-        if (job->has_servers && check_role(&job->servers, "spec.servers", err) < 0)
-                return -EINVAL;
         if (job_worker_chips(job) > JOB_CHIPS_MAX)
                 return err_set(err, -EINVAL, "spec.workers: %llu chips in all; at most %d are allowed",
                                (unsigned long long) job_worker_chips(job), JOB_CHIPS_MAX);
@@ -239,11 +191,6 @@ static int check_dependencies(const struct job *job, struct err *err)
         for (size_t i = 0; i < job->dependency_count; i++) {
                 const char *parent = job->depends_on[i];
 
-                if (!job_name_valid(parent))
-                        return err_set(err, -EINVAL,
-                                       "spec.dependsOn[%zu]: '%s' is not the name of a job; 1 to 63 small "
-                                       "letters, digits and '-'",
-                                       i, parent);
                 if (strcmp(parent, job->name) == 0)
                         return err_set(err, -EINVAL,
                                        "spec.dependsOn[%zu]: '%s' is this job itself; remove it", i, parent);
@@ -278,107 +225,22 @@ static int check_path(const char *path, const char *field, struct err *err)
         return 0;
 }
 
-/* Names of volume claims become names in a pod. */
-static int check_claim(const char *claim, const char *field, struct err *err)
-{
-        if (claim[0] != '\0' && !job_name_valid(claim))
-                return err_set(err, -EINVAL,
-                               "%s: '%s' is not the name of a PersistentVolumeClaim; 1 to 63 small letters, "
-                               "digits and '-'",
-                               field, claim);
-        return 0;
-}
-
-static int check_tls(const struct job *job, struct err *err)
-{
-        if (job->tls.secret[0] != '\0' && !job_dns_name_valid(job->tls.secret, strlen(job->tls.secret)))
-                return err_set(
-                        err, -EINVAL,
-                        "spec.tls.secretName: '%s' is not the name of a Secret; small letters, digits, '-' "
-                        "and '.', such as fashion-tls",
-                        job->tls.secret);
-        if (!job_dns_name_valid(job->tls.server_name, strlen(job->tls.server_name)))
-                return err_set(
-                        err, -EINVAL,
-                        "spec.tls.serverName: '%s' is not a DNS name; give the one that the certificate "
-                        "in the Secret has, such as manager",
-                        job->tls.server_name);
-        return 0;
-}
-
-/* As a kubelet reads it, "" is none given: letters, digits and "._-/:@" with a letter or digit first. */
-static bool image_valid(const char *image)
-{
-        static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/:@";
-        size_t length = strlen(image);
-
-        return length == 0 || (strspn(image, letters) == length && strchr("._-/:@", image[0]) == NULL);
-}
-
-static int check_programs(const struct job *job, struct err *err)
-{
-        for (size_t i = 0; i < job->program_count; i++) {
-                const struct job_program *program = &job->programs[i];
-
-                if (program->runtime[0] == '\0' || !runtime_valid(program->runtime))
-                        return err_set(err, -EINVAL,
-                                       "spec.programs.%s: not the name of a runtime; small letters, digits "
-                                       "and '-', such "
-                                       "as cuda or cpu",
-                                       program->runtime);
-                if (!image_valid(program->image))
-                        return err_set(err, -EINVAL,
-                                       "spec.programs.%s.image: '%.100s' is not the name of an image; such "
-                                       "as registry.example/train:1",
-                                       program->runtime, program->image);
-        }
-        return 0;
-}
-
-static int check_names(const struct job *job, struct err *err)
-{
-        if (job->name[0] == '\0')
-                return err_set(err, -EINVAL, "metadata.name: missing; name the job, such as fashion");
-        if (!job_name_valid(job->name))
-                return err_set(err, -EINVAL,
-                               "metadata.name: '%s' is not a name; 1 to 63 small letters, digits and '-', "
-                               "beginning and "
-                               "ending with a letter or digit",
-                               job->name);
-        if (job->namespace_[0] != '\0' && !job_name_valid(job->namespace_))
-                return err_set(err, -EINVAL,
-                               "metadata.namespace: '%s' is not the name of a namespace; 1 to 63 small "
-                               "letters, digits and '-'",
-                               job->namespace_);
-        return 0;
-}
-
 int job_check(const struct job *job, struct err *err)
 {
-        int r = check_names(job, err);
+        int r = check_model(job, err);
 
-        if (r == 0)
-                r = check_model(job, err);
         if (r == 0)
                 r = check_preprocess(job, err);
         if (r == 0)
                 r = check_roles(job, err);
-        if (r == 0)
-                r = check_programs(job, err);
         if (r == 0)
                 r = check_dependencies(job, err);
         if (r == 0)
                 r = check_segments(job, err);
         if (r == 0 && job->data.given)
                 r = check_path(job->data.path, "spec.data.path", err);
-        if (r == 0)
-                r = check_claim(job->data.claim, "spec.data.claim", err);
         if (r == 0 && job->checkpoint.given)
                 r = check_path(job->checkpoint.path, "spec.checkpoint.path", err);
-        if (r == 0)
-                r = check_claim(job->checkpoint.claim, "spec.checkpoint.claim", err);
-        if (r == 0)
-                r = check_tls(job, err);
         if (r == 0 && job->checkpoint.claim[0] != '\0' && job->checkpoint.path[0] != '/')
                 return err_set(
                         err, -EINVAL,

@@ -145,8 +145,7 @@ bool job_name_valid(const char *name);
 bool job_dns_name_valid(const char *name, size_t length);
 
 bool job_strategy_has_servers(int strategy);
-bool job_shares_follow_speeds(const struct job *job);
-/* else they are equal: shards: equal, a split */ /* ps-* */
+bool job_shares_follow_speeds(const struct job *job); /* else all are equal: shards: equal, a split */
 uint64_t job_worker_chips(const struct job *job);
 uint64_t job_server_chips(const struct job *job); /* 0 unless the strategy has servers; 1 unless given */
 uint64_t job_restart_max(const struct job *job);

@@ -11,10 +11,10 @@
 
 #define JOB_FILE_MAX_BYTES ((size_t) 1 << 20)
 
-/* job_decode() - decode and check one TrainingJob.
+/* job_yaml_decode() - decode and check one TrainingJob.
  * @ret: initialised by the call, released with job_free(); all defaults unless 0 is returned
  * Return: 0; -EINVAL and *err; -ENOMEM. */
-int job_decode(const json_t *object, struct job *ret, struct err *err);
+int job_yaml_decode(const json_t *object, struct job *ret, struct err *err);
 
-/* job_parse() - the same from text. Also -EBADMSG (no YAML), -E2BIG. */
-int job_parse(const char *bytes, size_t size_bytes, struct job *ret, struct err *err);
+/* job_yaml_parse() - the same from text. Also -EBADMSG (no YAML), -E2BIG. */
+int job_yaml_parse(const char *bytes, size_t size_bytes, struct job *ret, struct err *err);

@@ -51,7 +51,7 @@ static void every_field_is_read(void **state)
         struct job job;
 
         (void) state;
-        if (job_parse(full, strlen(full), &job, &err) < 0)
+        if (job_yaml_parse(full, strlen(full), &job, &err) < 0)
                 fail_msg("%s", err.msg);
         assert_string_equal(job.name, "fashion");
         assert_int_equal(job.urgency, JOB_URGENCY_EMERGENCY);
@@ -95,7 +95,7 @@ static void what_is_left_out_has_a_default(void **state)
         struct job job;
 
         (void) state;
-        if (job_parse(LEAST, strlen(LEAST), &job, &err) < 0)
+        if (job_yaml_parse(LEAST, strlen(LEAST), &job, &err) < 0)
                 fail_msg("%s", err.msg);
         assert_string_equal(job.model, "mlp");
         assert_int_equal(job.seed, 1);
@@ -195,7 +195,7 @@ static void every_wrong_field_is_named(void **state)
         for (size_t i = 0; i < ARRAY_SIZE(refusals); i++) {
                 struct err err = { 0 };
                 struct job job;
-                int r = job_parse(refusals[i].text, strlen(refusals[i].text), &job, &err);
+                int r = job_yaml_parse(refusals[i].text, strlen(refusals[i].text), &job, &err);
 
                 if (r != -EINVAL || strstr(err.msg, refusals[i].says) == NULL)
                         fail_msg("%s\nwant '%s'\ngot %d '%s'", refusals[i].text, refusals[i].says, r,
@@ -210,7 +210,7 @@ static void a_program_of_ones_own_names_its_model(void **state)
         struct job job;
 
         (void) state;
-        if (job_parse(text, strlen(text), &job, &err) < 0)
+        if (job_yaml_parse(text, strlen(text), &job, &err) < 0)
                 fail_msg("%s", err.msg);
         assert_true(job.has_args);
         assert_string_equal(job.args[1], "2");
@@ -247,7 +247,7 @@ static void names_are_those_of_kubernetes(void **state)
                                    "apiVersion: remuda.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: j, "
                                    "labels: %s}\nspec:\n  workers: [{runtime: cpu, chips: 2}]\n",
                                    cases[i].labels);
-                if ((job_parse(text, strlen(text), &job, &err) == 0) != cases[i].good)
+                if ((job_yaml_parse(text, strlen(text), &job, &err) == 0) != cases[i].good)
                         fail_msg("%s: %s", cases[i].labels, err.msg);
                 if (cases[i].good)
                         job_free(&job);
@@ -256,7 +256,7 @@ static void names_are_those_of_kubernetes(void **state)
                 memset(name, 'a', lengths[i]);
                 name[lengths[i]] = '\0';
                 (void) text_format(text, sizeof(text), LEAST "  tls: {secretName: %s}\n", name);
-                assert_int_equal(job_parse(text, strlen(text), &job, &err) == 0, lengths[i] <= 253);
+                assert_int_equal(job_yaml_parse(text, strlen(text), &job, &err) == 0, lengths[i] <= 253);
                 if (lengths[i] <= 253)
                         job_free(&job);
         }
@@ -269,7 +269,7 @@ static void a_checkpoint_alone_allows_three_restarts(void **state)
         struct job job;
 
         (void) state;
-        assert_int_equal(job_parse(text, strlen(text), &job, &err), 0);
+        assert_int_equal(job_yaml_parse(text, strlen(text), &job, &err), 0);
         assert_int_equal(job_restart_max(&job), 3);
         job_free(&job);
 }
@@ -298,7 +298,7 @@ static void every_program_is_told_the_epochs(void **state)
                 struct err err = { 0 };
                 struct job job;
 
-                if (job_parse(cases[i], strlen(cases[i]), &job, &err) < 0)
+                if (job_yaml_parse(cases[i], strlen(cases[i]), &job, &err) < 0)
                         fail_msg("%s", err.msg);
                 job_arguments_add(&job, &what, &args);
                 assert_true(has_word(&args, "--epochs"));

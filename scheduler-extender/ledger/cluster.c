@@ -241,7 +241,7 @@ static int take_training_job(struct cluster *c, const char *key, const json_t *o
         job = calloc(1, sizeof(*job));
         if (job == NULL)
                 return err_set(err, -ENOMEM, "no memory");
-        r = job_decode(object, job, err);
+        r = job_yaml_decode(object, job, err);
         if (r < 0) {
                 job_free(job);
                 free(job);

@@ -9,7 +9,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
         struct err err = { 0 };
         struct job job;
-        int r = job_parse((const char *) data, size, &job, &err);
+        int r = job_yaml_parse((const char *) data, size, &job, &err);
 
         if (r == 0 && (job_check(&job, &err) < 0 || !job_name_valid(job.name) || job.worker_count == 0))
                 __builtin_trap();
