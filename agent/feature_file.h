@@ -2,7 +2,7 @@
  * when it changes, into the file that the configuration names. */
 #pragma once
 
-#include "agent/inventory/device.h"
+#include "agent/inventory/inventory.h"
 #include "base/err.h"
 #include "base/text.h"
 

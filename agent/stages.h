@@ -8,7 +8,7 @@
 
 #include "agent/discovery/discovery_options.h"
 #include "agent/health/judge.h"
-#include "agent/inventory/device.h"
+#include "agent/inventory/inventory.h"
 #include "agent/inventory/link_report.h"
 #include "agent/inventory/resource_map.h"
 #include "agent/tree/tree.h"

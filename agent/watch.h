@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <systemd/sd-event.h>
 
-#include "agent/inventory/device.h"
+#include "agent/inventory/inventory.h"
 #include "agent/tree/tree.h"
 #include "base/err.h"
 

@@ -3,7 +3,7 @@
 
 #include <stdbool.h>
 
-#include "agent/inventory/device.h"
+#include "agent/inventory/inventory.h"
 #include "agent/tree/tree.h"
 #include "cli/command/agent_client.h"
 

@@ -80,7 +80,7 @@ static int collect_members(struct stage *stage, const char *resource)
                         stage->members[stage->count++] = i;
         }
         if (stage->count > 0)
-                qsort_r(stage->members, stage->count, sizeof(size_t), prefer_order, &stage->inventory);
+                qsort_r(stage->members, stage->count, sizeof(size_t), prefer_map_order, &stage->inventory);
         stage->available = calloc(stage->count + 1, sizeof(*stage->available));
         stage->must = calloc(stage->count + 1, sizeof(*stage->must));
         stage->taken = calloc(stage->count + 1, sizeof(*stage->taken));

@@ -269,7 +269,7 @@ static int collect(struct plugin *plugin, const struct inventory *inventory, con
         }
         for (struct resource *r = plugin->resources; r != NULL; r = r->next) {
                 if (r->incoming.count > 0)
-                        qsort_r(r->incoming.members, r->incoming.count, sizeof(size_t), prefer_order,
+                        qsort_r(r->incoming.members, r->incoming.count, sizeof(size_t), prefer_map_order,
                                 (void *) inventory);
                 for (size_t i = 0; i < r->incoming.count; i++)
                         owners[r->incoming.members[i]].position = i;

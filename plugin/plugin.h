@@ -15,7 +15,7 @@
 #include <stdint.h>
 #include <systemd/sd-event.h>
 
-#include "agent/inventory/device.h"
+#include "agent/inventory/inventory.h"
 #include "agent/tree/tree.h"
 #include "base/err.h"
 #include "plugin/config.h"

@@ -7,7 +7,7 @@
 #include <sys/types.h>
 #include <systemd/sd-event.h>
 
-#include "agent/inventory/device.h"
+#include "agent/inventory/inventory.h"
 #include "agent/tree/tree.h"
 #include "io/grpc/grpc_client.h"
 #include "io/grpc/grpc_server.h"

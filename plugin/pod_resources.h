@@ -10,8 +10,8 @@
 #include <stdint.h>
 #include <systemd/sd-event.h>
 
-#include "agent/inventory/device.h"
 #include "agent/inventory/holder.h"
+#include "agent/inventory/inventory.h"
 #include "base/err.h"
 
 #define POD_RESOURCES_SOCKET "/var/lib/kubelet/pod-resources/kubelet.sock"

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/inventory/prefer.h"
 #include "base/cleanup.h"
 #include "plugin/device_plugin.pb-c.h"
 #include "plugin/plugin_internal.h"

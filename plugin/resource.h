@@ -7,7 +7,7 @@
 #include <sys/types.h>
 #include <systemd/sd-event.h>
 
-#include "agent/inventory/prefer.h"
+#include "agent/inventory/prefer_map.h"
 #include "agent/vendor/vendor.h"
 #include "base/err.h"
 #include "base/pb_arena.h"

@@ -109,7 +109,7 @@ static const struct json_table_row root_rows[] = {
         { .name = "apiVersion", .kind = JSON_TABLE_UNREAD },
         { .name = "kind", .kind = JSON_TABLE_UNREAD },
         { .name = "metadata", .kind = JSON_TABLE_UNREAD },
-        { "nodeClass",         JSON_TABLE_CHOICE, AT(node_class), .names = device_class_names },
+        { "nodeClass",         JSON_TABLE_CHOICE, AT(node_class), .names = node_class_names },
         { "pool",              JSON_TABLE_CUSTOM, AT(pool), .decode = decode_pool },
         { .name = "exclude", .kind = JSON_TABLE_UNREAD }, /* discovery_config.h */
         { "health",            JSON_TABLE_OBJECT, WHOLE, .table = &health_table },

@@ -31,7 +31,7 @@
 
 #include "agent/discovery/discovery_options.h"
 #include "agent/health/health.h"
-#include "agent/inventory/device.h"
+#include "agent/inventory/inventory.h"
 #include "base/err.h"
 
 #define AGENT_CONFIG_MAX_BYTES ((size_t) 1 << 20)

@@ -7,8 +7,8 @@
 #include <systemd/sd-event.h>
 
 #include "agent/config/agent_config.h"
-#include "agent/inventory/device.h"
 #include "agent/inventory/holder.h"
+#include "agent/inventory/inventory.h"
 #include "io/log.h"
 
 struct services {

@@ -10,7 +10,7 @@
 #pragma once
 
 #include "agent/discovery/discovery_options.h"
-#include "agent/inventory/device.h"
+#include "agent/inventory/inventory.h"
 #include "agent/inventory/link_report.h"
 #include "agent/tree/tree.h"
 #include "base/err.h"

@@ -106,7 +106,7 @@ static uint64_t infiniband_rate(const struct tree *tree, const char *interface)
  */
 static void add_interface(const struct tree *tree, const char *name, struct hardware *ret)
 {
-        struct network_interface *network = &ret->networks[ret->network_count];
+        struct hardware_network *network = &ret->networks[ret->network_count];
         char path[TREE_PATH_BYTES];
         int64_t type, speed;
 
@@ -116,7 +116,7 @@ static void add_interface(const struct tree *tree, const char *name, struct hard
         if (!text_format(path, sizeof(path), "sys/class/net/%s/device", name) || !tree_has(tree, path) ||
             !text_format(path, sizeof(path), "sys/class/net/%s/device/physfn", name) || tree_has(tree, path))
                 return;
-        *network = (struct network_interface){ 0 };
+        *network = (struct hardware_network){ 0 };
         if (!text_copy(network->name, sizeof(network->name), name))
                 return;
         (void) text_copy(network->kind, sizeof(network->kind),

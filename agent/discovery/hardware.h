@@ -1,7 +1,7 @@
 /* Hardware: what the cluster must know of a node beside its accelerators. */
 #pragma once
 
-#include "agent/inventory/device.h"
+#include "agent/inventory/inventory.h"
 #include "agent/tree/tree.h"
 
 /* hardware_read() - @ret: zeroed; what is not known stays so. */

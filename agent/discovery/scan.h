@@ -4,7 +4,7 @@
 #include "agent/discovery/discovery_options.h"
 #include "agent/discovery/kfd.h"
 #include "agent/discovery/pci.h"
-#include "agent/inventory/device.h"
+#include "agent/inventory/inventory.h"
 #include "agent/inventory/link_report.h"
 #include "agent/tree/tree.h"
 #include "base/err.h"

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "agent/inventory/device.h"
+#include "agent/inventory/inventory.h"
 
 typedef void (*holders_found)(void *userdata, const struct device *device);
 

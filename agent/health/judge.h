@@ -10,7 +10,7 @@
 
 #include "agent/config/agent_config.h"
 #include "agent/health/health.h"
-#include "agent/inventory/device.h"
+#include "agent/inventory/inventory.h"
 
 /* Error counters of a device as sysfs last showed them; all are "since boot". */
 struct device_counters {

@@ -4,7 +4,7 @@
  * its address, as another device; and when all of group 0 is gone, group 1 would inherit its name. Pure. */
 #pragma once
 
-#include "agent/inventory/device.h"
+#include "agent/inventory/inventory.h"
 
 /* continuity_keep() - rename in @now, so that
  * - a device that is told by its PCI address keeps the id that the same vendor's device at that address (and

@@ -181,14 +181,14 @@ static int decode_devices(const struct json_field *at, void *field, struct err *
 }
 
 /* clang-format off */
-#define AT(member) JSON_TABLE_AT(struct network_interface, member)
+#define AT(member) JSON_TABLE_AT(struct hardware_network, member)
 static const struct json_table_row network_rows[] = {
         { "name",             JSON_TABLE_CHARS,  AT(name) },
         { "kind",             JSON_TABLE_CHARS,  AT(kind) },
         { "mbps",             JSON_TABLE_UINT,   AT(mbps) },
         { .name = NULL },
 };
-static const struct json_table network_table = { .rows = network_rows, .size_bytes = sizeof(struct network_interface) };
+static const struct json_table network_table = { .rows = network_rows, .size_bytes = sizeof(struct hardware_network) };
 #undef AT
 
 #define AT(member) JSON_TABLE_AT(struct hardware, member)
@@ -204,13 +204,13 @@ static const struct json_table_row hardware_rows[] = {
 static const struct json_table hardware_table = { .rows = hardware_rows, .size_bytes = sizeof(struct hardware) };
 #undef AT
 
-#define AT(member) JSON_TABLE_AT(struct program_reference, member)
+#define AT(member) JSON_TABLE_AT(struct inventory_program, member)
 static const struct json_table_row program_rows[] = {
         { "runtime",          JSON_TABLE_CHARS,  AT(runtime) },
         { "sha256",           JSON_TABLE_CHARS,  AT(sha256) },
         { .name = NULL },
 };
-static const struct json_table program_table = { .rows = program_rows, .size_bytes = sizeof(struct program_reference) };
+static const struct json_table program_table = { .rows = program_rows, .size_bytes = sizeof(struct inventory_program) };
 #undef AT
 
 #define AT(member) JSON_TABLE_AT(struct inventory, member)
@@ -220,7 +220,7 @@ static const struct json_table_row inventory_rows[] = {
         { "metadata.name",    JSON_TABLE_CHARS,  AT(node) },
         { "status.generation", JSON_TABLE_UINT,  AT(generation) },
         { "status.bootID",    JSON_TABLE_CHARS,  AT(boot_id) },
-        { "status.nodeClass", JSON_TABLE_CHOICE, AT(node_class), .names = device_class_names },
+        { "status.nodeClass", JSON_TABLE_CHOICE, AT(node_class), .names = node_class_names },
         { "status.pool",      JSON_TABLE_CHARS,  AT(pool) },
         { "status.hardware",  JSON_TABLE_OBJECT, AT(hardware), .table = &hardware_table },
         { "status.programs",  JSON_TABLE_ARRAY,  AT(programs), .table = &program_table, .count = offsetof(struct inventory, program_count) },

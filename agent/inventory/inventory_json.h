@@ -6,7 +6,7 @@
 
 #include <jansson.h>
 
-#include "agent/inventory/device.h"
+#include "agent/inventory/inventory.h"
 
 /* inventory_encode() - a new reference, or NULL when out of memory. */
 json_t *inventory_encode(const struct inventory *inventory);

@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-#include "agent/inventory/device.h"
+#include "agent/inventory/inventory.h"
 #include "base/err.h"
 
 #define RESOURCE_RULES_MAX 64

@@ -246,7 +246,7 @@ static struct oracle_rank oracle_rank(const struct machine *m, uint32_t availabl
         for (size_t i = 0; i < m->count; i++)
                 for (size_t j = 0; j < i; j++)
                         if ((set >> i & 1) != 0 && (set >> j & 1) != 0)
-                                rank.weight += prefer_weight(&m->map, i, j);
+                                rank.weight += prefer_map_weight(&m->map, i, j);
         return rank;
 }
 

@@ -14,7 +14,7 @@
 #include <stdbool.h>
 
 #include "agent/config/services.h"
-#include "agent/inventory/device.h"
+#include "agent/inventory/inventory.h"
 #include "agent/launch/launch_programs.h"
 #include "base/err.h"
 #include "base/text.h"

@@ -98,7 +98,7 @@ const char *launch_programs_sha256(struct launch_programs *p, const char *runtim
 void launch_programs_fill(const struct launch_programs *p, struct inventory *inventory)
 {
         for (size_t i = 0; i < p->known_count && inventory->program_count < PROGRAMS_MAX; i++) {
-                struct program_reference *to = &inventory->programs[inventory->program_count];
+                struct inventory_program *to = &inventory->programs[inventory->program_count];
 
                 if (p->known[i].sha256[0] == '\0' ||
                     program_table_find(&p->table, p->known[i].runtime) == NULL)

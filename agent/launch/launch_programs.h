@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "agent/inventory/device.h"
+#include "agent/inventory/inventory.h"
 #include "base/text.h"
 #include "io/log.h"
 #include "job/spec/program_table.h"

@@ -7,7 +7,7 @@
  * libraries are opened at run time, and a group that none of them reaches is left as it is. */
 #pragma once
 
-#include "agent/inventory/device.h"
+#include "agent/inventory/inventory.h"
 #include "agent/tree/tree.h"
 #include "base/err.h"
 

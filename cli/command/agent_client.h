@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "agent/inventory/device.h"
+#include "agent/inventory/inventory.h"
 #include "base/err.h"
 
 #define AGENT_CLIENT_SOCKET "/run/remuda/agent.sock"

@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "agent/inventory/device.h"
+#include "agent/inventory/inventory.h"
 #include "base/err.h"
 #include "base/text.h"
 #include "job/run/run_sweeper.h"

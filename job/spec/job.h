@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "agent/inventory/device.h"
+#include "agent/inventory/inventory.h"
 #include "base/err.h"
 
 #define JOB_DNS_BYTES        254 /* of a DNS name */

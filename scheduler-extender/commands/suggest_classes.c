@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/inventory/device.h"
+#include "agent/inventory/inventory.h"
 #include "base/cleanup.h"
 #include "io/read_file.h"
 #include "planner/traces/class_split.h"

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "agent/inventory/device.h"
+#include "agent/inventory/inventory.h"
 
 #define CHIP_MILLI          1000u /* a whole chip */
 #define PARTIAL_CHIPS_MAX   64    /* shared chips of one node */

@@ -7,7 +7,7 @@
  * alike. The program is the table's, else what the nodes report, else not known. Pure but for the heap. */
 #pragma once
 
-#include "agent/inventory/device.h"
+#include "agent/inventory/inventory.h"
 #include "scheduler-extender/decide/chip_speed.h"
 #include "scheduler-extender/decide/reason.h"
 #include "scheduler-extender/ledger/ledger.h"

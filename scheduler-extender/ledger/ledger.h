@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "agent/inventory/device.h"
+#include "agent/inventory/inventory.h"
 #include "job/spec/job.h"
 #include "scheduler-extender/decide/node_kinds.h"
 #include "scheduler-extender/decide/node_match.h"
@@ -68,7 +68,7 @@ struct ledger_node {
         struct node_traits traits; /* labels and taints of the Node object */
         struct ledger_program *programs;
         struct ledger_sick *sick;
-        struct device_loss *losses; /* of the inventory: who holds devices that may not be used */
+        struct inventory_loss *losses; /* of the inventory: who holds devices that may not be used */
         uint32_t program_count, sick_count, loss_count;
 
         uint32_t index; /* in ledger.nodes and the roster; changes when nodes go */

@@ -124,7 +124,7 @@ static void group_from_inventory(struct ledger *ledger, const struct device_grou
 static void hardware_from_inventory(struct ledger *ledger, const struct hardware *from,
                                     struct ledger_hardware *to)
 {
-        const struct network_interface *fastest = NULL;
+        const struct hardware_network *fastest = NULL;
 
         for (size_t i = 0; i < from->network_count; i++)
                 if (fastest == NULL || from->networks[i].mbps > fastest->mbps)

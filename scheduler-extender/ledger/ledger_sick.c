@@ -34,7 +34,7 @@ static int take_sick(const struct inventory *inventory, struct ledger *ledger, s
 
 static int take_losses(const struct inventory *inventory, struct ledger_node *node)
 {
-        struct device_loss *losses = NULL;
+        struct inventory_loss *losses = NULL;
 
         if (inventory->loss_count > 0 && (losses = calloc(inventory->loss_count, sizeof(*losses))) == NULL)
                 return -ENOMEM;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "agent/discovery/discovery_options.h"
-#include "agent/inventory/device.h"
+#include "agent/inventory/inventory.h"
 #include "base/text.h"
 
 /* machine_begin() - the head; machine_line() - a line of the machine file. */
