@@ -13,6 +13,7 @@
 #include "base/version.h"
 #include "cli/plan_more.h"
 #include "job/plan/launch_lines.h"
+#include "job/plan/launch_mpi.h"
 #include "job/run/run.h"
 #include "job/run/run_world.h"
 #include "job/spec/job_yaml.h"
@@ -356,9 +357,9 @@ static int write_files(const struct launch *launch, struct err *err)
 
         if (launch->options->files == NULL)
                 return 0;
-        r = launch_write_mpi_hosts(&launch->world, &hosts, err);
+        r = launch_mpi_hosts(&launch->world, &hosts, err);
         if (r == 0)
-                r = launch_write_mpi_app(&launch->world, &app, err);
+                r = launch_mpi_app(&launch->world, &app, err);
         if (r == 0)
                 r = write_file(launch->options->files, "hosts", &hosts, err);
         if (r == 0)
@@ -414,7 +415,7 @@ static void append_table(const struct launch *launch, struct text *out)
 }
 
 /* What the reader should know and the format cannot say. */
-static void remark(const struct launch *launch, enum launch_format format)
+static void remark(const struct launch *launch, enum launch_lines_format format)
 {
         size_t unknown = 0;
 
@@ -432,14 +433,14 @@ static void remark(const struct launch *launch, enum launch_format format)
 static int answer(struct launch *launch, const char *file, struct text *out, struct err *err)
 {
         struct text lines = { 0 };
-        enum launch_format format = LAUNCH_ENV;
-        int r = launch_format_parse(launch->options->format, &format);
+        enum launch_lines_format format = LAUNCH_ENV;
+        int r = launch_lines_format_parse(launch->options->format, &format);
 
         if (r < 0)
                 return err_set(err, r, "--format: not known");
         r = prepare(launch, file, err);
         if (r == 0)
-                r = launch_write(&launch->world, format, &lines, err);
+                r = launch_lines_write(&launch->world, format, &lines, err);
         if (r == 0)
                 r = write_files(launch, err);
         if (r == 0 && lines.failed)

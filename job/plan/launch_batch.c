@@ -1,9 +1,9 @@
 /* Batch scripts: a heterogeneous Slurm job, a bsub line for Sunway. */
+#include "job/plan/launch_batch.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
-
-#include "job/plan/launch_lines.h"
 
 /* Ranks that follow each other on one node with one runtime: a component of a heterogeneous job. */
 static size_t component_end(const struct launch_world *world, size_t first)
@@ -51,7 +51,7 @@ static void append_choice(const struct launch_world *world, struct text *out)
 }
 
 /* A heterogeneous job: a component for each run of like ranks, and one step over all of them. */
-int launch_slurm(const struct launch_world *world, struct text *out, struct err *err)
+int launch_batch_slurm(const struct launch_world *world, struct text *out, struct err *err)
 {
         struct text choice = { 0 };
         size_t components = 0;
@@ -79,7 +79,7 @@ int launch_slurm(const struct launch_world *world, struct text *out, struct err 
 
 /* LSF on Sunway: one rank a core group, its 64 computing cores with it. One line a program; the queue gives
  * the nodes, so that shares by rank travel in the plan, not in the line. */
-int launch_bsub(const struct launch_world *world, struct text *out, struct err *err)
+int launch_batch_bsub(const struct launch_world *world, struct text *out, struct err *err)
 {
         const struct launch_rank *first = NULL;
         size_t count = 0;

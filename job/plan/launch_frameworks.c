@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "job/plan/launch_ascend.h"
 
 static void set(json_t *environment, const char *name, const char *fmt, ...)
         __attribute__((format(printf, 3, 4)));
@@ -146,12 +147,12 @@ int launch_frameworks_table(const struct launch_world *world, struct text *out, 
         struct launch_world as_ascend = *world;
 
         if (any_ascend(world))
-                return launch_ranktable(world, out, err);
+                return launch_ascend_ranktable(world, out, err);
         if (ranks == NULL)
                 return err_set(err, -ENOMEM, "no memory for a rank table");
         memcpy(ranks, world->ranks, world->count * sizeof(*ranks));
         for (size_t i = 0; i < world->count; i++)
                 ranks[i].runtime = "cann";
         as_ascend.ranks = ranks;
-        return launch_ranktable(&as_ascend, out, err);
+        return launch_ascend_ranktable(&as_ascend, out, err);
 }

@@ -5,7 +5,7 @@
 
 #include <jansson.h>
 
-#include "job/plan/launch_lines.h"
+#include "job/plan/launch.h"
 
 /* launch_frameworks_add() - set the variables of one rank in a JSON object.
  * @rank_table: path of the table that launch_frameworks_table() gave; NULL = none

@@ -1,44 +1,10 @@
 /* Launch lines: a placed job, written as what other launchers take: Open MPI, torchrun, Ascend rank tables,
- * FlagScale, HCCL, Slurm, LSF on Sunway, or plain environments.
- *
- * Pure: text out, nothing is run. What goes to a shell is quoted word by word. A world borrows its strings.
- */
+ * FlagScale, HCCL, Slurm, LSF on Sunway, or plain environments. Pure: text out, nothing is run. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "job/plan/launch.h"
 
-#include "base/err.h"
-#include "base/text.h"
-
-struct launch_rank {
-        const char *node;    /* as the cluster calls it */
-        const char *address; /* where others reach it: the node's name unless said otherwise */
-        const char *runtime, *vendor, *model, *group, *device; /* device: its stable id */
-        unsigned device_index;                                 /* on its node, among its vendor's */
-        const char *device_ip; /* Ascend: of the chip's own network; NULL = not known */
-        bool server;
-        uint64_t batch; /* of each global batch */
-        double weight;
-        double speed;               /* relative; 0 = not known */
-        uint64_t begin, end;        /* of the epoch's samples; equal where the epoch is not known */
-        const char *const *command; /* ends with NULL; NULL where no program is known */
-};
-
-struct launch_world {
-        const char *job;
-        const struct launch_rank *ranks; /* in rank order; ranks of a node follow each other */
-        size_t count;
-        bool epoch_known;
-        unsigned port;            /* of rank 0's node, for those who meet there */
-        uint64_t layers;          /* flagscale: of the model */
-        const uint64_t *segments; /* hccl: indices of last tensors */
-        size_t segment_count;
-        const char *queue; /* bsub */
-};
-
-enum launch_format {
+enum launch_lines_format {
         LAUNCH_MPIRUN,
         LAUNCH_TORCHRUN,
         LAUNCH_RANKTABLE,
@@ -50,42 +16,10 @@ enum launch_format {
         LAUNCH_FORMAT_COUNT
 };
 
-const char *launch_format_name(enum launch_format format);
-int launch_format_parse(const char *name, enum launch_format *ret); /* 0 or -EINVAL */
+const char *launch_lines_format_name(enum launch_lines_format format);
+int launch_lines_format_parse(const char *name, enum launch_lines_format *ret); /* 0 or -EINVAL */
 
-/* launch_write() - Return: 0; -EINVAL when the job has nothing that the format could say (no Ascend chip for
- * a rank table, no program for mpirun...), *err says what to give. */
-int launch_write(const struct launch_world *world, enum launch_format format, struct text *out,
-                 struct err *err);
-
-/* The hosts and application files of Open MPI, for lines longer than a shell takes. */
-int launch_write_mpi_hosts(const struct launch_world *world, struct text *out, struct err *err);
-int launch_write_mpi_app(const struct launch_world *world, struct text *out, struct err *err);
-
-/* launch_quote() - one word for a POSIX shell, quoted only where it must be. */
-void launch_quote(struct text *out, const char *word);
-
-/* launch_environment() - "NAME=value NAME=value" of a rank, quoted, no line end.
- * @torch: RANK, WORLD_SIZE and the others that a framework reads, too */
-void launch_environment(const struct launch_world *world, size_t rank, bool torch, struct text *out);
-
-/* Where a rank stands on its node. */
-struct launch_place {
-        size_t local_rank, local_size;
-        size_t node_index, node_count; /* nodes in order of their first rank */
-};
-
-struct launch_place launch_place_of(const struct launch_world *world, size_t rank);
-
-int launch_need_commands(const struct launch_world *world, struct err *err);        /* 0 or -EINVAL */
-bool launch_same_command(const struct launch_rank *a, const struct launch_rank *b); /* both have one */
-
-/* One writer a format: launch_mpi.c, launch_ascend.c, launch_batch.c. */
-int launch_mpirun(const struct launch_world *world, struct text *out, struct err *err);
-int launch_torchrun(const struct launch_world *world, struct text *out, struct err *err);
-int launch_env(const struct launch_world *world, struct text *out, struct err *err);
-int launch_ranktable(const struct launch_world *world, struct text *out, struct err *err);
-int launch_flagscale(const struct launch_world *world, struct text *out, struct err *err);
-int launch_hccl(const struct launch_world *world, struct text *out, struct err *err);
-int launch_slurm(const struct launch_world *world, struct text *out, struct err *err);
-int launch_bsub(const struct launch_world *world, struct text *out, struct err *err);
+/* launch_lines_write() - Return: 0; -EINVAL when the job has nothing that the format could say (no Ascend
+ * chip for a rank table, no program for mpirun...), *err says what to give. */
+int launch_lines_write(const struct launch_world *world, enum launch_lines_format format, struct text *out,
+                       struct err *err);

@@ -1,9 +1,9 @@
-/* Lines and files for Open MPI and torchrun, and plain environments. */
+/* One line, or the two files, of Open MPI. */
+#include "job/plan/launch_mpi.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
-
-#include "job/plan/launch_lines.h"
 
 /* One context a rank: each has its own device, share and program; `env` sets them on whatever node. The slots
  * of a -host are those of the whole job there: Open MPI 4 counts contexts against each other. */
@@ -24,7 +24,7 @@ static void append_context(const struct launch_world *world, size_t rank, struct
         }
 }
 
-int launch_mpirun(const struct launch_world *world, struct text *out, struct err *err)
+int launch_mpi_run(const struct launch_world *world, struct text *out, struct err *err)
 {
         int r = launch_need_commands(world, err);
 
@@ -40,7 +40,7 @@ int launch_mpirun(const struct launch_world *world, struct text *out, struct err
         return 0;
 }
 
-int launch_write_mpi_hosts(const struct launch_world *world, struct text *out, struct err *err)
+int launch_mpi_hosts(const struct launch_world *world, struct text *out, struct err *err)
 {
         (void) err;
         for (size_t i = 0; i < world->count; i++) {
@@ -53,7 +53,7 @@ int launch_write_mpi_hosts(const struct launch_world *world, struct text *out, s
 }
 
 /* Application files know no quotes: a word with a blank cannot be written. */
-int launch_write_mpi_app(const struct launch_world *world, struct text *out, struct err *err)
+int launch_mpi_app(const struct launch_world *world, struct text *out, struct err *err)
 {
         int r = launch_need_commands(world, err);
 
@@ -72,62 +72,4 @@ int launch_write_mpi_app(const struct launch_world *world, struct text *out, str
                 text_free(&line);
         }
         return r;
-}
-
-static int each_environment(const struct launch_world *world, struct text *out)
-{
-        for (size_t i = 0; i < world->count; i++) {
-                struct text line = { 0 };
-
-                launch_environment(world, i, true, &line);
-                text_printf(out, "# rank %zu on %s\n%s\n", i, world->ranks[i].node,
-                            line.data != NULL ? line.data : "");
-                text_free(&line);
-        }
-        return 0;
-}
-
-int launch_env(const struct launch_world *world, struct text *out, struct err *err)
-{
-        (void) err;
-        return each_environment(world, out);
-}
-
-/* Do all ranks of the node that begins here run the same words? */
-static bool node_has_one_program(const struct launch_world *world, size_t first)
-{
-        for (size_t i = first; i < world->count; i++) {
-                if (strcmp(world->ranks[i].node, world->ranks[first].node) != 0)
-                        continue;
-                if (world->ranks[i].command == NULL ||
-                    !launch_same_command(&world->ranks[i], &world->ranks[first]))
-                        return false;
-        }
-        return true;
-}
-
-/* The environment that torchrun would give each process, and its own line for every node: torchrun starts one
- * program a node, so the lines are there only where a node has one. */
-int launch_torchrun(const struct launch_world *world, struct text *out, struct err *err)
-{
-        (void) err;
-        for (size_t i = 0; i < world->count; i++) {
-                struct launch_place place = launch_place_of(world, i);
-
-                if (place.local_rank > 0 || !node_has_one_program(world, i))
-                        continue;
-                text_printf(
-                        out,
-                        "# on %s: torchrun --nnodes=%zu --node_rank=%zu --nproc_per_node=%zu --rdzv_id=%s",
-                        world->ranks[i].node, place.node_count, place.node_index, place.local_size,
-                        world->job);
-                text_printf(out, " --master_addr=%s --master_port=%u --no_python", world->ranks[0].address,
-                            world->port);
-                for (const char *const *word = world->ranks[i].command; *word != NULL; word++) {
-                        text_append_char(out, ' ');
-                        launch_quote(out, *word);
-                }
-                text_append_char(out, '\n');
-        }
-        return each_environment(world, out);
 }

@@ -231,7 +231,7 @@ void plan_segments_answer_json(const struct plan_segments_request *request, cons
                 json_write_double(&json, segment_baseline_name((enum segment_baseline) i),
                                   plan->baseline_exposed_ms[i]);
         json_write_close(&json, '}');
-        if (plan->segment_count > HCCL_MAX_SEGMENTS) {
+        if (plan->segment_count > SEGMENTS_HCCL_MAX) {
                 json_write_null(&json, "hccl_indices");
         } else {
                 json_write_open(&json, "hccl_indices", '[');

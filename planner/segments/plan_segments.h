@@ -15,7 +15,6 @@
 #include "planner/segments/segments.h"
 
 #define SEGMENTS_DEFAULT_MAX 8
-#define HCCL_MAX_SEGMENTS    8
 
 struct plan_segments_request {
         struct segment_tensor *tensors; /* their names are owned */

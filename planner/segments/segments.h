@@ -20,6 +20,7 @@
 #include "base/err.h"
 
 #define SEGMENTS_MAX_TENSORS ((size_t) 1 << 20)
+#define SEGMENTS_HCCL_MAX    8                    /* HCCL's list of segments takes no more */
 #define SEGMENTS_MAX_BYTES   ((uint64_t) 1 << 50) /* of all tensors together */
 
 struct segment_tensor {

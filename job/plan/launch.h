@@ -1,0 +1,56 @@
+/* Launch: a placed job as launchers see it, rank by rank, and what their lines have in common.
+ *
+ * Pure: text out, nothing is run. What goes to a shell is quoted word by word. A world borrows its strings.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/text.h"
+
+struct launch_rank {
+        const char *node;    /* as the cluster calls it */
+        const char *address; /* where others reach it: the node's name unless said otherwise */
+        const char *runtime, *vendor, *model, *group, *device; /* device: its stable id */
+        unsigned device_index;                                 /* on its node, among its vendor's */
+        const char *device_ip; /* Ascend: of the chip's own network; NULL = not known */
+        bool server;
+        uint64_t batch; /* of each global batch */
+        double weight;
+        double speed;               /* relative; 0 = not known */
+        uint64_t begin, end;        /* of the epoch's samples; equal where the epoch is not known */
+        const char *const *command; /* ends with NULL; NULL where no program is known */
+};
+
+struct launch_world {
+        const char *job;
+        const struct launch_rank *ranks; /* in rank order; ranks of a node follow each other */
+        size_t count;
+        bool epoch_known;
+        unsigned port;            /* of rank 0's node, for those who meet there */
+        uint64_t layers;          /* flagscale: of the model */
+        const uint64_t *segments; /* hccl: indices of last tensors */
+        size_t segment_count;
+        const char *queue; /* bsub */
+};
+
+/* launch_quote() - one word for a POSIX shell, quoted only where it must be. */
+void launch_quote(struct text *out, const char *word);
+
+/* launch_environment() - "NAME=value NAME=value" of a rank, quoted, no line end.
+ * @torch: RANK, WORLD_SIZE and the others that a framework reads, too */
+void launch_environment(const struct launch_world *world, size_t rank, bool torch, struct text *out);
+
+/* Where a rank stands on its node. */
+struct launch_place {
+        size_t local_rank, local_size;
+        size_t node_index, node_count; /* nodes in order of their first rank */
+};
+
+struct launch_place launch_place_of(const struct launch_world *world, size_t rank);
+
+int launch_need_commands(const struct launch_world *world, struct err *err);        /* 0 or -EINVAL */
+bool launch_same_command(const struct launch_rank *a, const struct launch_rank *b); /* both have one */

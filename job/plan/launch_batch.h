@@ -1,0 +1,8 @@
+/* Launch batch: scripts and lines for batch queues. Pure. */
+#pragma once
+
+#include "job/plan/launch.h"
+
+/* Return: 0; -EINVAL where a rank has no program, or (bsub) none is on a Sunway core group. */
+int launch_batch_slurm(const struct launch_world *world, struct text *out, struct err *err);
+int launch_batch_bsub(const struct launch_world *world, struct text *out, struct err *err);
