@@ -18,12 +18,3 @@ void histogram_observe(struct histogram *histogram, double value)
         histogram->counts[i]++;
         histogram->sum += value;
 }
-
-uint64_t histogram_count(const struct histogram *histogram)
-{
-        uint64_t count = 0;
-
-        for (size_t i = 0; i <= histogram->bound_count; i++)
-                count += histogram->counts[i];
-        return count;
-}

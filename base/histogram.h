@@ -20,4 +20,3 @@ struct histogram {
 extern const double histogram_duration_bounds[HISTOGRAM_DURATION_BOUNDS];
 
 void histogram_observe(struct histogram *histogram, double value);
-uint64_t histogram_count(const struct histogram *histogram);

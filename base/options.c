@@ -212,14 +212,6 @@ static int unknown(const struct option_program *program, const char *argument, s
         return err_set(err, -EINVAL, "no option '%s'; `%s --help` lists them", argument, program->name);
 }
 
-int options_set(const struct option_program *program, const char *name, const char *value, void *options,
-                struct err *err)
-{
-        const struct option_spec *spec = find(program, name, strlen(name));
-
-        return spec == NULL ? unknown(program, name, err) : set(spec, value, options, err);
-}
-
 /* REMUDA_AGENT_NODE_NAME is --node-name; a variable that belongs to no row is none of our business. */
 static int from_environment(const struct option_program *program, char **environment, void *options,
                             struct err *err)

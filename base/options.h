@@ -67,11 +67,6 @@ int options_parse(const struct option_program *program, int argc, char **argv, c
 /* options_default() - every member as when nothing is given. */
 void options_default(const struct option_program *program, void *ret_options);
 
-/* options_set() - one member from its text, as a configuration file would. 0 or -EINVAL (no such option, or
- * not a value of it). */
-int options_set(const struct option_program *program, const char *name, const char *value, void *options,
-                struct err *err);
-
 void options_help(const struct option_program *program, struct text *out);
 
 /* options_start() - the usual beginning of a program or a command: parse, answer --help and --version on

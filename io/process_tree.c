@@ -127,28 +127,17 @@ static int scan_all(struct scan *scan, pid_t except)
         return 0;
 }
 
-/* Signal 0 counts without sending. */
-static int signal_all(int signal_number, pid_t except)
+int process_tree_signal(int signal_number, pid_t except)
 {
         struct scan scan = { 0 };
         int r = scan_all(&scan, except), count = 0;
 
         for (size_t i = 0; r == 0 && i < scan.count; i++)
                 if (scan.entries[i].below && !scan.entries[i].zombie &&
-                    (signal_number == 0 || kill(scan.entries[i].pid, signal_number) == 0))
+                    kill(scan.entries[i].pid, signal_number) == 0)
                         count++;
         free(scan.entries);
         return r < 0 ? r : count;
-}
-
-int process_tree_signal(int signal_number, pid_t except)
-{
-        return signal_all(signal_number, except);
-}
-
-int process_tree_alive(void)
-{
-        return signal_all(0, 0);
 }
 
 /* Return: true when there is no child left. */
@@ -174,8 +163,8 @@ int process_tree_kill(unsigned timeout_usec, pid_t except)
                  * under the next; not at once, since a killer that is itself killed in between would leave
                  * all of them stopped */
                 if (!first)
-                        (void) signal_all(SIGSTOP, except);
-                left = signal_all(SIGKILL, except);
+                        (void) process_tree_signal(SIGSTOP, except);
+                left = process_tree_signal(SIGKILL, except);
                 if (except != 0 && left == 0 && !reap_all())
                         return 0;
                 if (clock_monotonic_usec() > end)
@@ -215,7 +204,7 @@ static bool is_marked(int proc, const char *name, const char *variable, char *bu
         return holds(buffer, size, variable);
 }
 
-int process_marked_kill(const char *variable)
+int process_tree_kill_marked(const char *variable)
 {
         const size_t buffer_bytes = (size_t) 1 << 20;
         CLEANUP(free_p) char *buffer = malloc(buffer_bytes);

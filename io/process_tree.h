@@ -15,15 +15,12 @@ int process_tree_adopt(void);
  * Return: how many were signalled; negative errno if /proc cannot be read. */
 int process_tree_signal(int signal_number, pid_t except);
 
-/* process_tree_alive() - how many descendants are not zombies; negative errno if /proc cannot be read. */
-int process_tree_alive(void);
-
 /* process_tree_kill() - SIGKILL every descendant until none is left, reaping as they die. Returns when there
  * is no child any more, or after timeout_usec with a negative errno (a process stuck in the kernel).
  * @except: as above; it is not waited for either */
 int process_tree_kill(unsigned timeout_usec, pid_t except);
 
-/* process_marked_kill() - SIGKILL every process, wherever it hangs in the tree, that was started with a
+/* process_tree_kill_marked() - SIGKILL every process, wherever it hangs in the tree, that was started with a
  * variable: "NAME=value", unique to those meant. This process is left alone. Those of other users, whose
  * variables cannot be read, are not seen. Return: how many; negative errno if /proc cannot be read. */
-int process_marked_kill(const char *variable);
+int process_tree_kill_marked(const char *variable);

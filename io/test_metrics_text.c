@@ -62,7 +62,6 @@ static void a_histogram_is_cumulative(void **state)
         histogram_observe(&h, 0.1);
         histogram_observe(&h, 0.5);
         histogram_observe(&h, 7);
-        assert_int_equal(histogram_count(&h), 3);
         metrics_histogram(&page, "h_seconds", METRIC_LABELS({ "verb", "x" }), &h);
         assert_string_equal(page.data, "h_seconds_bucket{verb=\"x\",le=\"0.1\"} 1\n"
                                        "h_seconds_bucket{verb=\"x\",le=\"1\"} 2\n"

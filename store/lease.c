@@ -32,7 +32,6 @@ struct lease {
         void (*trouble)(void *userdata, const char *sentence);
         bool (*idle)(void *userdata);
         void *userdata;
-        void (*stepped_down)(void *userdata);
 
         json_t *object;         /* the Lease as last read or written; NULL = not known */
         char holder[256];       /* of it */
@@ -355,36 +354,6 @@ static void ask(struct lease *l, const char *name, const char *method, const jso
         text_free(&path);
         if (r < 0)
                 wait_for_next(l);
-}
-
-static void on_stepped_down(void *userdata, const struct http_result *result)
-{
-        struct lease *l = userdata;
-
-        l->call = NULL;
-        if (result->error != -ECANCELED && l->stepped_down != NULL)
-                l->stepped_down(l->userdata);
-}
-
-void lease_step_down(struct lease *l, void (*done)(void *userdata))
-{
-        bool held = l->object != NULL && held_by_us(l) && l->renewed_usec != 0;
-        json_t *body;
-
-        l->leaving = true;
-        l->stepped_down = done;
-        l->timer = sd_event_source_disable_unref(l->timer);
-        kube_call_cancel(l->call);
-        l->call = NULL;
-        tell(l);
-        if (!held) {
-                if (done != NULL)
-                        done(l->userdata);
-                return;
-        }
-        body = claim(l, "");
-        ask(l, l->name, "PUT", body, on_stepped_down);
-        json_decref(body);
 }
 
 static void on_last_word(void *userdata, const struct http_result *result)

@@ -46,10 +46,6 @@ bool lease_leading(const struct lease *lease);
 
 const char *lease_holder(const struct lease *lease); /* as last seen; "" = nobody, or not known. Borrowed */
 
-/* lease_step_down() - give the claim back, so that another one need not wait. `done` (may be NULL) when that
- * is written or failed; the lease takes no further part. */
-void lease_step_down(struct lease *lease, void (*done)(void *userdata));
-
-/* lease_give_back() - the same at the program's end, when its loop no longer turns: waits for a second at
- * most, on a loop of its own. Accepts NULL. */
+/* lease_give_back() - at the program's end, so that another one need not wait: for a second at most, on a
+ * loop of its own. The lease takes no further part. Accepts NULL. */
 void lease_give_back(struct lease *lease);

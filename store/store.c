@@ -146,11 +146,6 @@ void store_close(struct store *store)
                 store->backend->close(store);
 }
 
-bool store_is_synced(const struct store *store, enum store_kind kind)
-{
-        return store->backend->is_synced(store, kind);
-}
-
 void store_refresh(struct store *store)
 {
         store->backend->refresh(store);

@@ -55,8 +55,6 @@ struct store_options {
 int store_open(sd_event *loop, const struct store_options *options, struct store **ret, struct err *err);
 void store_close(struct store *store); /* accepts NULL; pending writes are answered -ECANCELED first */
 
-bool store_is_synced(const struct store *store, enum store_kind kind);
-
 /* store_refresh() - read everything anew, whatever is known: every object is delivered once more, then
  * synced() is called for every kind. store_is_rechecking() - is the object being delivered one that should
  * have been known in just this form? What the user has otherwise of it is then wrong, not old. */

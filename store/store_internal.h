@@ -14,7 +14,6 @@ const struct store_kind_info *store_kind_info(enum store_kind kind);
 
 struct store_backend {
         void (*close)(struct store *store);
-        bool (*is_synced)(const struct store *store, enum store_kind kind);
         void (*refresh)(struct store *store);
         uint64_t (*age_usec)(const struct store *store, uint64_t now_usec);
         uint64_t (*inventory_mtime_usec)(const struct store *store, const char *node);

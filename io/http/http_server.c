@@ -565,11 +565,6 @@ const char *http_request_query(const struct http_request *request, const char *n
         return MHD_lookup_connection_value(request->internal, MHD_GET_ARGUMENT_KIND, name);
 }
 
-const char *http_request_header(const struct http_request *request, const char *name)
-{
-        return MHD_lookup_connection_value(request->internal, MHD_HEADER_KIND, name);
-}
-
 int http_request_peer(const struct http_request *request, pid_t *ret_pid, uid_t *ret_uid, gid_t *ret_gid)
 {
         const struct http_connection *c = http_connections_of(request->internal);

@@ -61,7 +61,6 @@ const char *http_server_address(const struct http_server *server);
 
 /* http_request_query() - the decoded value of a query parameter, or NULL. Borrowed for the call. */
 const char *http_request_query(const struct http_request *request, const char *name);
-const char *http_request_header(const struct http_request *request, const char *name);
 
 /* http_request_peer() - who is at the other end of a UNIX socket (SO_PEERCRED). 0 or -ENOTSUP. */
 int http_request_peer(const struct http_request *request, pid_t *ret_pid, uid_t *ret_uid, gid_t *ret_gid);

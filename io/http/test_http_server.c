@@ -19,11 +19,11 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "io/clock.h"
 #include "io/http/http_server.h"
 #include "io/loop.h"
 
@@ -45,12 +45,11 @@ static void echo(void *userdata, const struct http_request *request, struct http
 
 static void hello(void *userdata, const struct http_request *request, struct http_reply *reply)
 {
-        const char *name = http_request_query(request, "name"),
-                   *agent = http_request_header(request, "User-Agent");
+        const char *name = http_request_query(request, "name");
         struct text t = { 0 };
 
         (void) userdata;
-        text_printf(&t, "%s|%s|%s", request->path, name != NULL ? name : "-", agent != NULL ? agent : "-");
+        text_printf(&t, "%s|%s", request->path, name != NULL ? name : "-");
         reply->body = text_take(&t, &reply->body_bytes);
         reply->content_type = "text/plain";
 }
@@ -251,7 +250,7 @@ static void many_requests_share_a_connection(void **state)
         text_free(&body);
 }
 
-static void paths_queries_and_headers_reach_the_handler(void **state)
+static void paths_and_queries_reach_the_handler(void **state)
 {
         struct server server = start();
         int fd = dial(&server);
@@ -261,9 +260,9 @@ static void paths_queries_and_headers_reach_the_handler(void **state)
         assert_int_equal(
                 ask(fd, "GET /hello/a%20b?name=x%2Fy HTTP/1.1\r\nHost: x\r\nUser-Agent: me\r\n\r\n", &body),
                 200);
-        assert_string_equal(body.data, "/hello/a b|x/y|me");
+        assert_string_equal(body.data, "/hello/a b|x/y");
         assert_int_equal(ask(fd, "GET /hello/ HTTP/1.1\r\nHost: x\r\n\r\n", &body), 200);
-        assert_string_equal(body.data, "/hello/|-|-");
+        assert_string_equal(body.data, "/hello/|-");
         (void) close(fd);
         stop(&server);
         text_free(&body);
@@ -406,14 +405,13 @@ static void a_later_answer_goes_out_at_once(void **state)
         struct server server = start();
         int fd = dial(&server);
         struct text body = { 0 };
-        struct timespec begin, end;
+        uint64_t begin;
 
         (void) state;
-        (void) clock_gettime(CLOCK_MONOTONIC, &begin);
+        begin = clock_monotonic_usec();
         for (int i = 0; i < 8; i++)
                 assert_int_equal(post(fd, "/later", "hi", 2, &body), 202);
-        (void) clock_gettime(CLOCK_MONOTONIC, &end);
-        assert_true(end.tv_sec - begin.tv_sec < 5);
+        assert_true(clock_monotonic_usec() - begin < 5000000);
         stop(&server);
         (void) close(fd);
         text_free(&body);
@@ -629,7 +627,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(many_requests_share_a_connection),
-                cmocka_unit_test(paths_queries_and_headers_reach_the_handler),
+                cmocka_unit_test(paths_and_queries_reach_the_handler),
                 cmocka_unit_test(what_is_not_there_says_so),
                 cmocka_unit_test(a_body_at_the_limit_passes_and_one_beyond_is_413),
                 cmocka_unit_test(a_hundred_megabytes_are_refused_in_bounded_memory),

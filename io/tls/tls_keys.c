@@ -97,7 +97,7 @@ static int make_ca(struct maker *m, struct tls_keys *ret)
         return r < 0 ? r : export(m->ca, NULL, &ret->ca);
 }
 
-static int make_pair(const struct maker *m, struct tls_pair *ret)
+static int make_pair(const struct maker *m, struct tls_keys_pair *ret)
 {
         gnutls_x509_crt_t certificate = NULL;
         gnutls_x509_privkey_t key = NULL;

@@ -7,13 +7,13 @@
 
 #include "base/err.h"
 
-struct tls_pair {
+struct tls_keys_pair {
         char *certificate, *key; /* PEM, owned */
 };
 
 struct tls_keys {
-        char *ca;                 /* PEM, owned */
-        struct tls_pair pairs[2]; /* each may serve and call */
+        char *ca;                      /* PEM, owned */
+        struct tls_keys_pair pairs[2]; /* each may serve and call */
 };
 
 /* tls_keys_make() - @name: what peers check: the DNS name of both certificates. Valid from an hour ago

@@ -20,7 +20,7 @@
 #include "base/exit_code.h"
 #include "base/text.h"
 #include "io/clock.h"
-#include "io/free_port.h"
+#include "io/free_ports.h"
 #include "io/grpc/grpc_client.h"
 #include "io/process_tree.h"
 #include "io/remove_folder.h"

@@ -110,7 +110,7 @@ static void remove_stale_worlds(const struct run *run)
 
                 line[strcspn(line, "\n")] = '\0';
                 if (line[0] == '/' && text_format(mark, sizeof(mark), RUN_GUARD_MARK "=%s", line))
-                        (void) process_marked_kill(mark);
+                        (void) process_tree_kill_marked(mark);
                 run_guard_remove_folder(line);
         }
         (void) unlink(path);

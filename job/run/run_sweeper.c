@@ -33,7 +33,7 @@ static void sweep(const struct run_guard *world)
         if (!text_format(mark, sizeof(mark), RUN_GUARD_MARK "=%s", world->session))
                 return;
         for (unsigned i = 0; i < ROUNDS && quiet < QUIET_ROUNDS; i++) {
-                int killed = process_marked_kill(mark);
+                int killed = process_tree_kill_marked(mark);
 
                 run_guard_remove_folder(world->session);
                 run_guard_remove_folder(world->segments);

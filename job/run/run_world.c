@@ -13,7 +13,7 @@
 #include "agent/vendor/vendor.h"
 #include "base/cleanup.h"
 #include "io/clock.h"
-#include "io/free_port.h"
+#include "io/free_ports.h"
 #include "job/plan/launch_frameworks.h"
 #include "job/run/run_split.h"
 

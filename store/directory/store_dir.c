@@ -319,13 +319,6 @@ static void close_(struct store *store)
         free(d);
 }
 
-static bool is_synced(const struct store *store, enum store_kind kind)
-{
-        const struct store_dir *d = (const struct store_dir *) store;
-
-        return store_wants(store, kind) && d->synced;
-}
-
 /* Everything is read as if it had never been; a file that is waiting to be read has news anyway. */
 static void refresh(struct store *store)
 {
@@ -365,7 +358,6 @@ static uint64_t inventory_mtime_usec(const struct store *store, const char *node
 
 static const struct store_backend backend = {
         .close = close_,
-        .is_synced = is_synced,
         .refresh = refresh,
         .age_usec = age_usec,
         .inventory_mtime_usec = inventory_mtime_usec,

@@ -350,8 +350,3 @@ const char *kube_client_namespace(const struct kube_client *client)
 {
         return client->config.namespace_;
 }
-
-const char *kube_client_server(const struct kube_client *client)
-{
-        return client->config.server;
-}

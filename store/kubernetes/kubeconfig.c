@@ -43,7 +43,6 @@ static int load_in_cluster(struct kubeconfig *c, struct err *err)
         c->server = text_take(&server, NULL);
         c->ca_file = strdup(SERVICE_ACCOUNT "/ca.crt");
         c->token_file = strdup(SERVICE_ACCOUNT "/token");
-        c->in_cluster = true;
         if (read_file(SERVICE_ACCOUNT "/namespace", FILE_MAX_BYTES, &c->namespace_, NULL, NULL) < 0)
                 c->namespace_ = strdup("default");
         if (c->server == NULL || c->ca_file == NULL || c->token_file == NULL || c->namespace_ == NULL)

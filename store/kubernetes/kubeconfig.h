@@ -17,7 +17,6 @@ struct kubeconfig {
         char *tls_server_name, *proxy;
         char *namespace_; /* of the context or the pod; "default" */
         bool insecure;
-        bool in_cluster;
 };
 
 /* kubeconfig_load() - @path: a file; or NULL: inside a pod its service account, else $KUBECONFIG (a list of

@@ -22,11 +22,6 @@ static void close_(struct store *store)
         free(k);
 }
 
-static bool is_synced(const struct store *store, enum store_kind kind)
-{
-        return ((const struct store_kubernetes *) store)->reflectors[kind].synced;
-}
-
 static void refresh(struct store *store)
 {
         struct store_kubernetes *k = (struct store_kubernetes *) store;
@@ -72,7 +67,6 @@ static void event(struct store *store, const struct store_event *said)
 
 static const struct store_backend backend = {
         .close = close_,
-        .is_synced = is_synced,
         .refresh = refresh,
         .age_usec = age_usec,
         .inventory_mtime_usec = inventory_mtime_usec,

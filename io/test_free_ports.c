@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "io/free_port.h"
+#include "io/free_ports.h"
 
 static void test_ranges(void **state)
 {

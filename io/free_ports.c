@@ -1,5 +1,5 @@
 /* Ports are tried by binding, outside the range from which outgoing connections take theirs (ADR 0114). */
-#include "io/free_port.h"
+#include "io/free_ports.h"
 
 #include <netinet/in.h>
 #include <stdbool.h>
