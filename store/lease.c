@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "base/json/json_merge.h"
+#include "base/json/json_table.h"
 #include "base/text.h"
 #include "base/timestamp.h"
 #include "io/loop.h"
@@ -15,11 +17,27 @@
 #define SECOND_USEC    UINT64_C(1000000)
 #define GIVE_BACK_USEC SECOND_USEC
 
-/* A claim of others, judged by when we saw it change. */
+/* A claim, judged by when we saw it change. */
 struct claim_seen {
         char version[64], holder[256];
-        uint64_t observed_usec, duration_usec;
+        uint64_t observed_usec, duration_usec, transitions;
+        const char *said; /* the holder, while it is read: a longer one than any of ours is cut */
 };
+
+#define AT(member) JSON_TABLE_AT(struct claim_seen, member)
+
+/* clang-format off */
+static const struct json_table_row claim_rows[] = {
+        { "metadata.resourceVersion",  JSON_TABLE_CHARS, AT(version) },
+        { "spec.holderIdentity",       JSON_TABLE_BORROWED, AT(said) },
+        { "spec.leaseDurationSeconds", JSON_TABLE_UINT,  AT(duration_usec), .min = 1, .max = 3600, .scale = SECOND_USEC },
+        { "spec.leaseTransitions",     JSON_TABLE_UINT,  AT(transitions), .max = INT32_MAX },
+        { .name = NULL },
+};
+/* clang-format on */
+static const struct json_table claim_table = { .rows = claim_rows,
+                                               .size_bytes = sizeof(struct claim_seen),
+                                               .lenient = true };
 
 struct lease {
         sd_event *loop;
@@ -33,51 +51,48 @@ struct lease {
         bool (*idle)(void *userdata);
         void *userdata;
 
-        json_t *object;         /* the Lease as last read or written; NULL = not known */
-        char holder[256];       /* of it */
-        uint64_t observed_usec; /* when we saw it change last */
-        uint64_t asked_usec;    /* when the call under way began */
-        uint64_t renewed_usec;  /* when the last successful renewal was asked for; 0 = we do not hold it */
-        bool leading;           /* what the user was told last */
+        json_t *object;        /* the Lease as last read or written; NULL = not known */
+        struct claim_seen own; /* of it */
+        uint64_t asked_usec;   /* when the call under way began */
+        uint64_t renewed_usec; /* when the last successful renewal was asked for; 0 = we do not hold it */
+        bool leading;          /* what the user was told last */
         bool leaving;
         struct claim_seen neighbour; /* of `beside` */
 };
 
-static const char *text_of(const json_t *object, const char *outer, const char *inner)
+/* What an object claims; seen to change now, or when it was. */
+static void see(const struct lease *l, const json_t *object, struct claim_seen *seen)
 {
-        const char *value = json_string_value(json_object_get(json_object_get(object, outer), inner));
+        struct claim_seen now = { .observed_usec = loop_now_usec(l->loop),
+                                  .duration_usec = l->duration_usec };
 
-        return value != NULL ? value : "";
-}
-
-static bool same_claim(const json_t *a, const json_t *b)
-{
-        return strcmp(text_of(a, "metadata", "resourceVersion"), text_of(b, "metadata", "resourceVersion")) ==
-               0;
+        (void) json_table_decode(&claim_table, object, &now, NULL);
+        (void) text_copy(now.holder, sizeof(now.holder), now.said != NULL ? now.said : "");
+        now.said = NULL;
+        if (now.version[0] != '\0' && strcmp(now.version, seen->version) == 0)
+                now.observed_usec = seen->observed_usec;
+        *seen = now;
 }
 
 static void observe(struct lease *l, json_t *object)
 {
-        if (l->object == NULL || !same_claim(l->object, object))
-                l->observed_usec = loop_now_usec(l->loop);
+        if (l->object == NULL)
+                l->own.version[0] = '\0';
+        see(l, object, &l->own);
         json_decref(l->object);
         l->object = object;
-        (void) text_copy(l->holder, sizeof(l->holder), text_of(object, "spec", "holderIdentity"));
 }
 
 static bool held_by_us(const struct lease *l)
 {
-        return strcmp(l->holder, l->identity) == 0;
+        return strcmp(l->own.holder, l->identity) == 0;
 }
 
 /* Somebody else's claim counts for as long as it says, from when we saw it change. */
 static bool held_by_another(const struct lease *l)
 {
-        json_int_t seconds = json_integer_value(
-                json_object_get(json_object_get(l->object, "spec"), "leaseDurationSeconds"));
-        uint64_t usec = seconds > 0 && seconds <= 3600 ? (uint64_t) seconds * SECOND_USEC : l->duration_usec;
-
-        return l->holder[0] != '\0' && !held_by_us(l) && loop_now_usec(l->loop) < l->observed_usec + usec;
+        return l->own.holder[0] != '\0' && !held_by_us(l) &&
+               loop_now_usec(l->loop) < l->own.observed_usec + l->own.duration_usec;
 }
 
 /* Do those that we serve lead elsewhere? */
@@ -100,7 +115,7 @@ bool lease_leading(const struct lease *l)
 
 const char *lease_holder(const struct lease *l)
 {
-        return l->holder;
+        return l->own.holder;
 }
 
 static void tell(struct lease *l)
@@ -110,7 +125,7 @@ static void tell(struct lease *l)
         if (leading == l->leading)
                 return;
         l->leading = leading;
-        l->changed(l->userdata, leading, l->holder);
+        l->changed(l->userdata, leading, l->own.holder);
 }
 
 static void on_expiry(void *userdata)
@@ -134,32 +149,27 @@ static void renewed(struct lease *l)
 
 static json_t *claim(const struct lease *l, const char *holder)
 {
-        json_t *object = l->object != NULL ? json_deep_copy(l->object) : json_object(),
-               *spec = json_object_get(object, "spec");
-        json_int_t transitions = json_integer_value(json_object_get(spec, "leaseTransitions"));
+        json_t *object = l->object != NULL ? json_deep_copy(l->object)
+                                           : json_pack("{s:{s:s}}", "metadata", "name", l->name);
+        bool taken = holder[0] != '\0' && (l->object == NULL || strcmp(l->own.holder, holder) != 0);
         uint64_t now = loop_realtime_usec(l->loop);
         char time[TIMESTAMP_BYTES];
+        json_t *patch;
 
-        if (!json_is_object(spec)) {
-                spec = json_object();
-                (void) json_object_set_new(object, "spec", spec);
-        }
         (void) timestamp_format(now % SECOND_USEC != 0 ? now : now + 1,
                                 time); /* a MicroTime has six digits */
-        (void) json_object_set_new(object, "apiVersion", json_string("coordination.k8s.io/v1"));
-        (void) json_object_set_new(object, "kind", json_string("Lease"));
-        if (l->object == NULL)
-                (void) json_object_set_new(object, "metadata", json_pack("{s:s}", "name", l->name));
-        if (strcmp(text_of(object, "spec", "holderIdentity"), holder) != 0 && holder[0] != '\0') {
-                (void) json_object_set_new(spec, "acquireTime", json_string(time));
-                (void) json_object_set_new(spec, "leaseTransitions",
-                                           json_integer(l->object != NULL ? transitions + 1 : 0));
+        patch = json_pack("{s:s, s:s, s:{s:s, s:s, s:I}}", "apiVersion", "coordination.k8s.io/v1", "kind",
+                          "Lease", "spec", "holderIdentity", holder, "renewTime", time,
+                          "leaseDurationSeconds",
+                          holder[0] != '\0' ? (json_int_t) (l->duration_usec / SECOND_USEC) : 1);
+        (void) json_merge_patch(object, patch);
+        json_decref(patch);
+        if (taken) {
+                patch = json_pack("{s:{s:s, s:I}}", "spec", "acquireTime", time, "leaseTransitions",
+                                  l->object != NULL ? (json_int_t) l->own.transitions + 1 : 0);
+                (void) json_merge_patch(object, patch);
+                json_decref(patch);
         }
-        (void) json_object_set_new(spec, "holderIdentity", json_string(holder));
-        (void) json_object_set_new(spec, "renewTime", json_string(time));
-        (void) json_object_set_new(
-                spec, "leaseDurationSeconds",
-                json_integer(holder[0] != '\0' ? (json_int_t) (l->duration_usec / SECOND_USEC) : 1));
         return object;
 }
 
@@ -240,7 +250,7 @@ static void on_read(void *userdata, const struct http_result *result)
         if (r == -ENOENT) {
                 json_decref(l->object);
                 l->object = NULL;
-                l->holder[0] = '\0';
+                l->own.holder[0] = '\0';
         }
         if (((object != NULL && !held_by_another(l)) || r == -ENOENT) && !is_wanted_elsewhere(l)) {
                 write_claim(l);
@@ -261,7 +271,7 @@ static void on_given_back(void *userdata, const struct http_result *result)
                 return;
         json_decref(l->object); /* read again, whatever became of it */
         l->object = NULL;
-        l->holder[0] = '\0';
+        l->own.holder[0] = '\0';
         wait_for_next(l);
 }
 
@@ -297,9 +307,7 @@ static void look_at_own(struct lease *l)
 static void on_neighbour(void *userdata, const struct http_result *result)
 {
         struct lease *l = userdata;
-        struct claim_seen *n = &l->neighbour;
         json_t *object;
-        json_int_t seconds;
 
         l->call = NULL;
         if (result->error == -ECANCELED)
@@ -307,18 +315,10 @@ static void on_neighbour(void *userdata, const struct http_result *result)
         object = result->error == 0 && result->status == 200
                          ? json_loadb(result->body, result->body_bytes, 0, NULL)
                          : NULL;
-        if (object != NULL && strcmp(n->version, text_of(object, "metadata", "resourceVersion")) != 0) {
-                n->observed_usec = loop_now_usec(l->loop);
-                (void) text_copy(n->version, sizeof(n->version),
-                                 text_of(object, "metadata", "resourceVersion"));
-                (void) text_copy(n->holder, sizeof(n->holder), text_of(object, "spec", "holderIdentity"));
-                seconds = json_integer_value(
-                        json_object_get(json_object_get(object, "spec"), "leaseDurationSeconds"));
-                n->duration_usec =
-                        seconds > 0 && seconds <= 3600 ? (uint64_t) seconds * SECOND_USEC : l->duration_usec;
-        }
+        if (object != NULL)
+                see(l, object, &l->neighbour);
         if (result->error == 0 && result->status == 404)
-                n->holder[0] = n->version[0] = '\0';
+                l->neighbour.holder[0] = l->neighbour.version[0] = '\0';
         json_decref(object);
         look_at_own(l);
 }

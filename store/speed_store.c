@@ -122,7 +122,7 @@ static void changed(void *userdata, enum store_kind kind, const char *key, const
         struct waiting *w = userdata;
         struct speed_table table;
         struct err err = { 0 };
-        json_t *speeds = json_object_get(object, "speeds");
+        json_t *speeds = speed_table_speeds(object);
 
         (void) kind;
         if (speed_table_decode(object, &table, &err) < 0)
@@ -130,8 +130,6 @@ static void changed(void *userdata, enum store_kind kind, const char *key, const
         else if (table.trouble[0] != '\0')
                 note_trouble(w, key, table.trouble);
         speed_table_free(&table);
-        if (speeds == NULL)
-                speeds = json_object_get(json_object_get(object, "spec"), "speeds");
         if (json_is_object(speeds))
                 (void) json_object_update(w->speeds, speeds);
 }

@@ -13,25 +13,26 @@
 /* A row that people wrote, or whose sums were lost, is taken for this much experience when it is refined. */
 #define GIVEN_WEIGHT 6.0
 
-#define ROW(member) JSON_TABLE_AT(struct speed_table_row, member)
+#define AT(member) JSON_TABLE_AT(struct speed_table_row, member)
 
 /* clang-format off */
 static const struct json_table_row row_rows[] = {
-        { "alpha_ms",        JSON_TABLE_DOUBLE, ROW(alpha_ms) },
-        { "beta_ms",         JSON_TABLE_DOUBLE, ROW(beta_ms) },
-        { "updated",         JSON_TABLE_TIME,   ROW(updated_usec) },
-        { "fit.one",         JSON_TABLE_DOUBLE, ROW(fit.one) },
-        { "fit.batch",       JSON_TABLE_DOUBLE, ROW(fit.batch) },
-        { "fit.batch_batch", JSON_TABLE_DOUBLE, ROW(fit.batch_batch) },
-        { "fit.ms",          JSON_TABLE_DOUBLE, ROW(fit.ms) },
-        { "fit.batch_ms",    JSON_TABLE_DOUBLE, ROW(fit.batch_ms) },
-        { "fit.weight",      JSON_TABLE_DOUBLE, ROW(fit.weight) },
-        { "fit.deviation",   JSON_TABLE_DOUBLE, ROW(fit.deviation) },
+        { "alpha_ms",        JSON_TABLE_DOUBLE, AT(alpha_ms) },
+        { "beta_ms",         JSON_TABLE_DOUBLE, AT(beta_ms) },
+        { "updated",         JSON_TABLE_TIME,   AT(updated_usec) },
+        { "fit.one",         JSON_TABLE_DOUBLE, AT(fit.one) },
+        { "fit.batch",       JSON_TABLE_DOUBLE, AT(fit.batch) },
+        { "fit.batch_batch", JSON_TABLE_DOUBLE, AT(fit.batch_batch) },
+        { "fit.ms",          JSON_TABLE_DOUBLE, AT(fit.ms) },
+        { "fit.batch_ms",    JSON_TABLE_DOUBLE, AT(fit.batch_ms) },
+        { "fit.weight",      JSON_TABLE_DOUBLE, AT(fit.weight) },
+        { "fit.deviation",   JSON_TABLE_DOUBLE, AT(fit.deviation) },
         { .name = NULL },
 };
-static const struct json_table row_table = { .rows = row_rows, .size_bytes = sizeof(struct speed_table_row),
-                                             .lenient = true };
 /* clang-format on */
+static const struct json_table row_table = { .rows = row_rows,
+                                             .size_bytes = sizeof(struct speed_table_row),
+                                             .lenient = true };
 
 static bool split_key(const char *key, struct speed_table_row *row)
 {
@@ -46,14 +47,12 @@ static bool split_key(const char *key, struct speed_table_row *row)
 
 static bool decode_row(const char *key, const json_t *value, struct speed_table_row *row)
 {
-        *row = (struct speed_table_row){ .beta_ms = 0 };
-        if (!split_key(key, row) || json_table_decode(&row_table, value, row, NULL) < 0 ||
-            !(row->alpha_ms >= 0 && row->alpha_ms <= SPEED_FIT_MS_MAX) ||
-            !(row->beta_ms >= 1e-12 && row->beta_ms <= SPEED_FIT_MS_MAX))
-                return false;
+        *row = (struct speed_table_row){ .beta_ms = NAN };
+        (void) json_table_decode(&row_table, value, row, NULL);
         if (!speed_fit_valid(&row->fit))
                 row->fit = (struct speed_fit){ 0 };
-        return true;
+        return split_key(key, row) && row->alpha_ms >= 0 && row->alpha_ms <= SPEED_FIT_MS_MAX &&
+               row->beta_ms >= 1e-12 && row->beta_ms <= SPEED_FIT_MS_MAX;
 }
 
 static int by_update(const void *a, const void *b)
@@ -67,23 +66,27 @@ static int by_update(const void *a, const void *b)
         return strcmp(x->model, y->model) != 0 ? strcmp(x->model, y->model) : strcmp(x->device, y->device);
 }
 
-/* `spec` may hold them, too. */
-static json_t *speeds_of(const json_t *object)
+json_t *speed_table_speeds(const json_t *object)
 {
-        json_t *speeds = json_object_get(object, "speeds");
+        struct json_field root = json_field_root(object), spec = json_field_get(&root, "spec"),
+                          speeds = json_field_get(&root, "speeds");
 
-        return speeds != NULL ? speeds : json_object_get(json_object_get(object, "spec"), "speeds");
+        if (speeds.value == NULL)
+                speeds = json_field_get(&spec, "speeds");
+        return (json_t *) speeds.value;
 }
 
 static int check_object(const json_t *object, struct err *err)
 {
-        const char *kind = json_string_value(json_object_get(object, "kind"));
+        struct json_field root = json_field_root(object);
+        const char *kind = "SpeedTable";
 
         if (object != NULL && !json_is_object(object))
                 return err_set(err, -EBADMSG, "a SpeedTable is needed, an object");
-        if (kind != NULL && strcmp(kind, "SpeedTable") != 0)
+        (void) json_field_string(&root, "kind", &kind, NULL);
+        if (strcmp(kind, "SpeedTable") != 0)
                 return err_set(err, -EBADMSG, "kind: '%.60s' is not SpeedTable", kind);
-        if (speeds_of(object) != NULL && !json_is_object(speeds_of(object)))
+        if (speed_table_speeds(object) != NULL && !json_is_object(speed_table_speeds(object)))
                 return err_set(err, -EBADMSG,
                                "speeds: an object is needed, such as {\"SHA256/mlp/H100\": {\"alpha_ms\": 1, "
                                "\"beta_ms\": 0.02}}");
@@ -120,7 +123,7 @@ static size_t drop_first_rows(struct speed_table *table)
 
 int speed_table_decode(const json_t *object, struct speed_table *ret, struct err *err)
 {
-        json_t *speeds = speeds_of(object), *value;
+        json_t *speeds = speed_table_speeds(object), *value;
         size_t bad = 0, more, room = json_object_size(speeds);
         const char *key, *first = NULL;
         int r = check_object(object, err);
@@ -180,22 +183,17 @@ void speed_table_device(char device[SPEED_TABLE_DEVICE_BYTES], const char *model
                                    model);
 }
 
-/* What else the row held is kept. */
+/* What the row holds besides stays. */
 static int encode_row(json_t *speeds, const char *key, const struct speed_table_row *row)
 {
-        struct speed_table_row whole_seconds = *row;
-        json_t *value = json_object_get(speeds, key), *encoded;
-        int r = 0;
+        struct json_field root = json_field_root(speeds), old = json_field_get(&root, key);
+        struct speed_table_row whole = *row;
+        json_t *value = json_is_object(old.value) ? json_incref((json_t *) old.value) : json_object();
+        int r;
 
-        whole_seconds.updated_usec = row->updated_usec / 1000000 * 1000000;
-        encoded = json_table_encode(&row_table, &whole_seconds);
-        if (!json_is_object(value)) {
-                value = json_object();
-                r = json_object_set_new(speeds, key, value);
-        }
-        r |= json_object_update(value, encoded);
-        json_decref(encoded);
-        return r;
+        whole.updated_usec = row->updated_usec / 1000000 * 1000000;
+        r = json_object_update_new(value, json_table_encode(&row_table, &whole));
+        return r | json_object_set_new(speeds, key, value);
 }
 
 /* What was given by hand becomes three looks at the line it says. */
@@ -211,12 +209,13 @@ static void believe_given(struct speed_table_row *row, double batch)
 static int refine_row(json_t *speeds, const struct speed_table_observation *seen, uint64_t now_usec)
 {
         const char *program = seen->program == NULL || seen->program[0] == '\0' ? "-" : seen->program;
+        struct json_field root = json_field_root(speeds);
         char key[SPEED_TABLE_KEY_BYTES];
         struct speed_table_row row;
 
         if (!text_format(key, sizeof(key), "%s/%s/%s", program, seen->model, seen->device))
                 return 0;
-        if (!decode_row(key, json_object_get(speeds, key), &row)) {
+        if (!decode_row(key, json_field_get(&root, key).value, &row)) {
                 row = (struct speed_table_row){ .beta_ms = 0 };
                 if (!split_key(key, &row))
                         return 0;
@@ -288,7 +287,7 @@ json_t *speed_table_refine(const json_t *object, const struct speed_table_observ
         if (r < 0)
                 return NULL;
         table = object == NULL ? new_table() : json_deep_copy(object);
-        speeds = speeds_of(table);
+        speeds = speed_table_speeds(table);
         if (speeds == NULL) {
                 speeds = json_object();
                 r |= json_object_set_new(table, "speeds", speeds);

@@ -45,6 +45,9 @@ struct speed_table {
 int speed_table_decode(const json_t *object, struct speed_table *ret, struct err *err);
 void speed_table_free(struct speed_table *table);
 
+/* speed_table_speeds() - where the rows of a SpeedTable are, `spec` or not; borrowed; NULL = it has none. */
+json_t *speed_table_speeds(const json_t *object);
+
 /* speed_table_find() - @program: NULL or "" = any: the one updated last; with a hash, that one's row, else
  * one of a program that is not known. NULL = none. @device: as speed_table_device(). */
 const struct speed_table_row *speed_table_find(const struct speed_table *table, const char *program,

@@ -4,13 +4,14 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/json/json_field.h"
 
 /* A string that can be a word of a line; NULL = it is none. */
-static const char *word_of(const json_t *value)
+static const char *word_at(const struct json_field *at)
 {
-        const char *text = json_string_value(value);
+        const char *text = NULL;
 
-        if (text == NULL)
+        if (json_field_as_string(at, &text, NULL) != 0)
                 return NULL;
         for (const char *c = text; *c != '\0'; c++)
                 if ((unsigned char) *c < ' ')
@@ -18,19 +19,37 @@ static const char *word_of(const json_t *value)
         return text;
 }
 
-static void put_selector(const json_t *selector, struct text *ret)
+static const char *word_of(const struct json_field *in, const char *name)
+{
+        struct json_field at = json_field_get(in, name);
+
+        return word_at(&at);
+}
+
+/* The same, "" where there is none. */
+static const char *word_or_none(const struct json_field *in, const char *name)
+{
+        const char *word = word_of(in, name);
+
+        return word != NULL ? word : "";
+}
+
+/* A line for each member whose value is a word; `form` takes both. A label of a node begins with no '!'. */
+static void put_words(const struct json_field *object, const char *form, struct text *ret)
 {
         const char *key;
         json_t *value;
 
-        json_object_foreach((json_t *) selector, key, value)
+        json_object_foreach((json_t *) object->value, key, value)
         {
-                if (word_of(value) != NULL)
-                        text_printf(ret, "=\t%s\t%s\n", key, word_of(value));
+                const char *word = word_of(object, key);
+
+                if (word != NULL && (key[0] != '!' || form[0] == '='))
+                        text_printf(ret, form, key, word); /* NOLINT: the forms are below */
         }
 }
 
-static char operator_of(const json_t *expression, bool field)
+static char operator_of(const struct json_field *expression, bool field)
 {
         static const struct {
                 const char *name;
@@ -40,111 +59,103 @@ static char operator_of(const json_t *expression, bool field)
                 { "Exists", 'e', '\0' }, { "DoesNotExist", 'a', '\0' },
                 { "Gt", 'g', '\0' },     { "Lt", 'l', '\0' },
         };
-        const char *name = json_string_value(json_object_get(expression, "operator"));
+        const char *name = word_or_none(expression, "operator");
 
-        for (size_t i = 0; name != NULL && i < ARRAY_SIZE(operators); i++)
+        for (size_t i = 0; i < ARRAY_SIZE(operators); i++)
                 if (strcmp(operators[i].name, name) == 0)
                         return field ? operators[i].field : operators[i].label;
         return '\0';
 }
 
-static void put_expression(const json_t *expression, bool field, struct text *ret)
+static void put_expression(const struct json_field *expression, bool field, struct text *ret)
 {
-        const char *key = word_of(json_object_get(expression, "key"));
+        const char *key = word_of(expression, "key");
         char relation = operator_of(expression, field);
-        const json_t *values = json_object_get(expression, "values"), *value;
-        size_t i;
+        struct json_field values = json_field_get(expression, "values");
 
         if (key == NULL || relation == '\0' || (field && strcmp(key, "metadata.name") != 0))
                 return;
         text_append_char(ret, relation);
         if (!field)
                 text_printf(ret, "\t%s", key);
-        json_array_foreach((json_t *) values, i, value)
-        {
-                if (word_of(value) != NULL)
-                        text_printf(ret, "\t%s", word_of(value));
+        for (size_t i = 0; i < json_field_count(&values); i++) {
+                struct json_field value = json_field_at(&values, i);
+
+                if (word_at(&value) != NULL)
+                        text_printf(ret, "\t%s", word_at(&value));
         }
         text_append_char(ret, '\n');
 }
 
-static void put_term(const json_t *term, struct text *ret)
+static void put_term(const struct json_field *term, struct text *ret)
 {
-        const json_t *labels = json_object_get(term, "matchExpressions"),
-                     *fields = json_object_get(term, "matchFields"), *expression;
-        size_t i;
+        struct json_field labels = json_field_get(term, "matchExpressions"),
+                          fields = json_field_get(term, "matchFields");
+        size_t label_count = json_field_count(&labels), count = label_count + json_field_count(&fields);
 
-        text_append(ret, "|\n");
-        if (json_array_size(labels) + json_array_size(fields) == 0)
-                text_append(ret, "x\n"); /* an empty term selects nothing */
-        json_array_foreach((json_t *) labels, i, expression) put_expression(expression, false, ret);
-        json_array_foreach((json_t *) fields, i, expression) put_expression(expression, true, ret);
+        text_append(ret, count == 0 ? "|\nx\n" : "|\n"); /* an empty term selects nothing */
+        for (size_t i = 0; i < count; i++) {
+                bool field = i >= label_count;
+                struct json_field expression =
+                        field ? json_field_at(&fields, i - label_count) : json_field_at(&labels, i);
+
+                put_expression(&expression, field, ret);
+        }
 }
 
-static void put_affinity(const json_t *affinity, struct text *ret)
+static void put_affinity(const struct json_field *spec, struct text *ret)
 {
-        const json_t *required = json_object_get(json_object_get(affinity, "nodeAffinity"),
-                                                 "requiredDuringSchedulingIgnoredDuringExecution"),
-                     *terms = json_object_get(required, "nodeSelectorTerms"), *term;
-        size_t i;
+        struct json_field affinity = json_field_get(spec, "affinity"),
+                          node = json_field_get(&affinity, "nodeAffinity"),
+                          required = json_field_get(&node, "requiredDuringSchedulingIgnoredDuringExecution"),
+                          terms = json_field_get(&required, "nodeSelectorTerms");
 
-        json_array_foreach((json_t *) terms, i, term) put_term(term, ret);
-}
+        for (size_t i = 0; i < json_field_count(&terms); i++) {
+                struct json_field term = json_field_at(&terms, i);
 
-static void put_toleration(const json_t *toleration, struct text *ret)
-{
-        const json_t *key = json_object_get(toleration, "key"), *value = json_object_get(toleration, "value"),
-                     *effect = json_object_get(toleration, "effect");
-        const char *relation = json_string_value(json_object_get(toleration, "operator"));
-        bool equal = relation == NULL || relation[0] == '\0' || strcmp(relation, "Equal") == 0;
-
-        text_printf(ret, "t\t%s\t%s\t%s\t%s\n", word_of(key) != NULL ? word_of(key) : "", equal ? "=" : "e",
-                    word_of(value) != NULL ? word_of(value) : "",
-                    word_of(effect) != NULL ? word_of(effect) : "");
+                put_term(&term, ret);
+        }
 }
 
 void pod_node_match(const json_t *pod, struct text *ret)
 {
-        const json_t *spec = json_object_get(pod, "spec"), *toleration;
-        size_t i;
+        struct json_field root = json_field_root(pod), spec = json_field_get(&root, "spec"),
+                          selector = json_field_get(&spec, "nodeSelector"),
+                          tolerations = json_field_get(&spec, "tolerations");
 
-        put_selector(json_object_get(spec, "nodeSelector"), ret);
-        put_affinity(json_object_get(spec, "affinity"), ret);
-        json_array_foreach(json_object_get(spec, "tolerations"), i, toleration)
-                put_toleration(toleration, ret);
+        put_words(&selector, "=\t%s\t%s\n", ret);
+        put_affinity(&spec, ret);
+        for (size_t i = 0; i < json_field_count(&tolerations); i++) {
+                struct json_field toleration = json_field_at(&tolerations, i);
+                const char *relation = word_or_none(&toleration, "operator");
+                bool equal = relation[0] == '\0' || strcmp(relation, "Equal") == 0;
+
+                text_printf(ret, "t\t%s\t%s\t%s\t%s\n", word_or_none(&toleration, "key"), equal ? "=" : "e",
+                            word_or_none(&toleration, "value"), word_or_none(&toleration, "effect"));
+        }
 }
 
 #define UNSCHEDULABLE "!node.kubernetes.io/unschedulable=:NoSchedule\n"
 
-static bool keeps_away(const char *effect)
-{
-        return effect != NULL && (strcmp(effect, "NoSchedule") == 0 || strcmp(effect, "NoExecute") == 0);
-}
-
 void node_trait_lines(const json_t *node, struct text *ret)
 {
-        const json_t *spec = json_object_get(node, "spec"), *taint;
-        bool said = false;
-        const char *key;
-        json_t *value;
-        size_t i;
+        struct json_field root = json_field_root(node), spec = json_field_get(&root, "spec"),
+                          metadata = json_field_get(&root, "metadata"),
+                          labels = json_field_get(&metadata, "labels"),
+                          taints = json_field_get(&spec, "taints");
+        bool unschedulable = false;
 
-        json_object_foreach(json_object_get(json_object_get(node, "metadata"), "labels"), key, value)
-        {
-                if (word_of(value) != NULL && key[0] != '!')
-                        text_printf(ret, "%s=%s\n", key, word_of(value));
-        }
-        json_array_foreach(json_object_get(spec, "taints"), i, taint)
-        {
-                const char *effect = json_string_value(json_object_get(taint, "effect"));
+        put_words(&labels, "%s=%s\n", ret);
+        (void) json_field_bool(&spec, "unschedulable", &unschedulable, NULL);
+        for (size_t i = 0; i < json_field_count(&taints); i++) {
+                struct json_field taint = json_field_at(&taints, i);
+                const char *key = word_of(&taint, "key"), *effect = word_or_none(&taint, "effect");
 
-                key = word_of(json_object_get(taint, "key"));
-                value = json_object_get(taint, "value");
-                if (key == NULL || !keeps_away(effect))
+                if (key == NULL || (strcmp(effect, "NoSchedule") != 0 && strcmp(effect, "NoExecute") != 0))
                         continue;
-                said = said || strcmp(key, "node.kubernetes.io/unschedulable") == 0;
-                text_printf(ret, "!%s=%s:%s\n", key, word_of(value) != NULL ? word_of(value) : "", effect);
+                unschedulable = unschedulable && strcmp(key, "node.kubernetes.io/unschedulable") != 0;
+                text_printf(ret, "!%s=%s:%s\n", key, word_or_none(&taint, "value"), effect);
         }
-        if (json_is_true(json_object_get(spec, "unschedulable")) && !said)
+        if (unschedulable)
                 text_append(ret, UNSCHEDULABLE);
 }

@@ -8,7 +8,7 @@
 
 #include "base/base64.h"
 #include "base/cleanup.h"
-#include "base/json/json_field.h"
+#include "base/json/json_table.h"
 #include "base/text.h"
 #include "base/yaml/yaml_parse.h"
 #include "io/read_file.h"
@@ -16,17 +16,6 @@
 #define SERVICE_ACCOUNT "/var/run/secrets/kubernetes.io/serviceaccount"
 #define FILE_MAX_BYTES  1048576
 #define FILES_MAX       16
-
-void kubeconfig_free(struct kubeconfig *c)
-{
-        char **fields[] = { &c->server,          &c->ca_file,         &c->ca_pem,  &c->certificate_file,
-                            &c->certificate_pem, &c->key_file,        &c->key_pem, &c->token,
-                            &c->token_file,      &c->tls_server_name, &c->proxy,   &c->namespace_ };
-
-        for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
-                free(*fields[i]);
-        *c = (struct kubeconfig){ 0 };
-}
 
 static bool is_in_cluster(void)
 {
@@ -62,83 +51,124 @@ struct files {
 
 /* The entry of that name in the first file that has it: {"name": ..., "cluster": {...}} -> the inner object.
  */
-static json_t *find(const struct files *files, const char *list, const char *inner, const char *name,
-                    const char **ret_path)
+static const json_t *find(const struct files *files, const char *list, const char *inner, const char *name,
+                          const char **ret_path)
 {
         for (size_t i = 0; name != NULL && i < files->count; i++) {
-                json_t *entries = json_object_get(files->file[i].json, list), *entry;
-                size_t index;
+                struct json_field root = json_field_root(files->file[i].json),
+                                  entries = json_field_get(&root, list);
 
-                json_array_foreach(entries, index, entry)
-                {
-                        const char *is = json_string_value(json_object_get(entry, "name"));
+                for (size_t k = 0; k < json_field_count(&entries); k++) {
+                        struct json_field entry = json_field_at(&entries, k);
+                        const char *is = "";
 
-                        if (is == NULL || strcmp(is, name) != 0)
+                        if (json_field_string(&entry, "name", &is, NULL) != 0 || strcmp(is, name) != 0)
                                 continue;
                         *ret_path = files->file[i].path;
-                        return json_object_get(entry, inner);
+                        return json_field_get(&entry, inner).value;
                 }
         }
         return NULL;
 }
 
-static int copy_text(const json_t *object, const char *name, char **field, struct err *err)
+static int refuse(const struct json_field *at, void *field, struct err *err)
 {
-        struct json_field root = json_field_root(object);
-        const char *value = NULL;
-        int r = json_field_string(&root, name, &value, err);
-
-        if (r != 0 || value[0] == '\0')
-                return r < 0 ? r : 0;
-        *field = strdup(value);
-        return *field == NULL ? err_set(err, -ENOMEM, "no memory for '%s'", name) : 0;
+        (void) field;
+        (void) json_field_error(at, err,
+                                "is not supported here; use a token, a tokenFile or a client certificate");
+        return -ENOTSUP;
 }
 
-static int copy_path(const json_t *object, const char *name, const char *beside, char **field,
-                     struct err *err)
-{
-        const char *slash = strrchr(beside, '/');
-        struct text path = { 0 };
-        int r = copy_text(object, name, field, err);
+/* clang-format off */
+#define AT(member) JSON_TABLE_AT(struct kubeconfig, member)
+#define SIZE       .size_bytes = sizeof(struct kubeconfig)
+static const struct json_table_row cluster_rows[] = {
+        { "server",                     JSON_TABLE_STRING, AT(server), .required = true },
+        { "certificate-authority",      JSON_TABLE_STRING, AT(ca_file) },
+        { "certificate-authority-data", JSON_TABLE_STRING, AT(ca_pem) },
+        { "tls-server-name",            JSON_TABLE_STRING, AT(tls_server_name) },
+        { "proxy-url",                  JSON_TABLE_STRING, AT(proxy) },
+        { "insecure-skip-tls-verify",   JSON_TABLE_BOOL,   AT(insecure) },
+        { .name = NULL },
+};
+static const struct json_table_row user_rows[] = {
+        { "exec",                       JSON_TABLE_CUSTOM, SIZE, .decode = refuse },
+        { "auth-provider",              JSON_TABLE_CUSTOM, SIZE, .decode = refuse },
+        { "username",                   JSON_TABLE_CUSTOM, SIZE, .decode = refuse },
+        { "password",                   JSON_TABLE_CUSTOM, SIZE, .decode = refuse },
+        { "token",                      JSON_TABLE_STRING, AT(token) },
+        { "tokenFile",                  JSON_TABLE_STRING, AT(token_file) },
+        { "client-certificate",         JSON_TABLE_STRING, AT(certificate_file) },
+        { "client-certificate-data",    JSON_TABLE_STRING, AT(certificate_pem) },
+        { "client-key",                 JSON_TABLE_STRING, AT(key_file) },
+        { "client-key-data",            JSON_TABLE_STRING, AT(key_pem) },
+        { .name = NULL },
+};
+static const struct json_table_row namespace_rows[] = {
+        { "namespace",                  JSON_TABLE_STRING, AT(namespace_) },
+        { .name = NULL },
+};
+/* clang-format on */
+static const struct json_table cluster_table = { .rows = cluster_rows, SIZE },
+                               user_table = { .rows = user_rows, SIZE },
+                               namespace_table = { .rows = namespace_rows, SIZE };
 
-        if (r < 0 || *field == NULL || (*field)[0] == '/' || slash == NULL)
-                return r;
-        text_printf(&path, "%.*s/%s", (int) (slash - beside), beside, *field);
-        free(*field);
-        *field = text_take(&path, NULL);
-        return *field == NULL ? err_set(err, -ENOMEM, "no memory for '%s'", name) : 0;
+void kubeconfig_free(struct kubeconfig *c)
+{
+        json_table_free(&cluster_table, c);
+        json_table_free(&user_table, c);
+        json_table_free(&namespace_table, c);
+        *c = (struct kubeconfig){ 0 };
 }
 
-static int copy_pem(const json_t *object, const char *name, char **field, struct err *err)
+/* What is written and empty is as if it were not written. */
+static int decode(const struct json_table *table, const json_t *value, struct kubeconfig *c, struct err *err)
 {
-        CLEANUP(free_p) char *encoded = NULL;
+        int r = json_table_decode(table, value, c, err);
+
+        for (const struct json_table_row *row = table->rows; row->name != NULL; row++) {
+                char **field = (char **) (void *) ((char *) c + row->offset);
+
+                if (row->kind != JSON_TABLE_STRING || *field == NULL || (*field)[0] != '\0')
+                        continue;
+                free(*field);
+                *field = NULL;
+        }
+        return r;
+}
+
+/* A path is relative to the file that it stands in. Return: 0 or -ENOMEM. */
+static int beside(const char *file, char **path)
+{
+        const char *slash = strrchr(file, '/');
+        struct text whole = { 0 };
+
+        if (*path == NULL || (*path)[0] == '/' || slash == NULL)
+                return 0;
+        text_printf(&whole, "%.*s/%s", (int) (slash - file), file, *path);
+        free(*path);
+        *path = text_take(&whole, NULL);
+        return *path == NULL ? -ENOMEM : 0;
+}
+
+/* Text in base64 -> what it holds. */
+static int unpack(const char *name, char **pem, struct err *err)
+{
+        char *encoded = *pem;
         size_t size;
-        int r = copy_text(object, name, &encoded, err);
 
-        if (r < 0 || encoded == NULL)
-                return r;
-        *field = base64_decode(encoded, &size);
-        return *field == NULL ? err_set(err, -EBADMSG, "%s: is not base64", name) : 0;
+        if (encoded == NULL)
+                return 0;
+        *pem = base64_decode(encoded, &size);
+        free(encoded);
+        return *pem == NULL ? err_set(err, -EBADMSG, "%s: is not base64", name) : 0;
 }
 
 static int read_cluster(const json_t *cluster, const char *path, struct kubeconfig *c, struct err *err)
 {
-        struct json_field root = json_field_root(cluster);
+        int r = decode(&cluster_table, cluster, c, err);
         size_t length;
-        int r = json_field_require(&root, "server", err);
 
-        if (r == 0)
-                r = copy_text(cluster, "server", &c->server, err);
-        if (r == 0)
-                r = copy_path(cluster, "certificate-authority", path, &c->ca_file, err);
-        if (r == 0)
-                r = copy_pem(cluster, "certificate-authority-data", &c->ca_pem, err);
-        if (r == 0)
-                r = copy_text(cluster, "tls-server-name", &c->tls_server_name, err);
-        if (r == 0)
-                r = copy_text(cluster, "proxy-url", &c->proxy, err);
-        if (r == 0)
-                r = json_field_bool(&root, "insecure-skip-tls-verify", &c->insecure, err);
         if (r < 0)
                 return r;
         if (c->server == NULL ||
@@ -147,47 +177,47 @@ static int read_cluster(const json_t *cluster, const char *path, struct kubeconf
         length = strlen(c->server);
         if (c->server[length - 1] == '/')
                 c->server[length - 1] = '\0';
-        return 0;
+        r = unpack("certificate-authority-data", &c->ca_pem, err);
+        return r < 0 ? r : beside(path, &c->ca_file);
 }
 
 static int read_user(const json_t *user, const char *path, struct kubeconfig *c, struct err *err)
 {
-        static const char *const plugins[] = { "exec", "auth-provider", "username", "password" };
-        int r;
+        int r = decode(&user_table, user, c, err);
 
-        for (size_t i = 0; i < ARRAY_SIZE(plugins); i++)
-                if (json_object_get(user, plugins[i]) != NULL)
-                        return err_set(
-                                err, -ENOTSUP,
-                                "%s: is not supported here; use a token, a tokenFile or a client certificate",
-                                plugins[i]);
-        r = copy_text(user, "token", &c->token, err);
         if (r == 0)
-                r = copy_path(user, "tokenFile", path, &c->token_file, err);
+                r = beside(path, &c->token_file);
         if (r == 0)
-                r = copy_path(user, "client-certificate", path, &c->certificate_file, err);
+                r = beside(path, &c->certificate_file);
         if (r == 0)
-                r = copy_pem(user, "client-certificate-data", &c->certificate_pem, err);
+                r = beside(path, &c->key_file);
         if (r == 0)
-                r = copy_path(user, "client-key", path, &c->key_file, err);
-        return r < 0 ? r : copy_pem(user, "client-key-data", &c->key_pem, err);
+                r = unpack("client-certificate-data", &c->certificate_pem, err);
+        return r < 0 ? r : unpack("client-key-data", &c->key_pem, err);
+}
+
+static const char *text_in(const json_t *object, const char *name)
+{
+        struct json_field root = json_field_root(object);
+        const char *text = NULL;
+
+        (void) json_field_string(&root, name, &text, NULL);
+        return text != NULL && text[0] != '\0' ? text : NULL;
 }
 
 static const char *current_context(const struct files *files)
 {
-        for (size_t i = 0; i < files->count; i++) {
-                const char *name = json_string_value(json_object_get(files->file[i].json, "current-context"));
+        const char *name = NULL;
 
-                if (name != NULL && name[0] != '\0')
-                        return name;
-        }
-        return NULL;
+        for (size_t i = 0; name == NULL && i < files->count; i++)
+                name = text_in(files->file[i].json, "current-context");
+        return name;
 }
 
 static int read_context(const struct files *files, struct kubeconfig *c, struct err *err)
 {
         const char *name = current_context(files), *path = "", *cluster_name, *user_name;
-        json_t *context, *cluster, *user;
+        const json_t *context, *cluster, *user;
         int r;
 
         if (name == NULL)
@@ -195,8 +225,8 @@ static int read_context(const struct files *files, struct kubeconfig *c, struct 
         context = find(files, "contexts", "context", name, &path);
         if (context == NULL)
                 return err_set(err, -EBADMSG, "there is no context '%s'", name);
-        cluster_name = json_string_value(json_object_get(context, "cluster"));
-        user_name = json_string_value(json_object_get(context, "user"));
+        cluster_name = text_in(context, "cluster");
+        user_name = text_in(context, "user");
         cluster = find(files, "clusters", "cluster", cluster_name, &path);
         if (cluster == NULL)
                 return err_set(err, -EBADMSG, "context '%s': there is no cluster '%s'", name,
@@ -208,7 +238,7 @@ static int read_context(const struct files *files, struct kubeconfig *c, struct 
         r = user != NULL ? read_user(user, path, c, err) : 0;
         if (r < 0)
                 return err_wrap(err, r, "user '%s'", user_name);
-        r = copy_text(context, "namespace", &c->namespace_, err);
+        r = decode(&namespace_table, context, c, err);
         if (r == 0 && c->namespace_ == NULL)
                 c->namespace_ = strdup("default");
         return r < 0 ? r : c->namespace_ == NULL ? -ENOMEM : 0;
