@@ -1,11 +1,13 @@
 /* remuda nodes: the cluster's nodes as the scheduler sees them. */
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/exit_code.h"
+#include "base/json/json_field.h"
 #include "base/version.h"
 #include "cli/command/cluster_arguments.h"
 #include "cli/command/commands.h"
@@ -160,53 +162,61 @@ static int print_nodes(const struct nodes_options *options, const struct ledger 
         return print_json(ledger, nodes, strcmp(options->output, "yaml") == 0);
 }
 
-static void print_names(const char *what, const json_t *names)
+static void print_names(const struct json_field *resource, const char *what)
 {
-        size_t count = json_array_size(names);
+        struct json_field names = json_field_get(resource, what);
+        size_t count = json_field_count(&names);
 
         printf("  %s: %zu nodes", what, count);
         for (size_t i = 0; i < count && i < 8; i++)
-                printf("%s%s", i == 0 ? " (" : ", ", json_string_value(json_array_get(names, i)));
+                printf("%s%s", i == 0 ? " (" : ", ", json_string_value(json_field_at(&names, i).value));
         printf("%s\n", count == 0 ? "" : count > 8 ? ", ...)" : ")");
 }
 
-static void print_suggestion(const json_t *resource)
+static void print_suggestion(const struct json_field *resource)
 {
-        const json_t *present = json_object_get(resource, "presentWaitSeconds"),
-                     *best = json_object_get(resource, "waitSeconds");
+        double present = NAN, best = NAN, gain = 0;
+        const char *name = "";
+        int64_t jobs = 0, nodes = 0;
 
-        printf("%s, %lld jobs on %lld nodes\n", json_string_value(json_object_get(resource, "resource")),
-               json_integer_value(json_object_get(resource, "jobs")),
-               json_integer_value(json_object_get(resource, "nodes")));
-        if (json_is_null(best)) {
+        (void) json_field_string(resource, "resource", &name, NULL);
+        (void) json_field_int64(resource, "jobs", 0, INT64_MAX, &jobs, NULL);
+        (void) json_field_int64(resource, "nodes", 0, INT64_MAX, &nodes, NULL);
+        (void) json_field_double(resource, "presentWaitSeconds", 0, HUGE_VAL, &present, NULL);
+        (void) json_field_double(resource, "waitSeconds", 0, HUGE_VAL, &best, NULL);
+        (void) json_field_double(resource, "gainPercent", -HUGE_VAL, HUGE_VAL, &gain, NULL);
+        printf("%s, %lld jobs on %lld nodes\n", name, (long long) jobs, (long long) nodes);
+        if (isnan(best)) {
                 printf("  no split serves every job\n");
                 return;
         }
-        print_names("single", json_object_get(resource, "single"));
-        print_names("multi", json_object_get(resource, "multi"));
-        if (json_is_null(present))
+        print_names(resource, "single");
+        print_names(resource, "multi");
+        if (isnan(present))
                 printf("  mean wait %.1f s (simulated); with the classes as they are some jobs wait for "
                        "ever\n",
-                       json_number_value(best));
-        else if (json_number_value(json_object_get(resource, "gainPercent")) <= 0)
+                       best);
+        else if (gain <= 0)
                 printf("  mean wait %.1f s, and %.1f s with the classes as they are: leave them "
                        "(simulated)\n",
-                       json_number_value(best), json_number_value(present));
+                       best, present);
         else
                 printf("  mean wait %.1f s instead of %.1f s with the classes as they are: %.1f %% less "
                        "(simulated)\n",
-                       json_number_value(best), json_number_value(present),
-                       json_number_value(json_object_get(resource, "gainPercent")));
+                       best, present, gain);
 }
 
 static int print_suggestions(const struct nodes_options *options, json_t *suggestions)
 {
-        const json_t *resource;
-        size_t i;
+        struct json_field root = json_field_root(suggestions), list = json_field_get(&root, "resources");
 
         if (strcmp(options->output, "table") != 0)
                 return document_print(suggestions, strcmp(options->output, "yaml") == 0, 0);
-        json_array_foreach(json_object_get(suggestions, "resources"), i, resource) print_suggestion(resource);
+        for (size_t i = 0; i < json_field_count(&list); i++) {
+                struct json_field resource = json_field_at(&list, i);
+
+                print_suggestion(&resource);
+        }
         return 0;
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "base/json/json_field.h"
 #include "scheduler-extender/decide/candidates.h"
 #include "scheduler-extender/state.h"
 #include "scheduler-extender/wire/extender_reply.h"
@@ -27,12 +28,13 @@ static int judge_nodes(struct extender *x, struct extender_args *args, const str
 /* A TrainingJob's lease is the controller's plan, also just after a start. */
 static void prepare_lease(struct extender *x, const json_t *pod)
 {
-        const json_t *metadata = json_object_get(pod, "metadata");
-        const char *namespace_ = json_string_value(json_object_get(metadata, "namespace"));
+        struct json_field root = json_field_root(pod), metadata = json_field_get(&root, "metadata"),
+                          labels = json_field_get(&metadata, "labels");
+        const char *namespace_ = "default", *job = NULL;
 
-        controller_prepare_lease(
-                x->jobs, namespace_ == NULL ? "default" : namespace_,
-                json_string_value(json_object_get(json_object_get(metadata, "labels"), POD_LABEL_JOB)));
+        (void) json_field_string(&metadata, "namespace", &namespace_, NULL);
+        (void) json_field_string(&labels, POD_LABEL_JOB, &job, NULL);
+        controller_prepare_lease(x->jobs, namespace_, job);
 }
 
 /* request -> decode -> request -> judge -> encode */

@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/exit_code.h"
+#include "base/json/json_field.h"
 #include "base/text.h"
 #include "base/version.h"
 #include "cli/command/cluster_arguments.h"
@@ -69,11 +70,20 @@ static int print_reasons(bool as_json)
         return EXIT_DONE;
 }
 
-static const char *text_of(const json_t *object, const char *name)
+static const char *text_of(const struct json_field *in, const char *name)
 {
-        const char *text = json_string_value(json_object_get(object, name));
+        const char *text = "";
 
-        return text == NULL ? "" : text;
+        (void) json_field_string(in, name, &text, NULL);
+        return text;
+}
+
+static long long number_of(const struct json_field *in, const char *name)
+{
+        int64_t number = 0;
+
+        (void) json_field_int64(in, name, 0, INT64_MAX, &number, NULL);
+        return number;
 }
 
 static enum table_colour colour_of(const char *verdict)
@@ -84,41 +94,42 @@ static enum table_colour colour_of(const char *verdict)
 }
 
 /* of each batch of 64 (weighted, speeds are measured): cuda H100 41, cuda V100 23 */
-static void print_shares(const json_t *shares)
+static void print_shares(const struct json_field *shares)
 {
-        const json_t *row;
-        size_t i;
+        struct json_field chips = json_field_get(shares, "chips");
 
-        if (shares == NULL)
+        if (shares->value == NULL)
                 return;
-        printf("its chips' share of each batch of %lld (%s; speeds are %s):",
-               (long long) json_integer_value(json_object_get(shares, "batch")), text_of(shares, "shards"),
-               text_of(shares, "source"));
-        json_array_foreach(json_object_get(shares, "chips"), i, row)
-        {
-                printf("%s %s %s %lld", i == 0 ? "" : ",", text_of(row, "runtime"), text_of(row, "model"),
-                       (long long) json_integer_value(json_object_get(row, "batch")));
+        printf("its chips' share of each batch of %lld (%s; speeds are %s):", number_of(shares, "batch"),
+               text_of(shares, "shards"), text_of(shares, "source"));
+        for (size_t i = 0; i < json_field_count(&chips); i++) {
+                struct json_field row = json_field_at(&chips, i);
+
+                printf("%s %s %s %lld", i == 0 ? "" : ",", text_of(&row, "runtime"), text_of(&row, "model"),
+                       number_of(&row, "batch"));
         }
         printf("\n");
 }
 
-static void print_table(const json_t *answer)
+static void print_table(const json_t *value)
 {
         static const char *const headings[] = { "NODE", "VERDICT", "REASON", "IN NUMBERS", NULL };
+        struct json_field root = json_field_root(value), *answer = &root,
+                          shares = json_field_get(answer, "shares"), nodes = json_field_get(answer, "nodes"),
+                          remedies = json_field_get(answer, "remedies");
         struct table table = { 0 };
-        size_t i;
-        json_t *item;
 
-        printf("pod %s asks for %lld chip(s): %s%s%s\n", text_of(answer, "pod"),
-               (long long) json_integer_value(json_object_get(answer, "chips")), text_of(answer, "verdict"),
-               text_of(answer, "boundTo")[0] != '\0' ? ", it runs on " : "", text_of(answer, "boundTo"));
+        printf("pod %s asks for %lld chip(s): %s%s%s\n", text_of(answer, "pod"), number_of(answer, "chips"),
+               text_of(answer, "verdict"), text_of(answer, "boundTo")[0] != '\0' ? ", it runs on " : "",
+               text_of(answer, "boundTo"));
         if (text_of(answer, "note")[0] != '\0')
                 printf("note: %s\n", text_of(answer, "note"));
-        print_shares(json_object_get(answer, "shares"));
+        print_shares(&shares);
         printf("\n");
         table_begin(&table, headings);
-        json_array_foreach(json_object_get(answer, "nodes"), i, item)
-        {
+        for (size_t i = 0; i < json_field_count(&nodes); i++) {
+                struct json_field node = json_field_at(&nodes, i), *item = &node;
+
                 table_add(&table, TABLE_PLAIN, "%s", text_of(item, "node"));
                 table_add(&table, colour_of(text_of(item, "verdict")), "%s", text_of(item, "verdict"));
                 table_add(&table, TABLE_PLAIN, "%s", text_of(item, "reason"));
@@ -126,10 +137,13 @@ static void print_table(const json_t *answer)
         }
         (void) table_print(&table, table_wants_colour(stdout), stdout);
         table_free(&table);
-        if (json_array_size(json_object_get(answer, "remedies")) > 0)
+        if (json_field_count(&remedies) > 0)
                 printf("\nwhat would help, smallest first (each tried on the ledger):\n");
-        json_array_foreach(json_object_get(answer, "remedies"), i, item)
-                printf("  %zu. %s\n", i + 1, text_of(item, "message"));
+        for (size_t i = 0; i < json_field_count(&remedies); i++) {
+                struct json_field remedy = json_field_at(&remedies, i);
+
+                printf("  %zu. %s\n", i + 1, text_of(&remedy, "message"));
+        }
 }
 
 static int explain(const struct explain_options *options, const char *operand, struct err *err)

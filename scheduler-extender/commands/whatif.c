@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/exit_code.h"
+#include "base/json/json_field.h"
 #include "base/text.h"
 #include "base/version.h"
 #include "base/yaml/yaml_parse.h"
@@ -69,10 +70,10 @@ static int read_objects(const char *path, json_t *list, struct err *err)
                 return err_wrap(err, r, "'%s'", path);
         json_array_foreach(documents, i, document)
         {
-                json_t *items = json_object_get(document, "items");
+                struct json_field root = json_field_root(document), items = json_field_get(&root, "items");
 
-                if (json_is_array(items))
-                        (void) json_array_extend(list, items);
+                if (json_is_array(items.value))
+                        (void) json_array_extend(list, (json_t *) items.value);
                 else if (json_is_object(document) && json_object_size(document) > 0)
                         (void) json_array_append(list, document);
         }
@@ -137,30 +138,31 @@ static int build_question(const struct whatif_options *o, struct cluster *cluste
         return r;
 }
 
-static const char *text_of(const json_t *object, const char *name)
+static const char *text_of(const struct json_field *in, const char *name)
 {
-        const char *text = json_string_value(json_object_get(object, name));
+        const char *text = "";
 
-        return text == NULL ? "" : text;
+        (void) json_field_string(in, name, &text, NULL);
+        return text;
 }
 
 static void print_table(const json_t *answer)
 {
         static const char *const headings[] = { "POD", "NODE", "WHEN", "MISSING", NULL };
+        struct json_field root = json_field_root(answer), placements = json_field_get(&root, "placements");
         struct table table = { 0 };
-        size_t i;
-        json_t *item;
 
         table_begin(&table, headings);
-        json_array_foreach(json_object_get(answer, "placements"), i, item)
-        {
-                const json_t *first = json_array_get(json_object_get(item, "missing"), 0);
+        for (size_t i = 0; i < json_field_count(&placements); i++) {
+                struct json_field placement = json_field_at(&placements, i), *item = &placement,
+                                  missing = json_field_get(item, "missing"),
+                                  first = json_field_at(&missing, 0);
 
                 table_add(&table, TABLE_PLAIN, "%s", text_of(item, "pod"));
                 table_add(&table, text_of(item, "node")[0] != '\0' ? TABLE_GOOD : TABLE_WARN, "%s",
                           text_of(item, "node"));
                 table_add(&table, TABLE_PLAIN, "%s", text_of(item, "when"));
-                table_add(&table, TABLE_PLAIN, "%s", first != NULL ? text_of(first, "message") : "");
+                table_add(&table, TABLE_PLAIN, "%s", text_of(&first, "message"));
         }
         (void) table_print(&table, table_wants_colour(stdout), stdout);
         table_free(&table);

@@ -198,11 +198,13 @@ static int tell_when(struct cluster *c, uint64_t now_usec, json_t *placements)
                 return -ENOMEM;
         for (size_t i = 0; i < json_array_size(placements); i++) {
                 json_t *answer = json_array_get(placements, i);
-                const char *key = json_string_value(json_object_get(answer, "pod")),
-                           *slash = key == NULL ? NULL : strchr(key, '/');
+                struct json_field at = json_field_root(answer);
+                const char *key = "", *slash;
                 char namespace_[256];
 
-                if (slash == NULL || !json_is_null(json_object_get(answer, "node")))
+                (void) json_field_string(&at, "pod", &key, NULL);
+                slash = strchr(key, '/');
+                if (slash == NULL || json_field_get(&at, "node").value != NULL)
                         continue;
                 (void) text_format(namespace_, sizeof(namespace_), "%.*s", (int) (slash - key), key);
                 waiting[count].pod = ledger_pods_find(cluster_ledger(c), namespace_, slash + 1);
@@ -215,15 +217,15 @@ static int tell_when(struct cluster *c, uint64_t now_usec, json_t *placements)
 
 static json_t *items_of(const json_t *body, json_t **owned)
 {
-        json_t *items = json_object_get(body, "pods");
+        struct json_field root = json_field_root(body), items = json_field_get(&root, "pods");
 
-        if (items == NULL)
-                items = json_object_get(body, "items");
-        if (items == NULL && json_object_get(body, "kind") != NULL) {
-                *owned = items = json_array();
-                (void) json_array_append(items, (json_t *) body);
-        }
-        return items;
+        if (items.value == NULL)
+                items = json_field_get(&root, "items");
+        if (items.value != NULL || json_field_get(&root, "kind").value == NULL)
+                return (json_t *) items.value;
+        *owned = json_array();
+        (void) json_array_append(*owned, (json_t *) body);
+        return *owned;
 }
 
 static int change_nodes(struct cluster *c, const json_t *body, struct err *err)

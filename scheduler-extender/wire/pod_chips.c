@@ -65,13 +65,16 @@ int pod_chips_read(const struct json_field *list, const char *name, int64_t *ret
         return 0;
 }
 
-static int add_list(const struct json_field *resources, const char *list_name, const json_t *unless,
+static int add_list(const struct json_field *resources, const char *list_name, const char *unless,
                     struct tally *tally, struct err *err)
 {
-        struct json_field list;
+        struct json_field list, other = { .value = NULL };
         const char *name;
         json_t *value;
         int r = json_field_object(resources, list_name, &list, err);
+
+        if (unless != NULL)
+                other = json_field_get(resources, unless);
 
         if (r != 0)
                 return r < 0 ? r : 0;
@@ -79,7 +82,7 @@ static int add_list(const struct json_field *resources, const char *list_name, c
         {
                 int64_t chips = 0, *row;
 
-                if (!resource_is_extended(name) || json_object_get(unless, name) != NULL)
+                if (!resource_is_extended(name) || json_field_get(&other, name).value != NULL)
                         continue;
                 r = pod_chips_read(&list, name, &chips, err);
                 if (r < 0)
@@ -103,8 +106,7 @@ static int container_chips(const struct json_field *container, struct tally *ret
         if (r != 0)
                 return r < 0 ? r : 0;
         r = add_list(&resources, "requests", NULL, ret, err);
-        return r < 0 ? r
-                     : add_list(&resources, "limits", json_object_get(resources.value, "requests"), ret, err);
+        return r < 0 ? r : add_list(&resources, "limits", "requests", ret, err);
 }
 
 static int tally_add(struct tally *to, const struct tally *more, const struct json_field *at, struct err *err)
@@ -136,9 +138,10 @@ static int tally_max(struct tally *to, const struct tally *other, const struct j
 
 static bool is_sidecar(const struct json_field *container)
 {
-        const json_t *policy = json_object_get(container->value, "restartPolicy");
+        const char *policy = "";
 
-        return json_is_string(policy) && strcmp(json_string_value(policy), "Always") == 0;
+        (void) json_field_string(container, "restartPolicy", &policy, NULL);
+        return strcmp(policy, "Always") == 0;
 }
 
 /* Init containers run one after the other; sidecars stay. @peak: the most that is asked for at one time. */

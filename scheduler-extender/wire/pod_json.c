@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/json/json_field.h"
+#include "base/json/json_table.h"
 #include "base/quantity.h"
 #include "base/text.h"
 #include "base/timestamp.h"
@@ -13,52 +13,160 @@
 #include "scheduler-extender/ledger/ledger_pods.h"
 #include "scheduler-extender/wire/pod_chips.h"
 
-static int label_bool(const struct json_field *labels, const char *name, bool *ret, struct err *err)
+static int decode_flag(const struct json_field *at, void *field, struct err *err)
 {
-        const char *text;
-        int r = json_field_string(labels, name, &text, err);
-        struct json_field at = json_field_get(labels, name);
+        const char *text = "";
+        int r = json_field_as_string(at, &text, err);
 
         if (r != 0)
-                return r < 0 ? r : 0;
+                return r;
         if (strcmp(text, "true") != 0 && strcmp(text, "false") != 0)
-                return json_field_error(&at, err, "must be \"true\" or \"false\", not \"%s\"", text);
-        *ret = strcmp(text, "true") == 0;
+                return json_field_error(at, err, "must be \"true\" or \"false\", not \"%s\"", text);
+        *(bool *) field = strcmp(text, "true") == 0;
         return 0;
 }
 
-static int label_number(const struct json_field *labels, const char *name, uint64_t max, uint32_t *ret,
-                        struct err *err)
+static int decode_number(const struct json_field *at, uint64_t max, uint32_t *ret, struct err *err)
 {
-        const char *text;
+        const char *text = "";
         uint64_t value = 0;
-        int r = json_field_string(labels, name, &text, err);
-        struct json_field at = json_field_get(labels, name);
+        int r = json_field_as_string(at, &text, err);
 
         if (r != 0)
-                return r < 0 ? r : 0;
+                return r;
         if (text_parse_uint64(text, &value) < 0 || value < 1 || value > max)
-                return json_field_error(&at, err, "must be a whole number in 1..%llu, not \"%s\"",
+                return json_field_error(at, err, "must be a whole number in 1..%llu, not \"%s\"",
                                         (unsigned long long) max, text);
         *ret = (uint32_t) value;
         return 0;
 }
 
-/* A size in bytes, as a quantity ("2Gi"). */
-static int label_bytes(const struct json_field *annotations, const char *name, uint64_t *ret, struct err *err)
+static int decode_uint32(const struct json_field *at, void *field, struct err *err)
 {
-        struct json_field at = json_field_get(annotations, name);
-        const char *text;
+        return decode_number(at, UINT32_MAX, field, err);
+}
+
+static int decode_gang_size(const struct json_field *at, void *field, struct err *err)
+{
+        return decode_number(at, REQUEST_GANG_MAX, field, err);
+}
+
+/* A size in bytes, as a quantity ("2Gi"). */
+static int decode_bytes(const struct json_field *at, void *field, struct err *err)
+{
+        const char *text = "";
         int64_t value = 0;
-        int r = json_field_string(annotations, name, &text, err);
+        int r = json_field_as_string(at, &text, err);
 
         if (r != 0)
-                return r < 0 ? r : 0;
+                return r;
         if (quantity_parse(text, &value) < 0 || value < 0 || value > (int64_t) 1 << 50)
-                return json_field_error(&at, err, "must be a size such as 2Gi, not \"%s\"", text);
-        *ret = (uint64_t) value;
+                return json_field_error(at, err, "must be a size such as 2Gi, not \"%s\"", text);
+        *(uint64_t *) field = (uint64_t) value;
         return 0;
 }
+
+static int decode_placement(const struct json_field *at, void *field, struct err *err)
+{
+        enum placement placement;
+        const char *text = "";
+        int r = json_field_as_string(at, &text, err);
+
+        if (r != 0)
+                return r;
+        if (placement_parse(text, &placement) < 0)
+                return json_field_error(at, err,
+                                        "must be packed, uniform, largest-free or fastest, not \"%s\"", text);
+        *(uint8_t *) field = (uint8_t) placement;
+        return 0;
+}
+
+static int decode_role(const struct json_field *at, void *field, struct err *err)
+{
+        const char *role = "";
+        int r = json_field_as_string(at, &role, err);
+
+        *(bool *) field = strcmp(role, "server") == 0 || strcmp(role, "manager") == 0;
+        return r;
+}
+
+/* Written by our own controller: what cannot be read is none. */
+static int decode_weight(const struct json_field *at, void *field, struct err *err)
+{
+        const char *text = "";
+
+        (void) err;
+        if (json_field_as_string(at, &text, NULL) == 0)
+                (void) text_parse_double(text, field);
+        return 0;
+}
+
+static int decode_share(const struct json_field *at, void *field, struct err *err)
+{
+        (void) err;
+        (void) decode_number(at, UINT32_MAX, field, NULL);
+        return 0;
+}
+
+static int decode_presence(const struct json_field *at, void *field, struct err *err)
+{
+        (void) err;
+        *(bool *) field = !json_is_array(at->value) || json_array_size(at->value) > 0;
+        return 0;
+}
+
+static int decode_deadline(const struct json_field *at, void *field, struct err *err)
+{
+        int64_t deadline = 0;
+        int r = json_field_as_int64(at, 0, INT64_MAX, &deadline, err);
+
+        if (deadline > 0)
+                *(uint32_t *) field = deadline < UINT32_MAX ? (uint32_t) deadline : UINT32_MAX;
+        return r;
+}
+
+/* clang-format off */
+#define AT(member)   JSON_TABLE_AT(struct ledger_pod_facts, member)
+#define BY(decode_)  .decode = decode_
+#define TABLE(rows_) { .rows = rows_, .size_bytes = sizeof(struct ledger_pod_facts), .literal = true }
+static const struct json_table_row metadata_rows[] = {
+        { "name",                       JSON_TABLE_BORROWED, AT(name), .min = 1, .required = true },
+        { "namespace",                  JSON_TABLE_BORROWED, AT(namespace_) },
+        { "uid",                        JSON_TABLE_BORROWED, AT(uid) },
+        { "creationTimestamp",          JSON_TABLE_TIME,     AT(created_usec) },
+        { "deletionTimestamp",          JSON_TABLE_CUSTOM,   AT(deleting), BY(decode_presence) },
+        { .name = NULL },
+};
+static const struct json_table_row label_rows[] = {
+        { POD_LABEL_JOB,                JSON_TABLE_BORROWED, AT(job) },
+        { POD_LABEL_PREEMPTIBLE,        JSON_TABLE_CUSTOM,   AT(request.preemptible), BY(decode_flag) },
+        { POD_LABEL_SAME_GROUP,         JSON_TABLE_CUSTOM,   AT(request.same_group), BY(decode_flag) },
+        { POD_LABEL_EQUAL_NODES,        JSON_TABLE_CUSTOM,   AT(request.equal_nodes), BY(decode_flag) },
+        { POD_LABEL_GANG_SIZE,          JSON_TABLE_CUSTOM,   AT(request.gang_size), BY(decode_gang_size) },
+        { POD_LABEL_MAX_SECONDS,        JSON_TABLE_CUSTOM,   AT(request.deadline_sec), BY(decode_uint32) },
+        { POD_LABEL_MIN_NETWORK,        JSON_TABLE_CUSTOM,   AT(request.network_mbps), BY(decode_uint32) },
+        { POD_LABEL_ROLE,               JSON_TABLE_CUSTOM,   AT(request.serves), BY(decode_role) },
+        { .name = NULL },
+};
+static const struct json_table_row spec_rows[] = {
+        { "nodeName",                   JSON_TABLE_BORROWED, AT(node) },
+        { "activeDeadlineSeconds",      JSON_TABLE_CUSTOM,   AT(request.deadline_sec), BY(decode_deadline) },
+        { "schedulingGates",            JSON_TABLE_CUSTOM,   AT(request.gated), BY(decode_presence) },
+        { .name = NULL },
+};
+static const struct json_table_row annotation_rows[] = {
+        { POD_ANNOTATION_PLACEMENT,     JSON_TABLE_CUSTOM,   AT(request.placement), BY(decode_placement) },
+        { POD_ANNOTATION_BATCH,         JSON_TABLE_CUSTOM,   AT(request.batch), BY(decode_uint32) },
+        { POD_LABEL_MIN_NETWORK,        JSON_TABLE_CUSTOM,   AT(request.network_mbps), BY(decode_uint32) }, /* either way */
+        { POD_ANNOTATION_FIXED,         JSON_TABLE_CUSTOM,   AT(request.fixed_bytes), BY(decode_bytes) },
+        { POD_ANNOTATION_SAMPLE,        JSON_TABLE_CUSTOM,   AT(request.sample_bytes), BY(decode_bytes) },
+        { POD_ANNOTATION_WEIGHT,        JSON_TABLE_CUSTOM,   AT(weight), BY(decode_weight) },
+        { POD_ANNOTATION_BATCH_SHARE,   JSON_TABLE_CUSTOM,   AT(batch_share), BY(decode_share) },
+        { .name = NULL },
+};
+/* clang-format on */
+static const struct json_table metadata_table = TABLE(metadata_rows), label_table = TABLE(label_rows),
+                               spec_table = TABLE(spec_rows), annotation_table = TABLE(annotation_rows);
 
 static int decode_models(const struct json_field *annotations, struct symbols *symbols, bool add,
                          struct request *request, struct err *err)
@@ -87,22 +195,6 @@ static int decode_models(const struct json_field *annotations, struct symbols *s
                         memcpy(model, text, bytes);
                 request->models[request->model_count++] = pod_symbol(symbols, model, add);
         }
-        return 0;
-}
-
-static int decode_placement(const struct json_field *annotations, struct request *request, struct err *err)
-{
-        struct json_field at = json_field_get(annotations, POD_ANNOTATION_PLACEMENT);
-        enum placement placement;
-        const char *text;
-        int r = json_field_string(annotations, POD_ANNOTATION_PLACEMENT, &text, err);
-
-        if (r != 0)
-                return r < 0 ? r : 0;
-        if (placement_parse(text, &placement) < 0)
-                return json_field_error(&at, err,
-                                        "must be packed, uniform, largest-free or fastest, not \"%s\"", text);
-        request->placement = (uint8_t) placement;
         return 0;
 }
 
@@ -143,38 +235,14 @@ static int decode_urgency(const struct json_field *spec, const struct json_field
         return 0;
 }
 
-static int decode_labels(const struct json_field *labels, struct ledger_pod_facts *facts, struct err *err)
-{
-        struct request *request = &facts->request;
-        const char *role = NULL;
-        int r = json_field_string(labels, POD_LABEL_JOB, &facts->job, err);
-
-        if (r >= 0)
-                r = label_bool(labels, POD_LABEL_PREEMPTIBLE, &request->preemptible, err);
-        if (r == 0)
-                r = label_bool(labels, POD_LABEL_SAME_GROUP, &request->same_group, err);
-        if (r == 0)
-                r = label_bool(labels, POD_LABEL_EQUAL_NODES, &request->equal_nodes, err);
-        if (r == 0)
-                r = label_number(labels, POD_LABEL_GANG_SIZE, REQUEST_GANG_MAX, &request->gang_size, err);
-        if (r == 0)
-                r = label_number(labels, POD_LABEL_MAX_SECONDS, UINT32_MAX, &request->deadline_sec, err);
-        if (r == 0)
-                r = label_number(labels, POD_LABEL_MIN_NETWORK, UINT32_MAX, &request->network_mbps, err);
-        if (r == 0)
-                r = json_field_string(labels, POD_LABEL_ROLE, &role, err);
-        request->serves = role != NULL && (strcmp(role, "server") == 0 || strcmp(role, "manager") == 0);
-        return r < 0 ? r : 0;
-}
-
 /* remuda.dev/groups: "GROUP=CHIPS,...": what our own bind recorded. Something else there is passed over: the
  * pod is then assumed where it breaks least. */
 static void decode_groups(const struct json_field *annotations, struct symbols *symbols, bool add,
                           struct ledger_pod_facts *facts)
 {
-        const json_t *value = json_object_get(annotations->value, POD_ANNOTATION_GROUPS);
-        const char *text = json_is_string(value) ? json_string_value(value) : "";
+        const char *text = "";
 
+        (void) json_field_string(annotations, POD_ANNOTATION_GROUPS, &text, NULL);
         while (*text != '\0' && facts->part_count < LEDGER_POD_PARTS_MAX) {
                 const char *end = strchrnul(text, ','), *equals = memchr(text, '=', (size_t) (end - text));
                 char group[DEVICE_GROUP_BYTES] = "", number[12] = "";
@@ -251,101 +319,21 @@ static int decode_kinds(const struct json_field *annotations, struct symbols *sy
         return 0;
 }
 
-static int decode_annotations(const struct json_field *annotations, struct symbols *symbols, bool add,
-                              struct ledger_pod_facts *facts, struct err *err)
-{
-        const json_t *weight = json_object_get(annotations->value, POD_ANNOTATION_WEIGHT);
-        const json_t *share = json_object_get(annotations->value, POD_ANNOTATION_BATCH_SHARE);
-        uint64_t number = 0;
-        int r = decode_models(annotations, symbols, add, &facts->request, err);
-
-        if (r == 0)
-                r = decode_placement(annotations, &facts->request, err);
-        if (r == 0)
-                r = decode_kinds(annotations, symbols, add, facts, err);
-        if (r == 0)
-                r = label_number(annotations, POD_ANNOTATION_BATCH, UINT32_MAX, &facts->request.batch, err);
-        if (r == 0) /* read as a label before; people write it either way */
-                r = label_number(annotations, POD_LABEL_MIN_NETWORK, UINT32_MAX, &facts->request.network_mbps,
-                                 err);
-        decode_groups(annotations, symbols, add, facts);
-        if (r == 0)
-                r = label_bytes(annotations, POD_ANNOTATION_FIXED, &facts->request.fixed_bytes, err);
-        if (r == 0)
-                r = label_bytes(annotations, POD_ANNOTATION_SAMPLE, &facts->request.sample_bytes, err);
-        if (json_is_string(weight))
-                (void) text_parse_double(json_string_value(weight), &facts->weight);
-        if (json_is_string(share) && text_parse_uint64(json_string_value(share), &number) == 0 &&
-            number <= UINT32_MAX)
-                facts->batch_share = (uint32_t) number;
-        facts->request.share_given = facts->batch_share > 0;
-        return r;
-}
-
-static int decode_time(const struct json_field *in, const char *name, uint64_t *ret, struct err *err)
-{
-        struct json_field at = json_field_get(in, name);
-        const char *text;
-        int r = json_field_string(in, name, &text, err);
-
-        if (r != 0)
-                return r < 0 ? r : 0;
-        if (timestamp_parse(text, ret) < 0)
-                return json_field_error(&at, err, "must be a time such as 2026-11-21T10:00:00Z, not \"%s\"",
-                                        text);
-        return 0;
-}
-
-static int decode_metadata(const struct json_field *metadata, struct ledger_pod_facts *facts, struct err *err)
-{
-        struct json_field deleting = json_field_get(metadata, "deletionTimestamp");
-        int r = json_field_require(metadata, "name", err);
-
-        if (r == 0)
-                r = json_field_string(metadata, "name", &facts->name, err);
-        if (r == 0 && facts->name[0] == '\0')
-                return json_field_error(metadata, err, "name is empty");
-        if (r >= 0)
-                r = json_field_string(metadata, "namespace", &facts->namespace_, err);
-        if (r >= 0)
-                r = json_field_string(metadata, "uid", &facts->uid, err);
-        if (r >= 0)
-                r = decode_time(metadata, "creationTimestamp", &facts->created_usec, err);
-        facts->deleting = deleting.value != NULL && !json_is_null(deleting.value);
-        return r < 0 ? r : 0;
-}
-
-static int decode_spec(const struct json_field *spec, struct ledger_pod_facts *facts, struct err *err)
-{
-        const json_t *gates = json_object_get(spec->value, "schedulingGates");
-        int64_t deadline = 0;
-        int r = json_field_string(spec, "nodeName", &facts->node, err);
-
-        if (r >= 0)
-                r = json_field_int64(spec, "activeDeadlineSeconds", 0, INT64_MAX, &deadline, err);
-        if (r < 0)
-                return r;
-        if (deadline > 0)
-                facts->request.deadline_sec = deadline < UINT32_MAX ? (uint32_t) deadline : UINT32_MAX;
-        facts->request.gated = json_is_array(gates) && json_array_size(gates) > 0;
-        return 0;
-}
-
 /* When the last of its containers ended; 0 = not told. Told for people's statistics: what cannot be read is
  * left out. */
 static uint64_t last_end(const struct json_field *status)
 {
-        const json_t *containers = json_object_get(status->value, "containerStatuses"), *container;
+        struct json_field containers = json_field_get(status, "containerStatuses");
         uint64_t last = 0, end;
-        size_t i;
 
-        json_array_foreach((json_t *) containers, i, container)
-        {
-                const json_t *state = json_object_get(container, "state");
-                const char *text = json_string_value(
-                        json_object_get(json_object_get(state, "terminated"), "finishedAt"));
+        for (size_t i = 0; i < json_field_count(&containers); i++) {
+                struct json_field container = json_field_at(&containers, i),
+                                  state = json_field_get(&container, "state"),
+                                  terminated = json_field_get(&state, "terminated");
+                const char *text = "";
 
-                if (text != NULL && timestamp_parse(text, &end) == 0 && end > last)
+                if (json_field_string(&terminated, "finishedAt", &text, NULL) == 0 &&
+                    timestamp_parse(text, &end) == 0 && end > last)
                         last = end;
         }
         return last;
@@ -353,15 +341,18 @@ static uint64_t last_end(const struct json_field *status)
 
 static int decode_status(const struct json_field *status, struct ledger_pod_facts *facts, struct err *err)
 {
-        const char *phase = "";
-        int r = json_field_string(status, "phase", &phase, err);
+        struct json_field start = json_field_get(status, "startTime");
+        const char *phase = "", *text = "";
 
-        if (r < 0)
-                return r;
+        if (json_field_string(status, "phase", &phase, err) < 0 ||
+            json_field_as_string(&start, &text, err) < 0)
+                return -EBADMSG;
         facts->ended = strcmp(phase, "Succeeded") == 0 || strcmp(phase, "Failed") == 0;
         if (facts->ended)
                 facts->ended_usec = last_end(status);
-        return decode_time(status, "startTime", &facts->started_usec, err);
+        return timestamp_parse(text, &facts->started_usec) == 0
+                       ? 0
+                       : json_field_error(&start, err, "must be a time such as 2026-11-21T10:00:00Z");
 }
 
 /* The chips of the whole job, as far as the pod itself says: the class rule counts them. */
@@ -398,15 +389,21 @@ int pod_decode(const json_t *pod, const struct pod_policy *policy, struct symbol
             json_field_object(&metadata, "labels", &labels, err) < 0 ||
             json_field_object(&metadata, "annotations", &annotations, err) < 0)
                 return -EBADMSG;
-        r = decode_metadata(&metadata, ret, err);
+        r = json_table_decode_at(&metadata_table, &metadata, ret, err);
         if (r == 0)
                 r = decode_status(&status, ret, err);
+        if (r == 0 && labels.value != NULL)
+                r = json_table_decode_at(&label_table, &labels, ret, err);
+        if (r == 0 && spec.value != NULL)
+                r = json_table_decode_at(&spec_table, &spec, ret, err);
+        if (r == 0 && annotations.value != NULL)
+                r = json_table_decode_at(&annotation_table, &annotations, ret, err);
+        ret->request.share_given = ret->batch_share > 0;
         if (r == 0)
-                r = decode_labels(&labels, ret, err);
+                r = decode_models(&annotations, symbols, add, &ret->request, err);
         if (r == 0)
-                r = decode_spec(&spec, ret, err);
-        if (r == 0)
-                r = decode_annotations(&annotations, symbols, add, ret, err);
+                r = decode_kinds(&annotations, symbols, add, ret, err);
+        decode_groups(&annotations, symbols, add, ret);
         if (r == 0)
                 r = decode_urgency(&spec, &labels, policy, ret, err);
         if (r == 0)
