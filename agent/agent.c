@@ -115,7 +115,7 @@ static int open_tree(struct agent *a, struct err *err)
         return a->kubelet != NULL || a->loop == NULL ? 0 : open_kubelet(a, err);
 }
 
-static void on_changed(void *userdata, const struct device_record *record, enum device_health before,
+static void on_changed(void *userdata, const struct judge_record *record, enum device_health before,
                        bool is_new)
 {
         struct agent *a = userdata;
@@ -136,18 +136,18 @@ static void on_changed(void *userdata, const struct device_record *record, enum 
                                reasons[d->health], d->id, "%s: %s", d->reason, d->message);
 }
 
-static void on_look(void *userdata, struct device_record *record, struct finding *finding)
+static void on_look(void *userdata, struct judge_record *record, struct finding *finding)
 {
         struct agent *a = userdata;
 
         sysfs_probe(a->tree, &a->configuration.agent, &record->device, &record->counters, finding);
-        sysfs_driver_version(a->tree, &record->device, record->driver_version,
-                             sizeof(record->driver_version));
+        sysfs_probe_driver_version(a->tree, &record->device, record->driver_version,
+                                   sizeof(record->driver_version));
         if (a->probe != NULL)
                 vendor_probe_look(a->probe, &record->device, finding);
 }
 
-static void on_created(void *userdata, struct device_record *record)
+static void on_created(void *userdata, struct judge_record *record)
 {
         memory_recall(&((const struct agent *) userdata)->memory, record);
 }
@@ -167,7 +167,7 @@ static void on_kernel_fault(void *userdata, const struct kernel_fault *fault)
         bool known = false;
 
         for (size_t i = 0; i < a->judge.record_count; i++) {
-                struct device_record *record = a->judge.records[i];
+                struct judge_record *record = a->judge.records[i];
                 enum finding_level level;
 
                 if (!kernel_fault_concerns(fault, record->device.pci))
@@ -207,7 +207,7 @@ static void publish(struct agent *a, struct stages_published *new)
         char *text;
 
         inventory->generation = a->published.generation + 1;
-        object = inventory_encode(inventory);
+        object = inventory_json_encode(inventory);
         text = object != NULL ? json_dumps(object, JSON_COMPACT) : NULL;
         json_decref(object);
         if (text == NULL) {
@@ -562,7 +562,7 @@ int agent_dry_run(const struct agent_options *options, char **ret_json, struct e
                 r = look(a, &new, err);
         }
         if (r == 0) {
-                object = inventory_encode(&new.inventory);
+                object = inventory_json_encode(&new.inventory);
                 *ret_json = object != NULL ? json_dumps(object, JSON_INDENT(2)) : NULL;
                 json_decref(object);
                 inventory_free(&new.inventory);

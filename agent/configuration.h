@@ -8,7 +8,7 @@
 #include "agent/config/agent_config.h"
 #include "base/err.h"
 #include "io/log.h"
-#include "plugin/config.h"
+#include "plugin/plugin_config.h"
 
 struct configuration {
         struct agent_config agent;

@@ -7,8 +7,8 @@
 #include "agent/tree/tree.h"
 #include "base/err.h"
 #include "base/text.h"
-#include "plugin/config.h"
 #include "plugin/plugin.h"
+#include "plugin/plugin_config.h"
 
 struct kubelet;
 

@@ -16,7 +16,7 @@ struct measured {
         const struct services *services;
         char path[1024];
         struct stat seen; /* st_ino 0 = there was no file */
-        struct measured_list list;
+        struct measured_json_list list;
 };
 
 struct measured *measured_new(const struct services *services, const char *state_path)
@@ -37,11 +37,11 @@ void measured_close(struct measured *m)
 {
         if (m == NULL)
                 return;
-        measured_free(&m->list);
+        measured_json_free(&m->list);
         free(m);
 }
 
-static int read_list(const char *path, struct measured_list *ret, struct err *err)
+static int read_list(const char *path, struct measured_json_list *ret, struct err *err)
 {
         CLEANUP(close_p) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
         CLEANUP(free_p) char *bytes = fd >= 0 ? malloc(MEASURED_FILE_MAX_BYTES + 1) : NULL;
@@ -64,7 +64,7 @@ static int read_list(const char *path, struct measured_list *ret, struct err *er
         value = json_loadb(bytes, (size_t) n, JSON_REJECT_DUPLICATES, &where);
         if (value == NULL)
                 return err_set(err, -EBADMSG, "'%s': line %d: %s", path, where.line, where.text);
-        r = measured_decode(value, ret, err);
+        r = measured_json_decode(value, ret, err);
         json_decref(value);
         return r < 0 ? err_wrap(err, r, "'%s'", path) : 0;
 }
@@ -77,7 +77,7 @@ static bool is_another(const struct stat *a, const struct stat *b)
 
 static void refresh(struct measured *m)
 {
-        struct measured_list list;
+        struct measured_json_list list;
         struct stat st = { 0 };
         struct err err = { 0 };
 
@@ -86,11 +86,11 @@ static void refresh(struct measured *m)
                 return;
         m->seen = st;
         if (st.st_ino == 0) { /* taken away: nothing is measured */
-                measured_free(&m->list);
+                measured_json_free(&m->list);
         } else if (read_list(m->path, &list, &err) < 0) {
                 services_event(m->services, "Warning", "MeasurementRefused", NULL, "%s", err.msg);
         } else {
-                measured_free(&m->list);
+                measured_json_free(&m->list);
                 m->list = list;
         }
 }
@@ -100,5 +100,5 @@ void measured_tell(struct measured *m, struct inventory *inventory)
         if (m == NULL)
                 return;
         refresh(m);
-        measured_apply(&m->list, inventory);
+        measured_json_apply(&m->list, inventory);
 }

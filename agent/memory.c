@@ -55,7 +55,7 @@ bool memory_is_of_this_boot(const struct memory *m)
         return strcmp(m->state.boot_id, m->boot_id) == 0;
 }
 
-void memory_recall(const struct memory *m, struct device_record *record)
+void memory_recall(const struct memory *m, struct judge_record *record)
 {
         const struct state_file_device *saved = state_file_find(&m->state, record->device.id);
 

@@ -24,7 +24,7 @@ void memory_close(struct memory *memory);
 bool memory_is_of_this_boot(const struct memory *memory);
 
 /* memory_recall() - a record that is new goes on with the faults that a former agent knew of its device. */
-void memory_recall(const struct memory *memory, struct device_record *record);
+void memory_recall(const struct memory *memory, struct judge_record *record);
 
 /* memory_keep() - write the file if what it should hold has changed; one that cannot be written is an event
  * and tried again. */

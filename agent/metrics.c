@@ -24,7 +24,7 @@
 
 /* What of a record the families below show, with its numbers as text. */
 struct row {
-        const struct device_record *record;
+        const struct judge_record *record;
         const struct probe_sample *sample; /* NULL = none that is fresh */
         struct device device;
         char index[12], numa[12];
@@ -107,7 +107,7 @@ static void sample_line(struct text *page, const struct row *row, const struct p
 static void errors_from_sysfs(struct text *page, const struct row *rows, size_t n)
 {
         for (size_t i = 0; i < n; i++) {
-                const struct device_record *r = rows[i].record;
+                const struct judge_record *r = rows[i].record;
                 const struct {
                         const char *class;
                         uint64_t value;

@@ -69,7 +69,7 @@ static void write_now(struct report *r)
 
         if (r->writing || !r->published)
                 return; /* on_written() goes on */
-        object = inventory_encode(r->services->published);
+        object = inventory_json_encode(r->services->published);
         if (object == NULL)
                 return;
         r->due = false;

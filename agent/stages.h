@@ -33,8 +33,8 @@ struct stages_published {
 /* stages_find() - @links: what vendors' libraries said of links, NULL = nothing; @before: what was published
  * last. */
 int stages_find(const struct tree *tree, const struct discovery_options *options,
-                const struct link_reports *links, const struct inventory *before, struct stages_found *ret,
-                struct err *err);
+                const struct link_report_list *links, const struct inventory *before,
+                struct stages_found *ret, struct err *err);
 
 /* stages_judge() - the times are those of judge_scan(). */
 int stages_judge(struct stages_found *found, struct judge *judge, const struct agent_config *config,

@@ -18,7 +18,7 @@
 
 #define STATE_VERSION 1
 
-static bool matters(const struct device_record *record)
+static bool matters(const struct judge_record *record)
 {
         const struct health *h = &record->health;
 
@@ -80,7 +80,7 @@ static int gather(const struct judge *judge, struct state_file *s)
 {
         s->devices = calloc(judge->record_count + 1, sizeof(*s->devices));
         for (size_t i = 0; s->devices != NULL && i < judge->record_count; i++) {
-                const struct device_record *record = judge->records[i];
+                const struct judge_record *record = judge->records[i];
                 struct state_file_device *d = &s->devices[s->device_count];
 
                 if (!matters(record))
@@ -150,7 +150,7 @@ uint64_t state_file_hash(const struct judge *judge)
         uint64_t hash = 0;
 
         for (size_t i = 0; i < judge->record_count; i++) {
-                const struct device_record *record = judge->records[i];
+                const struct judge_record *record = judge->records[i];
 
                 if (!matters(record))
                         continue;

@@ -207,7 +207,7 @@ static int print_tables(const struct inventory *inventory, bool wide)
 static int print_inventory(const struct inventory *inventory, const char *format)
 {
         bool yaml = strcmp(format, "yaml") == 0, document = yaml || strcmp(format, "json") == 0;
-        json_t *value = document ? inventory_encode(inventory) : NULL;
+        json_t *value = document ? inventory_json_encode(inventory) : NULL;
         int r = document ? document_print(value, yaml, JSON_REAL_PRECISION(15))
                          : print_tables(inventory, strcmp(format, "wide") == 0);
 
@@ -256,7 +256,7 @@ static void tell_not_measured(const struct device_group *group, const char *why)
 /* By rename: the agent reads the old file or the new one. */
 static int save_measured(const char *path, const struct inventory *inventory, struct err *err)
 {
-        json_t *value = measured_encode(inventory);
+        json_t *value = measured_json_encode(inventory);
         char temporary[TREE_PATH_BYTES], folder[TREE_PATH_BYTES];
         const char *slash = strrchr(path, '/');
         int r = 0;
@@ -285,7 +285,7 @@ static int look(const struct devices_options *options, struct inventory *ret, st
         if (r == 0)
                 r = open_tree(options->root, options->machine, &tree, err);
         if (r == 0)
-                r = discover(tree, &config.discovery, ret, err);
+                r = discovery_run(tree, &config.discovery, ret, err);
         if (r == 0) {
                 set_since(ret);
                 set_name(tree, ret);

@@ -139,7 +139,7 @@ static int examine(const struct doctor_options *options, const struct tree *tree
                                           .programs = options->programs };
         struct inventory inventory;
         struct err err = { 0 };
-        int code, r = discover(tree, NULL, &inventory, &err);
+        int code, r = discovery_run(tree, NULL, &inventory, &err);
 
         if (r < 0) {
                 fprintf(stderr, "remuda doctor: %s\n", err.msg);

@@ -197,7 +197,7 @@ static int run(const struct devices_options *options)
         int r = open_tree(options->root, options->machine, &tree, &err);
 
         if (r >= 0) {
-                r = discover(tree, NULL, &stage.inventory, &err);
+                r = discovery_run(tree, NULL, &stage.inventory, &err);
                 tree_close(tree);
         }
         if (r < 0) {

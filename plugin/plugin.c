@@ -151,7 +151,7 @@ static struct resource *resource_of(struct plugin *plugin, const struct inventor
 
         if (group == NULL || group->resource[0] == '\0' || !clean_id(device->id))
                 return NULL;
-        if (resource_name_check(group->resource, &why) < 0) {
+        if (resource_map_check_name(group->resource, &why) < 0) {
                 plugin_log(plugin, LOG_ERR, "group %s is not offered: %s", group->name, why.msg);
                 return NULL;
         }

@@ -18,7 +18,7 @@
 #include "agent/inventory/inventory.h"
 #include "agent/tree/tree.h"
 #include "base/err.h"
-#include "plugin/config.h"
+#include "plugin/plugin_config.h"
 #include "plugin/plugin_status.h"
 
 #define PLUGIN_KUBELET_DIRECTORY "/var/lib/kubelet/device-plugins"

@@ -11,7 +11,7 @@
 #include "agent/tree/tree.h"
 #include "io/grpc/grpc_client.h"
 #include "io/grpc/grpc_server.h"
-#include "plugin/config.h"
+#include "plugin/plugin_config.h"
 #include "plugin/plugin_status.h"
 
 struct kubelet_watch;

@@ -123,7 +123,7 @@ static int show(const struct agent_client *client, const struct health_options *
         for (size_t i = 0; i < inventory.device_count; i++)
                 ill += is_ill(&inventory.devices[i]);
         if (strcmp(options->output, "json") == 0) {
-                json_t *object = inventory_encode(&inventory);
+                json_t *object = inventory_json_encode(&inventory);
                 struct json_field root = json_field_root(object), status = json_field_get(&root, "status");
 
                 (void) document_print(json_field_get(&status, "devices").value, false, 0);

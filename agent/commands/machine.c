@@ -99,7 +99,7 @@ static int record(const char *file, const struct machine_options *options, struc
         inventory_init(&inventory);
         r = tree_record(tree, err);
         if (r == 0)
-                r = discover(tree, NULL, &inventory, err);
+                r = discovery_run(tree, NULL, &inventory, err);
         if (r == 0) {
                 char hostname[256];
 

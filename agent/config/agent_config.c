@@ -51,14 +51,14 @@ static int check_repair(const struct json_field *at, void *object, struct err *e
 #define COMPAT_NAMES (const char *const[]){ "none", "dcgm", NULL }
 #define KEY(type, member) .key = offsetof(type, member), .key_bytes = sizeof(((type *) NULL)->member)
 
-#define AT(member) JSON_TABLE_AT(struct rule_level, member)
+#define AT(member) JSON_TABLE_AT(struct agent_config_rule, member)
 static const struct json_table_row level_row = { "", JSON_TABLE_CUSTOM, AT(level), .decode = decode_level };
-static const struct json_table level_table = { .size_bytes = sizeof(struct rule_level), KEY(struct rule_level, rule) };
+static const struct json_table level_table = { .size_bytes = sizeof(struct agent_config_rule), KEY(struct agent_config_rule, rule) };
 #undef AT
 
-#define AT(member) JSON_TABLE_AT(struct probe_library, member)
+#define AT(member) JSON_TABLE_AT(struct agent_config_library, member)
 static const struct json_table_row library_row = { "", JSON_TABLE_CHARS, AT(path) };
-static const struct json_table library_table = { .size_bytes = sizeof(struct probe_library), KEY(struct probe_library, vendor) };
+static const struct json_table library_table = { .size_bytes = sizeof(struct agent_config_library), KEY(struct agent_config_library, vendor) };
 #undef AT
 
 #define AT(member) JSON_TABLE_AT(struct agent_config_repair, member)

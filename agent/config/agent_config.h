@@ -20,7 +20,7 @@
  *   nodeFeatureFile: /etc/kubernetes/node-feature-discovery/features.d/remuda
  *   compat: dcgm                     # also serve DCGM's metric names
  *   discovery, exclude               # agent/discovery/discovery_config.h
- *   resources, plugin                # read by the plugin: plugin/config.h
+ *   resources, plugin                # read by the plugin: plugin/plugin_config.h
  *
  * In memory only. Strict: what is not known is an error that names the line. The config owns its arrays. */
 #pragma once
@@ -40,12 +40,12 @@
 #define REPAIR_ARGS_MAX        16
 #define REPAIR_ARG_BYTES       100
 
-struct rule_level {
+struct agent_config_rule {
         char rule[48];
         enum finding_level level; /* FINDING_GOOD = ignore */
 };
 
-struct probe_library {
+struct agent_config_library {
         char vendor[24];
         char path[200];
 };
@@ -64,11 +64,11 @@ struct agent_config {
         struct discovery_options discovery; /* `discovery:` and `exclude:` */
         struct health_rules health;
         unsigned probe_sec;
-        struct rule_level *rule_levels;
+        struct agent_config_rule *rule_levels;
         size_t rule_level_count;
         bool probes_enabled;
         unsigned probes_sec, probes_deadline_sec;
-        struct probe_library *libraries;
+        struct agent_config_library *libraries;
         size_t library_count;
         struct agent_config_repair *repairs;
         size_t repair_count;

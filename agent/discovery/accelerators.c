@@ -167,7 +167,7 @@ static int add_vendor(struct scan *scan, const struct vendor *vendor)
 }
 
 /* The operator's vendor as a row. What it points to lives as long as the options. */
-static int add_operator_vendor(struct scan *scan, const struct discovery_vendor *given)
+static int add_operator_vendor(struct scan *scan, const struct discovery_options_vendor *given)
 {
         char resource[DEVICE_RESOURCE_BYTES];
         struct vendor vendor = {

@@ -171,7 +171,7 @@ static uint64_t read_memory(const struct tree *tree, const char *path)
                                                                                            : 0;
 }
 
-static void describe_cpu(const struct scan *scan, struct device *device, struct placement *placement)
+static void describe_cpu(const struct scan *scan, struct device *device, struct scan_placement *placement)
 {
         (void) text_copy(device->vendor, sizeof(device->vendor), vendor_cpu.name);
         (void) text_copy(device->model, sizeof(device->model), scan->inventory->hardware.cpu_model);
@@ -186,7 +186,7 @@ static int add_cpu_groups(struct scan *scan, const struct cpus *cpus)
         for (size_t i = 0; i < cpus->node_count; i++) {
                 struct device device = { .numa = cpus->sockets ? -1 : (int) cpus->nodes[i],
                                          .index = (unsigned) i };
-                struct placement placement = { .grouped = true, .order = (int) cpus->nodes[i] };
+                struct scan_placement placement = { .grouped = true, .order = (int) cpus->nodes[i] };
                 char path[96];
                 int r;
 
@@ -256,7 +256,7 @@ static int add_core_group(struct scan *scan, const struct cpus *cpus, size_t i, 
         unsigned number = per_chip > 0 ? (unsigned) i : cpus->nodes[i],
                  chip = per_chip > 0 ? number / per_chip : 0;
         struct device device = { .numa = per_chip > 0 ? -1 : (int) number, .index = (unsigned) i };
-        struct placement placement = { .grouped = true, .order = (int) chip };
+        struct scan_placement placement = { .grouped = true, .order = (int) chip };
         const char *model = scan->inventory->hardware.cpu_model;
         size_t count = per_chip > 0 ? cpus->online_count : cpus->node_count;
 

@@ -20,14 +20,14 @@ static void read_boot_id(const struct tree *tree, struct inventory *inventory)
                               sizeof(inventory->boot_id));
 }
 
-int discover(const struct tree *tree, const struct discovery_options *options, struct inventory *ret,
-             struct err *err)
+int discovery_run(const struct tree *tree, const struct discovery_options *options, struct inventory *ret,
+                  struct err *err)
 {
-        return discover_linked(tree, options, NULL, ret, err);
+        return discovery_run_linked(tree, options, NULL, ret, err);
 }
 
-int discover_linked(const struct tree *tree, const struct discovery_options *options,
-                    const struct link_reports *links, struct inventory *ret, struct err *err)
+int discovery_run_linked(const struct tree *tree, const struct discovery_options *options,
+                         const struct link_report_list *links, struct inventory *ret, struct err *err)
 {
         static const struct discovery_options defaults = { 0 };
         struct inventory inventory;

@@ -18,17 +18,17 @@
 #define DISCOVERY_OPERATIONS                                                                                 \
         60000 /* files, directories and links looked at; a real server needs 500 to 15,000 */
 
-/* discover() - read the whole tree.
+/* discovery_run() - read the whole tree.
  * @tree: its budget of operations is set by the call
  * @options: borrowed; NULL = defaults
  * @ret: initialised by the call; released with inventory_free(). `node` is left "", `since_usec` 0
  * Return: 0, also when there are no accelerators; -E2BIG when the tree is larger than any machine; another
  * negative errno when the tree itself cannot be used. A device that cannot be understood is left out or
  * `unknown`, never an error. */
-int discover(const struct tree *tree, const struct discovery_options *options, struct inventory *ret,
-             struct err *err);
+int discovery_run(const struct tree *tree, const struct discovery_options *options, struct inventory *ret,
+                  struct err *err);
 
-/* discover_linked() - the same, with what vendors' libraries said of links in place of the tree's own files
- * for the vendors that it tells of. @links: NULL = the tree's alone */
-int discover_linked(const struct tree *tree, const struct discovery_options *options,
-                    const struct link_reports *links, struct inventory *ret, struct err *err);
+/* discovery_run_linked() - the same, with what vendors' libraries said of links in place of the tree's own
+ * files for the vendors that it tells of. @links: NULL = the tree's alone */
+int discovery_run_linked(const struct tree *tree, const struct discovery_options *options,
+                         const struct link_report_list *links, struct inventory *ret, struct err *err);

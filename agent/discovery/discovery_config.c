@@ -35,7 +35,7 @@ static int parse_id(const char *text, size_t length, uint16_t *ret)
 /* "10de:2330", into a model's vendor and device. */
 static int decode_ids(const struct json_field *at, void *field, struct err *err)
 {
-        struct discovery_model *model = field;
+        struct discovery_options_model *model = field;
         const char *text = NULL, *colon;
         int r = json_field_as_string(at, &text, err);
 
@@ -80,14 +80,14 @@ static int wrong(const struct json_field *in, const char *name, struct err *err,
 
 static int check_model(const struct json_field *at, void *object, struct err *err)
 {
-        const struct discovery_model *model = object;
+        const struct discovery_options_model *model = object;
 
         return model->name[0] == '\0' ? wrong(at, "name", err, "a name") : 0;
 }
 
 static int check_vendor(const struct json_field *at, void *object, struct err *err)
 {
-        const struct discovery_vendor *vendor = object;
+        const struct discovery_options_vendor *vendor = object;
 
         if (vendor->name[0] == '\0' || strspn(vendor->name, WORD) != strlen(vendor->name))
                 return wrong(at, "name", err, "a word of a-z, 0-9 and '-'");
@@ -107,7 +107,7 @@ static int check_exclusion(const struct json_field *at, void *object, struct err
 }
 
 /* clang-format off */
-#define AT(member) JSON_TABLE_AT(struct discovery_model, member)
+#define AT(member) JSON_TABLE_AT(struct discovery_options_model, member)
 static const struct json_table_row model_rows[] = {
         { "vendor",     JSON_TABLE_CHARS,  AT(vendor), .required = true },
         { "pci",        JSON_TABLE_CUSTOM, .required = true, .decode = decode_ids },
@@ -120,10 +120,10 @@ static const struct json_table_row model_rows[] = {
 };
 #undef AT
 static const struct json_table model_table = {
-        .rows = model_rows, .size_bytes = sizeof(struct discovery_model), .strict = true, .check = check_model,
+        .rows = model_rows, .size_bytes = sizeof(struct discovery_options_model), .strict = true, .check = check_model,
 };
 
-#define AT(member) JSON_TABLE_AT(struct discovery_vendor, member)
+#define AT(member) JSON_TABLE_AT(struct discovery_options_vendor, member)
 static const struct json_table_row class_row = {
         "", JSON_TABLE_CUSTOM, .size_bytes = sizeof(uint16_t), .decode = decode_id,
 };
@@ -133,17 +133,17 @@ static const struct json_table_row vendor_rows[] = {
         { "resource",   JSON_TABLE_CHARS,  AT(resource) },
         { "pci",        JSON_TABLE_CUSTOM, AT(pci_vendor), .required = true, .decode = decode_id },
         { "classes",    JSON_TABLE_ARRAY,  AT(classes), .element = &class_row,
-          .count = offsetof(struct discovery_vendor, class_count), .max = 7 },
+          .count = offsetof(struct discovery_options_vendor, class_count), .max = 7 },
         { "node",       JSON_TABLE_CHARS,  AT(node) },
         { .name = NULL },
 };
 #undef AT
 static const struct json_table vendor_table = {
-        .rows = vendor_rows, .size_bytes = sizeof(struct discovery_vendor), .strict = true, .check = check_vendor,
+        .rows = vendor_rows, .size_bytes = sizeof(struct discovery_options_vendor), .strict = true, .check = check_vendor,
 };
 
-#define AT(member) JSON_TABLE_AT(struct discovery_exclusion, member)
-static const struct discovery_exclusion any = { .numa = -1 };
+#define AT(member) JSON_TABLE_AT(struct discovery_options_exclusion, member)
+static const struct discovery_options_exclusion any = { .numa = -1 };
 static const struct json_table_row exclusion_rows[] = {
         { "id",         JSON_TABLE_CHARS,  AT(id) },
         { "pci",        JSON_TABLE_CHARS,  AT(pci) },
@@ -154,7 +154,7 @@ static const struct json_table_row exclusion_rows[] = {
 };
 #undef AT
 static const struct json_table exclusion_table = {
-        .rows = exclusion_rows, .size_bytes = sizeof(struct discovery_exclusion), .strict = true,
+        .rows = exclusion_rows, .size_bytes = sizeof(struct discovery_options_exclusion), .strict = true,
         .initial = &any, .check = check_exclusion,
 };
 

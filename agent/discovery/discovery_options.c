@@ -11,7 +11,7 @@ static bool matches(const char *pattern, const char *text)
 bool discovery_options_exclude(const struct discovery_options *options, const struct device *device)
 {
         for (size_t i = 0; i < options->exclusion_count; i++) {
-                const struct discovery_exclusion *rule = &options->exclusions[i];
+                const struct discovery_options_exclusion *rule = &options->exclusions[i];
 
                 if (matches(rule->id, device->id) && matches(rule->pci, device->pci) &&
                     matches(rule->vendor, device->vendor) && matches(rule->model, device->model) &&

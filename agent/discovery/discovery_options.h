@@ -1,5 +1,5 @@
 /* Discovery options: what an operator may change about discovery without a build. Pure data, filled from the
- * configuration (agent/discovery/discovery_config.h), borrowed by discover(). All zero = defaults. */
+ * configuration (agent/discovery/discovery_config.h), borrowed by discovery_run(). All zero = defaults. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,7 +11,7 @@
 #define DISCOVERY_RULES_MAX 64
 
 /* A PCI id that no row knows, or knows by another name. */
-struct discovery_model {
+struct discovery_options_model {
         char vendor[24]; /* a vendor's name, of a row or of a discovery_vendor */
         uint16_t pci_vendor, pci_device;
         char name[DEVICE_MODEL_BYTES];
@@ -20,7 +20,7 @@ struct discovery_model {
 };
 
 /* A whole simple vendor: its devices are the functions of pci_vendor with one of the classes. */
-struct discovery_vendor {
+struct discovery_options_vendor {
         char name[24];
         char runtime[16];                     /* "" = the name */
         char resource[DEVICE_RESOURCE_BYTES]; /* "" = remuda.dev/<name> */
@@ -32,7 +32,7 @@ struct discovery_vendor {
 
 /* A device is left out of every group (reason Excluded) when every field that is set matches it; texts are
  * shell patterns of * and ?. */
-struct discovery_exclusion {
+struct discovery_options_exclusion {
         char id[DEVICE_ID_BYTES];
         char pci[20];
         char vendor[24];
@@ -41,11 +41,11 @@ struct discovery_exclusion {
 };
 
 struct discovery_options {
-        struct discovery_model *models;
+        struct discovery_options_model *models;
         size_t model_count;
-        struct discovery_vendor *vendors;
+        struct discovery_options_vendor *vendors;
         size_t vendor_count;
-        struct discovery_exclusion *exclusions;
+        struct discovery_options_exclusion *exclusions;
         size_t exclusion_count;
 };
 

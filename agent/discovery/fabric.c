@@ -75,7 +75,7 @@ static void find_switch(const struct scan *scan, size_t i)
 }
 
 /* Those of the tree: of a recorded machine, or left by the agent of a live one. */
-static void read_tree(const struct scan *scan, const struct vendor *row, struct link_reports *ret)
+static void read_tree(const struct scan *scan, const struct vendor *row, struct link_report_list *ret)
 {
         CLEANUP(free_p) char *bytes = NULL;
         char path[128];
@@ -89,10 +89,10 @@ static void read_tree(const struct scan *scan, const struct vendor *row, struct 
                 return;
         size = tree_read(scan->tree, path, bytes, LINKS_FILE_BYTES);
         if (size > 0 && (size_t) size < LINKS_FILE_BYTES) /* one that is no such file says nothing */
-                (void) link_reports_decode(row->name, bytes, (size_t) size, ret, NULL);
+                (void) link_report_line_decode_all(row->name, bytes, (size_t) size, ret, NULL);
 }
 
-static bool tells_of(const struct link_reports *reports, const struct vendor *row)
+static bool tells_of(const struct link_report_list *reports, const struct vendor *row)
 {
         for (size_t i = 0; reports != NULL && i < reports->count; i++)
                 if (strcmp(reports->reports[i].vendor, row->name) == 0)
@@ -188,7 +188,7 @@ static size_t only_domain(const struct domains *d, size_t i)
         return only;
 }
 
-static void use_reports(struct scan *scan, const struct vendor *row, const struct link_reports *reports)
+static void use_reports(struct scan *scan, const struct vendor *row, const struct link_report_list *reports)
 {
         size_t count = scan->inventory->device_count;
         CLEANUP(free_p) size_t *of = calloc(count + 1, sizeof(*of));
@@ -201,14 +201,14 @@ static void use_reports(struct scan *scan, const struct vendor *row, const struc
         for (size_t i = 0; i < count; i++) {
                 const struct link_report *report =
                         can_join(scan, row, i)
-                                ? link_reports_find(reports, row->name, scan->inventory->devices[i].pci)
+                                ? link_report_list_find(reports, row->name, scan->inventory->devices[i].pci)
                                 : NULL;
 
                 if (report != NULL)
                         use_report(&d, i, report);
         }
         for (size_t i = 0; i < count; i++) {
-                struct placement *placement = &scan->placements[i];
+                struct scan_placement *placement = &scan->placements[i];
                 bool by_form = strcmp(placement->fabric, row->link_fabric) == 0;
                 size_t domain =
                         of[i] == NO_DOMAIN && by_form && can_join(scan, row, i) ? only_domain(&d, i) : of[i];
@@ -228,8 +228,8 @@ void fabric_link(struct scan *scan)
         for (size_t i = 0; i < scan->inventory->device_count; i++)
                 find_switch(scan, i);
         for (size_t v = 0; vendors[v] != NULL; v++) {
-                CLEANUP(link_reports_free) struct link_reports read = { 0 };
-                const struct link_reports *reports = scan->links;
+                CLEANUP(link_report_list_free) struct link_report_list read = { 0 };
+                const struct link_report_list *reports = scan->links;
 
                 if (vendors[v]->link_fabric == NULL || !scan_has_devices(scan, vendors[v]->name))
                         continue;
@@ -276,7 +276,7 @@ static bool shares_switch(const struct scan *scan, size_t i)
 
 static void place_by_pci(struct scan *scan, size_t i)
 {
-        struct placement *placement = &scan->placements[i];
+        struct scan_placement *placement = &scan->placements[i];
         const struct device *device = &scan->inventory->devices[i];
 
         if (shares_switch(scan, i))
@@ -303,7 +303,7 @@ void fabric_adopt(struct scan *scan)
 {
         for (size_t i = 0; i < scan->inventory->device_count; i++) {
                 struct device *device = &scan->inventory->devices[i];
-                struct placement *placement = &scan->placements[i];
+                struct scan_placement *placement = &scan->placements[i];
                 size_t like;
 
                 if (!placement->grouped || placement->bound || placement->pci_ids == 0)

@@ -66,7 +66,7 @@ void groups_keep_out(struct scan *scan)
 static bool together(const struct scan *scan, size_t a, size_t b)
 {
         const struct device *x = &scan->inventory->devices[a], *y = &scan->inventory->devices[b];
-        const struct placement *p = &scan->placements[a], *q = &scan->placements[b];
+        const struct scan_placement *p = &scan->placements[a], *q = &scan->placements[b];
 
         return strcmp(x->vendor, y->vendor) == 0 && strcmp(x->model, y->model) == 0 &&
                strcmp(p->fabric, q->fabric) == 0 && strcmp(p->key, q->key) == 0 &&
@@ -108,7 +108,8 @@ static void family(const struct device_group *group, char *ret, size_t ret_bytes
         (void) text_format(ret, ret_bytes, "%.*s", (int) length, group->model);
 }
 
-static void name_group(const struct scan *scan, const struct placement *placement, struct device_group *group)
+static void name_group(const struct scan *scan, const struct scan_placement *placement,
+                       struct device_group *group)
 {
         char base[DEVICE_GROUP_BYTES - 8], name[DEVICE_GROUP_BYTES], model[DEVICE_MODEL_BYTES];
         unsigned number = placement->order >= 0 ? (unsigned) placement->order : 0;
@@ -124,7 +125,7 @@ static void name_group(const struct scan *scan, const struct placement *placemen
 static int add_group(struct scan *scan, size_t first, struct err *err)
 {
         const struct device *device = &scan->inventory->devices[first];
-        const struct placement *placement = &scan->placements[first];
+        const struct scan_placement *placement = &scan->placements[first];
         struct device_group *group = inventory_add_group(scan->inventory);
 
         if (group == NULL)
@@ -145,7 +146,7 @@ static int add_group(struct scan *scan, size_t first, struct err *err)
 
 struct pair {
         struct device device;
-        struct placement placement;
+        struct scan_placement placement;
 };
 
 static int by_index(const void *a, const void *b)

@@ -12,10 +12,10 @@
 
 #include "base/text.h"
 
-int scan_add(struct scan *scan, const struct device *device, const struct placement *placement)
+int scan_add(struct scan *scan, const struct device *device, const struct scan_placement *placement)
 {
         size_t count = scan->inventory->device_count;
-        struct placement *placements;
+        struct scan_placement *placements;
         struct device *added;
 
         placements = realloc(scan->placements, (count + 1) * sizeof(*placements));
@@ -54,7 +54,7 @@ unsigned scan_next_index(const struct scan *scan, const char *vendor)
         return count;
 }
 
-void scan_set_fabric(struct placement *placement, const char *fabric, const char *source, int order,
+void scan_set_fabric(struct scan_placement *placement, const char *fabric, const char *source, int order,
                      const char *key_fmt, ...)
 {
         va_list ap;
@@ -67,9 +67,9 @@ void scan_set_fabric(struct placement *placement, const char *fabric, const char
         va_end(ap);
 }
 
-static void add_device(const struct scan *scan, struct class_index *index, const char *name)
+static void add_device(const struct scan *scan, struct scan_class *index, const char *name)
 {
-        struct class_device *device = &index->devices[index->count];
+        struct scan_class_device *device = &index->devices[index->count];
         char path[TREE_PATH_BYTES], owner[PCI_ADDRESS_BYTES];
 
         /* "card0-DP-1" is a connector */
@@ -80,9 +80,9 @@ static void add_device(const struct scan *scan, struct class_index *index, const
                 index->count++;
 }
 
-static const struct class_index *find_class(struct scan *scan, const char *name)
+static const struct scan_class *find_class(struct scan *scan, const char *name)
 {
-        struct class_index *index;
+        struct scan_class *index;
         struct tree_names names;
         char path[64];
 
@@ -92,7 +92,7 @@ static const struct class_index *find_class(struct scan *scan, const char *name)
         if (scan->class_count == CLASSES_MAX)
                 return NULL;
         index = &scan->classes[scan->class_count];
-        *index = (struct class_index){ 0 };
+        *index = (struct scan_class){ 0 };
         if (!text_copy(index->name, sizeof(index->name), name) ||
             !text_format(path, sizeof(path), "sys/class/%s", name))
                 return NULL;
@@ -134,7 +134,7 @@ static bool number_in_function(const struct scan *scan, const char *directory, c
 static bool number_in_class(struct scan *scan, const struct pci_function *function, const char *class_name,
                             const char *prefix, unsigned *ret)
 {
-        const struct class_index *index = find_class(scan, class_name);
+        const struct scan_class *index = find_class(scan, class_name);
 
         for (size_t i = 0; index != NULL && i < index->count; i++)
                 if (index->devices[i].order == function->order &&

@@ -1,4 +1,4 @@
-/* Scan: the state of one discover() call, handed through its steps. Private to agent/discovery. */
+/* Scan: the state of one discovery_run() call, handed through its steps. Private to agent/discovery. */
 #pragma once
 
 #include "agent/discovery/discovery_options.h"
@@ -11,7 +11,7 @@
 
 /* Where a device stands in its vendor's fabric, beside inventory->devices[i]: same vendor, model, resource,
  * fabric and key = same group. */
-struct placement {
+struct scan_placement {
         bool grouped;    /* false: Assigned, Excluded, DuplicateId */
         char fabric[24]; /* "" = decided from bridges and the NUMA node, see fabric_place() */
         char source[24];
@@ -29,9 +29,9 @@ struct placement {
 /* A sysfs class, read once: which function each of its devices belongs to. */
 #define CLASSES_MAX 16
 
-struct class_index {
+struct scan_class {
         char name[24];
-        struct class_device {
+        struct scan_class_device {
                 char name[40];
                 uint64_t order; /* of the PCI function, see pci_order() */
         } * devices;
@@ -41,20 +41,20 @@ struct class_index {
 struct scan {
         const struct tree *tree;
         const struct discovery_options *options;
-        const struct link_reports *links; /* what vendors' libraries said; NULL = the tree's own word */
+        const struct link_report_list *links; /* what vendors' libraries said; NULL = the tree's own word */
         struct inventory *inventory;
-        struct placement *placements; /* as many as inventory->devices */
+        struct scan_placement *placements; /* as many as inventory->devices */
         struct pci pci;
         struct kfd kfd;
         bool has_dev; /* the tree has dev/: device nodes are checked */
-        struct class_index classes[CLASSES_MAX];
+        struct scan_class classes[CLASSES_MAX];
         size_t class_count;
 };
 
 void scan_free(struct scan *scan);
 
 /* scan_add() - a device and its placement. Return: 0; -ENOMEM also past DEVICES_MAX. */
-int scan_add(struct scan *scan, const struct device *device, const struct placement *placement);
+int scan_add(struct scan *scan, const struct device *device, const struct scan_placement *placement);
 
 /* scan_has_devices() - has the vendor one yet? scan_next_index() - the order within the vendor of its next:
  * parts of one function that share a number (MIG) are one. */
@@ -62,7 +62,7 @@ bool scan_has_devices(const struct scan *scan, const char *vendor);
 unsigned scan_next_index(const struct scan *scan, const char *vendor);
 
 /* scan_set_fabric() - @order: number the group would like to bear, or -1. */
-void scan_set_fabric(struct placement *placement, const char *fabric, const char *source, int order,
+void scan_set_fabric(struct scan_placement *placement, const char *fabric, const char *source, int order,
                      const char *key_fmt, ...) __attribute__((format(printf, 5, 6)));
 
 /* scan_class_number() - the number of this function's entry `prefix`N in a sysfs class, by the function's own

@@ -10,8 +10,9 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 
-const struct discovery_model *sighting_find_model(const struct scan *scan, const struct vendor *vendor,
-                                                  uint16_t pci_vendor, uint16_t pci_device)
+const struct discovery_options_model *sighting_find_model(const struct scan *scan,
+                                                          const struct vendor *vendor, uint16_t pci_vendor,
+                                                          uint16_t pci_device)
 {
         const struct discovery_options *options = scan->options;
 
@@ -110,7 +111,7 @@ bool sighting_assign(struct sighting *sighting)
         return true;
 }
 
-static void copy_speeds(struct placement *placement, double bf16, double fp16, double fp32)
+static void copy_speeds(struct scan_placement *placement, double bf16, double fp16, double fp32)
 {
         placement->tflops_bf16 = bf16;
         placement->tflops_fp16 = fp16;
@@ -132,7 +133,7 @@ void sighting_set_model_name(struct sighting *sighting, const char *name)
 void sighting_set_model(const struct scan *scan, struct sighting *sighting, uint16_t pci_vendor,
                         uint16_t pci_device)
 {
-        const struct discovery_model *given =
+        const struct discovery_options_model *given =
                 sighting_find_model(scan, sighting->vendor, pci_vendor, pci_device);
         const struct vendor_model *model = find_model(sighting->vendor, pci_device);
         const struct vendor_kind *kind;

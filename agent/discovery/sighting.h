@@ -15,7 +15,7 @@ struct sighting {
         unsigned number, rank; /* N as in the row; how many of the row came before */
         bool number_known;     /* a class told it */
         struct device device;
-        struct placement placement;
+        struct scan_placement placement;
 };
 
 /* sighting_begin() - of something that is no PCI function; healthy until judged. */
@@ -68,5 +68,6 @@ ssize_t sighting_read(const struct scan *scan, const struct sighting *sighting, 
 void sighting_set_serial(struct sighting *sighting, const char *serial);
 
 /* sighting_find_model() - what the operator calls a function of this vendor; NULL = nothing. */
-const struct discovery_model *sighting_find_model(const struct scan *scan, const struct vendor *vendor,
-                                                  uint16_t pci_vendor, uint16_t pci_device);
+const struct discovery_options_model *sighting_find_model(const struct scan *scan,
+                                                          const struct vendor *vendor, uint16_t pci_vendor,
+                                                          uint16_t pci_device);

@@ -52,7 +52,8 @@ static void recorded_machines_have_their_groups(void **state)
 
                 assert_true(
                         text_format(path, sizeof(path), "tests/data/machines/%s.machine", machines[i].file));
-                if (tree_open_machine(path, &tree, &err) < 0 || discover(tree, NULL, &inventory, &err) < 0)
+                if (tree_open_machine(path, &tree, &err) < 0 ||
+                    discovery_run(tree, NULL, &inventory, &err) < 0)
                         fail_msg("%s: %s", machines[i].file, err.msg);
                 for (size_t j = 0; j < 4 && machines[i].groups[j].name != NULL; j++) {
                         const struct device_group *group =

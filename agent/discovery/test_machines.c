@@ -25,13 +25,13 @@ static json_t *look(const char *path)
         struct err err = { 0 };
         json_t *object;
 
-        if (tree_open_machine(path, &tree, &err) < 0 || discover(tree, NULL, &inventory, &err) < 0)
+        if (tree_open_machine(path, &tree, &err) < 0 || discovery_run(tree, NULL, &inventory, &err) < 0)
                 fail_msg("%s", err.msg);
         tree_close(tree);
-        object = inventory_encode(&inventory);
+        object = inventory_json_encode(&inventory);
         assert_non_null(object);
         /* and back: nothing is lost on the wire */
-        if (inventory_decode(object, &again, &err) < 0)
+        if (inventory_json_decode(object, &again, &err) < 0)
                 fail_msg("%s: %s", path, err.msg);
         assert_true(inventory_same(&inventory, &again));
         inventory_free(&again);

@@ -33,26 +33,26 @@ static size_t position(const struct judge *j, const char *id)
         return low;
 }
 
-static struct device_record *find(const struct judge *j, const char *id)
+static struct judge_record *find(const struct judge *j, const char *id)
 {
         size_t at = position(j, id);
 
         return at < j->record_count && strcmp(j->records[at]->device.id, id) == 0 ? j->records[at] : NULL;
 }
 
-static struct device_record *create(struct judge *j, const struct device *device)
+static struct judge_record *create(struct judge *j, const struct device *device)
 {
-        struct device_record *record = calloc(1, sizeof(*record)), **records;
+        struct judge_record *record = calloc(1, sizeof(*record)), **records;
         size_t at = position(j, device->id);
 
-        records = realloc(j->records, (j->record_count + 1) * sizeof(struct device_record *));
+        records = realloc(j->records, (j->record_count + 1) * sizeof(struct judge_record *));
         if (records != NULL)
                 j->records = records;
         if (record == NULL || records == NULL) {
                 free(record);
                 return NULL;
         }
-        memmove(records + at + 1, records + at, (j->record_count - at) * sizeof(struct device_record *));
+        memmove(records + at + 1, records + at, (j->record_count - at) * sizeof(struct judge_record *));
         records[at] = record;
         j->record_count++;
         record->device = *device;
@@ -63,8 +63,7 @@ static void drop(struct judge *j, size_t at)
 {
         free(j->records[at]);
         j->record_count--;
-        memmove(j->records + at, j->records + at + 1,
-                (j->record_count - at) * sizeof(struct device_record *));
+        memmove(j->records + at, j->records + at + 1, (j->record_count - at) * sizeof(struct judge_record *));
 }
 
 /* Kept out of every group: said why, never usable. */
@@ -94,7 +93,7 @@ static void sysfs_finding(const struct agent_config *config, const struct device
 }
 
 /* The record's verdict becomes what is told of the device. */
-static void tell(struct device_record *record, const struct health *h, struct device *d)
+static void tell(struct judge_record *record, const struct health *h, struct device *d)
 {
         d->health = h->verdict;
         d->usable = h->usable;
@@ -116,7 +115,7 @@ static void tell(struct device_record *record, const struct health *h, struct de
         }
 }
 
-static void note_change(struct device_record *record, struct device *d, bool is_new, uint64_t real_usec,
+static void note_change(struct judge_record *record, struct device *d, bool is_new, uint64_t real_usec,
                         const struct judge_callbacks *callbacks)
 {
         enum device_health before = record->device.health;
@@ -134,7 +133,7 @@ static void note_change(struct device_record *record, struct device *d, bool is_
                 callbacks->changed(callbacks->userdata, record, before, is_new);
 }
 
-static void feed(struct device_record *record, const struct agent_config *config, const struct finding *f,
+static void feed(struct judge_record *record, const struct agent_config *config, const struct finding *f,
                  uint64_t now_usec)
 {
         (void) health_feed(&record->health, &config->health, f, now_usec);
@@ -150,7 +149,7 @@ struct scan {
         const struct judge_callbacks *callbacks;
 };
 
-static void judge_device(const struct scan *s, struct device_record *record, struct device *d, bool is_new)
+static void judge_device(const struct scan *s, struct judge_record *record, struct device *d, bool is_new)
 {
         struct finding f = { 0 };
 
@@ -179,7 +178,7 @@ static int judge_found(const struct scan *s)
 {
         for (size_t i = 0; i < s->inventory->device_count; i++) {
                 struct device *d = &s->inventory->devices[i];
-                struct device_record *record = find(s->judge, d->id);
+                struct judge_record *record = find(s->judge, d->id);
                 bool is_new = record == NULL;
 
                 if (is_new) {
@@ -235,7 +234,7 @@ static bool is_withdrawn(const struct inventory *found, size_t found_count, cons
         return false;
 }
 
-static int add_gone(const struct scan *s, struct device_record *record)
+static int add_gone(const struct scan *s, struct judge_record *record)
 {
         const struct finding gone = {
                 .level = FINDING_BAD, .rule = "present", .reason = "Gone", .message = "it left the machine"
@@ -270,7 +269,7 @@ static int judge_missing(const struct scan *s)
         size_t found_count = s->inventory->device_count;
 
         for (size_t i = 0; i < j->record_count;) {
-                struct device_record *record = j->records[i];
+                struct judge_record *record = j->records[i];
                 int r;
 
                 if (record->scan == j->scan) {

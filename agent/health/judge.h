@@ -13,20 +13,20 @@
 #include "agent/inventory/inventory.h"
 
 /* Error counters of a device as sysfs last showed them; all are "since boot". */
-struct device_counters {
+struct judge_counters {
         bool known;
         uint64_t aer_correctable, aer_nonfatal, aer_fatal;
         uint64_t ras_correctable, ras_uncorrectable;
 };
 
-struct device_record {
+struct judge_record {
         struct device device; /* as it was told last */
         struct health health;
         bool present, judged; /* judged: not excluded, assigned or duplicate */
         bool duplicate;
         uint64_t scan; /* of the last scan that found it */
         uint64_t transitions[HEALTH_COUNT];
-        struct device_counters counters;
+        struct judge_counters counters;
         char driver_version[64]; /* "" = not told */
         struct finding event;    /* from the kernel log: fed once, with the next scan; GOOD = none */
         char last_error_space[16];
@@ -35,7 +35,7 @@ struct device_record {
 };
 
 struct judge {
-        struct device_record **records; /* sorted by device id */
+        struct judge_record **records; /* sorted by device id */
         size_t record_count;
         uint64_t scan;
         bool recovering; /* a device is on its way back: look at it often */
@@ -43,18 +43,18 @@ struct judge {
 
 struct judge_callbacks {
         /* Adds what other probes than discovery find; may be NULL. */
-        void (*look)(void *userdata, struct device_record *record, struct finding *finding);
+        void (*look)(void *userdata, struct judge_record *record, struct finding *finding);
         /* The health that is told has changed (also when the device is new); may be NULL. */
-        void (*changed)(void *userdata, const struct device_record *record, enum device_health before,
+        void (*changed)(void *userdata, const struct judge_record *record, enum device_health before,
                         bool is_new);
         /* A new record: a chance to restore its health; may be NULL. */
-        void (*created)(void *userdata, struct device_record *record);
+        void (*created)(void *userdata, struct judge_record *record);
         void *userdata;
 };
 
 void judge_free(struct judge *judge); /* accepts NULL; leaves it zero */
 
-/* judge_scan() - @inventory: what discover() found; becomes what is told.
+/* judge_scan() - @inventory: what discovery_run() found; becomes what is told.
  * @previous: what was told before, for the groups of devices that left
  * @now_usec: CLOCK_BOOTTIME, @real_usec: CLOCK_REALTIME
  * Return: 0 or -ENOMEM, and then the inventory is of no use. */

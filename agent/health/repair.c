@@ -189,7 +189,7 @@ void repair_consider(struct repair *r, const struct judge *judge)
         uint64_t now = loop_now_usec(r->services->loop);
 
         for (size_t i = 0; i < judge->record_count && r->pid == 0; i++) {
-                const struct device_record *record = judge->records[i];
+                const struct judge_record *record = judge->records[i];
                 const struct device *d = &record->device;
                 const struct agent_config_repair *repair =
                         agent_config_repair(r->services->config, d->vendor);

@@ -91,7 +91,7 @@ static uint64_t read_total(const struct look *l, const char *name)
 }
 
 /* Errors are often counted by the other end of the link: the port above is read too. */
-static void read_aer(const struct look *l, struct device_counters *c)
+static void read_aer(const struct look *l, struct judge_counters *c)
 {
         static const char *const names[] = { "aer_dev_correctable", "aer_dev_nonfatal", "aer_dev_fatal" };
         uint64_t *const totals[] = { &c->aer_correctable, &c->aer_nonfatal, &c->aer_fatal };
@@ -122,7 +122,7 @@ static uint64_t ras_value(const char *text, const char *key)
         return at != NULL ? strtoull(at + strlen(key), NULL, 10) : 0;
 }
 
-static void read_ras(const struct look *l, struct device_counters *c)
+static void read_ras(const struct look *l, struct judge_counters *c)
 {
         static const char *const blocks[] = { "umc", "sdma", "gfx", "mmhub", "xgmi_wafl", "pcie_bif", "hdp" };
         char name[64], text[256];
@@ -148,8 +148,8 @@ static void look_at_bad_pages(const struct look *l)
                 add(l, FINDING_DEGRADED, "ras-bad-pages", "BadPages", "bad memory pages wait to be retired");
 }
 
-static void compare(const struct look *l, const struct device_counters *before,
-                    const struct device_counters *now)
+static void compare(const struct look *l, const struct judge_counters *before,
+                    const struct judge_counters *now)
 {
         if (now->aer_fatal > before->aer_fatal)
                 add(l, FINDING_BAD, "aer-fatal", "PcieFatal", "fatal PCIe errors were counted");
@@ -168,10 +168,10 @@ static void compare(const struct look *l, const struct device_counters *before,
 }
 
 void sysfs_probe(const struct tree *tree, const struct agent_config *config, const struct device *device,
-                 struct device_counters *counters, struct finding *finding)
+                 struct judge_counters *counters, struct finding *finding)
 {
         const struct look l = { .tree = tree, .config = config, .pci = device->pci, .finding = finding };
-        struct device_counters now = { .known = true };
+        struct judge_counters now = { .known = true };
 
         if (device->pci[0] == '\0')
                 return;
@@ -187,7 +187,8 @@ void sysfs_probe(const struct tree *tree, const struct agent_config *config, con
         *counters = now;
 }
 
-void sysfs_driver_version(const struct tree *tree, const struct device *device, char *ret, size_t ret_bytes)
+void sysfs_probe_driver_version(const struct tree *tree, const struct device *device, char *ret,
+                                size_t ret_bytes)
 {
         char path[128];
 

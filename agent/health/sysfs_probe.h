@@ -12,8 +12,9 @@
 
 /* sysfs_probe() - @counters: as of the last look; becomes as of this one. */
 void sysfs_probe(const struct tree *tree, const struct agent_config *config, const struct device *device,
-                 struct device_counters *counters, struct finding *finding);
+                 struct judge_counters *counters, struct finding *finding);
 
-/* sysfs_driver_version() - of the module that drives the device; "" where it does not tell one, as the
+/* sysfs_probe_driver_version() - of the module that drives the device; "" where it does not tell one, as the
  * kernel's own. */
-void sysfs_driver_version(const struct tree *tree, const struct device *device, char *ret, size_t ret_bytes);
+void sysfs_probe_driver_version(const struct tree *tree, const struct device *device, char *ret,
+                                size_t ret_bytes);

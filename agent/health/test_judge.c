@@ -27,7 +27,7 @@ struct node {
         unsigned changes;
 };
 
-static void on_changed(void *userdata, const struct device_record *record, enum device_health before,
+static void on_changed(void *userdata, const struct judge_record *record, enum device_health before,
                        bool is_new)
 {
         struct node *node = userdata;

@@ -232,12 +232,12 @@ static const struct json_table inventory_table = { .rows = inventory_rows, .size
 #undef AT
 /* clang-format on */
 
-json_t *inventory_encode(const struct inventory *inventory)
+json_t *inventory_json_encode(const struct inventory *inventory)
 {
         return json_table_encode(&inventory_table, inventory);
 }
 
-int inventory_decode(const json_t *object, struct inventory *ret, struct err *err)
+int inventory_json_decode(const json_t *object, struct inventory *ret, struct err *err)
 {
         struct json_field root = json_field_root(object);
         const char *kind = "NodeAccelerators";

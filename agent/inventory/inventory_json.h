@@ -8,9 +8,9 @@
 
 #include "agent/inventory/inventory.h"
 
-/* inventory_encode() - a new reference, or NULL when out of memory. */
-json_t *inventory_encode(const struct inventory *inventory);
+/* inventory_json_encode() - a new reference, or NULL when out of memory. */
+json_t *inventory_json_encode(const struct inventory *inventory);
 
-/* inventory_decode() - @ret initialised by the call, released with inventory_free(). 0 or negative errno,
- * *err says which field. */
-int inventory_decode(const json_t *object, struct inventory *ret, struct err *err);
+/* inventory_json_decode() - @ret initialised by the call, released with inventory_free(). 0 or negative
+ * errno, *err says which field. */
+int inventory_json_decode(const json_t *object, struct inventory *ret, struct err *err);

@@ -7,15 +7,16 @@
 
 #include "base/text.h"
 
-void link_reports_free(struct link_reports *reports)
+void link_report_list_free(struct link_report_list *reports)
 {
         if (reports == NULL)
                 return;
         free(reports->reports);
-        *reports = (struct link_reports){ 0 };
+        *reports = (struct link_report_list){ 0 };
 }
 
-struct link_report *link_reports_find(const struct link_reports *reports, const char *vendor, const char *pci)
+struct link_report *link_report_list_find(const struct link_report_list *reports, const char *vendor,
+                                          const char *pci)
 {
         for (size_t i = 0; i < reports->count; i++)
                 if (strcmp(reports->reports[i].pci, pci) == 0 &&
@@ -24,9 +25,9 @@ struct link_report *link_reports_find(const struct link_reports *reports, const 
         return NULL;
 }
 
-int link_reports_put(struct link_reports *reports, const struct link_report *report)
+int link_report_list_put(struct link_report_list *reports, const struct link_report *report)
 {
-        struct link_report *place = link_reports_find(reports, report->vendor, report->pci);
+        struct link_report *place = link_report_list_find(reports, report->vendor, report->pci);
 
         if (place == NULL) {
                 struct link_report *more = NULL;

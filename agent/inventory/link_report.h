@@ -1,7 +1,7 @@
 /* Link report: what a vendor's library said of one device's direct links (NVLink...). Pure data.
  *
  * The agent's probe children make them, the agent remembers them, discovery draws groups from them
- * (discover_linked()). Where none is told, the system tree and the vendor's rules decide. */
+ * (discovery_run_linked()). Where none is told, the system tree and the vendor's rules decide. */
 #pragma once
 
 #include "agent/inventory/device.h"
@@ -14,20 +14,20 @@ struct link_report {
         unsigned switched; /* links that end at a switch, which joins all of its devices alike */
 };
 
-struct link_reports {
+struct link_report_list {
         struct link_report *reports; /* one a device */
         size_t count;
 };
 
-void link_reports_free(struct link_reports *reports); /* accepts NULL; leaves it empty */
+void link_report_list_free(struct link_report_list *reports); /* accepts NULL; leaves it empty */
 
-/* link_reports_find() - NULL = nothing is known. */
-struct link_report *link_reports_find(const struct link_reports *reports, const char *vendor,
-                                      const char *pci);
+/* link_report_list_find() - NULL = nothing is known. */
+struct link_report *link_report_list_find(const struct link_report_list *reports, const char *vendor,
+                                          const char *pci);
 
-/* link_reports_put() - replace the report about that device, or add it. Return: 0; -ENOMEM also past
+/* link_report_list_put() - replace the report about that device, or add it. Return: 0; -ENOMEM also past
  * DEVICES_MAX. */
-int link_reports_put(struct link_reports *reports, const struct link_report *report);
+int link_report_list_put(struct link_report_list *reports, const struct link_report *report);
 
 bool link_report_same(const struct link_report *a, const struct link_report *b);
 

@@ -8,7 +8,7 @@
 #include "base/json/json_field.h"
 #include "base/json/json_line.h"
 
-void link_report_encode(const struct link_report *report, struct text *out)
+void link_report_line_encode(const struct link_report *report, struct text *out)
 {
         json_t *links = json_array();
 
@@ -89,8 +89,8 @@ static int read_report(const json_t *object, struct link_report *ret, struct err
         return r < 0 ? r : 0;
 }
 
-int link_report_decode(const char *vendor, const char *line, size_t size_bytes, struct link_report *ret,
-                       struct err *err)
+int link_report_line_decode(const char *vendor, const char *line, size_t size_bytes, struct link_report *ret,
+                            struct err *err)
 {
         json_t *object = json_line_load(line, size_bytes, LINK_REPORT_LINE_BYTES, err);
         int r;
@@ -104,19 +104,19 @@ int link_report_decode(const char *vendor, const char *line, size_t size_bytes, 
         return r;
 }
 
-static int put_copy(const struct link_reports *from, struct link_reports *to)
+static int put_copy(const struct link_report_list *from, struct link_report_list *to)
 {
         int r = 0;
 
         for (size_t i = 0; r == 0 && i < from->count; i++)
-                r = link_reports_put(to, &from->reports[i]);
+                r = link_report_list_put(to, &from->reports[i]);
         return r;
 }
 
-int link_reports_decode(const char *vendor, const char *bytes, size_t size_bytes, struct link_reports *ret,
-                        struct err *err)
+int link_report_line_decode_all(const char *vendor, const char *bytes, size_t size_bytes,
+                                struct link_report_list *ret, struct err *err)
 {
-        struct link_reports read = { 0 };
+        struct link_report_list read = { 0 };
         const char *end = bytes + size_bytes, *line = bytes, *next;
         unsigned number = 0;
         int r = put_copy(ret, &read);
@@ -129,17 +129,17 @@ int link_reports_decode(const char *vendor, const char *bytes, size_t size_bytes
                 number++;
                 if (next == line || *line == '#')
                         continue;
-                r = link_report_decode(vendor, line, (size_t) (next - line), &report, err);
+                r = link_report_line_decode(vendor, line, (size_t) (next - line), &report, err);
                 if (r < 0)
                         r = err_wrap(err, r, "line %u", number);
                 else
-                        r = link_reports_put(&read, &report);
+                        r = link_report_list_put(&read, &report);
         }
         if (r < 0) {
-                link_reports_free(&read);
+                link_report_list_free(&read);
                 return r;
         }
-        link_reports_free(ret);
+        link_report_list_free(ret);
         *ret = read;
         return 0;
 }

@@ -15,14 +15,14 @@
 #define LINK_REPORT_LINE_BYTES  4096
 #define LINK_REPORT_WIDTH_MAX   1000
 
-/* link_report_encode() - append one line with its newline. */
-void link_report_encode(const struct link_report *report, struct text *out);
+/* link_report_line_encode() - append one line with its newline. */
+void link_report_line_encode(const struct link_report *report, struct text *out);
 
-/* link_report_decode() - @vendor: whose line it is. Return: 0, or -EBADMSG (*ret is undefined). */
-int link_report_decode(const char *vendor, const char *line, size_t size_bytes, struct link_report *ret,
-                       struct err *err);
+/* link_report_line_decode() - @vendor: whose line it is. Return: 0, or -EBADMSG (*ret is undefined). */
+int link_report_line_decode(const char *vendor, const char *line, size_t size_bytes, struct link_report *ret,
+                            struct err *err);
 
-/* link_reports_decode() - a whole file, added to *ret; lines that begin with '#' and empty ones say nothing.
- * Return: 0; -EBADMSG with the line's number, or -ENOMEM, and then *ret is as before. */
-int link_reports_decode(const char *vendor, const char *bytes, size_t size_bytes, struct link_reports *ret,
-                        struct err *err);
+/* link_report_line_decode_all() - a whole file, added to *ret; lines that begin with '#' and empty ones say
+ * nothing. Return: 0; -EBADMSG with the line's number, or -ENOMEM, and then *ret is as before. */
+int link_report_line_decode_all(const char *vendor, const char *bytes, size_t size_bytes,
+                                struct link_report_list *ret, struct err *err);

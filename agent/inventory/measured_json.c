@@ -22,7 +22,7 @@ static int measured_something(const struct json_field *at, void *object, struct 
 
 struct file {
         unsigned version;
-        struct measured_list list;
+        struct measured_json_list list;
 };
 
 #define GROUP(member) JSON_TABLE_AT(struct device_group, member), .required = true
@@ -49,7 +49,7 @@ static const struct json_table_row file_rows[] = {
 static const struct json_table file_table = { .rows = file_rows, .size_bytes = sizeof(struct file), .strict = true };
 /* clang-format on */
 
-json_t *measured_encode(const struct inventory *inventory)
+json_t *measured_json_encode(const struct inventory *inventory)
 {
         struct file file = { .version = VERSION };
         json_t *ret = NULL;
@@ -61,11 +61,11 @@ json_t *measured_encode(const struct inventory *inventory)
                 if (inventory->groups[i].measured_kernel[0] != '\0')
                         file.list.groups[file.list.count++] = inventory->groups[i];
         ret = json_table_encode(&file_table, &file);
-        measured_free(&file.list);
+        measured_json_free(&file.list);
         return ret;
 }
 
-int measured_decode(const json_t *value, struct measured_list *ret, struct err *err)
+int measured_json_decode(const json_t *value, struct measured_json_list *ret, struct err *err)
 {
         struct file file = { 0 };
         int r = json_table_decode(&file_table, value, &file, err);
@@ -75,13 +75,13 @@ int measured_decode(const json_t *value, struct measured_list *ret, struct err *
         return r;
 }
 
-void measured_free(struct measured_list *list)
+void measured_json_free(struct measured_json_list *list)
 {
         free(list->groups);
-        *list = (struct measured_list){ NULL, 0 };
+        *list = (struct measured_json_list){ NULL, 0 };
 }
 
-void measured_apply(const struct measured_list *list, struct inventory *inventory)
+void measured_json_apply(const struct measured_json_list *list, struct inventory *inventory)
 {
         for (size_t i = 0; i < list->count; i++) {
                 const struct device_group *from = &list->groups[i];

@@ -63,7 +63,7 @@ static bool ends_in(const char *domain, size_t n, const char *suffix)
         return n >= m && memcmp(domain + n - m, suffix, m) == 0 && (n == m || domain[n - m - 1] == '.');
 }
 
-int resource_name_check(const char *name, struct err *err)
+int resource_map_check_name(const char *name, struct err *err)
 {
         const char *slash = strchr(name, '/'), *part;
         size_t n;
@@ -113,10 +113,11 @@ static void put_name(char *resource, size_t bytes, const char *domain_of, const 
                            n == 0 ? "unknown" : clean);
 }
 
-static const struct resource_rule *rule_for(const struct resource_map *map, const struct device_group *group)
+static const struct resource_map_rule *rule_for(const struct resource_map *map,
+                                                const struct device_group *group)
 {
         for (size_t i = 0; i < map->rule_count; i++) {
-                const struct resource_rule *rule = &map->rules[i];
+                const struct resource_map_rule *rule = &map->rules[i];
 
                 if (matches(rule->group, group->name) && matches(rule->vendor, group->vendor) &&
                     matches(rule->model, group->model))
@@ -128,7 +129,7 @@ static const struct resource_rule *rule_for(const struct resource_map *map, cons
 static void map_group(const struct resource_map *map, const struct device_group *group,
                       char resource[DEVICE_RESOURCE_BYTES], unsigned *shares)
 {
-        const struct resource_rule *rule = rule_for(map, group);
+        const struct resource_map_rule *rule = rule_for(map, group);
 
         (void) text_copy(resource, DEVICE_RESOURCE_BYTES, group->resource);
         *shares = group->shares;

@@ -12,9 +12,9 @@
 #define RESOURCE_RULES_MAX 64
 #define REPLICAS_MAX       256
 
-enum resource_by { RESOURCE_BY_VENDOR, RESOURCE_BY_MODEL, RESOURCE_BY_GROUP, RESOURCE_BY_COUNT };
+enum resource_map_by { RESOURCE_BY_VENDOR, RESOURCE_BY_MODEL, RESOURCE_BY_GROUP, RESOURCE_BY_COUNT };
 
-struct resource_rule {
+struct resource_map_rule {
         char group[DEVICE_GROUP_BYTES]; /* shell patterns of '*' and '?'; "" matches all */
         char vendor[24];
         char model[DEVICE_MODEL_BYTES];
@@ -23,14 +23,14 @@ struct resource_rule {
 };
 
 struct resource_map {
-        enum resource_by by;
-        struct resource_rule rules[RESOURCE_RULES_MAX];
+        enum resource_map_by by;
+        struct resource_map_rule rules[RESOURCE_RULES_MAX];
         size_t rule_count;
 };
 
-/* resource_name_check() - is it a name that the kubelet accepts for an extended resource?
+/* resource_map_check_name() - is it a name that the kubelet accepts for an extended resource?
  * Return: 0, or -EINVAL and *err says what is wrong. */
-int resource_name_check(const char *name, struct err *err);
+int resource_map_check_name(const char *name, struct err *err);
 
 /* resource_map_apply() - set `resource` and `shares` of every group of the inventory. With `by: vendor` and
  * no rule a group keeps the resource that discovery gave it; `model` and `group` put the model's or the

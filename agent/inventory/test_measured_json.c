@@ -39,14 +39,14 @@ static void a_file_is_taken_whole_or_refused_with_the_place(void **state)
         (void) state;
         for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
                 json_t *value = json_loads(files[i].text, 0, NULL);
-                struct measured_list list = { NULL, 0 };
+                struct measured_json_list list = { NULL, 0 };
                 struct err err = { 0 };
-                int r = measured_decode(value, &list, &err);
+                int r = measured_json_decode(value, &list, &err);
 
                 if ((r == 0) != (files[i].error == NULL) ||
                     (r < 0 && (r != -EBADMSG || strstr(err.msg, files[i].error) == NULL)))
                         fail_msg("%s: %d '%s'", files[i].what, r, err.msg);
-                measured_free(&list);
+                measured_json_free(&list);
                 json_decref(value);
         }
 }
@@ -57,7 +57,7 @@ static void numbers_have_bounds(void **state)
 
         (void) state;
         for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
-                struct measured_list list = { NULL, 0 };
+                struct measured_json_list list = { NULL, 0 };
                 struct err err = { 0 };
                 char text[400];
                 json_t *value;
@@ -68,7 +68,7 @@ static void numbers_have_bounds(void **state)
                                 "\"k\", \"gflops\": %s, \"time\": \"2026-11-21T10:00:00Z\"}"),
                         wrong[i]);
                 value = json_loads(text, 0, NULL);
-                if (measured_decode(value, &list, &err) != -EBADMSG)
+                if (measured_json_decode(value, &list, &err) != -EBADMSG)
                         fail_msg("gflops %s is taken", wrong[i]);
                 json_decref(value);
         }
@@ -77,29 +77,29 @@ static void numbers_have_bounds(void **state)
 static void a_figure_goes_to_the_same_group_alone(void **state)
 {
         CLEANUP(inventory_free) struct inventory inventory;
-        struct measured_list list = { NULL, 0 };
+        struct measured_json_list list = { NULL, 0 };
         struct device_group *group;
         struct err err = { 0 };
         json_t *value = json_loads(files[0].text, 0, NULL), *again;
 
         (void) state;
-        assert_int_equal(measured_decode(value, &list, &err), 0);
+        assert_int_equal(measured_json_decode(value, &list, &err), 0);
         inventory_init(&inventory);
         group = inventory_add_group(&inventory);
         assert_non_null(group);
         (void) text_copy(group->name, sizeof(group->name), "cpu-0");
         (void) text_copy(group->vendor, sizeof(group->vendor), "cpu");
         (void) text_copy(group->model, sizeof(group->model), "another Xeon");
-        measured_apply(&list, &inventory);
+        measured_json_apply(&list, &inventory);
         assert_string_equal(group->measured_kernel, "");
         (void) text_copy(group->model, sizeof(group->model), "Xeon");
-        measured_apply(&list, &inventory);
+        measured_json_apply(&list, &inventory);
         assert_string_equal(group->measured_kernel, "sgemm-openblas");
-        again = measured_encode(&inventory);
+        again = measured_json_encode(&inventory);
         assert_true(json_equal(value, again));
         json_decref(again);
         json_decref(value);
-        measured_free(&list);
+        measured_json_free(&list);
 }
 
 int main(void)

@@ -11,7 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "plugin/config.h"
+#include "plugin/plugin_config.h"
 
 /* clang-format off */
 static const struct {
@@ -49,7 +49,7 @@ static void knows_an_extended_resource(void **state)
         (void) state;
         for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
                 struct err err = { 0 };
-                int r = resource_name_check(names[i].name, &err);
+                int r = resource_map_check_name(names[i].name, &err);
 
                 if ((r == 0) != names[i].valid || (r < 0 && err.msg[0] == '\0'))
                         fail_msg("%s: got %d (%s)", names[i].name, r, err.msg);

@@ -20,7 +20,7 @@
 struct link_memory {
         struct log *log;
         char directory[900];
-        struct link_reports believed, last; /* last: as said last, believed or not */
+        struct link_report_list believed, last; /* last: as said last, believed or not */
 };
 
 static void load(struct link_memory *m, const char *vendor)
@@ -37,7 +37,8 @@ static void load(struct link_memory *m, const char *vendor)
         if (f == NULL)
                 return;
         size = fread(bytes, 1, FILE_MAX_BYTES, f);
-        if (size == FILE_MAX_BYTES || link_reports_decode(vendor, bytes, size, &m->believed, &err) < 0)
+        if (size == FILE_MAX_BYTES ||
+            link_report_line_decode_all(vendor, bytes, size, &m->believed, &err) < 0)
                 log_line(m->log, LOG_WARNING, "links", "discarded=%s error=\"%s\"", path,
                          size == FILE_MAX_BYTES ? "too long" : err.msg);
 }
@@ -60,8 +61,8 @@ void link_memory_free(struct link_memory *m)
 {
         if (m == NULL)
                 return;
-        link_reports_free(&m->believed);
-        link_reports_free(&m->last);
+        link_report_list_free(&m->believed);
+        link_report_list_free(&m->last);
         free(m);
 }
 
@@ -96,7 +97,7 @@ static void save(struct link_memory *m, const char *vendor)
         text_printf(&text, "# what the library of %s said of direct links between its devices\n", vendor);
         for (size_t i = 0; i < m->believed.count; i++)
                 if (strcmp(m->believed.reports[i].vendor, vendor) == 0)
-                        link_report_encode(&m->believed.reports[i], &text);
+                        link_report_line_encode(&m->believed.reports[i], &text);
         make_folders(path);
         r = write_file(path, &text);
         text_free(&text);
@@ -107,16 +108,16 @@ static void save(struct link_memory *m, const char *vendor)
 /* Return: is it believed now, and was not before? */
 static bool take(struct link_memory *m, const struct link_report *report)
 {
-        const struct link_report *before = link_reports_find(&m->believed, report->vendor, report->pci),
-                                 *last = link_reports_find(&m->last, report->vendor, report->pci);
+        const struct link_report *before = link_report_list_find(&m->believed, report->vendor, report->pci),
+                                 *last = link_report_list_find(&m->last, report->vendor, report->pci);
         bool again = last != NULL && link_report_same(last, report),
              news = before == NULL || !link_report_same(before, report);
 
-        (void) link_reports_put(&m->last, report);
-        return news && (before == NULL || again) && link_reports_put(&m->believed, report) == 0;
+        (void) link_report_list_put(&m->last, report);
+        return news && (before == NULL || again) && link_report_list_put(&m->believed, report) == 0;
 }
 
-bool link_memory_take(struct link_memory *m, const char *vendor, const struct link_reports *answer)
+bool link_memory_take(struct link_memory *m, const char *vendor, const struct link_report_list *answer)
 {
         bool news = false;
 
@@ -127,7 +128,7 @@ bool link_memory_take(struct link_memory *m, const char *vendor, const struct li
         return news;
 }
 
-const struct link_reports *link_memory_believed(const struct link_memory *m)
+const struct link_report_list *link_memory_believed(const struct link_memory *m)
 {
         return &m->believed;
 }

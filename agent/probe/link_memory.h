@@ -18,7 +18,7 @@ struct link_memory *link_memory_new(const char *directory, struct log *log);
 void link_memory_free(struct link_memory *memory); /* accepts NULL */
 
 /* link_memory_take() - one vendor's whole answer. Return: is anything believed now that was not before? */
-bool link_memory_take(struct link_memory *memory, const char *vendor, const struct link_reports *answer);
+bool link_memory_take(struct link_memory *memory, const char *vendor, const struct link_report_list *answer);
 
 /* link_memory_believed() - valid until the next take. */
-const struct link_reports *link_memory_believed(const struct link_memory *memory);
+const struct link_report_list *link_memory_believed(const struct link_memory *memory);

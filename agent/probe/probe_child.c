@@ -33,7 +33,7 @@ static void take(void *userdata, const struct probe_sample *sample)
 
 static void take_links(void *userdata, const struct link_report *report)
 {
-        link_report_encode(report, userdata);
+        link_report_line_encode(report, userdata);
 }
 
 static int ask(const struct probe_driver *driver, void *state, char question, struct text *out,

@@ -54,7 +54,8 @@ static void lines_come_back_or_are_refused(void **state)
                 struct link_report report;
                 struct text out = { 0 };
                 struct err err = { 0 };
-                int r = link_report_decode("nvidia", lines[i].line, strlen(lines[i].line), &report, &err);
+                int r = link_report_line_decode("nvidia", lines[i].line, strlen(lines[i].line), &report,
+                                                &err);
                 const char *again = lines[i].again;
 
                 if ((r < 0) != (again == NULL))
@@ -64,7 +65,7 @@ static void lines_come_back_or_are_refused(void **state)
                         assert_string_not_equal(err.msg, "");
                         continue;
                 }
-                link_report_encode(&report, &out);
+                link_report_line_encode(&report, &out);
                 out.data[out.size_bytes - 1] = '\0';
                 assert_string_equal(out.data, strcmp(again, "same") == 0 ? lines[i].line : again);
                 text_free(&out);
@@ -75,18 +76,19 @@ static void a_file_is_taken_whole_or_not_at_all(void **state)
 {
         static const char good[] = "# a remark\n{\"pci\":\"0000:06:00.0\"}\n\n{\"pci\":\"0000:07:00.0\"}";
         static const char bad[] = "{\"pci\":\"0000:08:00.0\"}\n{\"pci\":\"0000:08\"}\n";
-        CLEANUP(link_reports_free) struct link_reports reports = { 0 };
+        CLEANUP(link_report_list_free) struct link_report_list reports = { 0 };
         struct err err = { 0 };
 
         (void) state;
-        assert_int_equal(link_reports_decode("nvidia", good, sizeof(good) - 1, &reports, &err), 0);
+        assert_int_equal(link_report_line_decode_all("nvidia", good, sizeof(good) - 1, &reports, &err), 0);
         assert_int_equal(reports.count, 2);
-        assert_int_equal(link_reports_decode("nvidia", bad, sizeof(bad) - 1, &reports, &err), -EBADMSG);
+        assert_int_equal(link_report_line_decode_all("nvidia", bad, sizeof(bad) - 1, &reports, &err),
+                         -EBADMSG);
         assert_non_null(strstr(err.msg, "line 2"));
         assert_int_equal(reports.count, 2);
-        assert_non_null(link_reports_find(&reports, "nvidia", "0000:07:00.0"));
-        assert_null(link_reports_find(&reports, "amd", "0000:07:00.0"));
-        assert_int_equal(link_reports_decode("nvidia", "", 0, &reports, &err), 0);
+        assert_non_null(link_report_list_find(&reports, "nvidia", "0000:07:00.0"));
+        assert_null(link_report_list_find(&reports, "amd", "0000:07:00.0"));
+        assert_int_equal(link_report_line_decode_all("nvidia", "", 0, &reports, &err), 0);
 }
 
 struct board {
@@ -226,7 +228,7 @@ static void a_board_without_its_driver_stays_in_the_domain(void **state)
 
 static void a_given_word_goes_before_the_trees(void **state)
 {
-        CLEANUP(link_reports_free) struct link_reports given = { 0 };
+        CLEANUP(link_report_list_free) struct link_report_list given = { 0 };
         struct link_report one = { .vendor = "nvidia", .pci = "0000:a9:00.0" };
         struct inventory inventory;
         struct tree *tree = NULL;
@@ -234,14 +236,14 @@ static void a_given_word_goes_before_the_trees(void **state)
 
         (void) state;
         assert_true(link_report_add(&one, "0000:aa:00.0", 4));
-        assert_int_equal(link_reports_put(&given, &one), 0);
+        assert_int_equal(link_report_list_put(&given, &one), 0);
         assert_int_equal(tree_open_machine("tests/data/machines/nvidia-a100-pcie-x8.machine", &tree, &err),
                          0);
-        assert_int_equal(discover_linked(tree, NULL, &given, &inventory, &err), 0);
+        assert_int_equal(discovery_run_linked(tree, NULL, &given, &inventory, &err), 0);
         expect_groups(&inventory, "a100-0 pcie-switch pci 4, a100-1 pcie-switch pci 2, a100-2 nvlink nvml 2");
         inventory_free(&inventory);
         (void) text_copy(given.reports[0].vendor, sizeof(given.reports[0].vendor), "acme");
-        assert_int_equal(discover_linked(tree, NULL, &given, &inventory, &err), 0);
+        assert_int_equal(discovery_run_linked(tree, NULL, &given, &inventory, &err), 0);
         expect_groups(&inventory, "a100-0 nvlink nvml 2, a100-1 nvlink nvml 2, a100-2 nvlink nvml 2, "
                                   "a100-3 pcie-switch pci 2");
         inventory_free(&inventory);

@@ -38,7 +38,7 @@ struct asked {
         uint64_t asked_usec, pause_usec;
         bool about_links; /* that question is */
         uint64_t links_due_usec;
-        struct link_reports links; /* of the answer that is coming in */
+        struct link_report_list links; /* of the answer that is coming in */
         struct probe_sample *samples, *incoming;
         size_t sample_count, incoming_count;
         uint64_t last_success_usec, last_success_real_usec;
@@ -116,7 +116,7 @@ static void forget_answer(struct asked *v)
 {
         v->waiting = false;
         v->incoming_count = 0;
-        link_reports_free(&v->links);
+        link_report_list_free(&v->links);
 }
 
 static void stop(struct asked *v)
@@ -223,7 +223,7 @@ static void finish_links(struct asked *v)
         bool news = link_memory_take(v->probe->links, v->driver->vendor, &v->links);
 
         v->waiting = false;
-        link_reports_free(&v->links);
+        link_report_list_free(&v->links);
         v->links_due_usec = loop_now_usec(v->probe->services->loop) + LINKS_PERIODS * period_usec(v);
         if (news)
                 services_scan(v->probe->services, "links");
@@ -234,8 +234,8 @@ static bool take_links(struct asked *v, const char *line, size_t size_bytes)
 {
         struct link_report report;
 
-        return link_report_decode(v->driver->vendor, line, size_bytes, &report, NULL) == 0 &&
-               link_reports_put(&v->links, &report) == 0;
+        return link_report_line_decode(v->driver->vendor, line, size_bytes, &report, NULL) == 0 &&
+               link_report_list_put(&v->links, &report) == 0;
 }
 
 /* Return: false when the child is not to be spoken with any more. */
@@ -355,7 +355,7 @@ void vendor_probe_free(struct vendor_probe *d)
 
                 probe_process_free(&v->process);
                 (void) sd_event_source_unref(v->timer);
-                link_reports_free(&v->links);
+                link_report_list_free(&v->links);
                 free(v->samples);
                 free(v->incoming);
         }
@@ -363,7 +363,7 @@ void vendor_probe_free(struct vendor_probe *d)
         free(d);
 }
 
-const struct link_reports *vendor_probe_links(const struct vendor_probe *d)
+const struct link_report_list *vendor_probe_links(const struct vendor_probe *d)
 {
         return d != NULL ? link_memory_believed(d->links) : NULL;
 }

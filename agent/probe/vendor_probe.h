@@ -41,7 +41,7 @@ void vendor_probe_look(const struct vendor_probe *probe, const struct device *de
 const struct probe_sample *vendor_probe_sample(const struct vendor_probe *probe, const struct device *device);
 
 /* vendor_probe_links() - what is believed of direct links; NULL for a NULL probe. */
-const struct link_reports *vendor_probe_links(const struct vendor_probe *probe);
+const struct link_report_list *vendor_probe_links(const struct vendor_probe *probe);
 
 enum vendor_probe_state {
         VENDOR_PROBE_ABSENT,

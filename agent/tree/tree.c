@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/tree/tree_backend.h"
+#include "agent/tree/tree_internal.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 

@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "agent/tree/tree_backend.h"
+#include "agent/tree/tree_internal.h"
 #include "base/cleanup.h"
 
 /* Of one openat2() with renames elsewhere; a try takes microseconds, one in 70 loses at worst. */

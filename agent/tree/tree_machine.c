@@ -19,7 +19,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "agent/tree/tree_backend.h"
+#include "agent/tree/tree_internal.h"
 #include "base/cleanup.h"
 
 #define MACHINE_FILE_BYTES ((size_t) 16 << 20)

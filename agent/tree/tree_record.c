@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/tree/tree_backend.h"
+#include "agent/tree/tree_internal.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
 

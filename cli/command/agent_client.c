@@ -105,7 +105,7 @@ int agent_client_inventory(const struct agent_client *client, struct inventory *
         object = json_loads(body, JSON_REJECT_DUPLICATES, NULL);
         if (object == NULL)
                 return err_set(err, -EBADMSG, "the agent's answer is not JSON");
-        r = inventory_decode(object, ret, err);
+        r = inventory_json_decode(object, ret, err);
         json_decref(object);
         return r;
 }

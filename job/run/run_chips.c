@@ -46,7 +46,7 @@ static int discover_machine(struct run_chips *list, struct err *err)
 
         if (r < 0)
                 return r;
-        r = discover(tree, NULL, &inventory, err);
+        r = discovery_run(tree, NULL, &inventory, err);
         tree_close(tree);
         if (r < 0)
                 return r;
@@ -66,7 +66,7 @@ static int read_inventory(struct run_chips *list, const char *path, struct err *
 
         if (object == NULL)
                 return err_set(err, -EBADMSG, "'%.200s' is not JSON", path);
-        r = inventory_decode(object, &inventory, err);
+        r = inventory_json_decode(object, &inventory, err);
         json_decref(object);
         if (r < 0)
                 return err_wrap(err, r, "'%.200s'", path);

@@ -89,7 +89,7 @@ static int add_machine(const json_t *object, struct network_estimate_device *dev
                        struct err *err)
 {
         struct inventory inventory;
-        int r = inventory_decode(object, &inventory, err);
+        int r = inventory_json_decode(object, &inventory, err);
 
         if (r < 0)
                 return r;

@@ -237,8 +237,8 @@ static void a_pod_on_a_chip_that_may_not_be_used_is_known(void **state)
         (void) text_copy(inventory_add_device(&told)->id, DEVICE_ID_BYTES, "GPU-1");
         assert_int_equal(inventory_add_loss(&told, "GPU-1", "default/other"), 0);
         assert_int_equal(inventory_add_loss(&told, "GPU-1", "default/small"), 0);
-        object = inventory_encode(&told);
-        assert_int_equal(inventory_decode(object, &read, NULL), 0);
+        object = inventory_json_encode(&told);
+        assert_int_equal(inventory_json_decode(object, &read, NULL), 0);
         assert_true(inventory_same(&told, &read));
         assert_int_equal(ledger_nodes_set_inventory(l, &read), 0);
         assert_true(ledger_sick_of_pod(ledger_pods_find(l, "default", "small"), device));

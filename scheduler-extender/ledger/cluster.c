@@ -181,7 +181,7 @@ static int take_inventory(struct cluster *c, const char *key, const json_t *obje
                         c->options.node_changed(c->options.userdata, key, false);
                 return 0;
         }
-        r = inventory_decode(object, &inventory, err);
+        r = inventory_json_decode(object, &inventory, err);
         if (r < 0)
                 return r;
         before = usable_chips(c, inventory.node);

@@ -84,7 +84,7 @@ static int scan(const char *directory, size_t *ret_devices, struct err *err)
         *ret_devices = 0;
         if (r < 0)
                 return r;
-        r = discover(tree, NULL, &inventory, err);
+        r = discovery_run(tree, NULL, &inventory, err);
         if (r == 0) {
                 *ret_devices = inventory.device_count;
                 inventory_free(&inventory);

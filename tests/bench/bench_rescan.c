@@ -44,7 +44,7 @@ static int scan(const struct tree *tree, struct judge *judge, const struct agent
         const struct judge_callbacks nothing = { .userdata = NULL };
         struct inventory found;
 
-        if (discover(tree, NULL, &found, NULL) < 0 ||
+        if (discovery_run(tree, NULL, &found, NULL) < 0 ||
             judge_scan(judge, config, told, &found, now_usec, now_usec, &nothing) < 0)
                 return -1;
         inventory_free(told);

@@ -78,7 +78,7 @@ static void take(struct ledger *ledger, const json_t *object)
         if (kind == NULL)
                 return;
         if (strcmp(kind, "NodeAccelerators") == 0) {
-                if (inventory_decode(object, &inventory, NULL) == 0) {
+                if (inventory_json_decode(object, &inventory, NULL) == 0) {
                         (void) ledger_nodes_set_inventory(ledger, &inventory);
                         inventory_free(&inventory);
                 }

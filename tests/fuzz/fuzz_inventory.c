@@ -12,9 +12,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
         if (object == NULL)
                 return 0;
-        if (inventory_decode(object, &inventory, NULL) == 0) {
-                written = inventory_encode(&inventory);
-                if (written == NULL || inventory_decode(written, &again, NULL) < 0 ||
+        if (inventory_json_decode(object, &inventory, NULL) == 0) {
+                written = inventory_json_encode(&inventory);
+                if (written == NULL || inventory_json_decode(written, &again, NULL) < 0 ||
                     !inventory_same(&inventory, &again))
                         __builtin_trap();
                 inventory_free(&again);

@@ -17,8 +17,9 @@ static void check(const struct link_report *report)
                 if (report->links[i].width < 1 || report->links[i].width > LINK_REPORT_WIDTH_MAX ||
                     strcmp(report->links[i].peer, report->pci) == 0)
                         __builtin_trap();
-        link_report_encode(report, &line);
-        if (line.failed || link_report_decode(report->vendor, line.data, line.size_bytes, &again, NULL) < 0 ||
+        link_report_line_encode(report, &line);
+        if (line.failed ||
+            link_report_line_decode(report->vendor, line.data, line.size_bytes, &again, NULL) < 0 ||
             !link_report_same(report, &again))
                 __builtin_trap();
         text_free(&line);
@@ -26,12 +27,13 @@ static void check(const struct link_report *report)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-        struct link_reports reports = { 0 };
+        struct link_report_list reports = { 0 };
 
-        if (link_reports_decode("nvidia", (const char *) data, size, &reports, NULL) < 0 && reports.count > 0)
+        if (link_report_line_decode_all("nvidia", (const char *) data, size, &reports, NULL) < 0 &&
+            reports.count > 0)
                 __builtin_trap();
         for (size_t i = 0; i < reports.count; i++)
                 check(&reports.reports[i]);
-        link_reports_free(&reports);
+        link_report_list_free(&reports);
         return 0;
 }

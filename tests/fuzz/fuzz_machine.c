@@ -14,12 +14,12 @@ static size_t look(struct tree *tree)
         struct inventory inventory;
         size_t count = SIZE_MAX;
 
-        if (discover(tree, NULL, &inventory, NULL) == 0) {
-                json_t *object = inventory_encode(&inventory);
+        if (discovery_run(tree, NULL, &inventory, NULL) == 0) {
+                json_t *object = inventory_json_encode(&inventory);
                 struct inventory again;
 
                 count = inventory.device_count;
-                if (object == NULL || inventory_decode(object, &again, NULL) < 0)
+                if (object == NULL || inventory_json_decode(object, &again, NULL) < 0)
                         __builtin_trap();
                 inventory_free(&again);
                 json_decref(object);

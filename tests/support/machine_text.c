@@ -72,7 +72,7 @@ void machine_discover(const struct text *machine, const struct discovery_options
         if (machine->failed ||
             tree_open_machine_bytes("test", machine->data, machine->size_bytes, &tree, &err) < 0)
                 fail_msg("%s\n%s", err.msg, machine->data);
-        if (discover(tree, options, ret, &err) < 0)
+        if (discovery_run(tree, options, ret, &err) < 0)
                 fail_msg("%s", err.msg);
         tree_close(tree);
 }

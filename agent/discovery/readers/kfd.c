@@ -75,7 +75,7 @@ static void add_drm_nodes(struct scan *scan, struct sighting *sighting, unsigned
                 sighting_add_node(scan, sighting, false, "/dev/dri/card%u", card);
 }
 
-static void set_hive(const struct kfd *kfd, const struct kfd_node *node, struct placement *placement)
+static void set_hive(const struct kfd *kfd, const struct kfd_node *node, struct scan_placement *placement)
 {
         size_t island = 0;
 

@@ -120,7 +120,7 @@ static bool capability_minor(const struct scan *scan, const char *directory, uns
  * 7-14 an eighth (seen, not documented). Procfs does not tell the profile itself: 3g and 4g cannot be told
  * apart. */
 static void name_profile(unsigned gi, const struct device *whole, struct device *part,
-                         struct placement *placement)
+                         struct scan_placement *placement)
 {
         uint64_t gib = whole->memory_bytes >> 30;
         unsigned slices = gi >= 7 ? 1 : gi >= 3 ? 2 : 0, share = gi >= 7 ? 8 : gi >= 3 ? 4 : gi >= 1 ? 2 : 1;

@@ -1,5 +1,5 @@
 /* The tables of the plugin's two keys. */
-#include "plugin/config.h"
+#include "plugin/plugin_config.h"
 
 #include <errno.h>
 #include <string.h>
@@ -16,10 +16,10 @@ void plugin_config_default(struct plugin_config *ret)
 
 static int check_rule(const struct json_field *at, void *object, struct err *err)
 {
-        const struct resource_rule *rule = object;
+        const struct resource_map_rule *rule = object;
         struct err why = { 0 };
 
-        if (rule->resource[0] != '\0' && resource_name_check(rule->resource, &why) < 0)
+        if (rule->resource[0] != '\0' && resource_map_check_name(rule->resource, &why) < 0)
                 return json_field_error(at, err, "%s", why.msg);
         if (rule->resource[0] == '\0' && rule->replicas == 0)
                 return json_field_error(at, err, "needs 'resource' or 'replicas'");
@@ -58,9 +58,9 @@ static int check_plugin(const struct json_field *at, void *object, struct err *e
 
 /* clang-format off */
 static const char *const registrations[] = { "kubelet", "watcher", NULL },
-                  *const divisions[] = { "vendor", "model", "group", NULL }; /* enum resource_by */
+                  *const divisions[] = { "vendor", "model", "group", NULL }; /* enum resource_map_by */
 
-#define AT(member) JSON_TABLE_AT(struct resource_rule, member)
+#define AT(member) JSON_TABLE_AT(struct resource_map_rule, member)
 static const struct json_table_row rule_rows[] = {
         { "group",           JSON_TABLE_CHARS,  AT(group) },
         { "vendor",          JSON_TABLE_CHARS,  AT(vendor) },
@@ -70,7 +70,7 @@ static const struct json_table_row rule_rows[] = {
         { .name = NULL },
 };
 static const struct json_table rule_table = {
-        .rows = rule_rows, .size_bytes = sizeof(struct resource_rule), .strict = true, .check = check_rule,
+        .rows = rule_rows, .size_bytes = sizeof(struct resource_map_rule), .strict = true, .check = check_rule,
 };
 #undef AT
 
