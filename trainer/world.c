@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 
-#define SAME_BYTES_MAX (1 << 20)
+#define SHARED_BYTES_MAX (1 << 30)
 
 static bool launched_as_rank(void)
 {
@@ -97,24 +97,43 @@ static int word_length(const char *s)
         return length < 80 ? (int) length : 80;
 }
 
+int world_share(const struct world *w, struct text *text, struct err *err)
+{
+        CLEANUP(free_p) char *bytes = NULL;
+        unsigned long long count = text->size_bytes;
+        int r;
+
+        if (!w->parallel)
+                return 0;
+        MPI_Bcast(&count, 1, MPI_UNSIGNED_LONG_LONG, 0, MPI_COMM_WORLD);
+        bytes = count <= SHARED_BYTES_MAX ? calloc(count + 1, 1) : NULL;
+        r = world_agree(
+                w,
+                bytes != NULL && !text->failed ? 0 : err_set(err, -ENOMEM, "no memory for what rank 0 says"),
+                err);
+        if (r < 0)
+                return r;
+        if (w->rank == 0 && count > 0)
+                memcpy(bytes, text->data, count);
+        MPI_Bcast(bytes, (int) count, MPI_BYTE, 0, MPI_COMM_WORLD);
+        text_reset(text);
+        text_append_bytes(text, bytes, count);
+        return 0;
+}
+
 int world_same(const struct world *w, const char *text, const char *what, struct err *err)
 {
-        CLEANUP(free_p) char *theirs = NULL;
-        unsigned long long bytes = strlen(text) + 1;
+        CLEANUP(text_free) struct text first = { 0 };
+        const char *theirs;
         int result;
 
         if (!w->parallel)
                 return 0;
-        MPI_Bcast(&bytes, 1, MPI_UNSIGNED_LONG_LONG, 0, MPI_COMM_WORLD);
-        theirs = bytes <= SAME_BYTES_MAX ? calloc(bytes, 1) : NULL;
-        result = world_agree(
-                w, theirs != NULL ? 0 : err_set(err, -ENOMEM, "no memory to compare the %s", what), err);
+        text_append_bytes(&first, text, strlen(text) + 1);
+        result = world_share(w, &first, err);
         if (result < 0)
-                return result;
-        if (w->rank == 0)
-                memcpy(theirs, text, bytes);
-        MPI_Bcast(theirs, (int) bytes, MPI_BYTE, 0, MPI_COMM_WORLD);
-        theirs[bytes - 1] = '\0';
+                return err_wrap(err, result, "the %s", what);
+        theirs = first.data != NULL ? first.data : "";
         if (strcmp(theirs, text) != 0) {
                 size_t at = first_difference(theirs, text);
 

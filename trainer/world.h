@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include "base/err.h"
+#include "base/text.h"
 
 /* Raised whenever what travels between ranks changes; ranks of different protocols refuse each other. */
 #define WORLD_PROTOCOL 3
@@ -27,6 +28,10 @@ void world_close(struct world *w);
  * Return: 0 when all gave 0; otherwise, on every rank, the result of the lowest rank that failed, with its
  * message in `err` (prefixed by its rank when the world has several). */
 int world_agree(const struct world *w, int result, struct err *err);
+
+/* world_share() - collective: rank 0's bytes to every rank. @text: of rank 0 on the way in, of all on the way
+ * out. Return: 0 or -ENOMEM, the same on every rank. */
+int world_share(const struct world *w, struct text *text, struct err *err);
 
 /* world_same() - collective: do all ranks hold the same bytes?
  * @what: named in the message, e.g. "options"

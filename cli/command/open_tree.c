@@ -1,4 +1,4 @@
-/* --root, --machine, or this machine. */
+/* Opens what --root or --machine names, or this machine. */
 #include "cli/command/open_tree.h"
 
 #include <stddef.h>

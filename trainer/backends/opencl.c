@@ -32,50 +32,27 @@ struct allocation {
         void *mapped; /* the host's, NULL = the device's */
 };
 
-enum kernel_name {
-        K_BIAS_ADD,
-        K_SUMS,
-        K_SUMS_ADD,
-        K_SCALE,
-        K_RELU,
-        K_RELU_GRADIENT,
-        K_IM2COL,
-        K_COL2IM,
-        K_POOL,
-        K_POOL_GRADIENT,
-        K_SOFTMAX,
-        K_SOFTMAX_GRADIENT,
-        K_PICK,
-        K_CROSS_ENTROPY_GRADIENT,
-        K_SOFTMAX_CROSS_ENTROPY_GRADIENT,
-        K_EMBED,
-        K_EMBED_GRADIENT,
-        K_UPDATE,
-        K_UPDATE_MOMENTUM,
-        KERNELS
-};
-
-static const char *const kernel_names[KERNELS] = {
-        "bias_add",
-        "sums",
-        "sums_add",
-        "scale",
-        "relu",
-        "relu_gradient",
-        "im2col",
-        "col2im",
-        "pool",
-        "pool_gradient",
-        "softmax",
-        "softmax_gradient",
-        "pick",
-        "cross_entropy_gradient",
-        "softmax_cross_entropy_gradient",
-        "embed",
-        "embed_gradient",
-        "update",
-        "update_momentum",
-};
+/* Of opencl_kernels.cl. */
+static const char *const kernel_names[] = { "bias_add",
+                                            "sums",
+                                            "sums_add",
+                                            "scale",
+                                            "relu",
+                                            "relu_gradient",
+                                            "im2col",
+                                            "col2im",
+                                            "pool",
+                                            "pool_gradient",
+                                            "softmax",
+                                            "softmax_gradient",
+                                            "pick",
+                                            "cross_entropy_gradient",
+                                            "softmax_cross_entropy_gradient",
+                                            "embed",
+                                            "embed_gradient",
+                                            "update",
+                                            "update_momentum" };
+#define KERNELS ARRAY_SIZE(kernel_names)
 
 struct opencl {
         cl_device_id device;
@@ -192,11 +169,20 @@ static void opencl_release(void *state, void *memory)
         *a = o->allocations[--o->allocation_count];
 }
 
+static cl_kernel find_kernel(const struct opencl *o, const char *name)
+{
+        size_t i = 0;
+
+        while (strcmp(kernel_names[i], name) != 0)
+                i++;
+        return o->kernels[i];
+}
+
 /* Sets a kernel's arguments by a format: m = memory (buffer and offset in elements of 4 bytes), c = memory of
  * bytes, u = ulong, i = int, f = float; then runs it over one or two dimensions. */
-static void run(struct opencl *o, enum kernel_name name, size_t across, size_t down, const char *format, ...)
+static void run(struct opencl *o, const char *name, size_t across, size_t down, const char *format, ...)
 {
-        cl_kernel k = o->kernels[name];
+        cl_kernel k = find_kernel(o, name);
         size_t sizes[2] = { across, down };
         cl_uint n = 0;
         va_list values;
@@ -214,29 +200,27 @@ static void run(struct opencl *o, enum kernel_name name, size_t across, size_t d
                         struct allocation *a = find(o, memory);
 
                         if (a == NULL) {
-                                keep_error(o, CL_INVALID_MEM_OBJECT, kernel_names[name]);
+                                keep_error(o, CL_INVALID_MEM_OBJECT, name);
                                 break;
                         }
                         give_to_device(o, a);
                         number = (cl_ulong) (memory - a->host) / (*f == 'm' ? sizeof(float) : 1);
-                        keep_error(o, clSetKernelArg(k, n++, sizeof(a->buffer), &a->buffer),
-                                   kernel_names[name]);
-                        keep_error(o, clSetKernelArg(k, n++, sizeof(number), &number), kernel_names[name]);
+                        keep_error(o, clSetKernelArg(k, n++, sizeof(a->buffer), &a->buffer), name);
+                        keep_error(o, clSetKernelArg(k, n++, sizeof(number), &number), name);
                 } else if (*f == 'u') {
                         number = va_arg(values, size_t);
-                        keep_error(o, clSetKernelArg(k, n++, sizeof(number), &number), kernel_names[name]);
+                        keep_error(o, clSetKernelArg(k, n++, sizeof(number), &number), name);
                 } else if (*f == 'i') {
                         whole = va_arg(values, int);
-                        keep_error(o, clSetKernelArg(k, n++, sizeof(whole), &whole), kernel_names[name]);
+                        keep_error(o, clSetKernelArg(k, n++, sizeof(whole), &whole), name);
                 } else {
                         real = (cl_float) va_arg(values, double);
-                        keep_error(o, clSetKernelArg(k, n++, sizeof(real), &real), kernel_names[name]);
+                        keep_error(o, clSetKernelArg(k, n++, sizeof(real), &real), name);
                 }
         }
         va_end(values);
         if (o->first_error.code == 0)
-                keep_error(o, clEnqueueNDRangeKernel(o->queue, k, 2, NULL, sizes, NULL, 0, NULL, NULL),
-                           kernel_names[name]);
+                keep_error(o, clEnqueueNDRangeKernel(o->queue, k, 2, NULL, sizes, NULL, 0, NULL, NULL), name);
 }
 
 static cl_mem device_buffer(struct opencl *o, const float *memory, size_t *offset)
@@ -274,12 +258,12 @@ static void opencl_matmul(void *state, const struct kernels_matmul *m)
 
 static void opencl_bias(void *state, size_t rows, size_t cols, const float *x, const float *b, float *y)
 {
-        run(state, K_BIAS_ADD, rows * cols, 1, "mmmui", x, b, y, cols, 0);
+        run(state, "bias_add", rows * cols, 1, "mmmui", x, b, y, cols, 0);
 }
 
 static void opencl_bias_relu(void *state, size_t rows, size_t cols, const float *b, float *y)
 {
-        run(state, K_BIAS_ADD, rows * cols, 1, "mmmui", y, b, y, cols, 1);
+        run(state, "bias_add", rows * cols, 1, "mmmui", y, b, y, cols, 1);
 }
 
 static bool want_partial(struct opencl *o, size_t floats)
@@ -300,23 +284,23 @@ static void opencl_bias_gradient(void *state, size_t rows, size_t cols, const fl
 
         if (!want_partial(o, RANGES * cols))
                 return;
-        run(o, K_SUMS, cols, RANGES, "mmuu", dy, o->partial, rows, cols);
-        run(o, K_SUMS_ADD, cols, 1, "mmuu", o->partial, db, (size_t) RANGES, cols);
+        run(o, "sums", cols, RANGES, "mmuu", dy, o->partial, rows, cols);
+        run(o, "sums_add", cols, 1, "mmuu", o->partial, db, (size_t) RANGES, cols);
 }
 
 static void opencl_scale(void *state, size_t count, float factor, const float *x, float *y)
 {
-        run(state, K_SCALE, count, 1, "mmf", x, y, (double) factor);
+        run(state, "scale", count, 1, "mmf", x, y, (double) factor);
 }
 
 static void opencl_relu(void *state, size_t count, const float *x, float *y)
 {
-        run(state, K_RELU, count, 1, "mm", x, y);
+        run(state, "relu", count, 1, "mm", x, y);
 }
 
 static void opencl_relu_gradient(void *state, size_t count, const float *y, const float *dy, float *dx)
 {
-        run(state, K_RELU_GRADIENT, count, 1, "mmm", y, dy, dx);
+        run(state, "relu_gradient", count, 1, "mmm", y, dy, dx);
 }
 
 static void opencl_bias_relu_gradient(void *state, size_t rows, size_t cols, const float *y, float *dy,
@@ -333,53 +317,53 @@ static size_t pixels(const struct kernels_images *s)
 
 static void opencl_im2col(void *state, const struct kernels_images *s, const float *x, float *patches)
 {
-        run(state, K_IM2COL, pixels(s) * s->kernel * s->kernel, 1, "mmuuuu", x, patches, s->height, s->width,
+        run(state, "im2col", pixels(s) * s->kernel * s->kernel, 1, "mmuuuu", x, patches, s->height, s->width,
             s->channels, s->kernel);
 }
 
 static void opencl_col2im(void *state, const struct kernels_images *s, const float *patches, float *dx)
 {
-        run(state, K_COL2IM, pixels(s), 1, "mmuuuu", patches, dx, s->height, s->width, s->channels,
+        run(state, "col2im", pixels(s), 1, "mmuuuu", patches, dx, s->height, s->width, s->channels,
             s->kernel);
 }
 
 static void opencl_pool(void *state, const struct kernels_images *s, const float *x, float *y, uint8_t *which)
 {
-        run(state, K_POOL, s->samples * (s->height / 2) * (s->width / 2) * s->channels, 1, "mmmcuuui", x, x,
+        run(state, "pool", s->samples * (s->height / 2) * (s->width / 2) * s->channels, 1, "mmmcuuui", x, x,
             y, which, s->height, s->width, s->channels, 0);
 }
 
 static void opencl_bias_relu_pool(void *state, const struct kernels_images *s, const float *x, const float *b,
                                   float *y, uint8_t *which)
 {
-        run(state, K_POOL, s->samples * (s->height / 2) * (s->width / 2) * s->channels, 1, "mmmcuuui", x, b,
+        run(state, "pool", s->samples * (s->height / 2) * (s->width / 2) * s->channels, 1, "mmmcuuui", x, b,
             y, which, s->height, s->width, s->channels, 1);
 }
 
 static void opencl_pool_gradient(void *state, const struct kernels_images *s, const uint8_t *which,
                                  const float *dy, float *dx)
 {
-        run(state, K_POOL_GRADIENT, pixels(s), 1, "cmmmuuui", which, dy, dy, dx, s->height, s->width,
+        run(state, "pool_gradient", pixels(s), 1, "cmmmuuui", which, dy, dy, dx, s->height, s->width,
             s->channels, 0);
 }
 
 static void opencl_bias_relu_pool_gradient(void *state, const struct kernels_images *s, const uint8_t *which,
                                            const float *y, const float *dy, float *dx, float *db)
 {
-        run(state, K_POOL_GRADIENT, pixels(s), 1, "cmmmuuui", which, y, dy, dx, s->height, s->width,
+        run(state, "pool_gradient", pixels(s), 1, "cmmmuuui", which, y, dy, dx, s->height, s->width,
             s->channels, 1);
         opencl_bias_gradient(state, s->samples * s->height * s->width, s->channels, dx, db);
 }
 
 static void opencl_softmax(void *state, size_t rows, size_t cols, const float *x, float *p)
 {
-        run(state, K_SOFTMAX, rows, 1, "mmu", x, p, cols);
+        run(state, "softmax", rows, 1, "mmu", x, p, cols);
 }
 
 static void opencl_softmax_gradient(void *state, size_t rows, size_t cols, const float *p, const float *dp,
                                     float *dx)
 {
-        run(state, K_SOFTMAX_GRADIENT, rows, 1, "mmmu", p, dp, dx, cols);
+        run(state, "softmax_gradient", rows, 1, "mmmu", p, dp, dx, cols);
 }
 
 static double opencl_cross_entropy(void *state, size_t rows, size_t cols, const float *p,
@@ -390,7 +374,7 @@ static double opencl_cross_entropy(void *state, size_t rows, size_t cols, const 
 
         if (!want_partial(o, rows))
                 return NAN;
-        run(o, K_PICK, rows, 1, "mmmu", p, labels, o->partial, cols);
+        run(o, "pick", rows, 1, "mmmu", p, labels, o->partial, cols);
         opencl_to_host(o, o->partial);
         for (size_t r = 0; r < rows; r++)
                 loss -= log((double) fmaxf(o->partial[r], 1e-30F));
@@ -400,35 +384,35 @@ static double opencl_cross_entropy(void *state, size_t rows, size_t cols, const 
 static void opencl_cross_entropy_gradient(void *state, size_t rows, size_t cols, const float *p,
                                           const int32_t *labels, float scale, float *dp)
 {
-        run(state, K_CROSS_ENTROPY_GRADIENT, rows * cols, 1, "mmmuf", p, labels, dp, cols, (double) scale);
+        run(state, "cross_entropy_gradient", rows * cols, 1, "mmmuf", p, labels, dp, cols, (double) scale);
 }
 
 static void opencl_softmax_cross_entropy_gradient(void *state, size_t rows, size_t cols, const float *p,
                                                   const int32_t *labels, float scale, float *dx)
 {
-        run(state, K_SOFTMAX_CROSS_ENTROPY_GRADIENT, rows * cols, 1, "mmmuf", p, labels, dx, cols,
+        run(state, "softmax_cross_entropy_gradient", rows * cols, 1, "mmmuf", p, labels, dx, cols,
             (double) scale);
 }
 
 static void opencl_embed(void *state, size_t rows, size_t tokens, size_t width, const float *table,
                          const float *ids, float *y)
 {
-        run(state, K_EMBED, rows * tokens * width, 1, "mmmu", table, ids, y, width);
+        run(state, "embed", rows * tokens * width, 1, "mmmu", table, ids, y, width);
 }
 
 static void opencl_embed_gradient(void *state, size_t rows, size_t tokens, size_t width, const float *ids,
                                   const float *dy, float *dtable)
 {
-        run(state, K_EMBED_GRADIENT, width, 1, "mmmuu", ids, dy, dtable, rows * tokens, width);
+        run(state, "embed_gradient", width, 1, "mmmuu", ids, dy, dtable, rows * tokens, width);
 }
 
 static void opencl_update(void *state, size_t count, float rate, float momentum, const float *g,
                           float *velocity, float *w)
 {
         if (velocity == NULL)
-                run(state, K_UPDATE, count, 1, "mmf", g, w, (double) rate);
+                run(state, "update", count, 1, "mmf", g, w, (double) rate);
         else
-                run(state, K_UPDATE_MOMENTUM, count, 1, "mmmff", g, w, velocity, (double) rate,
+                run(state, "update_momentum", count, 1, "mmmff", g, w, velocity, (double) rate,
                     (double) momentum);
 }
 

@@ -323,7 +323,6 @@ static int receive_count(struct training *t, uint64_t epoch, struct err *err)
 int distribution_remember(struct training *t, struct err *err)
 {
         const struct train_options *o = t->options;
-        unsigned long long bytes = 0;
         struct joined_line line;
         const char *at;
         int r = 0;
@@ -335,21 +334,9 @@ int distribution_remember(struct training *t, struct err *err)
         r = world_agree(&t->world, r, err);
         if (r < 0)
                 return r;
-        bytes = t->distribution.joined.size_bytes;
-        if (t->world.parallel)
-                MPI_Bcast(&bytes, 1, MPI_UNSIGNED_LONG_LONG, 0, MPI_COMM_WORLD);
-        if (bytes > 0 && t->world.parallel) {
-                CLEANUP(free_p) char *all = calloc(1, bytes + 1);
-
-                if (all != NULL && t->world.rank == 0)
-                        memcpy(all, t->distribution.joined.data, bytes);
-                r = world_agree(&t->world, all != NULL ? 0 : err_set(err, -ENOMEM, "no memory"), err);
-                if (r < 0)
-                        return r;
-                MPI_Bcast(all, (int) bytes, MPI_BYTE, 0, MPI_COMM_WORLD);
-                text_reset(&t->distribution.joined);
-                text_append_bytes(&t->distribution.joined, all, bytes);
-        }
+        r = world_share(&t->world, &t->distribution.joined, err);
+        if (r < 0)
+                return r;
         at = t->distribution.joined.data;
         while (at != NULL && r == 0 && joined_next(&at, &line))
                 r = seen_add(&t->distribution.later, line.name);

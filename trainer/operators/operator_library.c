@@ -46,7 +46,7 @@ int operator_library_load(const char *spec, struct backend *b, struct err *err)
                 which++;
         if (which == ARRAY_SIZE(table))
                 return err_set(err, -EINVAL,
-                               "--operator: no kernel '%s'; trainer/operators/backend.h lists them", name);
+                               "--operator: no kernel '%s'; trainer/operators/kernels.h lists them", name);
         library = dlopen(equals + 1, RTLD_NOW | RTLD_LOCAL);
         if (library == NULL)
                 return err_set(err, -EINVAL, "--operator: %s", dlerror());

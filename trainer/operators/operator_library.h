@@ -3,7 +3,7 @@
  * Names are those of struct kernels, but that libraries know relu as ramp (so bias_ramp, ramp_gradient),
  * im2col as gather and col2im as scatter.
  *
- * The library includes trainer/operators/backend.h and exports, for kernel NAME, a function
+ * The library includes trainer/operators/kernels.h and exports, for kernel NAME, a function
  * `remuda_kernel_NAME` with the type that struct kernels gives it, and `const int remuda_kernel_version` =
  * OPERATOR_LIBRARY_VERSION. Its first argument is the backend's own state, which it must not look into. */
 #pragma once
