@@ -185,12 +185,7 @@ static int measure_layers(struct training *t, float *x, int32_t *labels, size_t 
 static void write_preset(struct json_line *line, const struct preset *p)
 {
         json_line_open(line, "preset", '{');
-        json_line_open(line, "tiles", '[');
-        json_line_uint(line, NULL, p->tiles.rows);
-        json_line_uint(line, NULL, p->tiles.cols);
-        json_line_uint(line, NULL, p->tiles.inner);
-        json_line_uint(line, NULL, p->tiles.lanes);
-        json_line_close(line, ']');
+        preset_write_tiles(&p->tiles, line);
         json_line_open(line, "segments", '[');
         for (size_t i = 0; i < p->segment_count; i++)
                 json_line_uint(line, NULL, p->segments[i]);

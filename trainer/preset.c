@@ -114,3 +114,13 @@ int preset_remember(const char *path, const char *device, const struct preset_ti
                        tiles->lanes);
         return whole_file_end(&w, err) < 0 ? err->code : whole_file_rename(&w, err);
 }
+
+void preset_write_tiles(const struct preset_tiles *t, struct json_line *line)
+{
+        json_line_open(line, "tiles", '[');
+        json_line_uint(line, NULL, t->rows);
+        json_line_uint(line, NULL, t->cols);
+        json_line_uint(line, NULL, t->inner);
+        json_line_uint(line, NULL, t->lanes);
+        json_line_close(line, ']');
+}

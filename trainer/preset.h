@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "trainer/json_line.h"
 
 #define PRESET_SEGMENTS_MAX 16
 #define PRESET_LOAD_AUTO    SIZE_MAX
@@ -33,3 +34,6 @@ struct preset preset_find(const char *model, const char *device);
  * preset_remembered() returns false when there is no line; preset_remember() replaces it by rename. */
 bool preset_remembered(const char *path, const char *device, struct preset_tiles *ret);
 int preset_remember(const char *path, const char *device, const struct preset_tiles *tiles, struct err *err);
+
+/* preset_write_tiles() - "tiles":[rows,cols,inner,lanes]. */
+void preset_write_tiles(const struct preset_tiles *t, struct json_line *line);

@@ -37,7 +37,7 @@ void dataset_free(struct dataset *d)
         free(d);
 }
 
-void dataset_free_p(struct dataset **d)
+static void dataset_free_p(struct dataset **d)
 {
         dataset_free(*d);
 }

@@ -74,7 +74,6 @@ int dataset_is_visible(const struct dirent *entry);
 int dataset_open(const char *directory, bool text, const struct preprocess *p, uint64_t seed,
                  const struct seen *later, struct dataset **ret, struct err *err);
 void dataset_free(struct dataset *d);
-void dataset_free_p(struct dataset **d);
 
 size_t dataset_count(const struct dataset *d, enum dataset_split split);
 struct model_size dataset_size(const struct dataset *d);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "io/read_file.h"
 #include "trainer/whole_file.h"
 
 static bool number(const char **at, uint64_t *ret)
@@ -49,19 +50,18 @@ static bool path_of(char *path, size_t path_bytes, const char *directory, struct
 
 int joined_read(const char *directory, struct text *ret, struct err *err)
 {
-        char path[4096], bytes[4096];
-        size_t count;
+        CLEANUP(free_p) char *bytes = NULL;
+        char path[4096];
+        size_t count = 0;
+        int r;
 
         if (!path_of(path, sizeof(path), directory, err))
                 return err->code;
-        CLEANUP(fclose_p) FILE *f = fopen(path, "re");
-        if (f == NULL)
-                return errno == ENOENT ? 0 : err_set(err, -EINVAL, "--resume: file '%s': %m", path);
-        while ((count = fread(bytes, 1, sizeof(bytes), f)) > 0)
-                text_append_bytes(ret, bytes, count);
-        if (ferror(f) != 0 || ret->failed)
-                return err_set(err, -EINVAL, "--resume: file '%s' could not be read", path);
-        return 0;
+        r = read_file(path, READ_FILE_MAX_BYTES, &bytes, &count, err);
+        if (r < 0)
+                return r == -ENOENT ? 0 : err_wrap(err, -EINVAL, "--resume");
+        text_append_bytes(ret, bytes, count);
+        return ret->failed ? err_set(err, -ENOMEM, "--resume: no memory for '%s'", path) : 0;
 }
 
 int joined_write(const char *directory, const struct text *lines, struct err *err)

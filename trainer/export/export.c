@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "io/read_file.h"
 #include "trainer/export/quantised.h"
 #include "trainer/json_line.h"
 #include "trainer/operators/vector.h"
@@ -106,26 +107,8 @@ static int measure(struct training *t, struct measured *m, struct err *err)
         return 0;
 }
 
-static int read_file(const char *path, unsigned char **ret, size_t *ret_bytes, struct err *err)
-{
-        CLEANUP(fclose_p) FILE *f = fopen(path, "re");
-        CLEANUP(free_p) unsigned char *bytes = NULL;
-        long size = f != NULL && fseek(f, 0, SEEK_END) == 0 ? ftell(f) : -1;
-
-        if (size < 0)
-                return err_set(err, -errno, "--export: file '%s': %m", path);
-        bytes = malloc((size_t) size + 1);
-        rewind(f);
-        if (bytes == NULL || fread(bytes, 1, (size_t) size, f) != (size_t) size)
-                return err_set(err, -EIO, "--export: file '%s' cannot be read back", path);
-        *ret = TAKE(bytes);
-        *ret_bytes = (size_t) size;
-        return 0;
-}
-
 /* The written model itself, in 8-bit products. */
-static int measure_quantised(const struct training *t, const unsigned char *bytes, struct measured *m,
-                             struct err *err)
+static int measure_quantised(const struct training *t, const char *bytes, struct measured *m, struct err *err)
 {
         CLEANUP(quantised_free_p) struct quantised *q = NULL;
         CLEANUP(free_p) float *x = calloc(QUANTISED_BATCH * shape_size(&t->model.input), sizeof(*x));
@@ -134,7 +117,7 @@ static int measure_quantised(const struct training *t, const unsigned char *byte
 
         if (x == NULL)
                 return err_set(err, -ENOMEM, "no memory to evaluate");
-        if (quantised_open(&t->model, bytes, m->bytes, &q, err) < 0)
+        if (quantised_open(&t->model, (const unsigned char *) bytes, m->bytes, &q, err) < 0)
                 return err_wrap(err, err->code, "--export: file '%s'", t->options->export_file);
         begin = record_now();
         for (size_t first = 0; first < total; first += QUANTISED_BATCH) {
@@ -156,7 +139,7 @@ static int export_whole(struct training *t, struct err *err)
 {
         struct measured before = { 0 }, after = { 0 };
         struct json_line line = { 0 };
-        CLEANUP(free_p) unsigned char *bytes = NULL;
+        CLEANUP(free_p) char *bytes = NULL;
         int r;
 
         before.bytes = t->model.parameter_count * sizeof(float);
@@ -166,8 +149,8 @@ static int export_whole(struct training *t, struct err *err)
         if (write_model(t, err) < 0)
                 return err->code;
         backend_to_device(&t->backend, t->parameters);
-        if (read_file(t->options->export_file, &bytes, &after.bytes, err) < 0)
-                return err->code;
+        if (read_file(t->options->export_file, READ_FILE_MAX_BYTES, &bytes, &after.bytes, err) < 0)
+                return err_wrap(err, err->code, "--export");
         r = t->options->quantise != NULL ? measure_quantised(t, bytes, &after, err) : measure(t, &after, err);
         if (r < 0)
                 return r;

@@ -372,8 +372,10 @@ int quantised_open(const struct model *m, const unsigned char *bytes, size_t siz
         return 0;
 }
 
-void quantised_free(struct quantised *q)
+void quantised_free_p(struct quantised **p)
 {
+        struct quantised *q = *p;
+
         if (q == NULL)
                 return;
         for (size_t i = 0; i < q->count; i++) {
@@ -387,9 +389,4 @@ void quantised_free(struct quantised *q)
         free(q->rows);
         free(q->sums);
         free(q);
-}
-
-void quantised_free_p(struct quantised **q)
-{
-        quantised_free(*q);
 }

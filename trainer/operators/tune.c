@@ -207,12 +207,7 @@ static void print_result(const char *device, const struct candidate *untuned, co
 
         json_line_open(&line, NULL, '{');
         json_line_text(&line, "device", device);
-        json_line_open(&line, "tiles", '[');
-        json_line_uint(&line, NULL, best->tiles.rows);
-        json_line_uint(&line, NULL, best->tiles.cols);
-        json_line_uint(&line, NULL, best->tiles.inner);
-        json_line_uint(&line, NULL, best->tiles.lanes);
-        json_line_close(&line, ']');
+        preset_write_tiles(&best->tiles, &line);
         json_line_real(&line, "gain", best->gain, 3);
         json_line_open(&line, "shapes", '[');
         for (size_t i = 0; i < ARRAY_SIZE(shapes); i++) {
