@@ -266,17 +266,6 @@ int json_field_unsigned(const struct json_field *in, const char *name, unsigned 
         return r;
 }
 
-int json_field_size(const struct json_field *in, const char *name, size_t min, size_t max, size_t *ret,
-                    struct err *err)
-{
-        uint64_t value = 0;
-        int r = json_field_uint64(in, name, min, max, &value, err);
-
-        if (r == 0)
-                *ret = (size_t) value;
-        return r;
-}
-
 int json_field_as_double(const struct json_field *at, double min, double max, double *ret, struct err *err)
 {
         double value;

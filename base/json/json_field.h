@@ -72,8 +72,6 @@ int json_field_uint64(const struct json_field *in, const char *name, uint64_t mi
                       uint64_t *ret, struct err *err); /* up to INT64_MAX, as JSON integers are read */
 int json_field_unsigned(const struct json_field *in, const char *name, unsigned min, unsigned max,
                         unsigned *ret, struct err *err);
-int json_field_size(const struct json_field *in, const char *name, size_t min, size_t max, size_t *ret,
-                    struct err *err);
 int json_field_double(const struct json_field *in, const char *name, double min, double max, double *ret,
                       struct err *err);
 

@@ -19,8 +19,12 @@
 #define EXCERPT_MAX        20000
 #define RANKS_MAX          4096
 
+struct interval {
+        uint64_t begin, end;
+};
+
 struct intervals {
-        struct report_interval *items;
+        struct interval *items;
         size_t count, capacity;
 };
 
@@ -28,19 +32,19 @@ static void add_interval(struct intervals *list, uint64_t begin, uint64_t end)
 {
         if (list->count == list->capacity) {
                 size_t capacity = list->capacity == 0 ? 1024 : list->capacity * 2;
-                struct report_interval *grown = realloc(list->items, capacity * sizeof(*grown));
+                struct interval *grown = realloc(list->items, capacity * sizeof(*grown));
 
                 if (grown == NULL)
                         return;
                 list->items = grown;
                 list->capacity = capacity;
         }
-        list->items[list->count++] = (struct report_interval){ begin, end };
+        list->items[list->count++] = (struct interval){ begin, end };
 }
 
 static int compare_intervals(const void *a, const void *b)
 {
-        const struct report_interval *x = a, *y = b;
+        const struct interval *x = a, *y = b;
 
         return (x->begin > y->begin) - (x->begin < y->begin);
 }
@@ -97,6 +101,27 @@ struct excerpt {
         size_t count;
 };
 
+/* The time that intervals of `inner` are covered by those of `outer`: both sorted by begin, intervals of
+ * `outer` not overlapping each other. */
+static uint64_t overlap(const struct interval *inner, size_t inner_count, const struct interval *outer,
+                        size_t outer_count)
+{
+        uint64_t sum = 0;
+        size_t first = 0;
+
+        for (size_t i = 0; i < inner_count; i++) {
+                while (first < outer_count && outer[first].end <= inner[i].begin)
+                        first++;
+                for (size_t k = first; k < outer_count && outer[k].begin < inner[i].end; k++) {
+                        uint64_t begin = inner[i].begin > outer[k].begin ? inner[i].begin : outer[k].begin;
+                        uint64_t end = inner[i].end < outer[k].end ? inner[i].end : outer[k].end;
+
+                        sum += end > begin ? end - begin : 0;
+                }
+        }
+        return sum;
+}
+
 static bool read_timeline(const char *path, uint32_t rank, struct report_totals *totals,
                           struct excerpt *excerpt)
 {
@@ -127,8 +152,8 @@ static bool read_timeline(const char *path, uint32_t rank, struct report_totals 
                 qsort(exchange.items, exchange.count, sizeof(*exchange.items), compare_intervals);
         if (load.count > 0)
                 qsort(load.items, load.count, sizeof(*load.items), compare_intervals);
-        totals->hidden_exchange_usec = report_overlap(exchange.items, exchange.count, busy.items, busy.count);
-        totals->hidden_load_usec = report_overlap(load.items, load.count, busy.items, busy.count);
+        totals->hidden_exchange_usec = overlap(exchange.items, exchange.count, busy.items, busy.count);
+        totals->hidden_load_usec = overlap(load.items, load.count, busy.items, busy.count);
         free(busy.items);
         free(exchange.items);
         free(load.items);
@@ -304,23 +329,4 @@ void report_free(struct report *report)
                 free(report->ranks[i].points);
         free(report->ranks);
         free(report->activities);
-}
-
-uint64_t report_overlap(const struct report_interval *inner, size_t inner_count,
-                        const struct report_interval *outer, size_t outer_count)
-{
-        uint64_t sum = 0;
-        size_t first = 0;
-
-        for (size_t i = 0; i < inner_count; i++) {
-                while (first < outer_count && outer[first].end <= inner[i].begin)
-                        first++;
-                for (size_t k = first; k < outer_count && outer[k].begin < inner[i].end; k++) {
-                        uint64_t begin = inner[i].begin > outer[k].begin ? inner[i].begin : outer[k].begin;
-                        uint64_t end = inner[i].end < outer[k].end ? inner[i].end : outer[k].end;
-
-                        sum += end > begin ? end - begin : 0;
-                }
-        }
-        return sum;
 }

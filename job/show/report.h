@@ -61,14 +61,6 @@ struct report {
                       */
 };
 
-/* report_overlap() - the time that intervals of `inner` are covered by those of `outer`: both sorted by
- * begin, intervals of `outer` not overlapping each other. */
-struct report_interval {
-        uint64_t begin, end;
-};
-uint64_t report_overlap(const struct report_interval *inner, size_t inner_count,
-                        const struct report_interval *outer, size_t outer_count);
-
 /* report_gather() - @view: borrowed by *ret, which is released with report_free(). Return: 0 or -ENOMEM. */
 int report_gather(const struct job_view *view, struct report *ret, struct err *err);
 void report_free(struct report *report);
