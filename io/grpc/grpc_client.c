@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "io/grpc/grpc_address.h"
 #include "io/grpc/grpc_connection.h"
 
 struct grpc_client {

@@ -2,16 +2,11 @@
  * address. */
 #include "io/grpc/grpc_connection.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 
 #include "base/cleanup.h"
 #include "base/text.h"
@@ -304,118 +299,4 @@ void grpc_connection_release(struct grpc_connection *c)
         c->fd = -1;
         c->out_bytes = 0;
         c->loop = sd_event_unref(c->loop);
-}
-
-struct address {
-        union {
-                struct sockaddr any;
-                struct sockaddr_un local;
-                struct sockaddr_in in;
-                struct sockaddr_in6 in6;
-        } u;
-        socklen_t size;
-};
-
-static int parse_unix(const char *path, struct address *ret, struct err *err)
-{
-        size_t n = strlen(path);
-
-        if (n == 0 || n >= sizeof(ret->u.local.sun_path))
-                return err_set(err, -ENAMETOOLONG, "socket path '%s' must have 1 to %zu bytes", path,
-                               sizeof(ret->u.local.sun_path) - 1);
-        ret->u.local.sun_family = AF_UNIX;
-        memcpy(ret->u.local.sun_path, path, n + 1);
-        ret->size = (socklen_t) (offsetof(struct sockaddr_un, sun_path) + n + 1);
-        return 0;
-}
-
-static int parse_inet(const char *address, struct address *ret, struct err *err)
-{
-        char host[64];
-        const char *colon = strrchr(address, ':');
-        uint64_t port = 0;
-        size_t n;
-
-        if (colon == NULL || text_parse_uint64(colon + 1, &port) < 0 || port > UINT16_MAX)
-                return err_set(err, -EINVAL, "address '%s' is not unix:PATH or ADDRESS:PORT", address);
-        n = (size_t) (colon - address);
-        if (n >= sizeof(host))
-                return err_set(err, -EINVAL, "address '%s' is too long", address);
-        memcpy(host, address, n);
-        host[n] = '\0';
-        if (strcmp(host, "localhost") == 0)
-                (void) text_copy(host, sizeof(host), "127.0.0.1");
-        if (inet_pton(AF_INET, host, &ret->u.in.sin_addr) == 1) {
-                ret->u.in.sin_family = AF_INET;
-                ret->u.in.sin_port = htons((uint16_t) port);
-                ret->size = sizeof(ret->u.in);
-                return 0;
-        }
-        if (n > 2 && host[0] == '[' && host[n - 1] == ']') {
-                host[n - 1] = '\0';
-                if (inet_pton(AF_INET6, host + 1, &ret->u.in6.sin6_addr) == 1) {
-                        ret->u.in6.sin6_family = AF_INET6;
-                        ret->u.in6.sin6_port = htons((uint16_t) port);
-                        ret->size = sizeof(ret->u.in6);
-                        return 0;
-                }
-        }
-        return err_set(err, -EINVAL, "address '%s' is not numeric", address);
-}
-
-static int parse_address(const char *address, struct address *ret, struct err *err)
-{
-        memset(ret, 0, sizeof(*ret));
-        if (text_starts_with(address, "unix:"))
-                return parse_unix(address + strlen("unix:"), ret, err);
-        return parse_inet(address, ret, err);
-}
-
-int grpc_address_connect(const char *address, bool *ret_connecting, struct err *err)
-{
-        struct address a;
-        int fd, r, one = 1;
-
-        r = parse_address(address, &a, err);
-        if (r < 0)
-                return r;
-        fd = socket(a.u.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-        if (fd < 0)
-                return err_set(err, -errno, "socket: %m");
-        if (a.u.any.sa_family != AF_UNIX)
-                (void) setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-        /* EAGAIN: the backlog of a UNIX socket is full, an answer like a refusal: try again later */
-        if (connect(fd, &a.u.any, a.size) < 0 && errno != EINPROGRESS) {
-                r = err_set(err, -errno, "connect to '%s': %m", address);
-                (void) close(fd);
-                return r;
-        }
-        *ret_connecting = a.u.any.sa_family != AF_UNIX;
-        return fd;
-}
-
-int grpc_address_listen(const char *address, mode_t unix_mode, struct err *err)
-{
-        struct address a;
-        int fd, r, one = 1;
-
-        r = parse_address(address, &a, err);
-        if (r < 0)
-                return r;
-        fd = socket(a.u.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-        if (fd < 0)
-                return err_set(err, -errno, "socket: %m");
-        if (a.u.any.sa_family != AF_UNIX)
-                (void) setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-        /* the mode of the socket file is that of the descriptor before bind(): never wider, not for a moment
-         */
-        else if (fchmod(fd, unix_mode) < 0)
-                goto failed;
-        if (bind(fd, &a.u.any, a.size) < 0 || listen(fd, 128) < 0)
-                goto failed;
-        return fd;
-failed:
-        r = err_set(err, -errno, "listen on '%s': %m", address);
-        (void) close(fd);
-        return r;
 }

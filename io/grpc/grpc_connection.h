@@ -54,9 +54,3 @@ void grpc_connection_goodbye(struct grpc_connection *connection);
 
 /* grpc_connection_release() - close and free what the connection owns (not itself). Not while dispatching. */
 void grpc_connection_release(struct grpc_connection *connection);
-
-/* grpc_address_connect(), grpc_address_listen() - "unix:/path", "127.0.0.1:port", "[::1]:port", non-blocking.
- * @ret_connecting: connect() will answer later
- * Return: the descriptor or a negative errno. */
-int grpc_address_connect(const char *address, bool *ret_connecting, struct err *err);
-int grpc_address_listen(const char *address, mode_t unix_mode, struct err *err);

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "base/text.h"
+#include "io/grpc/grpc_address.h"
 #include "io/grpc/grpc_call.h"
 
 #define ACCEPT_PAUSE_USEC ((uint64_t) 100000) /* out of descriptors: look again, do not spin */

@@ -1,7 +1,6 @@
 /* Addresses to sockets; a UNIX socket's file is replaced by rename, so that it is there at every moment. */
 #include "io/http/http_listen.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -14,43 +13,12 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "io/address.h"
 
 #define BACKLOG           1024
 #define SPARE_DESCRIPTORS 128 /* for everything that is not a connection: files, timers, children */
 #define UNIX_DEFAULT_MODE 0660
 #define UNIX_ADDRESS      "unix:"
-
-static bool is_loopback(const struct sockaddr *sa)
-{
-        if (sa->sa_family == AF_INET)
-                return ntohl(((const struct sockaddr_in *) sa)->sin_addr.s_addr) >> 24 == 127;
-        if (sa->sa_family == AF_INET6)
-                return IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *) sa)->sin6_addr);
-        return true;
-}
-
-/* split() - "[::1]:80" or "127.0.0.1:80" or ":80" into host and port. */
-static bool split(const char *address, char *host, size_t host_bytes, const char **port)
-{
-        const char *colon = strrchr(address, ':');
-        size_t length;
-        uint64_t number;
-
-        if (colon == NULL || colon[1] == '\0')
-                return false;
-        length = (size_t) (colon - address);
-        if (address[0] == '[') {
-                if (length < 2 || address[length - 1] != ']')
-                        return false;
-                address++;
-                length -= 2;
-        } else if (memchr(address, ':', length) != NULL)
-                return false; /* IPv6 without brackets: where would the port begin? */
-        *port = colon + 1;
-        if (text_parse_uint64(*port, &number) < 0 || number > UINT16_MAX)
-                return false; /* the resolver would quietly take it modulo 65536 */
-        return text_format(host, host_bytes, "%.*s", (int) length, address);
-}
 
 static void name_socket(struct http_listen *l)
 {
@@ -68,39 +36,29 @@ static void name_socket(struct http_listen *l)
 
 static int listen_tcp(const char *address, bool loopback_only, struct http_listen *l, struct err *err)
 {
-        struct addrinfo hints = { .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE,
-                                  .ai_socktype = SOCK_STREAM };
-        struct addrinfo *info = NULL;
-        char host[64];
-        const char *port = NULL;
-        int one = 1, r = 0;
+        char any[HTTP_ADDRESS_BYTES];
+        struct address a;
+        int one = 1;
 
-        if (!split(address, host, sizeof(host), &port) ||
-            getaddrinfo(host[0] == '\0'                  ? NULL
-                        : strcmp(host, "localhost") == 0 ? "127.0.0.1"
-                                                         : host,
-                        port, &hints, &info) != 0)
+        if (!text_format(any, sizeof(any), "%s%s", address[0] == ':' ? "0.0.0.0" : "", address) ||
+            address_parse(any, &a, NULL) < 0)
                 return err_set(
                         err, -EINVAL,
                         "'%s' is no address to listen on: write 127.0.0.1:PORT, [::1]:PORT or unix:PATH",
                         address);
-        l->loopback = is_loopback(info->ai_addr);
+        l->loopback = address_is_loopback(&a);
         if (loopback_only && !l->loopback)
-                r = err_set(err, -EACCES,
-                            "'%s' is not a loopback address: other machines are only served with client "
-                            "certificates (a certificate, its key and a client CA)",
-                            address);
-        if (r == 0) {
-                l->fd = socket(info->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-                if (l->fd < 0 || setsockopt(l->fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) < 0 ||
-                    setsockopt(l->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one)) < 0 ||
-                    bind(l->fd, info->ai_addr, info->ai_addrlen) < 0 || listen(l->fd, BACKLOG) < 0)
-                        r = err_set(err, -errno, "listen on '%s': %m", address);
-        }
-        freeaddrinfo(info);
-        if (r == 0)
-                name_socket(l);
-        return r;
+                return err_set(err, -EACCES,
+                               "'%s' is not a loopback address: other machines are only served with client "
+                               "certificates (a certificate, its key and a client CA)",
+                               address);
+        l->fd = socket(a.u.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+        if (l->fd < 0 || setsockopt(l->fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) < 0 ||
+            setsockopt(l->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one)) < 0 ||
+            bind(l->fd, &a.u.any, a.size) < 0 || listen(l->fd, BACKLOG) < 0)
+                return err_set(err, -errno, "listen on '%s': %m", address);
+        name_socket(l);
+        return 0;
 }
 
 /* is_abandoned() - nobody accepts on this socket any more. */

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "io/grpc/grpc_address.h"
 #include "io/grpc/grpc_client.h"
 #include "io/grpc/grpc_connection.h"
 #include "io/grpc/grpc_server.h"
