@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/json/json_field.h"
 #include "base/yaml/yaml_parse.h"
+#include "io/read_file.h"
 #include "scheduler-extender/state.h"
 
 #define CONFIG_MAX_BYTES ((size_t) 1 << 20)
@@ -58,27 +59,6 @@ static int read_list(const struct json_field *root, const char *name, char **lis
         return 0;
 }
 
-static int load_file(const char *path, char **ret, size_t *ret_bytes, struct err *err)
-{
-        CLEANUP(fclose_p) FILE *file = fopen(path, "re");
-        CLEANUP(free_p) char *bytes = NULL;
-        size_t size = 0;
-
-        if (file == NULL)
-                return err_set(err, -errno, "--config: open '%s': %m", path);
-        bytes = malloc(CONFIG_MAX_BYTES + 1);
-        if (bytes == NULL)
-                return err_set(err, -ENOMEM, "no memory");
-        size = fread(bytes, 1, CONFIG_MAX_BYTES + 1, file);
-        if (ferror(file))
-                return err_set(err, -EIO, "--config: '%s' cannot be read", path);
-        if (size > CONFIG_MAX_BYTES)
-                return err_set(err, -E2BIG, "--config: '%s' is larger than 1 MiB", path);
-        *ret = TAKE(bytes);
-        *ret_bytes = size;
-        return 0;
-}
-
 static int read_config(const char *path, struct settings *settings, struct err *err)
 {
         static const char *const known[] = { "emergencyPriorityClasses", "emergencyNamespaces",
@@ -87,10 +67,10 @@ static int read_config(const char *path, struct settings *settings, struct err *
         json_t *json = NULL;
         struct json_field root;
         size_t size = 0;
-        int r = load_file(path, &bytes, &size, err);
+        int r = read_file(path, CONFIG_MAX_BYTES, &bytes, &size, err);
 
         if (r < 0)
-                return r;
+                return err_wrap(err, r, "--config");
         r = yaml_parse(bytes, size, &json, err);
         root = json_field_root(json);
         if (r == 0)

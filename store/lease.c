@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "base/timestamp.h"
 #include "io/loop.h"
-#include "store/kubernetes/kube_client.h"
+#include "store/kubernetes/kube.h"
 
 #define SECOND_USEC    UINT64_C(1000000)
 #define GIVE_BACK_USEC SECOND_USEC

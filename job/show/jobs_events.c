@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "io/loop.h"
 #include "job/show/jobs.h"
-#include "store/kubernetes/kube_client.h"
+#include "store/kubernetes/kube.h"
 
 #define CALL_USEC  (5 * UINT64_C(1000000))
 #define EVENTS_MAX 500

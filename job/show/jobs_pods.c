@@ -12,7 +12,7 @@
 #include "cli/command/cluster_arguments.h"
 #include "io/loop.h"
 #include "job/show/jobs.h"
-#include "store/kubernetes/kube_client.h"
+#include "store/kubernetes/kube.h"
 
 #define PODS_MAX      4096
 #define LOOK_USEC     UINT64_C(1000000)

@@ -2,7 +2,7 @@
  * of write does is in api_writes.c and events.c; nobody else includes this. */
 #pragma once
 
-#include "store/kubernetes/kube_client.h"
+#include "store/kubernetes/kube.h"
 #include "store/store_internal.h"
 
 #define OPERATION_CALL_USEC        (5 * UINT64_C(1000000))

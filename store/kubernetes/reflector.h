@@ -6,7 +6,7 @@
 
 #include "base/name_map.h"
 #include "base/text.h"
-#include "store/kubernetes/kube_client.h"
+#include "store/kubernetes/kube.h"
 #include "store/store_internal.h"
 
 enum reflector_state { REFLECTOR_LISTING, REFLECTOR_WATCHING, REFLECTOR_WAITING };

@@ -1,6 +1,6 @@
 /* Calls over one HTTP client: a token that is refused is read again, a server that asks to wait is waited
  * for. */
-#include "store/kubernetes/kube_client.h"
+#include "store/kubernetes/kube.h"
 
 #include <errno.h>
 #include <fcntl.h>
