@@ -94,7 +94,7 @@ int environment_set(struct environment *environment, const char *name, const cha
         return 0;
 }
 
-int environment_default(struct environment *environment, const char *name, const char *value)
+static int set_default(struct environment *environment, const char *name, const char *value)
 {
         return slot(environment, name) == NULL ? environment_set(environment, name, value) : 0;
 }
@@ -107,7 +107,10 @@ static bool listed(const char *const *names, size_t count, const char *name)
         return false;
 }
 
-bool environment_passes(const struct program *program, const char *name)
+/* Is a variable passed on to this program? The names its table lists; REMUDA_*,
+ * OMPI_*, PMIX_*; every vendor's visible-devices variable; the frameworks' own (RANK, MASTER_ADDR...). The
+ * loader's variables, and everything else, only when listed. */
+static bool passes(const struct program *program, const char *name)
 {
         for (size_t i = 0; i < program->environment_count; i++)
                 if (strcmp(program->environment[i], name) == 0)
@@ -130,7 +133,7 @@ int environment_filter(struct environment *ret, const struct program *program, c
                         continue;
                 memcpy(name, *found, length);
                 name[length] = '\0';
-                if (environment_passes(program, name)) {
+                if (passes(program, name)) {
                         int r = environment_set(ret, name, equals + 1);
 
                         if (r < 0)
@@ -210,6 +213,6 @@ int environment_add_frameworks(struct environment *environment, char *const *fou
         /* clang-format on */
         for (size_t i = 0; r == 0 && i < ARRAY_SIZE(rows); i++)
                 r = rows[i].ours ? environment_set(environment, rows[i].name, rows[i].value)
-                                 : environment_default(environment, rows[i].name, rows[i].value);
+                                 : set_default(environment, rows[i].name, rows[i].value);
         return r;
 }

@@ -24,14 +24,6 @@ const char *environment_get(const struct environment *environment, const char *n
 /* environment_set() - add or replace. 0, -E2BIG past ENVIRONMENT_MAX, or -ENOMEM. */
 int environment_set(struct environment *environment, const char *name, const char *value);
 
-/* environment_default() - set unless it is there already. */
-int environment_default(struct environment *environment, const char *name, const char *value);
-
-/* environment_passes() - is a variable passed on to this program? The names its table lists; REMUDA_*,
- * OMPI_*, PMIX_*; every vendor's visible-devices variable; the frameworks' own (RANK, MASTER_ADDR...). The
- * loader's variables, and everything else, only when listed. */
-bool environment_passes(const struct program *program, const char *name);
-
 /* environment_filter() - from what was found (such as `environ`) what passes. @ret starts empty. */
 int environment_filter(struct environment *ret, const struct program *program, char *const *found);
 

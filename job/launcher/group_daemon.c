@@ -11,7 +11,6 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "io/remove_folder.h"
-#include "job/launcher/environment.h"
 #include "job/launcher/rendezvous.h"
 #include "job/launcher/supervise.h"
 
@@ -30,37 +29,26 @@ static char *plain_word(char *word)
         return word;
 }
 
-static int set_environment(const struct group_daemon *daemon, struct environment *environment)
+/* The group's own table and subtask, whatever the manager's command line says; nothing of another Open MPI.
+ */
+static void set_environment(const struct group_daemon *daemon)
 {
-        int r = 0;
+        for (char **variable = environ; *variable != NULL;) {
+                CLEANUP(free_p) char *name = strndup(*variable, strcspn(*variable, "="));
 
-        for (char *const *variable = environ; r == 0 && *variable != NULL; variable++) {
-                const char *equals = strchr(*variable, '=');
-                char name[256];
-
-                if (equals == NULL || (size_t) (equals - *variable) >= sizeof(name))
-                        continue;
-                memcpy(name, *variable, (size_t) (equals - *variable));
-                name[equals - *variable] = '\0';
-                if (!text_starts_with(name, "OMPI_") && !text_starts_with(name, "PMIX_"))
-                        r = environment_set(environment, name, equals + 1);
+                if (name != NULL && (text_starts_with(name, "OMPI_") || text_starts_with(name, "PMIX_")) &&
+                    unsetenv(name) == 0)
+                        variable = environ;
+                else
+                        variable++;
         }
-        if (r == 0)
-                r = environment_set(environment, "TMPDIR", daemon->folder);
-        if (r == 0)
-                r = environment_set(environment, "PMIX_MCA_gds", "hash");
-        if (r == 0) /* the group's own table and subtask, whatever the manager's command line says */
-                r = environment_set(environment, "REMUDA_LAUNCH_PROGRAMS", daemon->programs);
-        if (r == 0)
-                r = environment_set(environment, "REMUDA_LAUNCH_RANK_FILE", daemon->rank_file);
-        if (r == 0)
-                r = environment_set(environment, "OMPI_MCA_btl_vader_backing_directory", daemon->folder);
-        return r;
+        (void) setenv("REMUDA_LAUNCH_PROGRAMS", daemon->programs, 1);
+        (void) setenv("REMUDA_LAUNCH_RANK_FILE", daemon->rank_file, 1);
+        (void) setenv("OMPI_MCA_btl_vader_backing_directory", daemon->folder, 1);
 }
 
 int group_daemon_start(struct group_daemon *daemon, char **argv, size_t argc, pid_t *ret, struct err *err)
 {
-        struct environment environment = { 0 };
         CLEANUP(free_p) char **words = calloc(argc + 1, sizeof(*words));
         char path[PATH_MAX], log[PATH_MAX];
         const char *name;
@@ -85,13 +73,10 @@ int group_daemon_start(struct group_daemon *daemon, char **argv, size_t argc, pi
         r = private_folder(daemon->folder, sizeof(daemon->folder), SUPERVISE_FOLDER);
         if (r < 0)
                 return err_set(err, r, "no folder of its own below TMPDIR or /tmp: %s", strerror(-r));
-        r = set_environment(daemon, &environment);
+        set_environment(daemon);
         (void) text_format(log, sizeof(log), "%s/orted.log", daemon->work);
-        if (r == 0) {
-                *ret = rendezvous_spawn(path, words, environment.variables, log, daemon->folder);
-                r = *ret < 0 ? (int) *ret : 0;
-        }
-        environment_free(&environment);
+        *ret = rendezvous_spawn(path, words, log, daemon->folder);
+        r = *ret < 0 ? (int) *ret : 0;
         if (r == 0)
                 return 0;
         remove_folder(daemon->folder, SUPERVISE_FOLDER);

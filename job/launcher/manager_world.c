@@ -3,8 +3,6 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -14,14 +12,12 @@
 #include "base/exit_code.h"
 #include "base/text.h"
 #include "io/remove_folder.h"
-#include "job/launcher/environment.h"
 #include "job/launcher/manager_members.h"
 #include "job/launcher/manager_state.h"
 #include "job/launcher/subtask_ranks.h"
 #include "job/launcher/supervise.h"
+#include "job/plan/mpirun_line.h"
 #include "job/world/recut.h"
-
-#define LINE_MAX_WORDS 8192
 
 /* As the group will cut its part itself. */
 static int lay_out_group(struct manager *manager, size_t index, size_t *next, struct err *err)
@@ -116,158 +112,87 @@ void manager_world_adopt(struct manager *manager)
                         plan->groups[i]->speed *= after / before;
 }
 
-struct line {
-        char *words[LINE_MAX_WORDS + 1];
-        size_t count;
-        bool failed;
-};
-
-static void word(struct line *line, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static void word(struct line *line, const char *fmt, ...)
-{
-        va_list values;
-
-        va_start(values, fmt);
-        if (line->count == LINE_MAX_WORDS || vasprintf(&line->words[line->count], fmt, values) < 0)
-                line->failed = true;
-        else
-                line->count++;
-        va_end(values);
-        line->words[line->count] = NULL;
-}
-
-static void mca(struct line *line, const char *name, const char *value)
-{
-        word(line, "--mca");
-        word(line, "%s", name);
-        word(line, "%s", value);
-}
-
 /* The shares of the first world are not those of the next one, whose ranks have REMUDA_BATCH. */
 static bool is_outdated(const struct manager *manager, const char *option)
 {
         return manager->world.worlds > 1 && strcmp(option, "--shares") == 0;
 }
 
-static void add_args(const struct manager *manager, char *const *args, size_t count, struct line *line)
+static void add_args(const struct manager *manager, char *const *args, size_t count, struct arguments *line)
 {
         for (size_t k = 0; k < count; k++) {
                 if (is_outdated(manager, args[k]))
                         k++;
                 else
-                        word(line, "%s", args[k]);
+                        arguments_add(line, "%s", args[k]);
         }
 }
 
-static void build_line(const struct manager *manager, struct line *line)
+static void build_line(const struct manager *manager, struct arguments *line)
 {
         char agent[PATH_MAX + 64], seconds[16];
 
-        word(line, "mpirun");
-        if (geteuid() == 0)
-                word(line, "--allow-run-as-root");
-        word(line, "--leave-session-attached");
-        word(line, "--oversubscribe");
-        word(line, "--bind-to");
-        word(line, "none");
+        mpirun_line_begin(line, "mpirun", false);
+        arguments_add(line, "--leave-session-attached");
         /* Open MPI takes ':' in an agent's line for "or else": the address goes by the environment */
         (void) text_format(agent, sizeof(agent), "%s --start-on manager --", manager->self);
-        mca(line, "plm", "rsh");
-        mca(line, "plm_rsh_agent", agent);
-        mca(line, "plm_rsh_no_tree_spawn", "1");
-        mca(line, "ras", "^slurm,tm,gridengine,loadleveler,alps,lsf");
-        mca(line, "pml", "ob1");
-        mca(line, "btl", "self,vader,tcp");
-        mca(line, "mpi_yield_when_idle", "1");
+        mpirun_line_mca(line, "plm", "rsh");
+        mpirun_line_mca(line, "plm_rsh_agent", agent);
+        mpirun_line_mca(line, "plm_rsh_no_tree_spawn", "1");
         /* a rank that ends by SIGTERM leaves the others the time to do the same */
         (void) text_format(seconds, sizeof(seconds), "%u", manager->options->grace_seconds + 1);
-        mca(line, "odls_base_sigkill_timeout", seconds);
+        mpirun_line_mca(line, "odls_base_sigkill_timeout", seconds);
         for (size_t i = 0; i < manager->plan->n_groups; i++) {
                 const Subtask__Group *group = manager->plan->groups[i];
 
                 if (!group->used)
                         continue;
                 if (group->first_rank > 0)
-                        word(line, ":");
-                word(line, "--host");
-                word(line, "%s:%llu", group->name, (unsigned long long) group->chips);
-                word(line, "-np");
-                word(line, "%llu", (unsigned long long) group->chips);
-                word(line, "%s", manager->self);
-                word(line, "--runtime");
-                word(line, "%s", group->runtime);
-                word(line, "--grace-seconds");
-                word(line, "%u", manager->options->grace_seconds);
-                word(line, "--die-with-parent");
-                word(line, "--");
+                        arguments_add(line, ":");
+                arguments_add(line, "--host");
+                arguments_add(line, "%s:%llu", group->name, (unsigned long long) group->chips);
+                mpirun_line_ranks(line, group->chips, manager->self, group->runtime,
+                                  manager->options->grace_seconds);
+                arguments_add(line, "--");
                 add_args(manager, manager->plan->args, manager->plan->n_args, line);
                 if (manager->plan->resume || manager->world.worlds > 1)
                         add_args(manager, manager->plan->resume_args, manager->plan->n_resume_args, line);
         }
 }
 
-/* mpirun's start agents speak to this manager as its groups do. */
-static int set_tls(const struct manager *manager, struct environment *environment)
+static void set_path(const char *name, const char *path)
 {
-        const struct keys *tls = &manager->options->tls;
-        const char *const files[][2] = { { "REMUDA_LAUNCH_TLS_CERT", tls->certificate },
-                                         { "REMUDA_LAUNCH_TLS_KEY", tls->key },
-                                         { "REMUDA_LAUNCH_TLS_CA", tls->ca } };
         char absolute[PATH_MAX];
-        int r = 0;
 
-        for (size_t i = 0; r == 0 && i < ARRAY_SIZE(files); i++)
-                if (files[i][1] != NULL)
-                        r = realpath(files[i][1], absolute) == NULL
-                                    ? -errno
-                                    : environment_set(environment, files[i][0], absolute);
-        if (r == 0 && tls->name != NULL)
-                r = environment_set(environment, "REMUDA_LAUNCH_TLS_NAME", tls->name);
-        return r;
+        if (path != NULL && realpath(path, absolute) != NULL)
+                (void) setenv(name, absolute, 1);
 }
 
-static int run_environment(const struct manager *manager, struct environment *environment)
+/* mpirun's start agents speak to this manager as its groups do. Nothing else is ever started here. */
+static void set_environment(const struct manager *manager)
 {
-        int r = 0;
+        const struct keys *tls = &manager->options->tls;
 
-        for (char *const *variable = environ; r == 0 && *variable != NULL; variable++) {
-                char name[256];
-                const char *equals = strchr(*variable, '=');
-
-                if (equals == NULL || (size_t) (equals - *variable) >= sizeof(name))
-                        continue;
-                memcpy(name, *variable, (size_t) (equals - *variable));
-                name[equals - *variable] = '\0';
-                r = environment_set(environment, name, equals + 1);
-        }
-        if (r == 0)
-                r = set_tls(manager, environment);
-        if (r == 0)
-                r = environment_set(environment, "REMUDA_MANAGER", manager->address);
-        if (r == 0)
-                r = environment_set(environment, "REMUDA_LAUNCH_TOKEN_FILE", manager->token_file);
-        if (r == 0)
-                r = environment_set(environment, "TMPDIR", manager->folder);
-        return r == 0 ? environment_set(environment, "PMIX_MCA_gds", "hash") : r;
+        set_path("REMUDA_LAUNCH_TLS_CERT", tls->certificate);
+        set_path("REMUDA_LAUNCH_TLS_KEY", tls->key);
+        set_path("REMUDA_LAUNCH_TLS_CA", tls->ca);
+        if (tls->name != NULL)
+                (void) setenv("REMUDA_LAUNCH_TLS_NAME", tls->name, 1);
+        (void) setenv("REMUDA_MANAGER", manager->address, 1);
+        (void) setenv("REMUDA_LAUNCH_TOKEN_FILE", manager->token_file, 1);
 }
 
 static pid_t spawn(struct manager *manager)
 {
-        struct environment environment = { 0 };
-        struct line *line = calloc(1, sizeof(*line));
+        struct arguments line = { 0 };
         int r = private_folder(manager->folder, sizeof(manager->folder), SUPERVISE_FOLDER);
-        pid_t pid = r < 0 ? r : -ENOMEM;
+        pid_t pid = r < 0 ? r : -E2BIG;
 
-        if (line != NULL && r == 0 && run_environment(manager, &environment) == 0) {
-                build_line(manager, line);
-                pid = line->failed ? -E2BIG
-                                   : rendezvous_spawn(manager->mpirun_path, line->words,
-                                                      environment.variables, NULL, manager->folder);
-        }
-        for (size_t i = 0; line != NULL && i < line->count; i++)
-                free(line->words[i]);
-        free(line);
-        environment_free(&environment);
+        set_environment(manager);
+        build_line(manager, &line);
+        if (r == 0 && !line.failed)
+                pid = rendezvous_spawn(manager->mpirun_path, line.list, NULL, manager->folder);
+        arguments_free(&line);
         return pid;
 }
 

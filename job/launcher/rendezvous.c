@@ -86,13 +86,11 @@ void rendezvous_loop_close(struct rendezvous_loop *loop)
                 (void) close(loop->signal_fd);
 }
 
-pid_t rendezvous_spawn(const char *path, char *const *argv, char *const *environment, const char *log,
-                       const char *folder)
+pid_t rendezvous_spawn(const char *path, char *const *argv, const char *log, const char *folder)
 {
-        const struct supervise_what what = {
+        struct supervise_what what = {
                 .path = path,
                 .argv = argv,
-                .environment = environment,
                 .stdout_path = log,
                 .stderr_path = log,
                 .sha256 = "",
@@ -113,6 +111,9 @@ pid_t rendezvous_spawn(const char *path, char *const *argv, char *const *environ
         /* the parent's connections are not ours to hold open */
         for (int fd = 3; fd < 256; fd++)
                 (void) close(fd);
+        (void) setenv("TMPDIR", folder, 1);
+        (void) setenv("PMIX_MCA_gds", "hash", 1); /* no shared memory of PMIx itself */
+        what.environment = environ;
         if (supervise(&what, &exit_code, NULL) < 0)
                 exit_code = 127;
         _exit(exit_code);

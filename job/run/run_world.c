@@ -15,6 +15,7 @@
 #include "io/clock.h"
 #include "io/free_ports.h"
 #include "job/plan/launch_frameworks.h"
+#include "job/plan/mpirun_line.h"
 #include "job/run/run_split.h"
 
 void run_world_arguments(const struct run *run, bool resume, struct arguments *args)
@@ -227,33 +228,17 @@ static int write_rank_file(const struct run *run, size_t first, const char *tag,
         return r;
 }
 
-static void mca(struct arguments *line, const char *name, const char *value)
-{
-        arguments_add(line, "--mca");
-        arguments_add(line, "%s", name);
-        arguments_add(line, "%s", value);
-}
-
 /* One machine: everything over loopback and shared memory, nothing asked of SSH or a batch system. */
 static void add_mpirun(const struct run *run, size_t ranks, const struct run_guard *guard,
                        struct arguments *line)
 {
-        arguments_add(line, "%s", run->mpirun);
-        if (geteuid() == 0)
-                arguments_add(line, "--allow-run-as-root");
-        arguments_add(line, "--oversubscribe");
-        arguments_add(line, "--bind-to");
-        arguments_add(line, ranks <= run->cores ? "core" : "none");
-        mca(line, "plm", "isolated");
-        mca(line, "ras", "^slurm,tm,gridengine,loadleveler,alps,lsf");
-        mca(line, "btl", "self,vader,tcp");
-        mca(line, "btl_tcp_if_include", "lo");
-        mca(line, "oob_tcp_if_include", "lo");
-        mca(line, "pml", "ob1");
-        mca(line, "orte_tmpdir_base", guard->session);
-        mca(line, "mpi_yield_when_idle", ranks <= run->cores ? "0" : "1");
+        mpirun_line_begin(line, run->mpirun, ranks <= run->cores);
+        mpirun_line_mca(line, "plm", "isolated");
+        mpirun_line_mca(line, "btl_tcp_if_include", "lo");
+        mpirun_line_mca(line, "oob_tcp_if_include", "lo");
+        mpirun_line_mca(line, "orte_tmpdir_base", guard->session);
         if (guard->segments[0] != '\0')
-                mca(line, "btl_vader_backing_directory", guard->segments);
+                mpirun_line_mca(line, "btl_vader_backing_directory", guard->segments);
 }
 
 static void add_pair(struct arguments *args, const char *option, const char *value)
@@ -271,15 +256,9 @@ static void add_contexts(const struct run *run, size_t first, const char *rank_f
                         n++;
                 if (i > first)
                         arguments_add(line, ":");
-                arguments_add(line, "-np");
-                arguments_add(line, "%zu", n);
-                arguments_add(line, "%s", run->launcher);
+                mpirun_line_ranks(line, n, run->launcher, run->ranks[i].runtime, run->options->grace_seconds);
                 add_pair(line, "--programs", run->programs_path);
-                add_pair(line, "--runtime", run->ranks[i].runtime);
                 add_pair(line, "--rank-file", rank_file);
-                arguments_add(line, "--grace-seconds");
-                arguments_add(line, "%u", run->options->grace_seconds);
-                arguments_add(line, "--die-with-parent");
                 arguments_add(line, "--");
                 for (size_t k = 0; k < args->count; k++)
                         arguments_add(line, "%s", args->list[k]);
