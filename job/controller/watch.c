@@ -3,42 +3,19 @@
 #include "job/controller/watch.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
 #include "job/controller/controller_internal.h"
 #include "job/controller/progress.h"
 #include "job/controller/write.h"
-#include "job/world/verdict.h"
+#include "job/world/pods.h"
 #include "scheduler-extender/ledger/ledger_nodes.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
 #include "scheduler-extender/ledger/ledger_sick.h"
 
 #define SECRET_USEC 30000000u /* after the pod has its node: images are pulled in less, mostly */
-
-/* What is wrong with a job, all of it that was seen at one look. A world that breaks within its manager's
- * reach is started anew by the manager; what is found here are pods, chips and nodes. */
-struct fault {
-        char reason[JOB_REASON_BYTES], message[400];
-        bool final;   /* the job ends: the manager has tried what there was to try */
-        bool world;   /* the manager is gone: the next world has another one */
-        bool evicted; /* its chips were taken back: it waits for others, and that is no fault of its own */
-        bool lost[JOB_GROUPS_MAX]; /* groups that need other chips, or a new pod */
-};
-
-static void blame(struct fault *fault, const char *reason, const char *fmt, ...)
-        __attribute__((format(printf, 3, 4)));
-static void blame(struct fault *fault, const char *reason, const char *fmt, ...)
-{
-        va_list values;
-
-        if (fault->reason[0] != '\0')
-                return; /* the first one speaks for all */
-        (void) text_copy(fault->reason, sizeof(fault->reason), reason);
-        va_start(values, fmt);
-        (void) vsnprintf(fault->message, sizeof(fault->message), fmt, values); /* NOLINT: cut to its field */
-        va_end(values);
-}
 
 bool watch_node_lost(const struct record *record, const char *name)
 {
@@ -69,51 +46,6 @@ static bool has_lost_chip(const struct record *record, const struct job_pod *pod
                pod->sick;
 }
 
-/* Of what a container wrote, or of the end of its log, the last line says why it ended. */
-static const char *last_line(const char *message)
-{
-        size_t end = strlen(message), begin;
-
-        while (end > 0 && message[end - 1] == '\n')
-                end--;
-        begin = end;
-        while (begin > 0 && message[begin - 1] != '\n')
-                begin--;
-        return message + begin;
-}
-
-/* Return: why the group needs other chips or a new pod; NULL = it does not. */
-static const char *trouble_of(const struct record *record, const struct job_group *group,
-                              const struct job_pod *pod, char message[400])
-{
-        bool ran = group->state == JOB_GROUP_RUNNING;
-        char device[DEVICE_ID_BYTES];
-
-        if (watch_node_lost(record, group->node)) {
-                (void) text_format(message, 400, "node %s of %s is lost", group->node, group->name);
-                return "NodeLost";
-        }
-        if (pod == NULL) {
-                (void) text_format(message, 400, "the pod of %s is gone", group->name);
-                return ran ? "PodGone" : NULL;
-        }
-        if (!job_pod_has_ended(pod) && has_lost_chip(record, pod, device)) {
-                (void) text_format(message, 400, "%s%s of %s on %s cannot be used any more",
-                                   device[0] == '\0' ? "a chip" : "chip ", device, group->name, group->node);
-                return "DeviceUnhealthy";
-        }
-        if (pod->phase == JOB_POD_FAILED) {
-                (void) text_format(message, 400, "pod %.70s ended with exit code %d (%.30s) %.240s",
-                                   pod->name, pod->exit_code, pod->reason, last_line(pod->message));
-                return "GroupFailed";
-        }
-        if (pod->phase == JOB_POD_SUCCEEDED && record->state.phase != JOB_RUNNING) {
-                (void) text_format(message, 400, "pod %.100s has ended, and the job has not", pod->name);
-                return "GroupEnded";
-        }
-        return NULL;
-}
-
 static enum job_group_state state_of(const struct job_pod *pod)
 {
         if (pod != NULL && pod->phase == JOB_POD_SUCCEEDED)
@@ -121,38 +53,59 @@ static enum job_group_state state_of(const struct job_pod *pod)
         return pod != NULL && pod->started ? JOB_GROUP_RUNNING : JOB_GROUP_WAITING;
 }
 
-static void judge_group(struct record *record, size_t index, const struct job_pod *pod, struct fault *fault)
+/* As pods_judge() sees it; @device has room for the lost chip's id. */
+static struct pods_pod look_at(const struct record *record, const struct job_pod *pod, const char *node,
+                               char device[DEVICE_ID_BYTES])
 {
-        struct job_group *group = &record->state.groups[index];
-        const char *reason;
-        char message[400];
+        struct pods_pod seen = { .node = node,
+                                 .node_lost = node[0] != '\0' && watch_node_lost(record, node) };
 
-        if (is_leaving(pod)) {
-                if (record->job.preemptible && !record->yielding) {
+        device[0] = '\0';
+        seen.device = device;
+        if (pod == NULL)
+                return seen;
+        seen.there = true;
+        seen.leaving = is_leaving(pod);
+        seen.chip_lost = !job_pod_has_ended(pod) && has_lost_chip(record, pod, device);
+        seen.phase = (enum pods_phase) pod->phase;
+        seen.exit_code = pod->exit_code;
+        seen.reason = pod->reason;
+        seen.words = pod->message;
+        return seen;
+}
+
+/* All that is seen of a job at one look; the index of each group that has a place. */
+struct gathered {
+        struct pods_look look;
+        struct pods_pod groups[JOB_GROUPS_MAX];
+        size_t index[JOB_GROUPS_MAX];
+        char names[JOB_GROUPS_MAX][JOB_POD_NAME_BYTES], devices[JOB_GROUPS_MAX][DEVICE_ID_BYTES];
+        bool lost[JOB_GROUPS_MAX];
+        char manager_name[JOB_POD_NAME_BYTES], manager_device[DEVICE_ID_BYTES];
+        struct job_report report;
+};
+
+static void gather_groups(struct record *record, struct gathered *all)
+{
+        for (size_t i = 0; i < record->state.group_count; i++) {
+                const struct job_group *group = &record->state.groups[i];
+                size_t n = all->look.group_count;
+                const struct job_pod *pod;
+
+                if (group->node[0] == '\0')
+                        continue;
+                job_group_pod_name(record->name, group, all->names[n]);
+                pod = record_find_pod(record, all->names[n]);
+                all->groups[n] = look_at(record, pod, group->node, all->devices[n]);
+                all->groups[n].group = group->name;
+                all->groups[n].name = all->names[n];
+                all->groups[n].ran = group->state == JOB_GROUP_RUNNING;
+                all->index[n] = i;
+                all->look.group_count++;
+                if (all->groups[n].leaving && record->job.preemptible && !record->yielding) {
                         record->yielding = true;
                         record->restarts_before = record->state.restarts;
                 }
-                return;
-        }
-        reason = trouble_of(record, group, pod, message);
-        if (reason != NULL) {
-                fault->evicted = record->yielding && (pod == NULL || job_pod_has_ended(pod));
-                blame(fault, fault->evicted ? "Evicted" : reason, "%s", message);
-                fault->lost[index] = true;
-                return;
-        }
-        record->dirty = record->dirty || state_of(pod) != group->state;
-        group->state = state_of(pod);
-}
-
-static void judge_groups(struct record *record, struct fault *fault)
-{
-        for (size_t i = 0; i < record->state.group_count; i++) {
-                char name[JOB_POD_NAME_BYTES];
-
-                job_group_pod_name(record->name, &record->state.groups[i], name);
-                if (record->state.groups[i].node[0] != '\0')
-                        judge_group(record, i, record_find_pod(record, name), fault);
         }
 }
 
@@ -183,44 +136,18 @@ static void take_result(struct record *record, const struct job_report *report)
         progress_note_moment(record);
 }
 
-static void succeed(struct record *record, const struct job_pod *manager)
+static void succeed(struct record *record)
 {
         struct controller *c = record->controller;
-        struct job_report report;
 
-        if (job_report_parse(manager->message, &report) == 0)
-                take_result(record, &report);
         record->state.progress.epoch = record->job.epochs;
         for (size_t i = 0; i < record->state.group_count; i++)
                 record->state.groups[i].state = JOB_GROUP_SUCCEEDED;
-        job_report_free(&report);
         job_state_set(&record->state, JOB_SUCCEEDED, controller_now(c), "Completed", "every rank ended well");
         record->dirty = true;
         c->metrics.ended[JOB_SUCCEEDED]++;
         write_event(record, false, "Succeeded", "every rank ended well");
         controller_want_plan(c);
-}
-
-/* It tells how the job ended; if it could not, the next world has another manager. */
-static void blame_manager(struct record *record, const struct job_pod *pod, struct fault *fault)
-{
-        struct job_report report;
-
-        if (job_report_parse(pod->message, &report) == 0)
-                take_result(record, &report);
-        fault->reason[0] = '\0'; /* what the manager says comes before what is seen of its groups */
-        if (strcmp(report.state, "Failed") == 0) {
-                fault->final = true;
-                blame(fault, report.reason[0] != '\0' ? report.reason : "Failed", "%.390s",
-                      report.message[0] != '\0' ? report.message : "its log says why");
-        } else {
-                fault->final = verdict_is_final(pod->exit_code);
-                fault->world = !fault->final;
-                blame(fault, fault->final ? "RankFailed" : "ManagerFailed",
-                      "the manager's pod %.70s ended with exit code %d (%.30s) %.220s", pod->name,
-                      pod->exit_code, pod->reason, last_line(pod->message));
-        }
-        job_report_free(&report);
 }
 
 /* Why a container waits, where waiting alone does not help. */
@@ -299,53 +226,59 @@ static bool all_run(const struct record *record)
         return true;
 }
 
-static void watch_manager(struct record *record, struct fault *fault)
+/* Its last words count before it is judged: they say how often it has started the world anew. */
+static void gather_manager(struct record *record, const struct job_pod *pod, struct gathered *all)
 {
-        struct job_state *state = &record->state;
-        const struct job_pod *pod;
-        char name[JOB_POD_NAME_BYTES];
+        bool asked = pod != NULL && pod->asked;
 
-        job_manager_pod_name(record->name, state->world, name);
-        pod = record_find_pod(record, name);
-        if (pod == NULL || pod->asked) {
-                if (pod == NULL && state->address[0] != '\0') {
-                        fault->world = true;
-                        blame(fault, "ManagerGone", "the manager's pod %s is gone", name);
-                }
-                return;
-        }
-        if (pod->restart_max >= 0) {
+        all->look.manager =
+                look_at(record, asked ? NULL : pod, pod == NULL ? "" : pod->node, all->manager_device);
+        all->look.manager.name = all->manager_name;
+        all->look.manager.ran = !asked && record->state.address[0] != '\0';
+        if (pod != NULL && pod->restart_max >= 0) {
                 uint64_t max = job_restart_max(&record->job), left = (uint64_t) pod->restart_max;
 
                 record->base_restarts = max > left ? max - left : 0;
         }
-        if (pod->phase == JOB_POD_SUCCEEDED) {
-                succeed(record, pod);
-        } else if (!job_pod_has_ended(pod) && pod->node[0] != '\0' && watch_node_lost(record, pod->node)) {
-                fault->world = true;
-                blame(fault, "NodeLost", "node %s of the manager is lost", pod->node);
-        } else if (pod->phase == JOB_POD_FAILED) {
-                blame_manager(record, pod, fault);
-        } else if (pod->started && pod->ip[0] != '\0' && state->address[0] == '\0') {
-                (void) text_format(state->address, sizeof(state->address),
-                                   strchr(pod->ip, ':') != NULL ? "[%s]:%d" : "%s:%d", pod->ip,
-                                   JOB_MANAGER_PORT);
-                record->dirty = true;
-        }
-        if (pod->started && state->phase != JOB_RUNNING && !job_phase_ended(state->phase) &&
-            fault->reason[0] == '\0' && all_run(record)) {
-                job_state_set(state, JOB_RUNNING, controller_now(record->controller), "Running",
-                              "%u ranks in world %llu", job_state_world_size(state),
-                              (unsigned long long) state->world);
-                write_event(record, false, state->world == 0 ? "Running" : "Resumed",
-                            "%u ranks in world %llu", job_state_world_size(state),
-                            (unsigned long long) state->world);
-                record->dirty = true;
-        }
+        if (pod != NULL && job_pod_has_ended(pod) && job_report_parse(pod->message, &all->report) == 0)
+                take_result(record, &all->report);
+        all->look.state = all->report.state;
+        all->look.state_reason = all->report.reason;
+        all->look.state_message = all->report.message;
+}
+
+/* Where the manager can be asked. */
+static void note_address(struct record *record, const struct job_pod *manager)
+{
+        struct job_state *state = &record->state;
+
+        if (manager == NULL || manager->asked || job_pod_has_ended(manager) || !manager->started ||
+            manager->ip[0] == '\0' || state->address[0] != '\0')
+                return;
+        (void) text_format(state->address, sizeof(state->address),
+                           strchr(manager->ip, ':') != NULL ? "[%s]:%d" : "%s:%d", manager->ip,
+                           JOB_MANAGER_PORT);
+        record->dirty = true;
+}
+
+/* Does all of the job run by now? */
+static void note_running(struct record *record, const struct job_pod *manager)
+{
+        struct job_state *state = &record->state;
+
+        if (manager == NULL || manager->asked || !manager->started || state->phase == JOB_RUNNING ||
+            !all_run(record))
+                return;
+        job_state_set(state, JOB_RUNNING, controller_now(record->controller), "Running",
+                      "%u ranks in world %llu", job_state_world_size(state),
+                      (unsigned long long) state->world);
+        write_event(record, false, state->world == 0 ? "Running" : "Resumed", "%u ranks in world %llu",
+                    job_state_world_size(state), (unsigned long long) state->world);
+        record->dirty = true;
 }
 
 /* Its chips were taken back: everything is given up, and the job waits for chips like a new one. */
-static void give_way(struct record *record, const struct fault *fault)
+static void give_way(struct record *record, const struct pods_verdict *v)
 {
         struct job_state *state = &record->state;
 
@@ -354,21 +287,21 @@ static void give_way(struct record *record, const struct fault *fault)
         state->world++;
         state->address[0] = state->last_event[0] = '\0';
         job_state_set(state, JOB_PENDING, controller_now(record->controller), "Evicted",
-                      "%s; the job goes on from its last checkpoint when there are chips", fault->message);
+                      "%s; the job goes on from its last checkpoint when there are chips", v->message);
 }
 
 /* Lost groups get another place (plan_queue_run() finds it); the manager holds the job together meanwhile,
  * and starts the next world when they have joined. Without a manager there is a new one, too. */
-static void start_anew(struct record *record, const struct fault *fault)
+static void start_anew(struct record *record, const struct pods_verdict *v, const struct gathered *all)
 {
         struct job_state *state = &record->state;
         struct controller *c = record->controller;
 
-        if (fault->world || state->phase == JOB_RUNNING) {
+        if (v->world || state->phase == JOB_RUNNING) {
                 state->restarts++;
                 c->metrics.restarts++;
         }
-        if (fault->world) {
+        if (v->world) {
                 state->world++;
                 state->address[0] = state->last_event[0] = '\0';
                 record->base_restarts = state->restarts;
@@ -376,55 +309,90 @@ static void start_anew(struct record *record, const struct fault *fault)
                 for (size_t i = 0; i < state->rank_count; i++)
                         state->ranks[i].before = ++state->ranks[i].restarts;
         }
-        for (size_t i = 0; i < state->group_count; i++) {
-                struct job_group *group = &state->groups[i];
+        for (size_t i = 0; i < state->group_count; i++)
+                state->groups[i].restarts++;
+        for (size_t n = 0; n < all->look.group_count; n++) {
+                struct job_group *group = &state->groups[all->index[n]];
 
-                group->restarts++;
-                if (!fault->lost[i])
+                if (!all->lost[n])
                         continue;
                 group->node[0] = '\0';
                 group->incarnation++;
                 group->state = JOB_GROUP_LOST;
         }
-        job_state_set(state, JOB_RESTARTING, controller_now(c), fault->reason,
-                      "%s; restart %llu of %llu, from %s", fault->message,
-                      (unsigned long long) state->restarts,
+        job_state_set(state, JOB_RESTARTING, controller_now(c), v->reason,
+                      "%s; restart %llu of %llu, from %s", v->message, (unsigned long long) state->restarts,
                       (unsigned long long) job_restart_max(&record->job),
                       record->job.checkpoint.given ? "the last valid checkpoint" : "the beginning");
 }
 
-static void repair(struct record *record, const struct fault *fault)
+static void repair(struct record *record, const struct pods_verdict *v, const struct gathered *all)
 {
         struct controller *c = record->controller;
-        uint64_t max = job_restart_max(&record->job);
-        bool runs = fault->world || record->state.phase == JOB_RUNNING;
 
         c->metrics.faults++;
-        write_event(record, true, fault->reason, "%s", fault->message);
+        write_event(record, true, v->reason, "%s", v->message);
         record->dirty = true;
         controller_want_plan(c);
-        if (fault->evicted) {
+        if (v->kind == PODS_GIVE_WAY) {
                 record->yielding = false;
-                give_way(record, fault);
-        } else if (fault->final || (runs && record->state.restarts >= max)) {
-                job_state_set(&record->state, JOB_FAILED, controller_now(c), fault->reason, "%s%s",
-                              fault->message, fault->final || max == 0 ? "" : "; no restart is left");
+                give_way(record, v);
+        } else if (v->kind == PODS_END) {
+                job_state_set(&record->state, JOB_FAILED, controller_now(c), v->reason, "%s%s", v->message,
+                              v->no_more_left ? "; no restart is left" : "");
                 c->metrics.ended[JOB_FAILED]++;
         } else {
-                start_anew(record, fault);
+                start_anew(record, v, all);
+        }
+}
+
+static void note_groups(struct record *record, const struct gathered *all)
+{
+        for (size_t n = 0; n < all->look.group_count; n++) {
+                struct job_group *group = &record->state.groups[all->index[n]];
+                enum job_group_state state = state_of(record_find_pod(record, all->names[n]));
+
+                if (all->lost[n] || all->groups[n].leaving)
+                        continue;
+                record->dirty = record->dirty || state != group->state;
+                group->state = state;
+        }
+}
+
+static void act(struct record *record, struct gathered *all)
+{
+        const struct job_pod *manager;
+        struct pods_verdict v;
+
+        job_manager_pod_name(record->name, record->state.world, all->manager_name);
+        manager = record_find_pod(record, all->manager_name);
+        gather_groups(record, all);
+        gather_manager(record, manager, all);
+        all->look.groups = all->groups;
+        all->look.runs = record->state.phase == JOB_RUNNING;
+        all->look.yielding = record->yielding;
+        all->look.restarts = record->state.restarts;
+        all->look.restart_max = job_restart_max(&record->job);
+        v = pods_judge(&all->look, all->lost);
+        note_groups(record, all);
+        note_address(record, manager);
+        if (manager != NULL && !manager->asked && manager->phase == JOB_POD_SUCCEEDED) {
+                succeed(record);
+        } else if (v.kind != PODS_GO_ON) {
+                repair(record, &v, all);
+        } else {
+                note_running(record, manager);
+                note_waiting(record);
         }
 }
 
 void watch_job(struct record *record)
 {
-        struct fault fault = { .reason = "" };
+        struct gathered *all = calloc(1, sizeof(*all));
 
-        judge_groups(record, &fault);
-        watch_manager(record, &fault);
-        if (job_phase_ended(record->state.phase))
-                return;
-        if (fault.reason[0] != '\0')
-                repair(record, &fault);
-        else
-                note_waiting(record);
+        if (all == NULL)
+                return; /* the next look has memory, or the one after */
+        act(record, all);
+        job_report_free(&all->report);
+        free(all);
 }
