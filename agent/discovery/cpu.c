@@ -37,26 +37,6 @@ static size_t read_ranges(const struct tree *tree, const char *path, unsigned *r
         return count < 0 ? 0 : (size_t) count < max ? (size_t) count : max;
 }
 
-/* Numbers of the entries "cpu3", "node1" of a directory, for trees that lack the lists. */
-static size_t list_numbers(const struct tree *tree, const char *path, const char *prefix, unsigned *ret,
-                           size_t max)
-{
-        struct tree_names names;
-        size_t count = 0;
-
-        if (tree_list(tree, path, &names) < 0)
-                return 0;
-        for (size_t i = 0; i < names.count; i++) {
-                uint64_t number;
-
-                if (text_starts_with(names.names[i], prefix) && count < max &&
-                    text_parse_uint64(names.names[i] + strlen(prefix), &number) == 0 && number < RANGES_MAX)
-                        ret[count++] = (unsigned) number;
-        }
-        tree_names_free(&names);
-        return count;
-}
-
 static int by_number(const void *a, const void *b)
 {
         const unsigned *x = a, *y = b;
@@ -84,7 +64,7 @@ static void read_nodes(const struct tree *tree, struct cpus *cpus)
         size_t count = read_ranges(tree, "sys/devices/system/node/online", all, NODES_MAX);
 
         if (count == 0)
-                count = list_numbers(tree, "sys/devices/system/node", "node", all, NODES_MAX);
+                count = scan_numbers(tree, "sys/devices/system/node", "node", all, NODES_MAX);
         qsort(all, count, sizeof(*all), by_number);
         for (size_t i = 0; i < count; i++)
                 if (node_has_cpus(tree, all[i]))
@@ -137,7 +117,7 @@ static void read_cpus(const struct tree *tree, struct cpus *cpus)
         cpus->online_count = read_ranges(tree, "sys/devices/system/cpu/online", cpus->online, CPUS_MAX);
         if (cpus->online_count == 0)
                 cpus->online_count =
-                        list_numbers(tree, "sys/devices/system/cpu", "cpu", cpus->online, CPUS_MAX);
+                        scan_numbers(tree, "sys/devices/system/cpu", "cpu", cpus->online, CPUS_MAX);
         if (cpus->online_count == 0)
                 count_processors(tree, cpus);
         read_nodes(tree, cpus);

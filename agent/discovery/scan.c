@@ -160,3 +160,25 @@ void scan_free(struct scan *scan)
         free(scan->placements);
         pci_free(&scan->pci);
 }
+
+static int by_number(const void *a, const void *b)
+{
+        const unsigned *x = a, *y = b;
+
+        return *x < *y ? -1 : *x > *y;
+}
+
+size_t scan_numbers(const struct tree *tree, const char *directory, const char *prefix, unsigned *ret,
+                    size_t max)
+{
+        struct tree_names names;
+        size_t count = 0;
+
+        if (tree_list(tree, directory, &names) < 0)
+                return 0;
+        for (size_t i = 0; i < names.count && count < max; i++)
+                count += scan_number_after(names.names[i], prefix, &ret[count]);
+        tree_names_free(&names);
+        qsort(ret, count, sizeof(*ret), by_number);
+        return count;
+}

@@ -72,3 +72,8 @@ bool scan_class_number(struct scan *scan, const struct pci_function *function, c
 
 /* scan_number_after() - "accel3" with the prefix "accel" is 3. */
 bool scan_number_after(const char *name, const char *prefix, unsigned *ret);
+
+/* scan_numbers() - ascending, those behind `prefix` among the names of a directory: of "cpu0", "cpu3" 0
+ * and 3. Return: how many, at most `max` */
+size_t scan_numbers(const struct tree *tree, const char *directory, const char *prefix, unsigned *ret,
+                    size_t max);

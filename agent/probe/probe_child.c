@@ -82,7 +82,7 @@ static int open_one(const struct probe_driver **driver, const char *path, void *
 
                 if (library == NULL)
                         continue;
-                if (d->calls->open(d, library, ret_state, &err) == 0) {
+                if (probe_driver_open(d, library, ret_state, &err) == 0) {
                         *driver = d;
                         return 0;
                 }

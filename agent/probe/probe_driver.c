@@ -2,7 +2,9 @@
 #include "agent/probe/probe_driver.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 void probe_driver_pci_format(unsigned domain, unsigned bus, unsigned device, unsigned function, char ret[20])
@@ -35,4 +37,40 @@ const struct probe_driver *probe_driver_find(const char *vendor)
                 if (strcmp(d->vendor, vendor) == 0)
                         return d;
         return NULL;
+}
+
+/* Return: the first function that must be there and is not; NULL = none. */
+static const char *load(void *library, const struct probe_driver_function *functions, char *state)
+{
+        for (const struct probe_driver_function *f = functions; f->name != NULL; f++) {
+                void *there;
+
+                memcpy(&there, state + f->offset, sizeof(there));
+                if (there == NULL && !probe_driver_symbol(library, f->name, state + f->offset) && f->required)
+                        return f->name;
+        }
+        return NULL;
+}
+
+int probe_driver_open(const struct probe_driver *driver, void *library, void **ret_state, struct err *err)
+{
+        const struct probe_driver_calls *calls = driver->calls;
+        const char *missing;
+        void *state;
+        int r;
+
+        if (calls->open != NULL)
+                return calls->open(driver, library, ret_state, err);
+        state = calloc(1, calls->state_bytes);
+        if (state == NULL)
+                return err_set(err, -ENOMEM, "no memory");
+        missing = load(library, calls->functions, state);
+        r = missing == NULL ? calls->start(state) : 0;
+        if (missing == NULL && r == 0) {
+                *ret_state = state;
+                return 0;
+        }
+        free(state);
+        return missing != NULL ? err_set(err, -ENOENT, "the library has no %s", missing)
+                               : err_set(err, -EIO, "%s says %d", calls->functions[0].name, r);
 }

@@ -15,12 +15,25 @@ typedef void (*probe_driver_take_links)(void *userdata, const struct link_report
 
 struct probe_driver;
 
+/* A function of a library; a name that fills a place which is filled already is passed over. NULL ends the
+ * table. */
+struct probe_driver_function {
+        const char *name;
+        size_t offset; /* of its pointer in the state */
+        bool required;
+};
+
 /* How a family of libraries is asked: a file of drivers/. Those marked in drivers/table.c were written from
  * the vendors' headers and not tried on their hardware: a figure outside its bounds is refused by the agent.
  */
 struct probe_driver_calls {
-        /* Makes the library ready. 0; -ENOENT: not the library it is taken for; -EIO: it refuses.
-         * *ret_state is whatever sample() wants; it lives as long as the child. */
+        /* The state of most: pointers to these functions of the library, of which the first is called by
+         * start() and makes it ready. Return of start: the library's own word, 0 = ready. */
+        const struct probe_driver_function *functions;
+        size_t state_bytes;
+        int (*start)(void *state);
+        /* Instead of that, for a library with other needs. 0; -ENOENT: not the library it is taken for; -EIO:
+         * it refuses. *ret_state is whatever sample() wants; it lives as long as the child. */
         int (*open)(const struct probe_driver *driver, void *library, void **ret_state, struct err *err);
         /* Calls take() for every device. 0, or negative when nothing could be asked. */
         int (*sample)(void *state, probe_driver_take take, void *userdata, struct err *err);
@@ -37,6 +50,9 @@ struct probe_driver {
         bool links;                             /* this library is asked for links, if its family can be */
         const struct probe_driver_calls *calls;
 };
+
+/* probe_driver_open() - by the driver's functions, or by its own open(). Return: as open(). */
+int probe_driver_open(const struct probe_driver *driver, void *library, void **ret_state, struct err *err);
 
 extern const struct probe_driver probe_drivers[]; /* ends with vendor == NULL */
 

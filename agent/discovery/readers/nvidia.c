@@ -166,34 +166,6 @@ static int add_instance(struct scan *scan, const struct sighting *whole, const c
         return scan_add(scan, &part.device, &part.placement);
 }
 
-static int by_number(const void *a, const void *b)
-{
-        const unsigned *x = a, *y = b;
-
-        return *x < *y ? -1 : *x > *y;
-}
-
-/* Numbers, ascending, behind `prefix` among the names of a directory; at most `max`. */
-static size_t numbered_names(const struct scan *scan, const char *directory, const char *prefix,
-                             unsigned *ret, size_t max)
-{
-        struct tree_names names;
-        size_t count = 0;
-
-        if (tree_list(scan->tree, directory, &names) < 0)
-                return 0;
-        for (size_t i = 0; i < names.count && count < max; i++) {
-                uint64_t number;
-
-                if (text_starts_with(names.names[i], prefix) &&
-                    text_parse_uint64(names.names[i] + strlen(prefix), &number) == 0 && number < 256)
-                        ret[count++] = (unsigned) number;
-        }
-        tree_names_free(&names);
-        qsort(ret, count, sizeof(*ret), by_number);
-        return count;
-}
-
 /* Return: how many were added; 0 = the GPU is not divided. */
 static int add_instances(struct scan *scan, const struct sighting *whole)
 {
@@ -204,12 +176,12 @@ static int add_instances(struct scan *scan, const struct sighting *whole)
 
         (void) text_format(directory, sizeof(directory), "proc/driver/nvidia/capabilities/gpu%u/mig",
                            whole->number);
-        gi_count = numbered_names(scan, directory, "gi", gis, 16);
+        gi_count = scan_numbers(scan->tree, directory, "gi", gis, 16);
         for (size_t i = 0; i < gi_count; i++) {
                 size_t ci_count;
 
                 (void) text_format(path, sizeof(path), "%s/gi%u", directory, gis[i]);
-                ci_count = numbered_names(scan, path, "ci", cis, 8);
+                ci_count = scan_numbers(scan->tree, path, "ci", cis, 8);
                 for (size_t j = 0; j < ci_count; j++, added++) {
                         int r = add_instance(scan, whole, directory, gis[i], cis[j]);
 

@@ -1,6 +1,7 @@
 /* AMD SMI (libamd_smi): where ROCm SMI is not installed. Asked is only what has one layout in every release:
  * bytes, percent, Celsius, counts. Power is left to sysfs: its structure has changed three times. */
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 #include "agent/probe/probe_driver.h"
@@ -26,33 +27,24 @@ struct amd_smi {
         int (*ecc)(void *, struct ecc *);
 };
 
-static int amd_smi_open(const struct probe_driver *driver, void *library, void **ret_state, struct err *err)
-{
-        struct amd_smi *s = calloc(1, sizeof(*s));
-        int r;
+/* clang-format off */
+static const struct probe_driver_function functions[] = {
+        { "amdsmi_init", offsetof(struct amd_smi, init), true },
+        { "amdsmi_get_socket_handles", offsetof(struct amd_smi, sockets), true },
+        { "amdsmi_get_processor_handles", offsetof(struct amd_smi, processors), true },
+        { "amdsmi_get_gpu_device_bdf", offsetof(struct amd_smi, bdf), true },
+        { "amdsmi_get_gpu_memory_total", offsetof(struct amd_smi, memory_total), false },
+        { "amdsmi_get_gpu_memory_usage", offsetof(struct amd_smi, memory_used), false },
+        { "amdsmi_get_gpu_activity", offsetof(struct amd_smi, usage), false },
+        { "amdsmi_get_temp_metric", offsetof(struct amd_smi, temperature), false },
+        { "amdsmi_get_gpu_total_ecc_count", offsetof(struct amd_smi, ecc), false },
+        { NULL, 0, false },
+};
+/* clang-format on */
 
-        if (s == NULL)
-                return err_set(err, -ENOMEM, "no memory");
-        (void) driver;
-        (void) probe_driver_symbol(library, "amdsmi_get_gpu_memory_total", &s->memory_total);
-        (void) probe_driver_symbol(library, "amdsmi_get_gpu_memory_usage", &s->memory_used);
-        (void) probe_driver_symbol(library, "amdsmi_get_gpu_activity", &s->usage);
-        (void) probe_driver_symbol(library, "amdsmi_get_temp_metric", &s->temperature);
-        (void) probe_driver_symbol(library, "amdsmi_get_gpu_total_ecc_count", &s->ecc);
-        if (!probe_driver_symbol(library, "amdsmi_init", &s->init) ||
-            !probe_driver_symbol(library, "amdsmi_get_socket_handles", &s->sockets) ||
-            !probe_driver_symbol(library, "amdsmi_get_processor_handles", &s->processors) ||
-            !probe_driver_symbol(library, "amdsmi_get_gpu_device_bdf", &s->bdf)) {
-                free(s);
-                return err_set(err, -ENOENT, "the library has no amdsmi_init, socket, processor, bdf");
-        }
-        r = s->init(AMDSMI_GPUS);
-        if (r != AMDSMI_OK) {
-                free(s);
-                return err_set(err, -EIO, "amdsmi_init says %d", r);
-        }
-        *ret_state = s;
-        return 0;
+static int start(void *state)
+{
+        return ((struct amd_smi *) state)->init(AMDSMI_GPUS);
 }
 
 static void ask(const struct amd_smi *s, void *device, struct probe_sample *sample)
@@ -117,4 +109,7 @@ static int amd_smi_sample(void *state, probe_driver_take take, void *userdata, s
         return 0;
 }
 
-const struct probe_driver_calls amd_smi_calls = { .open = amd_smi_open, .sample = amd_smi_sample };
+const struct probe_driver_calls amd_smi_calls = { .functions = functions,
+                                                  .state_bytes = sizeof(struct amd_smi),
+                                                  .start = start,
+                                                  .sample = amd_smi_sample };

@@ -1,6 +1,7 @@
 /* CNDEV (libcndev): Cambricon. Most structures begin with their version, those with V2 in their name do not;
  * all are given more room than the header says. Units: megabytes, percent, degrees, watts. */
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 #include "agent/probe/probe_driver.h"
@@ -53,34 +54,24 @@ struct cndev {
         int (*health)(struct card_health *, int32_t);
 };
 
-static int cndev_open(const struct probe_driver *driver, void *library, void **ret_state, struct err *err)
-{
-        struct cndev *c = calloc(1, sizeof(*c));
-        int r;
+/* clang-format off */
+static const struct probe_driver_function functions[] = {
+        { "cndevInit", offsetof(struct cndev, init), true },
+        { "cndevGetDeviceCount", offsetof(struct cndev, count), true },
+        { "cndevGetDeviceHandleByIndex", offsetof(struct cndev, handle), true },
+        { "cndevGetPCIeInfoV2", offsetof(struct cndev, pcie), true },
+        { "cndevGetMemoryUsageV2", offsetof(struct cndev, memory), false },
+        { "cndevGetDeviceUtilizationInfo", offsetof(struct cndev, utilization), false },
+        { "cndevGetTemperatureInfo", offsetof(struct cndev, temperature), false },
+        { "cndevGetDevicePowerInfo", offsetof(struct cndev, power), false },
+        { "cndevGetCardHealthState", offsetof(struct cndev, health), false },
+        { NULL, 0, false },
+};
+/* clang-format on */
 
-        if (c == NULL)
-                return err_set(err, -ENOMEM, "no memory");
-        (void) driver;
-        (void) probe_driver_symbol(library, "cndevGetMemoryUsageV2", &c->memory);
-        (void) probe_driver_symbol(library, "cndevGetDeviceUtilizationInfo", &c->utilization);
-        (void) probe_driver_symbol(library, "cndevGetTemperatureInfo", &c->temperature);
-        (void) probe_driver_symbol(library, "cndevGetDevicePowerInfo", &c->power);
-        (void) probe_driver_symbol(library, "cndevGetCardHealthState", &c->health);
-        if (!probe_driver_symbol(library, "cndevInit", &c->init) ||
-            !probe_driver_symbol(library, "cndevGetDeviceCount", &c->count) ||
-            !probe_driver_symbol(library, "cndevGetDeviceHandleByIndex", &c->handle) ||
-            !probe_driver_symbol(library, "cndevGetPCIeInfoV2", &c->pcie)) {
-                free(c);
-                return err_set(err, -ENOENT,
-                               "the library has no cndevInit, GetDeviceCount, HandleByIndex, PCIeInfoV2");
-        }
-        r = c->init(0);
-        if (r != 0) {
-                free(c);
-                return err_set(err, -EIO, "cndevInit says %d", r);
-        }
-        *ret_state = c;
-        return 0;
+static int start(void *state)
+{
+        return ((struct cndev *) state)->init(0);
 }
 
 static void ask(const struct cndev *c, int32_t handle, struct probe_sample *s)
@@ -135,4 +126,6 @@ static int cndev_sample(void *state, probe_driver_take take, void *userdata, str
         return 0;
 }
 
-const struct probe_driver_calls cndev_calls = { .open = cndev_open, .sample = cndev_sample };
+const struct probe_driver_calls cndev_calls = {
+        .functions = functions, .state_bytes = sizeof(struct cndev), .start = start, .sample = cndev_sample
+};

@@ -1,6 +1,7 @@
 /* DCMI (libdcmi): Huawei Ascend; devices are addressed by card and number on the card. Units: percent,
  * degrees, tenths of a watt, megabytes. */
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 #include "agent/probe/probe_driver.h"
@@ -44,35 +45,25 @@ struct dcmi {
         int (*health)(int, int, uint32_t *);
 };
 
-static int dcmi_open(const struct probe_driver *driver, void *library, void **ret_state, struct err *err)
-{
-        struct dcmi *d = calloc(1, sizeof(*d));
-        int r;
+/* clang-format off */
+static const struct probe_driver_function functions[] = {
+        { "dcmi_init", offsetof(struct dcmi, init), true },
+        { "dcmi_get_card_list", offsetof(struct dcmi, cards), true },
+        { "dcmi_get_device_num_in_card", offsetof(struct dcmi, on_card), true },
+        { "dcmi_get_device_pcie_info_v2", offsetof(struct dcmi, pcie), true },
+        { "dcmi_get_device_utilization_rate", offsetof(struct dcmi, utilization), false },
+        { "dcmi_get_device_temperature", offsetof(struct dcmi, temperature), false },
+        { "dcmi_get_device_power_info", offsetof(struct dcmi, power), false },
+        { "dcmi_get_device_hbm_info", offsetof(struct dcmi, hbm), false },
+        { "dcmi_get_device_ecc_info", offsetof(struct dcmi, ecc), false },
+        { "dcmi_get_device_health", offsetof(struct dcmi, health), false },
+        { NULL, 0, false },
+};
+/* clang-format on */
 
-        if (d == NULL)
-                return err_set(err, -ENOMEM, "no memory");
-        (void) driver;
-        (void) probe_driver_symbol(library, "dcmi_get_device_utilization_rate", &d->utilization);
-        (void) probe_driver_symbol(library, "dcmi_get_device_temperature", &d->temperature);
-        (void) probe_driver_symbol(library, "dcmi_get_device_power_info", &d->power);
-        (void) probe_driver_symbol(library, "dcmi_get_device_hbm_info", &d->hbm);
-        (void) probe_driver_symbol(library, "dcmi_get_device_ecc_info", &d->ecc);
-        (void) probe_driver_symbol(library, "dcmi_get_device_health", &d->health);
-        if (!probe_driver_symbol(library, "dcmi_init", &d->init) ||
-            !probe_driver_symbol(library, "dcmi_get_card_list", &d->cards) ||
-            !probe_driver_symbol(library, "dcmi_get_device_num_in_card", &d->on_card) ||
-            !probe_driver_symbol(library, "dcmi_get_device_pcie_info_v2", &d->pcie)) {
-                free(d);
-                return err_set(err, -ENOENT,
-                               "the library has no dcmi_init, get_card_list, get_device_pcie_info_v2");
-        }
-        r = d->init();
-        if (r != 0) {
-                free(d);
-                return err_set(err, -EIO, "dcmi_init says %d", r);
-        }
-        *ret_state = d;
-        return 0;
+static int start(void *state)
+{
+        return ((struct dcmi *) state)->init();
 }
 
 static void ask(const struct dcmi *d, int card, int device, struct probe_sample *s)
@@ -146,4 +137,6 @@ static int dcmi_sample(void *state, probe_driver_take take, void *userdata, stru
         return 0;
 }
 
-const struct probe_driver_calls dcmi_calls = { .open = dcmi_open, .sample = dcmi_sample };
+const struct probe_driver_calls dcmi_calls = {
+        .functions = functions, .state_bytes = sizeof(struct dcmi), .start = start, .sample = dcmi_sample
+};

@@ -1,6 +1,7 @@
 /* EFML (libefml): Enflame. Devices by index; floats in Celsius, watts and percent. The memory in use is not
  * asked: its unit is not certain. */
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 #include "agent/probe/probe_driver.h"
@@ -43,34 +44,25 @@ struct efml {
         int (*health)(uint32_t, bool *);
 };
 
-static int efml_open(const struct probe_driver *driver, void *library, void **ret_state, struct err *err)
-{
-        struct efml *e = calloc(1, sizeof(*e));
-        int r;
+/* clang-format off */
+static const struct probe_driver_function functions[] = {
+        { "EfmlInit", offsetof(struct efml, init), true },
+        { "EfmlGetDevCount", offsetof(struct efml, count), true },
+        { "EfmlGetDevInfo", offsetof(struct efml, info), true },
+        { "EfmlGetDevMem", offsetof(struct efml, memory), false },
+        { "EfmlGetDevDtuUsage", offsetof(struct efml, usage), false },
+        { "EfmlGetDevPwr", offsetof(struct efml, power), false },
+        { "EfmlGetDevEccStatus", offsetof(struct efml, ecc), false },
+        { "EfmlGetDevHealth", offsetof(struct efml, health), false },
+        { "EfmlGetDevTempV2", offsetof(struct efml, thermal), false },
+        { "EfmlGetDevTemp", offsetof(struct efml, thermal), false },
+        { NULL, 0, false },
+};
+/* clang-format on */
 
-        if (e == NULL)
-                return err_set(err, -ENOMEM, "no memory");
-        (void) driver;
-        (void) probe_driver_symbol(library, "EfmlGetDevMem", &e->memory);
-        (void) probe_driver_symbol(library, "EfmlGetDevDtuUsage", &e->usage);
-        (void) probe_driver_symbol(library, "EfmlGetDevPwr", &e->power);
-        (void) probe_driver_symbol(library, "EfmlGetDevEccStatus", &e->ecc);
-        (void) probe_driver_symbol(library, "EfmlGetDevHealth", &e->health);
-        if (!probe_driver_symbol(library, "EfmlGetDevTempV2", &e->thermal))
-                (void) probe_driver_symbol(library, "EfmlGetDevTemp", &e->thermal);
-        if (!probe_driver_symbol(library, "EfmlInit", &e->init) ||
-            !probe_driver_symbol(library, "EfmlGetDevCount", &e->count) ||
-            !probe_driver_symbol(library, "EfmlGetDevInfo", &e->info)) {
-                free(e);
-                return err_set(err, -ENOENT, "the library has no EfmlInit, EfmlGetDevCount, EfmlGetDevInfo");
-        }
-        r = e->init(false);
-        if (r != EFML_OK) {
-                free(e);
-                return err_set(err, -EIO, "EfmlInit says %d", r);
-        }
-        *ret_state = e;
-        return 0;
+static int start(void *state)
+{
+        return ((struct efml *) state)->init(false);
 }
 
 static void ask(const struct efml *e, uint32_t i, struct probe_sample *s)
@@ -126,4 +118,6 @@ static int efml_sample(void *state, probe_driver_take take, void *userdata, stru
         return 0;
 }
 
-const struct probe_driver_calls efml_calls = { .open = efml_open, .sample = efml_sample };
+const struct probe_driver_calls efml_calls = {
+        .functions = functions, .state_bytes = sizeof(struct efml), .start = start, .sample = efml_sample
+};

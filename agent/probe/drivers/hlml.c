@@ -1,6 +1,7 @@
 /* HLML (libhlml): Intel Gaudi. After NVML's manner, with its own order of the memory structure. Power in mW.
  */
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,34 +34,24 @@ struct hlml {
         int (*replay)(void *, unsigned *);
 };
 
-static int hlml_open(const struct probe_driver *driver, void *library, void **ret_state, struct err *err)
-{
-        struct hlml *h = calloc(1, sizeof(*h));
-        int r;
+/* clang-format off */
+static const struct probe_driver_function functions[] = {
+        { "hlml_init", offsetof(struct hlml, init), true },
+        { "hlml_device_get_count", offsetof(struct hlml, count), true },
+        { "hlml_device_get_handle_by_index", offsetof(struct hlml, handle), true },
+        { "hlml_device_get_pci_info", offsetof(struct hlml, pci), true },
+        { "hlml_device_get_memory_info", offsetof(struct hlml, memory), false },
+        { "hlml_device_get_utilization_rates", offsetof(struct hlml, utilization), false },
+        { "hlml_device_get_temperature", offsetof(struct hlml, temperature), false },
+        { "hlml_device_get_power_usage", offsetof(struct hlml, power), false },
+        { "hlml_device_get_pcie_replay_counter", offsetof(struct hlml, replay), false },
+        { NULL, 0, false },
+};
+/* clang-format on */
 
-        if (h == NULL)
-                return err_set(err, -ENOMEM, "no memory");
-        (void) driver;
-        (void) probe_driver_symbol(library, "hlml_device_get_memory_info", &h->memory);
-        (void) probe_driver_symbol(library, "hlml_device_get_utilization_rates", &h->utilization);
-        (void) probe_driver_symbol(library, "hlml_device_get_temperature", &h->temperature);
-        (void) probe_driver_symbol(library, "hlml_device_get_power_usage", &h->power);
-        (void) probe_driver_symbol(library, "hlml_device_get_pcie_replay_counter", &h->replay);
-        if (!probe_driver_symbol(library, "hlml_init", &h->init) ||
-            !probe_driver_symbol(library, "hlml_device_get_count", &h->count) ||
-            !probe_driver_symbol(library, "hlml_device_get_handle_by_index", &h->handle) ||
-            !probe_driver_symbol(library, "hlml_device_get_pci_info", &h->pci)) {
-                free(h);
-                return err_set(err, -ENOENT,
-                               "the library has no hlml_init, device_get_count, handle, pci_info");
-        }
-        r = h->init();
-        if (r != HLML_OK) {
-                free(h);
-                return err_set(err, -EIO, "hlml_init says %d", r);
-        }
-        *ret_state = h;
-        return 0;
+static int start(void *state)
+{
+        return ((struct hlml *) state)->init();
 }
 
 static bool is_ok(struct probe_sample *s, int r)
@@ -119,4 +110,6 @@ static int hlml_sample(void *state, probe_driver_take take, void *userdata, stru
         return 0;
 }
 
-const struct probe_driver_calls hlml_calls = { .open = hlml_open, .sample = hlml_sample };
+const struct probe_driver_calls hlml_calls = {
+        .functions = functions, .state_bytes = sizeof(struct hlml), .start = start, .sample = hlml_sample
+};

@@ -1,6 +1,7 @@
 /* MTML (libmtml): Moore Threads. Objects are pointers that live as long as the child. Power in mW, memory in
  * bytes. */
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,38 +61,32 @@ static void open_devices(struct mtml *m, void *library)
         }
 }
 
-static int mtml_open(const struct probe_driver *driver, void *library, void **ret_state, struct err *err)
-{
-        struct mtml *m = calloc(1, sizeof(*m));
-        void *object = NULL;
-        int r;
+/* clang-format off */
+static const struct probe_driver_function functions[] = {
+        { "mtmlLibraryInit", offsetof(struct mtml, init), true },
+        { "mtmlLibraryCountDevice", offsetof(struct mtml, count), true },
+        { "mtmlLibraryInitDeviceByIndex", offsetof(struct mtml, device), true },
+        { "mtmlDeviceGetPciInfo", offsetof(struct mtml, pci), true },
+        { "mtmlDeviceGetPowerUsage", offsetof(struct mtml, power), false },
+        { "mtmlDeviceInitGpu", offsetof(struct mtml, gpu), false },
+        { "mtmlGpuGetUtilization", offsetof(struct mtml, utilization), false },
+        { "mtmlGpuGetTemperature", offsetof(struct mtml, temperature), false },
+        { "mtmlDeviceInitMemory", offsetof(struct mtml, memory), false },
+        { "mtmlMemoryGetTotal", offsetof(struct mtml, total), false },
+        { "mtmlMemoryGetUsed", offsetof(struct mtml, used), false },
+        { NULL, 0, false },
+};
+/* clang-format on */
 
-        if (m == NULL)
-                return err_set(err, -ENOMEM, "no memory");
-        (void) driver;
-        (void) probe_driver_symbol(library, "mtmlDeviceGetPowerUsage", &m->power);
-        (void) probe_driver_symbol(library, "mtmlDeviceInitGpu", &m->gpu);
-        (void) probe_driver_symbol(library, "mtmlGpuGetUtilization", &m->utilization);
-        (void) probe_driver_symbol(library, "mtmlGpuGetTemperature", &m->temperature);
-        (void) probe_driver_symbol(library, "mtmlDeviceInitMemory", &m->memory);
-        (void) probe_driver_symbol(library, "mtmlMemoryGetTotal", &m->total);
-        (void) probe_driver_symbol(library, "mtmlMemoryGetUsed", &m->used);
-        if (!probe_driver_symbol(library, "mtmlLibraryInit", &m->init) ||
-            !probe_driver_symbol(library, "mtmlLibraryCountDevice", &m->count) ||
-            !probe_driver_symbol(library, "mtmlLibraryInitDeviceByIndex", &m->device) ||
-            !probe_driver_symbol(library, "mtmlDeviceGetPciInfo", &m->pci)) {
-                free(m);
-                return err_set(err, -ENOENT,
-                               "the library has no mtmlLibraryInit, CountDevice, DeviceGetPciInfo");
-        }
-        r = m->init(&object);
-        if (r != MTML_OK) {
-                free(m);
-                return err_set(err, -EIO, "mtmlLibraryInit says %d", r);
-        }
-        open_devices(m, object);
-        *ret_state = m;
-        return 0;
+static int start(void *state)
+{
+        struct mtml *m = state;
+        void *object = NULL;
+        int r = m->init(&object);
+
+        if (r == MTML_OK)
+                open_devices(m, object);
+        return r;
 }
 
 static bool is_ok(struct probe_sample *s, int r)
@@ -129,4 +124,6 @@ static int mtml_sample(void *state, probe_driver_take take, void *userdata, stru
         return 0;
 }
 
-const struct probe_driver_calls mtml_calls = { .open = mtml_open, .sample = mtml_sample };
+const struct probe_driver_calls mtml_calls = {
+        .functions = functions, .state_bytes = sizeof(struct mtml), .start = start, .sample = mtml_sample
+};

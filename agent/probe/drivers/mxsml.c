@@ -1,6 +1,7 @@
 /* MXSML (libmxsml): MetaX. The count is the return value of a function without arguments. Units: KiB of
  * memory, hundredths of a degree, mW (the sum of the board's ways). */
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,31 +33,22 @@ struct mxsml {
         int (*power)(unsigned, uint32_t *, struct way *);
 };
 
-static int mxsml_open(const struct probe_driver *driver, void *library, void **ret_state, struct err *err)
-{
-        struct mxsml *m = calloc(1, sizeof(*m));
-        int r;
+/* clang-format off */
+static const struct probe_driver_function functions[] = {
+        { "mxSmlInit", offsetof(struct mxsml, init), true },
+        { "mxSmlGetDeviceCount", offsetof(struct mxsml, count), true },
+        { "mxSmlGetDeviceInfo", offsetof(struct mxsml, info), true },
+        { "mxSmlGetMemoryInfo", offsetof(struct mxsml, memory), false },
+        { "mxSmlGetDeviceIpUsage", offsetof(struct mxsml, usage), false },
+        { "mxSmlGetTemperatureInfo", offsetof(struct mxsml, temperature), false },
+        { "mxSmlGetBoardPowerInfo", offsetof(struct mxsml, power), false },
+        { NULL, 0, false },
+};
+/* clang-format on */
 
-        if (m == NULL)
-                return err_set(err, -ENOMEM, "no memory");
-        (void) driver;
-        (void) probe_driver_symbol(library, "mxSmlGetMemoryInfo", &m->memory);
-        (void) probe_driver_symbol(library, "mxSmlGetDeviceIpUsage", &m->usage);
-        (void) probe_driver_symbol(library, "mxSmlGetTemperatureInfo", &m->temperature);
-        (void) probe_driver_symbol(library, "mxSmlGetBoardPowerInfo", &m->power);
-        if (!probe_driver_symbol(library, "mxSmlInit", &m->init) ||
-            !probe_driver_symbol(library, "mxSmlGetDeviceCount", &m->count) ||
-            !probe_driver_symbol(library, "mxSmlGetDeviceInfo", &m->info)) {
-                free(m);
-                return err_set(err, -ENOENT, "the library has no mxSmlInit, GetDeviceCount, GetDeviceInfo");
-        }
-        r = m->init();
-        if (r != 0) {
-                free(m);
-                return err_set(err, -EIO, "mxSmlInit says %d", r);
-        }
-        *ret_state = m;
-        return 0;
+static int start(void *state)
+{
+        return ((struct mxsml *) state)->init();
 }
 
 static void ask(const struct mxsml *m, unsigned i, struct probe_sample *s)
@@ -106,4 +98,6 @@ static int mxsml_sample(void *state, probe_driver_take take, void *userdata, str
         return 0;
 }
 
-const struct probe_driver_calls mxsml_calls = { .open = mxsml_open, .sample = mxsml_sample };
+const struct probe_driver_calls mxsml_calls = {
+        .functions = functions, .state_bytes = sizeof(struct mxsml), .start = start, .sample = mxsml_sample
+};

@@ -1,5 +1,6 @@
 /* ROCm SMI (librocm_smi64): AMD and Hygon. Units: bytes, percent, millidegrees, microwatts. */
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 #include "agent/probe/probe_driver.h"
@@ -22,34 +23,24 @@ struct rocm_smi {
         int (*ecc)(uint32_t, int, struct ecc *);
 };
 
-static int rocm_smi_open(const struct probe_driver *driver, void *library, void **ret_state, struct err *err)
-{
-        struct rocm_smi *s = calloc(1, sizeof(*s));
-        int r;
+/* clang-format off */
+static const struct probe_driver_function functions[] = {
+        { "rsmi_init", offsetof(struct rocm_smi, init), true },
+        { "rsmi_num_monitor_devices", offsetof(struct rocm_smi, count), true },
+        { "rsmi_dev_pci_id_get", offsetof(struct rocm_smi, pci), true },
+        { "rsmi_dev_memory_total_get", offsetof(struct rocm_smi, memory_total), false },
+        { "rsmi_dev_memory_usage_get", offsetof(struct rocm_smi, memory_used), false },
+        { "rsmi_dev_busy_percent_get", offsetof(struct rocm_smi, busy), false },
+        { "rsmi_dev_temp_metric_get", offsetof(struct rocm_smi, temperature), false },
+        { "rsmi_dev_power_ave_get", offsetof(struct rocm_smi, power), false },
+        { "rsmi_dev_ecc_count_get", offsetof(struct rocm_smi, ecc), false },
+        { NULL, 0, false },
+};
+/* clang-format on */
 
-        if (s == NULL)
-                return err_set(err, -ENOMEM, "no memory");
-        (void) driver;
-        (void) probe_driver_symbol(library, "rsmi_dev_memory_total_get", &s->memory_total);
-        (void) probe_driver_symbol(library, "rsmi_dev_memory_usage_get", &s->memory_used);
-        (void) probe_driver_symbol(library, "rsmi_dev_busy_percent_get", &s->busy);
-        (void) probe_driver_symbol(library, "rsmi_dev_temp_metric_get", &s->temperature);
-        (void) probe_driver_symbol(library, "rsmi_dev_power_ave_get", &s->power);
-        (void) probe_driver_symbol(library, "rsmi_dev_ecc_count_get", &s->ecc);
-        if (!probe_driver_symbol(library, "rsmi_init", &s->init) ||
-            !probe_driver_symbol(library, "rsmi_num_monitor_devices", &s->count) ||
-            !probe_driver_symbol(library, "rsmi_dev_pci_id_get", &s->pci)) {
-                free(s);
-                return err_set(err, -ENOENT,
-                               "the library has no rsmi_init, num_monitor_devices, dev_pci_id_get");
-        }
-        r = s->init(0);
-        if (r != RSMI_OK) {
-                free(s);
-                return err_set(err, -EIO, "rsmi_init says %d", r);
-        }
-        *ret_state = s;
-        return 0;
+static int start(void *state)
+{
+        return ((struct rocm_smi *) state)->init(0);
 }
 
 static void ask(const struct rocm_smi *s, uint32_t i, struct probe_sample *sample)
@@ -101,4 +92,7 @@ static int rocm_smi_sample(void *state, probe_driver_take take, void *userdata, 
         return 0;
 }
 
-const struct probe_driver_calls rocm_smi_calls = { .open = rocm_smi_open, .sample = rocm_smi_sample };
+const struct probe_driver_calls rocm_smi_calls = { .functions = functions,
+                                                   .state_bytes = sizeof(struct rocm_smi),
+                                                   .start = start,
+                                                   .sample = rocm_smi_sample };
