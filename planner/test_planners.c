@@ -174,13 +174,13 @@ static void a_gone_worker_forces_a_change(void **state)
                 { .model = { .speed = 10 }, .batch = 5, .ranges = { &held[0], 1 } },
                 { .gone = true, .batch = 5, .ranges = { &held[1], 1 } }
         };
-        const struct reshard_request question = {
+        const struct reshard_request request = {
                 .workers = workers, .count = 2, .batch = 10, .steps = 3, .cost_ms = 1e9
         };
         struct reshard_plan plan;
 
         (void) state;
-        assert_int_equal(reshard_plan_make(&question, &plan, NULL), 0);
+        assert_int_equal(reshard_plan_make(&request, &plan, NULL), 0);
         assert_true(plan.change && plan.forced);
         assert_int_equal(plan.remaining, 70);
         assert_int_equal(sample_ranges_total(&plan.shares[0].rest), 70);

@@ -1,4 +1,4 @@
-/* Given devices: the kinds of devices that a question is about, from the command line ("H100-SXM*8",
+/* Given devices: the kinds of devices that a request is about, from the command line ("H100-SXM*8",
  * "mychip=120,32*4") or from machine files. */
 #pragma once
 

@@ -91,7 +91,7 @@ static void list_models(bool json, struct text *out)
                 text_append(out, "]\n");
 }
 
-static int set_assumptions(const struct model_options *options, struct network_forms_request *question,
+static int set_assumptions(const struct model_options *options, struct network_forms_request *request,
                            struct err *err)
 {
         struct segment_level level;
@@ -104,37 +104,37 @@ static int set_assumptions(const struct model_options *options, struct network_f
         if (!(options->link_gb_per_s >= 1e-6 && options->link_gb_per_s <= 1e6))
                 return err_set(err, -EINVAL, "--link %g: give GB per second, above 0",
                                options->link_gb_per_s);
-        question->assumptions = network_estimate_default();
-        question->assumptions.efficiency = options->efficiency;
-        question->assumptions.training = !options->inference;
-        question->assumptions.samples = options->microbatch;
-        question->batch = options->batch;
-        question->microbatches = options->microbatches;
-        question->link_gb_per_s = options->link_gb_per_s;
+        request->assumptions = network_estimate_default();
+        request->assumptions.efficiency = options->efficiency;
+        request->assumptions.training = !options->inference;
+        request->assumptions.samples = options->microbatch;
+        request->batch = options->batch;
+        request->microbatches = options->microbatches;
+        request->link_gb_per_s = options->link_gb_per_s;
         if (options->network == NULL)
                 return 0;
         r = segment_network_find(options->network, &level, &estimate, err);
         if (r < 0)
                 return r;
-        question->has_network = true;
-        question->alpha_ms = level.alpha_ms;
-        question->beta_ms_per_byte = level.beta_ms_per_byte;
+        request->has_network = true;
+        request->alpha_ms = level.alpha_ms;
+        request->beta_ms_per_byte = level.beta_ms_per_byte;
         return 0;
 }
 
-static int write_form(const char *as, const struct network_forms_request *question, bool json,
+static int write_form(const char *as, const struct network_forms_request *request, bool json,
                       struct text *out, struct err *err)
 {
-        if (question->device_count == 0)
+        if (request->device_count == 0)
                 return err_set(err, -EINVAL,
                                "--as %s: needs devices; give --devices NAME*N or --machines FILE", as);
         if (strcmp(as, "split") == 0)
-                return network_forms_split(question, out, err);
+                return network_forms_split(request, out, err);
         if (strcmp(as, "segments") == 0)
-                return network_forms_segments(question, out, err);
+                return network_forms_segments(request, out, err);
         if (strcmp(as, "shards") == 0)
-                return network_forms_shards(question, out, err);
-        return network_forms_answer(question, json, out, err);
+                return network_forms_shards(request, out, err);
+        return network_forms_answer(request, json, out, err);
 }
 
 static void append_blocks(const struct network *network, const struct network_model *model, struct text *out)
@@ -164,23 +164,23 @@ static int answer(const struct network_model *model, const struct model_options 
 {
         struct network_estimate_device devices[GIVEN_DEVICES_MAX] = { 0 };
         struct network network = { 0 };
-        struct network_forms_request question = { .network = &network, .devices = devices };
+        struct network_forms_request request = { .network = &network, .devices = devices };
         bool json = strcmp(options->output, "json") == 0;
         const char *as = options->as;
-        int r = given_devices_collect(&options->devices, options->machines, devices, &question.device_count,
+        int r = given_devices_collect(&options->devices, options->machines, devices, &request.device_count,
                                       err);
 
         if (r == 0)
-                r = set_assumptions(options, &question, err);
+                r = set_assumptions(options, &request, err);
         if (r == 0)
                 r = network_model_build(model, options->tokens > 0 ? options->tokens : model->default_tokens,
                                         &network, err);
         if (r < 0)
                 return r;
         if (as == NULL)
-                as = question.device_count > 0 ? "answer" : "network";
+                as = request.device_count > 0 ? "answer" : "network";
         if (strcmp(as, "network") != 0)
-                r = write_form(as, &question, json, out, err);
+                r = write_form(as, &request, json, out, err);
         else if (json)
                 network_json(&network, model, out);
         else

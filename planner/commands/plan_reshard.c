@@ -43,7 +43,7 @@ static int answer(const json_t *json, const struct reshard_options *options, str
 
         if (r < 0)
                 return r;
-        r = reshard_plan_make(&request.question, &plan, err);
+        r = reshard_plan_make(&request.reshard, &plan, err);
         if (r == 0) {
                 if (strcmp(options->output, "json") == 0)
                         plan_reshard_answer_json(&request, &plan, out);

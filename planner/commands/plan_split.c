@@ -184,25 +184,25 @@ static int estimate_chain(const struct split_options *options, const char *file,
 {
         struct network_estimate_device devices[GIVEN_DEVICES_MAX] = { 0 };
         struct network network = { 0 };
-        struct network_forms_request question = { .network = &network, .devices = devices };
+        struct network_forms_request request = { .network = &network, .devices = devices };
         struct text form = { 0 };
-        int r = given_devices_collect(&options->devices, options->machines, devices, &question.device_count,
+        int r = given_devices_collect(&options->devices, options->machines, devices, &request.device_count,
                                       err);
 
-        if (r == 0 && question.device_count == 0)
+        if (r == 0 && request.device_count == 0)
                 r = err_set(err, -EINVAL,
                             "--network needs devices; give --devices NAME*N or --machines FILE");
         if (r == 0)
                 r = plan_network_read(file, options->tokens, &network, err);
         if (r < 0)
                 return r;
-        question.assumptions = network_estimate_default();
-        question.assumptions.efficiency = options->efficiency;
-        question.assumptions.training = !options->inference;
-        question.assumptions.samples = options->microbatch;
-        question.microbatches = options->microbatches;
-        question.link_gb_per_s = options->link_gb_per_s;
-        r = network_forms_split(&question, &form, err);
+        request.assumptions = network_estimate_default();
+        request.assumptions.efficiency = options->efficiency;
+        request.assumptions.training = !options->inference;
+        request.assumptions.samples = options->microbatch;
+        request.microbatches = options->microbatches;
+        request.link_gb_per_s = options->link_gb_per_s;
+        r = network_forms_split(&request, &form, err);
         if (r == 0) {
                 *ret = form.data == NULL ? NULL : json_loads(form.data, 0, NULL);
                 r = *ret == NULL ? err_set(err, -ENOMEM, "no memory for the chain") : 0;

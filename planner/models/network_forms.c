@@ -15,36 +15,36 @@
 #define WORKERS_MAX ((size_t) 1 << 16)
 #define NO_LIMIT    ((uint64_t) 1 << 50) /* memory that is not known does not limit; the estimate says whose */
 
-static void write_estimate(struct json_writer *json, const struct network_forms_request *question)
+static void write_estimate(struct json_writer *json, const struct network_forms_request *request)
 {
-        const struct network_estimate_assumptions *a = &question->assumptions;
+        const struct network_estimate_assumptions *a = &request->assumptions;
         struct text line = { 0 };
 
         text_printf(&line,
                     "%s by formula, not measured: %.0f %% of each peak is reached; %s, %" PRIu64
                     " bytes an element, %" PRIu64 " bytes a parameter; multiply-adds alone are counted",
-                    question->network->name, a->efficiency * 100,
+                    request->network->name, a->efficiency * 100,
                     a->training ? "forward and backward" : "forward", a->bytes_per_element,
                     a->training ? a->bytes_per_parameter : a->bytes_per_element);
-        for (size_t d = 0; d < question->device_count; d++)
-                if (question->devices[d].memory_bytes == 0)
+        for (size_t d = 0; d < request->device_count; d++)
+                if (request->devices[d].memory_bytes == 0)
                         text_printf(&line, "; the memory of %s is not known and does not limit",
-                                    question->devices[d].name);
+                                    request->devices[d].name);
         json_write_string(json, "estimate", line.data != NULL ? line.data : "by formula");
         text_free(&line);
 }
 
-static void write_layer(struct json_writer *json, const struct network_forms_request *question,
+static void write_layer(struct json_writer *json, const struct network_forms_request *request,
                         const struct network_estimate_block *block)
 {
-        const struct network_estimate_assumptions *a = &question->assumptions;
+        const struct network_estimate_assumptions *a = &request->assumptions;
 
         json_write_open(json, NULL, '{');
         json_write_string(json, "name", block->name);
         json_write_open(json, "ms", '{');
-        for (size_t d = 0; d < question->device_count; d++)
-                json_write_double(json, question->devices[d].name,
-                                  network_estimate_ms(block->multiply_adds, &question->devices[d], a));
+        for (size_t d = 0; d < request->device_count; d++)
+                json_write_double(json, request->devices[d].name,
+                                  network_estimate_ms(block->multiply_adds, &request->devices[d], a));
         json_write_close(json, '}');
         json_write_uint64(json, "memory_bytes", network_estimate_memory_bytes(block, a));
         json_write_uint64(json, "params_bytes", block->parameters * a->bytes_per_element);
@@ -52,118 +52,118 @@ static void write_layer(struct json_writer *json, const struct network_forms_req
         json_write_close(json, '}');
 }
 
-int network_forms_split(const struct network_forms_request *question, struct text *out, struct err *err)
+int network_forms_split(const struct network_forms_request *request, struct text *out, struct err *err)
 {
         CLEANUP(free_p) struct network_estimate_block *blocks = NULL;
         struct json_writer json = { .text = out };
         size_t count = 0;
-        int r = network_estimate_blocks(question->network, &blocks, &count, err);
+        int r = network_estimate_blocks(request->network, &blocks, &count, err);
 
         if (r < 0)
                 return r;
         json_write_open(&json, NULL, '{');
-        json_write_string(&json, "name", question->network->name);
-        write_estimate(&json, question);
+        json_write_string(&json, "name", request->network->name);
+        write_estimate(&json, request);
         json_write_open(&json, "layers", '[');
         for (size_t i = 0; i < count; i++)
-                write_layer(&json, question, &blocks[i]);
+                write_layer(&json, request, &blocks[i]);
         json_write_close(&json, ']');
         json_write_open(&json, "devices", '[');
-        for (size_t d = 0; d < question->device_count; d++) {
-                const struct network_estimate_device *device = &question->devices[d];
+        for (size_t d = 0; d < request->device_count; d++) {
+                const struct network_estimate_device *device = &request->devices[d];
 
                 json_write_open(&json, NULL, '{');
                 json_write_string(&json, "type", device->name);
                 json_write_uint64(&json, "count", device->count);
                 json_write_uint64(&json, "memory_bytes",
                                   device->memory_bytes > 0 ? device->memory_bytes : NO_LIMIT);
-                json_write_double(&json, "bytes_per_ms", question->link_gb_per_s * 1e6);
+                json_write_double(&json, "bytes_per_ms", request->link_gb_per_s * 1e6);
                 json_write_close(&json, '}');
         }
         json_write_close(&json, ']');
-        json_write_string(&json, "schedule", question->assumptions.training ? "1f1b" : "inference");
-        json_write_uint64(&json, "microbatches", question->microbatches);
+        json_write_string(&json, "schedule", request->assumptions.training ? "1f1b" : "inference");
+        json_write_uint64(&json, "microbatches", request->microbatches);
         json_write_close(&json, '}');
         return 0;
 }
 
 /* Ready times of the gradients: two thirds of the work is backward, from the last operation to the first. */
-int network_forms_segments(const struct network_forms_request *question, struct text *out, struct err *err)
+int network_forms_segments(const struct network_forms_request *request, struct text *out, struct err *err)
 {
-        struct network_estimate_assumptions backward = question->assumptions;
-        const struct network *network = question->network;
+        struct network_estimate_assumptions backward = request->assumptions;
+        const struct network *network = request->network;
         struct json_writer json = { .text = out };
         double ready_ms = 0;
 
-        if (!question->has_network)
+        if (!request->has_network)
                 return err_set(err, -EINVAL,
                                "--network: is missing; give 10gbe:RANKS, 56gib:RANKS or "
                                "ALPHA_MS,BETA_MS_PER_BYTE");
         backward.training = false; /* network_estimate_ms() of the forward pass, doubled below */
         json_write_open(&json, NULL, '{');
         json_write_string(&json, "name", network->name);
-        write_estimate(&json, question);
+        write_estimate(&json, request);
         json_write_open(&json, "tensors", '[');
         for (size_t i = network->count; i-- > 0;) {
                 const struct network_operation *operation = &network->operators[i];
 
                 ready_ms += 2 * network_estimate_ms(network_operation_multiply_adds(operation),
-                                                    &question->devices[0], &backward);
+                                                    &request->devices[0], &backward);
                 if (network_operation_parameters(operation) == 0)
                         continue;
                 json_write_open(&json, NULL, '{');
                 json_write_string(&json, "name", operation->name);
                 json_write_uint64(&json, "bytes",
                                   network_operation_parameters(operation) *
-                                          question->assumptions.bytes_per_element);
+                                          request->assumptions.bytes_per_element);
                 json_write_double(&json, "ready_ms", ready_ms);
                 json_write_close(&json, '}');
         }
         json_write_close(&json, ']');
-        json_write_double(&json, "alpha_ms", question->alpha_ms);
-        json_write_double(&json, "beta_ms_per_byte", question->beta_ms_per_byte);
+        json_write_double(&json, "alpha_ms", request->alpha_ms);
+        json_write_double(&json, "beta_ms_per_byte", request->beta_ms_per_byte);
         json_write_close(&json, '}');
         return 0;
 }
 
-static double samples_per_s(const struct network_forms_request *question,
+static double samples_per_s(const struct network_forms_request *request,
                             const struct network_estimate_device *device)
 {
-        struct network_estimate_assumptions one = question->assumptions;
+        struct network_estimate_assumptions one = request->assumptions;
 
         one.samples = 1;
-        return 1000.0 / network_estimate_ms(network_totals(question->network).multiply_adds, device, &one);
+        return 1000.0 / network_estimate_ms(network_totals(request->network).multiply_adds, device, &one);
 }
 
-static size_t device_total(const struct network_forms_request *question)
+static size_t device_total(const struct network_forms_request *request)
 {
         size_t total = 0;
 
-        for (size_t d = 0; d < question->device_count; d++)
-                total += question->devices[d].count;
+        for (size_t d = 0; d < request->device_count; d++)
+                total += request->devices[d].count;
         return total;
 }
 
-int network_forms_shards(const struct network_forms_request *question, struct text *out, struct err *err)
+int network_forms_shards(const struct network_forms_request *request, struct text *out, struct err *err)
 {
         struct json_writer json = { .text = out };
 
-        if (device_total(question) > WORKERS_MAX)
-                return err_set(err, -E2BIG, "%zu devices are more than %zu", device_total(question),
+        if (device_total(request) > WORKERS_MAX)
+                return err_set(err, -E2BIG, "%zu devices are more than %zu", device_total(request),
                                WORKERS_MAX);
         json_write_open(&json, NULL, '{');
-        json_write_string(&json, "name", question->network->name);
-        write_estimate(&json, question);
-        json_write_uint64(&json, "batch", question->batch);
+        json_write_string(&json, "name", request->network->name);
+        write_estimate(&json, request);
+        json_write_uint64(&json, "batch", request->batch);
         json_write_open(&json, "workers", '[');
-        for (size_t d = 0; d < question->device_count; d++)
-                for (uint64_t i = 0; i < question->devices[d].count; i++) {
+        for (size_t d = 0; d < request->device_count; d++)
+                for (uint64_t i = 0; i < request->devices[d].count; i++) {
                         char name[96];
 
-                        (void) text_format(name, sizeof(name), "%s-%" PRIu64, question->devices[d].name, i);
+                        (void) text_format(name, sizeof(name), "%s-%" PRIu64, request->devices[d].name, i);
                         json_write_open(&json, NULL, '{');
                         json_write_string(&json, "name", name);
-                        json_write_double(&json, "speed", samples_per_s(question, &question->devices[d]));
+                        json_write_double(&json, "speed", samples_per_s(request, &request->devices[d]));
                         json_write_close(&json, '}');
                 }
         json_write_close(&json, ']');
@@ -178,10 +178,10 @@ struct forecast {
         size_t total;
 };
 
-static int make_forecast(const struct network_forms_request *question, struct forecast *ret, struct err *err)
+static int make_forecast(const struct network_forms_request *request, struct forecast *ret, struct err *err)
 {
         CLEANUP(free_p) struct shard_worker *workers = NULL;
-        size_t total = device_total(question), at = 0;
+        size_t total = device_total(request), at = 0;
         int r;
 
         if (total > WORKERS_MAX || total == 0)
@@ -192,21 +192,21 @@ static int make_forecast(const struct network_forms_request *question, struct fo
                 free(TAKE(ret->shards));
                 return err_set(err, -ENOMEM, "no memory for %zu devices", total);
         }
-        for (size_t d = 0; d < question->device_count; d++)
-                for (uint64_t i = 0; i < question->devices[d].count; i++)
-                        workers[at++].speed = samples_per_s(question, &question->devices[d]);
+        for (size_t d = 0; d < request->device_count; d++)
+                for (uint64_t i = 0; i < request->devices[d].count; i++)
+                        workers[at++].speed = samples_per_s(request, &request->devices[d]);
         ret->total = total;
-        r = shards_plan(workers, total, question->batch, ret->shards, &ret->plan, err);
+        r = shards_plan(workers, total, request->batch, ret->shards, &ret->plan, err);
         if (r < 0)
                 free(TAKE(ret->shards));
         return r;
 }
 
 /* Bytes that one device holds for its largest share of a step, all activations kept. */
-static double bytes_held(const struct network_forms_request *question, uint64_t samples)
+static double bytes_held(const struct network_forms_request *request, uint64_t samples)
 {
-        struct network_totals totals = network_totals(question->network);
-        const struct network_estimate_assumptions *a = &question->assumptions;
+        struct network_totals totals = network_totals(request->network);
+        const struct network_estimate_assumptions *a = &request->assumptions;
 
         return (double) totals.parameters *
                        (double) (a->training ? a->bytes_per_parameter : a->bytes_per_element) +
@@ -214,26 +214,26 @@ static double bytes_held(const struct network_forms_request *question, uint64_t 
                             : 0);
 }
 
-static void write_devices(struct json_writer *json, const struct network_forms_request *question,
+static void write_devices(struct json_writer *json, const struct network_forms_request *request,
                           const struct forecast *forecast)
 {
         size_t at = 0;
 
         json_write_open(json, "devices", '[');
-        for (size_t d = 0; d < question->device_count; d++) {
-                const struct network_estimate_device *device = &question->devices[d];
+        for (size_t d = 0; d < request->device_count; d++) {
+                const struct network_estimate_device *device = &request->devices[d];
                 uint64_t share = device->count > 0 ? forecast->shards[at].batch : 0;
 
                 json_write_open(json, NULL, '{');
                 json_write_string(json, "name", device->name);
                 json_write_uint64(json, "count", device->count);
                 json_write_double(json, "tflops", device->tflops);
-                json_write_double(json, "samples_per_s", samples_per_s(question, device));
+                json_write_double(json, "samples_per_s", samples_per_s(request, device));
                 json_write_uint64(json, "batch", share);
-                json_write_double(json, "held_bytes", bytes_held(question, share));
+                json_write_double(json, "held_bytes", bytes_held(request, share));
                 if (device->memory_bytes > 0)
                         json_write_bool(json, "fits",
-                                        bytes_held(question, share) <= (double) device->memory_bytes);
+                                        bytes_held(request, share) <= (double) device->memory_bytes);
                 else
                         json_write_null(json, "fits");
                 json_write_close(json, '}');
@@ -242,23 +242,23 @@ static void write_devices(struct json_writer *json, const struct network_forms_r
         json_write_close(json, ']');
 }
 
-static void append_table(const struct network_forms_request *question, const struct forecast *forecast,
+static void append_table(const struct network_forms_request *request, const struct forecast *forecast,
                          struct text *out)
 {
-        struct network_totals totals = network_totals(question->network);
+        struct network_totals totals = network_totals(request->network);
         size_t at = 0;
 
         text_printf(out, "%s: %" PRIu64 " parameters, %.4g multiply-adds forward a sample\n\n",
-                    question->network->name, totals.parameters, (double) totals.multiply_adds);
+                    request->network->name, totals.parameters, (double) totals.multiply_adds);
         text_printf(out, "%-24s %6s %9s %14s %8s %10s %s\n", "device", "count", "TFLOP/s", "samples/s each",
                     "batch", "GiB held", "fits");
-        for (size_t d = 0; d < question->device_count; d++) {
-                const struct network_estimate_device *device = &question->devices[d];
+        for (size_t d = 0; d < request->device_count; d++) {
+                const struct network_estimate_device *device = &request->devices[d];
                 uint64_t share = device->count > 0 ? forecast->shards[at].batch : 0;
-                double held = bytes_held(question, share);
+                double held = bytes_held(request, share);
 
                 text_printf(out, "%-24s %6" PRIu64 " %9.4g %14.5g %8" PRIu64 " %10.2f %s\n", device->name,
-                            device->count, device->tflops, samples_per_s(question, device), share,
+                            device->count, device->tflops, samples_per_s(request, device), share,
                             held / (double) (1 << 30),
                             device->memory_bytes == 0               ? "not known"
                             : held <= (double) device->memory_bytes ? "yes"
@@ -267,37 +267,37 @@ static void append_table(const struct network_forms_request *question, const str
         }
         text_printf(out,
                     "\na step of %" PRIu64 " samples: %.5g ms, %.5g samples/s, communication not counted\n",
-                    question->batch, forecast->plan.step_ms,
-                    (double) question->batch / forecast->plan.step_ms * 1000);
+                    request->batch, forecast->plan.step_ms,
+                    (double) request->batch / forecast->plan.step_ms * 1000);
         text_printf(out, "an estimate by formula (%.0f %% of each peak), not measured\n",
-                    question->assumptions.efficiency * 100);
+                    request->assumptions.efficiency * 100);
 }
 
-int network_forms_answer(const struct network_forms_request *question, bool json, struct text *out,
+int network_forms_answer(const struct network_forms_request *request, bool json, struct text *out,
                          struct err *err)
 {
-        struct network_totals totals = network_totals(question->network);
+        struct network_totals totals = network_totals(request->network);
         struct json_writer writer = { .text = out };
         struct forecast forecast = { 0 };
-        int r = make_forecast(question, &forecast, err);
+        int r = make_forecast(request, &forecast, err);
 
         if (r < 0)
                 return r;
         if (!json) {
-                append_table(question, &forecast, out);
+                append_table(request, &forecast, out);
                 free(forecast.shards);
                 return 0;
         }
         json_write_open(&writer, NULL, '{');
-        json_write_string(&writer, "name", question->network->name);
-        write_estimate(&writer, question);
+        json_write_string(&writer, "name", request->network->name);
+        write_estimate(&writer, request);
         json_write_uint64(&writer, "parameters", totals.parameters);
         json_write_uint64(&writer, "multiply_adds", totals.multiply_adds);
         json_write_uint64(&writer, "activations", totals.activations);
-        json_write_uint64(&writer, "batch", question->batch);
+        json_write_uint64(&writer, "batch", request->batch);
         json_write_double(&writer, "step_ms", forecast.plan.step_ms);
-        json_write_double(&writer, "samples_per_s", (double) question->batch / forecast.plan.step_ms * 1000);
-        write_devices(&writer, question, &forecast);
+        json_write_double(&writer, "samples_per_s", (double) request->batch / forecast.plan.step_ms * 1000);
+        write_devices(&writer, request, &forecast);
         json_write_close(&writer, '}');
         free(forecast.shards);
         return 0;

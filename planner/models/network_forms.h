@@ -18,16 +18,16 @@ struct network_forms_request {
 };
 
 /* For `plan split`: the blocks as layers, one microbatch on each kind of device. */
-int network_forms_split(const struct network_forms_request *question, struct text *out, struct err *err);
+int network_forms_split(const struct network_forms_request *request, struct text *out, struct err *err);
 
 /* For `plan segments`: the gradients in backward order on the first kind of device, its samples of one step.
  */
-int network_forms_segments(const struct network_forms_request *question, struct text *out, struct err *err);
+int network_forms_segments(const struct network_forms_request *request, struct text *out, struct err *err);
 
 /* For `plan shards`: every device as a worker with its samples a second. */
-int network_forms_shards(const struct network_forms_request *question, struct text *out, struct err *err);
+int network_forms_shards(const struct network_forms_request *request, struct text *out, struct err *err);
 
 /* What the model would do: totals, speeds, the exact shares of a batch and the step they make; json or table.
  */
-int network_forms_answer(const struct network_forms_request *question, bool json, struct text *out,
+int network_forms_answer(const struct network_forms_request *request, bool json, struct text *out,
                          struct err *err);

@@ -87,12 +87,21 @@ static void name_block(struct flow *flow, const char *kind, unsigned stage, unsi
         (void) snprintf(flow->block, sizeof(flow->block), "%s%u.%u", kind, stage, unit);
 }
 
+/* Two ways meet. */
+static void join(struct flow *flow, const char *name, enum network_operator type, uint32_t a, uint32_t b)
+{
+        struct network_operation operation = { .type = type,
+                                               .output = { flow->channels, flow->edge, flow->edge },
+                                               .rank = 3 };
+
+        flow->at = network_add_named(flow->network, flow->block, name, &operation, (uint32_t[]){ a, b }, 2);
+}
+
 /* One residual block: two 3x3 convolutions, or 1x1, 3x3, 1x1 with four times the channels out. */
 static void residual(struct flow *flow, uint64_t width, uint64_t stride, bool bottleneck)
 {
         struct flow skip = *flow;
         uint64_t out = bottleneck ? 4 * width : width;
-        uint32_t ends[2];
 
         if (bottleneck) {
                 conv(flow, "conv1", width, 1, 1, 0, false);
@@ -108,14 +117,7 @@ static void residual(struct flow *flow, uint64_t width, uint64_t stride, bool bo
                 conv(&skip, "downsample.conv", out, 1, stride, 0, false);
                 norm(&skip, "downsample.bn");
         }
-        ends[0] = flow->at;
-        ends[1] = skip.at;
-        flow->at = network_add_named(
-                flow->network, flow->block, "add",
-                &(struct network_operation){ .type = OPERATOR_ELEMENTWISE,
-                                             .output = { flow->channels, flow->edge, flow->edge },
-                                             .rank = 3 },
-                ends, 2);
+        join(flow, "add", OPERATOR_ELEMENTWISE, flow->at, skip.at);
         relu(flow, "relu");
 }
 
@@ -170,7 +172,6 @@ void network_vision_vgg16(struct network *network)
 static void dense(struct flow *flow)
 {
         struct flow before = *flow;
-        uint32_t parts[2];
 
         norm(flow, "norm1");
         relu(flow, "relu1");
@@ -178,15 +179,8 @@ static void dense(struct flow *flow)
         norm(flow, "norm2");
         relu(flow, "relu2");
         conv(flow, "conv2", 32, 3, 1, 1, false);
-        parts[0] = before.at;
-        parts[1] = flow->at;
         flow->channels += before.channels;
-        flow->at = network_add_named(
-                flow->network, flow->block, "concat",
-                &(struct network_operation){ .type = OPERATOR_JOIN,
-                                             .output = { flow->channels, flow->edge, flow->edge },
-                                             .rank = 3 },
-                parts, 2);
+        join(flow, "concat", OPERATOR_JOIN, before.at, flow->at);
 }
 
 void network_vision_densenet121(struct network *network)

@@ -206,22 +206,20 @@ static int fill_table(const struct segment_times *times, size_t max_segments, st
 }
 
 /* Fewest segments whose end is the best: then the cuts, from the last one back. */
-static int trace(const struct ends *ends, const struct segment_times *times, struct segments_plan *plan,
-                 size_t *cuts, size_t *ret_count)
+static size_t trace(const struct ends *ends, const struct segment_times *times, size_t *cuts)
 {
         segment_time best = ends->last[ends->rows - 1] + times->slack;
         size_t count = 0, j = ends->width - 1;
 
-        (void) plan;
         while (ends->last[count] > best)
                 count++;
-        *ret_count = ++count;
+        count++;
         for (size_t k = count; k-- > 0;) {
                 cuts[k] = j - 1;
                 j = ends->from[k * ends->width + j];
         }
         assert(j == 0);
-        return 0;
+        return count;
 }
 
 /* Runs the segments that end with the tensors of `cuts`, one after the other. @ret: may be NULL. */
@@ -309,7 +307,7 @@ static int fill_plan(const struct segment_tensor *tensors, size_t count, const s
 
         if (cuts == NULL)
                 return err_set(err, -ENOMEM, "no memory for %zu tensors", count);
-        (void) trace(ends, times, plan, cuts, &plan->segment_count);
+        plan->segment_count = trace(ends, times, cuts);
         plan->segments = calloc(plan->segment_count, sizeof(*plan->segments));
         if (plan->segments == NULL)
                 return err_set(err, -ENOMEM, "no memory for %zu segments", plan->segment_count);

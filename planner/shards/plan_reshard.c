@@ -316,9 +316,9 @@ static int count_steps(struct decoding *decoding, const struct json_field *root,
                                         "%" PRIu64 " is before the plan in force began, at %" PRIu64
                                         "; give at least that",
                                         request->position, since);
-        request->question.steps = done / batch;
+        request->reshard.steps = done / batch;
         if (request->position == all)
-                request->question.steps = UINT64_MAX;
+                request->reshard.steps = UINT64_MAX;
         else if (done % batch != 0)
                 return json_field_error(&position, err,
                                         "%" PRIu64 " is within a step of %" PRIu64 " samples; give %" PRIu64
@@ -392,10 +392,10 @@ static int take_file(struct decoding *decoding, const struct json_field *root, s
         request->position = decoding->file->position;
         if (r == 0)
                 r = count_steps(decoding, root, err);
-        request->question.workers = request->workers;
-        request->question.count = request->count;
-        request->question.batch = decoding->file->plan.batch;
-        request->question.cost_ms = decoding->file->cost_ms;
+        request->reshard.workers = request->workers;
+        request->reshard.count = request->count;
+        request->reshard.batch = decoding->file->plan.batch;
+        request->reshard.cost_ms = decoding->file->cost_ms;
         return r;
 }
 
@@ -435,7 +435,7 @@ void plan_reshard_request_free(struct plan_reshard_request *request)
         *request = (struct plan_reshard_request){ 0 };
 }
 
-static const char *reason_of(const struct plan_reshard_request *request, const struct reshard_plan *plan)
+static const char *reason_of(const struct reshard_plan *plan)
 {
         if (plan->forced)
                 return "a worker of the plan in force cannot go on";
@@ -443,7 +443,6 @@ static const char *reason_of(const struct plan_reshard_request *request, const s
                 return "the gain over the rest of the epoch is at least the cost";
         if (plan->remaining == 0)
                 return "nothing of the epoch is left";
-        (void) request;
         return plan->gain_ms > 0 ? "the gain over the rest of the epoch is below the cost"
                                  : "the plan in force is as good as any";
 }
@@ -471,14 +470,14 @@ void plan_reshard_answer_json(const struct plan_reshard_request *request, const 
 
         json_write_open(&json, NULL, '{');
         json_write_string(&json, "decision", plan->change ? "change" : "keep");
-        json_write_string(&json, "reason", reason_of(request, plan));
+        json_write_string(&json, "reason", reason_of(plan));
         json_write_uint64(&json, "position", request->position);
         json_write_uint64(&json, "remaining", plan->remaining);
         json_write_double(&json, "current_step_ms", plan->current_step_ms);
         json_write_double(&json, "new_step_ms", plan->new_step_ms);
         json_write_double(&json, "gain_ms", plan->gain_ms);
-        json_write_double(&json, "cost_ms", request->question.cost_ms);
-        json_write_uint64(&json, "batch", request->question.batch);
+        json_write_double(&json, "cost_ms", request->reshard.cost_ms);
+        json_write_uint64(&json, "batch", request->reshard.batch);
         json_write_open(&json, "workers", '[');
         for (size_t i = 0; i < plan->count; i++) {
                 const struct reshard_share *share = &plan->shares[i];
@@ -486,7 +485,7 @@ void plan_reshard_answer_json(const struct plan_reshard_request *request, const 
                 json_write_open(&json, NULL, '{');
                 json_write_string(&json, "name", request->names[i]);
                 json_write_uint64(&json, "batch", share->batch);
-                json_write_double(&json, "weight", (double) share->batch / (double) request->question.batch);
+                json_write_double(&json, "weight", (double) share->batch / (double) request->reshard.batch);
                 json_write_double(&json, "step_ms", share->step_ms);
                 write_ranges(&json, "used", &request->used_before[i], &share->used);
                 write_ranges(&json, "ranges", &share->rest, NULL);
@@ -499,19 +498,19 @@ void plan_reshard_answer_json(const struct plan_reshard_request *request, const 
 void plan_reshard_answer_table(const struct plan_reshard_request *request, const struct reshard_plan *plan,
                                struct text *out)
 {
-        text_printf(out, "%s: %s\n", plan->change ? "change" : "keep", reason_of(request, plan));
+        text_printf(out, "%s: %s\n", plan->change ? "change" : "keep", reason_of(plan));
         text_printf(out,
                     "step now %.6g ms, planned anew %.6g ms: %.6g ms over the %" PRIu64
                     " samples left, at a cost of %.6g ms\n\n",
                     plan->current_step_ms, plan->new_step_ms, plan->gain_ms, plan->remaining,
-                    request->question.cost_ms);
+                    request->reshard.cost_ms);
         text_printf(out, "%-24s %10s %9s %12s  samples from now on\n", "worker", "batch", "weight",
                     "step ms");
         for (size_t i = 0; i < plan->count; i++) {
                 const struct reshard_share *share = &plan->shares[i];
 
                 text_printf(out, "%-24s %10" PRIu64 " %9.4f %12.4f ", request->names[i], share->batch,
-                            (double) share->batch / (double) request->question.batch, share->step_ms);
+                            (double) share->batch / (double) request->reshard.batch, share->step_ms);
                 for (size_t j = 0; j < share->rest.count; j++)
                         text_printf(out, " %" PRIu64 ":%" PRIu64, share->rest.range[j].begin,
                                     share->rest.range[j].end);

@@ -14,7 +14,7 @@
 #include "planner/shards/reshard.h"
 
 struct plan_reshard_request {
-        struct reshard_request question;
+        struct reshard_request reshard;
         struct reshard_worker *workers;    /* [count] */
         struct sample_ranges *used_before; /* [count] with plans before the one in force */
         const char **names;                /* [count] */

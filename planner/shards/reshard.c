@@ -45,15 +45,15 @@ static int64_t move_samples(struct reader *reader, uint64_t samples, struct samp
 }
 
 /* What everyone has used, and what is left of its own. @left: [count], zeroed */
-static int divide_used(const struct reshard_request *question, struct reshard_share *shares,
+static int divide_used(const struct reshard_request *request, struct reshard_share *shares,
                        struct sample_ranges *left)
 {
-        for (size_t i = 0; i < question->count; i++) {
-                const struct reshard_worker *worker = &question->workers[i];
+        for (size_t i = 0; i < request->count; i++) {
+                const struct reshard_worker *worker = &request->workers[i];
                 struct reader reader = { .ranges = &worker->ranges };
                 uint64_t used;
 
-                if (__builtin_mul_overflow(question->steps, worker->batch, &used) || used > ALL_SAMPLES)
+                if (__builtin_mul_overflow(request->steps, worker->batch, &used) || used > ALL_SAMPLES)
                         used = ALL_SAMPLES;
                 if (move_samples(&reader, used, &shares[i].used) < 0 ||
                     move_samples(&reader, ALL_SAMPLES, &left[i]) < 0)
@@ -63,7 +63,7 @@ static int divide_used(const struct reshard_request *question, struct reshard_sh
 }
 
 /* Everyone keeps the front of its own up to its quota; the rest is handed to those that have too little. */
-static int divide_left(const struct reshard_request *question, struct reshard_plan *plan,
+static int divide_left(const struct reshard_request *request, struct reshard_plan *plan,
                        const struct sample_ranges *left)
 {
         struct sample_ranges surplus = { 0 };
@@ -71,10 +71,10 @@ static int divide_left(const struct reshard_request *question, struct reshard_pl
         uint64_t before = 0;
         int r = 0;
 
-        for (size_t i = 0; r == 0 && i < question->count; i++) {
+        for (size_t i = 0; r == 0 && i < request->count; i++) {
                 struct reader own = { .ranges = &left[i] };
-                uint64_t end = shards_begin(plan->remaining, before + plan->shares[i].batch, question->batch);
-                uint64_t quota = end - shards_begin(plan->remaining, before, question->batch);
+                uint64_t end = shards_begin(plan->remaining, before + plan->shares[i].batch, request->batch);
+                uint64_t quota = end - shards_begin(plan->remaining, before, request->batch);
 
                 if (move_samples(&own, quota, &plan->shares[i].rest) < 0 ||
                     move_samples(&own, ALL_SAMPLES, &surplus) < 0)
@@ -82,9 +82,9 @@ static int divide_left(const struct reshard_request *question, struct reshard_pl
                 before += plan->shares[i].batch;
         }
         before = 0;
-        for (size_t i = 0; r == 0 && i < question->count; i++) {
-                uint64_t end = shards_begin(plan->remaining, before + plan->shares[i].batch, question->batch);
-                uint64_t quota = end - shards_begin(plan->remaining, before, question->batch);
+        for (size_t i = 0; r == 0 && i < request->count; i++) {
+                uint64_t end = shards_begin(plan->remaining, before + plan->shares[i].batch, request->batch);
+                uint64_t quota = end - shards_begin(plan->remaining, before, request->batch);
 
                 if (move_samples(&reader, quota - sample_ranges_total(&plan->shares[i].rest),
                                  &plan->shares[i].rest) < 0)
@@ -118,14 +118,14 @@ static struct exact_time slowest(const struct shard_curves *curves, const uint64
 }
 
 /* remaining / batch steps of (current - new) against the cost: current r >= new r + cost b. */
-static bool gain_reaches_cost(const struct reshard_request *question, struct exact_time current,
+static bool gain_reaches_cost(const struct reshard_request *request, struct exact_time current,
                               struct exact_time new, uint64_t remaining)
 {
         struct decimal decimal = { 0 };
         struct exact_time cost;
 
-        (void) decimal_from_double(question->cost_ms, &decimal); /* was checked */
-        cost = (struct exact_time){ .term = { exact_product(decimal, question->batch) }, .count = 1 };
+        (void) decimal_from_double(request->cost_ms, &decimal); /* was checked */
+        cost = (struct exact_time){ .term = { exact_product(decimal, request->batch) }, .count = 1 };
         current = exact_scale(current, remaining);
         new = exact_scale(new, remaining);
         new = exact_add(&new, &cost);
@@ -140,7 +140,7 @@ struct fresh {
         size_t count;
 };
 
-static int plan_fresh(const struct reshard_request *question, struct fresh *fresh, struct reshard_plan *plan,
+static int plan_fresh(const struct reshard_request *request, struct fresh *fresh, struct reshard_plan *plan,
                       struct err *err)
 {
         struct shards_plan shards;
@@ -149,21 +149,21 @@ static int plan_fresh(const struct reshard_request *question, struct fresh *fres
         bool same = true;
         int r;
 
-        for (size_t i = 0; i < question->count; i++)
-                if (!question->workers[i].gone) {
-                        fresh->workers[fresh->count] = question->workers[i].model;
+        for (size_t i = 0; i < request->count; i++)
+                if (!request->workers[i].gone) {
+                        fresh->workers[fresh->count] = request->workers[i].model;
                         fresh->workers[fresh->count].multiple = 0; /* the curves below count in samples */
-                        fresh->in_force[fresh->count++] = question->workers[i].batch;
+                        fresh->in_force[fresh->count++] = request->workers[i].batch;
                 }
         if (fresh->count == 0)
                 return err_set(err, -ERANGE, "measured: every worker is gone; add one that is not");
-        r = shard_curves_make(fresh->workers, fresh->count, question->batch, &curves, err);
+        r = shard_curves_make(fresh->workers, fresh->count, request->batch, &curves, err);
         if (r < 0)
                 return r;
-        for (size_t i = 0, at = 0; i < question->count; i++)
-                if (!question->workers[i].gone)
-                        fresh->workers[at++].multiple = question->workers[i].model.multiple;
-        r = shards_plan(fresh->workers, fresh->count, question->batch, fresh->shards, &shards, err);
+        for (size_t i = 0, at = 0; i < request->count; i++)
+                if (!request->workers[i].gone)
+                        fresh->workers[at++].multiple = request->workers[i].model.multiple;
+        r = shards_plan(fresh->workers, fresh->count, request->batch, fresh->shards, &shards, err);
         if (r == 0) {
                 for (size_t i = 0; i < fresh->count; i++) {
                         fresh->planned[i] = fresh->shards[i].batch;
@@ -172,35 +172,35 @@ static int plan_fresh(const struct reshard_request *question, struct fresh *fres
                 current = slowest(&curves, fresh->in_force, &plan->current_step_ms);
                 new = slowest(&curves, fresh->planned, &plan->new_step_ms);
                 plan->change = plan->forced || (!same && plan->remaining > 0 &&
-                                                gain_reaches_cost(question, current, new, plan->remaining));
+                                                gain_reaches_cost(request, current, new, plan->remaining));
                 plan->gain_ms = (plan->current_step_ms - plan->new_step_ms) *
-                                ((double) plan->remaining / (double) question->batch);
+                                ((double) plan->remaining / (double) request->batch);
         }
         shard_curves_free(&curves);
         return r;
 }
 
-static int decide(const struct reshard_request *question, struct reshard_plan *plan, struct err *err)
+static int decide(const struct reshard_request *request, struct reshard_plan *plan, struct err *err)
 {
-        CLEANUP(free_p) struct shard_worker *workers = calloc(question->count, sizeof(*workers));
-        CLEANUP(free_p) uint64_t *shares = calloc(2 * question->count, sizeof(*shares));
-        CLEANUP(free_p) struct shard *shards = calloc(question->count, sizeof(*shards));
+        CLEANUP(free_p) struct shard_worker *workers = calloc(request->count, sizeof(*workers));
+        CLEANUP(free_p) uint64_t *shares = calloc(2 * request->count, sizeof(*shares));
+        CLEANUP(free_p) struct shard *shards = calloc(request->count, sizeof(*shards));
         struct fresh fresh = { .workers = workers, .in_force = shares, .shards = shards };
         size_t at = 0;
         int r;
 
         if (workers == NULL || shares == NULL || shards == NULL)
-                return err_set(err, -ENOMEM, "no memory for %zu workers", question->count);
-        fresh.planned = shares + question->count;
-        r = plan_fresh(question, &fresh, plan, err);
+                return err_set(err, -ENOMEM, "no memory for %zu workers", request->count);
+        fresh.planned = shares + request->count;
+        r = plan_fresh(request, &fresh, plan, err);
         if (r < 0)
                 return r;
-        for (size_t i = 0; i < question->count; i++) {
-                if (question->workers[i].gone)
+        for (size_t i = 0; i < request->count; i++) {
+                if (request->workers[i].gone)
                         continue;
                 plan->shares[i].batch = plan->change ? fresh.planned[at] : fresh.in_force[at];
                 plan->shares[i].step_ms =
-                        shards_ms(&question->workers[i].model, (double) plan->shares[i].batch);
+                        shards_ms(&request->workers[i].model, (double) plan->shares[i].batch);
                 at++;
         }
         return 0;
@@ -215,60 +215,60 @@ static bool cannot_go_on(const struct reshard_worker *worker)
                                 worker->model.points[worker->model.point_count - 1].samples < worker->batch);
 }
 
-static int check(const struct reshard_request *question, struct err *err)
+static int check(const struct reshard_request *request, struct err *err)
 {
         struct decimal unused;
         uint64_t total = 0;
 
-        if (!decimal_from_double(question->cost_ms, &unused))
+        if (!decimal_from_double(request->cost_ms, &unused))
                 return err_set(err, -EINVAL, "cost_ms: must be finite and not negative");
-        for (size_t i = 0; i < question->count; i++)
-                total += question->workers[i].batch;
-        if (question->count == 0 || question->batch == 0 || total != question->batch)
+        for (size_t i = 0; i < request->count; i++)
+                total += request->workers[i].batch;
+        if (request->count == 0 || request->batch == 0 || total != request->batch)
                 return err_set(err, -EINVAL, "plan: its shares do not add up to its batch");
         return 0;
 }
 
-static int make_plan(const struct reshard_request *question, struct sample_ranges *left,
+static int make_plan(const struct reshard_request *request, struct sample_ranges *left,
                      struct reshard_plan *plan, struct err *err)
 {
-        int r = divide_used(question, plan->shares, left);
+        int r = divide_used(request, plan->shares, left);
 
         if (r < 0)
-                return err_set(err, r, "no memory for %zu workers", question->count);
-        for (size_t i = 0; i < question->count; i++) {
+                return err_set(err, r, "no memory for %zu workers", request->count);
+        for (size_t i = 0; i < request->count; i++) {
                 plan->remaining += sample_ranges_total(&left[i]);
-                plan->forced = plan->forced || cannot_go_on(&question->workers[i]);
+                plan->forced = plan->forced || cannot_go_on(&request->workers[i]);
         }
-        r = decide(question, plan, err);
+        r = decide(request, plan, err);
         if (r < 0)
                 return r;
         if (plan->change) {
-                r = divide_left(question, plan, left);
-                return r < 0 ? err_set(err, r, "no memory for %zu workers", question->count) : 0;
+                r = divide_left(request, plan, left);
+                return r < 0 ? err_set(err, r, "no memory for %zu workers", request->count) : 0;
         }
-        for (size_t i = 0; i < question->count; i++) {
+        for (size_t i = 0; i < request->count; i++) {
                 plan->shares[i].rest = left[i];
                 left[i] = (struct sample_ranges){ 0 };
         }
         return 0;
 }
 
-int reshard_plan_make(const struct reshard_request *question, struct reshard_plan *ret, struct err *err)
+int reshard_plan_make(const struct reshard_request *request, struct reshard_plan *ret, struct err *err)
 {
-        struct reshard_plan plan = { .count = question->count };
+        struct reshard_plan plan = { .count = request->count };
         struct sample_ranges *left;
-        int r = check(question, err);
+        int r = check(request, err);
 
         if (r < 0)
                 return r;
-        plan.shares = calloc(question->count, sizeof(*plan.shares));
-        left = calloc(question->count, sizeof(*left));
+        plan.shares = calloc(request->count, sizeof(*plan.shares));
+        left = calloc(request->count, sizeof(*left));
         if (plan.shares != NULL && left != NULL)
-                r = make_plan(question, left, &plan, err);
+                r = make_plan(request, left, &plan, err);
         else
-                r = err_set(err, -ENOMEM, "no memory for %zu workers", question->count);
-        for (size_t i = 0; left != NULL && i < question->count; i++)
+                r = err_set(err, -ENOMEM, "no memory for %zu workers", request->count);
+        for (size_t i = 0; left != NULL && i < request->count; i++)
                 sample_ranges_free(&left[i]);
         free(left);
         if (r < 0) {

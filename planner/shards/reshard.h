@@ -29,8 +29,6 @@ struct reshard_request {
         uint64_t batch; /* of all: the sum of the shares in force */
         uint64_t steps; /* done with the plan in force */
         double cost_ms; /* of changing, >= 0 */
-        const struct sample_ranges
-                *pool; /* NULL; or what is left of the epoch, where it belongs to nobody yet */
 };
 
 struct reshard_share {
@@ -53,5 +51,5 @@ struct reshard_plan {
 
 /* reshard_plan_make() - decide, and divide what is left.
  * Return: 0, and a plan for reshard_plan_free(); -EINVAL, -ERANGE, -E2BIG as shards_plan(); -ENOMEM. */
-int reshard_plan_make(const struct reshard_request *question, struct reshard_plan *ret, struct err *err);
+int reshard_plan_make(const struct reshard_request *request, struct reshard_plan *ret, struct err *err);
 void reshard_plan_free(struct reshard_plan *plan);

@@ -26,7 +26,7 @@ struct chain_search {
         size_t states;
         uint32_t *by_level;     /* states ordered by the number of devices they use */
         uint32_t *level_begin;  /* [devices + 2] */
-        uint64_t *masks;        /* [class][right link][left link][n + 1][words] for the period in question */
+        uint64_t *masks;        /* [class][right link][left link][n + 1][words] for the period at hand */
         uint64_t *fresh, *seen; /* [state][link][link][words] of the feasibility pass */
 };
 

@@ -60,7 +60,7 @@ static bool shares_in(const struct piece *pieces, size_t count, double accelerat
         return accelerator >= 0;
 }
 
-double graph_split_lower_bound_ms(const struct graph_problem *problem)
+static double lower_bound_ms(const struct graph_problem *problem)
 {
         const struct graph_problem *p = problem;
         CLEANUP(free_p) struct piece *pieces = calloc(p->unit_count + 1, sizeof(*pieces));
@@ -221,7 +221,7 @@ int graph_split(const struct graph_problem *problem, const struct graph_search *
         if (r == 0)
                 r = check_units(&s, err);
         if (r == 0) {
-                best.lower_bound_ms = graph_split_lower_bound_ms(problem);
+                best.lower_bound_ms = lower_bound_ms(problem);
                 r = search_all(&s, &best, search);
         }
         if (r == 0 && !isfinite(best.max_load_ms))

@@ -30,9 +30,6 @@ int graph_split(const struct graph_problem *problem, const struct graph_search *
                 struct graph_plan *ret, struct err *err);
 void graph_split_plan_free(struct graph_plan *plan); /* accepts NULL */
 
-/* graph_split_lower_bound_ms() - what no placement can be below. */
-double graph_split_lower_bound_ms(const struct graph_problem *problem);
-
 /* graph_split_loads() - load of every device for a given placement, straight from the definition.
  * @ret_load_ms: one a device. Return: the largest of the loads. */
 double graph_split_loads(const struct graph_problem *problem, const uint32_t *device, double *ret_load_ms);

@@ -186,7 +186,8 @@ void graph_state_clear(struct graph_state *s)
         memset(s->memory, 0, s->devices * sizeof(*s->memory));
 }
 
-double graph_state_unit_ms(const struct graph_state *s, size_t unit, size_t device)
+/* INFINITY = cannot run there. */
+static double unit_ms(const struct graph_state *s, size_t unit, size_t device)
 {
         if (device >= s->accelerators)
                 return s->unit[unit].cpu_ms;
@@ -223,7 +224,7 @@ void graph_state_place(struct graph_state *s, size_t unit, size_t device)
         const struct graph_state_unit *u = &s->unit[unit];
 
         s->device[unit] = (uint32_t) device;
-        s->load[device] += graph_state_unit_ms(s, unit, device);
+        s->load[device] += unit_ms(s, unit, device);
         s->memory[device] += u->memory_bytes;
         for (size_t i = 0; i < u->net_count; i++) {
                 size_t net = s->unit_nets[u->first_net + i];
@@ -244,7 +245,7 @@ void graph_state_remove(struct graph_state *s, size_t unit)
         size_t device = s->device[unit];
 
         s->device[unit] = GRAPH_NOWHERE;
-        s->load[device] -= graph_state_unit_ms(s, unit, device);
+        s->load[device] -= unit_ms(s, unit, device);
         s->memory[device] -= u->memory_bytes;
         for (size_t i = 0; i < u->net_count; i++) {
                 size_t net = s->unit_nets[u->first_net + i];

@@ -45,8 +45,6 @@ int graph_state_init(struct graph_state *s, const struct graph_problem *problem)
 void graph_state_free(struct graph_state *s);
 void graph_state_clear(struct graph_state *s); /* every unit nowhere */
 
-double graph_state_unit_ms(const struct graph_state *s, size_t unit,
-                           size_t device); /* INFINITY = cannot run there */
 bool graph_state_can_place(const struct graph_state *s, size_t unit, size_t device); /* kind and memory */
 void graph_state_place(struct graph_state *s, size_t unit, size_t device);
 void graph_state_remove(struct graph_state *s, size_t unit);

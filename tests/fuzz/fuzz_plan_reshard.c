@@ -16,7 +16,7 @@ static void check(const struct plan_reshard_request *request, const struct resha
                            sample_ranges_total(&plan->shares[i].rest);
                 batch += plan->shares[i].batch;
         }
-        if (held != divided || batch != request->question.batch)
+        if (held != divided || batch != request->reshard.batch)
                 __builtin_trap();
 }
 
@@ -29,8 +29,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         struct err err = { 0 };
 
         if (json != NULL && plan_reshard_request_decode(json, &request, &err) == 0) {
-                if (request.question.batch <= BATCH_MAX &&
-                    reshard_plan_make(&request.question, &plan, &err) == 0) {
+                if (request.reshard.batch <= BATCH_MAX &&
+                    reshard_plan_make(&request.reshard, &plan, &err) == 0) {
                         struct text out = { 0 };
 
                         check(&request, &plan);

@@ -51,7 +51,7 @@ static int answer_reshard(const json_t *json, struct text *out, struct err *err)
 
         if (r < 0)
                 return r;
-        r = reshard_plan_make(&request.question, &plan, err);
+        r = reshard_plan_make(&request.reshard, &plan, err);
         if (r == 0) {
                 plan_reshard_answer_json(&request, &plan, out);
                 reshard_plan_free(&plan);
