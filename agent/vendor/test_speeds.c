@@ -17,7 +17,7 @@
 #include "base/text.h"
 #include "io/loop.h"
 #include "io/remove_folder.h"
-#include "planner/shards/plan_speeds.h"
+#include "planner/shards/plan_shards.h"
 #include "scheduler-extender/ledger/cluster.h"
 #include "store/speed_store.h"
 
@@ -223,29 +223,31 @@ static void a_plan_takes_its_speeds_from_the_table(void **state)
         json_t *table_json = json_loads("{\"speeds\":{\"-/mlp/A\":{\"alpha_ms\":2,\"beta_ms\":0.5},"
                                         "\"-/mlp/A (shared by 2)\":{\"alpha_ms\":4,\"beta_ms\":1}}}",
                                         0, NULL);
-        json_t *request = json_loads(
-                "{\"groups\":[{\"name\":\"g\",\"workers\":[{\"name\":\"a\",\"device\":\"A\"},"
+        json_t *json = json_loads(
+                "{\"batch\":10,\"groups\":[{\"name\":\"g\",\"workers\":[{\"name\":\"a\",\"device\":\"A\"},"
                 "{\"name\":\"b\",\"device\":\"A\",\"shared_by\":2},{\"name\":\"c\",\"device\":\"B\"},"
                 "{\"name\":\"d\",\"speed\":100}]}]}",
                 0, NULL);
-        json_t *workers = json_object_get(json_array_get(json_object_get(request, "groups"), 0), "workers");
         static const char *const sources[] = { "table", "table", "assumed", "measured" };
+        struct plan_shards_request request;
         struct speed_table table;
         struct err err = { 0 };
 
         (void) state;
         assert_int_equal(speed_table_decode(table_json, &table, &err), 0);
-        assert_int_equal(plan_speeds_fill(request, &table, "mlp", &err), 0);
+        assert_int_equal(plan_shards_request_decode(json, NULL, NULL, &request, &err), -EBADMSG);
+        assert_string_equal(err.msg,
+                            "groups[0].workers[0].device: has its speed in a store; give --store, or "
+                            "\"speed\" (samples a second)");
+        assert_int_equal(plan_shards_request_decode(json, &table, "mlp", &request, &err), 0);
         for (size_t i = 0; i < 4; i++)
-                assert_string_equal(json_string_value(json_object_get(json_array_get(workers, i), "source")),
-                                    sources[i]);
-        assert_true(json_real_value(json_object_get(json_array_get(workers, 1), "beta_ms")) == 1);
-        assert_true(json_real_value(json_object_get(json_array_get(workers, 2), "alpha_ms")) == 2);
-        assert_true(fabs(json_real_value(json_object_get(json_array_get(workers, 2), "beta_ms")) - 11.5 / 3) <
-                    1e-12);
-        assert_null(json_object_get(json_array_get(workers, 0), "device"));
+                assert_string_equal(request.workers[i].source, sources[i]);
+        assert_true(request.workers[1].beta_ms == 1);
+        assert_true(request.workers[2].alpha_ms == 2);
+        assert_true(fabs(request.workers[2].beta_ms - 11.5 / 3) < 1e-12);
+        plan_shards_request_free(&request);
         speed_table_free(&table);
-        json_decref(request);
+        json_decref(json);
         json_decref(table_json);
 }
 

@@ -2,12 +2,12 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/exit_code.h"
 #include "base/options.h"
 #include "base/version.h"
 #include "planner/commands/plan.h"
 #include "planner/shards/plan_shards.h"
 #include "planner/shards/plan_shards_text.h"
-#include "planner/shards/plan_speeds.h"
 
 struct shards_options {
         const char *output, *store, *kubeconfig, *model;
@@ -44,11 +44,12 @@ static const struct option_program program = {
         .specs = specs,
 };
 
-static int answer(const json_t *json, const struct shards_options *options, struct text *out, struct err *err)
+static int answer(const json_t *json, const struct speed_table *speeds, const struct shards_options *options,
+                  struct text *out, struct err *err)
 {
         struct plan_shards_request request;
         struct plan_shards_answer answer;
-        int r = plan_shards_request_decode(json, &request, err);
+        int r = plan_shards_request_decode(json, speeds, options->model, &request, err);
 
         if (r < 0)
                 return r;
@@ -64,29 +65,27 @@ static int answer(const json_t *json, const struct shards_options *options, stru
         return r;
 }
 
-static int take_speeds(json_t *json, const struct shards_options *options, const struct plan_host *host,
-                       struct err *err)
+static int read_speeds(const struct shards_options *options, const struct plan_host *host,
+                       struct speed_table *ret, struct err *err)
 {
-        struct speed_table table;
         int r;
 
         if (host->read_speeds == NULL)
-                return err_set(err, -EBADMSG,
+                return err_set(err, -ENOTSUP,
                                "--store: this program has no stores; give each worker its speed");
-        r = host->read_speeds(options->store, options->kubeconfig, &table, err);
+        r = host->read_speeds(options->store, options->kubeconfig, ret, err);
         if (r < 0)
                 return err_wrap(err, r, "--store %.100s", options->store);
-        if (table.trouble[0] != '\0')
+        if (ret->trouble[0] != '\0')
                 (void) fprintf(stderr, "remuda plan shards: --store %.100s: the SpeedTable: %s\n",
-                               options->store, table.trouble);
-        r = plan_speeds_fill(json, &table, options->model, err);
-        speed_table_free(&table);
-        return r;
+                               options->store, ret->trouble);
+        return 0;
 }
 
 int plan_shards(int argc, char **argv, const struct plan_host *host)
 {
         struct shards_options options;
+        struct speed_table speeds = { .count = 0 };
         struct text out = { 0 };
         struct err err = { 0 };
         json_t *json = NULL;
@@ -97,14 +96,14 @@ int plan_shards(int argc, char **argv, const struct plan_host *host)
         if (r >= 0)
                 return r;
         r = plan_read_json(argv[1], &json, &err);
-        if (r == 0 && options.store != NULL && (r = take_speeds(json, &options, host, &err)) < 0 &&
-            r != -EBADMSG) {
+        if (r == 0 && options.store != NULL && (r = read_speeds(&options, host, &speeds, &err)) < 0) {
                 fprintf(stderr, "remuda plan shards: %s\n", err.msg);
                 json_decref(json);
-                return host->exit_code(r);
+                return host->exit_code == NULL ? EXIT_USAGE : host->exit_code(r);
         }
         if (r == 0)
-                r = answer(json, &options, &out, &err);
+                r = answer(json, options.store != NULL ? &speeds : NULL, &options, &out, &err);
+        speed_table_free(&speeds);
         json_decref(json);
         return plan_finish("shards", argv[1], r, &out, &err);
 }

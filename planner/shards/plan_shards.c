@@ -8,34 +8,46 @@
 #include "base/cleanup.h"
 #include "base/json/json_table.h"
 #include "planner/shards/plan_field.h"
+#include "planner/shards/plan_speeds.h"
 
 #define TABLE_MAX      ((size_t) 1 << 16)
 #define PRICED_WORKERS ((size_t) 1 << 18) /* workers x plans that are spent on saying why one is left out */
 
+/* A worker as the file has it: with a speed of its own, or of a device of the SpeedTable. */
+struct file_worker {
+        struct shard_worker worker;
+        struct plan_speeds_device device;
+};
+
 /* A group of workers as the file has it. */
 struct file_group {
         const char *name;
-        struct shard_worker *workers;
+        struct file_worker *workers;
         size_t worker_count;
 };
 
 struct file {
         uint64_t batch, epoch;
         struct shard_communication communication;
-        struct shard_worker *workers;
+        struct file_worker *workers;
         size_t worker_count;
         struct file_group *groups;
         size_t group_count;
+        const struct speed_table *speeds; /* for devices; NULL = they have none */
 };
 
-#define WORKER(member)        JSON_TABLE_AT(struct shard_worker, member)
+#define WORKER(member)        JSON_TABLE_AT(struct file_worker, worker.member)
+#define DEVICE(member)        JSON_TABLE_AT(struct file_worker, device.member)
 #define GROUP(member)         JSON_TABLE_AT(struct file_group, member)
 #define COMMUNICATION(member) JSON_TABLE_AT(struct shard_communication, member)
 #define FILE_(member)         JSON_TABLE_AT(struct file, member)
 #define LIMIT_MAX             ((int64_t) 1 << 53)
 #define POINT_MEND            "points [samples, ms], samples rising and ms not falling"
 #define ALPHA_MEND            "the fixed ms of a step"
-#define BETA_MEND             "the ms of each sample"
+#define SPEED_MEND                                                                                           \
+        "\"speed\" (samples a second), or \"alpha_ms\" and \"beta_ms\", or \"table\", or with --store "      \
+        "\"device\""
+#define BETA_MEND "the ms of each sample"
 
 static int decode_point(const struct json_field *at, void *field, struct err *err)
 {
@@ -56,19 +68,22 @@ static const struct json_table_row worker_rows[] = {
           .mend = "samples per second, more than 0" },
         { "alpha_ms", JSON_TABLE_DOUBLE, WORKER(alpha_ms), .most = PLAN_TIME_MAX, .mend = ALPHA_MEND },
         { "beta_ms",  JSON_TABLE_DOUBLE, WORKER(beta_ms), .most = PLAN_TIME_MAX, .mend = BETA_MEND },
-        { "table",    JSON_TABLE_LIST, WORKER(points), .element = &point, .count = offsetof(struct shard_worker, point_count),
+        { "table",    JSON_TABLE_LIST, WORKER(points), .element = &point, .count = offsetof(struct file_worker, worker.point_count),
           .min = 1, .max = TABLE_MAX, .mend = POINT_MEND },
         { "min",      JSON_TABLE_UINT, WORKER(min), .max = LIMIT_MAX, .mend = "the least samples it may take" },
         { "max",      JSON_TABLE_UINT, WORKER(max), .max = LIMIT_MAX, .mend = "the most samples it can take" },
         { "multiple", JSON_TABLE_UINT, WORKER(multiple), .min = 1, .max = LIMIT_MAX,
           .mend = "a whole number that divides its share" },
         { "source",   JSON_TABLE_BORROWED, WORKER(source) },
+        { "device",   JSON_TABLE_BORROWED, DEVICE(device) },
+        { "program",  JSON_TABLE_BORROWED, DEVICE(program) },
+        { "shared_by", JSON_TABLE_UINT,    DEVICE(shared_by), .min = 1, .max = 4096 },
         { .name = NULL },
 };
-static const struct json_table worker_table = { .rows = worker_rows, .size_bytes = sizeof(struct shard_worker),
+static const struct json_table worker_table = { .rows = worker_rows, .size_bytes = sizeof(struct file_worker),
                                                 .strict = true, .check = check_worker };
 /* as part of a larger object, whose other members are not ours */
-static const struct json_table lone_worker_table = { .rows = worker_rows, .size_bytes = sizeof(struct shard_worker),
+static const struct json_table lone_worker_table = { .rows = worker_rows, .size_bytes = sizeof(struct file_worker),
                                                      .check = check_worker };
 
 static const struct json_table_row group_rows[] = {
@@ -139,20 +154,21 @@ static int check_points(const struct json_field *table, struct shard_worker *wor
 
 static int check_worker(const struct json_field *at, void *object, struct err *err)
 {
-        struct shard_worker *worker = object;
+        struct file_worker *own = object;
+        struct shard_worker *worker = &own->worker;
         struct json_field alpha = json_field_get(at, "alpha_ms"), beta = json_field_get(at, "beta_ms");
         struct json_field table = json_field_get(at, "table");
         bool speed = json_field_get(at, "speed").value != NULL;
         bool affine = alpha.value != NULL || beta.value != NULL;
 
         worker->has_max = json_field_get(at, "max").value != NULL;
+        if (!speed && !affine && table.value == NULL && own->device.device != NULL)
+                return 0; /* check_list() knows whether it has one */
         if (speed + affine + (table.value != NULL) != 1)
-                return json_field_error(
-                        at, err,
-                        "%s; give \"speed\" (samples a second), or \"alpha_ms\" and \"beta_ms\", or "
-                        "\"table\", or with --store \"device\"",
-                        speed || affine || table.value != NULL ? "has more than one kind of speed"
-                                                               : "has no speed");
+                return json_field_error(at, err, "%s; give " SPEED_MEND,
+                                        speed || affine || table.value != NULL
+                                                ? "has more than one kind of speed"
+                                                : "has no speed");
         worker->model = speed ? SHARD_SPEED : affine ? SHARD_AFFINE : SHARD_TABLE;
         if (affine && alpha.value == NULL)
                 return json_field_error(&alpha, err, "is missing; give " ALPHA_MEND);
@@ -163,96 +179,119 @@ static int check_worker(const struct json_field *at, void *object, struct err *e
 
 int plan_shards_worker_decode(const struct json_field *at, struct shard_worker *ret, struct err *err)
 {
-        struct shard_worker worker = { .name = NULL };
-        int r = json_table_decode_at(&lone_worker_table, at, &worker, err);
+        struct file_worker own = { .worker = { .name = NULL } };
+        int r = json_table_decode_at(&lone_worker_table, at, &own, err);
 
+        if (r == 0 && own.worker.model == SHARD_SPEED && !(own.worker.speed > 0))
+                return json_field_error(at, err, "has no speed; give " SPEED_MEND);
         if (r == 0)
-                *ret = worker;
+                *ret = own.worker;
         return r;
 }
 
-/* Groups' workers, one list after the other, with the memory of their tables. */
-static int join_groups(const struct json_field *root, struct file *file, struct err *err)
+/* Names differ within a list, and devices have speeds somewhere. */
+static int check_list(const struct json_field *in, const struct file *file, const struct file_worker *workers,
+                      size_t count, struct err *err)
 {
-        struct json_field list = json_field_get(root, "groups");
-        size_t total = 0;
-        int r = plan_field_unique(&list, &file->groups->name, sizeof(*file->groups), file->group_count, err);
+        struct json_field list = json_field_get(in, "workers");
 
-        for (size_t i = 0; r == 0 && i < file->group_count; i++) {
-                struct file_group *group = &file->groups[i];
-                struct json_field at = json_field_at(&list, i), workers = json_field_get(&at, "workers");
+        for (size_t i = 0; i < count && file->speeds == NULL; i++) {
+                struct json_field at = json_field_at(&list, i), device = json_field_get(&at, "device");
 
-                r = plan_field_unique(&workers, &group->workers->name, sizeof(*group->workers),
-                                      group->worker_count, err);
-                total += group->worker_count;
+                if (device.value != NULL)
+                        return json_field_error(
+                                &device, err,
+                                "has its speed in a store; give --store, or \"speed\" (samples a second)");
         }
-        if (r == 0 && total > SHARDS_MAX_WORKERS)
-                r = err_set(err, -E2BIG, "workers: %zu are more than %zu; plan parts of them", total,
-                            SHARDS_MAX_WORKERS);
-        if (r < 0)
-                return r;
-        file->workers = calloc(total, sizeof(*file->workers));
-        if (file->workers == NULL)
-                return err_set(err, -ENOMEM, "no memory for %zu workers", total);
-        for (size_t i = 0; i < file->group_count; i++) {
-                memcpy(file->workers + file->worker_count, file->groups[i].workers,
-                       file->groups[i].worker_count * sizeof(*file->workers));
-                file->worker_count += file->groups[i].worker_count;
-        }
-        return 0;
+        return plan_field_unique(&list, &workers->worker.name, sizeof(*workers), count, err);
 }
 
 static int check_file(const struct json_field *at, void *object, struct err *err)
 {
         struct file *file = object;
-        struct json_field workers = json_field_get(at, "workers");
+        struct json_field workers = json_field_get(at, "workers"), list = json_field_get(at, "groups");
+        size_t total = file->worker_count;
+        int r = 0;
 
         if (file->groups != NULL && file->workers != NULL)
                 return err_set(err, -EBADMSG, "workers: stands beside groups; give one of the two");
-        if (file->groups != NULL)
-                return join_groups(at, file, err);
-        if (file->workers == NULL)
+        if (file->groups == NULL && file->workers == NULL)
                 return json_field_error(&workers, err, "is missing; give at least one worker");
-        return plan_field_unique(&workers, &file->workers->name, sizeof(*file->workers), file->worker_count,
-                                 err);
+        if (file->groups == NULL)
+                return check_list(at, file, file->workers, file->worker_count, err);
+        r = plan_field_unique(&list, &file->groups->name, sizeof(*file->groups), file->group_count, err);
+        for (size_t i = 0; r == 0 && i < file->group_count; i++) {
+                const struct file_group *group = &file->groups[i];
+                struct json_field own = json_field_at(&list, i);
+
+                r = check_list(&own, file, group->workers, group->worker_count, err);
+                total += group->worker_count;
+        }
+        if (r == 0 && total > SHARDS_MAX_WORKERS)
+                r = err_set(err, -E2BIG, "workers: %zu are more than %zu; plan parts of them", total,
+                            SHARDS_MAX_WORKERS);
+        return r;
 }
 
-int plan_shards_request_decode(const json_t *json, struct plan_shards_request *ret, struct err *err)
+/* Hands a list over, with the memory of its tables. */
+static void take_workers(struct file_worker *workers, size_t *count, struct plan_shards_request *request,
+                         struct plan_speeds_device *devices)
+{
+        for (size_t i = 0; i < *count; i++) {
+                devices[request->worker_count] = workers[i].device;
+                request->workers[request->worker_count++] = workers[i].worker;
+        }
+        *count = 0;
+}
+
+static int take_file(struct file *file, const char *model, struct plan_shards_request *request,
+                     struct err *err)
+{
+        CLEANUP(free_p) struct plan_speeds_device *devices = NULL;
+        size_t total = file->worker_count;
+
+        for (size_t i = 0; i < file->group_count; i++)
+                total += file->groups[i].worker_count;
+        devices = calloc(total, sizeof(*devices));
+        request->workers = calloc(total, sizeof(*request->workers));
+        request->groups = file->groups != NULL ? calloc(file->group_count, sizeof(*request->groups)) : NULL;
+        if (devices == NULL || request->workers == NULL || (file->groups != NULL && request->groups == NULL))
+                return err_set(err, -ENOMEM, "no memory for %zu workers", total);
+        take_workers(file->workers, &file->worker_count, request, devices);
+        for (; request->group_count < file->group_count; request->group_count++) {
+                struct file_group *group = &file->groups[request->group_count];
+
+                request->groups[request->group_count] = (struct plan_shards_group){
+                        .name = group->name, .first = request->worker_count, .count = group->worker_count
+                };
+                take_workers(group->workers, &group->worker_count, request, devices);
+        }
+        if (file->speeds != NULL)
+                plan_speeds_fill(request->workers, devices, total, file->speeds, model);
+        return 0;
+}
+
+int plan_shards_request_decode(const json_t *json, const struct speed_table *speeds, const char *model,
+                               struct plan_shards_request *ret, struct err *err)
 {
         struct json_field root = json_field_root(json);
         struct plan_shards_request request;
-        struct file file = { .batch = 0 };
-        size_t first = 0;
+        struct file file = { .speeds = speeds };
         int r = json_table_decode(&file_table, json, &file, err);
 
         if (r < 0)
                 return r;
         request = (struct plan_shards_request){ .batch = file.batch,
                                                 .epoch = file.epoch,
-                                                .workers = file.workers,
-                                                .worker_count = file.worker_count,
                                                 .has_communication =
                                                         json_field_get(&root, "communication").value != NULL,
                                                 .communication = file.communication };
-        file.workers = NULL;
-        file.worker_count = 0;
-        if (file.groups != NULL)
-                request.groups = calloc(file.group_count, sizeof(*request.groups));
-        for (size_t i = 0; request.groups != NULL && i < file.group_count; i++) {
-                request.groups[i] = (struct plan_shards_group){ .name = file.groups[i].name,
-                                                                .first = first,
-                                                                .count = file.groups[i].worker_count };
-                first += file.groups[i].worker_count;
-                file.groups[i].worker_count = 0; /* their tables are the request's now */
-                request.group_count++;
-        }
-        if (request.groups == NULL && file.groups != NULL) {
-                free(request.workers);
-                r = err_set(err, -ENOMEM, "no memory for %zu groups", file.group_count);
-        }
+        r = take_file(&file, model, &request, err);
         json_table_free(&file_table, &file);
         if (r == 0)
                 *ret = request;
+        else
+                plan_shards_request_free(&request);
         return r;
 }
 

@@ -15,6 +15,7 @@
 #include "base/json/json_field.h"
 #include "base/text.h"
 #include "planner/shards/shards.h"
+#include "planner/speeds/speed_table.h"
 
 struct plan_shards_group {
         const char *name;
@@ -49,8 +50,11 @@ struct plan_shards_answer {
 };
 
 /* plan_shards_request_decode() - Return: 0, and a request for plan_shards_request_free(); -EBADMSG with the
- * field. */
-int plan_shards_request_decode(const json_t *json, struct plan_shards_request *ret, struct err *err);
+ * field.
+ * @speeds: of the workers that name a device (plan_speeds.h), for the job's @model; NULL = devices are
+ * refused */
+int plan_shards_request_decode(const json_t *json, const struct speed_table *speeds, const char *model,
+                               struct plan_shards_request *ret, struct err *err);
 void plan_shards_request_free(struct plan_shards_request *request);
 
 /* plan_shards_request_answer() - plan it. @least: with the communication, which must have been given.

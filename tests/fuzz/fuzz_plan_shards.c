@@ -31,7 +31,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         struct plan_shards_request request;
         struct err err = { 0 };
 
-        if (json != NULL && plan_shards_request_decode(json, &request, &err) == 0) {
+        if (json != NULL && plan_shards_request_decode(json, NULL, NULL, &request, &err) == 0) {
                 for (int least = 0; least < 2; least++) {
                         struct plan_shards_answer answer;
                         struct text out = { 0 };

@@ -13,7 +13,7 @@ static int answer_shards(const json_t *json, bool least, struct text *out, struc
 {
         struct plan_shards_request request;
         struct plan_shards_answer answer;
-        int r = plan_shards_request_decode(json, &request, err);
+        int r = plan_shards_request_decode(json, NULL, NULL, &request, err);
 
         if (r < 0)
                 return r;
