@@ -142,19 +142,24 @@ static const struct json_table_row subtask_rows[] = {
 static const struct json_table subtask_table = TABLE(subtask_rows, struct subtask, NULL);
 #undef AT
 
-struct condition {
-        char *type, *status, *reason, *message, *time;
+/* What the API server says happened: an Event of its own, or a condition of the job. */
+struct said {
+        char *time, *last, *first, *created, *type, *status, *reason, *message;
 };
-#define AT(member) JSON_TABLE_AT(struct condition, member)
-static const struct json_table_row condition_rows[] = {
+#define AT(member) JSON_TABLE_AT(struct said, member)
+static const struct json_table_row said_rows[] = {
+        { "eventTime",           JSON_TABLE_STRING, AT(time) },
+        { "lastTransitionTime",  JSON_TABLE_STRING, AT(time) },
+        { "lastTimestamp",       JSON_TABLE_STRING, AT(last) },
+        { "firstTimestamp",      JSON_TABLE_STRING, AT(first) },
+        { "metadata.creationTimestamp", JSON_TABLE_STRING, AT(created) },
         { "type",                JSON_TABLE_STRING, AT(type) },
         { "status",              JSON_TABLE_STRING, AT(status) },
         { "reason",              JSON_TABLE_STRING, AT(reason) },
         { "message",             JSON_TABLE_STRING, AT(message) },
-        { "lastTransitionTime",  JSON_TABLE_STRING, AT(time) },
         { .name = NULL },
 };
-static const struct json_table condition_table = TABLE(condition_rows, struct condition, NULL);
+static const struct json_table said_table = TABLE(said_rows, struct said, NULL);
 #undef AT
 
 struct object {
@@ -163,8 +168,8 @@ struct object {
         double samples_done;
         struct subtask *subtasks;
         size_t subtask_count;
-        struct condition *conditions;
-        size_t condition_count;
+        struct said *said;
+        size_t said_count;
 };
 #define AT(member) JSON_TABLE_AT(struct object, member)
 #undef LIST
@@ -199,38 +204,12 @@ static const struct json_table_row object_rows[] = {
         { "status.history",      JSON_TABLE_LIST,   AT(view.history), .table = &moment_table, LIST(view.history_count) },
         { "status.ranks",        JSON_TABLE_LIST,   AT(view.ranks), .table = &rank_table, LIST(view.rank_count) },
         { "status.subtasks",     JSON_TABLE_LIST,   AT(subtasks), .table = &subtask_table, LIST(subtask_count) },
-        { "status.conditions",   JSON_TABLE_LIST,   AT(conditions), .table = &condition_table, LIST(condition_count) },
+        { "status.conditions",   JSON_TABLE_LIST,   AT(said), .table = &said_table, LIST(said_count) },
+        { "items",               JSON_TABLE_LIST,   AT(said), .table = &said_table, LIST(said_count) }, /* of an EventList */
         { .name = NULL },
 };
 static const struct json_table object_table = TABLE(object_rows, struct object, NULL);
 #undef AT
-
-/* An event of the API server; it has one of three times, by who made it. */
-struct api_event {
-        char *event_time, *last, *first, *created, *reason, *message;
-};
-struct api_events {
-        struct api_event *items;
-        size_t count;
-};
-#define AT(member) JSON_TABLE_AT(struct api_event, member)
-static const struct json_table_row api_event_rows[] = {
-        { "eventTime",           JSON_TABLE_STRING, AT(event_time) },
-        { "lastTimestamp",       JSON_TABLE_STRING, AT(last) },
-        { "firstTimestamp",      JSON_TABLE_STRING, AT(first) },
-        { "metadata.creationTimestamp", JSON_TABLE_STRING, AT(created) },
-        { "reason",              JSON_TABLE_STRING, AT(reason) },
-        { "message",             JSON_TABLE_STRING, AT(message) },
-        { .name = NULL },
-};
-static const struct json_table api_event_table = TABLE(api_event_rows, struct api_event, NULL);
-#undef AT
-static const struct json_table_row api_events_rows[] = {
-        { "items", JSON_TABLE_LIST, JSON_TABLE_AT(struct api_events, items), .table = &api_event_table,
-          COUNT(struct api_events, count) },
-        { .name = NULL },
-};
-static const struct json_table api_events_table = TABLE(api_events_rows, struct api_events, NULL);
 /* clang-format on */
 
 static const struct job_view unknown = {
@@ -369,14 +348,23 @@ void job_view_read_event(const json_t *value, struct job_view *view)
                 add_event(view, event);
 }
 
-static char *time_of(struct api_event *event)
+/* Events have one of four times, by who made them; a condition is told by its type. */
+static void add_said(struct job_view *view, struct said *said, bool condition)
 {
-        char **const times[] = { &event->event_time, &event->last, &event->first, &event->created };
+        char **const times[] = { &said->time, &said->last, &said->first, &said->created };
+        struct job_view_event event = { .reason = TAKE(said->reason) };
+        struct text message = { .max_bytes = 2000 };
 
-        for (size_t i = 0; i < ARRAY_SIZE(times); i++)
-                if (job_view_word(*times[i])[0] != '\0')
-                        return TAKE(*times[i]);
-        return NULL;
+        for (size_t i = 0; i < ARRAY_SIZE(times) && job_view_word(event.time)[0] == '\0'; i++) {
+                free(event.time);
+                event.time = TAKE(*times[i]);
+        }
+        if (condition)
+                text_printf(&message, "%s is %s%s", job_view_word(said->type), job_view_word(said->status),
+                            job_view_word(said->message)[0] == '\0' ? "" : ": ");
+        text_append(&message, job_view_word(said->message));
+        event.message = text_take(&message, NULL);
+        add_event(view, event);
 }
 
 static int compare_events(const void *a, const void *b)
@@ -388,21 +376,16 @@ static int compare_events(const void *a, const void *b)
 
 void job_view_read_events(const json_t *list, struct job_view *view)
 {
-        struct api_events found = { 0 };
+        struct object object = { .view = unknown };
 
-        (void) json_table_decode(&api_events_table, list, &found, NULL);
-        for (; found.count > 0 && view->event_count > 0; view->event_count--)
+        (void) json_table_decode(&object_table, list, &object, NULL);
+        for (; object.said_count > 0 && view->event_count > 0; view->event_count--)
                 json_table_free(&event_table, &view->events[view->event_count - 1]);
-        for (size_t i = 0; i < found.count; i++) {
-                struct api_event *event = &found.items[i];
-
-                add_event(view, (struct job_view_event){ .time = time_of(event),
-                                                         .reason = TAKE(event->reason),
-                                                         .message = TAKE(event->message) });
-        }
-        if (found.count > 0)
+        for (size_t i = 0; i < object.said_count; i++)
+                add_said(view, &object.said[i], false);
+        if (object.said_count > 0)
                 qsort(view->events, view->event_count, sizeof(*view->events), compare_events);
-        json_table_free(&api_events_table, &found);
+        json_table_free(&object_table, &object);
 }
 
 /* What only its subtask knows of each rank. */
@@ -420,21 +403,6 @@ static void join_subtasks(const struct object *object, struct job_view *view)
                         job_view_set(&rank->state, subtask->state);
                         job_view_set(&rank->group, subtask->group);
                 }
-        }
-}
-
-/* The conditions are what is known of its life without the cluster's events. */
-static void take_conditions(struct object *object, struct job_view *view)
-{
-        for (size_t i = 0; i < object->condition_count; i++) {
-                struct condition *c = &object->conditions[i];
-                struct text message = { .max_bytes = 2000 };
-
-                text_printf(&message, "%s is %s%s%s", job_view_word(c->type), job_view_word(c->status),
-                            job_view_word(c->message)[0] == '\0' ? "" : ": ", job_view_word(c->message));
-                add_event(view, (struct job_view_event){ .time = TAKE(c->time),
-                                                         .reason = TAKE(c->reason),
-                                                         .message = text_take(&message, NULL) });
         }
 }
 
@@ -473,7 +441,9 @@ void job_view_read_object(const json_t *value, struct job_view *view, uint64_t n
         if (!isfinite(view->samples))
                 view->samples = object.samples_done;
         join_subtasks(&object, view);
-        take_conditions(&object, view);
+        for (size_t i = 0; i < object.said_count;
+             i++) /* its life, as far as it is known without the events */
+                add_said(view, &object.said[i], true);
         json_table_free(&object_table, &object);
 }
 
