@@ -18,7 +18,7 @@
 #include "cli/doctor.h"
 #include "io/clock.h"
 
-#define WEEK_SEC    (7 * 86400)
+#define WEEK_SEC    ((time_t) 7 * 86400)
 #define WATCHES_MIN 8192
 #define KUBELET_PKI "/var/lib/kubelet/pki"
 

@@ -83,7 +83,7 @@ static void one_step(struct training *t, struct places *p, size_t count)
 static int time_sizes(struct training *t, struct places *p, const size_t *sizes, uint64_t usec,
                       double *ret_seconds, struct err *err)
 {
-        CLEANUP(free_p) double *times = calloc(POINTS * TIMES_MAX, sizeof(*times));
+        CLEANUP(free_p) double *times = calloc((size_t) POINTS * TIMES_MAX, sizeof(*times));
         uint64_t begin = 0;
         size_t rounds = 0;
 

@@ -172,7 +172,7 @@ int shares_resolve(const struct train_options *o, const struct world *w, bool se
         if (r == 0 && o->shares.count > 0)
                 r = use_given(ret, o, err);
         r = world_agree(w, r, err);
-        if (r == 0 && o->shares.count == 0)
+        if (r == 0 && all != NULL && o->shares.count == 0)
                 r = world_agree(w, use_told(ret, o, w, all, err), err);
         ret->own = r == 0 ? largest_own_chunk(ret, w) : 0;
         return r;

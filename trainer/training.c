@@ -145,8 +145,8 @@ int training_take(struct training *t, uint64_t step, size_t worker, struct loade
 int training_gradient(struct training *t, uint64_t step, size_t worker, const struct runner_ready *ready,
                       struct err *err)
 {
-        uint64_t epoch;
-        size_t epoch_step;
+        uint64_t epoch = 0;
+        size_t epoch_step = 0;
         struct loader_chunk chunk;
         float weight;
 
@@ -173,8 +173,8 @@ float training_rate(const struct training *t, uint64_t step)
 {
         float rate = t->model.default_rate, least = rate * RATE_FLOOR;
         double batches = (double) t->shares.batch / RATE_BATCH;
-        uint64_t epoch;
-        size_t epoch_step;
+        uint64_t epoch = 0;
+        size_t epoch_step = 0;
 
         if (t->options->rate > 0)
                 return (float) t->options->rate;

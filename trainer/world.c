@@ -111,7 +111,7 @@ int world_share(const struct world *w, struct text *text, struct err *err)
                 w,
                 bytes != NULL && !text->failed ? 0 : err_set(err, -ENOMEM, "no memory for what rank 0 says"),
                 err);
-        if (r < 0)
+        if (r < 0 || bytes == NULL)
                 return r;
         if (w->rank == 0 && count > 0)
                 memcpy(bytes, text->data, count);

@@ -205,7 +205,7 @@ static void run(struct opencl *o, const char *name, size_t across, size_t down, 
                         }
                         give_to_device(o, a);
                         number = (cl_ulong) (memory - a->host) / (*f == 'm' ? sizeof(float) : 1);
-                        keep_error(o, clSetKernelArg(k, n++, sizeof(a->buffer), &a->buffer), name);
+                        keep_error(o, clSetKernelArg(k, n++, sizeof(cl_mem), &a->buffer), name);
                         keep_error(o, clSetKernelArg(k, n++, sizeof(number), &number), name);
                 } else if (*f == 'u') {
                         number = va_arg(values, size_t);

@@ -68,7 +68,7 @@ static int read_text(struct dataset *d, const char *directory, struct err *err)
                                  &tokens, &count, &known, &d->vocabulary, err);
         if (r < 0)
                 return r;
-        if (count < 20 * (DATASET_TEXT_CONTEXT + 1))
+        if (count < (size_t) 20 * (DATASET_TEXT_CONTEXT + 1))
                 return err_set(err, -EINVAL,
                                "--data: directory '%s' has %zu words of text: %d are wanted at the least",
                                directory, count, 20 * (DATASET_TEXT_CONTEXT + 1));

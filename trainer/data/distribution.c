@@ -237,7 +237,7 @@ static void note_growth(struct training *t, uint64_t epoch, uint64_t before, uin
 static int take_over(uint64_t epoch, struct header *ret, uint8_t **ret_bytes, struct err *err)
 {
         CLEANUP(free_p) uint8_t *bytes = NULL;
-        struct header h;
+        struct header h = { 0 };
         uint64_t sent;
         int need = 1;
 
@@ -269,7 +269,7 @@ static int receive_shard(struct training *t, uint64_t epoch, size_t worker, stru
 {
         CLEANUP(free_p) uint32_t *ids = NULL;
         CLEANUP(free_p) uint8_t *bytes = NULL;
-        struct header h;
+        struct header h = { 0 };
         int64_t count;
 
         if (take_over(epoch, &h, &bytes, err) < 0)
@@ -291,7 +291,7 @@ static int receive_names(struct training *t, uint64_t epoch, struct err *err)
 {
         CLEANUP(free_p) uint8_t *names = NULL;
         uint64_t before = dataset_count(t->data, DATASET_TRAIN);
-        struct header h;
+        struct header h = { 0 };
         char *rest, *name;
 
         if (take_over(epoch, &h, &names, err) < 0)
@@ -312,7 +312,7 @@ static int receive_names(struct training *t, uint64_t epoch, struct err *err)
 static int receive_count(struct training *t, uint64_t epoch, struct err *err)
 {
         CLEANUP(free_p) uint8_t *nothing = NULL;
-        struct header h;
+        struct header h = { 0 };
 
         if (take_over(epoch, &h, &nothing, err) < 0)
                 return err->code;

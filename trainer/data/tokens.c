@@ -95,7 +95,7 @@ static int64_t number_words(struct words *words)
         for (size_t i = 0; i < words->room; i++)
                 if (words->slots[i].at != NULL)
                         order[n++] = &words->slots[i];
-        qsort(order, n, sizeof(*order), compare_words);
+        qsort(order, n, sizeof(struct word *), compare_words);
         n = n < TOKENS_WORDS_MAX - 1 ? n : TOKENS_WORDS_MAX - 1;
         for (size_t i = 0; i < n; i++)
                 order[i]->number = (uint32_t) i + 1;

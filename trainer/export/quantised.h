@@ -18,7 +18,7 @@ struct quantised; /* opaque */
  * Return: 0, -EINVAL (damaged, of another model), -ENOMEM. */
 int quantised_open(const struct model *m, const unsigned char *bytes, size_t size_bytes,
                    struct quantised **ret, struct err *err);
-void quantised_free_p(struct quantised **q);
+void quantised_free_p(struct quantised **p);
 
 /* quantised_forward() - the classes' values before softmax of `count` samples: count x classes, owned by q,
  * until the next call. */

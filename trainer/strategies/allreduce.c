@@ -72,7 +72,7 @@ static int plan_segments(struct exchange *x, struct err *err)
                                            .requests = calloc(TRAIN_OPTIONS_LIST_MAX, sizeof(MPI_Request)) };
         count = world_agree(&x->t->world, x->ends != NULL && x->segmented.requests != NULL ? 0 : -ENOMEM,
                             err);
-        if (count == 0)
+        if (count == 0 && x->ends != NULL)
                 count = wanted_segments(x, x->ends, err);
         count = same_segments(x, count);
         if (count < 0 || check_segments(x->ends, (size_t) count, tensors, err) < 0)

@@ -160,7 +160,7 @@ static int run_trials(struct trials *s, size_t samples, struct err *err)
         size_t rounds = 0;
         int more = world_agree(&s->t->world, ms != NULL ? 0 : err_set(err, -ENOMEM, "no memory"), err) == 0;
 
-        if (!more)
+        if (!more || ms == NULL)
                 return err->code;
         for (int warm = WARM_UP; more; warm -= warm > 0) {
                 for (size_t i = 0; i < s->count; i++) { /* no one always comes after the same other one */
@@ -294,7 +294,7 @@ int segment_choice(struct training *t, size_t *ret_last, struct err *err)
                         : err_set(err, -ENOMEM, "no memory");
 
         r = world_agree(&t->world, r, err);
-        if (r < 0)
+        if (r < 0 || trials == NULL)
                 return r;
         trials->t = t;
         trials->ready_ms = ready_ms;

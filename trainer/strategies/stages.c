@@ -123,8 +123,8 @@ int stages_resolve(struct training *t, struct err *err)
         bool split = strcmp(t->options->strategy, "split") == 0 && !t->options->measure;
         int r = l != NULL ? 0 : err_set(err, -ENOMEM, "no memory for the stages");
 
-        if (!split)
-                return 0;
+        if (!split || l == NULL)
+                return split ? world_agree(&t->world, r, err) : 0;
         if (r == 0 && t->world.size > STAGES_MAX)
                 r = err_set(err, -EINVAL, "%d stages: at most %d are possible", t->world.size, STAGES_MAX);
         if (r == 0)

@@ -11,7 +11,7 @@ struct cpe_class {
         float *y;
 };
 
-void cpe_class_softmax(struct cpe *core, const void *job);
-void cpe_class_softmax_gradient(struct cpe *core, const void *job);
-void cpe_class_embed(struct cpe *core, const void *job);          /* x: table, x2: ids */
-void cpe_class_embed_gradient(struct cpe *core, const void *job); /* x: dy, x2: ids, y: dtable */
+void cpe_class_softmax(struct cpe *core, const void *argument);
+void cpe_class_softmax_gradient(struct cpe *core, const void *argument);
+void cpe_class_embed(struct cpe *core, const void *argument);          /* x: table, x2: ids */
+void cpe_class_embed_gradient(struct cpe *core, const void *argument); /* x: dy, x2: ids, y: dtable */

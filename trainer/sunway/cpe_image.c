@@ -87,7 +87,7 @@ struct pool_buffers {
 static bool take_pool_buffers(struct cpe *core, const struct kernels_images *s, struct pool_buffers *b)
 {
         size_t column = s->channels * (5 * sizeof(float) + 1); /* two rows of two in, one out, its choice */
-        size_t spare = 5 * CPE_ALIGN_BYTES;
+        size_t spare = (size_t) 5 * CPE_ALIGN_BYTES;
 
         b->bias = cpe_take(core, s->channels * sizeof(float));
         if (b->bias == NULL)

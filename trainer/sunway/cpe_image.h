@@ -15,7 +15,7 @@ struct cpe_image {
         float *partial; /* pool gradient: one row of channel sums a core, or NULL */
 };
 
-void cpe_image_im2col(struct cpe *core, const void *job);
-void cpe_image_col2im(struct cpe *core, const void *job);
-void cpe_image_pool(struct cpe *core, const void *job);
-void cpe_image_pool_gradient(struct cpe *core, const void *job);
+void cpe_image_im2col(struct cpe *core, const void *argument);
+void cpe_image_col2im(struct cpe *core, const void *argument);
+void cpe_image_pool(struct cpe *core, const void *argument);
+void cpe_image_pool_gradient(struct cpe *core, const void *argument);

@@ -14,4 +14,4 @@ struct cpe_product {
         bool staging;
 };
 
-void cpe_product_work(struct cpe *core, const void *job);
+void cpe_product_work(struct cpe *core, const void *argument);

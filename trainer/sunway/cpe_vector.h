@@ -22,7 +22,7 @@ struct cpe_vector {
         float *y, *y2;
 };
 
-void cpe_vector_work(struct cpe *core, const void *job);
+void cpe_vector_work(struct cpe *core, const void *argument);
 
 struct cpe_vector_rows {
         size_t rows, cols;
@@ -34,5 +34,5 @@ struct cpe_vector_rows {
         float *masked;
 };
 
-void cpe_vector_bias(struct cpe *core, const void *job); /* y = x + b, ReLU of it */
-void cpe_vector_sums(struct cpe *core, const void *job); /* partial sums of the columns */
+void cpe_vector_bias(struct cpe *core, const void *argument); /* y = x + b, ReLU of it */
+void cpe_vector_sums(struct cpe *core, const void *argument); /* partial sums of the columns */

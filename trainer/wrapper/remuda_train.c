@@ -85,7 +85,7 @@ static int find_shares(struct remuda_train *r, size_t batch, struct err *err)
         if (result == 0 && (all == NULL || r->shares.of == NULL))
                 result = err_set(err, -ENOMEM, "no memory for %zu shares", n);
         result = world_agree(&r->world, result, err);
-        if (result < 0)
+        if (result < 0 || all == NULL)
                 return result;
         all[r->world.rank] = own;
         if (r->world.parallel)
