@@ -6,7 +6,7 @@
 
 #include "agent/agent.h"
 #include "agent/metrics.h"
-#include "base/metrics_text.h"
+#include "base/metrics.h"
 #include "base/text.h"
 #include "io/http/http_server.h"
 

@@ -12,7 +12,7 @@
 #include "agent/probe/vendor_probe.h"
 #include "agent/report.h"
 #include "agent/watch.h"
-#include "base/metrics_text.h"
+#include "base/metrics.h"
 #include "base/version.h"
 #include "io/process_metrics.h"
 

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/metrics_text.h"
+#include "base/metrics.h"
 
 static bool read_small(const char *path, char *buffer, size_t buffer_bytes)
 {

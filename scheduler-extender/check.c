@@ -15,7 +15,7 @@ struct check {
         int result;
 };
 
-static void on_answer(void *userdata, const struct http_result *result)
+static void on_answer(void *userdata, const struct http_call_result *result)
 {
         struct check *check = userdata;
 

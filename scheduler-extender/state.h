@@ -1,7 +1,7 @@
 /* State of an extender, shared by the files of this folder and by nobody else. */
 #pragma once
 
-#include "base/metrics_text.h"
+#include "base/metrics.h"
 #include "base/name_map.h"
 #include "io/http/http_server.h"
 #include "job/controller/controller.h"

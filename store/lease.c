@@ -174,7 +174,7 @@ static json_t *claim(const struct lease *l, const char *holder)
 }
 
 static void ask(struct lease *l, const char *name, const char *method, const json_t *body,
-                void (*done)(void *userdata, const struct http_result *result));
+                void (*done)(void *userdata, const struct http_call_result *result));
 static void look(struct lease *l);
 
 static void on_due(void *userdata)
@@ -202,7 +202,7 @@ static void complain(struct lease *l, const char *what, const char *sentence)
                 l->trouble(l->userdata, line);
 }
 
-static void on_written(void *userdata, const struct http_result *result)
+static void on_written(void *userdata, const struct http_call_result *result)
 {
         struct lease *l = userdata;
         char sentence[300];
@@ -235,7 +235,7 @@ static void write_claim(struct lease *l)
         json_decref(body);
 }
 
-static void on_read(void *userdata, const struct http_result *result)
+static void on_read(void *userdata, const struct http_call_result *result)
 {
         struct lease *l = userdata;
         char sentence[300];
@@ -262,7 +262,7 @@ static void on_read(void *userdata, const struct http_result *result)
         wait_for_next(l);
 }
 
-static void on_given_back(void *userdata, const struct http_result *result)
+static void on_given_back(void *userdata, const struct http_call_result *result)
 {
         struct lease *l = userdata;
 
@@ -304,7 +304,7 @@ static void look_at_own(struct lease *l)
                 ask(l, l->name, "GET", NULL, on_read);
 }
 
-static void on_neighbour(void *userdata, const struct http_result *result)
+static void on_neighbour(void *userdata, const struct http_call_result *result)
 {
         struct lease *l = userdata;
         json_t *object;
@@ -333,7 +333,7 @@ static void look(struct lease *l)
 
 /* @name: NULL = the collection. */
 static void ask(struct lease *l, const char *name, const char *method, const json_t *body,
-                void (*done)(void *userdata, const struct http_result *result))
+                void (*done)(void *userdata, const struct http_call_result *result))
 {
         struct text path = { 0 };
         struct kube_request request = { .method = method,
@@ -356,7 +356,7 @@ static void ask(struct lease *l, const char *name, const char *method, const jso
                 wait_for_next(l);
 }
 
-static void on_last_word(void *userdata, const struct http_result *result)
+static void on_last_word(void *userdata, const struct http_call_result *result)
 {
         (void) result;
         (void) sd_event_exit(userdata, 0);

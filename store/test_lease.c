@@ -80,7 +80,7 @@ static void open_lease(struct fixture *f, struct replica *r, const char *identit
                 fail_msg("%s", err.msg);
 }
 
-static void on_admin(void *userdata, const struct http_result *result)
+static void on_admin(void *userdata, const struct http_call_result *result)
 {
         assert_int_equal(result->status, 200);
         ((struct fixture *) userdata)->answered = true;

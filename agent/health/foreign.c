@@ -11,7 +11,7 @@
 
 #include "agent/health/holders.h"
 #include "base/cleanup.h"
-#include "base/metrics_text.h"
+#include "base/metrics.h"
 #include "base/text.h"
 #include "io/loop.h"
 

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/metrics_text.h"
+#include "base/metrics.h"
 #include "io/loop.h"
 
 #define TIMEOUT_USEC UINT64_C(600000000)

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "agent/launch/program_file.h"
-#include "base/metrics_text.h"
+#include "base/metrics.h"
 
 static const char *const result_names[LAUNCH_PROGRAMS_RESULT_COUNT] = { "answered", "refused", "started",
                                                                         "finished", "failed" };

@@ -11,7 +11,7 @@
 
 #include "agent/health/health.h"
 #include "base/err.h"
-#include "base/metrics_text.h"
+#include "base/metrics.h"
 #include "base/text.h"
 
 #define PROBE_LINE_MAX_BYTES 4096

@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "io/grpc/grpc_server_internal.h"
 
 #define CALLS_PER_CONNECTION_MAX 100
 

@@ -1,62 +1,37 @@
-/* The inside of a gRPC server: grpc_server.c (connections, listening) and grpc_call.c (what comes and goes on
- * a stream). Nobody else includes this. */
+/* gRPC call: one stream at a server, from its request to its end.
+ *
+ * A method's handler gets the request's one message and a call. It answers at once, or keeps the call and
+ * answers later: grpc_call_send() any number of times, then grpc_call_finish() once. Sending never blocks and
+ * never piles up: a call holds one message at a time, and `on_idle` tells when the next one may come, so that
+ * a slow reader gets the latest truth, not a history. A call that its peer gives up, or whose deadline
+ * passes, ends through `on_closed`; it must not be touched afterwards. */
 #pragma once
 
-#include <sys/types.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
-#include "io/grpc/grpc_connection.h"
-#include "io/grpc/grpc_server.h"
+#include "io/grpc/grpc.h"
 
-#define GRPC_PATH_BYTES 128
+struct grpc_call;
+struct grpc_server;
 
-struct grpc_peer {
-        struct grpc_connection connection;
-        struct grpc_server *server;
-        struct grpc_peer *next, *previous;
-        struct grpc_call *calls;
-        size_t call_count;
-        uint64_t last_used; /* a counter of the server: who has been idle longest */
-};
+/* grpc_call_keep() - the handler returns without having finished.
+ * @on_idle: the last message has been handed over; another may be sent. May be NULL
+ * @on_closed: the call is over, for whatever reason but grpc_call_finish(). May be NULL */
+void grpc_call_keep(struct grpc_call *call, void (*on_idle)(void *userdata, struct grpc_call *call),
+                    void (*on_closed)(void *userdata, struct grpc_call *call), void *userdata);
 
-struct grpc_server {
-        sd_event *loop;
-        sd_event_source *accept, *accept_pause;
-        int fd;
-        char address[160];
-        dev_t device;
-        ino_t inode;
-        struct grpc_server_options options;
-        struct grpc_peer *peers;
-        size_t peer_count;
-        uint64_t uses;
-};
+/* grpc_call_send() - one message of a stream. Return: 0; -EBUSY while another is on its way; -ENOMEM. */
+int grpc_call_send(struct grpc_call *call, const uint8_t *message, size_t size_bytes);
+bool grpc_call_busy(const struct grpc_call *call);
+struct grpc_server *grpc_call_server(const struct grpc_call *call); /* the one it came through */
 
-/* One stream. It lives from its first header to the stream's end, whatever the application does. */
-struct grpc_call {
-        struct grpc_peer *peer;
-        struct grpc_call *next, *previous;
-        int32_t stream;
-        const struct grpc_method *method;
-        char path[GRPC_PATH_BYTES];
-        bool post, grpc_content, encoded, bad_timeout;
-        uint64_t timeout_usec; /* 0 = none */
-        struct grpc_deframer in;
-        uint8_t *request; /* the message, once whole */
-        size_t request_bytes;
-        bool have_request, remote_done, answered, finished;
-        uint8_t *out; /* frame on its way */
-        size_t out_bytes, out_offset;
-        enum grpc_status status;
-        char sentence[GRPC_SENTENCE_BYTES];
-        sd_event_source *deadline;
-        bool kept;
-        void (*on_idle)(void *userdata, struct grpc_call *call);
-        void (*on_closed)(void *userdata, struct grpc_call *call);
-        void *userdata;
-};
+/* grpc_call_peer() - the numeric address of the caller without its port; "" over a UNIX socket. */
+void grpc_call_peer(const struct grpc_call *call, char *ret, size_t ret_bytes);
 
-/* grpc_peer_session() - an HTTP/2 session whose streams are the peer's calls. Return: 0 or -ENOMEM. */
-int grpc_peer_session(struct grpc_peer *peer, nghttp2_session **ret);
+/* grpc_call_finish() - the end, after what was sent. @sentence: NULL or why. The call is gone afterwards. */
+void grpc_call_finish(struct grpc_call *call, enum grpc_status status, const char *sentence);
 
-/* grpc_call_free() - out of its peer's list; who keeps it is told that it is closed. */
-void grpc_call_free(struct grpc_call *call);
+/* grpc_call_reply() - a unary answer: send and finish with OK. */
+void grpc_call_reply(struct grpc_call *call, const uint8_t *message, size_t size_bytes);

@@ -13,8 +13,8 @@
 #include <systemd/sd-event.h>
 
 #include "base/err.h"
+#include "io/grpc/grpc.h"
 #include "io/grpc/grpc_connection.h"
-#include "io/grpc/grpc_wire.h"
 
 struct grpc_client;
 struct grpc_client_call;

@@ -11,7 +11,7 @@
 
 #include "base/text.h"
 #include "io/grpc/grpc_address.h"
-#include "io/grpc/grpc_call.h"
+#include "io/grpc/grpc_server_internal.h"
 
 #define ACCEPT_PAUSE_USEC ((uint64_t) 100000) /* out of descriptors: look again, do not spin */
 

@@ -36,7 +36,7 @@ struct http_call {
         char *body;
         void (*began)(void *userdata, unsigned status);
         bool (*chunk)(void *userdata, const char *bytes, size_t size_bytes);
-        void (*done)(void *userdata, const struct http_result *result);
+        void (*done)(void *userdata, const struct http_call_result *result);
         void *userdata;
         struct text reply;
         bool stopped, too_large;
@@ -197,7 +197,7 @@ static bool maybe_done(struct http_call *call)
 
 static void finish(struct http_call *call, CURLcode code)
 {
-        struct http_result result = { .error = error_of(call, code) };
+        struct http_call_result result = { .error = error_of(call, code) };
         curl_off_t retry_after = 0;
         long status = 0;
 
@@ -506,9 +506,9 @@ void http_client_free(struct http_client *c)
                 return;
         while (c->calls != NULL) {
                 struct http_call *call = c->calls;
-                struct http_result result = { .error = -ECANCELED,
-                                              .sentence = "the client is closing",
-                                              .body = "" };
+                struct http_call_result result = { .error = -ECANCELED,
+                                                   .sentence = "the client is closing",
+                                                   .body = "" };
 
                 result.maybe_done = maybe_done(call);
                 call->done(call->userdata, &result);

@@ -25,7 +25,7 @@ struct fixture {
         struct http_client *client;
         char folder[64];
         bool done;
-        struct http_result result;
+        struct http_call_result result;
         char body[300];
 };
 
@@ -107,7 +107,7 @@ static void stop(struct fixture *f)
         f->loop = NULL;
 }
 
-static void on_done(void *userdata, const struct http_result *result)
+static void on_done(void *userdata, const struct http_call_result *result)
 {
         struct fixture *f = userdata;
 

@@ -1,7 +1,7 @@
 /* Controller, inside: its state, and what the files of this folder ask of it. */
 #pragma once
 
-#include "base/metrics_text.h"
+#include "base/metrics.h"
 #include "job/controller/controller_options.h"
 #include "job/controller/record.h"
 #include <systemd/sd-event.h>

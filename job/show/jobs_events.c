@@ -18,7 +18,7 @@ struct asking {
         json_t *list; /* NULL = no answer */
 };
 
-static void on_events(void *userdata, const struct http_result *result)
+static void on_events(void *userdata, const struct http_call_result *result)
 {
         struct asking *asking = userdata;
         char sentence[200];

@@ -85,7 +85,7 @@ static void stop_if_done(struct follower *f)
                 (void) sd_event_exit(f->loop, 0);
 }
 
-static void on_log(void *userdata, const struct http_result *result)
+static void on_log(void *userdata, const struct http_call_result *result)
 {
         struct pod_log *pod = userdata;
         char sentence[300];
@@ -146,7 +146,7 @@ static void add_pods(struct follower *f, const struct job_view *view)
 
 static void look(void *userdata);
 
-static void on_object(void *userdata, const struct http_result *result)
+static void on_object(void *userdata, const struct http_call_result *result)
 {
         struct follower *f = userdata;
         char sentence[300];

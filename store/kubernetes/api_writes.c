@@ -53,7 +53,7 @@ static int judge_pod(const struct operation *o, const json_t *pod, char *sentenc
 
 static void look_at_pod(void *userdata);
 
-static void on_pod(void *userdata, const struct http_result *result)
+static void on_pod(void *userdata, const struct http_call_result *result)
 {
         struct operation *o = userdata;
         char sentence[400];
@@ -86,7 +86,7 @@ static void look_at_pod(void *userdata)
 
 /* 409 may mean: bound already (perhaps by us, the reply was lost), another uid, being deleted, or a collision
  * of writes. The pod itself tells which. */
-static void on_bind(void *userdata, const struct http_result *result)
+static void on_bind(void *userdata, const struct http_call_result *result)
 {
         struct operation *o = userdata;
 
@@ -136,7 +136,7 @@ static void try_delete(void *userdata);
 static void try_patch(void *userdata);
 
 /* The API server itself tries for seconds when the uid is another's: the pod tells sooner. */
-static void on_evict(void *userdata, const struct http_result *result)
+static void on_evict(void *userdata, const struct http_call_result *result)
 {
         if (operation_may_be_repeated(result))
                 look_at_pod(userdata);
@@ -175,7 +175,7 @@ void api_writes_evict(struct store *store, const char *namespace_, const char *n
         try_evict(o);
 }
 
-static void on_delete(void *userdata, const struct http_result *result)
+static void on_delete(void *userdata, const struct http_call_result *result)
 {
         struct operation *o = userdata;
 
@@ -209,7 +209,7 @@ void api_writes_delete(struct store *store, enum store_kind kind, const char *na
         try_delete(o);
 }
 
-static void on_create(void *userdata, const struct http_result *result)
+static void on_create(void *userdata, const struct http_call_result *result)
 {
         operation_answer_as(userdata,
                             result); /* not repeated: its caller names what it makes, and asks again itself */
@@ -229,7 +229,7 @@ void api_writes_create(struct store *store, enum store_kind kind, const char *na
         operation_call(o, "POST", "", NULL, o->body, on_create);
 }
 
-static void on_patch(void *userdata, const struct http_result *result)
+static void on_patch(void *userdata, const struct http_call_result *result)
 {
         if (!operation_may_be_repeated(result) || !operation_again(userdata, try_patch))
                 operation_answer_as(userdata, result);
@@ -259,7 +259,7 @@ static void try_apply(void *userdata);
 
 /* The status goes to its own door; if there is no such object yet, it is made first (not a job: those are
  * made by people). */
-static void on_apply(void *userdata, const struct http_result *result)
+static void on_apply(void *userdata, const struct http_call_result *result)
 {
         struct operation *o = userdata;
         char sentence[400];
@@ -347,7 +347,7 @@ static bool again_soon(struct operation *o)
                           try_change, o, &o->waiting) >= 0;
 }
 
-static void on_changed(void *userdata, const struct http_result *result)
+static void on_changed(void *userdata, const struct http_call_result *result)
 {
         struct operation *o = userdata;
         char sentence[400];
@@ -379,7 +379,7 @@ static void write_changed(struct operation *o, const json_t *object)
                        "application/json", o->body, on_changed);
 }
 
-static void on_read(void *userdata, const struct http_result *result)
+static void on_read(void *userdata, const struct http_call_result *result)
 {
         struct operation *o = userdata;
         char sentence[400];

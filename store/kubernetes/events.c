@@ -62,7 +62,7 @@ static bool was_said(struct events *events, const struct store_event *event)
         return recently;
 }
 
-static void on_event(void *userdata, const struct http_result *result)
+static void on_event(void *userdata, const struct http_call_result *result)
 {
         struct operation *o = userdata;
         char sentence[300];

@@ -39,7 +39,7 @@ struct kube_call {
         uint64_t timeout_usec, end_usec; /* end: no more tries after it */
         void (*began)(void *userdata, unsigned status);
         bool (*chunk)(void *userdata, const char *bytes, size_t size_bytes);
-        void (*done)(void *userdata, const struct http_result *result);
+        void (*done)(void *userdata, const struct http_call_result *result);
         void *userdata;
         unsigned tries;
         bool renewed; /* the token was read again after a 401 */
@@ -100,7 +100,7 @@ static void call_free(struct kube_call *call)
         free(call);
 }
 
-static void finish(struct kube_call *call, const struct http_result *result)
+static void finish(struct kube_call *call, const struct http_call_result *result)
 {
         call->done(call->userdata, result);
         call_free(call);
@@ -114,8 +114,8 @@ static void try_again(void *userdata)
 
         call->waiting = sd_event_source_disable_unref(call->waiting);
         if (try(call) < 0)
-                finish(call,
-                       &(struct http_result){ .error = -ENOMEM, .sentence = "out of memory", .body = "" });
+                finish(call, &(struct http_call_result){
+                                     .error = -ENOMEM, .sentence = "out of memory", .body = "" });
 }
 
 static bool wait_and_try(struct kube_call *call, uint64_t wait_usec)
@@ -129,13 +129,13 @@ static bool wait_and_try(struct kube_call *call, uint64_t wait_usec)
 
 /* 429 and 503 with Retry-After were not acted upon: the server only asks for patience. An eviction's 429
  * without it is an answer (a disruption budget forbids). */
-static bool asks_to_wait(const struct http_result *result)
+static bool asks_to_wait(const struct http_call_result *result)
 {
         return result->error == 0 && (result->status == 429 || result->status == 503) &&
                result->retry_after_sec > 0 && result->retry_after_sec <= WAIT_MAX_SEC;
 }
 
-static void on_done(void *userdata, const struct http_result *result)
+static void on_done(void *userdata, const struct http_call_result *result)
 {
         struct kube_call *call = userdata;
 
@@ -257,7 +257,7 @@ static int code_of(unsigned status, const char *reason)
         }
 }
 
-int kube_result(const struct http_result *result, char *sentence, size_t sentence_bytes)
+int kube_result(const struct http_call_result *result, char *sentence, size_t sentence_bytes)
 {
         json_t *status;
         const char *message, *reason;
@@ -336,7 +336,7 @@ void kube_client_free(struct kube_client *c)
                 struct kube_call *call = c->calls;
 
                 http_call_cancel(call->http);
-                finish(call, &(struct http_result){
+                finish(call, &(struct http_call_result){
                                      .error = -ECANCELED, .sentence = "the store is closing", .body = "" });
         }
         http_client_free(c->http);

@@ -21,7 +21,7 @@ struct kube_request {
         uint64_t deadline_usec;    /* of all tries together; 0 = as timeout_usec */
         void (*began)(void *userdata, unsigned status); /* this and the next as of http_call_options */
         bool (*chunk)(void *userdata, const char *bytes, size_t size_bytes);
-        void (*done)(void *userdata, const struct http_result *result);
+        void (*done)(void *userdata, const struct http_call_result *result);
         void *userdata;
 };
 
@@ -39,7 +39,7 @@ void kube_call_cancel(struct kube_call *call); /* not from its own callbacks; ac
 /* kube_result() - what a reply means: 0 for 2xx; -EINVAL 400 and 422, -EACCES 401, -EPERM 403, -ENOENT 404,
  * -EEXIST 409 AlreadyExists, -ESTALE other 409 and 410, -EBUSY 429, -EIO the rest; the call's own error when
  * there was no reply. @sentence says it in words (the server's, where it sent some). */
-int kube_result(const struct http_result *result, char *sentence, size_t sentence_bytes);
+int kube_result(const struct http_call_result *result, char *sentence, size_t sentence_bytes);
 
 /* kube_name_is_safe() - lower case letters, digits, '-' and '.': what may stand in a path as it is. */
 bool kube_name_is_safe(const char *name);

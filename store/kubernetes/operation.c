@@ -107,7 +107,7 @@ bool operation_is_fenced(const struct operation *o)
 }
 
 void operation_call(struct operation *o, const char *method, const char *suffix, const char *content_type,
-                    const json_t *body, void (*done)(void *userdata, const struct http_result *result))
+                    const json_t *body, void (*done)(void *userdata, const struct http_call_result *result))
 {
         struct text path = { 0 };
         struct kube_request request = {
@@ -133,7 +133,7 @@ void operation_call(struct operation *o, const char *method, const char *suffix,
 }
 
 /* Was the call a failure that says nothing about the request itself? */
-bool operation_may_be_repeated(const struct http_result *result)
+bool operation_may_be_repeated(const struct http_call_result *result)
 {
         if (result->error == -ECANCELED)
                 return false;
@@ -155,7 +155,7 @@ bool operation_again(struct operation *o, void (*step)(void *userdata))
         return loop_after(o->all->store->loop, wait_usec, step, o, &o->waiting) >= 0;
 }
 
-void operation_answer_as(struct operation *o, const struct http_result *result)
+void operation_answer_as(struct operation *o, const struct http_call_result *result)
 {
         char sentence[400];
         int r = kube_result(result, sentence, sizeof(sentence));

@@ -43,16 +43,16 @@ void operation_free(struct operation *o);
 
 /* operation_finish() - gives the answer and frees it; operation_answer_as() the answer that a reply is. */
 void operation_finish(struct operation *o, int result, const char *sentence);
-void operation_answer_as(struct operation *o, const struct http_result *result);
+void operation_answer_as(struct operation *o, const struct http_call_result *result);
 
 /* operation_call() - to the object's path + `suffix`; when the call cannot be made the operation is finished.
  */
 void operation_call(struct operation *o, const char *method, const char *suffix, const char *content_type,
-                    const json_t *body, void (*done)(void *userdata, const struct http_result *result));
+                    const json_t *body, void (*done)(void *userdata, const struct http_call_result *result));
 
 /* operation_may_be_repeated() - was the call a failure that says nothing about the request itself?
  * operation_again() - once more, a little later. False: it has been tried often or long enough. */
-bool operation_may_be_repeated(const struct http_result *result);
+bool operation_may_be_repeated(const struct http_call_result *result);
 bool operation_again(struct operation *o, void (*step)(void *userdata));
 
 /* operation_is_fenced() - does only who leads write? */

@@ -239,7 +239,7 @@ static void kind_is_missing(struct reflector *r)
         wait_usec(r, MISSING_USEC / 2 + random_below((uint32_t) MISSING_USEC / 2));
 }
 
-static void on_list(void *userdata, const struct http_result *result)
+static void on_list(void *userdata, const struct http_call_result *result)
 {
         struct reflector *r = userdata;
         struct err err = { 0 };
@@ -418,7 +418,7 @@ static void on_watch_began(void *userdata, unsigned status)
         r->watch_open = status == 200;
 }
 
-static void on_watch_end(void *userdata, const struct http_result *result)
+static void on_watch_end(void *userdata, const struct http_call_result *result)
 {
         struct reflector *r = userdata;
         uint64_t lasted_usec = now_usec(r) - r->watch_began_usec;

@@ -106,7 +106,7 @@ static const char *field(struct fixture *f, const char *object, const char *oute
         return value != NULL ? value : "";
 }
 
-static void on_admin(void *userdata, const struct http_result *result)
+static void on_admin(void *userdata, const struct http_call_result *result)
 {
         struct fixture *f = userdata;
 

@@ -67,7 +67,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         else if (data[0] >= 85 && data[0] < 170)
                 take_lines(r, bytes, size);
         else if (data[0] >= 170) {
-                struct http_result result = { .status = data[0] * 3u, .body = bytes, .body_bytes = size };
+                struct http_call_result result = { .status = data[0] * 3u,
+                                                   .body = bytes,
+                                                   .body_bytes = size };
 
                 if (kube_result(&result, sentence, sizeof(sentence)) != 0 && sentence[0] == '\0')
                         abort();

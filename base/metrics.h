@@ -1,4 +1,4 @@
-/* Metrics text: what `GET /metrics` answers, in the Prometheus text format 0.0.4.
+/* Metrics: what `GET /metrics` answers, in the Prometheus text format 0.0.4.
  *
  * In memory only. A page is a struct text to which families are appended, each with its HELP and TYPE line
  * once and its samples after them. Names are literals of the program and must follow promlint (snake_case,

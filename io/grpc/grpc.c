@@ -1,5 +1,5 @@
 /* The five bytes before each message, and the headers that gRPC adds to those of HTTP/2. */
-#include "io/grpc/grpc_wire.h"
+#include "io/grpc/grpc.h"
 
 #include <assert.h>
 #include <errno.h>

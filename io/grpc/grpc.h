@@ -1,4 +1,4 @@
-/* gRPC wire: what gRPC adds to HTTP/2: status codes, message frames, timeouts, percent-encoded sentences.
+/* gRPC: what gRPC adds to HTTP/2: status codes, message frames, timeouts, percent-encoded sentences.
  *
  * Pure but for the heap: no descriptor, no clock. Used by grpc_server and grpc_client. */
 #pragma once
@@ -73,3 +73,14 @@ void grpc_timeout_format(uint64_t usec, char *ret, size_t ret_bytes);
 /* grpc_sentence_encode(), grpc_sentence_decode() - grpc-message is percent-encoded; cut short to fit. */
 void grpc_sentence_encode(const char *sentence, char *ret, size_t ret_bytes);
 void grpc_sentence_decode(const char *encoded, size_t size, char *ret, size_t ret_bytes);
+
+struct grpc_call; /* at a server: io/grpc/grpc_call.h */
+
+/* The message is borrowed for the call. The handler must finish the call, or keep it. */
+typedef void (*grpc_handler)(void *userdata, struct grpc_call *call, const uint8_t *message,
+                             size_t size_bytes);
+
+struct grpc_method {
+        const char *path; /* "/v1beta1.DevicePlugin/Allocate" */
+        grpc_handler handler;
+};

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/metrics_text.h"
+#include "base/metrics.h"
 #include "io/process_metrics.h"
 
 static void label_values_are_escaped(void **state)

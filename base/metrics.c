@@ -1,6 +1,6 @@
 /* The text format, family by family and line by line; numbers in the shortest form that reads back the
  * same. */
-#include "base/metrics_text.h"
+#include "base/metrics.h"
 
 #include <assert.h>
 #include <math.h>

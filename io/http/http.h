@@ -1,0 +1,39 @@
+/* HTTP: what a handler of a server (io/http/http_server.h) is given, and how it answers: at once, by filling
+ * a reply, or later, from the loop. */
+#pragma once
+
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "io/http/http_reply.h"
+
+struct http_pending; /* a request whose answer comes later */
+
+struct http_request {
+        const char *method; /* "GET", "POST" ... */
+        const char *path;   /* decoded, without the query */
+        const char *body;   /* NUL-terminated; "" when there is none */
+        size_t body_bytes;
+        void *internal;
+};
+
+/* Called once per complete request. Borrowed request; the reply is zeroed before. */
+typedef void (*http_handler)(void *userdata, const struct http_request *request, struct http_reply *reply);
+
+struct http_route {
+        const char *method;
+        const char *path; /* exact; a trailing '*' matches any rest */
+        http_handler handler;
+        size_t body_max_bytes; /* 0 = the server's */
+};
+
+/* http_request_query() - the decoded value of a query parameter, or NULL. Borrowed for the call. */
+const char *http_request_query(const struct http_request *request, const char *name);
+
+/* http_request_peer() - who is at the other end of a UNIX socket (SO_PEERCRED). 0 or -ENOTSUP. */
+int http_request_peer(const struct http_request *request, pid_t *ret_pid, uid_t *ret_uid, gid_t *ret_gid);
+
+/* http_suspend() - answer later. The handler must leave `reply` untouched. Each pending is resumed exactly
+ * once; if the client went away meanwhile, http_resume() still must be called and frees it. */
+struct http_pending *http_suspend(const struct http_request *request);
+void http_resume(struct http_pending *pending, struct http_reply *reply);
