@@ -23,10 +23,10 @@ static double median(double *values, size_t count)
 
 void progress_say(struct progress_rank *rank, const struct progress_line *line, uint64_t now_usec)
 {
-        if (!rank->heard || (line->step >= 0 && (uint64_t) line->step != rank->step))
+        if (!rank->reported || (line->step >= 0 && (uint64_t) line->step != rank->step))
                 rank->moved_usec = now_usec;
-        rank->heard = true;
-        rank->heard_usec = now_usec;
+        rank->reported = true;
+        rank->reported_usec = now_usec;
         if (line->step >= 0)
                 rank->step = (uint64_t) line->step;
         if (line->samples >= 0)
@@ -50,16 +50,16 @@ void progress_look(struct progress *progress, struct progress_rank *rank, const 
 {
         uint64_t steps = rank->step - before->step;
 
-        if (rank->step <= before->step || !before->heard)
+        if (rank->step <= before->step || !before->reported)
                 return;
         rank->step_busy_ms = (rank->busy_ms - before->busy_ms) / (double) steps;
         rank->usual_busy_ms = rank->usual_busy_ms > 0 ? 0.8 * rank->usual_busy_ms + 0.2 * rank->step_busy_ms
                                                       : rank->step_busy_ms;
         rank->slow.steps += (unsigned) steps;
         rank->slow.looks++;
-        rank->slow.look_seconds += (double) (now_usec - before->heard_usec) / 1e6;
+        rank->slow.look_seconds += (double) (now_usec - before->reported_usec) / 1e6;
         progress->step_ms[progress->step_count++ % PROGRESS_STEPS] =
-                (double) (now_usec - before->heard_usec) / 1000 / (double) steps;
+                (double) (now_usec - before->reported_usec) / 1000 / (double) steps;
 }
 
 static double usual_step_usec(const struct progress *progress)
@@ -76,21 +76,21 @@ static bool is_silent(const struct progress *progress, const struct progress_ran
 {
         if (rank->idle)
                 return false;
-        if (!rank->heard)
+        if (!rank->reported)
                 return limits->speaks && (double) (now_usec - progress->began_usec) >
                                                  PROGRESS_START * (double) limits->hang_usec;
         if (limits->last_step > 0 && rank->step >= limits->last_step)
                 return false;
-        return (double) (now_usec - rank->heard_usec) > limit_usec;
+        return (double) (now_usec - rank->reported_usec) > limit_usec;
 }
 
 /* Does a rank that is not ahead of this one speak, and make no step? */
 static bool is_kept_waiting(const struct progress_rank *ranks, size_t count, const struct progress_rank *rank,
                             double limit_usec, uint64_t now_usec)
 {
-        for (size_t i = 0; rank->heard && i < count; i++)
-                if (!ranks[i].idle && ranks[i].heard && ranks[i].step <= rank->step &&
-                    (double) (now_usec - ranks[i].heard_usec) <= limit_usec &&
+        for (size_t i = 0; rank->reported && i < count; i++)
+                if (!ranks[i].idle && ranks[i].reported && ranks[i].step <= rank->step &&
+                    (double) (now_usec - ranks[i].reported_usec) <= limit_usec &&
                     (double) (now_usec - ranks[i].moved_usec) > limit_usec)
                         return true;
         return false;
@@ -105,7 +105,7 @@ size_t progress_hung(const struct progress *progress, const struct progress_rank
 
         /* one that waits for another's first step is as silent as that one */
         for (size_t i = 0; i < count; i++)
-                starting = starting || (limits->speaks && !ranks[i].idle && !ranks[i].heard);
+                starting = starting || (limits->speaks && !ranks[i].idle && !ranks[i].reported);
         if (starting)
                 limit = PROGRESS_START * limit;
         limit = usual > limit ? usual : limit;
@@ -113,8 +113,8 @@ size_t progress_hung(const struct progress *progress, const struct progress_rank
                 if (!is_silent(progress, &ranks[i], limits, limit, now_usec) ||
                     is_kept_waiting(ranks, count, &ranks[i], limit, now_usec))
                         continue;
-                if (hung == count || (!ranks[i].heard && ranks[hung].heard) ||
-                    (ranks[i].heard == ranks[hung].heard && ranks[i].step < ranks[hung].step))
+                if (hung == count || (!ranks[i].reported && ranks[hung].reported) ||
+                    (ranks[i].reported == ranks[hung].reported && ranks[i].step < ranks[hung].step))
                         hung = i;
         }
         return hung;

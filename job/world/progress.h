@@ -42,11 +42,11 @@ struct progress_line {
 };
 
 struct progress_rank {
-        bool idle;  /* a server, or one that has ended: not judged */
-        bool heard; /* has said anything */
+        bool idle;     /* a server, or one that has ended: not judged */
+        bool reported; /* has said anything */
         uint64_t epoch, step, samples;
         uint64_t epoch_samples; /* of all ranks in an epoch; 0 = it does not say */
-        uint64_t heard_usec;    /* of its last line */
+        uint64_t reported_usec; /* of its last line */
         uint64_t moved_usec;    /* of its last step */
         double loss, samples_per_s;
         double busy_seconds;          /* of computing, by its own word, also of one that counts no samples */

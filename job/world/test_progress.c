@@ -239,7 +239,7 @@ static void a_simulated_hour_with_checkpoints_and_evaluations_has_no_alarm(void 
         assert_int_equal(h.alarms, 0);
         assert_int_equal(h.stragglers, 0);
         /* then rank 2 is stopped: the others do one step more, and wait */
-        silent = h.ranks[2].heard_usec;
+        silent = h.ranks[2].reported_usec;
         h.steps++;
         for (size_t i = 0; i < 4; i++) {
                 const struct progress_line line = { .step = h.steps, .epoch = -1, .samples = -1 };

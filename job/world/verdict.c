@@ -109,7 +109,6 @@ static struct verdict fault(struct world *world, struct verdict v, int exit_code
                 return end(world, VERDICT_FAILED, exit_code, v, now_usec);
         }
         world->restarts++;
-        (void) text_copy(world->fault.reason, sizeof(world->fault.reason), v.reason);
         (void) text_copy(world->fault.message, sizeof(world->fault.message), v.message);
         world->fault.exit_code = exit_code;
         world->restarting_unsaid = true;
@@ -297,7 +296,7 @@ static struct verdict judge_hang(struct world *world, uint64_t now_usec)
         name = name_of(world, hung);
         return fault(
                 world,
-                world->seen[hung].heard
+                world->seen[hung].reported
                         ? verdict(VERDICT_SAY, "RankHung", "%s has made no progress since step %llu",
                                   name.text, (unsigned long long) world->seen[hung].step)
                         : verdict(VERDICT_SAY, "RankHung", "%s hangs: it has not made one step", name.text),
@@ -313,7 +312,7 @@ static struct verdict judge_resumed(struct world *world, uint64_t now_usec)
         if (world->fault_usec == 0)
                 return go_on();
         for (size_t i = 0; i < world->rank_count; i++) {
-                if (!world->seen[i].heard && !world->places[world->ranks[i].place].server)
+                if (!world->seen[i].reported && !world->places[world->ranks[i].place].server)
                         return go_on();
                 step = world->seen[i].step > step ? world->seen[i].step : step;
         }
@@ -352,7 +351,10 @@ static struct verdict judge_slow(struct world *world, uint64_t now_usec)
         world->fault = (struct world_fault){ .exit_code = EXIT_FAILED };
         begin_stopping(world, now_usec);
         v = verdict(VERDICT_RESHARD, "Resharding",
-                    "the shares are cut anew by the speeds that are seen now, from the last checkpoint");
+                    "the shares are cut anew by the speeds that are seen now, from the last checkpoint; "
+                    "steps get "
+                    "%.1f times shorter",
+                    gain);
         v.gain = gain;
         return v;
 }

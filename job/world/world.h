@@ -81,7 +81,7 @@ struct world_rank {
 };
 
 struct world_fault {
-        char reason[32], message[WORLD_TEXT_BYTES];
+        char message[WORLD_TEXT_BYTES];
         int exit_code;
 };
 
