@@ -23,6 +23,8 @@
 #include "agent/probe/vendor_probe.h"
 #include "agent/report.h"
 #include "agent/stages.h"
+#include "agent/tree/tree_directory.h"
+#include "agent/tree/tree_machine.h"
 #include "agent/watch.h"
 #include "base/cleanup.h"
 #include "base/text.h"
@@ -102,8 +104,8 @@ static int open_tree(struct agent *a, struct err *err)
                 return err_set(err, -errno, "'%s': %m", place(a));
         if (is_same_place(a, &st))
                 return 0;
-        r = a->options->machine != NULL ? tree_open_machine(a->options->machine, &tree, err)
-                                        : tree_open(a->options->root, &tree, err);
+        r = a->options->machine != NULL ? tree_machine_open(a->options->machine, &tree, err)
+                                        : tree_directory_open(a->options->root, &tree, err);
         if (r < 0)
                 return r;
         kubelet_set_tree(a->kubelet, tree);

@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #include "agent/discovery/discovery.h"
+#include "agent/tree/tree_machine.h"
+#include "agent/tree/tree_record.h"
 #include "base/cleanup.h"
 #include "base/exit_code.h"
 #include "base/options.h"
@@ -97,7 +99,7 @@ static int record(const char *file, const struct machine_options *options, struc
         if (r < 0)
                 return r;
         inventory_init(&inventory);
-        r = tree_record(tree, err);
+        r = tree_record_begin(tree, err);
         if (r == 0)
                 r = discovery_run(tree, NULL, &inventory, err);
         if (r == 0) {
@@ -105,7 +107,7 @@ static int record(const char *file, const struct machine_options *options, struc
 
                 (void) tree_read_text(tree, "proc/sys/kernel/hostname", hostname, sizeof(hostname));
                 write_head(tree, options->mask, &out);
-                r = tree_recorded(tree, options->mask, &out, err);
+                r = tree_record_take(tree, options->mask, &out, err);
         }
         if (r == 0)
                 r = write_all(file, out.data, out.size_bytes, err);
@@ -118,10 +120,10 @@ static int record(const char *file, const struct machine_options *options, struc
 static int expand(const char *file, const char *directory, struct err *err)
 {
         struct tree *tree = NULL;
-        int r = tree_open_machine(file, &tree, err);
+        int r = tree_machine_open(file, &tree, err);
 
         if (r == 0)
-                r = tree_expand(tree, directory, err);
+                r = tree_record_expand(tree, directory, err);
         tree_close(tree);
         return r;
 }

@@ -13,6 +13,7 @@
 
 #include "agent/discovery/discovery.h"
 #include "agent/inventory/inventory_json.h"
+#include "agent/tree/tree_machine.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 
@@ -25,7 +26,7 @@ static json_t *look(const char *path)
         struct err err = { 0 };
         json_t *object;
 
-        if (tree_open_machine(path, &tree, &err) < 0 || discovery_run(tree, NULL, &inventory, &err) < 0)
+        if (tree_machine_open(path, &tree, &err) < 0 || discovery_run(tree, NULL, &inventory, &err) < 0)
                 fail_msg("%s", err.msg);
         tree_close(tree);
         object = inventory_json_encode(&inventory);

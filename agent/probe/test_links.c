@@ -11,6 +11,7 @@
 
 #include "agent/discovery/discovery.h"
 #include "agent/inventory/link_report_line.h"
+#include "agent/tree/tree_machine.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "tests/support/machine_text.h"
@@ -237,7 +238,7 @@ static void a_given_word_goes_before_the_trees(void **state)
         (void) state;
         assert_true(link_report_add(&one, "0000:aa:00.0", 4));
         assert_int_equal(link_report_list_put(&given, &one), 0);
-        assert_int_equal(tree_open_machine("tests/data/machines/nvidia-a100-pcie-x8.machine", &tree, &err),
+        assert_int_equal(tree_machine_open("tests/data/machines/nvidia-a100-pcie-x8.machine", &tree, &err),
                          0);
         assert_int_equal(discovery_run_linked(tree, NULL, &given, &inventory, &err), 0);
         expect_groups(&inventory, "a100-0 pcie-switch pci 4, a100-1 pcie-switch pci 2, a100-2 nvlink nvml 2");

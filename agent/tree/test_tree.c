@@ -17,6 +17,9 @@
 #include <unistd.h>
 
 #include "agent/tree/tree.h"
+#include "agent/tree/tree_directory.h"
+#include "agent/tree/tree_machine.h"
+#include "agent/tree/tree_record.h"
 #include "base/cleanup.h"
 
 struct place {
@@ -86,13 +89,13 @@ static void both(const struct place *place, void (*check)(const struct tree *tre
         struct tree *tree = NULL, *machine = NULL;
         struct err err = { 0 };
 
-        assert_int_equal(tree_open(place->directory, &tree, &err), 0);
+        assert_int_equal(tree_directory_open(place->directory, &tree, &err), 0);
         check(tree);
-        assert_int_equal(tree_record(tree, &err), 0);
+        assert_int_equal(tree_record_begin(tree, &err), 0);
         check(tree);
         text_append(&text, "# remuda machine 1\n");
-        assert_int_equal(tree_recorded(tree, false, &text, &err), 0);
-        if (tree_open_machine_bytes("record", text.data, text.size_bytes, &machine, &err) < 0)
+        assert_int_equal(tree_record_take(tree, false, &text, &err), 0);
+        if (tree_machine_open_bytes("record", text.data, text.size_bytes, &machine, &err) < 0)
                 fail_msg("%s\n%s", err.msg, text.data);
         check(machine);
         tree_close(tree);
@@ -234,7 +237,7 @@ static void renames_elsewhere_hide_nothing(void **state)
         point(place, "sys/bus/0000:18:00.0", "../devices/0000:18:00.0");
         assert_true(text_format(from, sizeof(from), "%s/busy", place->directory));
         assert_true(text_format(to, sizeof(to), "%s/busier", place->directory));
-        assert_int_equal(tree_open(place->directory, &tree, NULL), 0);
+        assert_int_equal(tree_directory_open(place->directory, &tree, NULL), 0);
         child = fork();
         assert_true(child >= 0);
         if (child == 0)
@@ -261,7 +264,7 @@ static void fifos_and_nodes_are_never_opened(void **state)
         (void) text_format(path, sizeof(path), "%s/sys/fifo", place->directory);
         assert_int_equal(mkfifo(path, 0600), 0);
         point(place, "sys/link", "fifo");
-        assert_int_equal(tree_open(place->directory, &tree, NULL), 0);
+        assert_int_equal(tree_directory_open(place->directory, &tree, NULL), 0);
         assert_int_equal(tree_read(tree, "sys/fifo", buffer, sizeof(buffer)), -EINVAL);
         assert_int_equal(tree_read(tree, "sys/link", buffer, sizeof(buffer)), -EINVAL);
         assert_int_equal(tree_kind(tree, "sys/link"), TREE_OTHER);
@@ -283,7 +286,7 @@ static void a_directory_past_the_limit_is_refused(void **state)
                 assert_true(fd >= 0);
                 (void) close(fd);
                 if (i + 1 == TREE_NAMES_MAX) {
-                        assert_int_equal(tree_open(place->directory, &tree, NULL), 0);
+                        assert_int_equal(tree_directory_open(place->directory, &tree, NULL), 0);
                         assert_int_equal(tree_list(tree, "big", &names), 0);
                         assert_int_equal(names.count, TREE_NAMES_MAX);
                         tree_names_free(&names);
@@ -300,7 +303,7 @@ static void a_spent_budget_answers_nothing(void **state)
         char buffer[16];
 
         put(place, "x", "1\n", 2);
-        assert_int_equal(tree_open(place->directory, &tree, NULL), 0);
+        assert_int_equal(tree_directory_open(place->directory, &tree, NULL), 0);
         tree_budget(tree, 2);
         assert_int_equal(tree_read_text(tree, "x", buffer, sizeof(buffer)), 1);
         assert_int_equal(tree_kind(tree, "x"), TREE_FILE);
@@ -339,7 +342,7 @@ static void broken_machine_files_are_refused_with_the_line(void **state)
                 struct tree *tree = NULL;
                 struct err err = { 0 };
 
-                if (tree_open_machine_bytes("f", broken[i].lines, strlen(broken[i].lines), &tree, &err) == 0)
+                if (tree_machine_open_bytes("f", broken[i].lines, strlen(broken[i].lines), &tree, &err) == 0)
                         fail_msg("%s: accepted", broken[i].what);
                 if (strstr(err.msg, broken[i].why) == NULL)
                         fail_msg("%s: '%s' does not say '%s'", broken[i].what, err.msg, broken[i].why);
@@ -356,15 +359,15 @@ static void masks_keep_form_and_equality(void **state)
         char a[64], b[64];
 
         (void) state;
-        assert_int_equal(tree_open_machine_bytes("f", lines, strlen(lines), &tree, NULL), 0);
-        assert_int_equal(tree_record(tree, NULL), 0);
+        assert_int_equal(tree_machine_open_bytes("f", lines, strlen(lines), &tree, NULL), 0);
+        assert_int_equal(tree_record_begin(tree, NULL), 0);
         assert_int_equal(tree_read_text(tree, "sys/serial", a, sizeof(a)), 10);
         assert_int_equal(tree_read_text(tree, "sys/other/serial", a, sizeof(a)), 10);
         assert_int_equal(tree_read_text(tree, "sys/unique_id", a, sizeof(a)), 10);
         assert_int_equal(tree_read_text(tree, "sys/plain", a, sizeof(a)), 10);
         text_append(&text, "# remuda machine 1\n");
-        assert_int_equal(tree_recorded(tree, true, &text, NULL), 0);
-        assert_int_equal(tree_open_machine_bytes("g", text.data, text.size_bytes, &masked, NULL), 0);
+        assert_int_equal(tree_record_take(tree, true, &text, NULL), 0);
+        assert_int_equal(tree_machine_open_bytes("g", text.data, text.size_bytes, &masked, NULL), 0);
         assert_int_equal(tree_read_text(masked, "sys/serial", a, sizeof(a)), 10);
         assert_string_not_equal(a, "2BJ2300049");
         assert_int_equal(tree_read_text(masked, "sys/other/serial", b, sizeof(b)), 10);
@@ -389,11 +392,11 @@ static void an_expanded_machine_says_the_same(void **state)
         char path[128], buffer[32];
         struct err err = { 0 };
 
-        assert_int_equal(tree_open_machine_bytes("f", lines, strlen(lines), &machine, &err), 0);
+        assert_int_equal(tree_machine_open_bytes("f", lines, strlen(lines), &machine, &err), 0);
         (void) text_format(path, sizeof(path), "%s/expanded", place->directory);
-        assert_int_equal(tree_expand(machine, path, &err), 0);
-        assert_int_equal(tree_expand(machine, path, &err) < 0, 1); /* not empty any more */
-        assert_int_equal(tree_open(path, &tree, &err), 0);
+        assert_int_equal(tree_record_expand(machine, path, &err), 0);
+        assert_int_equal(tree_record_expand(machine, path, &err) < 0, 1); /* not empty any more */
+        assert_int_equal(tree_directory_open(path, &tree, &err), 0);
         assert_int_equal(tree_read_text(tree, "sys/b/value", buffer, sizeof(buffer)), 1);
         assert_int_equal(tree_kind(tree, "sys/empty"), TREE_DIRECTORY);
         assert_int_equal(tree_kind(tree, "dev/x"), TREE_FILE); /* a stand-in */

@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "agent/tree/tree_internal.h"
+#include "agent/tree/tree_machine.h"
+#include "agent/tree/tree_record.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 
@@ -17,7 +19,7 @@ const char *tree_root(const struct tree *tree)
 
 bool tree_is_live(const struct tree *tree)
 {
-        return tree_machine(tree) == NULL && strcmp(tree->root, "/") == 0;
+        return tree_machine_of(tree) == NULL && strcmp(tree->root, "/") == 0;
 }
 
 void tree_close(struct tree *tree)
@@ -26,7 +28,7 @@ void tree_close(struct tree *tree)
                 return;
         if (tree->backend != NULL)
                 tree->backend->free(tree->state);
-        tree_recording_free(tree->recording);
+        tree_record_free(tree->recording);
         free(tree);
 }
 
@@ -135,7 +137,7 @@ static int walk_step(const struct tree *tree, struct walk *walk, const char *nam
                 return 0;
         if (size < 0)
                 return (int) size;
-        tree_recording_note(tree->recording, walk->done, TREE_LINK, target, (size_t) size);
+        tree_record_note(tree->recording, walk->done, TREE_LINK, target, (size_t) size);
         return walk_follow(walk, target, (size_t) size);
 }
 
@@ -188,7 +190,7 @@ enum tree_kind tree_kind(const struct tree *tree, const char *path)
         if (prepare(tree, path, clean) < 0)
                 return TREE_ABSENT;
         kind = tree->backend->kind(tree->state, clean);
-        tree_recording_note(tree->recording, clean, kind, NULL, 0);
+        tree_record_note(tree->recording, clean, kind, NULL, 0);
         return kind;
 }
 
@@ -209,7 +211,7 @@ ssize_t tree_read(const struct tree *tree, const char *path, void *buffer, size_
                 return r;
         size = tree->backend->read(tree->state, clean, buffer, size_bytes);
         if (size >= 0)
-                tree_recording_note(tree->recording, clean, TREE_FILE, buffer, (size_t) size);
+                tree_record_note(tree->recording, clean, TREE_FILE, buffer, (size_t) size);
         return size;
 }
 
@@ -271,7 +273,7 @@ static ssize_t read_link(const struct tree *tree, const char *path, const char *
                 return -ENAMETOOLONG;
         size = tree->backend->link(tree->state, clean, target, TREE_PATH_BYTES);
         if (size >= 0)
-                tree_recording_note(tree->recording, clean, TREE_LINK, target, (size_t) size);
+                tree_record_note(tree->recording, clean, TREE_LINK, target, (size_t) size);
         return size;
 }
 
@@ -320,7 +322,7 @@ int tree_list(const struct tree *tree, const char *path, struct tree_names *ret)
                 return r;
         }
         sort_names(ret);
-        tree_recording_note(tree->recording, clean, TREE_DIRECTORY, NULL, 0);
+        tree_record_note(tree->recording, clean, TREE_DIRECTORY, NULL, 0);
         for (size_t i = 0; tree->recording != NULL && i < ret->count; i++) {
                 ssize_t size;
 
@@ -328,10 +330,10 @@ int tree_list(const struct tree *tree, const char *path, struct tree_names *ret)
                         continue;
                 size = tree->backend->link(tree->state, child, target, sizeof(target));
                 if (size >= 0)
-                        tree_recording_note(tree->recording, child, TREE_LINK, target, (size_t) size);
+                        tree_record_note(tree->recording, child, TREE_LINK, target, (size_t) size);
                 else
-                        tree_recording_note(tree->recording, child, tree->backend->kind(tree->state, child),
-                                            NULL, 0);
+                        tree_record_note(tree->recording, child, tree->backend->kind(tree->state, child),
+                                         NULL, 0);
         }
         return 0;
 }

@@ -33,14 +33,8 @@ enum tree_kind {
         TREE_OTHER, /* FIFO, socket */
 };
 
-struct tree;
+struct tree; /* opened by tree_directory.h or tree_machine.h */
 
-/* tree_open() - a directory. tree_open_machine() - a file written by `remuda machine record`. */
-int tree_open(const char *root, struct tree **ret, struct err *err);
-int tree_open_machine(const char *path, struct tree **ret, struct err *err);
-/* tree_open_machine_bytes() - the same from memory; @name for messages. -EBADMSG says the line. */
-int tree_open_machine_bytes(const char *name, const char *bytes, size_t size_bytes, struct tree **ret,
-                            struct err *err);
 void tree_close(struct tree *tree); /* accepts NULL */
 
 const char *tree_root(const struct tree *tree); /* as given; for messages */
@@ -86,13 +80,3 @@ ssize_t tree_link_name(const struct tree *tree, const char *path, char *ret, siz
  * hostile tree without a clock. */
 void tree_budget(const struct tree *tree, uint64_t operations);
 bool tree_exhausted(const struct tree *tree);
-
-/* tree_record() - from now on remember everything that is read, listed, or followed.
- * tree_recorded() - what was remembered, as a machine file without a head.
- * @mask: replace serial numbers, UUIDs and hardware addresses by others of the same form, equal for equal */
-int tree_record(struct tree *tree, struct err *err);
-int tree_recorded(const struct tree *tree, bool mask, struct text *out, struct err *err);
-
-/* tree_expand() - write a recorded machine as a directory tree: files, directories and links; device nodes
- * become empty files that stand in for them. `directory` is made; it must be absent or empty. */
-int tree_expand(const struct tree *machine, const char *directory, struct err *err);

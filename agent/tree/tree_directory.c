@@ -1,5 +1,7 @@
 /* Tree backend: a directory. openat2() resolves inside the root where the kernel has it (5.6); elsewhere, or
  * where a sandbox forbids it, tree.c walks the links. */
+#include "agent/tree/tree_directory.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -237,7 +239,7 @@ static const struct tree_backend directory_backend = {
         .free = directory_free,
 };
 
-int tree_open(const char *root, struct tree **ret, struct err *err)
+int tree_directory_open(const char *root, struct tree **ret, struct err *err)
 {
         struct directory *directory = calloc(1, sizeof(*directory));
         struct tree *tree = calloc(1, sizeof(*tree));

@@ -1,4 +1,4 @@
-/* Tree backend: what tree.c needs from a directory and from a machine file. Private to lib/io/tree*.c.
+/* Tree backend: what tree.c needs from a directory and from a machine file. Private to agent/tree.
  *
  * Paths are clean (no ".", "..", "//", no leading '/'), "" is the root itself. Unless the backend resolves
  * links itself, every component but the last is known not to be a link. */
@@ -6,7 +6,7 @@
 
 #include "agent/tree/tree.h"
 
-struct tree_recording;
+struct tree_record;
 
 struct tree_backend {
         /* Kind of the path itself: TREE_LINK for a link, unless `resolves`. */
@@ -28,32 +28,8 @@ struct tree {
         char root[TREE_PATH_BYTES];
         uint64_t operations_left;
         bool exhausted;
-        struct tree_recording *recording; /* NULL = none */
+        struct tree_record *recording; /* NULL = none */
 };
 
 /* tree_names_add() - append a copy; -ENOMEM, or -E2BIG past TREE_NAMES_MAX. */
 int tree_names_add(struct tree_names *names, const char *name, size_t length);
-
-/* The recording (tree_record.c): every call may be made with NULL. */
-void tree_recording_free(struct tree_recording *recording);
-void tree_recording_note(struct tree_recording *recording, const char *path, enum tree_kind kind,
-                         const void *bytes, size_t size_bytes); /* bytes: content, or a link's target */
-
-/* The machine file (tree_machine.c). */
-struct machine_entry {
-        char *path;
-        enum tree_kind kind;
-        char *bytes; /* content of a file, target of a link; NULL for others */
-        size_t size_bytes;
-        unsigned major, minor; /* of a device node */
-};
-
-struct machine {
-        struct machine_entry *entries; /* sorted by path */
-        size_t count;
-};
-
-const struct machine *tree_machine(const struct tree *tree); /* NULL when the tree is a directory */
-
-/* machine_entry_write() - one entry as lines of the file. */
-void machine_entry_write(const struct machine_entry *entry, struct text *out);

@@ -13,6 +13,8 @@
  *
  * Directories that hold something need no line. In a path, blanks, '%', control and non-ASCII bytes are %XX.
  * Kept sorted by path, so that looking up is a binary search and a directory is a range. */
+#include "agent/tree/tree_machine.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -41,7 +43,7 @@ static int path_compare(const char *a, const char *b)
 }
 
 /* Index of the first entry whose path is >= `path`. */
-static size_t lower_bound(const struct machine *machine, const char *path)
+static size_t lower_bound(const struct tree_machine *machine, const char *path)
 {
         size_t low = 0, high = machine->count;
 
@@ -56,7 +58,7 @@ static size_t lower_bound(const struct machine *machine, const char *path)
         return low;
 }
 
-static const struct machine_entry *find(const struct machine *machine, const char *path)
+static const struct tree_machine_entry *find(const struct tree_machine *machine, const char *path)
 {
         size_t at = lower_bound(machine, path);
 
@@ -65,7 +67,7 @@ static const struct machine_entry *find(const struct machine *machine, const cha
 }
 
 /* Index of the first entry below the directory `path`; machine->count when there is none. */
-static size_t first_below(const struct machine *machine, const char *path)
+static size_t first_below(const struct tree_machine *machine, const char *path)
 {
         char prefix[TREE_PATH_BYTES + 1];
         size_t at;
@@ -81,18 +83,18 @@ static size_t first_below(const struct machine *machine, const char *path)
 
 static enum tree_kind machine_kind(void *state, const char *path)
 {
-        const struct machine_entry *entry = find(state, path);
+        const struct tree_machine_entry *entry = find(state, path);
 
         if (entry != NULL)
                 return entry->kind;
-        return path[0] == '\0' || first_below(state, path) < ((struct machine *) state)->count
+        return path[0] == '\0' || first_below(state, path) < ((struct tree_machine *) state)->count
                        ? TREE_DIRECTORY
                        : TREE_ABSENT;
 }
 
 static ssize_t machine_link(void *state, const char *path, char *target, size_t target_bytes)
 {
-        const struct machine_entry *entry = find(state, path);
+        const struct tree_machine_entry *entry = find(state, path);
 
         if (entry == NULL)
                 return machine_kind(state, path) == TREE_DIRECTORY ? -EINVAL : -ENOENT;
@@ -103,7 +105,7 @@ static ssize_t machine_link(void *state, const char *path, char *target, size_t 
 
 static ssize_t machine_read(void *state, const char *path, void *buffer, size_t size_bytes)
 {
-        const struct machine_entry *entry = find(state, path);
+        const struct tree_machine_entry *entry = find(state, path);
         size_t size;
 
         if (entry == NULL)
@@ -118,7 +120,7 @@ static ssize_t machine_read(void *state, const char *path, void *buffer, size_t 
 
 static int machine_list(void *state, const char *path, struct tree_names *ret)
 {
-        const struct machine *machine = state;
+        const struct tree_machine *machine = state;
         size_t skip = path[0] == '\0' ? 0 : strlen(path) + 1;
 
         if (machine_kind(state, path) != TREE_DIRECTORY)
@@ -141,7 +143,7 @@ static int machine_list(void *state, const char *path, struct tree_names *ret)
         return 0;
 }
 
-static void machine_entry_free(struct machine_entry *entry)
+static void machine_entry_free(struct tree_machine_entry *entry)
 {
         free(entry->path);
         free(entry->bytes);
@@ -149,7 +151,7 @@ static void machine_entry_free(struct machine_entry *entry)
 
 static void machine_free(void *state)
 {
-        struct machine *machine = state;
+        struct tree_machine *machine = state;
 
         if (machine == NULL)
                 return;
@@ -174,7 +176,7 @@ static const struct tree_backend machine_backend = {
         .free = machine_free,
 };
 
-const struct machine *tree_machine(const struct tree *tree)
+const struct tree_machine *tree_machine_of(const struct tree *tree)
 {
         return tree->backend == &machine_backend ? tree->state : NULL;
 }
@@ -182,7 +184,7 @@ const struct machine *tree_machine(const struct tree *tree)
 struct parser {
         const char *name; /* of the file, for messages */
         unsigned line;
-        struct machine *machine;
+        struct tree_machine *machine;
         size_t room;
         struct text lines; /* of the `|` entry that is open */
         bool open;
@@ -239,10 +241,10 @@ static bool clean(const char *path)
 }
 
 static int add_entry(struct parser *parser, const char *path, size_t length, enum tree_kind kind,
-                     struct machine_entry **ret)
+                     struct tree_machine_entry **ret)
 {
-        struct machine *machine = parser->machine;
-        struct machine_entry *entry;
+        struct tree_machine *machine = parser->machine;
+        struct tree_machine_entry *entry;
 
         if (machine->count >= MACHINE_ENTRIES)
                 return refuse(parser, "more entries than a machine may have");
@@ -256,7 +258,7 @@ static int add_entry(struct parser *parser, const char *path, size_t length, enu
                 parser->room = room;
         }
         entry = &machine->entries[machine->count];
-        *entry = (struct machine_entry){ .kind = kind, .path = strndup(path, length) };
+        *entry = (struct tree_machine_entry){ .kind = kind, .path = strndup(path, length) };
         if (entry->path == NULL)
                 return err_set(parser->err, -ENOMEM, "no memory for machine file '%s'", parser->name);
         machine->count++;
@@ -266,7 +268,7 @@ static int add_entry(struct parser *parser, const char *path, size_t length, enu
         return 0;
 }
 
-static int set_bytes(struct parser *parser, struct machine_entry *entry, const char *bytes, size_t size,
+static int set_bytes(struct parser *parser, struct tree_machine_entry *entry, const char *bytes, size_t size,
                      const char *end)
 {
         size_t extra = strlen(end);
@@ -281,7 +283,7 @@ static int set_bytes(struct parser *parser, struct machine_entry *entry, const c
         return 0;
 }
 
-static int set_hex(struct parser *parser, struct machine_entry *entry, const char *digits)
+static int set_hex(struct parser *parser, struct tree_machine_entry *entry, const char *digits)
 {
         size_t length = strlen(digits);
 
@@ -296,7 +298,7 @@ static int set_hex(struct parser *parser, struct machine_entry *entry, const cha
         return 0;
 }
 
-static int set_node(struct parser *parser, struct machine_entry *entry, char *numbers)
+static int set_node(struct parser *parser, struct tree_machine_entry *entry, char *numbers)
 {
         char *second = strchr(numbers, ' ');
         uint64_t major, minor;
@@ -314,7 +316,7 @@ static int set_node(struct parser *parser, struct machine_entry *entry, char *nu
 
 static int close_lines(struct parser *parser)
 {
-        struct machine_entry *entry;
+        struct tree_machine_entry *entry;
         size_t size = 0;
 
         if (!parser->open)
@@ -336,7 +338,7 @@ static int parse_rest(struct parser *parser, const char *path, size_t length, ch
                 { " = ", TREE_FILE },         { " -> ", TREE_LINK },     { " hex ", TREE_FILE },
                 { " char ", TREE_CHARACTER }, { " block ", TREE_BLOCK },
         };
-        struct machine_entry *entry;
+        struct tree_machine_entry *entry;
         int r;
 
         if (strcmp(rest, " |") == 0 || strcmp(rest, " =") == 0 || strcmp(rest, " hex") == 0 ||
@@ -398,17 +400,18 @@ static int parse_line(struct parser *parser, char *line, size_t length)
 
 static int by_path(const void *a, const void *b)
 {
-        return path_compare(((const struct machine_entry *) a)->path,
-                            ((const struct machine_entry *) b)->path);
+        return path_compare(((const struct tree_machine_entry *) a)->path,
+                            ((const struct tree_machine_entry *) b)->path);
 }
 
 /* Nothing may lie below what is no directory, and no path may come twice. */
 static int check_order(const struct parser *parser)
 {
-        const struct machine *machine = parser->machine;
+        const struct tree_machine *machine = parser->machine;
 
         for (size_t i = 1; i < machine->count; i++) {
-                const struct machine_entry *before = &machine->entries[i - 1], *entry = &machine->entries[i];
+                const struct tree_machine_entry *before = &machine->entries[i - 1],
+                                                *entry = &machine->entries[i];
                 size_t length = strlen(before->path);
 
                 if (strcmp(before->path, entry->path) == 0)
@@ -450,7 +453,7 @@ static int parse(struct parser *parser, char *bytes, size_t size_bytes)
         return check_order(parser);
 }
 
-int tree_open_machine_bytes(const char *name, const char *bytes, size_t size_bytes, struct tree **ret,
+int tree_machine_open_bytes(const char *name, const char *bytes, size_t size_bytes, struct tree **ret,
                             struct err *err)
 {
         struct parser parser = { .name = name, .err = err, .lines.max_bytes = MACHINE_FILE_BYTES };
@@ -486,7 +489,7 @@ int tree_open_machine_bytes(const char *name, const char *bytes, size_t size_byt
         return 0;
 }
 
-int tree_open_machine(const char *path, struct tree **ret, struct err *err)
+int tree_machine_open(const char *path, struct tree **ret, struct err *err)
 {
         CLEANUP(close_p) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
         CLEANUP(free_p) char *bytes = NULL;
@@ -514,7 +517,7 @@ int tree_open_machine(const char *path, struct tree **ret, struct err *err)
                         break;
                 done += (size_t) size;
         }
-        return tree_open_machine_bytes(path, bytes, done, ret, err);
+        return tree_machine_open_bytes(path, bytes, done, ret, err);
 }
 
 static void write_path(const char *path, struct text *out)
@@ -566,7 +569,7 @@ static void write_content(const char *bytes, size_t size, struct text *out)
         }
 }
 
-void machine_entry_write(const struct machine_entry *entry, struct text *out)
+void tree_machine_write_entry(const struct tree_machine_entry *entry, struct text *out)
 {
         write_path(entry->path, out);
         switch (entry->kind) {

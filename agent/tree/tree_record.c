@@ -1,4 +1,6 @@
 /* Tree record and expand: from what was read to a machine file, and from a machine file to directories. */
+#include "agent/tree/tree_record.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <search.h>
@@ -8,22 +10,24 @@
 #include <unistd.h>
 
 #include "agent/tree/tree_internal.h"
+#include "agent/tree/tree_machine.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
 
-struct tree_recording {
-        void *root; /* tsearch(3) tree of struct machine_entry, by path */
+struct tree_record {
+        void *root; /* tsearch(3) tree of struct tree_machine_entry, by path */
         bool failed;
 };
 
 static int by_path(const void *a, const void *b)
 {
-        return strcmp(((const struct machine_entry *) a)->path, ((const struct machine_entry *) b)->path);
+        return strcmp(((const struct tree_machine_entry *) a)->path,
+                      ((const struct tree_machine_entry *) b)->path);
 }
 
 static void entry_free(void *node)
 {
-        struct machine_entry *entry = node;
+        struct tree_machine_entry *entry = node;
 
         if (entry == NULL)
                 return;
@@ -32,7 +36,7 @@ static void entry_free(void *node)
         free(entry);
 }
 
-void tree_recording_free(struct tree_recording *recording)
+void tree_record_free(struct tree_record *recording)
 {
         if (recording == NULL)
                 return;
@@ -40,15 +44,15 @@ void tree_recording_free(struct tree_recording *recording)
         free(recording);
 }
 
-int tree_record(struct tree *tree, struct err *err)
+int tree_record_begin(struct tree *tree, struct err *err)
 {
-        tree_recording_free(tree->recording);
+        tree_record_free(tree->recording);
         tree->recording = calloc(1, sizeof(*tree->recording));
         return tree->recording == NULL ? err_set(err, -ENOMEM, "no memory to record") : 0;
 }
 
 /* The first content stays: a file that is read twice, the second time further, keeps the longer one. */
-static void entry_fill(struct machine_entry *entry, enum tree_kind kind, const void *bytes, size_t size,
+static void entry_fill(struct tree_machine_entry *entry, enum tree_kind kind, const void *bytes, size_t size,
                        bool *failed)
 {
         entry->kind = kind;
@@ -66,17 +70,18 @@ static void entry_fill(struct machine_entry *entry, enum tree_kind kind, const v
         entry->size_bytes = size;
 }
 
-void tree_recording_note(struct tree_recording *recording, const char *path, enum tree_kind kind,
-                         const void *bytes, size_t size_bytes)
+void tree_record_note(struct tree_record *recording, const char *path, enum tree_kind kind, const void *bytes,
+                      size_t size_bytes)
 {
-        struct machine_entry key = { .path = (char *) path }, *entry;
+        struct tree_machine_entry key = { .path = (char *) path }, *entry;
         void *found;
 
         if (recording == NULL || kind == TREE_ABSENT || path[0] == '\0')
                 return;
         found = tfind(&key, &recording->root, by_path);
         if (found != NULL) {
-                entry_fill(*(struct machine_entry **) found, kind, bytes, size_bytes, &recording->failed);
+                entry_fill(*(struct tree_machine_entry **) found, kind, bytes, size_bytes,
+                           &recording->failed);
                 return;
         }
         entry = calloc(1, sizeof(*entry));
@@ -139,7 +144,7 @@ static void mask_lines(char *text)
                 }
 }
 
-static void mask_entry(struct machine_entry *entry)
+static void mask_entry(struct tree_machine_entry *entry)
 {
         if (entry->kind != TREE_FILE || entry->bytes == NULL || memchr(entry->bytes, '\0', entry->size_bytes))
                 return;
@@ -161,17 +166,17 @@ struct writing {
 
 static void write_node(const void *node, VISIT visit, void *userdata)
 {
-        struct machine_entry *entry = *(struct machine_entry *const *) node;
+        struct tree_machine_entry *entry = *(struct tree_machine_entry *const *) node;
         const struct writing *writing = userdata;
 
         if (visit != postorder && visit != leaf)
                 return;
         if (writing->mask)
                 mask_entry(entry);
-        machine_entry_write(entry, writing->out);
+        tree_machine_write_entry(entry, writing->out);
 }
 
-int tree_recorded(const struct tree *tree, bool mask, struct text *out, struct err *err)
+int tree_record_take(const struct tree *tree, bool mask, struct text *out, struct err *err)
 {
         struct writing writing = { .out = out, .mask = mask };
 
@@ -199,7 +204,7 @@ static int make_directories(int fd, const char *path, bool whole, struct err *er
         return 0;
 }
 
-static int write_file(int fd, const struct machine_entry *entry, struct err *err)
+static int write_file(int fd, const struct tree_machine_entry *entry, struct err *err)
 {
         CLEANUP(close_p) int file = openat(fd, entry->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
         size_t done = 0, size = entry->kind == TREE_FILE ? entry->size_bytes : 0;
@@ -218,7 +223,7 @@ static int write_file(int fd, const struct machine_entry *entry, struct err *err
         return 0;
 }
 
-static int expand_entry(int fd, const struct machine_entry *entry, struct err *err)
+static int expand_entry(int fd, const struct tree_machine_entry *entry, struct err *err)
 {
         int r = make_directories(fd, entry->path, entry->kind == TREE_DIRECTORY, err);
 
@@ -231,9 +236,9 @@ static int expand_entry(int fd, const struct machine_entry *entry, struct err *e
                        : 0;
 }
 
-int tree_expand(const struct tree *tree, const char *directory, struct err *err)
+int tree_record_expand(const struct tree *tree, const char *directory, struct err *err)
 {
-        const struct machine *machine = tree_machine(tree);
+        const struct tree_machine *machine = tree_machine_of(tree);
         CLEANUP(close_p) int fd = -1;
 
         if (machine == NULL)

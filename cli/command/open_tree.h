@@ -3,5 +3,5 @@
 
 #include "agent/tree/tree.h"
 
-/* open_tree() - @root, @machine: at most one is not NULL; neither = "/". As tree_open(). */
+/* open_tree() - @root, @machine: at most one is not NULL; neither = "/". As tree_directory_open(). */
 int open_tree(const char *root, const char *machine, struct tree **ret, struct err *err);

@@ -10,6 +10,7 @@
 #include "agent/inventory/inventory_json.h"
 #include "agent/launch/program_file.h"
 #include "agent/tree/tree.h"
+#include "agent/tree/tree_directory.h"
 #include "base/cleanup.h"
 #include "base/exit_code.h"
 #include "job/run/run_chips.h"
@@ -42,7 +43,7 @@ static int discover_machine(struct run_chips *list, struct err *err)
 {
         struct inventory inventory;
         struct tree *tree = NULL;
-        int r = tree_open("/", &tree, err);
+        int r = tree_directory_open("/", &tree, err);
 
         if (r < 0)
                 return r;

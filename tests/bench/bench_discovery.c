@@ -14,6 +14,9 @@
 #include <unistd.h>
 
 #include "agent/discovery/discovery.h"
+#include "agent/tree/tree_directory.h"
+#include "agent/tree/tree_machine.h"
+#include "agent/tree/tree_record.h"
 #include "base/cleanup.h"
 
 #define RESCANS 10000
@@ -65,9 +68,9 @@ static bool expand(const char *machine, const char *directory)
         int r;
 
         (void) text_format(path, sizeof(path), "tests/data/machines/%s.machine", machine);
-        r = tree_open_machine(path, &tree, &err);
+        r = tree_machine_open(path, &tree, &err);
         if (r == 0)
-                r = tree_expand(tree, directory, &err);
+                r = tree_record_expand(tree, directory, &err);
         tree_close(tree);
         if (r < 0)
                 fprintf(stderr, "%s\n", err.msg);
@@ -79,7 +82,7 @@ static int scan(const char *directory, size_t *ret_devices, struct err *err)
 {
         struct inventory inventory;
         struct tree *tree = NULL;
-        int r = tree_open(directory, &tree, err);
+        int r = tree_directory_open(directory, &tree, err);
 
         *ret_devices = 0;
         if (r < 0)

@@ -11,6 +11,9 @@
 #include "agent/discovery/discovery.h"
 #include "agent/health/judge.h"
 #include "agent/tree/tree.h"
+#include "agent/tree/tree_directory.h"
+#include "agent/tree/tree_machine.h"
+#include "agent/tree/tree_record.h"
 #include "base/cleanup.h"
 
 #define SCANS   10000
@@ -66,10 +69,10 @@ int main(void)
         double microseconds;
 
         inventory_init(&told);
-        if (mkdtemp(folder) == NULL || tree_open_machine(MACHINE, &machine, &err) < 0)
+        if (mkdtemp(folder) == NULL || tree_machine_open(MACHINE, &machine, &err) < 0)
                 return 1;
         (void) text_format(root, sizeof(root), "%s/root", folder);
-        if (tree_expand(machine, root, &err) < 0 || tree_open(root, &tree, &err) < 0 ||
+        if (tree_record_expand(machine, root, &err) < 0 || tree_directory_open(root, &tree, &err) < 0 ||
             agent_config_parse("none", NULL, 0, &config, &err) < 0)
                 return 1;
         (void) resident_kib(); /* what looking takes is there before it counts */

@@ -5,6 +5,8 @@
 
 #include "agent/discovery/discovery.h"
 #include "agent/inventory/inventory_json.h"
+#include "agent/tree/tree_machine.h"
+#include "agent/tree/tree_record.h"
 #include "base/text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -34,14 +36,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         struct text text = { 0 };
         size_t count;
 
-        if (tree_open_machine_bytes("fuzz", (const char *) data, size, &tree, NULL) < 0)
+        if (tree_machine_open_bytes("fuzz", (const char *) data, size, &tree, NULL) < 0)
                 return 0;
-        if (tree_record(tree, NULL) < 0)
+        if (tree_record_begin(tree, NULL) < 0)
                 __builtin_trap();
         count = look(tree);
         text_append(&text, "# remuda machine 1\n");
-        if (tree_recorded(tree, false, &text, NULL) < 0 ||
-            tree_open_machine_bytes("again", text.data, text.size_bytes, &again, NULL) < 0)
+        if (tree_record_take(tree, false, &text, NULL) < 0 ||
+            tree_machine_open_bytes("again", text.data, text.size_bytes, &again, NULL) < 0)
                 __builtin_trap();
         if (look(again) != count)
                 __builtin_trap();

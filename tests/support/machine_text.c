@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "agent/discovery/discovery.h"
+#include "agent/tree/tree_machine.h"
 #include "tests/support/machine_text.h"
 
 void machine_begin(struct text *machine)
@@ -70,7 +71,7 @@ void machine_discover(const struct text *machine, const struct discovery_options
         struct err err = { 0 };
 
         if (machine->failed ||
-            tree_open_machine_bytes("test", machine->data, machine->size_bytes, &tree, &err) < 0)
+            tree_machine_open_bytes("test", machine->data, machine->size_bytes, &tree, &err) < 0)
                 fail_msg("%s\n%s", err.msg, machine->data);
         if (discovery_run(tree, options, ret, &err) < 0)
                 fail_msg("%s", err.msg);

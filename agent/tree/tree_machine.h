@@ -1,0 +1,27 @@
+/* Tree of a machine file, as `remuda machine record` writes it: text, an entry a line, sorted by path. */
+#pragma once
+
+#include "agent/tree/tree.h"
+
+int tree_machine_open(const char *path, struct tree **ret, struct err *err);
+/* tree_machine_open_bytes() - the same from memory; @name for messages. -EBADMSG says the line. */
+int tree_machine_open_bytes(const char *name, const char *bytes, size_t size_bytes, struct tree **ret,
+                            struct err *err);
+
+struct tree_machine_entry {
+        char *path;
+        enum tree_kind kind;
+        char *bytes; /* content of a file, target of a link; NULL for others */
+        size_t size_bytes;
+        unsigned major, minor; /* of a device node */
+};
+
+struct tree_machine {
+        struct tree_machine_entry *entries; /* sorted by path */
+        size_t count;
+};
+
+const struct tree_machine *tree_machine_of(const struct tree *tree); /* NULL when the tree is a directory */
+
+/* tree_machine_write_entry() - one entry as lines of the file. */
+void tree_machine_write_entry(const struct tree_machine_entry *entry, struct text *out);
