@@ -1,6 +1,7 @@
 /* Any bytes as a rendezvous message, the first one choosing which: never a crash; what is read is written
  * back to the same message, and a subtask that is accepted gives every chip of the group an entry. */
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -26,6 +27,34 @@ static void subtask(const Rendezvous__Order *order)
         subtask_ranks_free(&ranks);
 }
 
+/* Has a message, or one in it, fields that are not of its .proto? They are passed on as they are, also where
+ * that makes no message (protobuf-c reads a field of number 0, and does not read it again). */
+static bool has_strangers(const ProtobufCMessage *message)
+{
+        const ProtobufCMessageDescriptor *of = message->descriptor;
+
+        for (unsigned i = 0; i < of->n_fields; i++) {
+                const ProtobufCFieldDescriptor *field = &of->fields[i];
+                const char *at = (const char *) message + field->offset;
+                bool list = field->label == PROTOBUF_C_LABEL_REPEATED;
+                size_t count = list ? *(const size_t *) (const void *) ((const char *) message +
+                                                                        field->quantifier_offset)
+                                    : 1;
+
+                if (field->type != PROTOBUF_C_TYPE_MESSAGE)
+                        continue;
+                for (size_t k = 0; k < count; k++) {
+                        const ProtobufCMessage *inner =
+                                list ? (*(ProtobufCMessage *const *const *) (const void *) at)[k]
+                                     : *(ProtobufCMessage *const *) (const void *) at;
+
+                        if (inner != NULL && has_strangers(inner))
+                                return true;
+                }
+        }
+        return message->n_unknown_fields > 0;
+}
+
 /* What is read is written back to the same message. */
 static void message(size_t kind, const uint8_t *data, size_t size)
 {
@@ -33,7 +62,7 @@ static void message(size_t kind, const uint8_t *data, size_t size)
         struct err err = { 0 };
         void *read = message_read(&arena, kinds[kind], data, size, &err);
         size_t length = 0, again = 0;
-        uint8_t *bytes = read == NULL ? NULL : pb_pack(read, &length), *same = NULL;
+        uint8_t *bytes = read == NULL || has_strangers(read) ? NULL : pb_pack(read, &length), *same = NULL;
         void *reread = bytes == NULL || length > MESSAGE_MAX_BYTES
                                ? NULL
                                : message_read(&second, kinds[kind], bytes, length, &err);
