@@ -132,7 +132,7 @@ static size_t plain_bytes(const char *bytes)
         return marks == 0 ? 8 : (size_t) __builtin_ctzll(marks) / 8;
 }
 
-static int skip_special(struct json_scan *scan, struct json_slice *ret, struct err *err)
+static int skip_special(struct json_scan *scan, struct json_scan_slice *ret, struct err *err)
 {
         unsigned char c = (unsigned char) *scan->at;
         size_t length;
@@ -150,13 +150,13 @@ static int skip_special(struct json_scan *scan, struct json_slice *ret, struct e
         return 0;
 }
 
-int json_scan_string(struct json_scan *scan, struct json_slice *ret, struct err *err)
+int json_scan_string(struct json_scan *scan, struct json_scan_slice *ret, struct err *err)
 {
         skip_blanks(scan);
         if (scan->at == scan->end || *scan->at != '"')
                 return bad(scan, err, "a string is expected");
         scan->at++;
-        *ret = (struct json_slice){ .bytes = scan->at };
+        *ret = (struct json_scan_slice){ .bytes = scan->at };
         for (;;) {
                 while (scan->end - scan->at >= 8) {
                         size_t plain = plain_bytes(scan->at);
@@ -231,7 +231,7 @@ static int skip_word(struct json_scan *scan, const char *word, struct err *err)
 
 static int skip_scalar(struct json_scan *scan, char kind, struct err *err)
 {
-        struct json_slice ignored;
+        struct json_scan_slice ignored;
 
         switch (kind) {
         case '"':
@@ -253,7 +253,7 @@ static int skip_scalar(struct json_scan *scan, char kind, struct err *err)
 static int step_inside(struct json_scan *scan, const char *closing, size_t *depth, bool *first,
                        struct err *err)
 {
-        struct json_slice key;
+        struct json_scan_slice key;
         int r = json_scan_more(scan, closing[*depth - 1], *first, err);
 
         if (r == 0) {
@@ -265,14 +265,14 @@ static int step_inside(struct json_scan *scan, const char *closing, size_t *dept
         return r;
 }
 
-int json_scan_value(struct json_scan *scan, struct json_slice *ret, struct err *err)
+int json_scan_value(struct json_scan *scan, struct json_scan_slice *ret, struct err *err)
 {
         char closing[JSON_SCAN_DEPTH];
         size_t depth = 0;
         bool first = false;
 
         skip_blanks(scan);
-        *ret = (struct json_slice){ .bytes = scan->at };
+        *ret = (struct json_scan_slice){ .bytes = scan->at };
         do {
                 char kind = json_scan_kind(scan);
                 int r = 0;
@@ -337,7 +337,7 @@ int json_scan_more(struct json_scan *scan, char closing, bool first, struct err 
         return 1;
 }
 
-int json_scan_key(struct json_scan *scan, struct json_slice *ret, struct err *err)
+int json_scan_key(struct json_scan *scan, struct json_scan_slice *ret, struct err *err)
 {
         int r = json_scan_string(scan, ret, err);
 
@@ -350,7 +350,7 @@ int json_scan_key(struct json_scan *scan, struct json_slice *ret, struct err *er
         return 0;
 }
 
-bool json_slice_is(const struct json_slice *slice, const char *text)
+bool json_scan_slice_is(const struct json_scan_slice *slice, const char *text)
 {
         return slice->size_bytes == strlen(text) && memcmp(slice->bytes, text, slice->size_bytes) == 0;
 }
@@ -400,7 +400,7 @@ static const char *unescape_unicode(const char *p, const char *end, char *out, s
         return p;
 }
 
-size_t json_slice_unescape(const struct json_slice *slice, char *buffer)
+size_t json_scan_slice_unescape(const struct json_scan_slice *slice, char *buffer)
 {
         static const char from[] = "bfnrt", to[] = "\b\f\n\r\t";
         const char *p = slice->bytes, *end = p + slice->size_bytes;

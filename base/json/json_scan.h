@@ -15,7 +15,7 @@ struct json_scan {
         const char *begin, *at, *end;
 };
 
-struct json_slice {
+struct json_scan_slice {
         const char *bytes; /* of a string: what is between the quotes, escapes as they stand */
         size_t size_bytes;
         bool escaped; /* a string with backslashes in it */
@@ -27,8 +27,9 @@ struct json_scan json_scan_text(const char *bytes, size_t size_bytes);
 char json_scan_kind(struct json_scan *scan);
 
 /* Each moves past one thing. Return: 0 or -EBADMSG with "byte N: why". */
-int json_scan_value(struct json_scan *scan, struct json_slice *ret, struct err *err); /* any value, whole */
-int json_scan_string(struct json_scan *scan, struct json_slice *ret, struct err *err);
+int json_scan_value(struct json_scan *scan, struct json_scan_slice *ret,
+                    struct err *err); /* any value, whole */
+int json_scan_string(struct json_scan *scan, struct json_scan_slice *ret, struct err *err);
 int json_scan_null(struct json_scan *scan, struct err *err);
 int json_scan_end(struct json_scan *scan, struct err *err); /* nothing but blanks is left */
 
@@ -37,10 +38,11 @@ int json_scan_end(struct json_scan *scan, struct err *err); /* nothing but blank
  * = one more follows, 0 = closed, -EBADMSG. @first: true for the first call. */
 int json_scan_open(struct json_scan *scan, char bracket, struct err *err);
 int json_scan_more(struct json_scan *scan, char closing, bool first, struct err *err);
-int json_scan_key(struct json_scan *scan, struct json_slice *ret, struct err *err);
+int json_scan_key(struct json_scan *scan, struct json_scan_slice *ret, struct err *err);
 
-bool json_slice_is(const struct json_slice *slice, const char *text);
+bool json_scan_slice_is(const struct json_scan_slice *slice, const char *text);
 
-/* json_slice_unescape() - the string's bytes into `buffer` (at least size_bytes large). Return: their number.
+/* json_scan_slice_unescape() - the string's bytes into `buffer` (at least size_bytes large). Return: their
+ * number.
  */
-size_t json_slice_unescape(const struct json_slice *slice, char *buffer);
+size_t json_scan_slice_unescape(const struct json_scan_slice *slice, char *buffer);

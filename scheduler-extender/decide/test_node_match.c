@@ -97,7 +97,7 @@ static char *traits_of(const char *spec)
                                  "64", "empty", "", "spec", json_of(spec));
         struct text text = { 0 };
 
-        node_trait_lines(node, &text);
+        pod_node_match_traits(node, &text);
         json_decref(node);
         return text_take(&text, NULL);
 }

@@ -94,8 +94,8 @@ static int take_node(struct cluster *c, const char *key, const json_t *object, s
                         c->options.node_labels(c->options.userdata, key, NULL);
                 return 0;
         }
-        r = node_decode(object, &c->ledger->symbols, &facts, err);
-        node_trait_lines(object, &traits);
+        r = pod_json_node_decode(object, &c->ledger->symbols, &facts, err);
+        pod_node_match_traits(object, &traits);
         facts.traits = traits.failed ? NULL : traits.data;
         if (r == 0)
                 r = ledger_nodes_set(c->ledger, &facts);
@@ -122,7 +122,7 @@ static int take_pod(struct cluster *c, const char *key, const json_t *object, st
                 ledger_pods_drop(c->ledger, namespace_, name);
                 return 0;
         }
-        r = pod_decode(object, &c->options.policy, &c->ledger->symbols, true, &facts, err);
+        r = pod_json_decode(object, &c->options.policy, &c->ledger->symbols, true, &facts, err);
         if (r < 0) {
                 ledger_pods_drop(c->ledger, namespace_, name);
                 return r;
@@ -544,7 +544,7 @@ const struct ledger_program *cluster_programs(const struct cluster *cluster, siz
 
 bool cluster_allows_emergency(const struct cluster *cluster, const char *namespace_)
 {
-        return pod_emergency_allowed(&cluster->options.policy, namespace_);
+        return pod_json_emergency_allowed(&cluster->options.policy, namespace_);
 }
 
 bool cluster_is_ready(const struct cluster *cluster)

@@ -24,7 +24,7 @@ struct cluster;
 struct cluster_options {
         const char *store, *kubeconfig;
         struct rules rules;
-        struct pod_policy policy; /* borrowed */
+        struct pod_json_policy policy; /* borrowed */
         const char *const
                 *managed_resources; /* resources that count as chips besides the usual ones; borrowed */
         size_t managed_resource_count;

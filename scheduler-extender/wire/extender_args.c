@@ -43,8 +43,8 @@ static int grow_nodes(struct reading *r)
         return 0;
 }
 
-static int add_node(struct reading *r, const struct json_slice *name, uint32_t index,
-                    const struct json_slice *object)
+static int add_node(struct reading *r, const struct json_scan_slice *name, uint32_t index,
+                    const struct json_scan_slice *object)
 {
         struct extender_args *args = r->args;
         size_t i = args->node_count;
@@ -73,19 +73,20 @@ static int add_node(struct reading *r, const struct json_slice *name, uint32_t i
 }
 
 /* The node of this name. Return: its index; ROSTER_NONE (unknown, or no memory for a name with escapes). */
-static uint32_t look_up(const struct roster *roster, const struct json_slice *name)
+static uint32_t look_up(const struct roster *roster, const struct json_scan_slice *name)
 {
         CLEANUP(free_p) char *plain = NULL;
 
         if (!name->escaped)
                 return roster_find(roster, name->bytes, name->size_bytes);
         plain = malloc(name->size_bytes + 1);
-        return plain == NULL ? ROSTER_NONE : roster_find(roster, plain, json_slice_unescape(name, plain));
+        return plain == NULL ? ROSTER_NONE
+                             : roster_find(roster, plain, json_scan_slice_unescape(name, plain));
 }
 
 static int scan_unexpected(struct reading *r)
 {
-        struct json_slice name;
+        struct json_scan_slice name;
         int result = json_scan_string(&r->scan, &name, r->err);
 
         return result < 0 ? result : add_node(r, &name, look_up(r->roster, &name), NULL);
@@ -93,7 +94,7 @@ static int scan_unexpected(struct reading *r)
 
 static int scan_name(struct reading *r)
 {
-        struct json_slice name = { 0 };
+        struct json_scan_slice name = { 0 };
         const char *at = r->scan.at;
 
         while (at < r->scan.end && *at == ' ')
@@ -128,13 +129,14 @@ static int scan_names(struct reading *r)
 }
 
 /* metadata.name of a Node object. `found` stays empty when there is none. */
-static int scan_name_in(struct json_scan *scan, bool in_metadata, struct json_slice *found, struct err *err)
+static int scan_name_in(struct json_scan *scan, bool in_metadata, struct json_scan_slice *found,
+                        struct err *err)
 {
         bool first = true;
         int r = json_scan_open(scan, '{', err);
 
         while (r == 0) {
-                struct json_slice key, value;
+                struct json_scan_slice key, value;
 
                 r = json_scan_more(scan, '}', first, err);
                 if (r <= 0)
@@ -143,9 +145,9 @@ static int scan_name_in(struct json_scan *scan, bool in_metadata, struct json_sl
                 r = json_scan_key(scan, &key, err);
                 if (r < 0)
                         break;
-                if (!in_metadata && json_slice_is(&key, "metadata") && json_scan_kind(scan) == '{')
+                if (!in_metadata && json_scan_slice_is(&key, "metadata") && json_scan_kind(scan) == '{')
                         r = scan_name_in(scan, true, found, err);
-                else if (in_metadata && json_slice_is(&key, "name") && json_scan_kind(scan) == '"')
+                else if (in_metadata && json_scan_slice_is(&key, "name") && json_scan_kind(scan) == '"')
                         r = json_scan_string(scan, found, err);
                 else
                         r = json_scan_value(scan, &value, err);
@@ -155,7 +157,7 @@ static int scan_name_in(struct json_scan *scan, bool in_metadata, struct json_sl
 
 static int scan_node_object(struct reading *r)
 {
-        struct json_slice object = { 0 }, name = { 0 };
+        struct json_scan_slice object = { 0 }, name = { 0 };
         int result;
 
         (void) json_scan_kind(&r->scan);
@@ -194,7 +196,7 @@ static int scan_node_list(struct reading *r)
         int result = json_scan_open(&r->scan, '{', r->err);
 
         while (result == 0) {
-                struct json_slice key, value;
+                struct json_scan_slice key, value;
 
                 result = json_scan_more(&r->scan, '}', first, r->err);
                 if (result <= 0)
@@ -203,7 +205,7 @@ static int scan_node_list(struct reading *r)
                 result = json_scan_key(&r->scan, &key, r->err);
                 if (result < 0)
                         break;
-                if (!json_slice_is(&key, "items")) {
+                if (!json_scan_slice_is(&key, "items")) {
                         result = json_scan_value(&r->scan, &value, r->err);
                 } else if (seen) {
                         result = err_set(r->err, -EBADMSG, "Nodes.items: is given twice");
@@ -217,7 +219,7 @@ static int scan_node_list(struct reading *r)
 
 /* What has been seen of ExtenderArgs. */
 struct args_parts {
-        struct json_slice pod;
+        struct json_scan_slice pod;
         bool has_pod, has_nodes, has_names;
 };
 
@@ -255,7 +257,7 @@ static int take_names(struct reading *r)
 
 static int take_nodes(struct reading *r)
 {
-        struct json_slice ignored;
+        struct json_scan_slice ignored;
         int result;
 
         if (r->args->named || json_scan_kind(&r->scan) == 'n')
@@ -266,17 +268,17 @@ static int take_nodes(struct reading *r)
         return result < 0 ? err_wrap(r->err, result, "Nodes") : 0;
 }
 
-static int take_member(struct reading *r, const struct json_slice *key, struct args_parts *parts)
+static int take_member(struct reading *r, const struct json_scan_slice *key, struct args_parts *parts)
 {
-        struct json_slice ignored;
+        struct json_scan_slice ignored;
 
-        if (json_slice_is(key, "Pod"))
+        if (json_scan_slice_is(key, "Pod"))
                 return seen_twice(&parts->has_pod, "Pod", r->err) < 0
                                ? -EBADMSG
                                : json_scan_value(&r->scan, &parts->pod, r->err);
-        if (json_slice_is(key, "Nodes"))
+        if (json_scan_slice_is(key, "Nodes"))
                 return seen_twice(&parts->has_nodes, "Nodes", r->err) < 0 ? -EBADMSG : take_nodes(r);
-        if (json_slice_is(key, "NodeNames"))
+        if (json_scan_slice_is(key, "NodeNames"))
                 return seen_twice(&parts->has_names, "NodeNames", r->err) < 0 ? -EBADMSG : take_names(r);
         return json_scan_value(&r->scan, &ignored, r->err);
 }
@@ -288,7 +290,7 @@ static int scan_args(struct reading *r, struct args_parts *parts)
         int result = json_scan_open(&r->scan, '{', r->err);
 
         while (result == 0) {
-                struct json_slice key;
+                struct json_scan_slice key;
 
                 result = json_scan_more(&r->scan, '}', first, r->err);
                 if (result <= 0)
@@ -303,19 +305,19 @@ static int scan_args(struct reading *r, struct args_parts *parts)
 
 /* A set of names by what they mean: escapes are taken away first. */
 struct name_set {
-        struct json_slice *names; /* decoded */
-        uint32_t *slots;          /* index + 1 */
+        struct json_scan_slice *names; /* decoded */
+        uint32_t *slots;               /* index + 1 */
         size_t slot_count;
         char *text; /* of the decoded names that have escapes */
 };
 
 static bool add_name(struct name_set *set, uint32_t i)
 {
-        const struct json_slice *name = &set->names[i];
+        const struct json_scan_slice *name = &set->names[i];
         size_t at = (size_t) hash_bytes(name->bytes, name->size_bytes, 0) & (set->slot_count - 1);
 
         for (; set->slots[at] != 0; at = (at + 1) & (set->slot_count - 1)) {
-                const struct json_slice *other = &set->names[set->slots[at] - 1];
+                const struct json_scan_slice *other = &set->names[set->slots[at] - 1];
 
                 if (other->size_bytes == name->size_bytes &&
                     memcmp(other->bytes, name->bytes, name->size_bytes) == 0)
@@ -333,19 +335,19 @@ static void decode_unknown(const struct extender_args *args, struct name_set *se
 
         for (size_t i = 0; i < args->node_count; i++) {
                 const struct extender_args_name *name = &args->names[i];
-                struct json_slice slice = { .bytes = name->escaped, .size_bytes = name->escaped_bytes };
+                struct json_scan_slice slice = { .bytes = name->escaped, .size_bytes = name->escaped_bytes };
 
                 if (args->nodes[i] != ROSTER_NONE)
                         continue;
                 set->names[count].bytes = text;
-                set->names[count].size_bytes = json_slice_unescape(&slice, text);
+                set->names[count].size_bytes = json_scan_slice_unescape(&slice, text);
                 text += set->names[count++].size_bytes;
         }
 }
 
 static int mark_unknown_repeats(struct reading *r)
 {
-        CLEANUP(free_p) struct json_slice *names = malloc(r->unknown * sizeof(*names));
+        CLEANUP(free_p) struct json_scan_slice *names = malloc(r->unknown * sizeof(*names));
         CLEANUP(free_p) char *text = NULL;
         CLEANUP(free_p) uint32_t *slots = NULL;
         struct name_set set = { .names = names, .slot_count = 64 };
@@ -370,12 +372,12 @@ static int mark_unknown_repeats(struct reading *r)
         return 0;
 }
 
-static bool is_null(const struct json_slice *slice)
+static bool is_null(const struct json_scan_slice *slice)
 {
-        return slice->bytes == NULL || json_slice_is(slice, "null");
+        return slice->bytes == NULL || json_scan_slice_is(slice, "null");
 }
 
-static int decode_pod(const struct json_slice *slice, json_t **ret, struct err *err)
+static int decode_pod(const struct json_scan_slice *slice, json_t **ret, struct err *err)
 {
         json_error_t where;
 

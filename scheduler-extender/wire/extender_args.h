@@ -31,11 +31,11 @@ struct extender_args {
         bool named;  /* names were sent */
         size_t node_count, node_capacity;
         struct extender_args_name *names;
-        uint32_t *nodes;            /* index in the roster, or ROSTER_NONE */
-        uint8_t *verdicts;          /* enum reason; REASON_NONE at first */
-        bool any_again;             /* some verdicts are EXTENDER_ARGS_AGAIN */
-        struct json_slice *objects; /* full: the Node objects as they came */
-        const char *end;            /* of the text */
+        uint32_t *nodes;                 /* index in the roster, or ROSTER_NONE */
+        uint8_t *verdicts;               /* enum reason; REASON_NONE at first */
+        bool any_again;                  /* some verdicts are EXTENDER_ARGS_AGAIN */
+        struct json_scan_slice *objects; /* full: the Node objects as they came */
+        const char *end;                 /* of the text */
 };
 
 /* extender_args_decode() - the message, its names looked up in `roster`, which learns their order.

@@ -11,7 +11,7 @@
 
 #define CONTAINERS_MAX 4096
 
-bool resource_is_extended(const char *name)
+bool pod_chips_extended(const char *name)
 {
         const char *slash = strchr(name, '/');
         size_t domain = slash == NULL ? 0 : (size_t) (slash - name);
@@ -22,7 +22,7 @@ bool resource_is_extended(const char *name)
         return domain < sizeof(own) - 1 || strncmp(slash - (sizeof(own) - 1), own, sizeof(own) - 1) != 0;
 }
 
-uint32_t pod_symbol(struct symbols *symbols, const char *name, bool add)
+uint32_t pod_chips_symbol(struct symbols *symbols, const char *name, bool add)
 {
         return add && symbols->count < SYMBOLS_MAX / 2 ? symbols_add(symbols, name)
                                                        : symbols_find(symbols, name, strlen(name));
@@ -82,7 +82,7 @@ static int add_list(const struct json_field *resources, const char *list_name, c
         {
                 int64_t chips = 0, *row;
 
-                if (!resource_is_extended(name) || json_field_get(&other, name).value != NULL)
+                if (!pod_chips_extended(name) || json_field_get(&other, name).value != NULL)
                         continue;
                 r = pod_chips_read(&list, name, &chips, err);
                 if (r < 0)
@@ -213,7 +213,7 @@ int pod_chips_decode(const struct json_field *spec, struct symbols *symbols, boo
                 if (total.rows[i].chips == 0)
                         continue;
                 request->items[request->item_count++] =
-                        (struct request_item){ .resource = pod_symbol(symbols, total.rows[i].name, add),
+                        (struct request_item){ .resource = pod_chips_symbol(symbols, total.rows[i].name, add),
                                                .chips = (uint32_t) total.rows[i].chips };
         }
         return r;

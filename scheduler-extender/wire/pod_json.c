@@ -193,7 +193,7 @@ static int decode_models(const struct json_field *annotations, struct symbols *s
                         return json_field_error(&at, err, "names more than %d models", REQUEST_MODELS_MAX);
                 if (bytes < sizeof(model)) /* a longer one is a model that nobody has */
                         memcpy(model, text, bytes);
-                request->models[request->model_count++] = pod_symbol(symbols, model, add);
+                request->models[request->model_count++] = pod_chips_symbol(symbols, model, add);
         }
         return 0;
 }
@@ -206,7 +206,7 @@ static bool is_listed(const char *const *list, size_t count, const char *name)
         return false;
 }
 
-bool pod_emergency_allowed(const struct pod_policy *policy, const char *namespace_)
+bool pod_json_emergency_allowed(const struct pod_json_policy *policy, const char *namespace_)
 {
         return is_listed(policy->emergency_namespaces, policy->emergency_namespace_count, "*") ||
                is_listed(policy->emergency_namespaces, policy->emergency_namespace_count, namespace_);
@@ -215,11 +215,12 @@ bool pod_emergency_allowed(const struct pod_policy *policy, const char *namespac
 /* The class is the administrator's word; the label counts only where it is allowed, and is otherwise passed
  * over. */
 static int decode_urgency(const struct json_field *spec, const struct json_field *labels,
-                          const struct pod_policy *policy, struct ledger_pod_facts *facts, struct err *err)
+                          const struct pod_json_policy *policy, struct ledger_pod_facts *facts,
+                          struct err *err)
 {
         struct json_field at = json_field_get(labels, POD_LABEL_URGENCY);
         const char *class = NULL, *label = NULL;
-        bool allowed = pod_emergency_allowed(policy, facts->namespace_);
+        bool allowed = pod_json_emergency_allowed(policy, facts->namespace_);
 
         if (json_field_string(spec, "priorityClassName", &class, err) < 0 ||
             json_field_string(labels, POD_LABEL_URGENCY, &label, err) < 0)
@@ -256,7 +257,7 @@ static void decode_groups(const struct json_field *annotations, struct symbols *
                 if (text_parse_uint64(number, &chips) < 0 || chips < 1 || chips > REQUEST_CHIPS_MAX)
                         break;
                 facts->parts[facts->part_count++] =
-                        (struct ledger_pod_part){ .group = pod_symbol(symbols, group, add),
+                        (struct ledger_pod_part){ .group = pod_chips_symbol(symbols, group, add),
                                                   .chips = (uint32_t) chips };
                 text = *end == ',' ? end + 1 : end;
         }
@@ -285,7 +286,7 @@ static int decode_kind(const char *text, size_t bytes, struct symbols *symbols, 
             member_count > REQUEST_GANG_MAX)
                 return -EINVAL;
         (void) text_format(resource, sizeof(resource), "%.*s", (int) (equals - text), text);
-        *ret = (struct request_member){ .resource = pod_symbol(symbols, resource, add),
+        *ret = (struct request_member){ .resource = pod_chips_symbol(symbols, resource, add),
                                         .chips = (uint32_t) chip_count,
                                         .members = (uint32_t) member_count };
         return 0;
@@ -374,8 +375,8 @@ static void count_class_chips(struct ledger_pod_facts *facts)
                 request->gang_size = members;
 }
 
-int pod_decode(const json_t *pod, const struct pod_policy *policy, struct symbols *symbols, bool add,
-               struct ledger_pod_facts *ret, struct err *err)
+int pod_json_decode(const json_t *pod, const struct pod_json_policy *policy, struct symbols *symbols,
+                    bool add, struct ledger_pod_facts *ret, struct err *err)
 {
         struct json_field root = json_field_root(pod), metadata, spec, status, labels, annotations;
         int r = json_field_is_object(&root, err);
@@ -413,7 +414,8 @@ int pod_decode(const json_t *pod, const struct pod_policy *policy, struct symbol
         return r;
 }
 
-int node_decode(const json_t *node, struct symbols *symbols, struct ledger_node_facts *ret, struct err *err)
+int pod_json_node_decode(const json_t *node, struct symbols *symbols, struct ledger_node_facts *ret,
+                         struct err *err)
 {
         struct json_field root = json_field_root(node), metadata, status, allocatable, labels;
         const char *name;
@@ -433,7 +435,7 @@ int node_decode(const json_t *node, struct symbols *symbols, struct ledger_node_
         {
                 int64_t chips = 0;
 
-                if (!resource_is_extended(name) || ret->allocatable_count == ARRAY_SIZE(ret->allocatable))
+                if (!pod_chips_extended(name) || ret->allocatable_count == ARRAY_SIZE(ret->allocatable))
                         continue;
                 r = pod_chips_read(&allocatable, name, &chips, err);
                 if (r < 0)

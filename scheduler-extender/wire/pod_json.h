@@ -33,23 +33,21 @@
 #define NODE_LABEL_SWITCH_DOMAIN   "remuda.dev/switch-domain"
 
 /* Who may say that a pod is an emergency. Borrowed. */
-struct pod_policy {
+struct pod_json_policy {
         const char *const *emergency_namespaces; /* "*" = all; may be NULL with count 0 */
         size_t emergency_namespace_count;
         const char *const *emergency_classes; /* PriorityClass names */
         size_t emergency_class_count;
 };
 
-/* pod_emergency_allowed() - may what is of this namespace call itself an emergency? */
-bool pod_emergency_allowed(const struct pod_policy *policy, const char *namespace_);
+/* pod_json_emergency_allowed() - may what is of this namespace call itself an emergency? */
+bool pod_json_emergency_allowed(const struct pod_json_policy *policy, const char *namespace_);
 
-/* pod_decode() - @add: intern resources and models that are new (objects of the store), else only look them
- * up. Return: 0; -EBADMSG and "metadata.labels.remuda.dev/gang-size: ..." */
-int pod_decode(const json_t *pod, const struct pod_policy *policy, struct symbols *symbols, bool add,
-               struct ledger_pod_facts *ret, struct err *err);
+/* pod_json_decode() - @add: intern resources and models that are new (objects of the store), else only look
+ * them up. Return: 0; -EBADMSG and "metadata.labels.remuda.dev/gang-size: ..." */
+int pod_json_decode(const json_t *pod, const struct pod_json_policy *policy, struct symbols *symbols,
+                    bool add, struct ledger_pod_facts *ret, struct err *err);
 
-/* node_decode() - Return: 0 or -EBADMSG. */
-int node_decode(const json_t *node, struct symbols *symbols, struct ledger_node_facts *ret, struct err *err);
-
-/* resource_is_extended() - a name with a domain that is not Kubernetes' own. */
-bool resource_is_extended(const char *name);
+/* pod_json_node_decode() - Return: 0 or -EBADMSG. */
+int pod_json_node_decode(const json_t *node, struct symbols *symbols, struct ledger_node_facts *ret,
+                         struct err *err);

@@ -137,7 +137,7 @@ void pod_node_match(const json_t *pod, struct text *ret)
 
 #define UNSCHEDULABLE "!node.kubernetes.io/unschedulable=:NoSchedule\n"
 
-void node_trait_lines(const json_t *node, struct text *ret)
+void pod_node_match_traits(const json_t *node, struct text *ret)
 {
         struct json_field root = json_field_root(node), spec = json_field_get(&root, "spec"),
                           metadata = json_field_get(&root, "metadata"),

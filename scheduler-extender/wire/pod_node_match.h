@@ -14,5 +14,5 @@
 /* pod_node_match() - append the pod's demands; nothing for a pod that has none. */
 void pod_node_match(const json_t *pod, struct text *ret);
 
-/* node_trait_lines() - append the node's traits, a line each. */
-void node_trait_lines(const json_t *node, struct text *ret);
+/* pod_node_match_traits() - append the node's traits, a line each. */
+void pod_node_match_traits(const json_t *node, struct text *ret);

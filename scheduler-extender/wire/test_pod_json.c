@@ -50,14 +50,14 @@ static int decode(const char *text, struct symbols *symbols, struct ledger_pod_f
                   struct err *err)
 {
         static const char *const namespaces[] = { "ops" }, *const classes[] = { "critical" };
-        struct pod_policy policy = { .emergency_namespaces = namespaces,
-                                     .emergency_namespace_count = 1,
-                                     .emergency_classes = classes,
-                                     .emergency_class_count = 1 };
+        struct pod_json_policy policy = { .emergency_namespaces = namespaces,
+                                          .emergency_namespace_count = 1,
+                                          .emergency_classes = classes,
+                                          .emergency_class_count = 1 };
 
         *json = json_loads(text, 0, NULL);
         assert_non_null(*json);
-        return pod_decode(*json, &policy, symbols, true, facts, err);
+        return pod_json_decode(*json, &policy, symbols, true, facts, err);
 }
 
 static void quantities_are_read_as_kubernetes_does(void **state)

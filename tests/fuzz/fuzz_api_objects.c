@@ -69,7 +69,7 @@ static void ask_ledger(struct ledger *ledger, const struct ledger_pod_facts *fac
 static void take(struct ledger *ledger, const json_t *object)
 {
         const char *kind = json_string_value(json_object_get(object, "kind"));
-        struct pod_policy policy = { 0 };
+        struct pod_json_policy policy = { 0 };
         struct inventory inventory;
         CLEANUP(text_free) struct text lines = { 0 };
         struct ledger_node_facts node;
@@ -83,12 +83,12 @@ static void take(struct ledger *ledger, const json_t *object)
                         inventory_free(&inventory);
                 }
         } else if (strcmp(kind, "Node") == 0) {
-                if (node_decode(object, &ledger->symbols, &node, NULL) == 0) {
-                        node_trait_lines(object, &lines);
+                if (pod_json_node_decode(object, &ledger->symbols, &node, NULL) == 0) {
+                        pod_node_match_traits(object, &lines);
                         node.traits = lines.data;
                         (void) ledger_nodes_set(ledger, &node);
                 }
-        } else if (pod_decode(object, &policy, &ledger->symbols, true, &pod, NULL) == 0) {
+        } else if (pod_json_decode(object, &policy, &ledger->symbols, true, &pod, NULL) == 0) {
                 pod_node_match(object, &lines);
                 pod.node_match = lines.data;
                 (void) ledger_pods_set(ledger, &pod);

@@ -38,12 +38,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         (void) roster_add(&roster, "n\"1", 3);
         if (extender_args_decode(copy, size, &roster, &args, &err) == 0) {
                 struct symbols symbols = { 0 };
-                struct pod_policy policy = { 0 };
+                struct pod_json_policy policy = { 0 };
                 struct ledger_pod_facts facts;
                 size_t bytes;
                 char *reply;
 
-                (void) pod_decode(args.pod, &policy, &symbols, true, &facts, &err);
+                (void) pod_json_decode(args.pod, &policy, &symbols, true, &facts, &err);
                 for (size_t i = 0; i < args.node_count; i++)
                         if (args.verdicts[i] != EXTENDER_ARGS_AGAIN)
                                 args.verdicts[i] = (uint8_t) (i % REASON_COUNT);
