@@ -25,11 +25,6 @@ static const struct {
         [LAUNCH_ENV] = { "env", launch_torch_env },
 };
 
-const char *launch_lines_format_name(enum launch_lines_format format)
-{
-        return formats[format].name;
-}
-
 int launch_lines_format_parse(const char *name, enum launch_lines_format *ret)
 {
         for (size_t i = 0; i < LAUNCH_FORMAT_COUNT; i++)

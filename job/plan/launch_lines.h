@@ -16,7 +16,6 @@ enum launch_lines_format {
         LAUNCH_FORMAT_COUNT
 };
 
-const char *launch_lines_format_name(enum launch_lines_format format);
 int launch_lines_format_parse(const char *name, enum launch_lines_format *ret); /* 0 or -EINVAL */
 
 /* launch_lines_write() - Return: 0; -EINVAL when the job has nothing that the format could say (no Ascend

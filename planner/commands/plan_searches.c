@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -40,36 +41,6 @@ static bool is_late(void *userdata)
         return now_ms() >= *(const double *) userdata;
 }
 
-static bool write_all(int fd, const void *bytes, size_t size)
-{
-        for (const char *p = bytes; size > 0;) {
-                ssize_t n = write(fd, p, size);
-
-                if (n < 0 && errno == EINTR)
-                        continue;
-                if (n <= 0)
-                        return false;
-                p += n;
-                size -= (size_t) n;
-        }
-        return true;
-}
-
-static bool read_all(int fd, void *bytes, size_t size)
-{
-        for (char *p = bytes; size > 0;) {
-                ssize_t n = read(fd, p, size);
-
-                if (n < 0 && errno == EINTR)
-                        continue;
-                if (n <= 0)
-                        return false;
-                p += n;
-                size -= (size_t) n;
-        }
-        return true;
-}
-
 static void search_and_exit(const struct graph_problem *problem, uint64_t seed, uint64_t effort,
                             double deadline_ms, int fd)
 {
@@ -78,6 +49,7 @@ static void search_and_exit(const struct graph_problem *problem, uint64_t seed, 
         };
         struct graph_plan plan = { 0 };
         struct found found = { 0 };
+        FILE *out;
 
         (void) prctl(PR_SET_PDEATHSIG, SIGKILL);
         found.result = graph_split(problem, &search, &plan, &found.err);
@@ -85,8 +57,11 @@ static void search_and_exit(const struct graph_problem *problem, uint64_t seed, 
         found.lower_bound_ms = plan.lower_bound_ms;
         found.exact = plan.exact;
         found.steps = plan.steps;
-        if (write_all(fd, &found, sizeof(found)) && found.result == 0)
-                (void) write_all(fd, plan.device, problem->node_count * sizeof(*plan.device));
+        out = fdopen(fd, "w");
+        if (out != NULL && fwrite(&found, sizeof(found), 1, out) == 1 && found.result == 0)
+                (void) fwrite(plan.device, sizeof(*plan.device), problem->node_count, out);
+        if (out != NULL)
+                (void) fflush(out); /* cut short, it is no answer: collect() sees it */
         _exit(0);
 }
 
@@ -120,11 +95,12 @@ static void collect(const struct graph_problem *problem, const struct search_chi
 {
         uint32_t *device = calloc(problem->node_count + 1, sizeof(*device));
         struct found found = { 0 };
-        bool whole =
-                device != NULL && read_all(child->fd, &found, sizeof(found)) &&
-                (found.result != 0 || read_all(child->fd, device, problem->node_count * sizeof(*device)));
+        FILE *in = fdopen(child->fd, "r");
+        bool whole = in != NULL && device != NULL && fread(&found, sizeof(found), 1, in) == 1 &&
+                     (found.result != 0 ||
+                      fread(device, sizeof(*device), problem->node_count, in) == problem->node_count);
 
-        (void) close(child->fd);
+        (void) (in != NULL ? fclose(in) : close(child->fd));
         while (waitpid(child->pid, NULL, 0) < 0 && errno == EINTR)
                 ;
         if (!whole)

@@ -33,7 +33,3 @@ void graph_split_plan_free(struct graph_plan *plan); /* accepts NULL */
 /* graph_split_loads() - load of every device for a given placement, straight from the definition.
  * @ret_load_ms: one a device. Return: the largest of the loads. */
 double graph_split_loads(const struct graph_problem *problem, const uint32_t *device, double *ret_load_ms);
-
-/* graph_split_is_legal() - colours together, memory within limits, nodes where they can run, contiguous where
- * asked. */
-bool graph_split_is_legal(const struct graph_problem *problem, const uint32_t *device, struct err *err);
