@@ -79,7 +79,7 @@ static void sweep(sd_event *event)
 {
         bool last = false;
 
-        for (struct sd_event_source **at = &event->sources; !event->dispatching && !last && *at != NULL;) {
+        for (struct sd_event_source **at = &event->sources; !last && !event->dispatching && *at != NULL;) {
                 struct sd_event_source *source = *at;
 
                 if (!source->dead) {
