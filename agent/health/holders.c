@@ -62,21 +62,21 @@ bool holders_accounted(const char *proc, const char *pid)
 }
 
 /* A device file that belongs to one device: a vendor's control file is everybody's. */
-static const struct device *device_of(const struct inventory *told, const char *file)
+static const struct device *device_of(const struct inventory *published, const char *file)
 {
         const struct device *found = NULL;
 
-        for (size_t i = 0; i < told->device_count; i++)
-                for (size_t n = 0; n < told->devices[i].node_count; n++)
-                        if (strcmp(told->devices[i].nodes[n], file) == 0) {
+        for (size_t i = 0; i < published->device_count; i++)
+                for (size_t n = 0; n < published->devices[i].node_count; n++)
+                        if (strcmp(published->devices[i].nodes[n], file) == 0) {
                                 if (found != NULL)
                                         return NULL;
-                                found = &told->devices[i];
+                                found = &published->devices[i];
                         }
         return found;
 }
 
-void holders_look(const char *proc, const char *pid, const struct inventory *told, holders_found found,
+void holders_look(const char *proc, const char *pid, const struct inventory *published, holders_found found,
                   void *userdata)
 {
         bool seen[DEVICES_MAX] = { false };
@@ -95,10 +95,10 @@ void holders_look(const char *proc, const char *pid, const struct inventory *tol
                 if (n < 6 || strncmp(target, "/dev/", 5) != 0)
                         continue;
                 target[n] = '\0';
-                d = device_of(told, target);
-                if (d == NULL || seen[d - told->devices])
+                d = device_of(published, target);
+                if (d == NULL || seen[d - published->devices])
                         continue;
-                seen[d - told->devices] = true;
+                seen[d - published->devices] = true;
                 found(userdata, d);
         }
         (void) closedir(dir);

@@ -10,7 +10,7 @@ typedef void (*holders_found)(void *userdata, const struct device *device);
 
 /* holders_look() - calls found() once for each device whose own file the process holds; a file that several
  * devices share is everybody's. @proc: "/proc" but in tests; @pid: its folder there */
-void holders_look(const char *proc, const char *pid, const struct inventory *told, holders_found found,
+void holders_look(const char *proc, const char *pid, const struct inventory *published, holders_found found,
                   void *userdata);
 
 /* holders_accounted() - a known daemon, in a pod (the kubelet's business), or started with REMUDA_DEVICES

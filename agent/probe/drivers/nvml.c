@@ -1,7 +1,6 @@
 /* NVML and the libraries that were made after it: the same functions under another prefix. Facts: NVIDIA's
  * header (API 13), libixml of Iluvatar, libhgml of T-Head, libxpuml of Kunlunxin (other layouts of the PCI
  * and memory structures). Power in mW, energy in mJ, clocks in MHz, utilisation in percent. */
-#include <dlfcn.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,35 +79,25 @@ struct nvml {
 };
 
 /* A function by the newest of its names: "_v3", "_v2", none. */
-static void *find(void *library, const char *prefix, const char *name)
+static void find(void *library, const char *prefix, const char *name, void *into)
 {
         static const char *const suffixes[] = { "_v3", "_v2", "" };
         char symbol[96];
-        void *function = NULL;
+        bool found = false;
 
-        for (size_t i = 0; function == NULL && i < ARRAY_SIZE(suffixes); i++) {
+        for (size_t i = 0; !found && i < ARRAY_SIZE(suffixes); i++) {
                 (void) text_format(symbol, sizeof(symbol), "%s%s%s", prefix, name, suffixes[i]);
-                function = dlsym(library, symbol);
+                found = probe_driver_symbol(library, symbol, into);
         }
-        return function;
 }
-
-/* ISO C has no conversion from void * to a function; POSIX promises that the bytes are the same. */
-#define FIND(member, library, prefix, name)                                                                  \
-        do {                                                                                                 \
-                void *found_ = find(library, prefix, name);                                                  \
-                memcpy(&(member), &found_, sizeof(found_));                                                  \
-        } while (false)
 
 /* Its first version: the second wants a version number in the structure. */
 static void find_memory(int (**ret)(nvml_device, void *), void *library, const char *prefix)
 {
         char symbol[96];
-        void *function;
 
         (void) text_format(symbol, sizeof(symbol), "%sDeviceGetMemoryInfo", prefix);
-        function = dlsym(library, symbol);
-        memcpy(ret, &function, sizeof(function));
+        (void) probe_driver_symbol(library, symbol, ret);
 }
 
 static int nvml_open(const struct probe_driver *driver, void *library, void **ret_state, struct err *err)
@@ -121,28 +110,28 @@ static int nvml_open(const struct probe_driver *driver, void *library, void **re
         if (n == NULL)
                 return err_set(err, -ENOMEM, "no memory");
         n->xpuml = strcmp(p, "xpuml") == 0;
-        FIND(init, library, p, "Init");
-        FIND(n->count, library, p, "DeviceGetCount");
-        FIND(n->handle, library, p, "DeviceGetHandleByIndex");
-        FIND(n->pci, library, p, "DeviceGetPciInfo");
+        find(library, p, "Init", &init);
+        find(library, p, "DeviceGetCount", &n->count);
+        find(library, p, "DeviceGetHandleByIndex", &n->handle);
+        find(library, p, "DeviceGetPciInfo", &n->pci);
         find_memory(&n->memory, library, p);
-        FIND(n->utilization, library, p, "DeviceGetUtilizationRates");
-        FIND(n->encoder, library, p, "DeviceGetEncoderUtilization");
-        FIND(n->decoder, library, p, "DeviceGetDecoderUtilization");
-        FIND(n->violation, library, p, "DeviceGetViolationStatus");
-        FIND(n->temperature, library, p, "DeviceGetTemperature");
-        FIND(n->power, library, p, "DeviceGetPowerUsage");
-        FIND(n->power_limit, library, p, "DeviceGetEnforcedPowerLimit");
-        FIND(n->energy, library, p, "DeviceGetTotalEnergyConsumption");
-        FIND(n->clock, library, p, "DeviceGetClockInfo");
-        FIND(n->ecc, library, p, "DeviceGetTotalEccErrors");
-        FIND(n->remapped, library, p, "DeviceGetRemappedRows");
-        FIND(n->replay, library, p, "DeviceGetPcieReplayCounter");
-        FIND(n->link_state, library, p, "DeviceGetNvLinkState");
-        FIND(n->link_peer, library, p, "DeviceGetNvLinkRemotePciInfo");
-        FIND(n->link_peer_type, library, p, "DeviceGetNvLinkRemoteDeviceType");
-        FIND(n->ixml_health, library, "ixml", "DeviceGetHealth");
-        FIND(n->xpuml_state, library, "xpuml", "DeviceGetState");
+        find(library, p, "DeviceGetUtilizationRates", &n->utilization);
+        find(library, p, "DeviceGetEncoderUtilization", &n->encoder);
+        find(library, p, "DeviceGetDecoderUtilization", &n->decoder);
+        find(library, p, "DeviceGetViolationStatus", &n->violation);
+        find(library, p, "DeviceGetTemperature", &n->temperature);
+        find(library, p, "DeviceGetPowerUsage", &n->power);
+        find(library, p, "DeviceGetEnforcedPowerLimit", &n->power_limit);
+        find(library, p, "DeviceGetTotalEnergyConsumption", &n->energy);
+        find(library, p, "DeviceGetClockInfo", &n->clock);
+        find(library, p, "DeviceGetTotalEccErrors", &n->ecc);
+        find(library, p, "DeviceGetRemappedRows", &n->remapped);
+        find(library, p, "DeviceGetPcieReplayCounter", &n->replay);
+        find(library, p, "DeviceGetNvLinkState", &n->link_state);
+        find(library, p, "DeviceGetNvLinkRemotePciInfo", &n->link_peer);
+        find(library, p, "DeviceGetNvLinkRemoteDeviceType", &n->link_peer_type);
+        find(library, "ixml", "DeviceGetHealth", &n->ixml_health);
+        find(library, "xpuml", "DeviceGetState", &n->xpuml_state);
         if (init == NULL || n->count == NULL || n->handle == NULL || n->pci == NULL) {
                 free(n);
                 return err_set(err, -ENOENT,
