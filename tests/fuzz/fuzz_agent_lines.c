@@ -16,8 +16,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void check_sample(const struct probe_sample *s)
 {
         for (size_t i = 0; i < PROBE_VALUE_COUNT; i++)
-                if (isfinite(s->values[i]) &&
-                    (s->values[i] < probe_fields[i].minimum || s->values[i] > probe_fields[i].maximum))
+                if (isfinite(s->values[i]) && (s->values[i] < probe_sample_fields[i].minimum ||
+                                               s->values[i] > probe_sample_fields[i].maximum))
                         __builtin_trap();
         if (s->finding.level != FINDING_GOOD && s->finding.reason[0] == '\0')
                 __builtin_trap();

@@ -23,6 +23,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 return 0;
         }
         (void) quantised_forward(q, x, 1);
-        quantised_free(q);
+        quantised_free_p(&q);
         return 0;
 }
