@@ -51,7 +51,7 @@ void manager_state_event(struct manager *manager, const char *reason, const char
         (void) vsnprintf(message, sizeof(message), fmt, values); /* NOLINT: cut to its field */
         va_end(values);
         manager_state_say("%s: %s", reason, message);
-        (void) event_list_add(manager->events, EVENTS_MAX, clock_realtime_usec(), reason, message);
+        (void) event_json_add(manager->events, EVENTS_MAX, clock_realtime_usec(), reason, message);
 }
 
 static const char *group_state(const struct manager *manager, const struct manager_member *member)

@@ -3,7 +3,7 @@
 
 #include "base/timestamp.h"
 
-const json_t *event_list_add(json_t *list, size_t max, uint64_t realtime_usec, const char *reason,
+const json_t *event_json_add(json_t *list, size_t max, uint64_t realtime_usec, const char *reason,
                              const char *message)
 {
         char when[TIMESTAMP_BYTES];

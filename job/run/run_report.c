@@ -39,7 +39,7 @@ void run_event(struct run *run, const char *reason, const char *fmt, ...)
         (void) vsnprintf(message, sizeof(message), fmt, values); /* NOLINT: cut to its field */
         va_end(values);
         (void) fprintf(stderr, "%s: %s: %s\n", run->job.name, reason, message);
-        event = event_list_add(run->events, EVENTS_MAX, clock_realtime_usec(), reason, message);
+        event = event_json_add(run->events, EVENTS_MAX, clock_realtime_usec(), reason, message);
         if (event != NULL)
                 keep_event(run, event);
 }
