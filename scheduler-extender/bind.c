@@ -1,5 +1,7 @@
 /* The bind verb, the only commit. A bind is checked anew, assumed in the ledger, written to the store,
  * and answered when the store has it. */
+#include "scheduler-extender/bind.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,10 +10,13 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "scheduler-extender/decide/score.h"
+#include "scheduler-extender/extender_internal.h"
+#include "scheduler-extender/leader.h"
 #include "scheduler-extender/ledger/ledger_jobs.h"
 #include "scheduler-extender/ledger/ledger_nodes.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
-#include "scheduler-extender/state.h"
+#include "scheduler-extender/ledger/pod_request.h"
+#include "scheduler-extender/settle.h"
 #include "scheduler-extender/wire/extender_bind.h"
 #include "scheduler-extender/wire/extender_reply.h"
 
@@ -57,7 +62,7 @@ bool bind_certainly_failed(const struct extender *x, int result)
         for (size_t i = 0; i < ARRAY_SIZE(certain); i++)
                 if (result == -certain[i])
                         return true;
-        return result == -EPERM && extender_is_leader(x); /* else it says that we lead no longer */
+        return result == -EPERM && leader_leads(x); /* else it says that we lead no longer */
 }
 
 /* remuda.dev/groups: "GROUP=CHIPS,..." */
@@ -249,8 +254,7 @@ void bind_handler(void *userdata, const struct http_request *request, struct htt
                 return; /* written() answers, and frees */
         if (r == 0)
                 fill_reply(reply, answer);
-        reply->close =
-                r == 0 && !extender_is_leader(x); /* through a Service, the next try may find who leads */
+        reply->close = r == 0 && !leader_leads(x); /* through a Service, the next try may find who leads */
         extender_end(x, VERB_BIND, bind->begin_usec, r < 0 || answer[0] != '\0');
         extender_bind_free(&bind->args);
         free(bind);

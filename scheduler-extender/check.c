@@ -1,11 +1,12 @@
 /* One request to a running extender, for probes: it listens on loopback, where a kubelet does not reach. */
+#include "scheduler-extender/check.h"
+
 #include <errno.h>
 #include <stdio.h>
 
 #include "base/text.h"
 #include "io/http/http_client.h"
 #include "io/loop.h"
-#include "scheduler-extender/extender.h"
 
 #define CHECK_USEC UINT64_C(3000000)
 
@@ -27,7 +28,7 @@ static void on_answer(void *userdata, const struct http_call_result *result)
         (void) sd_event_exit(check->loop, 0);
 }
 
-int extender_check(const struct extender_options *options, struct err *err)
+int check_running(const struct extender_options *options, struct err *err)
 {
         bool tls = options->tls_cert != NULL;
         struct http_client *client = NULL;

@@ -12,9 +12,17 @@
 #include "base/text.h"
 #include "io/clock.h"
 #include "io/loop.h"
+#include "scheduler-extender/bind.h"
 #include "scheduler-extender/decide/backfill.h"
+#include "scheduler-extender/extender_internal.h"
+#include "scheduler-extender/labels.h"
+#include "scheduler-extender/leader.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
-#include "scheduler-extender/state.h"
+#include "scheduler-extender/metrics.h"
+#include "scheduler-extender/reserve.h"
+#include "scheduler-extender/settle.h"
+#include "scheduler-extender/verbs.h"
+#include "scheduler-extender/wake.h"
 
 void extender_log(struct extender *x, int priority, const char *event, const char *fmt, ...)
 {
@@ -48,11 +56,6 @@ void extender_end(struct extender *x, enum verb verb, uint64_t begin, bool refus
         histogram_observe(&x->metrics.seconds[verb], (double) (extender_begin() - begin) / 1e9);
 }
 
-bool extender_is_ready(const struct extender *x)
-{
-        return cluster_is_ready(x->cluster);
-}
-
 const char *extender_address(const struct extender *x)
 {
         return http_server_address(x->server);
@@ -82,7 +85,7 @@ static void readyz_handler(void *userdata, const struct http_request *request, s
         const struct extender *x = userdata;
 
         (void) request;
-        if (extender_is_ready(x))
+        if (cluster_is_ready(x->cluster))
                 http_reply_text(reply, 200, "text/plain", "ok\n");
         else
                 http_reply_text(reply, 503, "text/plain", "the first complete lists are not in yet\n");
@@ -91,21 +94,22 @@ static void readyz_handler(void *userdata, const struct http_request *request, s
 static void leaderz_handler(void *userdata, const struct http_request *request, struct http_reply *reply)
 {
         struct extender *x = userdata;
-        const char *refusal = extender_is_ready(x) ? leader_refuses(x) : "the first lists are not in yet";
+        const char *refusal =
+                cluster_is_ready(x->cluster) ? leader_refuses(x) : "the first lists are not in yet";
 
         (void) request;
         http_reply_text(reply, refusal == NULL ? 200 : 503, "text/plain", refusal == NULL ? "ok" : refusal);
 }
 
 static const struct http_route routes[] = {
-        { .method = "POST", .path = "/scheduler/filter", .handler = filter_handler },
-        { .method = "POST", .path = "/scheduler/prioritize", .handler = prioritize_handler },
+        { .method = "POST", .path = "/scheduler/filter", .handler = verbs_filter },
+        { .method = "POST", .path = "/scheduler/prioritize", .handler = verbs_prioritize },
         { .method = "POST", .path = "/scheduler/bind", .handler = bind_handler, .body_max_bytes = 65536 },
         { .method = "GET", .path = "/healthz", .handler = healthz_handler },
         { .method = "GET", .path = "/readyz", .handler = readyz_handler },
         { .method = "GET", .path = "/leaderz", .handler = leaderz_handler },
-        { .method = "GET", .path = "/v1/explain", .handler = explain_handler },
-        { .method = "POST", .path = "/v1/whatif", .handler = whatif_handler, .body_max_bytes = 16 << 20 },
+        { .method = "GET", .path = "/v1/explain", .handler = verbs_explain },
+        { .method = "POST", .path = "/v1/whatif", .handler = verbs_whatif, .body_max_bytes = 16 << 20 },
         { .method = "GET", .path = "/metrics", .handler = metrics_handler },
         { 0 },
 };
@@ -145,7 +149,7 @@ static int after_change(sd_event_source *source, uint64_t due_usec, void *userda
         if (!cluster_is_ready(x->cluster) || x->thought_generation == ledger->generation)
                 return 0;
         x->backfills = backfill_update(ledger, cluster_rules(x->cluster), extender_now(x));
-        if (extender_is_leader(x))
+        if (leader_leads(x))
                 reserve_update(x, extender_now(x));
         x->thought_generation = ledger->generation;
         took = extender_begin() / 1000 - begin;
@@ -251,7 +255,7 @@ static void every_second(void *userdata)
         struct extender *x = userdata;
         size_t expired;
 
-        if (extender_is_ready(x) && !x->was_ready) {
+        if (cluster_is_ready(x->cluster) && !x->was_ready) {
                 x->was_ready = true;
                 labels_write_all(x);
                 extender_log(x, LOG_INFO, "ready", "nodes=%u pods=%u", cluster_ledger(x->cluster)->node_count,
@@ -270,7 +274,7 @@ static void every_second(void *userdata)
 
 static bool may_commit(void *userdata)
 {
-        return extender_is_leader(userdata);
+        return leader_leads(userdata);
 }
 
 static int open_cluster(struct extender *x, struct err *err)
@@ -320,6 +324,58 @@ static int listen_http(struct extender *x, struct err *err)
         return http_server_new(x->loop, &options, &x->server, err);
 }
 
+static bool leads(void *userdata)
+{
+        struct extender *x = userdata;
+
+        return extender_refuses(x) == NULL && leader_leads(x);
+}
+
+static void evict(void *userdata, const struct ledger_pod *pod)
+{
+        reserve_evict(userdata, pod);
+}
+
+static void log_line(void *userdata, int priority, const char *event, const char *text)
+{
+        extender_log(userdata, priority, event, "%s", text);
+}
+
+static void leading_changed(void *userdata, bool leading)
+{
+        struct extender *x = userdata;
+
+        (void) leading;
+        controller_lead(x->jobs);
+}
+
+/* The job controller inside the extender: what it is given, and when it may act. */
+static int open_jobs(struct extender *x, struct err *err)
+{
+        const struct extender_options *o = x->options;
+        bool wanted = strcmp(o->jobs, "on") == 0 ||
+                      (strcmp(o->jobs, "auto") == 0 && text_starts_with(o->store, "kubernetes"));
+        struct controller_options options = {
+                .cluster = x->cluster,
+                .pods = { .launcher_image = o->launcher_image,
+                          .job_image = o->job_image,
+                          .scheduler_name = o->scheduler_name,
+                          .programs = o->programs != NULL ? &x->settings.programs : NULL,
+                          .grace_sec = o->eviction_grace_sec > 0 ? o->eviction_grace_sec : 1 },
+                .keep_pods_sec = o->keep_pods_sec,
+                .leads = leads,
+                .evict = o->no_evict ? NULL : evict,
+                .log = log_line,
+                .userdata = x,
+        };
+
+        int r = wanted ? controller_new(x->loop, &options, &x->jobs, err) : 0;
+
+        if (r == 0 && wanted)
+                r = leader_watch(x, leading_changed, x);
+        return r;
+}
+
 int extender_new(sd_event *loop, const struct extender_options *options, struct extender **ret,
                  struct err *err)
 {
@@ -340,7 +396,7 @@ int extender_new(sd_event *loop, const struct extender_options *options, struct 
         if (r == 0)
                 r = open_cluster(x, err);
         if (r == 0)
-                r = jobs_open(x, err);
+                r = open_jobs(x, err);
         if (r == 0)
                 r = sd_event_add_time(loop, &x->after_change, CLOCK_MONOTONIC, 0, 1, after_change, x);
         if (r >= 0) /* before the requests that come after the change */
@@ -350,7 +406,7 @@ int extender_new(sd_event *loop, const struct extender_options *options, struct 
         if (r == 0)
                 r = leader_campaign(x, err);
         if (r == 0)
-                r = extender_watch_leader(x, on_leader, x);
+                r = leader_watch(x, on_leader, x);
         if (r == 0)
                 r = loop_every(loop, 200000, 1000000, every_second, x, &x->every_second);
         if (r < 0) {

@@ -1,5 +1,7 @@
 /* Node labels, written from the inventory by this side only: agents have no rights on nodes. Level-triggered:
  * what a Node object has is compared with what its inventory says, whichever of the two has changed. */
+#include "scheduler-extender/labels.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,9 +9,8 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "scheduler-extender/labels.h"
+#include "scheduler-extender/extender_internal.h"
 #include "scheduler-extender/ledger/ledger_nodes.h"
-#include "scheduler-extender/state.h"
 
 /* A label's name or value holds [A-Za-z0-9._-] and begins and ends with a letter or digit; at most 63. */
 static void make_label_part(const char *from, char *to, size_t bytes)
@@ -63,7 +64,7 @@ static void add_group(json_t *labels, const struct symbols *symbols, const struc
         }
 }
 
-json_t *labels_wanted(const struct ledger *ledger, const struct ledger_node *node)
+static json_t *wanted_labels(const struct ledger *ledger, const struct ledger_node *node)
 {
         json_t *labels = json_object();
         char pool[64];
@@ -79,7 +80,7 @@ json_t *labels_wanted(const struct ledger *ledger, const struct ledger_node *nod
         return labels;
 }
 
-bool labels_are_ours(const char *name)
+static bool are_ours(const char *name)
 {
         if (!text_starts_with(name, "remuda.dev/"))
                 return false;
@@ -88,7 +89,7 @@ bool labels_are_ours(const char *name)
                text_starts_with(name, "group.") || text_ends_with(name, ".count");
 }
 
-json_t *labels_difference(const json_t *have, const json_t *wanted)
+static json_t *difference_of(const json_t *have, const json_t *wanted)
 {
         json_t *difference = json_object(), *value;
         const char *name;
@@ -172,7 +173,7 @@ void labels_seen(struct extender *x, const char *node, const json_t *labels)
         ours = json_object();
         json_object_foreach((json_t *) labels, name, value)
         {
-                if (labels_are_ours(name))
+                if (are_ours(name))
                         (void) json_object_set(ours, name, value);
         }
         remember(seen, ours);
@@ -223,12 +224,12 @@ void labels_write(struct extender *x, const char *name)
         struct seen_labels *seen = has_labels(x) ? find(x, name, false) : NULL;
         json_t *have, *wanted, *difference;
 
-        if (seen == NULL || node == NULL || !node->has_object || !extender_is_leader(x) ||
-            !extender_is_ready(x))
+        if (seen == NULL || node == NULL || !node->has_object || !leader_leads(x) ||
+            !cluster_is_ready(x->cluster))
                 return;
         have = seen->text != NULL ? json_loads(seen->text, 0, NULL) : json_object();
-        wanted = labels_wanted(cluster_ledger(x->cluster), node);
-        difference = labels_difference(have, wanted);
+        wanted = wanted_labels(cluster_ledger(x->cluster), node);
+        difference = difference_of(have, wanted);
         if (json_object_size(difference) > 0) {
                 remember(seen, wanted); /* until the Node says otherwise */
                 send_patch(x, name, difference);

@@ -1,15 +1,12 @@
-/* Labels of a node: what its inventory makes them, and what has to be patched. Pure. */
+/* Labels of a node: what its inventory makes them, and what is patched where this replica leads. */
 #pragma once
 
 #include <jansson.h>
-#include <stdbool.h>
 
-#include "scheduler-extender/ledger/ledger.h"
+struct extender;
 
-/* labels_wanted() - of a node by its inventory; none when it has none. labels_are_ours() - is it a label that
- * this side writes (and takes away)? labels_difference() - the merge patch that makes `have` into `wanted`.
- * New references.
- */
-json_t *labels_wanted(const struct ledger *ledger, const struct ledger_node *node);
-bool labels_are_ours(const char *name);
-json_t *labels_difference(const json_t *have, const json_t *wanted);
+/* labels_seen() - what the Node object has (NULL: it is gone). labels_write() - patch what differs. */
+void labels_seen(struct extender *extender, const char *node, const json_t *labels);
+void labels_write(struct extender *extender, const char *node);
+void labels_write_all(struct extender *extender);
+void labels_free(struct extender *extender);

@@ -3,6 +3,8 @@
  * kubernetes: by a Lease (store/lease.h). dir: by a lock on a file in the directory, which the kernel gives
  * up with the process. In both cases whoever begins to lead first reads the store anew: what the one before
  * committed must be in the ledger before the next commit. */
+#include "scheduler-extender/leader.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -15,7 +17,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "io/loop.h"
-#include "scheduler-extender/state.h"
+#include "scheduler-extender/extender_internal.h"
 #include "store/lease.h"
 
 #define LEASE_NAME "remuda-extender"
@@ -42,14 +44,14 @@ static bool is_elected(const struct leader *l)
         return l->lease != NULL ? lease_leading(l->lease) : l->lock_fd >= 0;
 }
 
-bool extender_is_leader(const struct extender *x)
+bool leader_leads(const struct extender *x)
 {
         if (x->leader == NULL)
                 return true; /* alone by order */
         return x->leader->fresh && is_elected(x->leader);
 }
 
-const char *extender_leader_holder(const struct extender *x)
+static const char *holder_of(const struct extender *x)
 {
         return x->leader != NULL && x->leader->lease != NULL ? lease_holder(x->leader->lease) : "";
 }
@@ -57,9 +59,9 @@ const char *extender_leader_holder(const struct extender *x)
 const char *leader_refuses(struct extender *x)
 {
         static const char retry[] = "ask again";
-        const char *holder = extender_leader_holder(x);
+        const char *holder = holder_of(x);
 
-        if (extender_is_leader(x))
+        if (leader_leads(x))
                 return NULL;
         if (x->leader->elected)
                 (void) text_format(x->refusal, sizeof(x->refusal),
@@ -75,13 +77,13 @@ const char *leader_refuses(struct extender *x)
 static void tell(struct leader *l)
 {
         struct extender *x = l->extender;
-        bool leading = extender_is_leader(x);
+        bool leading = leader_leads(x);
 
         if (leading == l->told)
                 return;
         l->told = leading;
         extender_log(x, LOG_NOTICE, "leader", "leading=%s holder=\"%s\"", leading ? "yes" : "no",
-                     extender_leader_holder(x));
+                     holder_of(x));
         for (size_t i = 0; i < x->leader_watch_count; i++)
                 x->leader_watches[i].changed(x->leader_watches[i].userdata, leading);
 }
@@ -172,7 +174,8 @@ static int open_lease(struct leader *l, struct err *err)
         if (o->identity != NULL) /* by the address: a process that starts again there is the same replica */
                 (void) text_copy(identity, sizeof(identity), o->identity);
         else
-                (void) text_format(identity, sizeof(identity), "%s_%s", host, extender_address(l->extender));
+                (void) text_format(identity, sizeof(identity), "%s_%s", host,
+                                   http_server_address(l->extender->server));
         return lease_open(l->extender->loop, &options, &l->lease, err);
 }
 
@@ -291,12 +294,12 @@ void leader_close(struct extender *x)
         x->leader = NULL;
 }
 
-int extender_watch_leader(struct extender *x, void (*changed)(void *userdata, bool leading), void *userdata)
+int leader_watch(struct extender *x, void (*changed)(void *userdata, bool leading), void *userdata)
 {
         if (x->leader_watch_count == LEADER_WATCHES_MAX)
                 return -E2BIG;
-        x->leader_watches[x->leader_watch_count++] = (struct leader_watch){ changed, userdata };
-        if (extender_is_leader(x))
+        x->leader_watches[x->leader_watch_count++] = (struct leader_watcher){ changed, userdata };
+        if (leader_leads(x))
                 changed(userdata, true);
         return 0;
 }

@@ -8,6 +8,7 @@
 #include "base/exit_code.h"
 #include "base/version.h"
 #include "io/loop.h"
+#include "scheduler-extender/check.h"
 #include "scheduler-extender/extender.h"
 
 extern char **environ;
@@ -72,13 +73,13 @@ int main(int argc, char **argv)
         int r;
 
         extender_options_default(&options);
-        r = options_start(&extender_program, REMUDA_VERSION, argc, argv, environ, &options, &operands, stdout,
-                          stderr);
+        r = options_start(&extender_options_program, REMUDA_VERSION, argc, argv, environ, &options, &operands,
+                          stdout, stderr);
         if (r >= 0)
                 return r;
         options.log = write_log;
         keep_freed_memory();
-        r = options.check != NULL ? extender_check(&options, &err) : run(&options, &err);
+        r = options.check != NULL ? check_running(&options, &err) : run(&options, &err);
         if (r < 0) {
                 fprintf(stderr, "remuda-extender: %s\n", err.msg);
                 return exit_code(r);

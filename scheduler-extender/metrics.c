@@ -1,10 +1,13 @@
 /* What the extender counts, as its metrics page. */
+#include "scheduler-extender/metrics.h"
+
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "io/loop.h"
 #include "io/process_metrics.h"
+#include "scheduler-extender/extender_internal.h"
+#include "scheduler-extender/leader.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
-#include "scheduler-extender/state.h"
 
 static const char *const verb_names[] = {
         [VERB_FILTER] = "filter",   [VERB_PRIORITIZE] = "prioritize", [VERB_BIND] = "bind",
@@ -65,7 +68,7 @@ static void put_ledger(const struct extender *x, struct text *page)
                         leased += group->leased;
                 }
         metrics_gauge(page, "remuda_extender_ready", "1 once the first complete lists are in",
-                      extender_is_ready(x));
+                      cluster_is_ready(x->cluster));
         metrics_gauge(page, "remuda_extender_nodes", "Nodes in the ledger", ledger->node_count);
         metrics_gauge(page, "remuda_extender_pods", "Pods in the ledger", ledger->pod_count);
         metrics_family(page, "remuda_extender_chips", METRIC_GAUGE, "Chips in the ledger, by state");
@@ -77,8 +80,7 @@ static void put_ledger(const struct extender *x, struct text *page)
                               lent_chips(ledger));
         metrics_gauge(page, "remuda_extender_leases", "Gangs that have a lease now",
                       (double) gang_lease_count(ledger));
-        metrics_gauge(page, "remuda_extender_leader", "1 while this replica may commit",
-                      extender_is_leader(x));
+        metrics_gauge(page, "remuda_extender_leader", "1 while this replica may commit", leader_leads(x));
         metrics_gauge(page, "remuda_extender_audit_age_seconds", "How long ago the whole store was read last",
                       x->audited_usec == 0 ? 0 : (double) (loop_now_usec(x->loop) - x->audited_usec) / 1e6);
         metrics_gauge(page, "remuda_extender_cache_age_seconds", "How long ago the store was last in step",

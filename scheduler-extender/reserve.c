@@ -1,14 +1,17 @@
 /* The reserve taken back: an emergency that fits nowhere gets the smallest set of borrowers evicted that
  * provably makes it fit, and keeps the chips held until it is bound. */
+#include "scheduler-extender/reserve.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <syslog.h>
 
 #include "scheduler-extender/decide/backfill.h"
 #include "scheduler-extender/decide/victims.h"
+#include "scheduler-extender/extender_internal.h"
 #include "scheduler-extender/ledger/ledger_nodes.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
-#include "scheduler-extender/state.h"
+#include "scheduler-extender/ledger/pod_request.h"
 
 #define EVICT_AGAIN_USEC                                                                                     \
         60000000u /* an eviction that brought nothing (a budget forbade it) is tried again                   \

@@ -1,5 +1,7 @@
 /* The configuration file and the comma lists of the command line, as the rules and policies they stand for.
  */
+#include "scheduler-extender/settings.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,13 +12,12 @@
 #include "base/json/json_field.h"
 #include "base/yaml/yaml_parse.h"
 #include "io/read_file.h"
-#include "scheduler-extender/state.h"
 
 #define CONFIG_MAX_BYTES ((size_t) 1 << 20)
 
 static int add_word(char **list, size_t *count, const char *word, size_t bytes)
 {
-        if (*count == EXTENDER_LIST_MAX)
+        if (*count == SETTINGS_LIST_MAX)
                 return -E2BIG;
         list[*count] = strndup(word, bytes);
         if (list[*count] == NULL)
@@ -43,7 +44,7 @@ static int read_list(const struct json_field *root, const char *name, char **lis
                      struct err *err)
 {
         struct json_field array;
-        int r = json_field_array(root, name, EXTENDER_LIST_MAX, &array, err);
+        int r = json_field_array(root, name, SETTINGS_LIST_MAX, &array, err);
 
         if (r != 0)
                 return r < 0 ? r : 0;
@@ -117,7 +118,7 @@ int settings_read(const struct extender_options *options, struct settings *ret, 
         r = read_rules(options, &ret->rules, err);
         if (r == 0 && split_words(options->emergency_namespaces, ret->emergency_namespaces,
                                   &ret->emergency_namespace_count) < 0)
-                r = err_set(err, -EINVAL, "--emergency-namespaces: more than %d names", EXTENDER_LIST_MAX);
+                r = err_set(err, -EINVAL, "--emergency-namespaces: more than %d names", SETTINGS_LIST_MAX);
         if (r == 0 && options->config != NULL)
                 r = read_config(options->config, ret, err);
         if (r == 0 && options->programs != NULL)

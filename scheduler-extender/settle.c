@@ -2,14 +2,18 @@
  * chips stay held on its node and the bind is repeated, which is always safe, until the pod itself tells:
  * bound there, bound elsewhere, gone, or another of that name. Giving the chips back sooner could book them
  * twice; waiting for the audit would leave them idle for minutes. */
+#include "scheduler-extender/settle.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <syslog.h>
 
 #include "io/loop.h"
+#include "scheduler-extender/bind.h"
+#include "scheduler-extender/extender_internal.h"
+#include "scheduler-extender/leader.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
-#include "scheduler-extender/state.h"
 
 #define FIRST_USEC   UINT64_C(500000)
 #define LONGEST_USEC UINT64_C(30000000)

@@ -2,13 +2,15 @@
  * What changes here (a device healed, a lease ended) is nothing it watches, and what it
  * watches it may hear before us, so a node is given an annotation.
  */
+#include "scheduler-extender/wake.h"
+
 #include <string.h>
 #include <syslog.h>
 
 #include "base/text.h"
+#include "scheduler-extender/extender_internal.h"
 #include "scheduler-extender/ledger/ledger_nodes.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
-#include "scheduler-extender/state.h"
 
 #define WAKE_EVERY_USEC 1000000u
 
@@ -44,7 +46,7 @@ void wake_waiting(struct extender *x, const char *node, const char *why)
         if (!text_starts_with(x->options->store, "kubernetes"))
                 return;
         x->wake_why = why;
-        if (now - x->woken_usec < WAKE_EVERY_USEC || !extender_is_leader(x))
+        if (now - x->woken_usec < WAKE_EVERY_USEC || !leader_leads(x))
                 return;
         x->wake_why = NULL;
         node = node_to_patch(ledger, node);

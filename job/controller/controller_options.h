@@ -11,8 +11,6 @@ struct controller_options {
         struct job_pods_options pods;  /* borrowed strings */
         unsigned keep_pods_sec;        /* ended pods of ended jobs stay so long, for their logs */
         bool (*leads)(void *userdata); /* may it write now? Asked before every write; NULL = always */
-        /* is urgency: emergency allowed in this namespace? NULL = nowhere */
-        bool (*emergency_allowed)(void *userdata, const char *namespace_);
         /* a pod that borrows chips of the reserve has to go; NULL = never */
         void (*evict)(void *userdata, const struct ledger_pod *pod);
         void (*log)(void *userdata, int priority, const char *event, const char *text); /* may be NULL */

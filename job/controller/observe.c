@@ -61,8 +61,7 @@ static void take_metadata(struct record *record, struct job_metadata *metadata)
                         record->has_finalizer || (name != NULL && strcmp(name, JOB_FINALIZER) == 0);
         }
         record->emergency = record->valid && record->job.urgency == JOB_URGENCY_EMERGENCY &&
-                            c->options.emergency_allowed != NULL &&
-                            c->options.emergency_allowed(c->options.userdata, record->namespace_);
+                            cluster_allows_emergency(c->options.cluster, record->namespace_);
 }
 
 static void take_spec(struct record *record, const json_t *object)

@@ -54,9 +54,9 @@ static const struct option_program program = {
 };
 
 struct simulation {
-        struct trace_models models;
-        struct trace_nodes nodes;
-        struct trace_pods pods;
+        struct trace_csv_models models;
+        struct trace_csv_nodes nodes;
+        struct trace_csv_pods pods;
         FILE *placements;
 };
 
@@ -89,19 +89,19 @@ static int load(const struct simulate_options *o, struct simulation *s, struct e
                 r = read_file(o->pods, READ_FILE_MAX_BYTES, &pods, &pod_bytes, err);
         if (r < 0)
                 return r;
-        r = trace_nodes_decode(nodes, node_bytes, &s->models, &s->nodes, err);
+        r = trace_csv_nodes_decode(nodes, node_bytes, &s->models, &s->nodes, err);
         if (r < 0)
                 return err_wrap(err, r, "--nodes '%s'", o->nodes);
         for (size_t i = 0; i < s->nodes.count; i++)
                 s->nodes.nodes[i].speed = speed_of(s->models.names[s->nodes.nodes[i].model]);
-        r = trace_pods_decode(pods, pod_bytes, &s->models, &s->pods, err);
+        r = trace_csv_pods_decode(pods, pod_bytes, &s->models, &s->pods, err);
         return r < 0 ? err_wrap(err, r, "--pods '%s'", o->pods) : 0;
 }
 
 static void write_placement(void *userdata, const struct replay_placement *p)
 {
         const struct simulation *s = userdata;
-        const struct packing_pod *request = &s->pods.pods[p->pod].request;
+        const struct fragmentation_pod *request = &s->pods.pods[p->pod].request;
 
         if (s->placements == NULL)
                 return;
@@ -180,8 +180,8 @@ int command_simulate(int argc, char **argv)
         r = simulate(&options, &simulation, &err);
         if (simulation.placements != NULL)
                 (void) fclose(simulation.placements);
-        trace_nodes_free(&simulation.nodes);
-        trace_pods_free(&simulation.pods);
+        trace_csv_nodes_free(&simulation.nodes);
+        trace_csv_pods_free(&simulation.pods);
         if (r < 0) {
                 fprintf(stderr, "remuda simulate: %s\n", err.msg);
                 return exit_code(r);

@@ -141,7 +141,8 @@ static int finish(const char *source, json_t *resources, int r, json_t **ret, st
         return *ret == NULL ? err_set(err, -ENOMEM, "no memory") : 0;
 }
 
-static void take_trace(struct history *h, const struct trace_nodes *nodes, const struct trace_pods *pods)
+static void take_trace(struct history *h, const struct trace_csv_nodes *nodes,
+                       const struct trace_csv_pods *pods)
 {
         h->resource = "chips";
         for (size_t i = 0; i < nodes->count; i++)
@@ -166,10 +167,10 @@ static void take_trace(struct history *h, const struct trace_nodes *nodes, const
 int suggest_classes_of_trace(const char *nodes_path, const char *pods_path, double load, json_t **ret,
                              struct err *err)
 {
-        CLEANUP(free_p) struct trace_models *models = calloc(1, sizeof(*models));
+        CLEANUP(free_p) struct trace_csv_models *models = calloc(1, sizeof(*models));
         CLEANUP(free_p) char *node_text = NULL, *pod_text = NULL;
-        struct trace_nodes nodes = { 0 };
-        struct trace_pods pods = { 0 };
+        struct trace_csv_nodes nodes = { 0 };
+        struct trace_csv_pods pods = { 0 };
         struct history history = { 0 };
         json_t *resources = json_array();
         size_t node_bytes = 0, pod_bytes = 0;
@@ -178,9 +179,9 @@ int suggest_classes_of_trace(const char *nodes_path, const char *pods_path, doub
 
         if (r == 0)
                 r = read_file(pods_path, READ_FILE_MAX_BYTES, &pod_text, &pod_bytes, err);
-        if (r == 0 && (r = trace_nodes_decode(node_text, node_bytes, models, &nodes, err)) < 0)
+        if (r == 0 && (r = trace_csv_nodes_decode(node_text, node_bytes, models, &nodes, err)) < 0)
                 (void) err_wrap(err, r, "--nodes '%s'", nodes_path);
-        if (r == 0 && (r = trace_pods_decode(pod_text, pod_bytes, models, &pods, err)) < 0)
+        if (r == 0 && (r = trace_csv_pods_decode(pod_text, pod_bytes, models, &pods, err)) < 0)
                 (void) err_wrap(err, r, "--pods '%s'", pods_path);
         if (r == 0)
                 r = history_make(&history, nodes.count, pods.count, err);
@@ -191,8 +192,8 @@ int suggest_classes_of_trace(const char *nodes_path, const char *pods_path, doub
         }
         r = finish("trace", resources, r, ret, err);
         history_free(&history);
-        trace_nodes_free(&nodes);
-        trace_pods_free(&pods);
+        trace_csv_nodes_free(&nodes);
+        trace_csv_pods_free(&pods);
         return r;
 }
 

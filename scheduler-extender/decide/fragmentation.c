@@ -12,19 +12,19 @@
 
 #define ANY_AMOUNT 0
 
-static bool is_shared(const struct packing_pod *pod)
+static bool is_shared(const struct fragmentation_pod *pod)
 {
         return pod->chips == 1 && pod->milli < CHIP_MILLI;
 }
 
 /* CPU, memory and model; chips apart. */
-static bool has_rest(const struct packing_node *node, const struct packing_pod *pod)
+static bool has_rest(const struct fragmentation_node *node, const struct fragmentation_pod *pod)
 {
         return node->cpu_milli >= pod->cpu_milli && node->memory_mib >= pod->memory_mib &&
                (pod->models == 0 || pod->chips == 0 || (pod->models >> node->model & 1) != 0);
 }
 
-uint32_t packing_left(const struct packing_node *node)
+uint32_t fragmentation_left(const struct fragmentation_node *node)
 {
         uint32_t left = node->whole * CHIP_MILLI;
 
@@ -34,7 +34,7 @@ uint32_t packing_left(const struct packing_node *node)
 }
 
 /* The shared chip with least room that has enough, -1 = none has. */
-static int tightest(const struct packing_node *node, uint32_t milli)
+static int tightest(const struct fragmentation_node *node, uint32_t milli)
 {
         int best = -1;
 
@@ -44,7 +44,7 @@ static int tightest(const struct packing_node *node, uint32_t milli)
         return best;
 }
 
-bool packing_fits(const struct packing_node *node, const struct packing_pod *pod)
+bool fragmentation_fits(const struct fragmentation_node *node, const struct fragmentation_pod *pod)
 {
         if (!has_rest(node, pod))
                 return false;
@@ -53,7 +53,7 @@ bool packing_fits(const struct packing_node *node, const struct packing_pod *pod
         return node->whole >= pod->chips;
 }
 
-void packing_take(struct packing_node *node, const struct packing_pod *pod, int partial)
+void fragmentation_take(struct fragmentation_node *node, const struct fragmentation_pod *pod, int partial)
 {
         node->cpu_milli -= pod->cpu_milli;
         node->memory_mib -= pod->memory_mib;
@@ -70,7 +70,7 @@ void packing_take(struct packing_node *node, const struct packing_pod *pod, int 
 }
 
 /* What one typical pod could use of what is free. */
-static uint32_t usable_by(const struct packing_node *node, const struct packing_pod *pod)
+static uint32_t usable_by(const struct fragmentation_node *node, const struct fragmentation_pod *pod)
 {
         uint32_t usable = node->whole * CHIP_MILLI;
 
@@ -82,15 +82,15 @@ static uint32_t usable_by(const struct packing_node *node, const struct packing_
 }
 
 /* Pods of the same chips follow one another in the list: what they could use is worked out once. */
-static double lost_to_single_pods(const struct typical_pods *typical, const struct packing_node *node,
-                                  uint32_t left)
+static double lost_to_single_pods(const struct fragmentation_typical *typical,
+                                  const struct fragmentation_node *node, uint32_t left)
 {
-        const struct packing_pod *before = NULL;
+        const struct fragmentation_pod *before = NULL;
         double lost = 0;
         uint32_t unusable = 0;
 
         for (size_t i = 0; i < typical->count; i++) {
-                const struct packing_pod *pod = &typical->pods[i];
+                const struct fragmentation_pod *pod = &typical->pods[i];
 
                 if (before == NULL || before->chips != pod->chips || before->milli != pod->milli)
                         unusable = left - usable_by(node, pod);
@@ -101,19 +101,20 @@ static double lost_to_single_pods(const struct typical_pods *typical, const stru
 }
 
 /* Can none of a sequence's pods be placed that are still to come? */
-static bool is_over(const struct packing_node *node, const struct packing_pod *least, uint32_t left)
+static bool is_over(const struct fragmentation_node *node, const struct fragmentation_pod *least,
+                    uint32_t left)
 {
         return left < least->milli || node->cpu_milli < least->cpu_milli ||
                node->memory_mib < least->memory_mib;
 }
 
-static uint32_t left_after(struct packing_node node, const struct packing_pod *sequence,
-                           const struct packing_pod *least, uint32_t left)
+static uint32_t left_after(struct fragmentation_node node, const struct fragmentation_pod *sequence,
+                           const struct fragmentation_pod *least, uint32_t left)
 {
         if (is_over(&node, &least[0], left))
                 return left;
         for (size_t i = 0; i < TYPICAL_LENGTH; i++) {
-                const struct packing_pod *pod = &sequence[i];
+                const struct fragmentation_pod *pod = &sequence[i];
                 int partial = -1;
 
                 if (!has_rest(&node, pod))
@@ -125,7 +126,7 @@ static uint32_t left_after(struct packing_node node, const struct packing_pod *s
                 } else if (node.whole < pod->chips) {
                         continue;
                 }
-                packing_take(&node, pod, partial);
+                fragmentation_take(&node, pod, partial);
                 left -= pod->chips * pod->milli;
                 if (i + 1 == TYPICAL_LENGTH || is_over(&node, &least[i + 1], left))
                         break;
@@ -133,9 +134,9 @@ static uint32_t left_after(struct packing_node node, const struct packing_pod *s
         return left;
 }
 
-double fragmentation_of(const struct typical_pods *typical, const struct packing_node *node)
+double fragmentation_of(const struct fragmentation_typical *typical, const struct fragmentation_node *node)
 {
-        uint32_t left = packing_left(node);
+        uint32_t left = fragmentation_left(node);
         double lost, after = 0;
 
         if (left == 0)
@@ -148,16 +149,16 @@ double fragmentation_of(const struct typical_pods *typical, const struct packing
         return (lost + after / TYPICAL_SEQUENCES) / 2;
 }
 
-static double growth_on(const struct typical_pods *typical, const struct packing_node *node, double before,
-                        const struct packing_pod *pod, int partial)
+static double growth_on(const struct fragmentation_typical *typical, const struct fragmentation_node *node,
+                        double before, const struct fragmentation_pod *pod, int partial)
 {
-        struct packing_node after = *node;
+        struct fragmentation_node after = *node;
 
-        packing_take(&after, pod, partial);
+        fragmentation_take(&after, pod, partial);
         return fragmentation_of(typical, &after) - before;
 }
 
-static bool seen_before(const struct packing_node *node, uint32_t i)
+static bool seen_before(const struct fragmentation_node *node, uint32_t i)
 {
         for (uint32_t k = 0; k < i; k++)
                 if (node->partial[k] == node->partial[i])
@@ -165,8 +166,9 @@ static bool seen_before(const struct packing_node *node, uint32_t i)
         return false;
 }
 
-int64_t packing_choose(const struct typical_pods *typical, const struct packing_node *node, double before,
-                       const struct packing_pod *pod, int *ret_partial)
+int64_t fragmentation_choose(const struct fragmentation_typical *typical,
+                             const struct fragmentation_node *node, double before,
+                             const struct fragmentation_pod *pod, int *ret_partial)
 {
         double best = INFINITY;
 
@@ -189,13 +191,13 @@ int64_t packing_choose(const struct typical_pods *typical, const struct packing_
 }
 
 struct counted {
-        struct packing_pod pod;
+        struct fragmentation_pod pod;
         size_t count;
 };
 
 static int compare_pods(const void *a, const void *b)
 {
-        return memcmp(a, b, sizeof(struct packing_pod));
+        return memcmp(a, b, sizeof(struct fragmentation_pod));
 }
 
 /* By chips, so that pods of the same chips stand together. */
@@ -210,9 +212,9 @@ static int compare_kinds(const void *a, const void *b)
         return compare_pods(&x->pod, &y->pod);
 }
 
-static int count_kinds(const struct packing_pod *pods, size_t count, struct typical_pods *ret)
+static int count_kinds(const struct fragmentation_pod *pods, size_t count, struct fragmentation_typical *ret)
 {
-        CLEANUP(free_p) struct packing_pod *sorted = malloc((count + 1) * sizeof(*sorted));
+        CLEANUP(free_p) struct fragmentation_pod *sorted = malloc((count + 1) * sizeof(*sorted));
         CLEANUP(free_p) struct counted *kinds = malloc((count + 1) * sizeof(*kinds));
         size_t kind_count = 0;
 
@@ -243,12 +245,12 @@ static uint32_t lesser(uint32_t a, uint32_t b)
         return a < b ? a : b;
 }
 
-static void note_least(const struct packing_pod *sequence, struct packing_pod *least)
+static void note_least(const struct fragmentation_pod *sequence, struct fragmentation_pod *least)
 {
         for (size_t i = TYPICAL_LENGTH; i-- > 0;) {
-                least[i] = (struct packing_pod){ .cpu_milli = sequence[i].cpu_milli,
-                                                 .memory_mib = sequence[i].memory_mib,
-                                                 .milli = sequence[i].chips * sequence[i].milli };
+                least[i] = (struct fragmentation_pod){ .cpu_milli = sequence[i].cpu_milli,
+                                                       .memory_mib = sequence[i].memory_mib,
+                                                       .milli = sequence[i].chips * sequence[i].milli };
                 if (i + 1 == TYPICAL_LENGTH)
                         continue;
                 least[i].cpu_milli = lesser(least[i].cpu_milli, least[i + 1].cpu_milli);
@@ -258,8 +260,8 @@ static void note_least(const struct packing_pod *sequence, struct packing_pod *l
 }
 
 /* Pods without chips are left out of the sequences: they do not wait for chips. */
-static int draw_sequences(const struct packing_pod *pods, size_t count, uint64_t seed,
-                          struct typical_pods *ret)
+static int draw_sequences(const struct fragmentation_pod *pods, size_t count, uint64_t seed,
+                          struct fragmentation_typical *ret)
 {
         bool any = false;
 
@@ -279,20 +281,21 @@ static int draw_sequences(const struct packing_pod *pods, size_t count, uint64_t
         return 0;
 }
 
-int typical_pods_learn(const struct packing_pod *pods, size_t count, uint64_t seed, struct typical_pods *ret)
+int fragmentation_learn(const struct fragmentation_pod *pods, size_t count, uint64_t seed,
+                        struct fragmentation_typical *ret)
 {
         int r;
 
-        *ret = (struct typical_pods){ 0 };
+        *ret = (struct fragmentation_typical){ 0 };
         r = count_kinds(pods, count, ret);
         if (r == 0)
                 r = draw_sequences(pods, count, seed, ret);
         if (r < 0)
-                typical_pods_free(ret);
+                fragmentation_forget(ret);
         return r;
 }
 
-void typical_pods_free(struct typical_pods *typical)
+void fragmentation_forget(struct fragmentation_typical *typical)
 {
         free(typical->pods);
         free(typical->shares);
@@ -300,7 +303,7 @@ void typical_pods_free(struct typical_pods *typical)
                 free(typical->sequences[i]);
                 free(typical->least[i]);
         }
-        *typical = (struct typical_pods){ 0 };
+        *typical = (struct fragmentation_typical){ 0 };
 }
 
 #define WHOLE(n)                                                                                             \
@@ -308,13 +311,13 @@ void typical_pods_free(struct typical_pods *typical)
                 .cpu_milli = ANY_AMOUNT, .memory_mib = ANY_AMOUNT, .chips = (n), .milli = CHIP_MILLI         \
         }
 
-const struct typical_pods *typical_pods_of_class(enum node_class node_class)
+const struct fragmentation_typical *fragmentation_of_class(enum node_class node_class)
 {
-        static struct packing_pod pods[] = { WHOLE(1), WHOLE(2), WHOLE(4), WHOLE(8) };
+        static struct fragmentation_pod pods[] = { WHOLE(1), WHOLE(2), WHOLE(4), WHOLE(8) };
         static double quarter[] = { 0.25, 0.25, 0.25, 0.25 };
-        static const struct typical_pods any = { .pods = pods, .shares = quarter, .count = 4 },
-                                         single = { .pods = pods, .shares = quarter, .count = 1 },
-                                         multi = { .pods = pods + 1, .shares = quarter, .count = 3 };
+        static const struct fragmentation_typical any = { .pods = pods, .shares = quarter, .count = 4 },
+                                                  single = { .pods = pods, .shares = quarter, .count = 1 },
+                                                  multi = { .pods = pods + 1, .shares = quarter, .count = 3 };
 
         return node_class == NODE_CLASS_SINGLE ? &single : node_class == NODE_CLASS_MULTI ? &multi : &any;
 }

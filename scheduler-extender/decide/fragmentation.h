@@ -7,7 +7,7 @@
  *    tightest chip: a look ahead that sees that 0.19 of a chip stays idle when nobody asks for so little.
  * The best place for a pod is where the estimate grows least. A live cluster has no list of its typical pods;
  * there pods of 1, 2, 4 and 8 whole chips count as equally typical, without sequences. Pure but for the heap
- * of typical_pods_learn(). One estimate costs O(typical + sequences x their length). */
+ * of fragmentation_learn(). One estimate costs O(typical + sequences x their length). */
 #pragma once
 
 #include <stdbool.h>
@@ -23,7 +23,7 @@
 #define FRAGMENTATION_STEPS 60 /* growth is compared in 1/60 of a chip: finer is noise, coarser loses */
 
 /* What a pod asks for. */
-struct packing_pod {
+struct fragmentation_pod {
         uint32_t cpu_milli, memory_mib;
         uint32_t chips;  /* 0 = none */
         uint32_t milli;  /* of each chip; below CHIP_MILLI only where chips = 1 */
@@ -31,7 +31,7 @@ struct packing_pod {
 };
 
 /* What is free on a node. */
-struct packing_node {
+struct fragmentation_node {
         uint32_t cpu_milli, memory_mib;
         uint32_t whole;                      /* chips that nobody uses */
         uint32_t partial_count;              /* chips that are shared, and not full */
@@ -39,37 +39,41 @@ struct packing_node {
         uint8_t model;                       /* bit number */
 };
 
-struct typical_pods {
-        struct packing_pod *pods; /* those that ask for chips, the same chips together */
-        double *shares;           /* of each in the whole list */
+struct fragmentation_typical {
+        struct fragmentation_pod *pods; /* those that ask for chips, the same chips together */
+        double *shares;                 /* of each in the whole list */
         size_t count;
-        struct packing_pod *sequences[TYPICAL_SEQUENCES]; /* TYPICAL_LENGTH pods each; NULL = no look ahead */
-        struct packing_pod *least[TYPICAL_SEQUENCES]; /* of each place and all after it: the least CPU, memory
-                                                         and milli that one asks for */
+        struct fragmentation_pod
+                *sequences[TYPICAL_SEQUENCES]; /* TYPICAL_LENGTH pods each; NULL = no look ahead */
+        struct fragmentation_pod *least[TYPICAL_SEQUENCES]; /* of each place and all after it: the least CPU,
+                                                         memory and milli that one asks for */
 };
 
-/* typical_pods_learn() - the typical pods of a list of `count`, of which a copy is kept.
- * Return: 0 or -ENOMEM. Release with typical_pods_free(). */
-int typical_pods_learn(const struct packing_pod *pods, size_t count, uint64_t seed, struct typical_pods *ret);
-void typical_pods_free(struct typical_pods *typical);
+/* fragmentation_learn() - the typical pods of a list of `count`, of which a copy is kept.
+ * Return: 0 or -ENOMEM. Release with fragmentation_forget(). */
+int fragmentation_learn(const struct fragmentation_pod *pods, size_t count, uint64_t seed,
+                        struct fragmentation_typical *ret);
+void fragmentation_forget(struct fragmentation_typical *typical);
 
-/* typical_pods_of_class() - those of a live cluster's nodes of a class; static. */
-const struct typical_pods *typical_pods_of_class(enum node_class node_class);
+/* fragmentation_of_class() - those of a live cluster's nodes of a class; static. */
+const struct fragmentation_typical *fragmentation_of_class(enum node_class node_class);
 
-double fragmentation_of(const struct typical_pods *typical, const struct packing_node *node);
+double fragmentation_of(const struct fragmentation_typical *typical, const struct fragmentation_node *node);
 
-/* packing_fits() - is there room for the pod? */
-bool packing_fits(const struct packing_node *node, const struct packing_pod *pod);
+/* fragmentation_fits() - is there room for the pod? */
+bool fragmentation_fits(const struct fragmentation_node *node, const struct fragmentation_pod *pod);
 
-/* packing_take() - place it; @partial: index of the shared chip to use, -1 = whole chips. It must fit. */
-void packing_take(struct packing_node *node, const struct packing_pod *pod, int partial);
+/* fragmentation_take() - place it; @partial: index of the shared chip to use, -1 = whole chips. It must fit.
+ */
+void fragmentation_take(struct fragmentation_node *node, const struct fragmentation_pod *pod, int partial);
 
-/* packing_choose() - the chip where the pod makes fragmentation grow least.
+/* fragmentation_choose() - the chip where the pod makes fragmentation grow least.
  * @before: fragmentation_of(node)
- * @ret_partial: as packing_take() wants it
+ * @ret_partial: as fragmentation_take() wants it
  * Return: the growth in steps of 1 / FRAGMENTATION_STEPS of a chip; may be negative. The pod must fit. */
-int64_t packing_choose(const struct typical_pods *typical, const struct packing_node *node, double before,
-                       const struct packing_pod *pod, int *ret_partial);
+int64_t fragmentation_choose(const struct fragmentation_typical *typical,
+                             const struct fragmentation_node *node, double before,
+                             const struct fragmentation_pod *pod, int *ret_partial);
 
-/* packing_left() - thousandths of chips that are free. */
-uint32_t packing_left(const struct packing_node *node);
+/* fragmentation_left() - thousandths of chips that are free. */
+uint32_t fragmentation_left(const struct fragmentation_node *node);

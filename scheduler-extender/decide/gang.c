@@ -262,17 +262,6 @@ size_t gang_expire(struct ledger *ledger, uint64_t now_usec)
         return expired;
 }
 
-uint64_t gang_next_end(const struct ledger *ledger)
-{
-        uint64_t end = UINT64_MAX;
-
-        for (size_t i = 0; i < LEDGER_JOB_BUCKETS && ledger->slot_total > 0; i++)
-                for (const struct ledger_job *job = ledger->jobs[i]; job != NULL; job = job->next)
-                        if (job->slots != NULL && job->lease_ends_usec < end)
-                                end = job->lease_ends_usec;
-        return end;
-}
-
 size_t gang_lease_count(const struct ledger *ledger)
 {
         size_t count = 0;

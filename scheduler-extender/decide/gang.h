@@ -36,8 +36,5 @@ bool gang_same_shape(const struct request *a, const struct request *b);
 /* gang_expire() - drop leases whose end has come. Return: how many. */
 size_t gang_expire(struct ledger *ledger, uint64_t now_usec);
 
-/* gang_next_end() - the earliest end of a lease, UINT64_MAX when there is none. */
-uint64_t gang_next_end(const struct ledger *ledger);
-
 /* gang_lease_count() - jobs that have a lease now. */
 size_t gang_lease_count(const struct ledger *ledger);

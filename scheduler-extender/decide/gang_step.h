@@ -4,7 +4,12 @@
  * A kind is a (runtime, model) that has room for a member. Every way to spread each shape's members over its
  * kinds that the open chips of the kinds allow by count is weighed by the shard planner, and the shortest
  * step whose members the nodes really take is it: exact, as long as there are at most GANG_STEP_WAYS ways and
- * one of the GANG_STEP_TRIES shortest is taken. Pure but for the heap. Cost: O(ways x chips log batch). */
+ * one of the GANG_STEP_TRIES shortest is taken.
+ * Example: four members of one chip, batch 120; fast chips (20 samples a second) have room for three, slow
+ * ones (10) for two. Ways: 3 + 1 (120 / 70 = 1.71 s) and 2 + 2 (120 / 60 = 2 s): 3 + 1 is tried, and 2 + 2
+ * only if the nodes do not take it. Invariant: a way has every member of each shape once, and no more on a
+ * kind than its room. Greedy, the fastest node first, is not enough: with steps of alpha + beta b one slow
+ * chip more may lengthen the step. Pure but for the heap. Cost: O(ways x chips log batch). */
 #pragma once
 
 #include <stdbool.h>

@@ -1,11 +1,14 @@
 /* Node kinds: nodes that no request can tell apart are of one kind, and each kind is judged once.
  *
  * Of one kind are nodes with equal class, pool, programs and groups (resource, runtime, model, total, usable,
- * held, leased, speed). In 5,000 nodes there are a few dozen to a few hundred kinds. A kind has a shape: a
- * node that is in no ledger, without a name, pods, slots and reservations, which the rules judge in the place
- * of all its nodes. Where that would not be the same answer (a lease or a reservation on the node, the pod
- * itself bound there, a rule that reads pods or hardware), scheduler-extender/decide/candidates.h judges the
- * node itself.
+ * held, leased, speed). In 5,000 nodes there are a few dozen to a few hundred kinds:
+ * servers of eight chips of one model with 0..8 of them held are nine kinds, and a bind moves one node from
+ * "3 held" to "4 held". Invariant: nodes of a kind get one verdict and one score tuple, whatever is asked
+ * (but for the exceptions below). Judging every node anew costs 5,000 times O(groups) a request. A kind has a
+ * shape: a node that is in no ledger, without a name, pods, slots and reservations, which the rules judge in
+ * the place of all its nodes. Where that would not be the same answer (a lease or a reservation on the node,
+ * the pod itself bound there, a rule that reads pods or hardware), scheduler-extender/decide/candidates.h
+ * judges the node itself.
  *
  * The ledger sets a node's kind to 0 whenever it changes; it is found out again when it is asked for. Kinds
  * that no node is of any more are dropped all together now and then. Pure but for the heap. */

@@ -50,7 +50,7 @@ static bool word_number(const struct word *word, int64_t *ret)
                text_parse_int64(number, ret) == 0;
 }
 
-static bool find_label(const struct node_traits *traits, const struct word *key, struct word *ret)
+static bool find_label(const struct node_match_traits *traits, const struct word *key, struct word *ret)
 {
         for (uint32_t i = 0; i < traits->count; i++) {
                 const char *text = traits->list[i]->text;
@@ -85,7 +85,7 @@ static bool compares(char relation, const struct word *value, const char *line, 
 
 /* One line that demands something of the node. @line: behind the operator. */
 static bool backfills(char relation, const char *line, const char *end, const char *node,
-                      const struct node_traits *traits)
+                      const struct node_match_traits *traits)
 {
         struct word key, value, name = { .at = node, .bytes = strlen(node) };
         bool there;
@@ -123,7 +123,7 @@ static void say(char *why, size_t bytes, const char *sentence, const char *line,
                         *c = '=';
 }
 
-static bool selected(const char *text, const char *node, const struct node_traits *traits, char *why,
+static bool selected(const char *text, const char *node, const struct node_match_traits *traits, char *why,
                      size_t why_bytes)
 {
         bool terms = false, term = false, found = false;
@@ -181,7 +181,7 @@ static bool tolerated(const char *text, const char *taint)
         return false;
 }
 
-bool node_match_judge(const char *text, const char *node, const struct node_traits *traits, char *why,
+bool node_match_judge(const char *text, const char *node, const struct node_match_traits *traits, char *why,
                       size_t why_bytes)
 {
         if (!selected(text, node, traits, why, why_bytes))
@@ -198,7 +198,7 @@ bool node_match_judge(const char *text, const char *node, const struct node_trai
         return true;
 }
 
-void node_matches_free(struct node_matches *matches)
+void node_match_free(struct node_match_table *matches)
 {
         for (uint32_t i = 0; i < matches->count; i++)
                 if (matches->list[i] != NULL) {
@@ -208,10 +208,10 @@ void node_matches_free(struct node_matches *matches)
         free(matches->list);
         name_map_free(&matches->texts);
         name_map_free(&matches->traits);
-        *matches = (struct node_matches){ 0 };
+        *matches = (struct node_match_table){ 0 };
 }
 
-static int take_number(struct node_matches *matches, struct node_match *match)
+static int take_number(struct node_match_table *matches, struct node_match *match)
 {
         struct node_match **grown;
 
@@ -230,7 +230,7 @@ static int take_number(struct node_matches *matches, struct node_match *match)
         return 0;
 }
 
-uint32_t node_match_hold(struct node_matches *matches, const char *text)
+uint32_t node_match_hold(struct node_match_table *matches, const char *text)
 {
         struct node_match *match = (struct node_match *) name_map_find(&matches->texts, text);
         size_t bytes = strlen(text) + 1;
@@ -257,7 +257,7 @@ uint32_t node_match_hold(struct node_matches *matches, const char *text)
         return match->number;
 }
 
-void node_match_release(struct node_matches *matches, uint32_t number)
+void node_match_release(struct node_match_table *matches, uint32_t number)
 {
         struct node_match *match = number == NODE_MATCH_ANY ? NULL : matches->list[number - 1];
 
@@ -269,25 +269,25 @@ void node_match_release(struct node_matches *matches, uint32_t number)
         free(match);
 }
 
-const char *node_match_text(const struct node_matches *matches, uint32_t match)
+const char *node_match_text(const struct node_match_table *matches, uint32_t match)
 {
         return match == NODE_MATCH_ANY ? NULL : matches->list[match - 1]->text;
 }
 
-void node_matches_forget(struct node_matches *matches)
+void node_match_forget(struct node_match_table *matches)
 {
         matches->generation++;
 }
 
-static struct node_trait *hold_trait(struct node_matches *matches, const char *text, size_t bytes)
+static struct node_match_trait *hold_trait(struct node_match_table *matches, const char *text, size_t bytes)
 {
-        struct node_trait *made = calloc(1, sizeof(*made) + bytes + 1), *known;
+        struct node_match_trait *made = calloc(1, sizeof(*made) + bytes + 1), *known;
 
         if (made == NULL)
                 return NULL;
         memcpy(made->text, text, bytes);
         made->entry.key = made->text;
-        known = (struct node_trait *) name_map_find(&matches->traits, made->text);
+        known = (struct node_match_trait *) name_map_find(&matches->traits, made->text);
         if (known != NULL || name_map_insert(&matches->traits, &made->entry) < 0) {
                 free(made);
                 made = known;
@@ -297,7 +297,7 @@ static struct node_trait *hold_trait(struct node_matches *matches, const char *t
         return made;
 }
 
-static void release_traits(struct node_matches *matches, struct node_trait **list, uint32_t count)
+static void release_traits(struct node_match_table *matches, struct node_match_trait **list, uint32_t count)
 {
         for (uint32_t i = 0; i < count; i++)
                 if (--list[i]->references == 0) {
@@ -319,8 +319,8 @@ static uint32_t count_lines(const char *lines)
         return count;
 }
 
-static void put_traits(struct node_matches *matches, struct node_traits *traits, struct node_trait **list,
-                       uint32_t count)
+static void put_traits(struct node_match_table *matches, struct node_match_traits *traits,
+                       struct node_match_trait **list, uint32_t count)
 {
         bool same = count == traits->count;
 
@@ -329,13 +329,15 @@ static void put_traits(struct node_matches *matches, struct node_traits *traits,
         if (!same)
                 matches->generation++;
         release_traits(matches, traits->list, traits->count);
-        *traits = (struct node_traits){ .list = list, .count = count };
+        *traits = (struct node_match_traits){ .list = list, .count = count };
 }
 
-int node_traits_set(struct node_matches *matches, struct node_traits *traits, const char *lines)
+int node_match_set_traits(struct node_match_table *matches, struct node_match_traits *traits,
+                          const char *lines)
 {
         uint32_t wanted = lines == NULL ? 0 : count_lines(lines), count = 0;
-        struct node_trait **list = wanted == 0 ? NULL : calloc(wanted, sizeof(struct node_trait *));
+        struct node_match_trait **list =
+                wanted == 0 ? NULL : calloc(wanted, sizeof(struct node_match_trait *));
 
         if (wanted > 0 && list == NULL)
                 return -ENOMEM;
@@ -353,9 +355,11 @@ int node_traits_set(struct node_matches *matches, struct node_traits *traits, co
         return 0;
 }
 
-int node_traits_copy(struct node_matches *to, struct node_traits *traits, const struct node_traits *from)
+int node_match_copy_traits(struct node_match_table *to, struct node_match_traits *traits,
+                           const struct node_match_traits *from)
 {
-        struct node_trait **list = from->count == 0 ? NULL : calloc(from->count, sizeof(struct node_trait *));
+        struct node_match_trait **list =
+                from->count == 0 ? NULL : calloc(from->count, sizeof(struct node_match_trait *));
 
         if (from->count > 0 && list == NULL)
                 return -ENOMEM;
@@ -370,14 +374,14 @@ int node_traits_copy(struct node_matches *to, struct node_traits *traits, const 
         return 0;
 }
 
-void node_traits_free(struct node_matches *matches, struct node_traits *traits)
+void node_match_free_traits(struct node_match_table *matches, struct node_match_traits *traits)
 {
         release_traits(matches, traits->list, traits->count);
-        *traits = (struct node_traits){ 0 };
+        *traits = (struct node_match_traits){ 0 };
 }
 
 /* Room for the answer, or NULL: then it is worked out each time. */
-static uint8_t *answer_of(const struct node_matches *matches, struct node_match *match, uint32_t index)
+static uint8_t *answer_of(const struct node_match_table *matches, struct node_match *match, uint32_t index)
 {
         if (match->generation != matches->generation && match->known != NULL)
                 memset(match->known, ANSWER_OPEN, match->known_count);
@@ -395,8 +399,8 @@ static uint8_t *answer_of(const struct node_matches *matches, struct node_match 
         return &match->known[index];
 }
 
-bool node_match_takes(const struct node_matches *matches, uint32_t number, const char *node, uint32_t index,
-                      const struct node_traits *traits)
+bool node_match_takes(const struct node_match_table *matches, uint32_t number, const char *node,
+                      uint32_t index, const struct node_match_traits *traits)
 {
         struct node_match *match = number == NODE_MATCH_ANY ? NULL : matches->list[number - 1];
         uint8_t *answer = match == NULL ? NULL : answer_of(matches, match, index);

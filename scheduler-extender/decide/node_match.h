@@ -29,49 +29,51 @@
 #define NODE_MATCH_ANY     0u /* nothing is known of what the pod demands: every node */
 #define NODE_MATCH_NOTHING 1u /* the text "": tolerates no taint; in every table */
 
-struct node_trait {
+struct node_match_trait {
         struct name_entry entry;
         uint32_t references;
         char text[];
 };
 
 /* Of one node. Zero-initialised. */
-struct node_traits {
-        struct node_trait **list; /* owned; the traits are the table's */
+struct node_match_traits {
+        struct node_match_trait **list; /* owned; the traits are the table's */
         uint32_t count;
 };
 
 struct node_match;
 
 /* Zero-initialised; one owner, the ledger. */
-struct node_matches {
+struct node_match_table {
         struct name_map traits, texts;
         struct node_match **list; /* by number - 1; NULL = free */
         uint32_t count;
         uint64_t generation; /* grows when an answer may be another one */
 };
 
-void node_matches_free(struct node_matches *matches); /* after all node_traits_free() */
+void node_match_free(struct node_match_table *matches); /* after all node_match_free_traits() */
 
 /* node_match_hold() - the number of a text, made if need be; each is released once.
  * Return: NODE_MATCH_ANY when out of memory. node_match_release() accepts NODE_MATCH_ANY. */
-uint32_t node_match_hold(struct node_matches *matches, const char *text);
-void node_match_release(struct node_matches *matches, uint32_t match);
-const char *node_match_text(const struct node_matches *matches, uint32_t match);
+uint32_t node_match_hold(struct node_match_table *matches, const char *text);
+void node_match_release(struct node_match_table *matches, uint32_t match);
+const char *node_match_text(const struct node_match_table *matches, uint32_t match);
 
-/* node_traits_set() - @lines: a trait a line; NULL = none are known. 0 or -ENOMEM (nothing changed). */
-int node_traits_set(struct node_matches *matches, struct node_traits *traits, const char *lines);
-int node_traits_copy(struct node_matches *to, struct node_traits *traits, const struct node_traits *from);
-void node_traits_free(struct node_matches *matches, struct node_traits *traits);
+/* node_match_set_traits() - @lines: a trait a line; NULL = none are known. 0 or -ENOMEM (nothing changed). */
+int node_match_set_traits(struct node_match_table *matches, struct node_match_traits *traits,
+                          const char *lines);
+int node_match_copy_traits(struct node_match_table *to, struct node_match_traits *traits,
+                           const struct node_match_traits *from);
+void node_match_free_traits(struct node_match_table *matches, struct node_match_traits *traits);
 
-/* node_matches_forget() - nodes have other indices now. */
-void node_matches_forget(struct node_matches *matches);
+/* node_match_forget() - nodes have other indices now. */
+void node_match_forget(struct node_match_table *matches);
 
 /* node_match_takes() - may a pod with this demand go onto the node? @index: the node's, for remembering. */
-bool node_match_takes(const struct node_matches *matches, uint32_t match, const char *node, uint32_t index,
-                      const struct node_traits *traits);
+bool node_match_takes(const struct node_match_table *matches, uint32_t match, const char *node,
+                      uint32_t index, const struct node_match_traits *traits);
 
 /* node_match_judge() - the same, worked out; if not, `why` says which demand is not met ("the taint
  * a=b:NoSchedule is not tolerated"). */
-bool node_match_judge(const char *text, const char *node, const struct node_traits *traits, char *why,
+bool node_match_judge(const char *text, const char *node, const struct node_match_traits *traits, char *why,
                       size_t why_bytes);

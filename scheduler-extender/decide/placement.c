@@ -19,12 +19,6 @@ static const char *const placement_names[] = {
 /* clang-format on */
 static_assert(ARRAY_SIZE(placement_names) == PLACEMENT_COUNT, "a placement without a name");
 
-const char *placement_name(enum placement placement)
-{
-        assert(placement < PLACEMENT_COUNT);
-        return placement_names[placement];
-}
-
 int placement_parse(const char *name, enum placement *ret)
 {
         for (size_t i = PLACEMENT_DEFAULT + 1; i < PLACEMENT_COUNT; i++)

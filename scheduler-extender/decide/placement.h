@@ -39,7 +39,6 @@ struct placement_choice {
         uint32_t index; /* of the group on its node */
 };
 
-const char *placement_name(enum placement placement);       /* "packed" ...; "default" */
 int placement_parse(const char *name, enum placement *ret); /* 0 or -EINVAL; "default" is not a name */
 
 enum placement placement_of_job(const struct job *job); /* spec.placement */

@@ -89,13 +89,3 @@ const struct reason_text *reason_text(enum reason reason)
         assert(reason < REASON_COUNT);
         return &reasons[reason];
 }
-
-int reason_parse(const char *word, enum reason *ret)
-{
-        for (size_t i = REASON_NONE + 1; i < REASON_COUNT; i++)
-                if (strcmp(reasons[i].word, word) == 0) {
-                        *ret = (enum reason) i;
-                        return 0;
-                }
-        return -EINVAL;
-}

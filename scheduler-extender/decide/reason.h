@@ -46,6 +46,3 @@ struct reason_text {
 
 /* reason_text() - the row of a reason; REASON_NONE has an empty word. */
 const struct reason_text *reason_text(enum reason reason);
-
-/* reason_parse() - the reason of a word. Return: 0, or -EINVAL and *ret untouched. */
-int reason_parse(const char *word, enum reason *ret);

@@ -101,7 +101,7 @@ static bool comes_first(const struct ledger_pod *pod, const struct rules_context
         return ctx->created_usec == 0 || pod->created_usec < ctx->created_usec;
 }
 
-bool rules_held_back(const struct rules_context *ctx, const struct ledger_node *node)
+static bool held_back(const struct rules_context *ctx, const struct ledger_node *node)
 {
         for (const struct ledger_backfill *backfill = node->backfills; backfill != NULL;
              backfill = backfill->next) {
@@ -183,7 +183,7 @@ static enum reason judge_fresh(const struct rules_context *ctx, const struct led
         if (share == REASON_SHARE_TOO_LARGE)
                 return share;
         if (later == REASON_NONE || later > REASON_HELD_FOR_OLDER)
-                later = rules_held_back(ctx, node) ? REASON_HELD_FOR_OLDER : later;
+                later = held_back(ctx, node) ? REASON_HELD_FOR_OLDER : later;
         if (ctx->gang_blocked)
                 later = earlier(later, REASON_GANG_DOES_NOT_FIT);
         return earlier(later, share);

@@ -70,10 +70,6 @@ void rules_room(const struct rules_context *context, const struct ledger_node *n
 struct ledger_group *rules_groups(const struct rules_context *context, const struct ledger_node *node,
                                   struct ledger_group *scratch);
 
-/* rules_held_back() - does a backfill reservation for an older pod keep this one from the node's free chips?
- */
-bool rules_held_back(const struct rules_context *context, const struct ledger_node *node);
-
 /* rules_difference() - the first field in which two nodes' configurations differ, a word for a
  * person; NULL = they are equal. */
 const char *rules_difference(const struct ledger_node *a, const struct ledger_node *b);

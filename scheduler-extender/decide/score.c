@@ -35,16 +35,18 @@ static int64_t class_key(const struct rules_context *ctx, const struct ledger_no
  */
 static int64_t fragmentation_growth(const struct ledger_node *node, uint32_t open, uint32_t chips)
 {
-        const struct typical_pods *typical = typical_pods_of_class((enum node_class) node->node_class);
-        struct packing_node free_chips;
-        struct packing_pod pod = { .chips = chips, .milli = CHIP_MILLI };
+        const struct fragmentation_typical *typical =
+                fragmentation_of_class((enum node_class) node->node_class);
+        struct fragmentation_node free_chips;
+        struct fragmentation_pod pod = { .chips = chips, .milli = CHIP_MILLI };
         int partial;
 
         free_chips.cpu_milli = free_chips.memory_mib = 0; /* kube-scheduler's to judge */
         free_chips.whole = open;
         free_chips.partial_count = 0;
         free_chips.model = 0;
-        return packing_choose(typical, &free_chips, fragmentation_of(typical, &free_chips), &pod, &partial);
+        return fragmentation_choose(typical, &free_chips, fragmentation_of(typical, &free_chips), &pod,
+                                    &partial);
 }
 
 /* Would the pod take a part of a whole group where no broken group, and none that it just fills, has room? */

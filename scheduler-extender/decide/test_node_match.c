@@ -108,42 +108,42 @@ static void objects_say_what_kubernetes_reads_in_them(void **state)
         for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
                 CLEANUP(free_p)
                 char *match = match_of(rows[i].pod_spec), *lines = traits_of(rows[i].node_spec);
-                struct node_matches matches = { 0 };
-                struct node_traits traits = { 0 };
+                struct node_match_table matches = { 0 };
+                struct node_match_traits traits = { 0 };
                 char why[256] = "";
                 uint32_t number = node_match_hold(&matches, match);
 
-                assert_int_equal(node_traits_set(&matches, &traits, lines), 0);
+                assert_int_equal(node_match_set_traits(&matches, &traits, lines), 0);
                 for (int again = 0; again < 2; again++) /* worked out, and remembered */
                         if (node_match_takes(&matches, number, "n1", 3, &traits) != rows[i].takes)
                                 fail_msg("row %zu: %s on %s", i, rows[i].pod_spec, rows[i].node_spec);
                 assert_int_equal(node_match_judge(match, "n1", &traits, why, sizeof(why)), rows[i].takes);
                 assert_int_equal(why[0] == '\0', rows[i].takes);
                 node_match_release(&matches, number);
-                node_traits_free(&matches, &traits);
-                node_matches_free(&matches);
+                node_match_free_traits(&matches, &traits);
+                node_match_free(&matches);
         }
 }
 
 static void what_was_remembered_is_forgotten_when_a_node_changes(void **state)
 {
-        struct node_matches matches = { 0 };
-        struct node_traits traits = { 0 };
+        struct node_match_table matches = { 0 };
+        struct node_match_traits traits = { 0 };
         uint32_t number = node_match_hold(&matches, "=\tzone\ta\n");
 
         (void) state;
         assert_int_equal(node_match_hold(&matches, "=\tzone\ta\n"), number);
         assert_false(node_match_takes(&matches, number, "n", 0, &traits));
-        assert_int_equal(node_traits_set(&matches, &traits, "zone=a\n!k=v:NoSchedule\n"), 0);
+        assert_int_equal(node_match_set_traits(&matches, &traits, "zone=a\n!k=v:NoSchedule\n"), 0);
         assert_false(node_match_takes(&matches, number, "n", 0, &traits));
-        assert_int_equal(node_traits_set(&matches, &traits, "zone=a\n"), 0);
+        assert_int_equal(node_match_set_traits(&matches, &traits, "zone=a\n"), 0);
         assert_true(node_match_takes(&matches, number, "n", 0, &traits));
         node_match_release(&matches, number);
         assert_true(node_match_takes(&matches, number, "n", 0, &traits));
         node_match_release(&matches, number);
-        node_traits_free(&matches, &traits);
+        node_match_free_traits(&matches, &traits);
         assert_int_equal(matches.traits.count + matches.texts.count, 0);
-        node_matches_free(&matches);
+        node_match_free(&matches);
 }
 
 static void set_node(struct ledger *l, const char *name, const char *traits)

@@ -21,7 +21,7 @@ static int compare_ages(const struct ledger_pod *a, const struct ledger_pod *b)
         return strcmp(a->key, b->key);
 }
 
-int victims_compare(const struct victims *a, const struct victims *b)
+static int compare(const struct victims *a, const struct victims *b)
 {
         size_t common = a->count < b->count ? a->count : b->count;
 
@@ -69,7 +69,7 @@ static void remember(struct search *s)
                 set.pods[i] = set.pods[set.count - 1 - i];
                 set.pods[set.count - 1 - i] = swap;
         }
-        if (!s->found || victims_compare(&set, &s->best) < 0)
+        if (!s->found || compare(&set, &s->best) < 0)
                 s->best = set;
         s->found = true;
 }
@@ -137,7 +137,7 @@ int victims_choose_anywhere(struct ledger *ledger, const struct rules_context *c
 
                 if (victims_choose(ledger, context, ledger->nodes[i], may_go, &set) != 0)
                         continue;
-                order = found ? victims_compare(&set, ret) : -1;
+                order = found ? compare(&set, ret) : -1;
                 if (order < 0 || (order == 0 && strcmp(set.node->name, ret->node->name) < 0))
                         *ret = set;
                 found = true;

@@ -30,6 +30,3 @@ int victims_choose(struct ledger *ledger, const struct rules_context *context, s
 /* victims_choose_anywhere() - the smallest set of all nodes; equal ones by the node's name. */
 int victims_choose_anywhere(struct ledger *ledger, const struct rules_context *context,
                             bool (*may_go)(const struct ledger_pod *pod), struct victims *ret);
-
-/* victims_compare() - < 0: a is the smaller set. */
-int victims_compare(const struct victims *a, const struct victims *b);

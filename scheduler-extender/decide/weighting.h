@@ -4,7 +4,10 @@
  * the pod, never per node: "with the members bound, leased or planned so far and these chips added, what is
  * their share of the batch, and how long is a step?" Speeds are measured ones of the job's program and model
  * (ledger_speeds_find()) when all chips concerned have one, else the device table's, else all are assumed
- * alike. The program is the table's, else what the nodes report, else not known. Pure but for the heap. */
+ * alike. The program is the table's, else what the nodes report, else not known.
+ * Example: batch 100, one H100 (1 ms a sample) is bound. A second H100 would take 50 (a step of 50 ms), an
+ * A100 (3 ms a sample) 25 (75 ms): two rows, however many nodes there are. Invariant: the shares of the
+ * members and of a row's chips add up to the batch. Pure but for the heap. */
 #pragma once
 
 #include "agent/inventory/inventory.h"

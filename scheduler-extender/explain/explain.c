@@ -8,9 +8,11 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "scheduler-extender/decide/weighting.h"
+#include "scheduler-extender/explain/remedies.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
+#include "scheduler-extender/ledger/pod_request.h"
 
-const char *explain_verdict(enum reason reason)
+static const char *verdict_of(enum reason reason)
 {
         if (reason == REASON_NONE)
                 return "fits";
@@ -61,7 +63,7 @@ static void models_message(const struct rules_context *ctx, const struct ledger_
         (void) text_format(text, bytes, "the node has %s", list == NULL || list[0] == '\0' ? "none" : list);
 }
 
-void explain_node_message(const struct rules_context *ctx, const struct ledger_node *node, enum reason reason,
+static void write_message(const struct rules_context *ctx, const struct ledger_node *node, enum reason reason,
                           char *text, size_t text_bytes)
 {
         const char *field;
@@ -127,9 +129,9 @@ static json_t *explain_node(const struct rules_context *ctx, const struct ledger
 {
         char message[512];
 
-        explain_node_message(ctx, node, reason, message, sizeof(message));
-        return json_pack("{s:s, s:s, s:s, s:s}", "node", node->name, "verdict", explain_verdict(reason),
-                         "reason", reason_text(reason)->word, "message", message);
+        write_message(ctx, node, reason, message, sizeof(message));
+        return json_pack("{s:s, s:s, s:s, s:s}", "node", node->name, "verdict", verdict_of(reason), "reason",
+                         reason_text(reason)->word, "message", message);
 }
 
 static int compare_names(const void *a, const void *b)
@@ -155,7 +157,7 @@ static json_t *explain_nodes(const struct rules_context *ctx, const char **ret_b
         qsort(sorted, ledger->node_count, sizeof(struct ledger_node *), compare_names);
         for (uint32_t i = 0; i < ledger->node_count; i++) {
                 enum reason reason = rules_judge(ctx, sorted[i]);
-                const char *verdict = explain_verdict(reason);
+                const char *verdict = verdict_of(reason);
 
                 if (strcmp(verdict, "fits") == 0 || strcmp(*ret_best, "never") == 0)
                         *ret_best = verdict;
@@ -211,7 +213,7 @@ json_t *explain_pod(struct cluster *cluster, const struct ledger_pod *pod, uint6
         pod_request.context.unfiltered = true;
         nodes = explain_nodes(&pod_request.context, &verdict);
         tell_binding(reply, pod, &verdict);
-        remedies = strcmp(verdict, "fits") == 0 ? json_array() : explain_remedies(cluster, &pod_request);
+        remedies = strcmp(verdict, "fits") == 0 ? json_array() : remedies_find(cluster, &pod_request);
         (void) json_object_set_new(reply, "pod", json_string(pod->key));
         (void) json_object_set_new(reply, "chips", json_integer(request_chips(&pod_request.request)));
         (void) json_object_set_new(reply, "verdict", json_string(verdict));

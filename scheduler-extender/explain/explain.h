@@ -11,13 +11,3 @@
  * as before when the call returns. Return: NULL with *err when out of memory. */
 json_t *explain_pod(struct cluster *cluster, const struct ledger_pod *pod, uint64_t now_usec,
                     struct err *err);
-
-/* explain_node_message() - why this node does or does not take the pod, in numbers. */
-void explain_node_message(const struct rules_context *context, const struct ledger_node *node,
-                          enum reason reason, char *text, size_t text_bytes);
-
-/* explain_verdict() - "fits", "waits" or "never". */
-const char *explain_verdict(enum reason reason);
-
-/* explain_remedies() - an array of {"action","detail","message"}, smallest change first. */
-json_t *explain_remedies(struct cluster *cluster, struct pod_request *pod_request);

@@ -1,4 +1,6 @@
 /* Remedies: small changes that would let a pod run, each tried on the ledger before it is offered. */
+#include "scheduler-extender/explain/remedies.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -321,7 +323,7 @@ static int compare_remedies(const void *a, const void *b)
         return (x->cost > y->cost) - (x->cost < y->cost);
 }
 
-json_t *explain_remedies(struct cluster *cluster, struct pod_request *pod_request)
+json_t *remedies_find(struct cluster *cluster, struct pod_request *pod_request)
 {
         struct remedies r = { .cluster = cluster,
                               .pod_request = pod_request,

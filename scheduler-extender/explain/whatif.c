@@ -14,9 +14,11 @@
 #include "scheduler-extender/decide/gang_members.h"
 #include "scheduler-extender/decide/score.h"
 #include "scheduler-extender/explain/explain.h"
+#include "scheduler-extender/explain/remedies.h"
 #include "scheduler-extender/ledger/ledger_jobs.h"
 #include "scheduler-extender/ledger/ledger_nodes.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
+#include "scheduler-extender/ledger/pod_request.h"
 
 #define WHATIF_PODS_MAX 10000
 #define BACKFILL_EACH   64 /* steps */
@@ -93,7 +95,7 @@ static json_t *tell_waiting(struct cluster *c, struct pod_request *pod_request, 
         return json_pack("{s:s, s:n, s:i, s:n, s:s, s:o, s:o}", "pod", pod->key, "node", "score", 0, "when",
                          "message", "no node takes it, and no known end of other pods changes that",
                          "reasons", count_reasons(&pod_request->context), "missing",
-                         explain_remedies(c, pod_request));
+                         remedies_find(c, pod_request));
 }
 
 static int place(struct cluster *c, struct ledger_pod *pod, uint64_t now_usec, json_t *placements,

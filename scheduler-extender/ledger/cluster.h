@@ -78,29 +78,3 @@ void cluster_refresh(struct cluster *cluster);
 
 /* cluster_refresh_ages() - read again when each node was last heard of (dir: modification times). */
 void cluster_refresh_ages(struct cluster *cluster);
-
-/* A pod's request, with all that it rests on. */
-struct pod_request {
-        struct ledger_pod_facts facts; /* borrows from the pod's JSON, or from the ledger's pod */
-        struct request request;        /* chips only */
-        struct rules_context context;
-        struct ledger_job *job; /* referred to; released by pod_request_end() */
-        char namespace_[256];
-        uint32_t match; /* held for it, where the store does not know the pod; released likewise */
-        bool leased;    /* a lease was made for it */
-        struct weighting weighting; /* last: its rows are not cleared */
-};
-
-/* pod_request_begin() - read the pod and work out what is the same for all nodes.
- * @keep_lease: a gang's plan stays in the ledger as a lease (filter alone)
- * Return: 0; -EBADMSG (the pod is wrong, *err says where); -ENOMEM. pod_request_end() in any case. */
-int pod_request_begin(struct cluster *cluster, const json_t *pod, uint64_t now_usec, bool keep_lease,
-                      struct pod_request *ret, struct err *err);
-
-/* pod_request_begin_pod() - the same for a pod that the ledger knows. */
-int pod_request_begin_pod(struct cluster *cluster, const struct ledger_pod *pod, uint64_t now_usec,
-                          bool keep_lease, struct pod_request *ret, struct err *err);
-void pod_request_end(struct cluster *cluster, struct pod_request *pod_request);
-
-/* pod_request_is_gang() - would it need a lease that is not there yet? */
-bool pod_request_is_gang(const struct pod_request *pod_request);

@@ -65,7 +65,7 @@ struct ledger_node {
         uint32_t allocatable_count;
         uint32_t switch_domain; /* symbol of the operator's label; 0 = none */
         struct ledger_hardware hardware;
-        struct node_traits traits; /* labels and taints of the Node object */
+        struct node_match_traits traits; /* labels and taints of the Node object */
         struct ledger_program *programs;
         struct ledger_sick *sick;
         struct inventory_loss *losses; /* of the inventory: who holds devices that may not be used */
@@ -88,10 +88,10 @@ struct ledger {
         struct symbols symbols;
         struct ledger_node **nodes;
         uint32_t node_count, node_capacity;
-        struct roster roster;        /* names, ages and kinds of the nodes, by index */
-        struct node_kinds kinds;     /* the different ones among them; brought up to date when asked for */
-        bool kinds_stale;            /* some node's kind is to be found out */
-        struct node_matches matches; /* what pending pods demand of a node's labels and taints */
+        struct roster roster;    /* names, ages and kinds of the nodes, by index */
+        struct node_kinds kinds; /* the different ones among them; brought up to date when asked for */
+        bool kinds_stale;        /* some node's kind is to be found out */
+        struct node_match_table matches; /* what pending pods demand of a node's labels and taints */
         struct ledger_pod **pod_slots;
         uint32_t pod_count, pod_slot_count;
         struct ledger_pod *pending; /* the pods on no node, ended ones included, in no order */

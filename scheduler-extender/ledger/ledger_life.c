@@ -47,7 +47,7 @@ static int copy_node(const struct ledger_node *from, uint64_t seen_usec, struct 
         node->node_class = from->node_class;
         node->pool = from->pool;
         node->switch_domain = from->switch_domain;
-        if (node_traits_copy(&to->matches, &node->traits, &from->traits) < 0)
+        if (node_match_copy_traits(&to->matches, &node->traits, &from->traits) < 0)
                 return -ENOMEM;
         ledger_set_seen(to, node, seen_usec);
         node->hardware = from->hardware;
@@ -167,7 +167,7 @@ struct ledger *ledger_life_new(void)
         struct ledger *ledger = calloc(1, sizeof(struct ledger));
 
         if (ledger != NULL && node_match_hold(&ledger->matches, "") != NODE_MATCH_NOTHING) {
-                node_matches_free(&ledger->matches);
+                node_match_free(&ledger->matches);
                 free(ledger);
                 return NULL;
         }
@@ -183,7 +183,7 @@ void ledger_life_free(struct ledger *ledger)
                 ledger_pods_free_one(ledger->pod_slots[i]);
         for (uint32_t i = 0; i < ledger->node_count; i++)
                 ledger_nodes_free_one(ledger, ledger->nodes[i]);
-        node_matches_free(&ledger->matches);
+        node_match_free(&ledger->matches);
         free(ledger->nodes);
         roster_free(&ledger->roster);
         node_kinds_free(&ledger->kinds);

@@ -62,7 +62,7 @@ void ledger_nodes_free_one(struct ledger *ledger, struct ledger_node *node)
                 node->backfills = backfill->next;
                 free(backfill);
         }
-        node_traits_free(&ledger->matches, &node->traits);
+        node_match_free_traits(&ledger->matches, &node->traits);
         free(node->groups);
         free(node->allocatable);
         free(node->programs);
@@ -79,7 +79,7 @@ static void remove_node(struct ledger *ledger, struct ledger_node *node)
         last->index = node->index;
         ledger->nodes[node->index] = last;
         ledger->node_count--;
-        node_matches_forget(&ledger->matches);
+        node_match_forget(&ledger->matches);
         ledger_nodes_free_one(ledger, node);
 }
 
@@ -238,7 +238,7 @@ int ledger_nodes_set(struct ledger *ledger, const struct ledger_node_facts *fact
         struct request_item *allocatable = malloc((facts->allocatable_count + 1) * sizeof(*allocatable));
 
         if (node == NULL || allocatable == NULL ||
-            node_traits_set(&ledger->matches, &node->traits, facts->traits) < 0) {
+            node_match_set_traits(&ledger->matches, &node->traits, facts->traits) < 0) {
                 free(allocatable);
                 return -ENOMEM;
         }
@@ -261,7 +261,7 @@ void ledger_nodes_drop(struct ledger *ledger, const char *name)
         if (node == NULL || !node->has_object)
                 return;
         node->has_object = false;
-        node_traits_free(&ledger->matches, &node->traits);
+        node_match_free_traits(&ledger->matches, &node->traits);
         forget_allocatable(node);
         if (!node->has_inventory)
                 (void) use_allocatable(ledger, node);

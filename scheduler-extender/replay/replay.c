@@ -25,11 +25,6 @@ static const char *const policy_names[] = {
 /* clang-format on */
 static_assert(ARRAY_SIZE(policy_names) == REPLAY_POLICY_COUNT, "a policy without a name");
 
-const char *replay_policy_name(enum replay_policy policy)
-{
-        return policy_names[policy];
-}
-
 int replay_policy_parse(const char *name, enum replay_policy *ret)
 {
         for (size_t i = 0; i < ARRAY_SIZE(policy_names); i++)
@@ -41,7 +36,7 @@ int replay_policy_parse(const char *name, enum replay_policy *ret)
 }
 
 struct state_node {
-        struct packing_node free;
+        struct fragmentation_node free;
         uint16_t chip_left[REPLAY_CHIPS_MAX]; /* the same, with the chips' own indices */
         double fragmentation;
         uint32_t version; /* 0 = untouched since the start */
@@ -69,9 +64,9 @@ struct replay {
         const struct replay_pod *pods;
         size_t node_count, pod_count, kind_count;
         const struct replay_options *options;
-        struct typical_pods typical;
+        struct fragmentation_typical typical;
         struct state_node *state;
-        struct packing_pod *kinds;
+        struct fragmentation_pod *kinds;
         uint32_t *kind_of; /* by pod */
         struct verdict *verdicts;
         struct guest *guests;
@@ -80,15 +75,15 @@ struct replay {
         uint64_t capacity_milli;
 };
 
-static uint32_t milli_of(const struct packing_pod *pod)
+static uint32_t milli_of(const struct fragmentation_pod *pod)
 {
         return pod->chips * pod->milli;
 }
 
 static void key_of(const struct replay *r, const struct state_node *node, const struct replay_node *whole,
-                   const struct packing_pod *pod, struct verdict *v)
+                   const struct fragmentation_pod *pod, struct verdict *v)
 {
-        uint32_t left = packing_left(&node->free), total = whole->chips * CHIP_MILLI;
+        uint32_t left = fragmentation_left(&node->free), total = whole->chips * CHIP_MILLI;
         int partial = -1;
 
         switch (r->options->policy) {
@@ -106,14 +101,15 @@ static void key_of(const struct replay *r, const struct state_node *node, const 
                             (int64_t) (node->free.cpu_milli - pod->cpu_milli) / 1000;
                 break;
         default:
-                v->key[0] = packing_choose(&r->typical, &node->free, node->fragmentation, pod, &partial);
+                v->key[0] =
+                        fragmentation_choose(&r->typical, &node->free, node->fragmentation, pod, &partial);
         }
         v->key[1] = left - milli_of(pod);
         v->partial = (int8_t) partial;
 }
 
 /* Policies that do not choose a chip take the tightest shared one. */
-static int tightest_partial(const struct packing_node *node, const struct packing_pod *pod)
+static int tightest_partial(const struct fragmentation_node *node, const struct fragmentation_pod *pod)
 {
         int best = -1;
 
@@ -127,12 +123,12 @@ static const struct verdict *judge(struct replay *r, uint32_t kind, size_t at)
 {
         struct state_node *node = &r->state[at];
         struct verdict *v = &r->verdicts[kind * r->node_count + at];
-        const struct packing_pod *pod = &r->kinds[kind];
+        const struct fragmentation_pod *pod = &r->kinds[kind];
 
         if (v->version == node->version + 1)
                 return v;
         v->version = node->version + 1;
-        v->fits = packing_fits(&node->free, pod);
+        v->fits = fragmentation_fits(&node->free, pod);
         if (!v->fits)
                 return v;
         key_of(r, node, &r->nodes[at], pod, v);
@@ -181,7 +177,7 @@ static void touch(struct replay *r, struct state_node *node)
 }
 
 /* Which of the node's chips the placement uses, by index. */
-static void name_chips(struct state_node *node, const struct packing_pod *pod, int partial,
+static void name_chips(struct state_node *node, const struct fragmentation_pod *pod, int partial,
                        struct replay_placement *p)
 {
         uint32_t wanted = partial >= 0 ? node->free.partial[partial] : CHIP_MILLI;
@@ -200,7 +196,7 @@ static void place(struct replay *r, uint32_t kind, int32_t at, struct replay_pla
 
         p->node = at;
         name_chips(node, &r->kinds[kind], partial, p);
-        packing_take(&node->free, &r->kinds[kind], partial);
+        fragmentation_take(&node->free, &r->kinds[kind], partial);
         touch(r, node);
 }
 
@@ -217,7 +213,7 @@ static void count_free(struct state_node *node)
 
 static void leave(struct replay *r, const struct guest *g)
 {
-        const struct packing_pod *pod = &r->pods[g->pod].request;
+        const struct fragmentation_pod *pod = &r->pods[g->pod].request;
         struct state_node *node = &r->state[g->node];
 
         node->free.cpu_milli += pod->cpu_milli;
@@ -351,7 +347,7 @@ static int find_kinds(struct replay *r)
         if (slots == NULL || r->kinds == NULL || r->kind_of == NULL)
                 return -ENOMEM;
         for (size_t i = 0; i < r->pod_count; i++) {
-                const struct packing_pod *request = &r->pods[i].request;
+                const struct fragmentation_pod *request = &r->pods[i].request;
                 size_t at = (size_t) hash_bytes(request, sizeof(*request), 0) & (slot_count - 1);
 
                 while (slots[at] != 0 && memcmp(&r->kinds[slots[at] - 1], request, sizeof(*request)) != 0)
@@ -377,10 +373,10 @@ static void begin_nodes(struct replay *r)
                 const struct replay_node *n = &r->nodes[i];
                 struct state_node *s = &r->state[i];
 
-                s->free = (struct packing_node){ .cpu_milli = n->cpu_milli,
-                                                 .memory_mib = n->memory_mib,
-                                                 .whole = n->chips,
-                                                 .model = n->model };
+                s->free = (struct fragmentation_node){ .cpu_milli = n->cpu_milli,
+                                                       .memory_mib = n->memory_mib,
+                                                       .whole = n->chips,
+                                                       .model = n->model };
                 for (uint32_t c = 0; c < n->chips; c++)
                         s->chip_left[c] = CHIP_MILLI;
                 s->fragmentation = fragmentation_of(&r->typical, &s->free);
@@ -392,14 +388,14 @@ static void begin_nodes(struct replay *r)
 
 static int prepare(struct replay *r)
 {
-        CLEANUP(free_p) struct packing_pod *requests = malloc((r->pod_count + 1) * sizeof(*requests));
+        CLEANUP(free_p) struct fragmentation_pod *requests = malloc((r->pod_count + 1) * sizeof(*requests));
         int result;
 
         if (requests == NULL)
                 return -ENOMEM;
         for (size_t i = 0; i < r->pod_count; i++)
                 requests[i] = r->pods[i].request;
-        result = typical_pods_learn(requests, r->pod_count, 1, &r->typical);
+        result = fragmentation_learn(requests, r->pod_count, 1, &r->typical);
         if (result < 0)
                 return result;
         if (r->options->policy == REPLAY_FGD)
@@ -459,7 +455,7 @@ int replay_run(const struct replay_node *nodes, size_t node_count, const struct 
         result = prepare(&r);
         if (result == 0)
                 result = run(&r, placed, userdata, ret);
-        typical_pods_free(&r.typical);
+        fragmentation_forget(&r.typical);
         free(r.state);
         free(r.kinds);
         free(r.kind_of);

@@ -33,7 +33,7 @@ struct replay_node {
 };
 
 struct replay_pod {
-        struct packing_pod request;
+        struct fragmentation_pod request;
         uint64_t created_sec, deleted_sec; /* 0, 0 = not known */
 };
 
@@ -65,5 +65,4 @@ int replay_run(const struct replay_node *nodes, size_t node_count, const struct 
                void (*placed)(void *userdata, const struct replay_placement *placement), void *userdata,
                struct replay_result *ret, struct err *err);
 
-const char *replay_policy_name(enum replay_policy policy);
 int replay_policy_parse(const char *name, enum replay_policy *ret); /* 0 or -EINVAL */

@@ -26,7 +26,7 @@ struct account {
         double allocated;
 };
 
-static bool would_fit(const struct account *a, size_t n, const struct packing_pod *pod)
+static bool would_fit(const struct account *a, size_t n, const struct fragmentation_pod *pod)
 {
         uint32_t usable = 0;
 
@@ -39,7 +39,7 @@ static bool would_fit(const struct account *a, size_t n, const struct packing_po
 static void keep_account(void *userdata, const struct replay_placement *p)
 {
         struct account *a = userdata;
-        const struct packing_pod *pod = &a->pods[p->pod].request;
+        const struct fragmentation_pod *pod = &a->pods[p->pod].request;
 
         a->arrived++;
         if (p->node < 0) {
@@ -70,7 +70,7 @@ static void make_trace(uint64_t seed, struct replay_node *nodes, struct replay_p
                                                  .chips = chips[random_below(&seed, 4)],
                                                  .model = (uint8_t) random_below(&seed, 2) };
         for (size_t i = 0; i < PODS; i++) {
-                struct packing_pod *request = &pods[i].request;
+                struct fragmentation_pod *request = &pods[i].request;
                 bool shared = random_below(&seed, 2) == 0;
 
                 request->chips = shared ? 1 : random_below(&seed, 5) == 0 ? 0 : chips[random_below(&seed, 4)];
@@ -154,31 +154,31 @@ static void a_trace_is_read_by_its_column_names(void **state)
         static const char pods_text[] =
                 "memory_mib,name,num_gpu,gpu_milli,cpu_milli,gpu_spec\n1,p0,1,460.0,3,T4|P100\n"
                 "1,p1,2,1000,3,\n1,p2,0,0,3\n";
-        struct trace_models models = { 0 };
-        struct trace_nodes nodes;
-        struct trace_pods pods;
+        struct trace_csv_models models = { 0 };
+        struct trace_csv_nodes nodes;
+        struct trace_csv_pods pods;
         struct err err = { 0 };
 
         (void) state;
-        assert_int_equal(trace_nodes_decode(nodes_text, strlen(nodes_text), &models, &nodes, &err), 0);
+        assert_int_equal(trace_csv_nodes_decode(nodes_text, strlen(nodes_text), &models, &nodes, &err), 0);
         assert_int_equal(nodes.count, 2);
         assert_string_equal(nodes.names[1], "n1");
         assert_int_equal(nodes.nodes[1].chips, 8);
-        assert_int_equal(trace_pods_decode(pods_text, strlen(pods_text), &models, &pods, &err), 0);
+        assert_int_equal(trace_csv_pods_decode(pods_text, strlen(pods_text), &models, &pods, &err), 0);
         assert_int_equal(pods.count, 3);
         assert_int_equal(pods.pods[0].request.milli, 460);
         assert_int_equal(pods.pods[0].request.models, 3);
         assert_int_equal(pods.pods[1].request.models, 0);
         assert_int_equal(pods.pods[2].request.milli, 0);
-        trace_nodes_free(&nodes);
-        trace_pods_free(&pods);
-        assert_int_equal(trace_pods_decode("name\nx", 6, &models, &pods, &err), -EBADMSG);
-        trace_pods_free(&pods);
+        trace_csv_nodes_free(&nodes);
+        trace_csv_pods_free(&pods);
+        assert_int_equal(trace_csv_pods_decode("name\nx", 6, &models, &pods, &err), -EBADMSG);
+        trace_csv_pods_free(&pods);
         assert_int_equal(
-                trace_nodes_decode("sn,gpu,cpu_milli,memory_mib\nn,-2,1,1", 36, &models, &nodes, &err),
+                trace_csv_nodes_decode("sn,gpu,cpu_milli,memory_mib\nn,-2,1,1", 36, &models, &nodes, &err),
                 -EBADMSG);
         assert_non_null(strstr(err.msg, "line 2"));
-        trace_nodes_free(&nodes);
+        trace_csv_nodes_free(&nodes);
 }
 
 int main(void)

@@ -108,7 +108,7 @@ static int number(const struct reader *r, enum column column, uint64_t absent, u
         return 0;
 }
 
-static int model_bit(struct trace_models *models, const char *name, size_t bytes)
+static int model_bit(struct trace_csv_models *models, const char *name, size_t bytes)
 {
         for (size_t i = 0; i < models->count; i++)
                 if (strlen(models->names[i]) == bytes && memcmp(models->names[i], name, bytes) == 0)
@@ -119,7 +119,7 @@ static int model_bit(struct trace_models *models, const char *name, size_t bytes
         return (int) models->count++;
 }
 
-static int model_set(const struct reader *r, struct trace_models *models, uint64_t *ret, struct err *err)
+static int model_set(const struct reader *r, struct trace_csv_models *models, uint64_t *ret, struct err *err)
 {
         for (const char *p = field(r, MODEL); *p != '\0'; p += *p == '|') {
                 size_t bytes = strcspn(p, "|");
@@ -156,14 +156,14 @@ static int begin(const char *text, size_t size_bytes, char **copy, struct reader
         return find_columns(r, err);
 }
 
-int trace_nodes_decode(const char *text, size_t size_bytes, struct trace_models *models,
-                       struct trace_nodes *ret, struct err *err)
+int trace_csv_nodes_decode(const char *text, size_t size_bytes, struct trace_csv_models *models,
+                           struct trace_csv_nodes *ret, struct err *err)
 {
         struct reader reader;
         uint64_t cpu, memory, chips;
         int r;
 
-        *ret = (struct trace_nodes){ 0 };
+        *ret = (struct trace_csv_nodes){ 0 };
         r = begin(text, size_bytes, &ret->text, &reader, err);
         if (r < 0)
                 return r;
@@ -191,7 +191,7 @@ int trace_nodes_decode(const char *text, size_t size_bytes, struct trace_models 
         return 0;
 }
 
-static int decode_pod(const struct reader *reader, struct trace_models *models, struct replay_pod *pod,
+static int decode_pod(const struct reader *reader, struct trace_csv_models *models, struct replay_pod *pod,
                       struct err *err)
 {
         uint64_t cpu, memory, chips, milli;
@@ -205,20 +205,20 @@ static int decode_pod(const struct reader *reader, struct trace_models *models, 
                 return -EBADMSG;
         if (chips != 1 || milli == 0) /* only a single chip is shared */
                 milli = chips == 0 ? 0 : CHIP_MILLI;
-        pod->request = (struct packing_pod){ .cpu_milli = (uint32_t) cpu,
-                                             .memory_mib = (uint32_t) memory,
-                                             .chips = (uint32_t) chips,
-                                             .milli = (uint32_t) milli };
+        pod->request = (struct fragmentation_pod){ .cpu_milli = (uint32_t) cpu,
+                                                   .memory_mib = (uint32_t) memory,
+                                                   .chips = (uint32_t) chips,
+                                                   .milli = (uint32_t) milli };
         return model_set(reader, models, &pod->request.models, err);
 }
 
-int trace_pods_decode(const char *text, size_t size_bytes, struct trace_models *models,
-                      struct trace_pods *ret, struct err *err)
+int trace_csv_pods_decode(const char *text, size_t size_bytes, struct trace_csv_models *models,
+                          struct trace_csv_pods *ret, struct err *err)
 {
         struct reader reader;
         int r;
 
-        *ret = (struct trace_pods){ 0 };
+        *ret = (struct trace_csv_pods){ 0 };
         r = begin(text, size_bytes, &ret->text, &reader, err);
         if (r < 0)
                 return r;
@@ -235,18 +235,18 @@ int trace_pods_decode(const char *text, size_t size_bytes, struct trace_models *
         return 0;
 }
 
-void trace_nodes_free(struct trace_nodes *nodes)
+void trace_csv_nodes_free(struct trace_csv_nodes *nodes)
 {
         free(nodes->nodes);
         free(nodes->names);
         free(nodes->text);
-        *nodes = (struct trace_nodes){ 0 };
+        *nodes = (struct trace_csv_nodes){ 0 };
 }
 
-void trace_pods_free(struct trace_pods *pods)
+void trace_csv_pods_free(struct trace_csv_pods *pods)
 {
         free(pods->pods);
         free(pods->names);
         free(pods->text);
-        *pods = (struct trace_pods){ 0 };
+        *pods = (struct trace_csv_pods){ 0 };
 }

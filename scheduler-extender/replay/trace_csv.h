@@ -14,19 +14,19 @@
 
 #define TRACE_MODELS_MAX 64
 
-struct trace_models {
+struct trace_csv_models {
         char names[TRACE_MODELS_MAX][64];
         size_t count;
 };
 
-struct trace_nodes {
+struct trace_csv_nodes {
         struct replay_node *nodes;
         const char **names; /* into `text` */
         size_t count;
         char *text;
 };
 
-struct trace_pods {
+struct trace_csv_pods {
         struct replay_pod *pods;
         const char **names; /* into `text` */
         size_t count;
@@ -35,9 +35,9 @@ struct trace_pods {
 
 /* Both take over nothing and copy the text; release in any case. @models: grows with every new name.
  * Return: 0; -EBADMSG with "line L: column: why"; -ENOMEM. */
-int trace_nodes_decode(const char *text, size_t size_bytes, struct trace_models *models,
-                       struct trace_nodes *ret, struct err *err);
-int trace_pods_decode(const char *text, size_t size_bytes, struct trace_models *models,
-                      struct trace_pods *ret, struct err *err);
-void trace_nodes_free(struct trace_nodes *nodes);
-void trace_pods_free(struct trace_pods *pods);
+int trace_csv_nodes_decode(const char *text, size_t size_bytes, struct trace_csv_models *models,
+                           struct trace_csv_nodes *ret, struct err *err);
+int trace_csv_pods_decode(const char *text, size_t size_bytes, struct trace_csv_models *models,
+                          struct trace_csv_pods *ret, struct err *err);
+void trace_csv_nodes_free(struct trace_csv_nodes *nodes);
+void trace_csv_pods_free(struct trace_csv_pods *pods);

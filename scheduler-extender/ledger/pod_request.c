@@ -1,4 +1,6 @@
-/* Questions: a pod's facts, its job, its shares and its gang, before nodes are judged. */
+/* Facts, job, class, weights and gang of a pod, worked out one after the other. */
+#include "scheduler-extender/ledger/pod_request.h"
+
 #include <errno.h>
 #include <string.h>
 

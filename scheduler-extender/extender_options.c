@@ -1,7 +1,7 @@
 /* The command line of remuda-extender: one row an option. */
 #include <stddef.h>
 
-#include "scheduler-extender/extender.h"
+#include "scheduler-extender/extender_options.h"
 
 #define AT(member) offsetof(struct extender_options, member)
 
@@ -75,7 +75,7 @@ static const struct option_spec specs[] = {
 };
 /* clang-format on */
 
-const struct option_program extender_program = {
+const struct option_program extender_options_program = {
         .name = "remuda-extender",
         .summary = "Filters, scores and binds pods that ask for accelerators, for kube-scheduler.",
         .environment_prefix = "REMUDA_EXTENDER_",
@@ -86,5 +86,5 @@ const struct option_program extender_program = {
 void extender_options_default(struct extender_options *options)
 {
         *options = (struct extender_options){ 0 };
-        options_default(&extender_program, options);
+        options_default(&extender_options_program, options);
 }

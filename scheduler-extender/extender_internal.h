@@ -1,0 +1,65 @@
+/* Extender, inside: its state, shared by the files of this folder and by nobody else. */
+#pragma once
+
+#include "base/metrics.h"
+#include "base/name_map.h"
+#include "io/http/http_server.h"
+#include "job/controller/controller.h"
+#include "scheduler-extender/leader.h"
+#include "scheduler-extender/ledger/cluster.h"
+#include "scheduler-extender/settings.h"
+#include "scheduler-extender/wire/extender_args.h"
+
+enum verb { VERB_FILTER, VERB_PRIORITIZE, VERB_BIND, VERB_EXPLAIN, VERB_WHATIF, VERB_COUNT };
+
+struct leader;
+
+struct leader_watcher {
+        void (*changed)(void *userdata, bool leading);
+        void *userdata;
+};
+
+struct extender {
+        sd_event *loop;
+        const struct extender_options *options;
+        struct settings settings;
+        struct cluster *cluster;
+        struct http_server *server;
+        struct controller *jobs; /* NULL: TrainingJobs are not carried out here */
+        sd_event_source *every_second, *after_change;
+        struct leader *leader; /* NULL: alone by order */
+        struct leader_watcher leader_watches[LEADER_WATCHES_MAX];
+        size_t leader_watch_count;
+        unsigned commits;          /* binds and evictions being written */
+        struct settling *settling; /* binds of no clear end */
+        char refusal[200];         /* see leader_refuses() */
+        uint64_t audited_usec;     /* when the store was last read anew (monotonic); 0 = never */
+        bool auditing;
+        struct name_map labels; /* what Node objects have: see labels.c */
+        bool was_ready;
+        uint64_t thought_usec; /* when holds and evictions were last worked out (monotonic) */
+        uint64_t thought_generation;
+        uint64_t woken_usec; /* when waiting pods were last woken */
+        uint64_t departures_seen;
+        const char *wake_why; /* they are to be woken again; or NULL */
+        int backfills;
+
+        struct {
+                struct histogram seconds[VERB_COUNT];
+                uint64_t requests[VERB_COUNT][2]; /* [1] = refused */
+                uint64_t rejected[REASON_COUNT];
+                uint64_t leases_made, leases_expired, binds, bind_failures, binds_settled[2], evictions;
+                uint64_t audits, drifts, wakes;
+        } metrics;
+};
+
+void extender_log(struct extender *extender, int priority, const char *event, const char *fmt, ...)
+        __attribute__((format(printf, 4, 5)));
+uint64_t extender_now(const struct extender *extender); /* CLOCK_REALTIME, microseconds */
+
+/* extender_begin() - the beginning of a verb: its start time. extender_end() - counts it. */
+uint64_t extender_begin(void);
+void extender_end(struct extender *extender, enum verb verb, uint64_t begin_usec, bool refused);
+
+/* extender_refuses() - the sentence with which filter and bind are to be refused now, or NULL. */
+const char *extender_refuses(struct extender *extender);

@@ -1,0 +1,14 @@
+/* Reserve: borrowers of the reserve are evicted for emergencies that do not fit, for which chips are then
+ * kept. */
+#pragma once
+
+#include <stdint.h>
+
+#include "scheduler-extender/ledger/ledger_pods.h"
+
+struct extender;
+
+void reserve_update(struct extender *extender, uint64_t now_usec);
+
+/* reserve_evict() - this borrower has to go, within the grace time. */
+void reserve_evict(struct extender *extender, const struct ledger_pod *pod);

@@ -1,0 +1,21 @@
+/* Settings: what the configuration file and the comma lists of the command line say, as the rules and
+ * policies that they stand for. */
+#pragma once
+
+#include "job/spec/program_table.h"
+#include "scheduler-extender/decide/rules.h"
+#include "scheduler-extender/extender_options.h"
+
+#define SETTINGS_LIST_MAX 64
+
+/* Owns its strings. */
+struct settings {
+        char *emergency_namespaces[SETTINGS_LIST_MAX], *emergency_classes[SETTINGS_LIST_MAX];
+        char *managed_resources[SETTINGS_LIST_MAX];
+        size_t emergency_namespace_count, emergency_class_count, managed_resource_count;
+        struct program_table programs;
+        struct rules rules;
+};
+
+int settings_read(const struct extender_options *options, struct settings *ret, struct err *err);
+void settings_free(struct settings *settings);

@@ -1,0 +1,9 @@
+/* Settle: a bind of no clear end is repeated until the pod itself tells. */
+#pragma once
+
+#include "store/store.h"
+
+struct extender;
+
+void settle_bind(struct extender *extender, const struct store_binding *binding);
+void settle_close(struct extender *extender); /* forget them all */

@@ -1,0 +1,195 @@
+/* The verbs that answer at once: filter (decode, judge every node, leave a lease for a gang, encode),
+ * prioritize (score every node), explain and whatif. */
+#include "scheduler-extender/verbs.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/json/json_field.h"
+#include "scheduler-extender/decide/candidates.h"
+#include "scheduler-extender/explain/explain.h"
+#include "scheduler-extender/explain/whatif.h"
+#include "scheduler-extender/extender_internal.h"
+#include "scheduler-extender/leader.h"
+#include "scheduler-extender/ledger/ledger_jobs.h"
+#include "scheduler-extender/ledger/ledger_pods.h"
+#include "scheduler-extender/ledger/pod_request.h"
+#include "scheduler-extender/wire/extender_reply.h"
+
+/* 0 with a reply; -ENOMEM; -EBADMSG or -E2BIG with a sentence. */
+typedef int answer_fn(struct extender *extender, struct extender_args *args, struct http_reply *reply,
+                      struct err *err);
+
+/* What filter and prioritize have in common: read the message, answer or refuse. */
+static void answer_nodes(struct extender *x, enum verb verb, const struct http_request *request,
+                         struct http_reply *reply, answer_fn *answer)
+{
+        struct ledger *ledger = cluster_ledger(x->cluster);
+        const char *name = verb == VERB_FILTER ? "filter" : "prioritize";
+        struct extender_args args;
+        struct err err = { 0 };
+        uint64_t begin = extender_begin();
+        int r = extender_args_decode(request->body, request->body_bytes, &ledger->roster, &args, &err);
+
+        if (r == 0)
+                r = answer(x, &args, reply, &err);
+        if (r == 0 && reply->body == NULL)
+                r = -ENOMEM;
+        extender_args_free(&args);
+        if (r == -ENOMEM)
+                http_reply_error(reply, 503, "%s: no memory", name);
+        else if (r < 0)
+                http_reply_error(reply, r == -E2BIG ? 413 : 400, "%s: %s", name, err.msg);
+        extender_end(x, verb, begin, r < 0);
+}
+
+/* Names that were sent before keep their mark; each of the others is counted by its reason. */
+static int judge_nodes(struct extender *x, struct extender_args *args, const struct rules_context *context)
+{
+        CLEANUP(free_p) uint8_t *verdicts = malloc(args->node_count + 1);
+        int r = verdicts == NULL ? -ENOMEM
+                                 : candidates_judge(context, cluster_ledger(x->cluster), args->nodes,
+                                                    args->node_count, verdicts);
+
+        for (size_t i = 0; r == 0 && i < args->node_count; i++) {
+                if (args->verdicts[i] == EXTENDER_ARGS_AGAIN)
+                        continue;
+                args->verdicts[i] = verdicts[i];
+                x->metrics.rejected[verdicts[i]]++;
+        }
+        return r;
+}
+
+/* A TrainingJob's lease is the controller's plan, also just after a start. */
+static void prepare_lease(struct extender *x, const json_t *pod)
+{
+        struct json_field root = json_field_root(pod), metadata = json_field_get(&root, "metadata"),
+                          labels = json_field_get(&metadata, "labels");
+        const char *namespace_ = "default", *job = NULL;
+
+        (void) json_field_string(&metadata, "namespace", &namespace_, NULL);
+        (void) json_field_string(&labels, POD_LABEL_JOB, &job, NULL);
+        controller_prepare_lease(x->jobs, namespace_, job);
+}
+
+/* decode -> request -> judge -> encode */
+static int filter(struct extender *x, struct extender_args *args, struct http_reply *reply, struct err *err)
+{
+        const char *refusal = extender_refuses(x);
+        struct pod_request pod_request;
+        int r = 0;
+
+        if (refusal == NULL) {
+                prepare_lease(x, args->pod);
+                r = pod_request_begin(x->cluster, args->pod, extender_now(x), leader_leads(x), &pod_request,
+                                      err);
+                if (r == 0 && pod_request_is_gang(&pod_request))
+                        refusal = leader_refuses(x);
+                reply->close = refusal != NULL;
+                if (r == 0 && refusal == NULL)
+                        r = judge_nodes(x, args, &pod_request.context);
+                x->metrics.leases_made += pod_request.leased;
+                pod_request_end(x->cluster, &pod_request);
+        }
+        if (r == 0)
+                reply->body = extender_reply_filter(args, refusal, &reply->body_bytes);
+        return r;
+}
+
+void verbs_filter(void *userdata, const struct http_request *request, struct http_reply *reply)
+{
+        answer_nodes(userdata, VERB_FILTER, request, reply, filter);
+}
+
+static int prioritize(struct extender *x, struct extender_args *args, struct http_reply *reply,
+                      struct err *err)
+{
+        CLEANUP(free_p) uint8_t *scores = malloc(args->node_count + 1);
+        struct pod_request pod_request;
+        int r = pod_request_begin(x->cluster, args->pod, extender_now(x), false, &pod_request, err);
+
+        if (r == 0)
+                r = scores == NULL ? -ENOMEM
+                                   : candidates_score(&pod_request.context, cluster_ledger(x->cluster),
+                                                      args->nodes, args->node_count, scores);
+        pod_request_end(x->cluster, &pod_request);
+        if (r == 0)
+                reply->body = extender_reply_prioritize(args, scores, &reply->body_bytes);
+        return r;
+}
+
+void verbs_prioritize(void *userdata, const struct http_request *request, struct http_reply *reply)
+{
+        answer_nodes(userdata, VERB_PRIORITIZE, request, reply, prioritize);
+}
+
+static void reply_json(struct http_reply *reply, json_t *json)
+{
+        reply->body = json == NULL ? NULL : json_dumps(json, JSON_INDENT(1));
+        json_decref(json);
+        if (reply->body == NULL)
+                http_reply_error(reply, 503, "no memory");
+        else
+                reply->body_bytes = strlen(reply->body);
+}
+
+/* GET /v1/explain?namespace=NS&pod=NAME */
+void verbs_explain(void *userdata, const struct http_request *request, struct http_reply *reply)
+{
+        struct extender *x = userdata;
+        const char *namespace_ = http_request_query(request, "namespace"),
+                   *name = http_request_query(request, "pod");
+        uint64_t begin = extender_begin();
+        const struct ledger_pod *pod = NULL;
+        struct err err = { 0 };
+        json_t *json;
+
+        if (name == NULL || name[0] == '\0') {
+                http_reply_error(reply, 400,
+                                 "explain: pod=NAME is missing; namespace=NS is \"default\" if left out");
+        } else {
+                pod = ledger_pods_find(cluster_ledger(x->cluster),
+                                       namespace_ == NULL ? "default" : namespace_, name);
+                if (pod == NULL)
+                        http_reply_error(reply, 404, "explain: there is no pod %s/%s",
+                                         namespace_ == NULL ? "default" : namespace_, name);
+        }
+        if (pod != NULL) {
+                json = explain_pod(x->cluster, pod, extender_now(x), &err);
+                if (json != NULL)
+                        (void) json_object_set_new(
+                                json, "cacheAgeSeconds",
+                                json_real((double) store_age_usec(cluster_store(x->cluster),
+                                                                  extender_begin() / 1000) /
+                                          1e6));
+                reply_json(reply, json);
+        }
+        extender_end(x, VERB_EXPLAIN, begin, pod == NULL);
+}
+
+/* POST /v1/whatif */
+void verbs_whatif(void *userdata, const struct http_request *request, struct http_reply *reply)
+{
+        struct extender *x = userdata;
+        uint64_t begin = extender_begin();
+        struct err err = { 0 };
+        json_error_t where;
+        json_t *context = json_loadb(request->body, request->body_bytes, JSON_REJECT_DUPLICATES, &where);
+        json_t *answer = NULL;
+        int r;
+
+        if (context == NULL)
+                r = err_set(&err, -EBADMSG, "line %d, column %d: %s", where.line, where.column, where.text);
+        else if (!json_is_object(context))
+                r = err_set(&err, -EBADMSG, "the question must be an object");
+        else
+                r = whatif(x->cluster, context, extender_now(x), &answer, &err);
+        json_decref(context);
+        if (r < 0)
+                http_reply_error(reply, r == -ENOMEM ? 503 : 400, "whatif: %s", err.msg);
+        else
+                reply_json(reply, answer);
+        extender_end(x, VERB_WHATIF, begin, r < 0);
+}
