@@ -70,8 +70,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (look(data, size, size, &first, &at_once) != good ||
             look(data, size, 1 + data[0] % 64 + size / 64, &second, &grown) != good || first != second)
                 abort();
-        if (at_once.step != grown.step || at_once.samples != grown.samples || at_once.heard != (good > 0) ||
-            !isfinite(at_once.busy_ms) || !isfinite(at_once.usual_busy_ms) || at_once.busy_ms < 0)
+        if (at_once.step != grown.step || at_once.samples != grown.samples ||
+            at_once.reported != (good > 0) || !isfinite(at_once.busy_ms) ||
+            !isfinite(at_once.usual_busy_ms) || at_once.busy_ms < 0)
                 abort();
         fd = memfd_create("report", MFD_CLOEXEC);
         (void) snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
