@@ -1,0 +1,156 @@
+/* Pods, Secrets and the manager's plan say what the plan of their job says. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "job/controller/job_pods.h"
+#include "tests/support/job_fixture.h"
+
+static const char *at(json_t *value, const char *path)
+{
+        char name[64];
+
+        while (*path != '\0' && value != NULL) {
+                size_t length = strcspn(path, ".");
+
+                (void) snprintf(name, sizeof(name), "%.*s", (int) length, path);
+                value = json_is_array(value) ? json_array_get(value, (size_t) atoi(name))
+                                             : json_object_get(value, name);
+                path += length + (path[length] == '.');
+        }
+        return json_is_string(value) ? json_string_value(value) : "";
+}
+
+/* Of the main container's command, in this order. */
+static bool has_words(const json_t *pod, const char *words)
+{
+        const json_t *containers = json_object_get(json_object_get(pod, "spec"), "containers");
+        const json_t *command = json_object_get(json_array_get(containers, 0), "command"), *word;
+        struct text text = { 0 };
+        bool found;
+        size_t i;
+
+        json_array_foreach((json_t *) command, i, word) text_printf(&text, "%s ", json_string_value(word));
+        found = strstr(text.data, words) != NULL;
+        text_free(&text);
+        return found;
+}
+
+static bool mounts_secret(const json_t *pod, const char *name)
+{
+        json_t *volumes = json_object_get(json_object_get(pod, "spec"), "volumes"), *volume;
+        bool found = false;
+        size_t i;
+
+        json_array_foreach(volumes, i, volume) found =
+                found || strcmp(at(volume, "secret.secretName"), name) == 0;
+        return found;
+}
+
+static void pods_say_what_the_plan_says(void **state)
+{
+        struct ledger *l = job_fixture_cluster();
+        struct job job = job_fixture_parse(
+                "  workers: [{model: H100, chips: 2}]\n  programs: {cuda: {image: img, command: "
+                "[/opt/t, -v]}}\n"
+                "  data: {path: /data, claim: pictures}\n  checkpoint: {path: /ckpt, claim: kept}\n");
+        struct open_groups_claim claim = job_fixture_claim(l, &job);
+        struct job_pods_options options = { .launcher_image = "us",
+                                            .scheduler_name = "remuda",
+                                            .grace_sec = 30 };
+        struct job_owner owner = { .namespace_ = "ns", .name = "j", .uid = "u-1" };
+        struct job_state plan = { 0 };
+        struct err err = { 0 };
+        const struct job_secrets secrets = {
+                .token = "0123456789abcdef", .ca = "CA", .certificate = "CERT", .key = "KEY"
+        };
+        char *keys = job_keys_write(&(struct job_keys){ .secret = "j-1",
+                                                        .ca = (char *) "CA",
+                                                        .certificate = (char *) "LOOK",
+                                                        .key = (char *) "LOOK KEY" });
+        json_t *pod, *secret, *world;
+
+        (void) state;
+        assert_int_equal(job_plan(&claim, &plan, &err), 0);
+        assert_int_equal(job_pods_check(&job, &plan, &options, &err), 0);
+        pod = job_group_pod(&job, &plan, &plan.groups[0], &owner, &options, keys);
+        assert_string_equal(at(pod, "metadata.name"), "j-w0-0");
+        assert_string_equal(
+                json_string_value(json_object_get(json_object_get(json_object_get(pod, "metadata"), "labels"),
+                                                  "remuda.dev/job")),
+                "j");
+        assert_string_equal(at(pod, "metadata.ownerReferences.0.uid"), "u-1");
+        assert_string_equal(at(pod, "spec.containers.0.image"), "img");
+        assert_string_equal(at(pod, "spec.schedulerName"), "remuda");
+        assert_string_equal(at(pod, "spec.hostname"), "w0-0");
+        world = job_manager_plan(&job, &plan, "status");
+        assert_string_equal(at(world, "groups.0.name"), "w0-0");
+        assert_string_equal(at(world, "args.0"), "--data");
+        assert_string_equal(at(world, "shards"), "weighted");
+        json_decref(world);
+        job.shards = JOB_SHARDS_EQUAL; /* which the manager cannot see by the figures of the groups alone */
+        world = job_manager_plan(&job, &plan, "status");
+        assert_string_equal(at(world, "shards"), "equal");
+        json_decref(world);
+        job.shards = JOB_SHARDS_WEIGHTED;
+        job.strategy = JOB_STRATEGY_SPLIT;
+        world = job_manager_plan(&job, &plan, "status");
+        assert_string_equal(at(world, "shards"), "equal");
+        job.strategy = JOB_STRATEGY_ALLREDUCE;
+        plan.groups[0].samples_per_s = 1234;
+        json_decref(world);
+        world = job_manager_plan(&job, &plan, "status");
+        assert_true(json_number_value(json_object_get(json_array_get(json_object_get(world, "groups"), 0),
+                                                      "speed")) == 1234);
+        secret = job_secret(&job, &owner, &options, "j-1", &secrets);
+        assert_string_equal(at(secret, "metadata.name"), "j-1");
+        assert_string_equal(at(secret, "stringData.token"), "0123456789abcdef");
+        assert_non_null(strstr(
+                json_string_value(json_object_get(json_object_get(secret, "stringData"), "programs.yaml")),
+                "/opt/t"));
+        assert_string_equal(
+                json_string_value(json_object_get(json_object_get(secret, "stringData"), "tls.key")), "KEY");
+        assert_string_equal(json_string_value(json_object_get(
+                                    json_object_get(json_object_get(pod, "metadata"), "annotations"),
+                                    JOB_ANNOTATION_KEYS)),
+                            keys); /* which names the Secret, and not its key */
+        assert_true(has_words(pod, "--tls-cert /etc/remuda-job/tls.crt"));
+        assert_true(has_words(pod, "--tls-name manager"));
+        json_decref(pod);
+        (void) strcpy(job.tls.secret, "own.keys");
+        (void) strcpy(job.tls.server_name, "train.example");
+        pod = job_group_pod(&job, &plan, &plan.groups[0], &owner, &options, keys);
+        assert_true(has_words(pod, "--tls-cert /etc/remuda-tls/tls.crt --tls-key /etc/remuda-tls/tls.key "
+                                   "--tls-ca /etc/remuda-tls/ca.crt --tls-name train.example"));
+        assert_true(mounts_secret(pod, "own.keys") && mounts_secret(pod, "j-1"));
+        assert_false(has_words(pod, "--tls-status"));
+        json_decref(pod);
+        pod = job_manager_pod(&job, &plan, &owner, &options, keys, "status");
+        assert_true(has_words(pod, "--tls-name train.example --tls-status /etc/remuda-job"));
+        assert_true(mounts_secret(pod, "own.keys") && mounts_secret(pod, "j-1"));
+        assert_string_equal(job_tls_name(&job), "status.remuda.dev");
+        free(keys);
+        json_decref(pod);
+        json_decref(secret);
+        json_decref(world);
+        job.programs[0].image[0] = '\0';
+        assert_int_equal(job_pods_check(&job, &plan, &options, &err), -EINVAL);
+        assert_non_null(strstr(err.msg, "spec.programs.cuda.image: missing"));
+        job_state_free(&plan);
+        job_free(&job);
+        ledger_life_free(l);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(pods_say_what_the_plan_says),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
