@@ -80,11 +80,12 @@ $(call object,$(call sources,$(rooms)) $(mains) $(unit_tests) $(wildcard tests/*
 -include $(wildcard trainer/build.mk job/launcher/build.mk planner/build.mk python/build.mk tests/*/build.mk packaging/build.mk)
 
 # Tests
-support := $(call object,tests/support/machine_text.c)
+support := $(B)/lib/tests.a
+$(support): $(call object,$(addprefix tests/support/,machine_text.c http_child.c))
 $(foreach test,$(unit_tests),$(eval $(B)/tests/$(basename $(notdir $(test))): $(call object,$(test))))
 $(unit): $(support) $(archives)
 	@mkdir -p $(@D)
-	$(LINK) -o $@ $(filter %/$(@F).o,$^) $(call whole,$(support) $(filter %.a,$^)) -lcmocka $(LIBS)
+	$(LINK) -o $@ $(filter %/$(@F).o,$^) $(call whole,$(filter %.a,$^)) -lcmocka $(LIBS)
 
 ASAN := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 

@@ -1,5 +1,4 @@
-/* A job of few lines and a cluster of four nodes for it, for the tests of plans, their status and their pods.
- */
+/* A job of few lines and four nodes for it, for the tests of plans, their status and their pods. */
 #pragma once
 
 #include "job/plan/job_plan.h"
