@@ -192,7 +192,7 @@ static int make_command(struct launch *launch, size_t rank, struct err *err)
         const struct job *job = &launch->run.job;
         const char *runtime = launch->run.ranks[rank].runtime;
         const struct job_program *own = job_program(job, runtime);
-        const struct program *table = program_table_find(&launch->run.table, runtime);
+        const struct program_table_row *table = program_table_find(&launch->run.table, runtime);
         size_t room = 2 + (own != NULL ? own->command_count : 0) +
                       (table != NULL ? table->arg_count + 1 : 0) + job->arg_count + launch->trainer.count;
         size_t count = 0;

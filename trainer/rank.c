@@ -101,7 +101,7 @@ static int open_sampler(struct training *t, struct err *err)
         return t->ids != NULL ? 0 : err_set(err, -ENOMEM, "no memory for a batch of %zu", t->shares.batch);
 }
 
-static int open_data(struct training *t, bool text, const struct preprocess *p, struct err *err)
+static int open_data(struct training *t, bool text, const struct preprocess_steps *p, struct err *err)
 {
         if (strcmp(t->options->distribute, "manager") == 0)
                 return distribution_open(t, p, err);
@@ -154,7 +154,7 @@ static int open_together(struct training *t, struct err *err)
 {
         const struct strategy *strategy = strategy_find(t->options->strategy);
         bool text = strcmp(t->options->model, "text") == 0;
-        struct preprocess p = { 0 };
+        struct preprocess_steps p = { 0 };
         int r = shares_resolve(t->options, &t->world, strategy->served, strategy->whole, &t->shares, err);
         bool serves = !shares_computes(&t->shares, t->world.rank);
 

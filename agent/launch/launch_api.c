@@ -105,7 +105,7 @@ static int identify_trusted(const struct launch_api *d, const struct http_reques
         return r;
 }
 
-static json_t *answer_of(struct launch_api *d, const struct program *program,
+static json_t *answer_of(struct launch_api *d, const struct program_table_row *program,
                          const struct launch_choice *choice, bool in_pod)
 {
         json_t *args = json_array(), *allowed = json_array(), *devices = json_array();
@@ -143,7 +143,7 @@ static int answer_or_refuse(struct launch_api *d, const struct caller *c, const 
 {
         CLEANUP(free_p) struct launch_choice *choice = calloc(1, sizeof(*choice));
         bool in_pod = c->pod_uid[0] != '\0';
-        const struct program *program;
+        const struct program_table_row *program;
         int r;
 
         if (choice == NULL)
@@ -280,7 +280,7 @@ static int post_launch_or_refuse(struct launch_api *d, const struct http_request
 {
         CLEANUP(free_p) struct launch_choice *choice = calloc(1, sizeof(*choice));
         struct json_field root = json_field_root(body);
-        const struct program *program = NULL;
+        const struct program_table_row *program = NULL;
         struct caller c = { 0 };
         unsigned id = 0;
         pid_t pid = 0;

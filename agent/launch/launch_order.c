@@ -46,7 +46,7 @@ int launch_order_read(const struct json_field *root, struct launch_order *ret, s
 }
 
 /* Only what the table lists, and our own words, pass from the order into the program's environment. */
-static bool may_pass(const struct program *program, const char *name)
+static bool may_pass(const struct program_table_row *program, const char *name)
 {
         if (text_starts_with(name, "REMUDA_"))
                 return true;
@@ -56,8 +56,8 @@ static bool may_pass(const struct program *program, const char *name)
         return false;
 }
 
-static int make_environment(const struct program *program, const struct launch_order *o, const json_t *ours,
-                            char *variables[], size_t max, struct err *err)
+static int make_environment(const struct program_table_row *program, const struct launch_order *o,
+                            const json_t *ours, char *variables[], size_t max, struct err *err)
 {
         const char *name;
         size_t n = 0;
@@ -82,7 +82,7 @@ static int make_environment(const struct program *program, const struct launch_o
 }
 
 int launch_order_start(const struct launch_order *order, const struct caller *caller,
-                       const struct program *program, const struct launch_choice *choice,
+                       const struct program_table_row *program, const struct launch_choice *choice,
                        struct launches *launches, unsigned *ret_id, pid_t *ret_pid, struct err *err)
 {
         char *variables[VARIABLES_MAX] = { NULL }, *argv[ARGUMENTS_MAX + 2] = { NULL };

@@ -21,5 +21,5 @@ int launch_order_read(const struct json_field *root, struct launch_order *ret, s
 /* launch_order_start() - start the program on the chosen devices as the caller. Return: 0; -EINVAL (an
  * environment that the table does not let through) or the errors of launches_start(). */
 int launch_order_start(const struct launch_order *order, const struct caller *caller,
-                       const struct program *program, const struct launch_choice *choice,
+                       const struct program_table_row *program, const struct launch_choice *choice,
                        struct launches *launches, unsigned *ret_id, pid_t *ret_pid, struct err *err);

@@ -27,7 +27,7 @@ void launch_programs_count(struct launch_programs *p, const char *runtime, enum 
 }
 
 /* The content's hash, read again only when the file is another one. */
-int launch_programs_check(struct launch_programs *p, const struct program *program, struct err *err)
+int launch_programs_check(struct launch_programs *p, const struct program_table_row *program, struct err *err)
 {
         struct launch_programs_known *k = known_of(p, program->runtime);
         char sha256[SHA256_HEX_BYTES];
@@ -80,10 +80,10 @@ void launch_programs_free(struct launch_programs *p)
         p->table = (struct program_table){ .count = 0 };
 }
 
-const struct program *launch_programs_find(const struct launch_programs *p, const char *runtime,
-                                           struct err *err)
+const struct program_table_row *launch_programs_find(const struct launch_programs *p, const char *runtime,
+                                                     struct err *err)
 {
-        const struct program *program = program_table_find(&p->table, runtime);
+        const struct program_table_row *program = program_table_find(&p->table, runtime);
 
         if (program == NULL)
                 (void) err_set(err, -ENOENT, "no program for runtime '%s' in the program table", runtime);

@@ -40,12 +40,13 @@ void launch_programs_free(struct launch_programs *programs);
 
 /* launch_programs_find() - the row of a runtime; NULL and an error's sentence when there is none. Borrowed.
  */
-const struct program *launch_programs_find(const struct launch_programs *programs, const char *runtime,
-                                           struct err *err);
+const struct program_table_row *launch_programs_find(const struct launch_programs *programs,
+                                                     const char *runtime, struct err *err);
 
 /* launch_programs_check() - is the program here, and what the table says? Its file is read again only when it
  * is another one. Return: 0 or the errors of program_file_check(). */
-int launch_programs_check(struct launch_programs *programs, const struct program *program, struct err *err);
+int launch_programs_check(struct launch_programs *programs, const struct program_table_row *program,
+                          struct err *err);
 
 /* launch_programs_sha256() - of the file that was checked; "" when there is none. Borrowed. */
 const char *launch_programs_sha256(struct launch_programs *programs, const char *runtime);

@@ -88,7 +88,7 @@ static int hash_file(int fd, char ret[SHA256_HEX_BYTES])
         return 0;
 }
 
-static int check_content(const struct program *program, char ret[SHA256_HEX_BYTES], struct err *err)
+static int check_content(const struct program_table_row *program, char ret[SHA256_HEX_BYTES], struct err *err)
 {
         CLEANUP(close_p) int fd = open(program->path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
         int r = fd < 0 ? -errno : hash_file(fd, ret);
@@ -105,7 +105,7 @@ static int check_content(const struct program *program, char ret[SHA256_HEX_BYTE
         return 0;
 }
 
-int program_file_check(const struct program *program, char *ret_sha256, struct err *err)
+int program_file_check(const struct program_table_row *program, char *ret_sha256, struct err *err)
 {
         char digest[SHA256_HEX_BYTES] = "";
         struct stat status;

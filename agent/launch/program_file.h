@@ -15,7 +15,7 @@ int program_file_load(const char *path, struct program_table *ret, struct err *e
  * @ret_sha256: its content's SHA-256, SHA256_HEX_BYTES; NULL = hash only if the table pins one
  * Return: 0; -ENOENT no such file; -EACCES not a file that may be executed; -EKEYREJECTED another content
  * than the table says; another negative errno if it could not be read. */
-int program_file_check(const struct program *program, char *ret_sha256, struct err *err);
+int program_file_check(const struct program_table_row *program, char *ret_sha256, struct err *err);
 
 /* program_file_find() - the path of an executable: as named, if there is a '/' in the name, else of PATH.
  * Return: 0; -EACCES (there, but not a file that may be executed); -ENOENT. */

@@ -87,7 +87,7 @@ static void a_bad_table_says_where_it_is(void **state)
 static void a_program_is_judged_before_it_starts(void **state)
 {
         struct folder *folder = *state;
-        struct program program = { .runtime = "cpu", .path = folder->file };
+        struct program_table_row program = { .runtime = "cpu", .path = folder->file };
         char sha256[SHA256_HEX_BYTES];
         struct err err = { 0 };
 

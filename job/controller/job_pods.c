@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/json/json_table.h"
 #include "base/json/pb_json.h"
 #include "base/text.h"
+#include "job/controller/job_keys.h"
 #include "job/plan/subtask.pb-c.h"
 #include "job/spec/job_arguments.h"
 #include "scheduler-extender/wire/pod_json.h"
@@ -106,7 +106,7 @@ static json_t *strings(char *const *list, size_t count)
 }
 
 /* A row of the group's program table: the job's own command, else the administrator's row. */
-static json_t *table_row(const struct job_program *own, const struct program *row)
+static json_t *table_row(const struct job_program *own, const struct program_table_row *row)
 {
         json_t *entry = json_object();
 
@@ -138,7 +138,7 @@ static json_t *program_rows(const struct job *job, const struct program_table *t
         return rows;
 }
 
-static json_t *metadata_of(const char *name, const struct job_owner *owner, const char *role)
+static json_t *metadata_of(const char *name, const struct job_pods_owner *owner, const char *role)
 {
         return json_pack("{s:s, s:s, s:{s:s, s:s, s:s}, s:{}, s:[{s:s, s:s, s:s, s:s, s:b, s:b}]}", "name",
                          name, "namespace", owner->namespace_, "labels", "app.kubernetes.io/managed-by",
@@ -147,56 +147,9 @@ static json_t *metadata_of(const char *name, const struct job_owner *owner, cons
                          "name", owner->name, "uid", owner->uid, "controller", 1, "blockOwnerDeletion", 1);
 }
 
-#define AT(member) JSON_TABLE_AT(struct job_keys, member)
-static const struct json_table_row key_rows[] = {
-        { "secret", JSON_TABLE_CHARS, AT(secret) },
-        { "ca", JSON_TABLE_STRING, AT(ca) },
-        { "certificate", JSON_TABLE_STRING, AT(certificate) },
-        { "key", JSON_TABLE_STRING, AT(key) },
-        { .name = NULL },
-};
-static const struct json_table key_table = { .rows = key_rows,
-                                             .size_bytes = sizeof(struct job_keys),
-                                             .lenient = true };
-#undef AT
-
-char *job_keys_write(const struct job_keys *keys)
-{
-        json_t *object = json_table_encode(&key_table, keys);
-        char *text = object == NULL ? NULL : json_dumps(object, JSON_COMPACT);
-
-        json_decref(object);
-        return text;
-}
-
-struct job_keys job_keys_read(const char *text)
-{
-        json_t *object = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
-        struct job_keys keys = { .secret = "" };
-
-        (void) json_table_decode(&key_table, object, &keys, NULL);
-        json_decref(object);
-        return keys;
-}
-
-void job_keys_free(struct job_keys *keys)
-{
-        if (keys->key != NULL)
-                explicit_bzero(keys->key, strlen(keys->key));
-        json_table_free(&key_table, keys);
-}
-
-void job_keys_secret(const char *text, char name[JOB_POD_NAME_BYTES])
-{
-        struct job_keys keys = job_keys_read(text);
-
-        memcpy(name, keys.secret, JOB_POD_NAME_BYTES);
-        job_keys_free(&keys);
-}
-
-json_t *job_secret(const struct job *job, const struct job_owner *owner,
-                   const struct job_pods_options *options, const char *name,
-                   const struct job_secrets *secrets)
+json_t *job_pods_secret(const struct job *job, const struct job_pods_owner *owner,
+                        const struct job_pods_options *options, const char *name,
+                        const struct job_pods_secrets *secrets)
 {
         json_t *table = json_pack("{s:o}", "programs", program_rows(job, options->programs));
         CLEANUP(free_p) char *programs = table == NULL ? NULL : json_dumps(table, JSON_INDENT(1));
@@ -276,7 +229,7 @@ static json_t *pod_of(json_t *metadata, const struct job_pods_options *options, 
                          "spec", spec);
 }
 
-const char *job_tls_name(const struct job *job)
+const char *job_pods_tls_name(const struct job *job)
 {
         return job->tls.secret[0] == '\0' ? JOB_TLS_NAME : JOB_TLS_STATUS_NAME;
 }
@@ -327,7 +280,7 @@ static json_t *words(const char *first, ...)
 }
 
 static json_t *group_metadata(const struct job *job, const struct job_state *state,
-                              const struct job_group *group, const struct job_owner *owner)
+                              const struct job_group *group, const struct job_pods_owner *owner)
 {
         char name[JOB_POD_NAME_BYTES], number[40];
         json_t *metadata, *labels, *annotations;
@@ -358,8 +311,9 @@ static json_t *only_on(const char *node)
                          "key", "metadata.name", "operator", "In", "values", node);
 }
 
-json_t *job_group_pod(const struct job *job, const struct job_state *state, const struct job_group *group,
-                      const struct job_owner *owner, const struct job_pods_options *options, const char *keys)
+json_t *job_pods_group(const struct job *job, const struct job_state *state, const struct job_group *group,
+                       const struct job_pods_owner *owner, const struct job_pods_options *options,
+                       const char *keys)
 {
         json_t *volumes = json_array(), *mounts = json_array(), *container, *pod;
         json_t *command;
@@ -455,7 +409,7 @@ static Subtask__Plan plan_of(const struct job *job, const struct job_state *stat
         return plan;
 }
 
-json_t *job_manager_plan(const struct job *job, const struct job_state *state, const char *status_token)
+json_t *job_pods_manager_plan(const struct job *job, const struct job_state *state, const char *status_token)
 {
         CLEANUP(free_p) Subtask__Group *groups = calloc(state->group_count + 1, sizeof(*groups));
         CLEANUP(free_p) Subtask__Group **list = calloc(state->group_count + 1, sizeof(*list));
@@ -486,11 +440,12 @@ json_t *job_manager_plan(const struct job *job, const struct job_state *state, c
         return json;
 }
 
-json_t *job_manager_pod(const struct job *job, const struct job_state *state, const struct job_owner *owner,
-                        const struct job_pods_options *options, const char *keys, const char *status_token)
+json_t *job_pods_manager(const struct job *job, const struct job_state *state,
+                         const struct job_pods_owner *owner, const struct job_pods_options *options,
+                         const char *keys, const char *status_token)
 {
         json_t *volumes = json_array(), *mounts = json_array(), *metadata, *container, *command;
-        json_t *plan = job_manager_plan(job, state, status_token);
+        json_t *plan = job_pods_manager_plan(job, state, status_token);
         CLEANUP(free_p) char *text = NULL;
         char name[JOB_POD_NAME_BYTES], address[32];
 
@@ -498,7 +453,7 @@ json_t *job_manager_pod(const struct job *job, const struct job_state *state, co
         json_decref(plan);
         if (text == NULL)
                 return NULL;
-        job_manager_pod_name(owner->name, state->world, name);
+        job_state_manager_pod_name(owner->name, state->world, name);
         metadata = metadata_of(name, owner, "manager");
         put(json_object_get(metadata, "annotations"), JOB_ANNOTATION_PLAN, json_string(text));
         (void) text_format(address, sizeof(address), "$(POD_IP):%d", JOB_MANAGER_PORT);

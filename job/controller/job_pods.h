@@ -40,46 +40,36 @@ struct job_pods_options {
 };
 
 /* The object that the pods belong to. Borrowed. */
-struct job_owner {
+struct job_pods_owner {
         const char *namespace_, *name, *uid;
 };
 
 /* What only those may know who take part. Borrowed. */
-struct job_secrets {
+struct job_pods_secrets {
         const char *token;                  /* of the job's rendezvous */
         const char *ca, *certificate, *key; /* PEM: what manager and groups show each other */
 };
 
-/* job_tls_name() - the name that the certificates have that the controller makes for this job. */
-const char *job_tls_name(const struct job *job);
+/* job_pods_tls_name() - the name that the certificates have that the controller makes for this job. */
+const char *job_pods_tls_name(const struct job *job);
 
 /* job_pods_check() - can pods be made for this job? Return: 0; -EINVAL and *err (no image, no program for a
  * runtime), with field and remedy. */
 int job_pods_check(const struct job *job, const struct job_state *state,
                    const struct job_pods_options *options, struct err *err);
 
-/* The annotation JOB_ANNOTATION_KEYS: the Secret's name, and the certificate with which the controller, also
- * one that is started anew, asks the manager how the job is. */
-struct job_keys {
-        char secret[JOB_POD_NAME_BYTES]; /* "" = they are none of ours */
-        char *ca, *certificate, *key;    /* PEM; owned, NULL = missing */
-};
-char *job_keys_write(const struct job_keys *keys); /* NULL = out of memory */
-struct job_keys job_keys_read(const char *text);
-void job_keys_free(struct job_keys *keys);
-void job_keys_secret(const char *text, char name[JOB_POD_NAME_BYTES]); /* of the Secret alone */
+/* All return a new reference; NULL = out of memory. @keys: of job_keys_write(). @status_token: whoever has it
+ * may ask the manager how the job is, and nothing else; the controller finds it in the pod again. */
+json_t *job_pods_secret(const struct job *job, const struct job_pods_owner *owner,
+                        const struct job_pods_options *options, const char *name,
+                        const struct job_pods_secrets *secrets);
+json_t *job_pods_group(const struct job *job, const struct job_state *state, const struct job_group *group,
+                       const struct job_pods_owner *owner, const struct job_pods_options *options,
+                       const char *keys);
+json_t *job_pods_manager(const struct job *job, const struct job_state *state,
+                         const struct job_pods_owner *owner, const struct job_pods_options *options,
+                         const char *keys, const char *status_token);
 
-/* All return a new reference; NULL = out of memory. @keys: of job_keys(). @status_token: whoever has it may
- * ask the manager how the job is, and nothing else; the controller finds it in the pod again. */
-json_t *job_secret(const struct job *job, const struct job_owner *owner,
-                   const struct job_pods_options *options, const char *name,
-                   const struct job_secrets *secrets);
-json_t *job_group_pod(const struct job *job, const struct job_state *state, const struct job_group *group,
-                      const struct job_owner *owner, const struct job_pods_options *options,
-                      const char *keys);
-json_t *job_manager_pod(const struct job *job, const struct job_state *state, const struct job_owner *owner,
-                        const struct job_pods_options *options, const char *keys, const char *status_token);
-
-/* job_manager_plan() - the plan that the manager of this world reads (job/plan/subtask.proto), as JSON.
+/* job_pods_manager_plan() - the plan that the manager of this world reads (job/plan/subtask.proto), as JSON.
  */
-json_t *job_manager_plan(const struct job *job, const struct job_state *state, const char *status_token);
+json_t *job_pods_manager_plan(const struct job *job, const struct job_state *state, const char *status_token);

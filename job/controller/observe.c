@@ -7,6 +7,7 @@
 #include "base/json/json_table.h"
 #include "base/text.h"
 #include "job/controller/controller_internal.h"
+#include "job/controller/job_keys.h"
 #include "job/controller/job_lease.h"
 #include "job/controller/progress.h"
 #include "job/plan/job_status.h"

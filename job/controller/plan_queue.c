@@ -41,7 +41,8 @@ static void say_waiting(struct record *record, enum job_phase phase, const char 
         if (phase == JOB_FAILED)
                 record->controller->metrics.ended[JOB_FAILED]++;
         record->said_usec = now;
-        job_state_condition(state, JOB_CONDITION_ACCEPTED, true, now, "Accepted", "the job is understood");
+        job_state_set_condition(state, JOB_CONDITION_ACCEPTED, true, now, "Accepted",
+                                "the job is understood");
         job_state_set(state, phase, now, reason, "%s", sentence);
         record->dirty = true;
         controller_queue(record);
@@ -125,7 +126,8 @@ static void planned(struct record *record)
         c->metrics.planned++;
         if (state->start_usec == 0)
                 state->start_usec = now;
-        job_state_condition(state, JOB_CONDITION_ACCEPTED, true, now, "Accepted", "the job is understood");
+        job_state_set_condition(state, JOB_CONDITION_ACCEPTED, true, now, "Accepted",
+                                "the job is understood");
         job_state_set(state, state->world == 0 ? JOB_STARTING : JOB_RESTARTING, now, "Planned",
                       "%u ranks in %zu device groups", job_state_world_size(state), state->group_count);
         write_event(record, false, "Planned", "%u ranks in %zu device groups", job_state_world_size(state),

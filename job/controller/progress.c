@@ -14,6 +14,7 @@
 #include "io/grpc/grpc_client.h"
 #include "io/tls/tls.h"
 #include "job/controller/controller_internal.h"
+#include "job/controller/job_keys.h"
 #include "job/controller/job_speeds.h"
 #include "job/controller/write.h"
 #include "job/launcher/message.h"
@@ -122,7 +123,7 @@ static void take_figures(struct record *record, const struct job_report *report)
 static void take_rank(struct record *record, const struct job_report_rank *said, struct job_group *group,
                       uint32_t index)
 {
-        struct job_rank *rank = job_state_make_rank(&record->state, group->name, index);
+        struct job_progress_rank *rank = job_state_make_rank(&record->state, group->name, index);
 
         if (rank == NULL)
                 return;
@@ -165,7 +166,7 @@ void progress_note_moment(struct record *record)
         struct record_asking *asking = &record->asking;
         uint64_t now = controller_monotonic(record->controller);
         double elapsed = asking->noted_usec > 0 ? (double) (now - asking->noted_usec) / 1e6 : 0;
-        struct job_point point = {
+        struct job_progress_point point = {
                 /* short numbers: the status is written again with every look */
                 .seconds =
                         round((double) (controller_now(record->controller) - state->start_usec) / 1e4) / 1e2,
@@ -178,8 +179,10 @@ void progress_note_moment(struct record *record)
         if (state->start_usec == 0 || state->progress.time_usec == 0)
                 return;
         for (size_t i = 0; i < state->group_count; i++)
-                for (uint32_t n = 0; n < state->groups[i].ranks && point.busy_count < JOB_POINT_RANKS; n++) {
-                        const struct job_rank *rank = job_state_rank(state, state->groups[i].name, n);
+                for (uint32_t n = 0;
+                     n < state->groups[i].ranks && point.busy_count < JOB_PROGRESS_POINT_RANKS; n++) {
+                        const struct job_progress_rank *rank =
+                                job_state_rank(state, state->groups[i].name, n);
                         double busy = rank == NULL ? 0 : rank->busy_sec,
                                since = busy - asking->busy_sec[point.busy_count];
 
@@ -304,7 +307,7 @@ static struct job_pod *running_manager(struct record *record)
         char name[JOB_POD_NAME_BYTES];
         struct job_pod *pod;
 
-        job_manager_pod_name(record->name, record->state.world, name);
+        job_state_manager_pod_name(record->name, record->state.world, name);
         pod = record_find_pod(record, name);
         return pod != NULL && pod->started && pod->phase == JOB_POD_RUNNING && pod->status_token[0] != '\0'
                        ? pod
@@ -317,7 +320,7 @@ static struct tls *open_tls(const struct record *record)
         const struct tls_options options = { .identity = { { keys.certificate, "the certificate" },
                                                            { keys.key, "the key" },
                                                            { keys.ca, "the CA" } },
-                                             .name = job_tls_name(&record->job),
+                                             .name = job_pods_tls_name(&record->job),
                                              .peer = "manager" };
         struct tls *tls = NULL;
 

@@ -7,6 +7,7 @@
 #include <syslog.h>
 
 #include "job/controller/controller_internal.h"
+#include "job/controller/job_keys.h"
 #include "job/controller/job_lease.h"
 #include "job/controller/progress.h"
 #include "job/controller/watch.h"
@@ -21,7 +22,7 @@ static bool is_expected(const struct record *record, const struct job_pod *pod)
 {
         char name[JOB_POD_NAME_BYTES];
 
-        job_manager_pod_name(record->name, record->state.world, name);
+        job_state_manager_pod_name(record->name, record->state.world, name);
         if (strcmp(pod->name, name) == 0)
                 return true;
         for (size_t i = 0; i < record->state.group_count; i++) {
@@ -78,7 +79,7 @@ static void forget_unseen(struct record *record)
 static bool make_group(struct record *record, const struct job_group *group)
 {
         const struct job_pod *pod;
-        struct job_owner owner = write_owner(record);
+        struct job_pods_owner owner = write_owner(record);
         char name[JOB_POD_NAME_BYTES];
 
         job_group_pod_name(record->name, group, name);
@@ -86,26 +87,26 @@ static bool make_group(struct record *record, const struct job_group *group)
         if (pod != NULL)
                 return !pod->asked || pod->asked_usec != UINT64_MAX;
         write_pod(record, name, group->name,
-                  job_group_pod(&record->job, &record->state, group, &owner,
-                                &record->controller->options.pods, record->keys));
+                  job_pods_group(&record->job, &record->state, group, &owner,
+                                 &record->controller->options.pods, record->keys));
         return false;
 }
 
 static bool make_manager(struct record *record)
 {
         const struct job_pod *pod;
-        struct job_owner owner = write_owner(record);
+        struct job_pods_owner owner = write_owner(record);
         char name[JOB_POD_NAME_BYTES], token[49];
 
-        job_manager_pod_name(record->name, record->state.world, name);
+        job_state_manager_pod_name(record->name, record->state.world, name);
         pod = record_find_pod(record, name);
         if (pod != NULL)
                 return !pod->asked || pod->asked_usec != UINT64_MAX;
         if (!write_token(token))
                 return false;
         write_pod(record, name, "",
-                  job_manager_pod(&record->job, &record->state, &owner, &record->controller->options.pods,
-                                  record->keys, token));
+                  job_pods_manager(&record->job, &record->state, &owner, &record->controller->options.pods,
+                                   record->keys, token));
         return false;
 }
 
@@ -210,8 +211,8 @@ void reconcile(struct record *record)
                 return;
         }
         if (!job_phase_ended(record->state.phase) && !record->valid) {
-                job_state_condition(&record->state, JOB_CONDITION_ACCEPTED, false, controller_now(c),
-                                    "InvalidSpec", record->why);
+                job_state_set_condition(&record->state, JOB_CONDITION_ACCEPTED, false, controller_now(c),
+                                        "InvalidSpec", record->why);
                 end_early(record, JOB_FAILED, "InvalidSpec", record->why);
         }
         if (!job_phase_ended(record->state.phase) && record->bad_status[0] != '\0') {

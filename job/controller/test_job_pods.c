@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "job/controller/job_keys.h"
 #include "job/controller/job_pods.h"
 #include "tests/support/job_fixture.h"
 
@@ -63,10 +64,10 @@ static void pods_say_what_the_plan_says(void **state)
         struct job_pods_options options = { .launcher_image = "us",
                                             .scheduler_name = "remuda",
                                             .grace_sec = 30 };
-        struct job_owner owner = { .namespace_ = "ns", .name = "j", .uid = "u-1" };
+        struct job_pods_owner owner = { .namespace_ = "ns", .name = "j", .uid = "u-1" };
         struct job_state plan = { 0 };
         struct err err = { 0 };
-        const struct job_secrets secrets = {
+        const struct job_pods_secrets secrets = {
                 .token = "0123456789abcdef", .ca = "CA", .certificate = "CERT", .key = "KEY"
         };
         char *keys = job_keys_write(&(struct job_keys){ .secret = "j-1",
@@ -78,7 +79,7 @@ static void pods_say_what_the_plan_says(void **state)
         (void) state;
         assert_int_equal(job_plan(&claim, &plan, &err), 0);
         assert_int_equal(job_pods_check(&job, &plan, &options, &err), 0);
-        pod = job_group_pod(&job, &plan, &plan.groups[0], &owner, &options, keys);
+        pod = job_pods_group(&job, &plan, &plan.groups[0], &owner, &options, keys);
         assert_string_equal(at(pod, "metadata.name"), "j-w0-0");
         assert_string_equal(
                 json_string_value(json_object_get(json_object_get(json_object_get(pod, "metadata"), "labels"),
@@ -88,26 +89,26 @@ static void pods_say_what_the_plan_says(void **state)
         assert_string_equal(at(pod, "spec.containers.0.image"), "img");
         assert_string_equal(at(pod, "spec.schedulerName"), "remuda");
         assert_string_equal(at(pod, "spec.hostname"), "w0-0");
-        world = job_manager_plan(&job, &plan, "status");
+        world = job_pods_manager_plan(&job, &plan, "status");
         assert_string_equal(at(world, "groups.0.name"), "w0-0");
         assert_string_equal(at(world, "args.0"), "--data");
         assert_string_equal(at(world, "shards"), "weighted");
         json_decref(world);
         job.shards = JOB_SHARDS_EQUAL; /* which the manager cannot see by the figures of the groups alone */
-        world = job_manager_plan(&job, &plan, "status");
+        world = job_pods_manager_plan(&job, &plan, "status");
         assert_string_equal(at(world, "shards"), "equal");
         json_decref(world);
         job.shards = JOB_SHARDS_WEIGHTED;
         job.strategy = JOB_STRATEGY_SPLIT;
-        world = job_manager_plan(&job, &plan, "status");
+        world = job_pods_manager_plan(&job, &plan, "status");
         assert_string_equal(at(world, "shards"), "equal");
         job.strategy = JOB_STRATEGY_ALLREDUCE;
         plan.groups[0].samples_per_s = 1234;
         json_decref(world);
-        world = job_manager_plan(&job, &plan, "status");
+        world = job_pods_manager_plan(&job, &plan, "status");
         assert_true(json_number_value(json_object_get(json_array_get(json_object_get(world, "groups"), 0),
                                                       "speed")) == 1234);
-        secret = job_secret(&job, &owner, &options, "j-1", &secrets);
+        secret = job_pods_secret(&job, &owner, &options, "j-1", &secrets);
         assert_string_equal(at(secret, "metadata.name"), "j-1");
         assert_string_equal(at(secret, "stringData.token"), "0123456789abcdef");
         assert_non_null(strstr(
@@ -124,16 +125,16 @@ static void pods_say_what_the_plan_says(void **state)
         json_decref(pod);
         (void) strcpy(job.tls.secret, "own.keys");
         (void) strcpy(job.tls.server_name, "train.example");
-        pod = job_group_pod(&job, &plan, &plan.groups[0], &owner, &options, keys);
+        pod = job_pods_group(&job, &plan, &plan.groups[0], &owner, &options, keys);
         assert_true(has_words(pod, "--tls-cert /etc/remuda-tls/tls.crt --tls-key /etc/remuda-tls/tls.key "
                                    "--tls-ca /etc/remuda-tls/ca.crt --tls-name train.example"));
         assert_true(mounts_secret(pod, "own.keys") && mounts_secret(pod, "j-1"));
         assert_false(has_words(pod, "--tls-status"));
         json_decref(pod);
-        pod = job_manager_pod(&job, &plan, &owner, &options, keys, "status");
+        pod = job_pods_manager(&job, &plan, &owner, &options, keys, "status");
         assert_true(has_words(pod, "--tls-name train.example --tls-status /etc/remuda-job"));
         assert_true(mounts_secret(pod, "own.keys") && mounts_secret(pod, "j-1"));
-        assert_string_equal(job_tls_name(&job), "status.remuda.dev");
+        assert_string_equal(job_pods_tls_name(&job), "status.remuda.dev");
         free(keys);
         json_decref(pod);
         json_decref(secret);

@@ -364,7 +364,7 @@ static void act(struct record *record, struct gathered *all)
         const struct job_pod *manager;
         struct pods_verdict v;
 
-        job_manager_pod_name(record->name, record->state.world, all->manager_name);
+        job_state_manager_pod_name(record->name, record->state.world, all->manager_name);
         manager = record_find_pod(record, all->manager_name);
         gather_groups(record, all);
         gather_manager(record, manager, all);

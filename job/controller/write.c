@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "io/tls/tls_keys.h"
 #include "job/controller/controller_internal.h"
+#include "job/controller/job_keys.h"
 #include "job/plan/job_status.h"
 
 #define RETRY_USEC 1000000u
@@ -63,11 +64,11 @@ static struct record *end(struct write *write, const char *what, int result, con
         return same && result != -ECANCELED ? record : NULL;
 }
 
-struct job_owner write_owner(const struct record *record)
+struct job_pods_owner write_owner(const struct record *record)
 {
-        return (struct job_owner){ .namespace_ = record->namespace_,
-                                   .name = record->name,
-                                   .uid = record->uid };
+        return (struct job_pods_owner){ .namespace_ = record->namespace_,
+                                        .name = record->name,
+                                        .uid = record->uid };
 }
 
 static void on_status(void *userdata, int result, const char *sentence)
@@ -218,8 +219,8 @@ static json_t *make_secret(struct record *record)
 {
         const struct job_pods_options *options = &record->controller->options.pods;
         char token[49], suffix[49], name[JOB_POD_NAME_BYTES];
-        struct job_owner owner = write_owner(record);
-        struct job_secrets secrets;
+        struct job_pods_owner owner = write_owner(record);
+        struct job_pods_secrets secrets;
         struct job_keys look;
         struct tls_keys keys;
         struct err err = { 0 };
@@ -227,17 +228,18 @@ static json_t *make_secret(struct record *record)
 
         if (!write_token(token) || !write_token(suffix))
                 return NULL;
-        if (tls_keys_make(job_tls_name(&record->job), controller_now(record->controller), &keys, &err) < 0) {
+        if (tls_keys_make(job_pods_tls_name(&record->job), controller_now(record->controller), &keys, &err) <
+            0) {
                 controller_log(record->controller, LOG_ERR, "job", "job=%s error=\"%s\"", record->key,
                                err.msg);
                 tls_keys_free(&keys);
                 return NULL;
         }
         (void) text_format(name, sizeof(name), "%s-%.8s", record->name, suffix);
-        secrets = (struct job_secrets){ .token = token,
-                                        .ca = keys.ca,
-                                        .certificate = keys.pairs[0].certificate,
-                                        .key = keys.pairs[0].key };
+        secrets = (struct job_pods_secrets){ .token = token,
+                                             .ca = keys.ca,
+                                             .certificate = keys.pairs[0].certificate,
+                                             .key = keys.pairs[0].key };
         look = (struct job_keys){ .ca = keys.ca,
                                   .certificate = keys.pairs[1].certificate,
                                   .key = keys.pairs[1].key };
@@ -245,7 +247,7 @@ static json_t *make_secret(struct record *record)
         record_set_keys(record, job_keys_write(&look));
         (void) text_copy(record->keys_uid, sizeof(record->keys_uid), record->uid);
         if (record->keys != NULL)
-                secret = job_secret(&record->job, &owner, options, name, &secrets);
+                secret = job_pods_secret(&record->job, &owner, options, name, &secrets);
         tls_keys_free(&keys);
         explicit_bzero(token, sizeof(token));
         return secret;

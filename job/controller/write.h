@@ -15,5 +15,5 @@ void write_manager(struct record *record, struct job_pod *pod, const char *value
 void write_delete(struct record *record, struct job_pod *pod, unsigned grace_sec);
 void write_event(struct record *record, bool warning, const char *reason, const char *fmt, ...)
         __attribute__((format(printf, 4, 5)));
-struct job_owner write_owner(const struct record *record);
+struct job_pods_owner write_owner(const struct record *record);
 bool write_token(char token[49]); /* 48 random hexadecimal digits */

@@ -110,7 +110,7 @@ static bool listed(const char *const *names, size_t count, const char *name)
 /* Is a variable passed on to this program? The names its table lists; REMUDA_*,
  * OMPI_*, PMIX_*; every vendor's visible-devices variable; the frameworks' own (RANK, MASTER_ADDR...). The
  * loader's variables, and everything else, only when listed. */
-static bool passes(const struct program *program, const char *name)
+static bool passes(const struct program_table_row *program, const char *name)
 {
         for (size_t i = 0; i < program->environment_count; i++)
                 if (strcmp(program->environment[i], name) == 0)
@@ -121,7 +121,7 @@ static bool passes(const struct program *program, const char *name)
         return listed(framework_names, ARRAY_SIZE(framework_names), name) || vendor_is_variable(name);
 }
 
-int environment_filter(struct environment *ret, const struct program *program, char *const *found)
+int environment_filter(struct environment *ret, const struct program_table_row *program, char *const *found)
 {
         char name[256];
 

@@ -25,7 +25,7 @@ const char *environment_get(const struct environment *environment, const char *n
 int environment_set(struct environment *environment, const char *name, const char *value);
 
 /* environment_filter() - from what was found (such as `environ`) what passes. @ret starts empty. */
-int environment_filter(struct environment *ret, const struct program *program, char *const *found);
+int environment_filter(struct environment *ret, const struct program_table_row *program, char *const *found);
 
 /* environment_add_frameworks() - set what torchrun, MindSpore, Paddle and Ascend programs read, from the rank
  * that mpirun (OMPI_COMM_WORLD_*) or the caller (RANK, WORLD_SIZE...) gave; a process alone is rank 0 of 1.

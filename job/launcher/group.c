@@ -485,7 +485,7 @@ static void on_signal(void *userdata, int signal_number)
 static void hash_program(struct group *group)
 {
         struct program_table table;
-        const struct program *program;
+        const struct program_table_row *program;
 
         if (program_file_load(group->programs, &table, NULL) < 0)
                 return;

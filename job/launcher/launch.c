@@ -70,7 +70,7 @@ static int choose_program(const struct launch_options *options, const struct doo
 
 static int build_argv(struct launch *launch, char *const *args, size_t arg_count)
 {
-        const struct program *program = launch->program;
+        const struct program_table_row *program = launch->program;
         size_t n = 0;
 
         launch->argv = calloc(program->arg_count + arg_count + 2, sizeof(*launch->argv));

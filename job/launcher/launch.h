@@ -14,9 +14,9 @@ struct launch_options {
 
 struct launch {
         struct program_table table;
-        const struct program *program; /* in the table */
-        char sha256[SHA256_HEX_BYTES]; /* "" when the table pins none */
-        char **argv;                   /* path, the table's args, the caller's; borrowed strings */
+        const struct program_table_row *program; /* in the table */
+        char sha256[SHA256_HEX_BYTES];           /* "" when the table pins none */
+        char **argv;                             /* path, the table's args, the caller's; borrowed strings */
         struct environment environment;
         struct rank_file_entry rank;
 };

@@ -10,8 +10,8 @@
 #include "base/text.h"
 #include "scheduler-extender/ledger/ledger_nodes.h"
 
-static_assert((int) JOB_SPEED_MEASURED == (int) CHIP_SPEED_MEASURED &&
-                      (int) JOB_SPEED_TABLE == (int) CHIP_SPEED_TABLE,
+static_assert((int) JOB_GROUP_SPEED_MEASURED == (int) CHIP_SPEED_MEASURED &&
+                      (int) JOB_GROUP_SPEED_TABLE == (int) CHIP_SPEED_TABLE,
               "a status says which figures its speeds are");
 
 static void put_on(const struct symbols *symbols, const struct assignment_part *part, struct job_group *group)
@@ -193,7 +193,7 @@ int job_plan_share(const struct batch_cut_job *job, struct job_state *state, str
                 struct job_group *group = &state->groups[i];
                 struct batch_cut_share share = group->server ? (struct batch_cut_share){ 0 } : shares[n++];
 
-                group->source = group->server ? JOB_SPEED_ASSUMED : (enum job_speed_source) source;
+                group->source = group->server ? JOB_GROUP_SPEED_ASSUMED : (enum job_group_speed) source;
                 group->batch = share.batch;
                 group->samples_per_s = share.samples_per_s;
                 group->weight = (double) group->batch / (double) job->job->global_batch;

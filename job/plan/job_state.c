@@ -11,29 +11,7 @@
 #include "base/text.h"
 
 /* clang-format off */
-const char *const job_phase_names[JOB_PHASE_COUNT + 1] = {
-        [JOB_PENDING]    = "Pending",
-        [JOB_PLANNING]   = "Planning",
-        [JOB_STARTING]   = "Starting",
-        [JOB_RUNNING]    = "Running",
-        [JOB_RESTARTING] = "Restarting",
-        [JOB_SUCCEEDED]  = "Succeeded",
-        [JOB_FAILED]     = "Failed",
-        [JOB_CANCELLED]  = "Cancelled",
-};
-const char *const job_speed_source_names[JOB_SPEED_COUNT + 1] = {
-        [JOB_SPEED_ASSUMED]  = "assumed",
-        [JOB_SPEED_TABLE]    = "table",
-        [JOB_SPEED_MEASURED] = "measured",
-};
-const char *const job_group_state_names[JOB_GROUP_STATE_COUNT + 1] = {
-        [JOB_GROUP_WAITING]   = "Waiting",
-        [JOB_GROUP_RUNNING]   = "Running",
-        [JOB_GROUP_SUCCEEDED] = "Succeeded",
-        [JOB_GROUP_FAILED]    = "Failed",
-        [JOB_GROUP_LOST]      = "Lost",
-};
-const char *const job_condition_names[JOB_CONDITION_COUNT] = {
+const char *const job_state_condition_names[JOB_CONDITION_COUNT] = {
         [JOB_CONDITION_ACCEPTED]  = "Accepted",
         [JOB_CONDITION_PLANNED]   = "Planned",
         [JOB_CONDITION_RUNNING]   = "Running",
@@ -66,11 +44,6 @@ void job_state_free(struct job_state *state)
         *state = job_state_new();
 }
 
-bool job_phase_ended(enum job_phase phase)
-{
-        return phase == JOB_SUCCEEDED || phase == JOB_FAILED || phase == JOB_CANCELLED;
-}
-
 void job_state_note(struct job_state *state, const char *fmt, ...)
 {
         char(*grown)[JOB_NOTE_BYTES];
@@ -87,10 +60,10 @@ void job_state_note(struct job_state *state, const char *fmt, ...)
         va_end(values);
 }
 
-void job_state_condition(struct job_state *state, enum job_condition_type type, bool holds, uint64_t now_usec,
-                         const char *reason, const char *message)
+void job_state_set_condition(struct job_state *state, enum job_state_condition_type type, bool holds,
+                             uint64_t now_usec, const char *reason, const char *message)
 {
-        struct job_condition *condition = &state->conditions[type];
+        struct job_state_condition *condition = &state->conditions[type];
 
         if (!condition->known || condition->holds != holds)
                 condition->since_usec = now_usec;
@@ -110,14 +83,14 @@ void job_state_set(struct job_state *state, enum job_phase phase, uint64_t now_u
         va_start(values, fmt);
         (void) vsnprintf(state->message, sizeof(state->message), fmt, values); /* NOLINT: cut to its field */
         va_end(values);
-        job_state_condition(state, JOB_CONDITION_PLANNED, state->group_count > 0, now_usec, reason,
-                            state->message);
-        job_state_condition(state, JOB_CONDITION_RUNNING, phase == JOB_RUNNING, now_usec, reason,
-                            state->message);
-        job_state_condition(state, JOB_CONDITION_SUCCEEDED, phase == JOB_SUCCEEDED, now_usec, reason,
-                            state->message);
-        job_state_condition(state, JOB_CONDITION_FAILED, phase == JOB_FAILED, now_usec, reason,
-                            state->message);
+        job_state_set_condition(state, JOB_CONDITION_PLANNED, state->group_count > 0, now_usec, reason,
+                                state->message);
+        job_state_set_condition(state, JOB_CONDITION_RUNNING, phase == JOB_RUNNING, now_usec, reason,
+                                state->message);
+        job_state_set_condition(state, JOB_CONDITION_SUCCEEDED, phase == JOB_SUCCEEDED, now_usec, reason,
+                                state->message);
+        job_state_set_condition(state, JOB_CONDITION_FAILED, phase == JOB_FAILED, now_usec, reason,
+                                state->message);
         if (job_phase_ended(phase) && state->completion_usec == 0)
                 state->completion_usec = now_usec;
 }
@@ -130,7 +103,7 @@ struct job_group *job_state_group(const struct job_state *state, const char *nam
         return NULL;
 }
 
-struct job_rank *job_state_rank(const struct job_state *state, const char *group, uint32_t index)
+struct job_progress_rank *job_state_rank(const struct job_state *state, const char *group, uint32_t index)
 {
         for (size_t i = 0; i < state->rank_count; i++)
                 if (state->ranks[i].index == index && strcmp(state->ranks[i].group, group) == 0)
@@ -138,9 +111,9 @@ struct job_rank *job_state_rank(const struct job_state *state, const char *group
         return NULL;
 }
 
-struct job_rank *job_state_make_rank(struct job_state *state, const char *group, uint32_t index)
+struct job_progress_rank *job_state_make_rank(struct job_state *state, const char *group, uint32_t index)
 {
-        struct job_rank *rank = job_state_rank(state, group, index), *grown;
+        struct job_progress_rank *rank = job_state_rank(state, group, index), *grown;
 
         if (rank != NULL || state->rank_count == JOB_STATUS_RANKS_MAX)
                 return rank;
@@ -149,7 +122,7 @@ struct job_rank *job_state_make_rank(struct job_state *state, const char *group,
                 return NULL;
         state->ranks = grown;
         rank = &grown[state->rank_count++];
-        *rank = (struct job_rank){ .index = index, .exit_code = -1 };
+        *rank = (struct job_progress_rank){ .index = index, .exit_code = -1 };
         (void) text_copy(rank->group, sizeof(rank->group), group);
         return rank;
 }
@@ -158,8 +131,8 @@ struct job_rank *job_state_make_rank(struct job_state *state, const char *group,
 static void thin_points(struct job_state *state)
 {
         for (size_t i = 0; i < state->point_count / 2; i++) {
-                const struct job_point *first = &state->points[2 * i];
-                struct job_point point = state->points[2 * i + 1];
+                const struct job_progress_point *first = &state->points[2 * i];
+                struct job_progress_point point = state->points[2 * i + 1];
 
                 for (size_t k = 0; k < point.busy_count && k < first->busy_count; k++)
                         point.busy[k] = (uint8_t) ((first->busy[k] + point.busy[k]) / 2);
@@ -168,9 +141,9 @@ static void thin_points(struct job_state *state)
         state->point_count /= 2;
 }
 
-void job_state_add_point(struct job_state *state, const struct job_point *point)
+void job_state_add_point(struct job_state *state, const struct job_progress_point *point)
 {
-        if (state->point_count == JOB_POINTS_MAX)
+        if (state->point_count == JOB_PROGRESS_POINTS_MAX)
                 thin_points(state);
         state->points[state->point_count++] = *point;
 }
@@ -186,7 +159,7 @@ bool job_state_shard(const struct job *job, const struct job_state *state, const
         for (const struct job_group *g = state->groups; g != group; g++)
                 before += g->server ? 0 : g->batch;
         for (uint32_t i = 0; i < n + ranks; i++)
-                *(i < n ? &before : &part) += job_rank_batch(group, i);
+                *(i < n ? &before : &part) += job_group_rank_batch(group, i);
         *ret_begin = (uint64_t) ((double) state->samples * (double) before / (double) job->global_batch);
         *ret_end =
                 (uint64_t) ((double) state->samples * (double) (before + part) / (double) job->global_batch);
@@ -202,21 +175,7 @@ uint32_t job_state_world_size(const struct job_state *state)
         return ranks;
 }
 
-uint64_t job_rank_batch(const struct job_group *group, uint32_t n)
-{
-        return group->batch / group->ranks + (n < group->batch % group->ranks);
-}
-
-void job_group_pod_name(const char *job, const struct job_group *group, char name[JOB_POD_NAME_BYTES])
-{
-        if (group->incarnation == 0)
-                (void) text_format(name, JOB_POD_NAME_BYTES, "%s-%s", job, group->name);
-        else
-                (void) text_format(name, JOB_POD_NAME_BYTES, "%s-%s-r%u", job, group->name,
-                                   group->incarnation);
-}
-
-void job_manager_pod_name(const char *job, uint64_t world, char name[JOB_POD_NAME_BYTES])
+void job_state_manager_pod_name(const char *job, uint64_t world, char name[JOB_POD_NAME_BYTES])
 {
         (void) text_format(name, JOB_POD_NAME_BYTES, "%s-m%llu", job, (unsigned long long) world);
 }

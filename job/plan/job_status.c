@@ -87,7 +87,7 @@ static const struct json_table_row group_rows[] = {
         { "firstRank",        UINT,  AT(first_rank), .max = JOB_CHIPS_MAX },
         { "batch",            UINT,  AT(batch), .max = 1 << 24 },
         { "weight",           DOUBLE, AT(weight) },
-        { "speedSource",      JSON_TABLE_CHOICE, AT(source), .names = job_speed_source_names },
+        { "speedSource",      JSON_TABLE_CHOICE, AT(source), .names = job_group_speed_names },
         { "samplesPerSecond", DOUBLE, AT(samples_per_s) },
         { "state",            JSON_TABLE_CHOICE, AT(state), .names = job_group_state_names },
         { "restarts",         UINT,  AT(restarts) },
@@ -128,7 +128,7 @@ static const struct json_table_row condition_rows[] = {
 };
 #undef AT
 
-#define AT(member) JSON_TABLE_AT(struct job_point, member)
+#define AT(member) JSON_TABLE_AT(struct job_progress_point, member)
 static const struct json_table_row percent = { "", UINT, .max = 100, .size_bytes = sizeof(uint8_t) };
 static const struct json_table_row point_rows[] = {
         { "seconds", DOUBLE, AT(seconds) },
@@ -136,7 +136,7 @@ static const struct json_table_row point_rows[] = {
         { "step",    UINT,   AT(step) },
         { "samples", UINT,   AT(samples) },
         { "loss",    FIGURE, AT(loss) },
-        { "busy",    JSON_TABLE_ARRAY, AT(busy), .element = &percent, .count = offsetof(struct job_point, busy_count) },
+        { "busy",    JSON_TABLE_ARRAY, AT(busy), .element = &percent, .count = offsetof(struct job_progress_point, busy_count) },
         { .name = NULL },
 };
 #undef AT
@@ -157,9 +157,9 @@ static const struct json_table_row progress_rows[] = {
 
 static const struct job_group no_group = { .exit_code = -1 };
 static const struct listed_rank no_rank = { .subtask = "", .samples = -1, .exit_code = -1 };
-static const struct job_point no_point = { .loss = NAN };
+static const struct job_progress_point no_point = { .loss = NAN };
 static const struct json_table group_table = TABLE(group_rows, struct job_group, .initial = &no_group);
-static const struct json_table point_table = TABLE(point_rows, struct job_point, .initial = &no_point);
+static const struct json_table point_table = TABLE(point_rows, struct job_progress_point, .initial = &no_point);
 static const struct json_table rank_table = TABLE(rank_rows, struct listed_rank, .initial = &no_rank);
 static const struct json_table condition_table = TABLE(condition_rows, struct listed_condition);
 static const struct json_table progress_table = TABLE(progress_rows, struct job_progress);
@@ -222,11 +222,11 @@ static int add_conditions(json_t *status, const struct job_state *state)
         struct list list = { .conditions = listed };
 
         for (size_t i = 0; i < JOB_CONDITION_COUNT; i++) {
-                const struct job_condition *condition = &state->conditions[i];
+                const struct job_state_condition *condition = &state->conditions[i];
 
                 if (condition->known)
                         listed[list.count++] =
-                                (struct listed_condition){ .type = job_condition_names[i],
+                                (struct listed_condition){ .type = job_state_condition_names[i],
                                                            .status = condition->holds ? "True" : "False",
                                                            .reason = condition->reason,
                                                            .message = condition->message,
@@ -250,7 +250,7 @@ static void write_shard(const struct job *job, const struct job_state *state, co
 static struct listed_rank list_rank(const struct job *job, const struct job_state *state,
                                     const struct job_group *group, uint32_t n, const char *pod)
 {
-        const struct job_rank *said = job_state_rank(state, group->name, n);
+        const struct job_progress_rank *said = job_state_rank(state, group->name, n);
         struct listed_rank rank = { .rank = group->first_rank + n,
                                     .server = group->server,
                                     .subtask = group->name,
@@ -258,7 +258,7 @@ static struct listed_rank list_rank(const struct job *job, const struct job_stat
                                     .node = group->node,
                                     .pod = pod,
                                     .device = group->model,
-                                    .batch = job_rank_batch(group, n),
+                                    .batch = job_group_rank_batch(group, n),
                                     .samples = said == NULL || group->server ? -1 : (int64_t) said->samples,
                                     .restarts = said != NULL ? said->restarts : group->restarts,
                                     .before = said != NULL ? said->before : 0,
@@ -318,7 +318,7 @@ static int complete_plan(json_t *status, const struct job *job, const char *name
                         running += state->groups[i].ranks;
         }
         (void) text_format(text, sizeof(text), "%u/%u", running, planned);
-        job_manager_pod_name(name, state->world, pod);
+        job_state_manager_pod_name(name, state->world, pod);
         if (add(json_object_get(status, "plan"),
                 json_pack("{s:s, s:s, s:I, s:I, s:s}", "placement", job_placement_names[job->placement],
                           "strategy", job_strategy_names[job->strategy], "globalBatch",
@@ -387,7 +387,7 @@ static void take_ranks(struct job_state *state, const struct listed_rank *ranks,
         uint32_t index = 0;
 
         for (size_t i = 0; i < count; i++) {
-                struct job_rank *rank;
+                struct job_progress_rank *rank;
 
                 if (ranks[i].subtask[0] == '\0')
                         continue;
@@ -408,9 +408,9 @@ static void take_ranks(struct job_state *state, const struct listed_rank *ranks,
 static void take_condition(struct job_state *state, const struct listed_condition *listed)
 {
         for (size_t k = 0; listed->type != NULL && k < JOB_CONDITION_COUNT; k++) {
-                struct job_condition *condition = &state->conditions[k];
+                struct job_state_condition *condition = &state->conditions[k];
 
-                if (strcmp(job_condition_names[k], listed->type) != 0)
+                if (strcmp(job_state_condition_names[k], listed->type) != 0)
                         continue;
                 condition->known = true;
                 condition->holds = listed->status != NULL && strcmp(listed->status, "True") == 0;

@@ -144,7 +144,7 @@ static void a_speed_is_of_its_program(void **state)
         assert_null(ledger_speeds_find(l, "", "cnn", h100));
         assert_null(ledger_speeds_find(l, "", "mlp", 0));
         assert_int_equal(job_plan(&claim, &plan, &err), 0);
-        assert_int_equal(plan.groups[0].source, JOB_SPEED_TABLE);
+        assert_int_equal(plan.groups[0].source, JOB_GROUP_SPEED_TABLE);
         assert_int_equal(plan.groups[0].batch, 200);
         measured(l, "H100", 0, 4); /* of a program that is not known */
         assert_true(ledger_speeds_find(l, "aa", "mlp", h100)->beta_ms == 4);
@@ -152,7 +152,7 @@ static void a_speed_is_of_its_program(void **state)
         measured_of(l, "aa", "A100", 0, 1);
         assert_true(ledger_speeds_find(l, "aa", "mlp", h100)->beta_ms == 3);
         assert_int_equal(job_plan(&claim, &plan, &err), 0);
-        assert_int_equal(plan.groups[0].source, JOB_SPEED_MEASURED);
+        assert_int_equal(plan.groups[0].source, JOB_GROUP_SPEED_MEASURED);
         assert_int_equal(plan.groups[0].batch, 100);
         measured_of(l, "bb", "H100", 0, 7); /* what is seen again is the newest */
         assert_int_equal(l->speed_count, 5);
@@ -201,11 +201,11 @@ static void shares_follow_measured_speeds(void **state)
         (void) state;
         measured(l, "H100", 0, 1);
         assert_int_equal(job_plan(&claim, &plan, &err), 0);
-        assert_int_equal(plan.groups[0].source, JOB_SPEED_TABLE); /* speeds of two kinds do not mix */
+        assert_int_equal(plan.groups[0].source, JOB_GROUP_SPEED_TABLE); /* speeds of two kinds do not mix */
         assert_int_equal(plan.groups[0].batch, 200);
         measured(l, "A100", 0, 3);
         assert_int_equal(job_plan(&claim, &plan, &err), 0);
-        assert_int_equal(plan.groups[0].source, JOB_SPEED_MEASURED);
+        assert_int_equal(plan.groups[0].source, JOB_GROUP_SPEED_MEASURED);
         assert_int_equal(plan.groups[0].batch, 300);
         assert_int_equal(plan.groups[1].batch, 100);
         assert_true(plan.groups[0].weight == 0.75);
@@ -234,7 +234,7 @@ static void a_chip_that_ranks_share_has_a_speed_of_its_own(void **state)
         measured(l, "H100 (shared by 2)", 0, 5);
         assert_int_equal(job_plan_share(&claim.job, &plan, &err), 0);
         assert_int_equal(plan.groups[0].batch, 200); /* or what was seen of such a half */
-        assert_int_equal(plan.groups[0].source, JOB_SPEED_MEASURED);
+        assert_int_equal(plan.groups[0].source, JOB_GROUP_SPEED_MEASURED);
         job_state_free(&plan);
         job_free(&job);
         ledger_life_free(l);

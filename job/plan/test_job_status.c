@@ -38,7 +38,7 @@ static void a_state_survives_its_status(void **state)
         job_state_set(&plan, JOB_RUNNING, 5000000, "Running", "%d ranks", 11);
         (void) strcpy(plan.last_event, "2026-11-21T10:00:00.000001Z");
         {
-                struct job_rank *rank = job_state_make_rank(&plan, plan.groups[1].name, 0);
+                struct job_progress_rank *rank = job_state_make_rank(&plan, plan.groups[1].name, 0);
 
                 rank->restarts = 4;
                 rank->before = 3;

@@ -150,7 +150,7 @@ static void train(struct run *run)
 /* As `remuda jobs report` would do it: the job has ended, its name is free. */
 static void write_report(struct run *run)
 {
-        CLEANUP(job_views_free) struct job_views views = { 0 };
+        CLEANUP(job_view_list_free) struct job_view_list views = { 0 };
         struct err err = { 0 };
         int r;
 

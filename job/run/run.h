@@ -44,7 +44,7 @@ struct run_rank {
         bool server;
         const struct job_role *role;
         char runtime[JOB_RUNTIME_BYTES];
-        const struct program *program; /* in the table */
+        const struct program_table_row *program; /* in the table */
         char sha256[SHA256_HEX_BYTES];
         char vendor[24], group[DEVICE_GROUP_BYTES], device[DEVICE_ID_BYTES], device_model[DEVICE_MODEL_BYTES];
         char node[254];                     /* "" = this machine, when its name is not known */

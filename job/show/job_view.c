@@ -227,7 +227,7 @@ static const struct job_view unknown = {
         .restarts = NAN,
 };
 
-struct job_view *job_views_add(struct job_views *views)
+struct job_view *job_view_list_add(struct job_view_list *views)
 {
         struct job_view *grown = reallocarray(views->items, views->count + 1, sizeof(*grown));
 
@@ -238,15 +238,15 @@ struct job_view *job_views_add(struct job_views *views)
         return &grown[views->count++];
 }
 
-void job_views_drop_last(struct job_views *views)
+void job_view_list_drop_last(struct job_view_list *views)
 {
         json_table_free(&view_table, &views->items[--views->count]);
 }
 
-void job_views_free(struct job_views *views)
+void job_view_list_free(struct job_view_list *views)
 {
         while (views->count > 0)
-                job_views_drop_last(views);
+                job_view_list_drop_last(views);
         free(views->items);
         views->items = NULL;
 }

@@ -51,15 +51,15 @@ struct job_view {
         size_t event_count;
 };
 
-struct job_views {
+struct job_view_list {
         struct job_view *items;
         size_t count;
 };
 
-/* job_views_add() - one more, of which nothing is known. Return: NULL when out of memory. */
-struct job_view *job_views_add(struct job_views *views);
-void job_views_free(struct job_views *views);
-void job_views_drop_last(struct job_views *views);
+/* job_view_list_add() - one more, of which nothing is known. Return: NULL when out of memory. */
+struct job_view *job_view_list_add(struct job_view_list *views);
+void job_view_list_free(struct job_view_list *views);
+void job_view_list_drop_last(struct job_view_list *views);
 
 /* job_view_word() - the word, or "". */
 const char *job_view_word(const char *word);

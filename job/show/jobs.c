@@ -78,7 +78,7 @@ long jobs_rank(const struct jobs_options *options, struct err *err)
 }
 
 /* A directory store may also be the work folder of `remuda run`: what lies below it are jobs, too. */
-static int read_directory(const struct jobs_options *options, const char *name, struct job_views *views,
+static int read_directory(const struct jobs_options *options, const char *name, struct job_view_list *views,
                           struct err *err)
 {
         const char *path = options->store + strlen("dir:");
@@ -98,7 +98,7 @@ static int compare_jobs(const void *a, const void *b)
         return r != 0 ? r : strcmp(job_view_word(x->job), job_view_word(y->job));
 }
 
-static int read_place(const struct jobs_options *options, const char *name, struct job_views *views,
+static int read_place(const struct jobs_options *options, const char *name, struct job_view_list *views,
                       struct err *err)
 {
         int r;
@@ -121,9 +121,10 @@ static int read_place(const struct jobs_options *options, const char *name, stru
         return r;
 }
 
-int jobs_read(const struct jobs_options *options, const char *name, struct job_views *ret, struct err *err)
+int jobs_read(const struct jobs_options *options, const char *name, struct job_view_list *ret,
+              struct err *err)
 {
-        struct job_views views = { 0 };
+        struct job_view_list views = { 0 };
         int r;
 
         if (name != NULL && !job_name_valid(name))
@@ -131,7 +132,7 @@ int jobs_read(const struct jobs_options *options, const char *name, struct job_v
                                name);
         r = read_place(options, name, &views, err);
         if (r < 0) {
-                job_views_free(&views);
+                job_view_list_free(&views);
                 return r;
         }
         if (views.count > 0)

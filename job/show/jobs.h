@@ -23,17 +23,18 @@ enum jobs_place { JOBS_FOLDER, JOBS_DIRECTORY, JOBS_KUBERNETES };
 enum jobs_place jobs_place(const struct jobs_options *options);
 
 /* jobs_read() - the views of all jobs (name NULL), or of one, which must be there.
- * Return: 0 and *ret, released with job_views_free(); -ENOENT with a sentence; another negative errno. */
-int jobs_read(const struct jobs_options *options, const char *name, struct job_views *ret, struct err *err);
+ * Return: 0 and *ret, released with job_view_list_free(); -ENOENT with a sentence; another negative errno. */
+int jobs_read(const struct jobs_options *options, const char *name, struct job_view_list *ret,
+              struct err *err);
 
 /* jobs_folder_read() - of `remuda run`, from its work folder. @name: or NULL. Views are appended.
  * (jobs_folder.c) */
-int jobs_folder_read(const char *work_dir, const char *name, struct job_views *views, struct err *err);
+int jobs_folder_read(const char *work_dir, const char *name, struct job_view_list *views, struct err *err);
 /* jobs_folder_running() - the process that runs the job, 0 = nobody does, -ENOENT: there is no such job. */
 int jobs_folder_running(const char *work_dir, const char *name, bool *ret_running);
 
 /* jobs_store_read() - from the TrainingJobs of a store. Views are appended. (jobs_store.c) */
-int jobs_store_read(const struct jobs_options *options, const char *name, struct job_views *views,
+int jobs_store_read(const struct jobs_options *options, const char *name, struct job_view_list *views,
                     struct err *err);
 
 /* The subcommands. Return: an exit code; what was wrong is said on standard error. */

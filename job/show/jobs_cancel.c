@@ -107,7 +107,7 @@ int jobs_cancel(const struct jobs_options *options, const char *name)
 {
         struct err err = { 0 };
         const char *work = options->store == NULL ? options->work_dir : options->store + strlen("dir:");
-        CLEANUP(job_views_free) struct job_views views = { 0 };
+        CLEANUP(job_view_list_free) struct job_view_list views = { 0 };
         const struct job_view *view;
         bool folder;
         int r = jobs_read(options, name, &views, &err);

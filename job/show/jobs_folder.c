@@ -212,7 +212,7 @@ static void read_job(const char *work_dir, const char *name, bool running, struc
         json_decref(plan);
 }
 
-int jobs_folder_read(const char *work_dir, const char *name, struct job_views *views, struct err *err)
+int jobs_folder_read(const char *work_dir, const char *name, struct job_view_list *views, struct err *err)
 {
         const struct dirent *entry;
         struct job_view *view;
@@ -232,7 +232,7 @@ int jobs_folder_read(const char *work_dir, const char *name, struct job_views *v
                     jobs_folder_running(work_dir, entry->d_name, &running) < 0)
                         continue;
                 found = true;
-                view = job_views_add(views);
+                view = job_view_list_add(views);
                 if (view != NULL)
                         read_job(work_dir, entry->d_name, running, view);
         }

@@ -123,7 +123,7 @@ static int folder_logs(const struct jobs_options *options, const struct job_view
 }
 
 /* With -f a job that has no ranks yet is waited for. */
-static int read_with_ranks(const struct jobs_options *options, const char *name, struct job_views *ret,
+static int read_with_ranks(const struct jobs_options *options, const char *name, struct job_view_list *ret,
                            struct err *err)
 {
         for (;;) {
@@ -132,7 +132,7 @@ static int read_with_ranks(const struct jobs_options *options, const char *name,
                 if (r < 0 || !options->follow || job_view_ended(&ret->items[0]) ||
                     ret->items[0].rank_count > 0)
                         return r;
-                job_views_free(ret);
+                job_view_list_free(ret);
                 (void) poll(NULL, 0, LOOK_MSEC * 4);
         }
 }
@@ -141,7 +141,7 @@ int jobs_logs(const struct jobs_options *options, const char *name)
 {
         struct err err = { 0 };
         long rank = jobs_rank(options, &err);
-        CLEANUP(job_views_free) struct job_views views = { 0 };
+        CLEANUP(job_view_list_free) struct job_view_list views = { 0 };
         const struct job_view *view;
         int r = rank < JOBS_RANK_ALL ? (int) rank : read_with_ranks(options, name, &views, &err), exit_code;
 

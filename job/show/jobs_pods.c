@@ -152,8 +152,8 @@ static void on_object(void *userdata, const struct http_call_result *result)
         char sentence[300];
         int r = kube_result(result, sentence, sizeof(sentence));
         json_t *object = r == 0 ? json_loadb(result->body, result->body_bytes, 0, NULL) : NULL;
-        CLEANUP(job_views_free) struct job_views views = { 0 };
-        struct job_view *view = job_views_add(&views);
+        CLEANUP(job_view_list_free) struct job_view_list views = { 0 };
+        struct job_view *view = job_view_list_add(&views);
 
         f->bad = r == 0 ? 0 : f->bad + 1;
         if (r == -ENOENT || f->bad > 30) { /* deleted, or nobody answers for half a minute */

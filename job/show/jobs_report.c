@@ -48,7 +48,7 @@ int jobs_report(const struct jobs_options *options, const char *name)
 {
         char file[256];
         struct err err = { 0 };
-        CLEANUP(job_views_free) struct job_views views = { 0 };
+        CLEANUP(job_view_list_free) struct job_view_list views = { 0 };
         int r = jobs_read(options, name, &views, &err);
 
         if (r < 0)

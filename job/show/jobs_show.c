@@ -92,7 +92,7 @@ static void add_job(struct table *table, const struct job_view *view, bool names
         table_add(table, TABLE_FAINT, "%s", job_view_word(view->reason));
 }
 
-static json_t *encode_all(const struct job_views *views)
+static json_t *encode_all(const struct job_view_list *views)
 {
         json_t *list = json_array();
 
@@ -101,7 +101,7 @@ static json_t *encode_all(const struct job_views *views)
         return list;
 }
 
-static int print_table(const struct job_views *views, bool namespaces)
+static int print_table(const struct job_view_list *views, bool namespaces)
 {
         static const char *const headings[] = { "NAMESPACE", "JOB",  "PHASE",  "EPOCH",
                                                 "SAMPLES/S", "LEFT", "LOSS",   "WORKERS",
@@ -119,7 +119,7 @@ static int print_table(const struct job_views *views, bool namespaces)
 
 int jobs_list(const struct jobs_options *options)
 {
-        CLEANUP(job_views_free) struct job_views views = { 0 };
+        CLEANUP(job_view_list_free) struct job_view_list views = { 0 };
         struct err err = { 0 };
         int r = jobs_read(options, NULL, &views, &err);
 
@@ -229,7 +229,7 @@ static void print_view(const struct job_view *view)
 
 int jobs_show(const struct jobs_options *options, const char *name)
 {
-        CLEANUP(job_views_free) struct job_views views = { 0 };
+        CLEANUP(job_view_list_free) struct job_view_list views = { 0 };
         struct err err = { 0 };
         int r = jobs_read(options, name, &views, &err);
 

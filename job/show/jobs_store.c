@@ -21,7 +21,7 @@ struct loading {
         sd_event *loop;
         const struct jobs_options *options;
         const char *name; /* or NULL */
-        struct job_views *views;
+        struct job_view_list *views;
         bool synced;
         int error; /* an API server that will not answer, now or later */
         unsigned troubles;
@@ -31,7 +31,7 @@ struct loading {
 static void changed(void *userdata, enum store_kind kind, const char *key, const json_t *object)
 {
         const struct loading *l = userdata;
-        struct job_view *view = object == NULL ? NULL : job_views_add(l->views);
+        struct job_view *view = object == NULL ? NULL : job_view_list_add(l->views);
 
         (void) kind;
         (void) key;
@@ -42,7 +42,7 @@ static void changed(void *userdata, enum store_kind kind, const char *key, const
         if ((l->name != NULL && strcmp(job_view_word(view->job), l->name) != 0) ||
             (!l->options->all_namespaces &&
              strcmp(job_view_word(view->namespace_), l->options->namespace_) != 0))
-                job_views_drop_last(l->views);
+                job_view_list_drop_last(l->views);
 }
 
 static void synced(void *userdata, enum store_kind kind)
@@ -79,7 +79,7 @@ static void too_late(void *userdata)
         (void) sd_event_exit(((struct loading *) userdata)->loop, 0);
 }
 
-int jobs_store_read(const struct jobs_options *options, const char *name, struct job_views *views,
+int jobs_store_read(const struct jobs_options *options, const char *name, struct job_view_list *views,
                     struct err *err)
 {
         struct loading l = { .options = options, .name = name, .views = views };

@@ -85,30 +85,6 @@ void job_free(struct job *job)
         job_init(job);
 }
 
-bool job_name_valid(const char *name)
-{
-        size_t length = strlen(name);
-
-        return length > 0 && length < JOB_NAME_BYTES &&
-               strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-") == length && name[0] != '-' &&
-               name[length - 1] != '-';
-}
-
-bool job_dns_name_valid(const char *name, size_t length)
-{
-        bool edge = true; /* the last character, or what comes before the first, parts two labels */
-
-        for (size_t i = 0; i < length; i++) {
-                bool letter = (name[i] >= 'a' && name[i] <= 'z') || (name[i] >= '0' && name[i] <= '9');
-                bool last = i + 1 == length || name[i + 1] == '.';
-
-                if (name[i] == '.' ? edge : !letter && (name[i] != '-' || edge || last))
-                        return false;
-                edge = name[i] == '.';
-        }
-        return length < JOB_DNS_BYTES && !edge;
-}
-
 bool job_strategy_has_servers(int strategy)
 {
         return strategy == JOB_STRATEGY_PS_SYNC || strategy == JOB_STRATEGY_PS_ASYNC ||
@@ -178,7 +154,7 @@ static int check_model(const struct job *job, struct err *err)
 /* So it is with the steps of its own data. */
 static int check_preprocess(const struct job *job, struct err *err)
 {
-        struct preprocess steps;
+        struct preprocess_steps steps;
         int r = job->has_args ? 0 : preprocess_steps_parse(job->data.preprocess, &steps, err);
 
         if (r == 0 && !job->has_args)
@@ -251,16 +227,4 @@ int job_check(const struct job *job, struct err *err)
                                "spec.data.claim: a claim is mounted at spec.data.path, which must then be "
                                "absolute; write path: /data");
         return r;
-}
-
-bool job_model_matches(const char *wanted, const char *model)
-{
-        size_t length = strlen(model);
-
-        for (const char *word = wanted; word != NULL; word = strchr(word, '|')) {
-                word += *word == '|';
-                if (strncmp(word, model, length) == 0 && (word[length] == '\0' || word[length] == '|'))
-                        return true;
-        }
-        return false;
 }

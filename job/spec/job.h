@@ -9,12 +9,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "agent/inventory/inventory.h"
 #include "base/err.h"
+#include "job/spec/job_name.h"
+#include "job/spec/job_role.h"
 
-#define JOB_DNS_BYTES        254 /* of a DNS name */
-#define JOB_NAME_BYTES       64  /* a DNS label: [a-z0-9-], at most 63, so that it may be a label's value */
-#define JOB_RUNTIME_BYTES    16
 #define JOB_PATH_BYTES       1024
 #define JOB_TEXT_BYTES       1024
 #define JOB_ROLES_MAX        64
@@ -46,16 +44,6 @@ enum job_segments { JOB_SEGMENTS_AUTO, JOB_SEGMENTS_NONE, JOB_SEGMENTS_LIST };
 enum job_format { JOB_FORMAT_IDX, JOB_FORMAT_RAW, JOB_FORMAT_TEXT, JOB_FORMAT_COUNT };
 enum job_distribute { JOB_DISTRIBUTE_SHARED, JOB_DISTRIBUTE_MANAGER, JOB_DISTRIBUTE_COUNT };
 enum job_order { JOB_ORDER_BLOCKS, JOB_ORDER_ROUND_ROBIN, JOB_ORDER_COUNT };
-
-/* Which chips a role runs on: every selector that is not "" must match. */
-struct job_role {
-        char vendor[24];
-        char runtime[JOB_RUNTIME_BYTES];
-        char model[DEVICE_MODEL_BYTES]; /* of the device; "A|B" = either */
-        char group[DEVICE_GROUP_BYTES];
-        uint64_t chips;     /* >= 1 */
-        uint64_t min_chips; /* 1..chips; equal to chips = a fixed count, which is always used */
-};
 
 /* The program of a runtime in pods; `remuda run` uses the program table and says that this is ignored. */
 struct job_program {
@@ -137,13 +125,6 @@ void job_free(struct job *job);
  * Return: 0, or -EINVAL with "field: value is wrong; remedy". */
 int job_check(const struct job *job, struct err *err);
 
-/* job_name_valid() - a DNS label: 1-63 of [a-z0-9-], neither first nor last a '-'. */
-bool job_name_valid(const char *name);
-
-/* job_dns_name_valid() - a DNS subdomain as Kubernetes has it: 1-253 of [a-z0-9-] in parts with dots between
- * them, no '-' first or last in one. A part may be longer than a label of DNS. */
-bool job_dns_name_valid(const char *name, size_t length);
-
 bool job_strategy_has_servers(int strategy);
 bool job_shares_follow_speeds(const struct job *job); /* else all are equal: shards: equal, a split */
 uint64_t job_worker_chips(const struct job *job);
@@ -158,6 +139,3 @@ extern const char *const job_shards_names[JOB_SHARDS_COUNT];
 extern const char *const job_format_names[JOB_FORMAT_COUNT];
 extern const char *const job_distribute_names[JOB_DISTRIBUTE_COUNT];
 extern const char *const job_order_names[JOB_ORDER_COUNT];
-
-/* job_model_matches() - is `model` one of those that `wanted` ("A|B") names? */
-bool job_model_matches(const char *wanted, const char *model);

@@ -6,17 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "job/spec/arguments.h"
 #include "job/spec/job.h"
-
-/* A list of strings that is released with arguments_free(). */
-struct arguments {
-        char **list; /* count strings and a NULL */
-        size_t count, capacity;
-        bool failed; /* no memory */
-};
-
-void arguments_add(struct arguments *arguments, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-void arguments_free(struct arguments *arguments);
 
 /* What a job's options need that the job itself does not say. */
 struct job_arguments {

@@ -23,7 +23,7 @@ static bool is_program_runtime(const char *text)
 
 static bool is_dns_name(const char *text)
 {
-        return job_dns_name_valid(text, strlen(text));
+        return job_name_dns_valid(text, strlen(text));
 }
 
 /* As a kubelet reads it: letters, digits and "._-/:@" with a letter or digit first. */

@@ -28,7 +28,7 @@ static bool is_name(const char *name)
         const char *slash = strchr(name, '/');
         const char *word = slash == NULL ? name : slash + 1;
 
-        if (slash != NULL && !job_dns_name_valid(name, (size_t) (slash - name)))
+        if (slash != NULL && !job_name_dns_valid(name, (size_t) (slash - name)))
                 return false;
         return is_word(word);
 }

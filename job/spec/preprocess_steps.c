@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 
-static int parse_size(const char *value, struct preprocess *p)
+static int parse_size(const char *value, struct preprocess_steps *p)
 {
         char first[16];
         const char *x = value != NULL ? strchr(value, 'x') : NULL;
@@ -19,14 +19,14 @@ static int parse_size(const char *value, struct preprocess *p)
         memcpy(first, value, (size_t) (x - value));
         first[x - value] = '\0';
         if (text_parse_uint64(first, &height) < 0 || text_parse_uint64(x + 1, &width) < 0 || height == 0 ||
-            width == 0 || height > PREPROCESS_EDGE_MAX || width > PREPROCESS_EDGE_MAX)
+            width == 0 || height > PREPROCESS_STEPS_EDGE_MAX || width > PREPROCESS_STEPS_EDGE_MAX)
                 return -EINVAL;
         p->height = (size_t) height;
         p->width = (size_t) width;
         return 0;
 }
 
-static int parse_flip(const char *value, struct preprocess *p)
+static int parse_flip(const char *value, struct preprocess_steps *p)
 {
         p->flip = 0.5;
         return value == NULL || (text_parse_double(value, &p->flip) == 0 && p->flip >= 0 && p->flip <= 1)
@@ -34,7 +34,7 @@ static int parse_flip(const char *value, struct preprocess *p)
                        : -EINVAL;
 }
 
-static int parse_crop(const char *value, struct preprocess *p)
+static int parse_crop(const char *value, struct preprocess_steps *p)
 {
         uint64_t pixels = 2;
 
@@ -44,7 +44,7 @@ static int parse_crop(const char *value, struct preprocess *p)
         return 0;
 }
 
-static int parse_tokenise(const char *value, struct preprocess *p)
+static int parse_tokenise(const char *value, struct preprocess_steps *p)
 {
         p->of_text = true;
         p->bytes = value != NULL && strcmp(value, "byte") == 0;
@@ -52,7 +52,7 @@ static int parse_tokenise(const char *value, struct preprocess *p)
 }
 
 /* @value: after the step's colon, or NULL */
-static int parse_step(const char *step, const char *value, struct preprocess *p)
+static int parse_step(const char *step, const char *value, struct preprocess_steps *p)
 {
         if (strcmp(step, "tokenise") == 0)
                 return parse_tokenise(value, p);
@@ -67,10 +67,10 @@ static int parse_step(const char *step, const char *value, struct preprocess *p)
         return value == NULL && (p->scale || strcmp(step, "normalise") == 0) ? 0 : -EINVAL;
 }
 
-int preprocess_steps_parse(const char *spec, struct preprocess *ret, struct err *err)
+int preprocess_steps_parse(const char *spec, struct preprocess_steps *ret, struct err *err)
 {
         CLEANUP(free_p) char *copy = strdup(spec != NULL ? spec : "");
-        struct preprocess p = { 0 };
+        struct preprocess_steps p = { 0 };
         char *rest = copy, *step;
 
         if (copy == NULL)
@@ -90,7 +90,7 @@ int preprocess_steps_parse(const char *spec, struct preprocess *ret, struct err 
         return 0;
 }
 
-int preprocess_steps_fit(const struct preprocess *p, bool text, struct err *err)
+int preprocess_steps_fit(const struct preprocess_steps *p, bool text, struct err *err)
 {
         if (text && p->of_images)
                 return err_set(err, -EINVAL,

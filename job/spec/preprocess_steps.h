@@ -8,9 +8,9 @@
 
 #include "base/err.h"
 
-#define PREPROCESS_EDGE_MAX 65536
+#define PREPROCESS_STEPS_EDGE_MAX 65536
 
-struct preprocess {
+struct preprocess_steps {
         size_t height, width; /* resize; 0 = as they are */
         bool scale;
         double flip;             /* probability */
@@ -20,7 +20,7 @@ struct preprocess {
 };
 
 /* preprocess_steps_parse() - @spec: NULL or "" = the defaults. Return: 0, or -EINVAL naming the step. */
-int preprocess_steps_parse(const char *spec, struct preprocess *ret, struct err *err);
+int preprocess_steps_parse(const char *spec, struct preprocess_steps *ret, struct err *err);
 
 /* preprocess_steps_fit() - are these steps for such data? @text: of a text model. Return: 0, or -EINVAL. */
-int preprocess_steps_fit(const struct preprocess *p, bool text, struct err *err);
+int preprocess_steps_fit(const struct preprocess_steps *p, bool text, struct err *err);

@@ -24,7 +24,8 @@ static bool name_is_valid(const char *name)
                strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789") == length;
 }
 
-static int check_environment(const struct json_field *at, const struct program *program, struct err *err)
+static int check_environment(const struct json_field *at, const struct program_table_row *program,
+                             struct err *err)
 {
         struct json_field list = json_field_get(at, "environment");
 
@@ -42,7 +43,7 @@ static int check_environment(const struct json_field *at, const struct program *
 
 static int check_program(const struct json_field *at, void *object, struct err *err)
 {
-        const struct program *program = object;
+        const struct program_table_row *program = object;
         struct json_field path = json_field_get(at, "path");
 
         if (!runtime_is_valid(program->runtime))
@@ -76,21 +77,21 @@ static int decode_sha256(const struct json_field *at, void *field, struct err *e
 }
 
 /* clang-format off */
-#define AT(member) JSON_TABLE_AT(struct program, member)
+#define AT(member) JSON_TABLE_AT(struct program_table_row, member)
 static const struct json_table_row word_row = { "", JSON_TABLE_STRING, .size_bytes = sizeof(char *) };
 static const struct json_table_row program_rows[] = {
         { "path",        JSON_TABLE_STRING, AT(path), .required = true, .mend = "the absolute path of the program" },
         { "args",        JSON_TABLE_LIST,   AT(args), .element = &word_row,
-          .count = offsetof(struct program, arg_count), .max = PROGRAM_ARGS_MAX },
+          .count = offsetof(struct program_table_row, arg_count), .max = PROGRAM_ARGS_MAX },
         { "environment", JSON_TABLE_LIST,   AT(environment), .element = &word_row,
-          .count = offsetof(struct program, environment_count), .max = PROGRAM_ENVIRONMENT_MAX },
+          .count = offsetof(struct program_table_row, environment_count), .max = PROGRAM_ENVIRONMENT_MAX },
         { "sha256",      JSON_TABLE_CUSTOM, AT(sha256), .decode = decode_sha256 },
         { .name = NULL },
 };
 #undef AT
 static const struct json_table program_row = {
-        .rows = program_rows, .size_bytes = sizeof(struct program), .strict = true,
-        .key = offsetof(struct program, runtime), .key_bytes = PROGRAM_RUNTIME_BYTES, .check = check_program,
+        .rows = program_rows, .size_bytes = sizeof(struct program_table_row), .strict = true,
+        .key = offsetof(struct program_table_row, runtime), .key_bytes = PROGRAM_RUNTIME_BYTES, .check = check_program,
 };
 static const struct json_table_row table_rows[] = {
         { "programs",    JSON_TABLE_MAP, JSON_TABLE_AT(struct program_table, programs), .table = &program_row,
@@ -118,7 +119,7 @@ void program_table_free(struct program_table *table)
                 json_table_free(&table_table, table);
 }
 
-const struct program *program_table_find(const struct program_table *table, const char *runtime)
+const struct program_table_row *program_table_find(const struct program_table *table, const char *runtime)
 {
         for (size_t i = 0; i < table->count; i++)
                 if (strcmp(table->programs[i].runtime, runtime) == 0)

@@ -22,7 +22,7 @@
 #define PROGRAM_PATH_MAX_BYTES  4096
 #define PROGRAM_RUNTIME_BYTES   16
 
-struct program {
+struct program_table_row {
         char runtime[PROGRAM_RUNTIME_BYTES]; /* [a-z0-9-]+, "cuda" */
         char *path;                          /* absolute */
         char **args;                         /* arg_count strings and a NULL */
@@ -33,7 +33,7 @@ struct program {
 };
 
 struct program_table {
-        struct program *programs;
+        struct program_table_row *programs;
         size_t count;
 };
 
@@ -45,4 +45,4 @@ int program_table_decode(const json_t *value, struct program_table *ret, struct 
 void program_table_free(struct program_table *table); /* accepts NULL */
 
 /* program_table_find() - the program of a runtime, owned by the table; NULL if there is none. */
-const struct program *program_table_find(const struct program_table *table, const char *runtime);
+const struct program_table_row *program_table_find(const struct program_table *table, const char *runtime);

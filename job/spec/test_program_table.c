@@ -27,7 +27,7 @@ static int decode(const char *text, struct program_table *table, struct err *err
 static void a_full_table_is_read(void **state)
 {
         struct program_table table;
-        const struct program *program;
+        const struct program_table_row *program;
         struct err err = { 0 };
 
         (void) state;

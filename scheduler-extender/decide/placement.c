@@ -93,5 +93,5 @@ bool placement_fits_role(const struct job_role *role, const char *runtime, const
         return (role->runtime[0] == '\0' || vendor_serves(runtime, role->runtime)) &&
                (role->vendor[0] == '\0' || strcmp(role->vendor, vendor) == 0) &&
                (role->group[0] == '\0' || strcmp(role->group, group) == 0) &&
-               (role->model[0] == '\0' || job_model_matches(role->model, model));
+               (role->model[0] == '\0' || job_role_model_matches(role->model, model));
 }

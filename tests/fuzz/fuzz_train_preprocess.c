@@ -9,7 +9,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-        struct preprocess p;
+        struct preprocess_steps p;
         struct err err = { 0 };
         char *spec = malloc(size + 1);
 
@@ -20,7 +20,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (preprocess_parse(spec, size % 2 == 0, &p, &err) < 0) {
                 if (err.msg[0] == '\0')
                         abort();
-        } else if (!(p.flip >= 0 && p.flip <= 1) || p.height > PREPROCESS_EDGE_MAX || p.crop > 1024) {
+        } else if (!(p.flip >= 0 && p.flip <= 1) || p.height > PREPROCESS_STEPS_EDGE_MAX || p.crop > 1024) {
                 abort();
         }
         free(spec);

@@ -70,7 +70,7 @@ static bool is_directory(const char *directory, const char *name)
                S_ISDIR(facts.st_mode);
 }
 
-int dataset_open(const char *directory, bool text, const struct preprocess *p, uint64_t seed,
+int dataset_open(const char *directory, bool text, const struct preprocess_steps *p, uint64_t seed,
                  const struct seen *later, struct dataset **ret, struct err *err)
 {
         CLEANUP(dataset_free_p) struct dataset *d = calloc(1, sizeof(*d));

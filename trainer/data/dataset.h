@@ -38,7 +38,7 @@ struct dataset {
         const struct dataset_form *form; /* NULL: its samples are elsewhere until they come */
         struct dataset_samples splits[DATASET_SPLITS];
         struct model_size size;
-        struct preprocess preprocess;
+        struct preprocess_steps preprocess;
         uint64_t seed;
         struct seen seen;         /* files that were read, or will never fit */
         const struct seen *later; /* files to pass over while opening, as they join later; NULL = none */
@@ -71,7 +71,7 @@ int dataset_is_visible(const struct dirent *entry);
 /* dataset_open() - @text: the directory is read as text; @later: training files to pass over, as they join
  * later: their names as dataset_poll() tells them; NULL = none. Return: 0, -ENOENT, -EINVAL (with the file's
  * name), -ENOMEM. */
-int dataset_open(const char *directory, bool text, const struct preprocess *p, uint64_t seed,
+int dataset_open(const char *directory, bool text, const struct preprocess_steps *p, uint64_t seed,
                  const struct seen *later, struct dataset **ret, struct err *err);
 void dataset_free(struct dataset *d);
 

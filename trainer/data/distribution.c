@@ -53,7 +53,7 @@ static void describe(const struct dataset *d, struct facts *f)
 }
 
 /* A data set whose samples are elsewhere until they come. */
-static struct dataset *remote(const struct facts *f, const struct preprocess *p, uint64_t seed)
+static struct dataset *remote(const struct facts *f, const struct preprocess_steps *p, uint64_t seed)
 {
         struct dataset *d = calloc(1, sizeof(*d));
 
@@ -74,7 +74,7 @@ void distribution_close(struct distribution *d)
         seen_free(&d->later);
 }
 
-int distribution_open(struct training *t, const struct preprocess *p, struct err *err)
+int distribution_open(struct training *t, const struct preprocess_steps *p, struct err *err)
 {
         const struct train_options *o = t->options;
         struct facts facts = { 0 };

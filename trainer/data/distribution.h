@@ -35,7 +35,7 @@ int distribution_remember(struct training *t, struct err *err);
 int distribution_resume(struct training *t, struct err *err);
 
 /* distribution_open() - collective, in place of reading the data on every rank. */
-int distribution_open(struct training *t, const struct preprocess *p, struct err *err);
+int distribution_open(struct training *t, const struct preprocess_steps *p, struct err *err);
 
 /* distribution_epoch() - the epoch of `step` is about to begin on this rank; does nothing if it has begun.
  * The manager serves all workers, a worker waits for its shard; a process alone only looks for new files. */

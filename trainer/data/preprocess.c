@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "trainer/random.h"
 
-int preprocess_parse(const char *spec, bool text, struct preprocess *ret, struct err *err)
+int preprocess_parse(const char *spec, bool text, struct preprocess_steps *ret, struct err *err)
 {
         int r = preprocess_steps_parse(spec, ret, err);
 
@@ -68,7 +68,7 @@ static void move(size_t height, size_t width, size_t channels, long down, long r
                         }
 }
 
-void preprocess_augment(const struct preprocess *p, uint64_t seed, uint64_t epoch, uint32_t sample,
+void preprocess_augment(const struct preprocess_steps *p, uint64_t seed, uint64_t epoch, uint32_t sample,
                         size_t height, size_t width, size_t channels, float darkest, float *image,
                         float *room)
 {

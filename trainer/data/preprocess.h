@@ -20,7 +20,7 @@
 #include "job/spec/preprocess_steps.h"
 
 /* preprocess_parse() - of --preprocess; as preprocess_steps_parse(), and the steps fit the data. */
-int preprocess_parse(const char *spec, bool text, struct preprocess *ret, struct err *err);
+int preprocess_parse(const char *spec, bool text, struct preprocess_steps *ret, struct err *err);
 
 /* preprocess_span() - the input pixels that output pixel i of `to` covers, of `from` in a line: at least one.
  * Of 7 to 3: 0..2, 2..4, 4..7. */
@@ -35,6 +35,6 @@ void preprocess_resize(const uint8_t *from, size_t height, size_t width, size_t 
 
 /* preprocess_augment() - flip and crop one image in place.
  * @room: as many floats as the image has; @darkest: fills the border */
-void preprocess_augment(const struct preprocess *p, uint64_t seed, uint64_t epoch, uint32_t sample,
+void preprocess_augment(const struct preprocess_steps *p, uint64_t seed, uint64_t epoch, uint32_t sample,
                         size_t height, size_t width, size_t channels, float darkest, float *image,
                         float *room);
