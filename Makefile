@@ -81,7 +81,7 @@ $(call object,$(call sources,$(rooms)) $(mains) $(unit_tests) $(wildcard tests/*
 
 # Tests
 support := $(B)/lib/tests.a
-$(support): $(call object,$(addprefix tests/support/,machine_text.c http_child.c dir_store.c))
+$(support): $(call object,$(addprefix tests/support/,machine_text.c http_child.c dir_store.c kube_store.c))
 $(foreach test,$(unit_tests),$(eval $(B)/tests/$(basename $(notdir $(test))): $(call object,$(test))))
 $(unit): $(support) $(archives)
 	@mkdir -p $(@D)
