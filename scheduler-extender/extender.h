@@ -18,6 +18,6 @@ struct extender;
  * and http_server_new() say. */
 int extender_new(sd_event *loop, const struct extender_options *options, struct extender **ret,
                  struct err *err);
-void extender_free(struct extender *extender); /* accepts NULL */
+void extender_free(struct extender *x); /* accepts NULL */
 
-const char *extender_address(const struct extender *extender); /* "127.0.0.1:41234", borrowed */
+const char *extender_address(const struct extender *x); /* "127.0.0.1:41234", borrowed */

@@ -5,5 +5,5 @@
 
 struct extender;
 
-void settle_bind(struct extender *extender, const struct store_binding *binding);
-void settle_close(struct extender *extender); /* forget them all */
+void settle_bind(struct extender *x, const struct store_binding *binding);
+void settle_close(struct extender *x); /* forget them all */

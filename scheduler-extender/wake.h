@@ -3,5 +3,5 @@
 
 struct extender;
 
-void wake_waiting(struct extender *extender, const char *node, const char *why); /* `why` is a constant */
-void wake_late(struct extender *extender); /* once a second: what wake_waiting() put off */
+void wake_waiting(struct extender *x, const char *node, const char *why); /* `why` is a constant */
+void wake_late(struct extender *x); /* once a second: what wake_waiting() put off */

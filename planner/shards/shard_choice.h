@@ -32,7 +32,7 @@ void shard_choice_free(struct shard_choice *choice);
 size_t shard_choice_fewest(struct shard_choice *choice, const uint64_t *shares);
 
 /* shard_choice_test() - a shard_test: do at most fewest_wanted workers make the batch? */
-int shard_choice_test(void *choice, const uint64_t *shares);
+int shard_choice_test(void *context, const uint64_t *shares);
 
 /* shard_choice_take() - of the plans with the fewest workers the one whose earlier workers have more.
  * @shares: a vector that shard_choice_fewest() accepts; overwritten with the plan, in multiples

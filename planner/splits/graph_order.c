@@ -158,30 +158,30 @@ static int find_blocks(struct graph_order *x, const struct graph_problem *p, boo
         return 0;
 }
 
-void graph_order_free(struct graph_order *x)
+void graph_order_free(struct graph_order *order)
 {
-        free(x->block);
-        free(x->edges);
-        free(x->first_edge);
-        x->block = NULL;
-        x->edges = NULL;
-        x->first_edge = NULL;
-        x->blocks = x->edge_count = 0;
+        free(order->block);
+        free(order->edges);
+        free(order->first_edge);
+        order->block = NULL;
+        order->edges = NULL;
+        order->first_edge = NULL;
+        order->blocks = order->edge_count = 0;
 }
 
 /* The reading of the backward edges that leaves more blocks is the one that was meant. */
-int graph_order_find(struct graph_order *x, const struct graph_problem *p)
+int graph_order_find(struct graph_order *order, const struct graph_problem *p)
 {
         size_t as_they_are;
-        int r = find_blocks(x, p, false);
+        int r = find_blocks(order, p, false);
 
-        as_they_are = x->blocks;
-        graph_order_free(x);
+        as_they_are = order->blocks;
+        graph_order_free(order);
         if (r == 0)
-                r = find_blocks(x, p, true);
-        if (r == 0 && x->blocks < as_they_are) {
-                graph_order_free(x);
-                r = find_blocks(x, p, false);
+                r = find_blocks(order, p, true);
+        if (r == 0 && order->blocks < as_they_are) {
+                graph_order_free(order);
+                r = find_blocks(order, p, false);
         }
         return r;
 }

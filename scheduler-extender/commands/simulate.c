@@ -142,9 +142,10 @@ static int simulate(const struct simulate_options *o, struct simulation *s, stru
                         return err_set(err, -errno, "--placements: open '%s': %m", o->placements);
                 fputs("pod,node,chips,chip_indices,milli\n", s->placements);
         }
+        options.placed = write_placement;
+        options.userdata = s;
         begin = clock_monotonic_nsec();
-        r = replay_run(s->nodes.nodes, s->nodes.count, s->pods.pods, s->pods.count, &options, write_placement,
-                       s, &result, err);
+        r = replay_run(s->nodes.nodes, s->nodes.count, s->pods.pods, s->pods.count, &options, &result, err);
         end = clock_monotonic_nsec();
         if (r < 0)
                 return r;

@@ -15,10 +15,10 @@
 
 /* candidates_judge() - verdicts[i] (enum reason) of the node with index nodes[i] in the ledger's roster;
  * ROSTER_NONE = the name is unknown. Return: 0 or -ENOMEM. */
-int candidates_judge(const struct rules_context *context, struct ledger *ledger, const uint32_t *nodes,
+int candidates_judge(const struct rules_context *ctx, struct ledger *ledger, const uint32_t *nodes,
                      size_t count, uint8_t *verdicts);
 
 /* candidates_score() - scores[i]: 0 for a node that does not take the pod or is unknown, else 1..10 by rank
  * (scheduler-extender/decide/score.h). Return: 0 or -ENOMEM. */
-int candidates_score(const struct rules_context *context, struct ledger *ledger, const uint32_t *nodes,
+int candidates_score(const struct rules_context *ctx, struct ledger *ledger, const uint32_t *nodes,
                      size_t count, uint8_t *scores);

@@ -2,7 +2,9 @@
  * that fails. */
 #include "scheduler-extender/decide/gang.h"
 
+#include <assert.h>
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,6 +35,11 @@ static int compare_requests(const void *a, const void *b)
                 return (x < y) - (x > y);
         if ((p->match == NODE_MATCH_ANY) != (q->match == NODE_MATCH_ANY)) /* who has less choice goes first */
                 return p->match == NODE_MATCH_ANY ? 1 : -1;
+        static_assert(sizeof(struct request) ==
+                                      offsetof(struct request, class_chips) + sizeof(p->class_chips) &&
+                              offsetof(struct request, gang_size) ==
+                                      offsetof(struct request, gated) + sizeof(p->gated),
+                      "padding has no order");
         return memcmp(p, q, sizeof(*p));
 }
 

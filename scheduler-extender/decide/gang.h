@@ -23,11 +23,11 @@ struct gang_demand {
                     */
 };
 
-/* gang_prepare() - work out context->gang_blocked (and equal_to) for a pod of a gang; nothing for others.
+/* gang_prepare() - work out ctx->gang_blocked (and equal_to) for a pod of a gang; nothing for others.
  * Call it after rules_prepare().
  * @job: the pod's job, referred to by the caller; may be without pods and slots yet
  * Return: 1 = a lease was made; 0 = none was needed, or the gang does not fit; -ENOMEM. */
-int gang_prepare(struct ledger *ledger, struct rules_context *context, struct ledger_job *job,
+int gang_prepare(struct ledger *ledger, struct rules_context *ctx, struct ledger_job *job,
                  const struct gang_demand *demand);
 
 /* gang_same_shape() - do they ask for the same chips of the same models, on the same nodes? */

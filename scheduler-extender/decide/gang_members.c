@@ -1,6 +1,7 @@
 /* The members that are known, and copies or entries of the TrainingJob for those that are not there yet. */
 #include "scheduler-extender/decide/gang_members.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -228,6 +229,7 @@ static uint32_t unit_of(const struct listing *l, const struct entry *entry)
 {
         uint32_t own = request_chips(l->context->request);
 
+        assert(own > 0); /* an item asks for a chip at least */
         if (entry->unit != 0)
                 return entry->unit;
         return entry->resource == l->context->request->items[0].resource && entry->left % own == 0

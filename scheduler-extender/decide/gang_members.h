@@ -16,7 +16,7 @@ struct gang_members {
 };
 
 /* gang_members_list() - @least: of a TrainingJob minChips are enough. Return: 0 or -ENOMEM. */
-int gang_members_list(const struct rules_context *context, const struct ledger_job *job,
+int gang_members_list(const struct rules_context *ctx, const struct ledger_job *job,
                       const struct gang_demand *demand, bool least, struct gang_members *ret);
 
 /* gang_members_resource() - whose chips a role gets that says only which ones it takes: the resource (symbol)

@@ -257,16 +257,16 @@ uint32_t node_match_hold(struct node_match_table *matches, const char *text)
         return match->number;
 }
 
-void node_match_release(struct node_match_table *matches, uint32_t number)
+void node_match_release(struct node_match_table *matches, uint32_t match)
 {
-        struct node_match *match = number == NODE_MATCH_ANY ? NULL : matches->list[number - 1];
+        struct node_match *released = match == NODE_MATCH_ANY ? NULL : matches->list[match - 1];
 
-        if (match == NULL || --match->references > 0)
+        if (released == NULL || --released->references > 0)
                 return;
-        matches->list[number - 1] = NULL;
-        name_map_remove(&matches->texts, &match->entry);
-        free(match->known);
-        free(match);
+        matches->list[match - 1] = NULL;
+        name_map_remove(&matches->texts, &released->entry);
+        free(released->known);
+        free(released);
 }
 
 const char *node_match_text(const struct node_match_table *matches, uint32_t match)

@@ -29,7 +29,7 @@ struct overflow_room {
 int overflow_parse(const char *text, enum overflow *ret, uint32_t *ret_percent);
 
 /* overflow_prepare() - what there is to overflow into: O(nodes). */
-void overflow_prepare(const struct rules_context *context, struct overflow_room *ret);
+void overflow_prepare(const struct rules_context *ctx, struct overflow_room *ret);
 
 /* overflow_takes() - may the request's pod run on this node of the other class? */
 bool overflow_takes(const struct rules_context *context, const struct ledger_node *node);

@@ -9,8 +9,8 @@
 
 #define ROW(word_, unresolvable_, sentence_, remedy_)                                                        \
         {                                                                                                    \
-                .word = word_, .message = word_ ": " sentence_, .unresolvable = unresolvable_,               \
-                .remedy = remedy_, .message_bytes = sizeof(word_ ": " sentence_) - 1                         \
+                .word = (word_), .message = word_ ": " sentence_, .unresolvable = (unresolvable_),           \
+                .remedy = (remedy_), .message_bytes = sizeof(word_ ": " sentence_) - 1                       \
         }
 
 /* clang-format off */

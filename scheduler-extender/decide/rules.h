@@ -50,24 +50,24 @@ struct rules_room {
         uint32_t held;
 };
 
-void rules_prepare(struct rules_context *context);
+void rules_prepare(struct rules_context *ctx);
 
 /* rules_judge() - REASON_NONE, or the one reason why not. `node` NULL = the name is unknown. */
-enum reason rules_judge(const struct rules_context *context, const struct ledger_node *node);
+enum reason rules_judge(const struct rules_context *ctx, const struct ledger_node *node);
 
 /* The two halves of rules_judge() for a pod that asks for chips: everything but the node's age, for a node
  * whose name is known; and is it too long ago that the node was heard of? (0 = not judged) */
-enum reason rules_judge_known(const struct rules_context *context, const struct ledger_node *node);
+enum reason rules_judge_known(const struct rules_context *ctx, const struct ledger_node *node);
 bool rules_too_old(const struct rules_context *context, uint64_t seen_usec);
 
 /* rules_room() - the room for item `i` of the request; what the pod itself holds there, and what its own gang
  * leases, counts as open. */
-void rules_room(const struct rules_context *context, const struct ledger_node *node, size_t i,
+void rules_room(const struct rules_context *ctx, const struct ledger_node *node, size_t i,
                 struct rules_room *room);
 
 /* rules_groups() - the node's groups with their accounts as the request's pod sees them: node->groups
  * itself, or `scratch` (GROUPS_MAX entries) filled in. */
-struct ledger_group *rules_groups(const struct rules_context *context, const struct ledger_node *node,
+struct ledger_group *rules_groups(const struct rules_context *ctx, const struct ledger_node *node,
                                   struct ledger_group *scratch);
 
 /* rules_difference() - the first field in which two nodes' configurations differ, a word for a

@@ -23,8 +23,7 @@ struct score_tuple {
 };
 
 /* score_tuple() - of a node that takes the request's pod. */
-void score_tuple(const struct rules_context *context, const struct ledger_node *node,
-                 struct score_tuple *ret);
+void score_tuple(const struct rules_context *ctx, const struct ledger_node *node, struct score_tuple *ret);
 
 int score_compare(const struct score_tuple *a, const struct score_tuple *b); /* < 0: a is the better place */
 
@@ -34,5 +33,5 @@ int score_rank(const struct score_tuple *tuples, size_t count, uint8_t *scores);
 
 /* score_parts() - the groups that the pod's chips will be recorded in when it is bound there.
  * Return: how many parts. */
-size_t score_parts(const struct rules_context *context, const struct ledger_node *node,
+size_t score_parts(const struct rules_context *ctx, const struct ledger_node *node,
                    struct ledger_pod_part *parts);

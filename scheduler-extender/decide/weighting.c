@@ -315,28 +315,28 @@ static int fill_rows(struct weighting *w, const struct members *members, const s
 }
 
 int weighting_build(const struct ledger *ledger, const struct ledger_job *job, const struct ledger_pod *self,
-                    const struct request *request, struct weighting *w)
+                    const struct request *request, struct weighting *ret)
 {
         struct members members = { .chips = 0 }, rows = { .chips = 0 };
         const struct job *training = job == NULL ? NULL : job->training;
 
         if (request->item_count == 0 || (training == NULL && request->batch == 0))
                 return 1;
-        w->ledger = ledger;
-        w->job = training;
-        w->of_training_job = training != NULL;
-        w->batch = request->batch > 0 ? request->batch : training->global_batch;
+        ret->ledger = ledger;
+        ret->job = training;
+        ret->of_training_job = training != NULL;
+        ret->batch = request->batch > 0 ? request->batch : training->global_batch;
         if (request->serves || (training != NULL && training->strategy == JOB_STRATEGY_SPLIT))
-                w->batch = 0; /* it has none of the samples, or all of them */
-        w->equal = request->batch == 0 && training->shards == JOB_SHARDS_EQUAL;
-        w->source = CHIP_SPEED_ASSUMED;
-        w->fixed_bytes = request->fixed_bytes;
-        w->sample_bytes = request->sample_bytes;
-        w->row_count = 0;
+                ret->batch = 0; /* it has none of the samples, or all of them */
+        ret->equal = request->batch == 0 && training->shards == JOB_SHARDS_EQUAL;
+        ret->source = CHIP_SPEED_ASSUMED;
+        ret->fixed_bytes = request->fixed_bytes;
+        ret->sample_bytes = request->sample_bytes;
+        ret->row_count = 0;
         if (job != NULL)
                 gather_members(job, self, request, &members);
-        gather_rows(w, request, &rows);
-        return fill_rows(w, &members, &rows, request);
+        gather_rows(ret, request, &rows);
+        return fill_rows(ret, &members, &rows, request);
 }
 
 void weighting_note_kind(struct weighting *w, const struct ledger_group *group, bool first)

@@ -230,17 +230,10 @@ static json_t *items_of(const json_t *body, json_t **owned)
         return *owned;
 }
 
-static int change_nodes(struct cluster *c, const json_t *body, struct err *err)
+static int drop_pods(struct ledger *ledger, const struct json_field *keys, struct err *err)
 {
-        struct json_field root = json_field_root(body), add, remove, without;
-        int r = 0;
-
-        if (json_field_array(&root, "addNodes", WHATIF_PODS_MAX, &add, err) < 0 ||
-            json_field_array(&root, "removeNodes", WHATIF_PODS_MAX, &remove, err) < 0 ||
-            json_field_array(&root, "withoutPods", WHATIF_PODS_MAX, &without, err) < 0)
-                return -EBADMSG;
-        for (size_t i = 0; i < json_field_count(&without); i++) {
-                const char *key = json_string_value(json_array_get(without.value, i));
+        for (size_t i = 0; i < json_field_count(keys); i++) {
+                const char *key = json_string_value(json_array_get(keys->value, i));
                 const char *slash = key == NULL ? NULL : strchr(key, '/');
                 char namespace_[256] = "default";
 
@@ -248,19 +241,39 @@ static int change_nodes(struct cluster *c, const json_t *body, struct err *err)
                         return err_set(err, -EBADMSG, "withoutPods[%zu]: must be \"NAMESPACE/NAME\"", i);
                 if (slash != NULL)
                         (void) text_format(namespace_, sizeof(namespace_), "%.*s", (int) (slash - key), key);
-                if (ledger_pods_find(cluster_ledger(c), namespace_, slash == NULL ? key : slash + 1) == NULL)
+                if (ledger_pods_find(ledger, namespace_, slash == NULL ? key : slash + 1) == NULL)
                         return err_set(err, -EBADMSG, "withoutPods[%zu]: there is no pod '%s'", i, key);
-                ledger_pods_drop(cluster_ledger(c), namespace_, slash == NULL ? key : slash + 1);
+                ledger_pods_drop(ledger, namespace_, slash == NULL ? key : slash + 1);
         }
-        for (size_t i = 0; i < json_field_count(&remove); i++) {
-                const char *name = json_string_value(json_array_get(remove.value, i));
+        return 0;
+}
 
-                if (name == NULL || ledger_nodes_find(cluster_ledger(c), name, strlen(name)) == NULL)
+static int drop_nodes(struct ledger *ledger, const struct json_field *names, struct err *err)
+{
+        for (size_t i = 0; i < json_field_count(names); i++) {
+                const char *name = json_string_value(json_array_get(names->value, i));
+
+                if (name == NULL || ledger_nodes_find(ledger, name, strlen(name)) == NULL)
                         return err_set(err, -EBADMSG, "removeNodes[%zu]: there is no node '%s'", i,
                                        name == NULL ? "?" : name);
-                ledger_nodes_drop_inventory(cluster_ledger(c), name);
-                ledger_nodes_drop(cluster_ledger(c), name);
+                ledger_nodes_drop_inventory(ledger, name);
+                ledger_nodes_drop(ledger, name);
         }
+        return 0;
+}
+
+static int change_nodes(struct cluster *c, const json_t *body, struct err *err)
+{
+        struct json_field root = json_field_root(body), add, remove, without;
+        int r;
+
+        if (json_field_array(&root, "addNodes", WHATIF_PODS_MAX, &add, err) < 0 ||
+            json_field_array(&root, "removeNodes", WHATIF_PODS_MAX, &remove, err) < 0 ||
+            json_field_array(&root, "withoutPods", WHATIF_PODS_MAX, &without, err) < 0)
+                return -EBADMSG;
+        r = drop_pods(cluster_ledger(c), &without, err);
+        if (r == 0)
+                r = drop_nodes(cluster_ledger(c), &remove, err);
         for (size_t i = 0; i < json_field_count(&add) && r == 0; i++) {
                 r = cluster_take(c, json_array_get(add.value, i), err);
                 if (r < 0)

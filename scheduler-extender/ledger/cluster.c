@@ -1,6 +1,7 @@
 /* Objects of the store into the ledger: a taker for each kind, and the life of what holds them. */
 #include "scheduler-extender/ledger/cluster_internal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -506,6 +507,7 @@ int cluster_load(sd_event *loop, const struct cluster_options *options, uint64_t
 
         if (r < 0)
                 return r;
+        assert(c != NULL);
         r = sd_event_add_time_relative(loop, &timer, CLOCK_MONOTONIC, timeout_usec, 0, on_timeout, c);
         c->waiting = true;
         if (r >= 0 && !cluster_is_ready(c))

@@ -20,9 +20,9 @@ struct ledger_node *ledger_nodes_find(const struct ledger *ledger, const char *n
 /* Inventories and Node objects come and go independently; a node with neither is known to nobody, but keeps
  * its pods. 0 or -ENOMEM. */
 int ledger_nodes_set_inventory(struct ledger *ledger, const struct inventory *inventory);
-void ledger_nodes_drop_inventory(struct ledger *ledger, const char *node);
+void ledger_nodes_drop_inventory(struct ledger *ledger, const char *name);
 int ledger_nodes_set(struct ledger *ledger, const struct ledger_node_facts *facts);
-void ledger_nodes_drop(struct ledger *ledger, const char *node);
+void ledger_nodes_drop(struct ledger *ledger, const char *name);
 
 /* ledger_nodes_make() - the node of that name, made if need be; NULL when out of memory.
  * ledger_nodes_forget_if_empty() - after something of it went. ledger_nodes_free_one() - in no table any

@@ -192,7 +192,7 @@ static void name_chips(struct state_node *node, const struct fragmentation_pod *
 static void place(struct replay *r, uint32_t kind, int32_t at, struct replay_placement *p)
 {
         struct state_node *node = &r->state[at];
-        int partial = judge(r, kind, (size_t) at)->partial;
+        int8_t partial = judge(r, kind, (size_t) at)->partial;
 
         p->node = at;
         name_chips(node, &r->kinds[kind], partial, p);
@@ -292,8 +292,7 @@ static void arrive(struct replay *r, uint32_t pod, struct replay_placement *p)
                 place(r, kind, at, p);
 }
 
-static int run(struct replay *r, void (*placed)(void *, const struct replay_placement *), void *userdata,
-               struct replay_result *ret)
+static int run(struct replay *r, struct replay_result *ret)
 {
         CLEANUP(free_p) uint32_t *order = malloc(r->pod_count * sizeof(*order));
         bool departures = r->options->departures;
@@ -302,6 +301,7 @@ static int run(struct replay *r, void (*placed)(void *, const struct replay_plac
         uint64_t limit = (uint64_t) (r->options->load * (double) r->capacity_milli);
         size_t at = r->pod_count;
 
+        assert(r->pod_count > 0); /* check() */
         if (order == NULL)
                 return -ENOMEM;
         for (size_t i = 0; i < r->pod_count; i++)
@@ -324,8 +324,8 @@ static int run(struct replay *r, void (*placed)(void *, const struct replay_plac
                         if (departures)
                                 remember_guest(r, &p, r->now + duration_of(&r->pods[p.pod]));
                 }
-                if (placed != NULL)
-                        placed(userdata, &p);
+                if (r->options->placed != NULL)
+                        r->options->placed(r->options->userdata, &p);
         }
         ret->chips_requested = (double) requested / CHIP_MILLI;
         ret->chips_allocated = departures && r->now > 0 ? r->held_time / r->now / CHIP_MILLI
@@ -438,9 +438,8 @@ static int check(const struct replay_node *nodes, size_t node_count, const struc
 }
 
 int replay_run(const struct replay_node *nodes, size_t node_count, const struct replay_pod *pods,
-               size_t pod_count, const struct replay_options *options,
-               void (*placed)(void *userdata, const struct replay_placement *placement), void *userdata,
-               struct replay_result *ret, struct err *err)
+               size_t pod_count, const struct replay_options *options, struct replay_result *ret,
+               struct err *err)
 {
         struct replay r = { .nodes = nodes,
                             .node_count = node_count,
@@ -454,7 +453,7 @@ int replay_run(const struct replay_node *nodes, size_t node_count, const struct 
                 return result;
         result = prepare(&r);
         if (result == 0)
-                result = run(&r, placed, userdata, ret);
+                result = run(&r, ret);
         fragmentation_forget(&r.typical);
         free(r.state);
         free(r.kinds);

@@ -37,11 +37,15 @@ struct replay_pod {
         uint64_t created_sec, deleted_sec; /* 0, 0 = not known */
 };
 
+struct replay_placement;
+
 struct replay_options {
         enum replay_policy policy;
         uint64_t seed;
         double load;
         bool departures;
+        void (*placed)(void *userdata, const struct replay_placement *placement); /* every arrival in order */
+        void *userdata;
 };
 
 /* Where an arrived pod went. */
@@ -58,11 +62,9 @@ struct replay_result {
         double allocation_percent;
 };
 
-/* replay_run() - @placed: called for every arrival in order; may be NULL.
- * Return: 0; -EINVAL (no nodes, no chips asked for, more than REPLAY_CHIPS_MAX on a node); -ENOMEM. */
+/* Return: 0; -EINVAL (no nodes, no chips asked for, more than REPLAY_CHIPS_MAX on a node); -ENOMEM. */
 int replay_run(const struct replay_node *nodes, size_t node_count, const struct replay_pod *pods,
-               size_t pod_count, const struct replay_options *options,
-               void (*placed)(void *userdata, const struct replay_placement *placement), void *userdata,
-               struct replay_result *ret, struct err *err);
+               size_t pod_count, const struct replay_options *options, struct replay_result *ret,
+               struct err *err);
 
 int replay_policy_parse(const char *name, enum replay_policy *ret); /* 0 or -EINVAL */

@@ -91,10 +91,12 @@ static void placements_hold_up_and_nothing_that_fits_is_dropped(void **state)
 
         (void) state;
         for (uint64_t seed = 1; seed <= 12; seed++) {
+                struct account a = { .nodes = nodes, .pods = pods };
                 struct replay_options options = { .policy = (enum replay_policy)(seed % REPLAY_POLICY_COUNT),
                                                   .seed = seed,
-                                                  .load = 1.3 };
-                struct account a = { .nodes = nodes, .pods = pods };
+                                                  .load = 1.3,
+                                                  .placed = keep_account,
+                                                  .userdata = &a };
                 struct replay_result result;
                 double capacity = 0;
 
@@ -106,8 +108,7 @@ static void placements_hold_up_and_nothing_that_fits_is_dropped(void **state)
                                 a.chip[n][c] = 1000;
                         capacity += nodes[n].chips;
                 }
-                assert_int_equal(
-                        replay_run(nodes, NODES, pods, PODS, &options, keep_account, &a, &result, NULL), 0);
+                assert_int_equal(replay_run(nodes, NODES, pods, PODS, &options, &result, NULL), 0);
                 assert_int_equal(a.arrived, result.arrived);
                 assert_true(result.chips_requested >= 1.3 * capacity - 0.001);
                 assert_true(result.chips_allocated - a.allocated < 1e-6 &&
@@ -126,8 +127,8 @@ static void the_same_seed_gives_the_same_and_departures_end(void **state)
 
         (void) state;
         make_trace(5, nodes, pods);
-        assert_int_equal(replay_run(nodes, NODES, pods, PODS, &options, NULL, NULL, &one, NULL), 0);
-        assert_int_equal(replay_run(nodes, NODES, pods, PODS, &options, NULL, NULL, &two, NULL), 0);
+        assert_int_equal(replay_run(nodes, NODES, pods, PODS, &options, &one, NULL), 0);
+        assert_int_equal(replay_run(nodes, NODES, pods, PODS, &options, &two, NULL), 0);
         assert_memory_equal(&one, &two, sizeof(one));
         assert_int_equal(one.arrived, PODS);
         assert_true(one.allocation_percent > 0 && one.allocation_percent <= 100);
@@ -141,10 +142,10 @@ static void impossible_traces_are_refused(void **state)
         struct replay_result result;
 
         (void) state;
-        assert_int_equal(replay_run(&none, 1, &pod, 1, &options, NULL, NULL, &result, NULL), -EINVAL);
-        assert_int_equal(replay_run(&node, 1, &idle, 1, &options, NULL, NULL, &result, NULL), -EINVAL);
+        assert_int_equal(replay_run(&none, 1, &pod, 1, &options, &result, NULL), -EINVAL);
+        assert_int_equal(replay_run(&node, 1, &idle, 1, &options, &result, NULL), -EINVAL);
         options.load = -1;
-        assert_int_equal(replay_run(&node, 1, &pod, 1, &options, NULL, NULL, &result, NULL), -EINVAL);
+        assert_int_equal(replay_run(&node, 1, &pod, 1, &options, &result, NULL), -EINVAL);
 }
 
 static void a_trace_is_read_by_its_column_names(void **state)

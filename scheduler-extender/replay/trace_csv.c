@@ -1,6 +1,7 @@
 /* Reads the lines of a cluster trace, column by name. */
 #include "scheduler-extender/replay/trace_csv.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -222,6 +223,7 @@ int trace_csv_pods_decode(const char *text, size_t size_bytes, struct trace_csv_
         r = begin(text, size_bytes, &ret->text, &reader, err);
         if (r < 0)
                 return r;
+        assert(reader.at != NULL);
         ret->pods = calloc(count_lines(reader.at), sizeof(*ret->pods));
         ret->names = calloc(count_lines(reader.at), sizeof(*ret->names));
         if (ret->pods == NULL || ret->names == NULL)

@@ -128,7 +128,7 @@ static int decode_deadline(const struct json_field *at, void *field, struct err 
 /* clang-format off */
 #define AT(member)   JSON_TABLE_AT(struct ledger_pod_facts, member)
 #define BY(decode_)  .decode = decode_
-#define TABLE(rows_) { .rows = rows_, .size_bytes = sizeof(struct ledger_pod_facts), .literal = true }
+#define TABLE(rows_) { .rows = (rows_), .size_bytes = sizeof(struct ledger_pod_facts), .literal = true }
 static const struct json_table_row metadata_rows[] = {
         { "name",                       JSON_TABLE_BORROWED, AT(name), .min = 1, .required = true },
         { "namespace",                  JSON_TABLE_BORROWED, AT(namespace_) },

@@ -53,17 +53,17 @@ static char operator_of(const struct json_field *expression, bool field)
 {
         static const struct {
                 const char *name;
-                char label, field;
+                char sign[2]; /* of a label; of a field, '\0' = none */
         } operators[] = {
-                { "In", 'i', 'I' },      { "NotIn", 'n', 'N' },
-                { "Exists", 'e', '\0' }, { "DoesNotExist", 'a', '\0' },
-                { "Gt", 'g', '\0' },     { "Lt", 'l', '\0' },
+                { "In", { 'i', 'I' } },      { "NotIn", { 'n', 'N' } },
+                { "Exists", { 'e', '\0' } }, { "DoesNotExist", { 'a', '\0' } },
+                { "Gt", { 'g', '\0' } },     { "Lt", { 'l', '\0' } },
         };
         const char *name = word_or_none(expression, "operator");
 
         for (size_t i = 0; i < ARRAY_SIZE(operators); i++)
                 if (strcmp(operators[i].name, name) == 0)
-                        return field ? operators[i].field : operators[i].label;
+                        return operators[i].sign[field];
         return '\0';
 }
 
