@@ -9,6 +9,8 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 
+#define FIRST_BYTES ((size_t) 1 << 20)
+
 static void gzclose_p(gzFile *f)
 {
         if (*f != NULL)
@@ -62,21 +64,29 @@ static int64_t read_fully(gzFile f, uint8_t *at, size_t size_bytes)
         return (int64_t) have;
 }
 
+/* Memory grows with what is read, not with what the header promises: a few bytes may promise gigabytes. */
 static int read_values(gzFile f, size_t total, struct idx *x, struct err *err)
 {
         uint8_t extra;
         int64_t got;
         int code;
 
-        x->values = malloc(total);
-        if (x->values == NULL)
-                return err_set(err, -ENOMEM, "no memory for %zu bytes", total);
-        got = read_fully(f, x->values, total);
-        if (got < 0)
-                return err_set(err, -EINVAL, "not readable: %s", gzerror(f, &code));
-        if ((size_t) got < total)
-                return err_set(err, -EINVAL, "cut short: %lld bytes of values, the header promises %zu",
-                               (long long) got, total);
+        for (size_t have = 0, room = FIRST_BYTES; have < total; have = room, room *= 2) {
+                uint8_t *values;
+
+                room = room < total ? room : total;
+                values = realloc(x->values, room);
+                if (values == NULL)
+                        return err_set(err, -ENOMEM, "no memory for %zu bytes", room);
+                x->values = values;
+                got = read_fully(f, values + have, room - have);
+                if (got < 0)
+                        return err_set(err, -EINVAL, "not readable: %s", gzerror(f, &code));
+                if ((size_t) got < room - have)
+                        return err_set(err, -EINVAL,
+                                       "cut short: %zu bytes of values, the header promises %zu",
+                                       have + (size_t) got, total);
+        }
         /* one byte more than promised must not be there, and the checksum at the end must be right */
         got = read_fully(f, &extra, 1);
         if (got < 0)
