@@ -15,19 +15,19 @@ void name_map_free(struct name_map *map)
         *map = (struct name_map){ 0 };
 }
 
-static struct name_entry **bucket(const struct name_map *map, uint64_t hash)
+static struct name_map_entry **bucket(const struct name_map *map, uint64_t hash)
 {
         return &map->buckets[hash & (map->bucket_count - 1)];
 }
 
-struct name_entry *name_map_find(const struct name_map *map, const char *key)
+struct name_map_entry *name_map_find(const struct name_map *map, const char *key)
 {
         uint64_t hash;
 
         if (map->count == 0)
                 return NULL;
         hash = hash_text(key, map->seed);
-        for (struct name_entry *e = *bucket(map, hash); e != NULL; e = e->next)
+        for (struct name_map_entry *e = *bucket(map, hash); e != NULL; e = e->next)
                 if (e->hash == hash && strcmp(e->key, key) == 0)
                         return e;
         return NULL;
@@ -42,8 +42,8 @@ static int grow(struct name_map *map)
         if (larger.buckets == NULL)
                 return -ENOMEM;
         for (size_t i = 0; i < map->bucket_count; i++)
-                for (struct name_entry *e = map->buckets[i], *next; e != NULL; e = next) {
-                        struct name_entry **to = bucket(&larger, e->hash);
+                for (struct name_map_entry *e = map->buckets[i], *next; e != NULL; e = next) {
+                        struct name_map_entry **to = bucket(&larger, e->hash);
 
                         next = e->next;
                         e->next = *to;
@@ -54,9 +54,9 @@ static int grow(struct name_map *map)
         return 0;
 }
 
-int name_map_insert(struct name_map *map, struct name_entry *entry)
+int name_map_insert(struct name_map *map, struct name_map_entry *entry)
 {
-        struct name_entry **to;
+        struct name_map_entry **to;
 
         if (map->bucket_count == 0)
                 map->seed = (uint64_t) (uintptr_t) map;
@@ -70,9 +70,9 @@ int name_map_insert(struct name_map *map, struct name_entry *entry)
         return 0;
 }
 
-void name_map_remove(struct name_map *map, struct name_entry *entry)
+void name_map_remove(struct name_map *map, struct name_map_entry *entry)
 {
-        struct name_entry **at = bucket(map, entry->hash);
+        struct name_map_entry **at = bucket(map, entry->hash);
 
         while (*at != entry)
                 at = &(*at)->next;
@@ -81,7 +81,7 @@ void name_map_remove(struct name_map *map, struct name_entry *entry)
         map->count--;
 }
 
-static struct name_entry *first_from(const struct name_map *map, size_t index)
+static struct name_map_entry *first_from(const struct name_map *map, size_t index)
 {
         for (; index < map->bucket_count; index++)
                 if (map->buckets[index] != NULL)
@@ -89,12 +89,12 @@ static struct name_entry *first_from(const struct name_map *map, size_t index)
         return NULL;
 }
 
-struct name_entry *name_map_first(const struct name_map *map)
+struct name_map_entry *name_map_first(const struct name_map *map)
 {
         return first_from(map, 0);
 }
 
-struct name_entry *name_map_next(const struct name_map *map, const struct name_entry *entry)
+struct name_map_entry *name_map_next(const struct name_map *map, const struct name_map_entry *entry)
 {
         return entry->next != NULL ? entry->next
                                    : first_from(map, (entry->hash & (map->bucket_count - 1)) + 1);

@@ -78,7 +78,7 @@ static void every_double_comes_back(void **state)
                 value = ldexp((double) (bits >> 11), (int) (bits % 140) - 110);
                 if (!decimal_from_double(value, &decimal))
                         continue;
-                json_append_double(&out, value);
+                json_writer_append_double(&out, value);
                 if (decimal_to_double(decimal.digits, decimal.exponent) != value ||
                     strtod(out.data, NULL) != value)
                         fail_msg("%.17g became %llue%d and %s", value, (unsigned long long) decimal.digits,
@@ -93,14 +93,14 @@ static void json_is_written_as_a_person_would(void **state)
         struct json_writer json = { .text = &out };
 
         (void) state;
-        json_write_open(&json, NULL, '{');
-        json_write_double(&json, "a", 24.53);
-        json_write_double(&json, "b", INFINITY);
-        json_write_string(&json, "c", "q\"\\\n");
-        json_write_open(&json, "d", '[');
-        json_write_close(&json, ']');
-        json_write_double(&json, "e", -0.25);
-        json_write_close(&json, '}');
+        json_writer_open(&json, NULL, '{');
+        json_writer_double(&json, "a", 24.53);
+        json_writer_double(&json, "b", INFINITY);
+        json_writer_string(&json, "c", "q\"\\\n");
+        json_writer_open(&json, "d", '[');
+        json_writer_close(&json, ']');
+        json_writer_double(&json, "e", -0.25);
+        json_writer_close(&json, '}');
         assert_string_equal(
                 out.data, "{\n  \"a\": 24.53,\n  \"b\": null,\n  \"c\": \"q\\\"\\\\\\u000a\",\n  \"d\": [],\n"
                           "  \"e\": -0.25\n}\n");

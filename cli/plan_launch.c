@@ -373,32 +373,32 @@ static void append_json(const struct launch *launch, const char *lines, struct t
 {
         struct json_writer json = { .text = out };
 
-        json_write_open(&json, NULL, '{');
-        json_write_string(&json, "job", launch->world.job);
-        json_write_string(&json, "format", launch->options->format);
-        json_write_string(&json, "text", lines);
-        json_write_open(&json, "ranks", '[');
+        json_writer_open(&json, NULL, '{');
+        json_writer_string(&json, "job", launch->world.job);
+        json_writer_string(&json, "format", launch->options->format);
+        json_writer_string(&json, "text", lines);
+        json_writer_open(&json, "ranks", '[');
         for (size_t i = 0; i < launch->world.count; i++) {
                 const struct launch_rank *rank = &launch->ranks[i];
 
-                json_write_open(&json, NULL, '{');
-                json_write_uint64(&json, "rank", i);
-                json_write_string(&json, "role", rank->server ? "server" : "worker");
-                json_write_string(&json, "node", rank->node);
-                json_write_string(&json, "runtime", rank->runtime);
-                json_write_string(&json, "model", rank->model);
-                json_write_string(&json, "group", rank->group);
-                json_write_string(&json, "device", rank->device);
-                json_write_uint64(&json, "batch", rank->batch);
-                json_write_double(&json, "weight", rank->weight);
-                json_write_open(&json, "command", '[');
+                json_writer_open(&json, NULL, '{');
+                json_writer_uint64(&json, "rank", i);
+                json_writer_string(&json, "role", rank->server ? "server" : "worker");
+                json_writer_string(&json, "node", rank->node);
+                json_writer_string(&json, "runtime", rank->runtime);
+                json_writer_string(&json, "model", rank->model);
+                json_writer_string(&json, "group", rank->group);
+                json_writer_string(&json, "device", rank->device);
+                json_writer_uint64(&json, "batch", rank->batch);
+                json_writer_double(&json, "weight", rank->weight);
+                json_writer_open(&json, "command", '[');
                 for (size_t w = 0; rank->command != NULL && rank->command[w] != NULL; w++)
-                        json_write_string(&json, NULL, rank->command[w]);
-                json_write_close(&json, ']');
-                json_write_close(&json, '}');
+                        json_writer_string(&json, NULL, rank->command[w]);
+                json_writer_close(&json, ']');
+                json_writer_close(&json, '}');
         }
-        json_write_close(&json, ']');
-        json_write_close(&json, '}');
+        json_writer_close(&json, ']');
+        json_writer_close(&json, '}');
 }
 
 static void append_table(const struct launch *launch, struct text *out)

@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "base/cleanup.h"
-#include "base/pb_arena.h"
+#include "base/pb.h"
 #include "base/text.h"
 #include "io/clock.h"
 #include "io/grpc/grpc_client.h"

@@ -10,7 +10,7 @@
 #include "agent/inventory/prefer_map.h"
 #include "agent/vendor/vendor.h"
 #include "base/err.h"
-#include "base/pb_arena.h"
+#include "base/pb.h"
 #include "io/grpc/grpc_client.h"
 #include "io/grpc/grpc_server.h"
 #include "plugin/list_and_watch.h"

@@ -108,7 +108,7 @@ static json_t *difference_of(const json_t *have, const json_t *wanted)
 }
 
 struct seen_labels {
-        struct name_entry entry;
+        struct name_map_entry entry;
         char *text; /* our labels as compact JSON; NULL = not known: write them all */
         char name[];
 };
@@ -139,7 +139,7 @@ static void forget(struct extender *x, struct seen_labels *seen)
 
 void labels_free(struct extender *x)
 {
-        for (struct name_entry *e = name_map_first(&x->labels), *next; e != NULL; e = next) {
+        for (struct name_map_entry *e = name_map_first(&x->labels), *next; e != NULL; e = next) {
                 next = name_map_next(&x->labels, e);
                 forget(x, (struct seen_labels *) e);
         }

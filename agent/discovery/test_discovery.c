@@ -20,7 +20,7 @@
 #include "agent/tree/tree_machine.h"
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "io/remove_folder.h"
+#include "io/private_folder.h"
 #include "tests/support/machine_text.h"
 
 /* clang-format off */
@@ -460,7 +460,7 @@ static void no_chip_is_gone_for_want_of_descriptors(void **state)
                 for (unsigned number = 1; number <= 3; number++)
                         make_function(root, deepest[i], number);
                 scan_with_few_descriptors(root);
-                remove_folder(root, "remuda-discovery-");
+                private_folder_remove(root, "remuda-discovery-");
         }
 }
 

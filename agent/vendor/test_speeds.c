@@ -16,7 +16,7 @@
 #include "base/random.h"
 #include "base/text.h"
 #include "io/loop.h"
-#include "io/remove_folder.h"
+#include "io/private_folder.h"
 #include "planner/shards/plan_shards.h"
 #include "scheduler-extender/ledger/cluster.h"
 #include "store/speed_store.h"
@@ -297,7 +297,7 @@ static void writers_lose_nothing_of_each_other(void **state)
         assert_true(fabs(table.rows[0].fit.weight - WRITERS * EACH) < 1e-9);
         assert_true(fabs(table.rows[0].alpha_ms - 5) < 1e-6 && fabs(table.rows[0].beta_ms - 1) < 1e-6);
         speed_table_free(&table);
-        remove_folder(folder, "remuda-speeds-");
+        private_folder_remove(folder, "remuda-speeds-");
         assert_int_equal(speed_store_read_now(spec, NULL, &table, &err), -ENOENT);
         assert_int_equal(speed_store_read_now("file:x", NULL, &table, &err), -EINVAL);
 }
@@ -337,7 +337,7 @@ static void of_several_tables_the_newest_rows_are_kept(void **state)
         assert_null(speed_table_find(&table, NULL, "m", "d0-0"));
         assert_null(speed_table_find(&table, NULL, "m", "d1-0"));
         speed_table_free(&table);
-        remove_folder(folder, "remuda-speeds-");
+        private_folder_remove(folder, "remuda-speeds-");
 }
 
 struct told {
@@ -415,7 +415,7 @@ static void what_is_wrong_with_a_table_is_said_once(void **state)
         cluster_close(told.cluster);
         sd_event_source_disable_unref(timer);
         sd_event_unref(told.loop);
-        remove_folder(folder, "remuda-speeds-");
+        private_folder_remove(folder, "remuda-speeds-");
 }
 
 int main(void)

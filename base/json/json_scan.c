@@ -38,8 +38,6 @@ char json_scan_kind(struct json_scan *scan)
         return c == '"' || c == '{' || c == '[' || c == 't' || c == 'f' || c == 'n' ? c : 0;
 }
 
-/* --- strings --- */
-
 static bool is_hex(char c)
 {
         return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
@@ -178,8 +176,6 @@ int json_scan_string(struct json_scan *scan, struct json_scan_slice *ret, struct
         scan->at++;
         return 0;
 }
-
-/* --- values --- */
 
 static void skip_digits(struct json_scan *scan)
 {
@@ -354,8 +350,6 @@ bool json_scan_slice_is(const struct json_scan_slice *slice, const char *text)
 {
         return slice->size_bytes == strlen(text) && memcmp(slice->bytes, text, slice->size_bytes) == 0;
 }
-
-/* --- escapes --- */
 
 static size_t put_utf8(unsigned code, char *out)
 {

@@ -51,7 +51,7 @@ static void begin_value(struct json_writer *writer, const char *key)
         writer->follows = true;
 }
 
-void json_write_open(struct json_writer *writer, const char *key, char bracket)
+void json_writer_open(struct json_writer *writer, const char *key, char bracket)
 {
         begin_value(writer, key);
         text_append_char(writer->text, bracket);
@@ -59,7 +59,7 @@ void json_write_open(struct json_writer *writer, const char *key, char bracket)
         writer->follows = false;
 }
 
-void json_write_close(struct json_writer *writer, char bracket)
+void json_writer_close(struct json_writer *writer, char bracket)
 {
         writer->depth--;
         if (writer->follows && writer->depth < OWN_LINES) {
@@ -73,13 +73,13 @@ void json_write_close(struct json_writer *writer, char bracket)
                 text_append_char(writer->text, '\n');
 }
 
-void json_write_string(struct json_writer *writer, const char *key, const char *value)
+void json_writer_string(struct json_writer *writer, const char *key, const char *value)
 {
         begin_value(writer, key);
         append_quoted(writer->text, value);
 }
 
-void json_write_uint64(struct json_writer *writer, const char *key, uint64_t value)
+void json_writer_uint64(struct json_writer *writer, const char *key, uint64_t value)
 {
         begin_value(writer, key);
         text_printf(writer->text, "%" PRIu64, value);
@@ -109,7 +109,7 @@ static bool append_few_digits(struct text *text, double value)
         return true;
 }
 
-void json_append_double(struct text *text, double value)
+void json_writer_append_double(struct text *text, double value)
 {
         char digits[40];
 
@@ -127,22 +127,22 @@ void json_append_double(struct text *text, double value)
         text_append(text, digits);
 }
 
-void json_write_double(struct json_writer *writer, const char *key, double value)
+void json_writer_double(struct json_writer *writer, const char *key, double value)
 {
         begin_value(writer, key);
         if (isfinite(value))
-                json_append_double(writer->text, value);
+                json_writer_append_double(writer->text, value);
         else
                 text_append(writer->text, "null");
 }
 
-void json_write_bool(struct json_writer *writer, const char *key, bool value)
+void json_writer_bool(struct json_writer *writer, const char *key, bool value)
 {
         begin_value(writer, key);
         text_append(writer->text, value ? "true" : "false");
 }
 
-void json_write_null(struct json_writer *writer, const char *key)
+void json_writer_null(struct json_writer *writer, const char *key)
 {
         begin_value(writer, key);
         text_append(writer->text, "null");

@@ -18,13 +18,13 @@ struct json_writer {
 };
 
 /* @key: the member's name in an object; NULL in an array and for the outermost value. */
-void json_write_open(struct json_writer *writer, const char *key, char bracket); /* '{' or '[' */
-void json_write_close(struct json_writer *writer, char bracket);                 /* '}' or ']' */
-void json_write_string(struct json_writer *writer, const char *key, const char *value);
-void json_write_uint64(struct json_writer *writer, const char *key, uint64_t value);
-void json_write_double(struct json_writer *writer, const char *key, double value);
-void json_write_bool(struct json_writer *writer, const char *key, bool value);
-void json_write_null(struct json_writer *writer, const char *key);
+void json_writer_open(struct json_writer *writer, const char *key, char bracket); /* '{' or '[' */
+void json_writer_close(struct json_writer *writer, char bracket);                 /* '}' or ']' */
+void json_writer_string(struct json_writer *writer, const char *key, const char *value);
+void json_writer_uint64(struct json_writer *writer, const char *key, uint64_t value);
+void json_writer_double(struct json_writer *writer, const char *key, double value);
+void json_writer_bool(struct json_writer *writer, const char *key, bool value);
+void json_writer_null(struct json_writer *writer, const char *key);
 
-/* json_append_double() - the shortest decimal of a finite number. */
-void json_append_double(struct text *text, double value);
+/* json_writer_append_double() - the shortest decimal of a finite number. */
+void json_writer_append_double(struct text *text, double value);

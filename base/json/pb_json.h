@@ -8,7 +8,7 @@
 #include <jansson.h>
 
 #include "base/err.h"
-#include "base/pb_arena.h"
+#include "base/pb.h"
 
 /* pb_json_encode() - the fields that the message has. A new reference; NULL = out of memory. */
 json_t *pb_json_encode(const ProtobufCMessage *message);

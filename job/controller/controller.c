@@ -26,7 +26,8 @@ static bool is_ready(const struct controller *c)
 
 static void queue_all(struct controller *c)
 {
-        for (struct name_entry *e = name_map_first(&c->records); e != NULL; e = name_map_next(&c->records, e))
+        for (struct name_map_entry *e = name_map_first(&c->records); e != NULL;
+             e = name_map_next(&c->records, e))
                 controller_queue((struct record *) e);
 }
 
@@ -176,7 +177,7 @@ void controller_free(struct controller *c)
         sd_event_source_disable_unref(c->work);
         sd_event_source_disable_unref(c->tick);
         sd_event_source_disable_unref(c->later);
-        for (struct name_entry *e = name_map_first(&c->records), *next; e != NULL; e = next) {
+        for (struct name_map_entry *e = name_map_first(&c->records), *next; e != NULL; e = next) {
                 next = name_map_next(&c->records, e);
                 progress_close((struct record *) e);
                 record_free((struct record *) e);
@@ -192,7 +193,7 @@ void controller_metrics(const struct controller *c, struct text *page)
 
         if (c == NULL)
                 return;
-        for (const struct name_entry *e = name_map_first(&c->records); e != NULL;
+        for (const struct name_map_entry *e = name_map_first(&c->records); e != NULL;
              e = name_map_next(&c->records, e)) {
                 const struct record *record = (const struct record *) e;
 

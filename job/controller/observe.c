@@ -146,7 +146,7 @@ static void drop_pod(struct controller *c, const char *key)
 {
         const char *slash = strchr(key, '/');
 
-        for (struct name_entry *e = name_map_first(&c->records); e != NULL && slash != NULL;
+        for (struct name_map_entry *e = name_map_first(&c->records); e != NULL && slash != NULL;
              e = name_map_next(&c->records, e)) {
                 struct record *record = (struct record *) e;
                 struct job_pod *pod;
@@ -196,7 +196,7 @@ void observe_pod(struct controller *c, const char *key, const json_t *object)
 /* A chip may be sick, or the node lost: jobs that are there look at it. */
 void observe_node(struct controller *c, const char *node)
 {
-        for (struct name_entry *e = name_map_first(&c->records); e != NULL;
+        for (struct name_map_entry *e = name_map_first(&c->records); e != NULL;
              e = name_map_next(&c->records, e)) {
                 struct record *record = (struct record *) e;
 

@@ -309,7 +309,7 @@ static size_t count_making(const struct controller *c)
 {
         size_t count = 0;
 
-        for (const struct name_entry *e = name_map_first(&c->records); e != NULL;
+        for (const struct name_map_entry *e = name_map_first(&c->records); e != NULL;
              e = name_map_next(&c->records, e)) {
                 const struct record *record = (const struct record *) e;
 
@@ -351,7 +351,7 @@ void plan_queue_run(struct controller *c)
 
         if (records == NULL || entries == NULL || order == NULL)
                 return;
-        for (struct name_entry *e = name_map_first(&c->records); e != NULL;
+        for (struct name_map_entry *e = name_map_first(&c->records); e != NULL;
              e = name_map_next(&c->records, e)) {
                 struct record *record = (struct record *) e;
 

@@ -221,7 +221,7 @@ static bool is_others_turn(const struct record *record, uint64_t now)
 {
         const struct controller *c = record->controller;
 
-        for (const struct name_entry *e = name_map_first(&c->records); e != NULL;
+        for (const struct name_map_entry *e = name_map_first(&c->records); e != NULL;
              e = name_map_next(&c->records, e)) {
                 const struct record_asking *other = &((const struct record *) e)->asking;
 

@@ -20,7 +20,7 @@ struct record_asking {
 };
 
 struct record {
-        struct name_entry entry; /* the key is `key` */
+        struct name_map_entry entry; /* the key is `key` */
         struct controller *controller;
         char *key; /* "namespace/name" */
         char namespace_[256], name[256], uid[64], version[64];

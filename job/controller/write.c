@@ -121,7 +121,8 @@ static void sign_next(struct controller *c)
         c->signing--;
         if (!c->signing_waits)
                 return;
-        for (struct name_entry *e = name_map_first(&c->records); e != NULL; e = name_map_next(&c->records, e))
+        for (struct name_map_entry *e = name_map_first(&c->records); e != NULL;
+             e = name_map_next(&c->records, e))
                 if (wants_finalizer((struct record *) e) && !((struct record *) e)->queued) {
                         controller_queue((struct record *) e);
                         return;

@@ -22,8 +22,8 @@
 #include "io/clock.h"
 #include "io/free_ports.h"
 #include "io/grpc/grpc_client.h"
+#include "io/private_folder.h"
 #include "io/process_tree.h"
-#include "io/remove_folder.h"
 #include "job/launcher/group_daemon.h"
 #include "job/launcher/group_devices.h"
 #include "job/launcher/group_ranks.h"
@@ -213,7 +213,7 @@ static void kill_all(struct group *group)
 {
         (void) process_tree_kill(KILL_TIMEOUT_USEC, 0);
         if (group->daemon.folder[0] != '\0')
-                remove_folder(group->daemon.folder, SUPERVISE_FOLDER);
+                private_folder_remove(group->daemon.folder, SUPERVISE_FOLDER);
         group->daemon.folder[0] = '\0';
         group->pid = 0;
         group->daemon_order = 0;

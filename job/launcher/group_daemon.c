@@ -10,7 +10,7 @@
 #include "agent/launch/program_file.h"
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "io/remove_folder.h"
+#include "io/private_folder.h"
 #include "job/launcher/rendezvous.h"
 #include "job/launcher/supervise.h"
 
@@ -79,7 +79,7 @@ int group_daemon_start(struct group_daemon *daemon, char **argv, size_t argc, pi
         r = *ret < 0 ? (int) *ret : 0;
         if (r == 0)
                 return 0;
-        remove_folder(daemon->folder, SUPERVISE_FOLDER);
+        private_folder_remove(daemon->folder, SUPERVISE_FOLDER);
         daemon->folder[0] = '\0';
         return err_set(err, r, "orted could not be started: %s", strerror(-r));
 }

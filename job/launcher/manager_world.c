@@ -11,7 +11,7 @@
 #include "base/cleanup.h"
 #include "base/exit_code.h"
 #include "base/text.h"
-#include "io/remove_folder.h"
+#include "io/private_folder.h"
 #include "job/launcher/manager_members.h"
 #include "job/launcher/manager_state.h"
 #include "job/launcher/subtask_ranks.h"

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "base/err.h"
-#include "base/pb_arena.h"
+#include "base/pb.h"
 #include "job/launcher/rendezvous.pb-c.h"
 
 #define MESSAGE_VERSION     3

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "base/pb_arena.h"
+#include "base/pb.h"
 #include "job/plan/subtask.pb-c.h"
 #include "planner/shards/shards.h"
 

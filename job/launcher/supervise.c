@@ -22,8 +22,8 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "io/clock.h"
+#include "io/private_folder.h"
 #include "io/process_tree.h"
-#include "io/remove_folder.h"
 
 #define KILL_TIMEOUT_USEC 5000000U
 #define SIGNAL_EXIT       128
@@ -326,7 +326,7 @@ become_keeper(const struct supervise_what *what, int launcher, int notice, const
         keeper_run(&keeper);
         for (size_t i = 0; i < ARRAY_SIZE(what->folders); i++)
                 if (what->folders[i] != NULL)
-                        remove_folder(what->folders[i], what->folder_prefix);
+                        private_folder_remove(what->folders[i], what->folder_prefix);
         _exit(keeper.exit_code);
 }
 

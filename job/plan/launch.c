@@ -79,7 +79,7 @@ void launch_environment(const struct launch_world *world, size_t index, bool tor
         variable(out, "REMUDA_ROLE", rank->server ? "server" : "worker");
         variable(out, "REMUDA_VENDOR", rank->vendor);
         variable(out, "REMUDA_DEVICES", rank->device);
-        json_append_double(&weight, rank->weight);
+        json_writer_append_double(&weight, rank->weight);
         variable(out, "REMUDA_WEIGHT", weight.data != NULL ? weight.data : "0");
         text_free(&weight);
         number(out, "REMUDA_BATCH", rank->batch);

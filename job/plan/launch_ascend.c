@@ -18,7 +18,7 @@ static void number_as_string(struct json_writer *json, const char *key, uint64_t
         char digits[24];
 
         (void) text_format(digits, sizeof(digits), "%" PRIu64, value);
-        json_write_string(json, key, digits);
+        json_writer_string(json, key, digits);
 }
 
 static void write_server(struct json_writer *json, const struct launch_world *world, size_t first,
@@ -26,24 +26,24 @@ static void write_server(struct json_writer *json, const struct launch_world *wo
 {
         const char *node = world->ranks[first].node;
 
-        json_write_open(json, NULL, '{');
-        json_write_string(json, "server_id", world->ranks[first].address);
-        json_write_open(json, "device", '[');
+        json_writer_open(json, NULL, '{');
+        json_writer_string(json, "server_id", world->ranks[first].address);
+        json_writer_open(json, "device", '[');
         for (size_t i = first; i < world->count; i++) {
                 const struct launch_rank *rank = &world->ranks[i];
 
                 if (strcmp(rank->node, node) != 0 || !is_ascend(rank))
                         continue;
-                json_write_open(json, NULL, '{');
+                json_writer_open(json, NULL, '{');
                 number_as_string(json, "device_id", rank->device_index);
                 if (rank->device_ip != NULL)
-                        json_write_string(json, "device_ip", rank->device_ip);
+                        json_writer_string(json, "device_ip", rank->device_ip);
                 number_as_string(json, "rank_id", (*rank_id)++);
-                json_write_close(json, '}');
+                json_writer_close(json, '}');
         }
-        json_write_close(json, ']');
-        json_write_string(json, "host_nic_ip", "reserve");
-        json_write_close(json, '}');
+        json_writer_close(json, ']');
+        json_writer_string(json, "host_nic_ip", "reserve");
+        json_writer_close(json, '}');
 }
 
 /* Is this the first Ascend rank of its node? */
@@ -69,16 +69,16 @@ int launch_ascend_ranktable(const struct launch_world *world, struct text *out, 
                 return err_set(
                         err, -EINVAL,
                         "no rank of the job is on an Ascend chip (runtime cann); a rank table lists those");
-        json_write_open(&json, NULL, '{');
-        json_write_string(&json, "version", "1.0");
+        json_writer_open(&json, NULL, '{');
+        json_writer_string(&json, "version", "1.0");
         number_as_string(&json, "server_count", servers);
-        json_write_open(&json, "server_list", '[');
+        json_writer_open(&json, "server_list", '[');
         for (size_t i = 0; i < world->count; i++)
                 if (begins_server(world, i))
                         write_server(&json, world, i, &rank_id);
-        json_write_close(&json, ']');
-        json_write_string(&json, "status", "completed");
-        json_write_close(&json, '}');
+        json_writer_close(&json, ']');
+        json_writer_string(&json, "status", "completed");
+        json_writer_close(&json, '}');
         return 0;
 }
 

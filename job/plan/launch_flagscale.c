@@ -92,13 +92,13 @@ int launch_flagscale(const struct launch_world *world, struct text *out, struct 
         for (size_t t = 0; t < count; t++) /* tp, cp, ep, dp, pp */
                 text_printf(out, "%s1, 1, 1, %" PRIu64 ", 1", t > 0 ? ", " : "", types[t].count);
         text_append(out, "]\nhetero_device_types: ");
-        json_write_open(&json, NULL, '[');
+        json_writer_open(&json, NULL, '[');
         for (size_t t = 0; t < count; t++)
-                json_write_string(&json, NULL, types[t].model);
-        json_write_close(&json, ']');
+                json_writer_string(&json, NULL, types[t].model);
+        json_writer_close(&json, ']');
         text_append(out, "\nhetero_current_device_type: ");
         json.follows = false;
-        json_write_string(&json, NULL, types[0].model);
+        json_writer_string(&json, NULL, types[0].model);
         text_append_char(out, '\n');
         return 0;
 }

@@ -13,8 +13,8 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "io/private_folder.h"
 #include "io/process_tree.h"
-#include "io/remove_folder.h"
 #include "job/launcher/supervise.h"
 
 #define TERMINATE_USEC    4000000U
@@ -49,7 +49,7 @@ int run_guard_prepare(struct run_guard *guard, struct err *err)
 
 void run_guard_remove_folder(const char *path)
 {
-        remove_folder(path, PREFIX);
+        private_folder_remove(path, PREFIX);
 }
 
 void run_guard_clean(struct run_guard *guard)

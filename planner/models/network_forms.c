@@ -30,7 +30,7 @@ static void write_estimate(struct json_writer *json, const struct network_forms_
                 if (request->devices[d].memory_bytes == 0)
                         text_printf(&line, "; the memory of %s is not known and does not limit",
                                     request->devices[d].name);
-        json_write_string(json, "estimate", line.data != NULL ? line.data : "by formula");
+        json_writer_string(json, "estimate", line.data != NULL ? line.data : "by formula");
         text_free(&line);
 }
 
@@ -39,17 +39,17 @@ static void write_layer(struct json_writer *json, const struct network_forms_req
 {
         const struct network_estimate_assumptions *a = &request->assumptions;
 
-        json_write_open(json, NULL, '{');
-        json_write_string(json, "name", block->name);
-        json_write_open(json, "ms", '{');
+        json_writer_open(json, NULL, '{');
+        json_writer_string(json, "name", block->name);
+        json_writer_open(json, "ms", '{');
         for (size_t d = 0; d < request->device_count; d++)
-                json_write_double(json, request->devices[d].name,
-                                  network_estimate_ms(block->multiply_adds, &request->devices[d], a));
-        json_write_close(json, '}');
-        json_write_uint64(json, "memory_bytes", network_estimate_memory_bytes(block, a));
-        json_write_uint64(json, "params_bytes", block->parameters * a->bytes_per_element);
-        json_write_uint64(json, "activation_bytes", block->crossing * a->samples * a->bytes_per_element);
-        json_write_close(json, '}');
+                json_writer_double(json, request->devices[d].name,
+                                   network_estimate_ms(block->multiply_adds, &request->devices[d], a));
+        json_writer_close(json, '}');
+        json_writer_uint64(json, "memory_bytes", network_estimate_memory_bytes(block, a));
+        json_writer_uint64(json, "params_bytes", block->parameters * a->bytes_per_element);
+        json_writer_uint64(json, "activation_bytes", block->crossing * a->samples * a->bytes_per_element);
+        json_writer_close(json, '}');
 }
 
 int network_forms_split(const struct network_forms_request *request, struct text *out, struct err *err)
@@ -61,29 +61,29 @@ int network_forms_split(const struct network_forms_request *request, struct text
 
         if (r < 0)
                 return r;
-        json_write_open(&json, NULL, '{');
-        json_write_string(&json, "name", request->network->name);
+        json_writer_open(&json, NULL, '{');
+        json_writer_string(&json, "name", request->network->name);
         write_estimate(&json, request);
-        json_write_open(&json, "layers", '[');
+        json_writer_open(&json, "layers", '[');
         for (size_t i = 0; i < count; i++)
                 write_layer(&json, request, &blocks[i]);
-        json_write_close(&json, ']');
-        json_write_open(&json, "devices", '[');
+        json_writer_close(&json, ']');
+        json_writer_open(&json, "devices", '[');
         for (size_t d = 0; d < request->device_count; d++) {
                 const struct network_estimate_device *device = &request->devices[d];
 
-                json_write_open(&json, NULL, '{');
-                json_write_string(&json, "type", device->name);
-                json_write_uint64(&json, "count", device->count);
-                json_write_uint64(&json, "memory_bytes",
-                                  device->memory_bytes > 0 ? device->memory_bytes : NO_LIMIT);
-                json_write_double(&json, "bytes_per_ms", request->link_gb_per_s * 1e6);
-                json_write_close(&json, '}');
+                json_writer_open(&json, NULL, '{');
+                json_writer_string(&json, "type", device->name);
+                json_writer_uint64(&json, "count", device->count);
+                json_writer_uint64(&json, "memory_bytes",
+                                   device->memory_bytes > 0 ? device->memory_bytes : NO_LIMIT);
+                json_writer_double(&json, "bytes_per_ms", request->link_gb_per_s * 1e6);
+                json_writer_close(&json, '}');
         }
-        json_write_close(&json, ']');
-        json_write_string(&json, "schedule", request->assumptions.training ? "1f1b" : "inference");
-        json_write_uint64(&json, "microbatches", request->microbatches);
-        json_write_close(&json, '}');
+        json_writer_close(&json, ']');
+        json_writer_string(&json, "schedule", request->assumptions.training ? "1f1b" : "inference");
+        json_writer_uint64(&json, "microbatches", request->microbatches);
+        json_writer_close(&json, '}');
         return 0;
 }
 
@@ -100,10 +100,10 @@ int network_forms_segments(const struct network_forms_request *request, struct t
                                "--network: is missing; give 10gbe:RANKS, 56gib:RANKS or "
                                "ALPHA_MS,BETA_MS_PER_BYTE");
         backward.training = false; /* network_estimate_ms() of the forward pass, doubled below */
-        json_write_open(&json, NULL, '{');
-        json_write_string(&json, "name", network->name);
+        json_writer_open(&json, NULL, '{');
+        json_writer_string(&json, "name", network->name);
         write_estimate(&json, request);
-        json_write_open(&json, "tensors", '[');
+        json_writer_open(&json, "tensors", '[');
         for (size_t i = network->count; i-- > 0;) {
                 const struct network_operation *operation = &network->operators[i];
 
@@ -111,18 +111,18 @@ int network_forms_segments(const struct network_forms_request *request, struct t
                                                     &request->devices[0], &backward);
                 if (network_operation_parameters(operation) == 0)
                         continue;
-                json_write_open(&json, NULL, '{');
-                json_write_string(&json, "name", operation->name);
-                json_write_uint64(&json, "bytes",
-                                  network_operation_parameters(operation) *
-                                          request->assumptions.bytes_per_element);
-                json_write_double(&json, "ready_ms", ready_ms);
-                json_write_close(&json, '}');
+                json_writer_open(&json, NULL, '{');
+                json_writer_string(&json, "name", operation->name);
+                json_writer_uint64(&json, "bytes",
+                                   network_operation_parameters(operation) *
+                                           request->assumptions.bytes_per_element);
+                json_writer_double(&json, "ready_ms", ready_ms);
+                json_writer_close(&json, '}');
         }
-        json_write_close(&json, ']');
-        json_write_double(&json, "alpha_ms", request->alpha_ms);
-        json_write_double(&json, "beta_ms_per_byte", request->beta_ms_per_byte);
-        json_write_close(&json, '}');
+        json_writer_close(&json, ']');
+        json_writer_double(&json, "alpha_ms", request->alpha_ms);
+        json_writer_double(&json, "beta_ms_per_byte", request->beta_ms_per_byte);
+        json_writer_close(&json, '}');
         return 0;
 }
 
@@ -151,23 +151,23 @@ int network_forms_shards(const struct network_forms_request *request, struct tex
         if (device_total(request) > WORKERS_MAX)
                 return err_set(err, -E2BIG, "%zu devices are more than %zu", device_total(request),
                                WORKERS_MAX);
-        json_write_open(&json, NULL, '{');
-        json_write_string(&json, "name", request->network->name);
+        json_writer_open(&json, NULL, '{');
+        json_writer_string(&json, "name", request->network->name);
         write_estimate(&json, request);
-        json_write_uint64(&json, "batch", request->batch);
-        json_write_open(&json, "workers", '[');
+        json_writer_uint64(&json, "batch", request->batch);
+        json_writer_open(&json, "workers", '[');
         for (size_t d = 0; d < request->device_count; d++)
                 for (uint64_t i = 0; i < request->devices[d].count; i++) {
                         char name[96];
 
                         (void) text_format(name, sizeof(name), "%s-%" PRIu64, request->devices[d].name, i);
-                        json_write_open(&json, NULL, '{');
-                        json_write_string(&json, "name", name);
-                        json_write_double(&json, "speed", samples_per_s(request, &request->devices[d]));
-                        json_write_close(&json, '}');
+                        json_writer_open(&json, NULL, '{');
+                        json_writer_string(&json, "name", name);
+                        json_writer_double(&json, "speed", samples_per_s(request, &request->devices[d]));
+                        json_writer_close(&json, '}');
                 }
-        json_write_close(&json, ']');
-        json_write_close(&json, '}');
+        json_writer_close(&json, ']');
+        json_writer_close(&json, '}');
         return 0;
 }
 
@@ -219,27 +219,27 @@ static void write_devices(struct json_writer *json, const struct network_forms_r
 {
         size_t at = 0;
 
-        json_write_open(json, "devices", '[');
+        json_writer_open(json, "devices", '[');
         for (size_t d = 0; d < request->device_count; d++) {
                 const struct network_estimate_device *device = &request->devices[d];
                 uint64_t share = device->count > 0 ? forecast->shards[at].batch : 0;
 
-                json_write_open(json, NULL, '{');
-                json_write_string(json, "name", device->name);
-                json_write_uint64(json, "count", device->count);
-                json_write_double(json, "tflops", device->tflops);
-                json_write_double(json, "samples_per_s", samples_per_s(request, device));
-                json_write_uint64(json, "batch", share);
-                json_write_double(json, "held_bytes", bytes_held(request, share));
+                json_writer_open(json, NULL, '{');
+                json_writer_string(json, "name", device->name);
+                json_writer_uint64(json, "count", device->count);
+                json_writer_double(json, "tflops", device->tflops);
+                json_writer_double(json, "samples_per_s", samples_per_s(request, device));
+                json_writer_uint64(json, "batch", share);
+                json_writer_double(json, "held_bytes", bytes_held(request, share));
                 if (device->memory_bytes > 0)
-                        json_write_bool(json, "fits",
-                                        bytes_held(request, share) <= (double) device->memory_bytes);
+                        json_writer_bool(json, "fits",
+                                         bytes_held(request, share) <= (double) device->memory_bytes);
                 else
-                        json_write_null(json, "fits");
-                json_write_close(json, '}');
+                        json_writer_null(json, "fits");
+                json_writer_close(json, '}');
                 at += device->count;
         }
-        json_write_close(json, ']');
+        json_writer_close(json, ']');
 }
 
 static void append_table(const struct network_forms_request *request, const struct forecast *forecast,
@@ -288,17 +288,17 @@ int network_forms_answer(const struct network_forms_request *request, bool json,
                 free(forecast.shards);
                 return 0;
         }
-        json_write_open(&writer, NULL, '{');
-        json_write_string(&writer, "name", request->network->name);
+        json_writer_open(&writer, NULL, '{');
+        json_writer_string(&writer, "name", request->network->name);
         write_estimate(&writer, request);
-        json_write_uint64(&writer, "parameters", totals.parameters);
-        json_write_uint64(&writer, "multiply_adds", totals.multiply_adds);
-        json_write_uint64(&writer, "activations", totals.activations);
-        json_write_uint64(&writer, "batch", request->batch);
-        json_write_double(&writer, "step_ms", forecast.plan.step_ms);
-        json_write_double(&writer, "samples_per_s", (double) request->batch / forecast.plan.step_ms * 1000);
+        json_writer_uint64(&writer, "parameters", totals.parameters);
+        json_writer_uint64(&writer, "multiply_adds", totals.multiply_adds);
+        json_writer_uint64(&writer, "activations", totals.activations);
+        json_writer_uint64(&writer, "batch", request->batch);
+        json_writer_double(&writer, "step_ms", forecast.plan.step_ms);
+        json_writer_double(&writer, "samples_per_s", (double) request->batch / forecast.plan.step_ms * 1000);
         write_devices(&writer, request, &forecast);
-        json_write_close(&writer, '}');
+        json_writer_close(&writer, '}');
         free(forecast.shards);
         return 0;
 }

@@ -204,44 +204,44 @@ int network_json_decode(const json_t *json, struct network *ret, struct err *err
 
 static void write_sizes(struct json_writer *json, const char *key, const uint64_t *sizes, size_t count)
 {
-        json_write_open(json, key, '[');
+        json_writer_open(json, key, '[');
         for (size_t i = 0; i < count; i++)
-                json_write_uint64(json, NULL, sizes[i]);
-        json_write_close(json, ']');
+                json_writer_uint64(json, NULL, sizes[i]);
+        json_writer_close(json, ']');
 }
 
 static void write_operator(struct json_writer *json, const struct network *network,
                            const struct network_operation *operation)
 {
-        json_write_open(json, NULL, '{');
-        json_write_string(json, "name", operation->name);
+        json_writer_open(json, NULL, '{');
+        json_writer_string(json, "name", operation->name);
         if (operation->block[0] != '\0')
-                json_write_string(json, "block", operation->block);
-        json_write_string(json, "type", network_operator_names[operation->type]);
-        json_write_open(json, "inputs", '[');
+                json_writer_string(json, "block", operation->block);
+        json_writer_string(json, "type", network_operator_names[operation->type]);
+        json_writer_open(json, "inputs", '[');
         for (size_t i = 0; i < operation->link_count; i++) {
                 uint32_t link = network->links[operation->first_link + i];
 
-                json_write_string(json, NULL,
-                                  link == NETWORK_INPUT ? "input" : network->operators[link].name);
+                json_writer_string(json, NULL,
+                                   link == NETWORK_INPUT ? "input" : network->operators[link].name);
         }
-        json_write_close(json, ']');
+        json_writer_close(json, ']');
         write_sizes(json, "output", operation->output, operation->rank);
         if (operation->inner > 0)
-                json_write_uint64(json, "inner", operation->inner);
+                json_writer_uint64(json, "inner", operation->inner);
         if (operation->type == OPERATOR_CONV) {
                 write_sizes(json, "kernel", operation->kernel, 2);
-                json_write_uint64(json, "groups", operation->groups);
+                json_writer_uint64(json, "groups", operation->groups);
         }
         if (operation->type == OPERATOR_CONV || operation->type == OPERATOR_LINEAR)
-                json_write_bool(json, "bias", operation->bias);
+                json_writer_bool(json, "bias", operation->bias);
         if (operation->tied)
-                json_write_bool(json, "tied", true);
+                json_writer_bool(json, "tied", true);
         if (operation->weights > 0)
-                json_write_uint64(json, "weights", operation->weights);
-        json_write_uint64(json, "parameters", network_operation_parameters(operation));
-        json_write_uint64(json, "multiply_adds", network_operation_multiply_adds(operation));
-        json_write_close(json, '}');
+                json_writer_uint64(json, "weights", operation->weights);
+        json_writer_uint64(json, "parameters", network_operation_parameters(operation));
+        json_writer_uint64(json, "multiply_adds", network_operation_multiply_adds(operation));
+        json_writer_close(json, '}');
 }
 
 void network_json(const struct network *network, const struct network_model *model, struct text *out)
@@ -249,25 +249,25 @@ void network_json(const struct network *network, const struct network_model *mod
         struct network_totals totals = network_totals(network);
         struct json_writer json = { .text = out };
 
-        json_write_open(&json, NULL, '{');
-        json_write_string(&json, "name", network->name);
-        json_write_string(&json, "estimate",
-                          "by formula from the shapes, for one sample; nothing was measured");
-        json_write_uint64(&json, "parameters", totals.parameters);
-        json_write_uint64(&json, "multiply_adds", totals.multiply_adds);
-        json_write_uint64(&json, "activations", totals.activations);
+        json_writer_open(&json, NULL, '{');
+        json_writer_string(&json, "name", network->name);
+        json_writer_string(&json, "estimate",
+                           "by formula from the shapes, for one sample; nothing was measured");
+        json_writer_uint64(&json, "parameters", totals.parameters);
+        json_writer_uint64(&json, "multiply_adds", totals.multiply_adds);
+        json_writer_uint64(&json, "activations", totals.activations);
         if (model != NULL) {
-                json_write_open(&json, "published", '{');
-                json_write_uint64(&json, "parameters", model->published_parameters);
+                json_writer_open(&json, "published", '{');
+                json_writer_uint64(&json, "parameters", model->published_parameters);
                 if (model->published_multiply_adds > 0)
-                        json_write_double(&json, "multiply_adds", model->published_multiply_adds);
-                json_write_string(&json, "source", model->source);
-                json_write_close(&json, '}');
+                        json_writer_double(&json, "multiply_adds", model->published_multiply_adds);
+                json_writer_string(&json, "source", model->source);
+                json_writer_close(&json, '}');
         }
         write_sizes(&json, "input", network->input, network->input_rank);
-        json_write_open(&json, "operators", '[');
+        json_writer_open(&json, "operators", '[');
         for (size_t i = 0; i < network->count; i++)
                 write_operator(&json, network, &network->operators[i]);
-        json_write_close(&json, ']');
-        json_write_close(&json, '}');
+        json_writer_close(&json, ']');
+        json_writer_close(&json, '}');
 }

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/pb_arena.h"
+#include "base/pb.h"
 #include "planner/models/network.h"
 #include "planner/models/onnx.pb-c.h"
 

@@ -190,19 +190,19 @@ int plan_segments_request_answer(const struct plan_segments_request *request, st
 
 static void write_segments(struct json_writer *json, const struct segments_plan *plan)
 {
-        json_write_open(json, "segments", '[');
+        json_writer_open(json, "segments", '[');
         for (size_t i = 0; i < plan->segment_count; i++) {
                 const struct segment *segment = &plan->segments[i];
 
-                json_write_open(json, NULL, '{');
-                json_write_uint64(json, "first", segment->first);
-                json_write_uint64(json, "last", segment->last);
-                json_write_uint64(json, "bytes", segment->bytes);
-                json_write_double(json, "start_ms", segment->start_ms);
-                json_write_double(json, "end_ms", segment->end_ms);
-                json_write_close(json, '}');
+                json_writer_open(json, NULL, '{');
+                json_writer_uint64(json, "first", segment->first);
+                json_writer_uint64(json, "last", segment->last);
+                json_writer_uint64(json, "bytes", segment->bytes);
+                json_writer_double(json, "start_ms", segment->start_ms);
+                json_writer_double(json, "end_ms", segment->end_ms);
+                json_writer_close(json, '}');
         }
-        json_write_close(json, ']');
+        json_writer_close(json, ']');
 }
 
 /* The cost that --network stood for, so that the reader can check it. */
@@ -210,11 +210,11 @@ static void write_network(struct json_writer *json, const struct plan_segments_r
 {
         if (!request->has_network)
                 return;
-        json_write_open(json, "network", '{');
-        json_write_double(json, "alpha_ms", request->levels[0].alpha_ms);
-        json_write_double(json, "beta_ms_per_byte", request->levels[0].beta_ms_per_byte);
-        json_write_bool(json, "estimate", request->estimate);
-        json_write_close(json, '}');
+        json_writer_open(json, "network", '{');
+        json_writer_double(json, "alpha_ms", request->levels[0].alpha_ms);
+        json_writer_double(json, "beta_ms_per_byte", request->levels[0].beta_ms_per_byte);
+        json_writer_bool(json, "estimate", request->estimate);
+        json_writer_close(json, '}');
 }
 
 void plan_segments_answer_json(const struct plan_segments_request *request, const struct segments_plan *plan,
@@ -222,25 +222,25 @@ void plan_segments_answer_json(const struct plan_segments_request *request, cons
 {
         struct json_writer json = { .text = out };
 
-        json_write_open(&json, NULL, '{');
-        json_write_double(&json, "exposed_ms", plan->exposed_ms);
-        json_write_double(&json, "end_ms", plan->end_ms);
+        json_writer_open(&json, NULL, '{');
+        json_writer_double(&json, "exposed_ms", plan->exposed_ms);
+        json_writer_double(&json, "end_ms", plan->end_ms);
         write_segments(&json, plan);
-        json_write_open(&json, "baselines", '{');
+        json_writer_open(&json, "baselines", '{');
         for (size_t i = 0; i < SEGMENTS_BASELINE_COUNT; i++)
-                json_write_double(&json, segment_baseline_name((enum segment_baseline) i),
-                                  plan->baseline_exposed_ms[i]);
-        json_write_close(&json, '}');
+                json_writer_double(&json, segment_baseline_name((enum segment_baseline) i),
+                                   plan->baseline_exposed_ms[i]);
+        json_writer_close(&json, '}');
         if (plan->segment_count > SEGMENTS_HCCL_MAX) {
-                json_write_null(&json, "hccl_indices");
+                json_writer_null(&json, "hccl_indices");
         } else {
-                json_write_open(&json, "hccl_indices", '[');
+                json_writer_open(&json, "hccl_indices", '[');
                 for (size_t i = 0; i < plan->segment_count; i++)
-                        json_write_uint64(&json, NULL, plan->segments[i].last);
-                json_write_close(&json, ']');
+                        json_writer_uint64(&json, NULL, plan->segments[i].last);
+                json_writer_close(&json, ']');
         }
         write_network(&json, request);
-        json_write_close(&json, '}');
+        json_writer_close(&json, '}');
 }
 
 void plan_segments_answer_table(const struct plan_segments_request *request, const struct segments_plan *plan,

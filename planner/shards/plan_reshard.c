@@ -452,15 +452,15 @@ static void write_ranges(struct json_writer *json, const char *key, const struct
 {
         const struct sample_ranges *parts[] = { first, second };
 
-        json_write_open(json, key, '[');
+        json_writer_open(json, key, '[');
         for (size_t p = 0; p < ARRAY_SIZE(parts); p++)
                 for (size_t i = 0; parts[p] != NULL && i < parts[p]->count; i++) {
-                        json_write_open(json, NULL, '[');
-                        json_write_uint64(json, NULL, parts[p]->range[i].begin);
-                        json_write_uint64(json, NULL, parts[p]->range[i].end);
-                        json_write_close(json, ']');
+                        json_writer_open(json, NULL, '[');
+                        json_writer_uint64(json, NULL, parts[p]->range[i].begin);
+                        json_writer_uint64(json, NULL, parts[p]->range[i].end);
+                        json_writer_close(json, ']');
                 }
-        json_write_close(json, ']');
+        json_writer_close(json, ']');
 }
 
 void plan_reshard_answer_json(const struct plan_reshard_request *request, const struct reshard_plan *plan,
@@ -468,31 +468,31 @@ void plan_reshard_answer_json(const struct plan_reshard_request *request, const 
 {
         struct json_writer json = { .text = out };
 
-        json_write_open(&json, NULL, '{');
-        json_write_string(&json, "decision", plan->change ? "change" : "keep");
-        json_write_string(&json, "reason", reason_of(plan));
-        json_write_uint64(&json, "position", request->position);
-        json_write_uint64(&json, "remaining", plan->remaining);
-        json_write_double(&json, "current_step_ms", plan->current_step_ms);
-        json_write_double(&json, "new_step_ms", plan->new_step_ms);
-        json_write_double(&json, "gain_ms", plan->gain_ms);
-        json_write_double(&json, "cost_ms", request->reshard.cost_ms);
-        json_write_uint64(&json, "batch", request->reshard.batch);
-        json_write_open(&json, "workers", '[');
+        json_writer_open(&json, NULL, '{');
+        json_writer_string(&json, "decision", plan->change ? "change" : "keep");
+        json_writer_string(&json, "reason", reason_of(plan));
+        json_writer_uint64(&json, "position", request->position);
+        json_writer_uint64(&json, "remaining", plan->remaining);
+        json_writer_double(&json, "current_step_ms", plan->current_step_ms);
+        json_writer_double(&json, "new_step_ms", plan->new_step_ms);
+        json_writer_double(&json, "gain_ms", plan->gain_ms);
+        json_writer_double(&json, "cost_ms", request->reshard.cost_ms);
+        json_writer_uint64(&json, "batch", request->reshard.batch);
+        json_writer_open(&json, "workers", '[');
         for (size_t i = 0; i < plan->count; i++) {
                 const struct reshard_share *share = &plan->shares[i];
 
-                json_write_open(&json, NULL, '{');
-                json_write_string(&json, "name", request->names[i]);
-                json_write_uint64(&json, "batch", share->batch);
-                json_write_double(&json, "weight", (double) share->batch / (double) request->reshard.batch);
-                json_write_double(&json, "step_ms", share->step_ms);
+                json_writer_open(&json, NULL, '{');
+                json_writer_string(&json, "name", request->names[i]);
+                json_writer_uint64(&json, "batch", share->batch);
+                json_writer_double(&json, "weight", (double) share->batch / (double) request->reshard.batch);
+                json_writer_double(&json, "step_ms", share->step_ms);
                 write_ranges(&json, "used", &request->used_before[i], &share->used);
                 write_ranges(&json, "ranges", &share->rest, NULL);
-                json_write_close(&json, '}');
+                json_writer_close(&json, '}');
         }
-        json_write_close(&json, ']');
-        json_write_close(&json, '}');
+        json_writer_close(&json, ']');
+        json_writer_close(&json, '}');
 }
 
 void plan_reshard_answer_table(const struct plan_reshard_request *request, const struct reshard_plan *plan,

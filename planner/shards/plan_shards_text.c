@@ -39,36 +39,36 @@ static struct line group_line(const struct plan_shards_answer *answer, const str
 static void write_line(struct json_writer *json, const struct plan_shards_request *request,
                        const struct line *line)
 {
-        json_write_string(json, "name", line->name);
-        json_write_uint64(json, "batch", line->batch);
-        json_write_double(json, "weight", (double) line->batch / (double) request->batch);
-        json_write_double(json, "step_ms", line->step_ms);
+        json_writer_string(json, "name", line->name);
+        json_writer_uint64(json, "batch", line->batch);
+        json_writer_double(json, "weight", (double) line->batch / (double) request->batch);
+        json_writer_double(json, "step_ms", line->step_ms);
         if (line->source != NULL)
-                json_write_string(json, "source", line->source);
+                json_writer_string(json, "source", line->source);
         if (request->epoch == 0) {
-                json_write_null(json, "begin");
-                json_write_null(json, "end");
+                json_writer_null(json, "begin");
+                json_writer_null(json, "end");
                 return;
         }
-        json_write_uint64(json, "begin", shards_begin(request->epoch, line->before, request->batch));
-        json_write_uint64(json, "end",
-                          shards_begin(request->epoch, line->before + line->batch, request->batch));
+        json_writer_uint64(json, "begin", shards_begin(request->epoch, line->before, request->batch));
+        json_writer_uint64(json, "end",
+                           shards_begin(request->epoch, line->before + line->batch, request->batch));
 }
 
 static void write_workers(struct json_writer *json, const struct plan_shards_request *request,
                           const struct plan_shards_answer *answer, size_t first, size_t count,
                           uint64_t before)
 {
-        json_write_open(json, "workers", '[');
+        json_writer_open(json, "workers", '[');
         for (size_t i = first; i < first + count; i++) {
                 struct line line = worker_line(request, answer, i, before);
 
-                json_write_open(json, NULL, '{');
+                json_writer_open(json, NULL, '{');
                 write_line(json, request, &line);
-                json_write_close(json, '}');
+                json_writer_close(json, '}');
                 before += line.batch;
         }
-        json_write_close(json, ']');
+        json_writer_close(json, ']');
 }
 
 static void write_groups(struct json_writer *json, const struct plan_shards_request *request,
@@ -76,18 +76,18 @@ static void write_groups(struct json_writer *json, const struct plan_shards_requ
 {
         uint64_t before = 0;
 
-        json_write_open(json, "groups", '[');
+        json_writer_open(json, "groups", '[');
         for (size_t g = 0; g < request->group_count; g++) {
                 const struct plan_shards_group *group = &request->groups[g];
                 struct line line = group_line(answer, group, before);
 
-                json_write_open(json, NULL, '{');
+                json_writer_open(json, NULL, '{');
                 write_line(json, request, &line);
                 write_workers(json, request, answer, group->first, group->count, before);
-                json_write_close(json, '}');
+                json_writer_close(json, '}');
                 before += line.batch;
         }
-        json_write_close(json, ']');
+        json_writer_close(json, ']');
 }
 
 static void append_reason(struct text *out, const struct plan_shards_answer *answer,
@@ -108,20 +108,20 @@ static void append_reason(struct text *out, const struct plan_shards_answer *ans
 static void write_left_out(struct json_writer *json, const struct plan_shards_request *request,
                            const struct plan_shards_answer *answer)
 {
-        json_write_double(json, "communication_ms", answer->communication_ms);
-        json_write_double(json, "total_ms", answer->plan.step_ms + answer->communication_ms);
-        json_write_open(json, "left_out", '[');
+        json_writer_double(json, "communication_ms", answer->communication_ms);
+        json_writer_double(json, "total_ms", answer->plan.step_ms + answer->communication_ms);
+        json_writer_open(json, "left_out", '[');
         for (size_t i = 0; i < answer->left_out_count; i++) {
                 struct text reason = { 0 };
 
                 append_reason(&reason, answer, &answer->left_out[i]);
-                json_write_open(json, NULL, '{');
-                json_write_string(json, "name", request->workers[answer->left_out[i].worker].name);
-                json_write_string(json, "reason", reason.data != NULL ? reason.data : "");
-                json_write_close(json, '}');
+                json_writer_open(json, NULL, '{');
+                json_writer_string(json, "name", request->workers[answer->left_out[i].worker].name);
+                json_writer_string(json, "reason", reason.data != NULL ? reason.data : "");
+                json_writer_close(json, '}');
                 text_free(&reason);
         }
-        json_write_close(json, ']');
+        json_writer_close(json, ']');
 }
 
 void plan_shards_text_json(const struct plan_shards_request *request, const struct plan_shards_answer *answer,
@@ -129,20 +129,20 @@ void plan_shards_text_json(const struct plan_shards_request *request, const stru
 {
         struct json_writer json = { .text = out };
 
-        json_write_open(&json, NULL, '{');
-        json_write_uint64(&json, "batch", request->batch);
-        json_write_double(&json, "step_ms", answer->plan.step_ms);
-        json_write_double(&json, "ideal_ms", answer->plan.ideal_ms);
+        json_writer_open(&json, NULL, '{');
+        json_writer_uint64(&json, "batch", request->batch);
+        json_writer_double(&json, "step_ms", answer->plan.step_ms);
+        json_writer_double(&json, "ideal_ms", answer->plan.ideal_ms);
         if (answer->plan.equal_ms < 0)
-                json_write_null(&json, "equal_ms");
+                json_writer_null(&json, "equal_ms");
         else
-                json_write_double(&json, "equal_ms", answer->plan.equal_ms);
+                json_writer_double(&json, "equal_ms", answer->plan.equal_ms);
         if (answer->least)
                 write_left_out(&json, request, answer);
         if (request->groups != NULL)
                 write_groups(&json, request, answer);
         write_workers(&json, request, answer, 0, request->worker_count, 0);
-        json_write_close(&json, '}');
+        json_writer_close(&json, '}');
 }
 
 static int name_width(const struct plan_shards_request *request)

@@ -9,7 +9,7 @@
 #include "base/text.h"
 
 struct node_match {
-        struct name_entry entry;
+        struct name_map_entry entry;
         uint32_t references, number;
         uint32_t known_count;
         uint64_t generation; /* of the answers */

@@ -30,7 +30,7 @@
 #define NODE_MATCH_NOTHING 1u /* the text "": tolerates no taint; in every table */
 
 struct node_match_trait {
-        struct name_entry entry;
+        struct name_map_entry entry;
         uint32_t references;
         char text[];
 };

@@ -6,7 +6,7 @@
 #include <string.h>
 
 struct numbered {
-        struct name_entry entry;
+        struct name_map_entry entry;
         uint64_t number;
         char name[];
 };
@@ -32,7 +32,7 @@ int name_numbers_set(struct name_numbers *numbers, const char *name, uint64_t nu
 
 void name_numbers_drop(struct name_numbers *numbers, const char *name)
 {
-        struct name_entry *known = name_map_find(&numbers->map, name);
+        struct name_map_entry *known = name_map_find(&numbers->map, name);
 
         if (known == NULL)
                 return;
@@ -49,7 +49,7 @@ uint64_t name_numbers_get(const struct name_numbers *numbers, const char *name)
 
 void name_numbers_free(struct name_numbers *numbers)
 {
-        for (struct name_entry *e = name_map_first(&numbers->map), *next; e != NULL; e = next) {
+        for (struct name_map_entry *e = name_map_first(&numbers->map), *next; e != NULL; e = next) {
                 next = name_map_next(&numbers->map, e);
                 free(e);
         }

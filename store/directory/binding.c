@@ -58,7 +58,8 @@ static void on_forget(void *userdata)
         struct commitments old = d->commitments;
 
         d->commitments = (struct commitments){ 0 };
-        for (struct name_entry *e = name_map_first(&old.by_pod); e != NULL; e = name_map_next(&old.by_pod, e))
+        for (struct name_map_entry *e = name_map_first(&old.by_pod); e != NULL;
+             e = name_map_next(&old.by_pod, e))
                 deliver_pod(d, ((struct commitment *) e)->pod);
         commitments_free(&old);
         store_trouble(&d->store, STORE_POD, "a journal was replaced or removed: what it said is forgotten");

@@ -16,7 +16,7 @@ static void commitment_free(struct commitment *c)
 
 void commitments_free(struct commitments *all)
 {
-        for (struct name_entry *e = name_map_first(&all->by_pod), *next; e != NULL; e = next) {
+        for (struct name_map_entry *e = name_map_first(&all->by_pod), *next; e != NULL; e = next) {
                 next = name_map_next(&all->by_pod, e);
                 commitment_free((struct commitment *) e);
         }

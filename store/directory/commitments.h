@@ -10,7 +10,7 @@
 #include "base/name_map.h"
 
 struct commitment {
-        struct name_entry entry;
+        struct name_map_entry entry;
         char *node;          /* bound to, or NULL */
         char *deletion_time; /* evicted at, or NULL */
         json_t *annotations; /* recorded with the bind, or NULL */

@@ -235,7 +235,7 @@ bool objects_raise(struct objects *all, struct object *object, struct object **r
 
 void objects_free(struct objects *all)
 {
-        for (struct name_entry *e = name_map_first(&all->files), *next; e != NULL; e = next) {
+        for (struct name_map_entry *e = name_map_first(&all->files), *next; e != NULL; e = next) {
                 struct object_file *file = (struct object_file *) e;
 
                 next = name_map_next(&all->files, e);

@@ -15,7 +15,7 @@
 struct object;
 
 struct object_file {
-        struct name_entry entry; /* in objects.files; the key is `name` */
+        struct name_map_entry entry; /* in objects.files; the key is `name` */
         struct object_file *next_queued;
         struct object *objects; /* in the order of the file */
         uint64_t mtime_usec;    /* CLOCK_REALTIME */
@@ -27,7 +27,7 @@ struct object_file {
 };
 
 struct object {
-        struct name_entry entry; /* in objects.by_key if it is the one that counts; the key is `key` */
+        struct name_map_entry entry; /* in objects.by_key if it is the one that counts; the key is `key` */
         struct object *next_in_file;
         struct object *next_same; /* the same key in other files, which do not count */
         struct object_file *file;

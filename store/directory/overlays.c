@@ -24,7 +24,7 @@ static void overlay_free(struct overlay *overlay)
 
 void overlays_free(struct overlays *all)
 {
-        for (struct name_entry *e = name_map_first(&all->by_key), *next; e != NULL; e = next) {
+        for (struct name_map_entry *e = name_map_first(&all->by_key), *next; e != NULL; e = next) {
                 next = name_map_next(&all->by_key, e);
                 overlay_free((struct overlay *) e);
         }

@@ -7,9 +7,9 @@
 #include "store/directory/objects.h"
 
 struct overlay {
-        struct name_entry entry; /* the key is `key`, as an object's */
-        json_t *patch, *status;  /* or NULL */
-        char *uid;               /* of the object it was made for, or NULL */
+        struct name_map_entry entry; /* the key is `key`, as an object's */
+        json_t *patch, *status;      /* or NULL */
+        char *uid;                   /* of the object it was made for, or NULL */
         bool deleted;
         uint64_t mtime_usec;
         char key[];

@@ -183,7 +183,7 @@ static int scan(struct store_dir *d, struct err *err)
                         (void) store_dir_queue(d, entry->d_name, true);
         }
         (void) closedir(directory);
-        for (struct name_entry *e = name_map_first(&d->objects.files); e != NULL;
+        for (struct name_map_entry *e = name_map_first(&d->objects.files); e != NULL;
              e = name_map_next(&d->objects.files, e))
                 (void) store_dir_queue(d, ((struct object_file *) e)->name,
                                        false); /* those that may be gone */
@@ -326,7 +326,7 @@ static void refresh(struct store *store)
         struct err err = { 0 };
         bool recheck = d->synced && !d->refreshing;
 
-        for (struct name_entry *e = name_map_first(&d->objects.files); recheck && e != NULL;
+        for (struct name_map_entry *e = name_map_first(&d->objects.files); recheck && e != NULL;
              e = name_map_next(&d->objects.files, e)) {
                 struct object_file *file = (struct object_file *) e;
 

@@ -13,14 +13,14 @@
 #define EVENTS_KEPT      4096
 
 struct said {
-        struct name_entry entry;
+        struct name_map_entry entry;
         uint64_t time_usec;
         char key[];
 };
 
 void events_forget(struct events *events)
 {
-        for (struct name_entry *e = name_map_first(&events->said), *next; e != NULL; e = next) {
+        for (struct name_map_entry *e = name_map_first(&events->said), *next; e != NULL; e = next) {
                 next = name_map_next(&events->said, e);
                 free(e);
         }

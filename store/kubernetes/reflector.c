@@ -135,7 +135,7 @@ static int upsert(struct reflector *r, json_t *object, struct err *err)
 
 static void drop_unlisted(struct reflector *r)
 {
-        for (struct name_entry *e = name_map_first(&r->known), *next; e != NULL; e = next) {
+        for (struct name_map_entry *e = name_map_first(&r->known), *next; e != NULL; e = next) {
                 next = name_map_next(&r->known, e);
                 if (((struct reflector_object *) e)->list != r->list)
                         forget(r, (struct reflector_object *) e);
@@ -504,7 +504,7 @@ void reflector_stop(struct reflector *r)
         kube_call_cancel(r->call);
         r->call = NULL;
         r->timer = sd_event_source_disable_unref(r->timer);
-        for (struct name_entry *e = name_map_first(&r->known), *next; e != NULL; e = next) {
+        for (struct name_map_entry *e = name_map_first(&r->known), *next; e != NULL; e = next) {
                 next = name_map_next(&r->known, e);
                 free(e);
         }

@@ -183,7 +183,7 @@ static void fill(const char *folder, const char *noun, int count, void (*write)(
         }
 }
 
-static void remove_folder(const char *folder)
+static void private_folder_remove(const char *folder)
 {
         char command[300];
 
@@ -207,7 +207,7 @@ int main(int argc, char **argv)
                 fill(folder, "inventory", NODES, write_inventory, as_list);
                 fill(folder, "pod", PODS, write_pod, as_list);
                 measure(as_list ? "in three lists" : "a file each", folder);
-                remove_folder(folder);
+                private_folder_remove(folder);
         }
         return 0;
 }

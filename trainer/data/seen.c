@@ -6,7 +6,7 @@
 #include <string.h>
 
 struct name {
-        struct name_entry entry; /* first: the map gives it back */
+        struct name_map_entry entry; /* first: the map gives it back */
         char text[];
 };
 
@@ -35,9 +35,9 @@ int seen_add(struct seen *s, const char *name)
 
 void seen_free(struct seen *s)
 {
-        struct name_entry *next;
+        struct name_map_entry *next;
 
-        for (struct name_entry *e = name_map_first(&s->names); e != NULL; e = next) {
+        for (struct name_map_entry *e = name_map_first(&s->names); e != NULL; e = next) {
                 next = name_map_next(&s->names, e);
                 free((struct name *) e);
         }

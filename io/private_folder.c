@@ -1,5 +1,5 @@
 /* nftw(3), depth first and without following links, and mkdtemp(3) where such folders are made. */
-#include "io/remove_folder.h"
+#include "io/private_folder.h"
 
 #include <errno.h>
 #include <ftw.h>
@@ -35,7 +35,7 @@ static int remove_one(const char *path, const struct stat *status, int kind, str
         return 0;
 }
 
-void remove_folder(const char *path, const char *prefix)
+void private_folder_remove(const char *path, const char *prefix)
 {
         const char *name = strrchr(path, '/');
 

@@ -1,5 +1,5 @@
 /* Blocks of memory that are given back all at once, up to a limit. */
-#include "base/pb_arena.h"
+#include "base/pb.h"
 
 #include <stdint.h>
 #include <stdlib.h>

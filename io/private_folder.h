@@ -8,5 +8,6 @@
  * errno; then `path` is empty. */
 int private_folder(char *path, size_t size, const char *prefix);
 
-/* remove_folder() - only a folder whose own name begins with `prefix`; anything else is left alone. */
-void remove_folder(const char *path, const char *prefix);
+/* private_folder_remove() - only a folder whose own name begins with `prefix`; anything else is left alone.
+ */
+void private_folder_remove(const char *path, const char *prefix);
