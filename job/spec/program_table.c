@@ -45,7 +45,14 @@ static int check_program(const struct json_field *at, void *object, struct err *
 {
         const struct program_table_row *program = object;
         struct json_field path = json_field_get(at, "path");
+        struct json_field sha256 = { .value = json_object_get(at->value, "sha256"),
+                                     .in = at,
+                                     .name = "sha256" };
 
+        if (json_is_null(sha256.value)) /* the table takes it as absent; who wrote the key wanted a check */
+                return json_field_error(&sha256, err,
+                                        "has no value; write the digest that `sha256sum PROGRAM` prints, or "
+                                        "leave the key out");
         if (!runtime_is_valid(program->runtime))
                 return json_field_error(at, err,
                                         "not the name of a runtime; small letters, digits and '-', such as "

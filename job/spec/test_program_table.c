@@ -64,6 +64,7 @@ static const struct {
         { "path with a NUL",    "{\"programs\":{\"cpu\":{\"path\":\"/x\\u0000y\"}}}",          "path: must not contain a NUL" },
         { "path a number",      "{\"programs\":{\"cpu\":{\"path\":1}}}",                       "path: must be a string, not a number" },
         { "misspelt field",     "{\"programs\":{\"cpu\":{\"path\":\"/x\",\"sha\":\"\"}}}",     "programs.cpu.sha: is not known here; known: path, args" },
+        { "a hash left empty",  "{\"programs\":{\"cpu\":{\"path\":\"/x\",\"sha256\":null}}}", "sha256: has no value" },
         { "short hash",         "{\"programs\":{\"cpu\":{\"path\":\"/x\",\"sha256\":\"12\"}}}", "64 hexadecimal digits" },
         { "args a string",      "{\"programs\":{\"cpu\":{\"path\":\"/x\",\"args\":\"-v\"}}}",  "args: must be a list, not the string" },
         { "an arg a number",    "{\"programs\":{\"cpu\":{\"path\":\"/x\",\"args\":[1]}}}",     "args[0]: must be a string" },
