@@ -180,6 +180,31 @@ static void end(struct train *train, const struct verdict *v)
         train->over = true;
 }
 
+/* A machine of CPU groups alone has no health to look at. */
+static bool has_chips(const struct run *run)
+{
+        for (size_t i = 0; i < run->rank_count; i++)
+                if (strcmp(run->ranks[i].vendor, "cpu") != 0)
+                        return true;
+        return run->options->store != NULL;
+}
+
+/* Once a second while a world runs, and whenever one has ended, before the next one is put together. */
+static void look_around(struct train *train, bool ended)
+{
+        struct run *run = train->run;
+
+        if (!ended && clock_monotonic_usec() - train->look_usec < LOOK_USEC)
+                return;
+        train->look_usec = clock_monotonic_usec();
+        if (has_chips(run))
+                run_migrate_look(run, ended);
+        if (!run->world.checkpoint && run_samples_saved(run))
+                tell(train, (struct world_fact){ .kind = WORLD_SAVED });
+        if (clock_monotonic_usec() - run->kept_usec >= KEEP_SPEEDS_USEC)
+                run_speeds_refine(run);
+}
+
 static void execute(struct train *train, const struct verdict *v)
 {
         struct run *run = train->run;
@@ -206,6 +231,8 @@ static void execute(struct train *train, const struct verdict *v)
                         run->ranks[i].restarts++;
                 if (train->runs)
                         run_guard_kill(&train->mpi.guard);
+                else /* it has ended by itself: before the next is put together, what chips are there? */
+                        look_around(train, true);
                 break;
         case VERDICT_MOVE:
                 run_migrate_move(run, v->place);
@@ -221,31 +248,6 @@ static void execute(struct train *train, const struct verdict *v)
         case VERDICT_SAY:
                 break;
         }
-}
-
-/* A machine of CPU groups alone has no health to look at. */
-static bool has_chips(const struct run *run)
-{
-        for (size_t i = 0; i < run->rank_count; i++)
-                if (strcmp(run->ranks[i].vendor, "cpu") != 0)
-                        return true;
-        return run->options->store != NULL;
-}
-
-/* Once a second while a world runs, and whenever one has ended, before the next one is put together. */
-static void look_around(struct train *train, bool ended)
-{
-        struct run *run = train->run;
-
-        if (!ended && clock_monotonic_usec() - train->look_usec < LOOK_USEC)
-                return;
-        train->look_usec = clock_monotonic_usec();
-        if (has_chips(run))
-                run_migrate_look(run, ended);
-        if (!run->world.checkpoint && run_samples_saved(run))
-                tell(train, (struct world_fact){ .kind = WORLD_SAVED });
-        if (clock_monotonic_usec() - run->kept_usec >= KEEP_SPEEDS_USEC)
-                run_speeds_refine(run);
 }
 
 static void reap(struct train *train)
