@@ -20,9 +20,18 @@
 #include "scheduler-extender/ledger/ledger_life.h"
 #include "scheduler-extender/ledger/ledger_nodes.h"
 
+/* Of two inventories of one node the later one counts, as in the ledger. */
 static int add_inventory(struct run_chips *list, const struct inventory *inventory)
 {
-        struct inventory *grown = reallocarray(list->items, list->count + 1, sizeof(*grown));
+        struct inventory *grown;
+
+        for (size_t i = 0; i < list->count; i++)
+                if (strcmp(list->items[i].node, inventory->node) == 0) {
+                        inventory_free(&list->items[i]);
+                        list->items[i] = *inventory;
+                        return 0;
+                }
+        grown = reallocarray(list->items, list->count + 1, sizeof(*grown));
 
         if (grown == NULL)
                 return -ENOMEM;
@@ -135,6 +144,7 @@ static int show_inventory(struct ledger *ledger, const struct inventory *invento
         for (size_t i = 0; i < inventory->group_count; i++) {
                 groups[i] = inventory->groups[i];
                 groups[i].healthy = groups[i].free;
+                groups[i].shares = 1; /* a rank has its chip alone */
         }
         shown.groups = groups;
         shown.node_class = NODE_CLASS_ANY;
