@@ -192,7 +192,7 @@ bool group_ranks_look(struct group_ranks *ranks, uint64_t now_usec)
                 look_at(ranks, i, now_usec);
                 changed = changed || before.lines != ranks->said[i].lines ||
                           before.pid != ranks->said[i].pid || before.ended != ranks->said[i].ended ||
-                          before.stopped != ranks->said[i].stopped;
+                          before.stopped != ranks->said[i].stopped || before.stuck != ranks->said[i].stuck;
         }
         if (ranks->log_lines)
                 (void) fflush(stdout);

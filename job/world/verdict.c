@@ -262,6 +262,11 @@ static struct verdict judge_mpirun(struct world *world, uint64_t now_usec)
         return go_on();
 }
 
+static bool is_ahead(const struct progress_rank *a, const struct progress_rank *b)
+{
+        return a->epoch != b->epoch ? a->epoch > b->epoch : a->step > b->step;
+}
+
 static size_t find_hung(const struct world *world, uint64_t now_usec)
 {
         const struct progress_limits limits = { .hang_usec = world->rules.hang_usec,
@@ -283,7 +288,10 @@ static size_t find_hung(const struct world *world, uint64_t now_usec)
         hung = progress_hung(&world->progress, world->seen, world->rank_count, &limits, now_usec);
         if (hung == world->rank_count)
                 return hung;
-        return stopped < world->rank_count ? stopped : stuck < world->rank_count ? stuck : hung;
+        if (stopped < world->rank_count)
+                return stopped;
+        /* one in the kernel that is ahead of the hung one only waits for it, as all others do */
+        return stuck < world->rank_count && !is_ahead(&world->seen[stuck], &world->seen[hung]) ? stuck : hung;
 }
 
 static struct verdict judge_hang(struct world *world, uint64_t now_usec)
