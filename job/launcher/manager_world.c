@@ -160,35 +160,38 @@ static void build_line(const struct manager *manager, struct arguments *line)
         }
 }
 
-static void set_path(const char *name, const char *path)
+static int set_path(const char *name, const char *path)
 {
         char absolute[PATH_MAX];
 
-        if (path != NULL && realpath(path, absolute) != NULL)
-                (void) setenv(name, absolute, 1);
+        if (path == NULL)
+                return 0;
+        return realpath(path, absolute) == NULL || setenv(name, absolute, 1) < 0 ? -errno : 0;
 }
 
 /* mpirun's start agents speak to this manager as its groups do. Nothing else is ever started here. */
-static void set_environment(const struct manager *manager)
+static int set_environment(const struct manager *manager)
 {
         const struct keys *tls = &manager->options->tls;
+        int r = set_path("REMUDA_LAUNCH_TLS_CERT", tls->certificate);
 
-        set_path("REMUDA_LAUNCH_TLS_CERT", tls->certificate);
-        set_path("REMUDA_LAUNCH_TLS_KEY", tls->key);
-        set_path("REMUDA_LAUNCH_TLS_CA", tls->ca);
+        r = r < 0 ? r : set_path("REMUDA_LAUNCH_TLS_KEY", tls->key);
+        r = r < 0 ? r : set_path("REMUDA_LAUNCH_TLS_CA", tls->ca);
         if (tls->name != NULL)
                 (void) setenv("REMUDA_LAUNCH_TLS_NAME", tls->name, 1);
         (void) setenv("REMUDA_MANAGER", manager->address, 1);
         (void) setenv("REMUDA_LAUNCH_TOKEN_FILE", manager->token_file, 1);
+        return r;
 }
 
 static pid_t spawn(struct manager *manager)
 {
         struct arguments line = { 0 };
         int r = private_folder(manager->folder, sizeof(manager->folder), SUPERVISE_FOLDER);
-        pid_t pid = r < 0 ? r : -E2BIG;
+        pid_t pid;
 
-        set_environment(manager);
+        r = r < 0 ? r : set_environment(manager);
+        pid = r < 0 ? r : -E2BIG;
         build_line(manager, &line);
         if (r == 0 && !line.failed)
                 pid = rendezvous_spawn(manager->mpirun_path, line.list, NULL, manager->folder);
