@@ -115,6 +115,13 @@ static int decode_presence(const struct json_field *at, void *field, struct err 
         return 0;
 }
 
+static int decode_gates(const struct json_field *at, void *field, struct err *err)
+{
+        (void) err;
+        *(bool *) field = json_array_size(at->value) > 0; /* 0 where it is no list */
+        return 0;
+}
+
 static int decode_deadline(const struct json_field *at, void *field, struct err *err)
 {
         int64_t deadline = 0;
@@ -151,7 +158,7 @@ static const struct json_table_row label_rows[] = {
 static const struct json_table_row spec_rows[] = {
         { "nodeName",                   JSON_TABLE_BORROWED, AT(node) },
         { "activeDeadlineSeconds",      JSON_TABLE_CUSTOM,   AT(request.deadline_sec), BY(decode_deadline) },
-        { "schedulingGates",            JSON_TABLE_CUSTOM,   AT(request.gated), BY(decode_presence) },
+        { "schedulingGates",            JSON_TABLE_CUSTOM,   AT(request.gated), BY(decode_gates) },
         { .name = NULL },
 };
 static const struct json_table_row annotation_rows[] = {
