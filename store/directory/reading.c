@@ -44,13 +44,15 @@ static void say_twice(struct store_dir *d, const struct object *object, const st
                       objects_counts(&d->objects, object) ? object->file->name : other->file->name);
 }
 
+/* What somebody wrote over an object stays as long as any file has it. */
 static void forget(struct store_dir *d, struct object *object)
 {
+        bool counted = objects_counts(&d->objects, object);
         struct object *successor = objects_remove(&d->objects, object);
 
-        if (successor != NULL)
+        if (successor != NULL) {
                 delivery_again(d, successor);
-        else {
+        } else if (counted) {
                 delivery_gone(d, object);
                 overlays_forget(&d->overlays, d->fd, object);
         }
