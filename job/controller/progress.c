@@ -20,7 +20,7 @@
 #include "job/launcher/message.h"
 #include "store/speed_store.h"
 
-#define ASK_USEC       2000000u
+#define ASK_USEC       UINT64_C(2000000)
 #define YOUNG_USEC     1000000u /* the same of a job that has not said much yet */
 #define YOUNG          30
 #define ANSWER_USEC    5000000u

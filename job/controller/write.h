@@ -10,7 +10,7 @@
 void write_status(struct record *record); /* if it is dirty and none is under way */
 void write_finalizer(struct record *record, bool present);
 bool write_secret(struct record *record); /* Return: is it there? */
-void write_pod(struct record *record, const char *name, const char *subtask, json_t *pod); /* takes it */
+void write_pod(struct record *record, const char *name, const char *subtask, json_t *object); /* takes it */
 void write_manager(struct record *record, struct job_pod *pod, const char *value);
 void write_delete(struct record *record, struct job_pod *pod, unsigned grace_sec);
 void write_event(struct record *record, bool warning, const char *reason, const char *fmt, ...)

@@ -151,7 +151,7 @@ static void look_at(struct group_ranks *ranks, size_t index, uint64_t now_usec)
         struct group_rank *rank = &ranks->items[index];
         Rendezvous__RankSeen *said = &ranks->said[index];
         struct rank_watch_report report;
-        char path[PATH_BYTES], state;
+        char path[PATH_BYTES], state = '\0';
         bool ended = said->ended;
 
         path_of(ranks, index, "progress", path);
@@ -164,7 +164,8 @@ static void look_at(struct group_ranks *ranks, size_t index, uint64_t now_usec)
                 said->exit_code = report.exit_code;
                 said->ended_usec = report.ended_usec;
         }
-        state = said->ended ? 0 : rank_watch_process(said->pid);
+        if (!said->ended)
+                state = rank_watch_process(said->pid);
         said->stopped = state == 'T';
         said->stuck = state == 'D';
         said->lines = rank->lines;

@@ -24,9 +24,11 @@ static int lay_out_group(struct manager *manager, size_t index, size_t *next, st
 {
         const Subtask__Group *group = manager->plan->groups[index];
         CLEANUP(free_p) struct shard *shards = calloc(group->chips, sizeof(*shards));
-        int r = shards == NULL ? err_set(err, -ENOMEM, "no memory for the ranks")
-                               : subtask_ranks_share(manager->plan, group, shards, err);
+        int r;
 
+        if (shards == NULL)
+                return err_set(err, -ENOMEM, "no memory for the ranks");
+        r = subtask_ranks_share(manager->plan, group, shards, err);
         for (uint64_t k = 0; r == 0 && k < group->chips; k++) {
                 manager->world.seen[*next].idle = subtask_is_server(group);
                 manager->world.ranks[(*next)++] =

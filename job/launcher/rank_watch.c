@@ -123,5 +123,7 @@ char rank_watch_process(pid_t pid)
         if (f == NULL || fgets(line, sizeof(line), f) == NULL)
                 return 0;
         close = strrchr(line, ')');
-        return close != NULL && close[1] == ' ' ? close[2] : 0;
+        if (close == NULL || close[1] != ' ')
+                return '\0';
+        return close[2];
 }

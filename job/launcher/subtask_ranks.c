@@ -1,6 +1,7 @@
 /* A group's place in the world, its chips' shares, and the variables of each of its ranks. */
 #include "job/launcher/subtask_ranks.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -170,9 +171,11 @@ static int cut_chips(const struct part *part, json_t *ranks, struct err *err)
         const Subtask__Group *group = part->group;
         CLEANUP(free_p) struct shard *shards = calloc(group->chips, sizeof(*shards));
         uint64_t before = 0, size = group->end - group->begin;
-        int r = shards == NULL ? err_set(err, -ENOMEM, "no memory for the subtask")
-                               : subtask_ranks_share(part->plan, group, shards, err);
+        int r;
 
+        if (shards == NULL)
+                return err_set(err, -ENOMEM, "no memory for the subtask");
+        r = subtask_ranks_share(part->plan, group, shards, err);
         for (uint32_t i = 0; r == 0 && i < group->first_rank; i++)
                 (void) json_array_append_new(ranks, json_null());
         for (uint32_t i = 0; r == 0 && i < group->chips; i++) {
@@ -238,6 +241,7 @@ int subtask_ranks(const Subtask__Plan *plan, const char *group, const char *fold
         if (r == 0)
                 r = lay_out(&part, group, err);
         if (r == 0) {
+                assert(part.group != NULL); /* the one of that name */
                 part.staged = subtask_has_stages(plan);
                 r = fill(&part, ret, err);
         }

@@ -154,15 +154,15 @@ static void visit_from(struct visit *v, const struct graph *g, const struct job_
         }
 }
 
-/* Components close parents first: judging in that order, every parent's verdict is known. */
-static int find_components(const struct graph *g, const struct job_order_entry *entries, size_t count,
-                           size_t **ret_component)
+/* Components close parents first: judging in that order, every parent's verdict is known.
+ * Return: the component of each entry, from 1; NULL = out of memory. */
+static size_t *find_components(const struct graph *g, const struct job_order_entry *entries, size_t count)
 {
         size_t *memory = calloc(count * 6 + 1, sizeof(size_t));
         struct visit v = { .number = memory };
 
         if (memory == NULL)
-                return -ENOMEM;
+                return NULL;
         v.low = memory + count;
         v.component = memory + 2 * count;
         v.path = memory + 3 * count;
@@ -172,8 +172,7 @@ static int find_components(const struct graph *g, const struct job_order_entry *
                 if (entries[i].state == JOB_ORDER_WAITING && v.number[i] == 0)
                         visit_from(&v, g, entries, i);
         memmove(memory, v.component, count * sizeof(size_t));
-        *ret_component = memory;
-        return 0;
+        return memory;
 }
 
 /* How bad a parent is; the worst, and of equals the first, is the one that is named. */
@@ -259,15 +258,16 @@ long job_order(struct job_order_entry *entries, size_t count, size_t *ret_order)
         long ready = 0;
         int r = graph_make(&g, entries, count);
 
-        for (size_t i = 1; r == 0 && i < count; i++)
+        if (r < 0)
+                return r;
+        for (size_t i = 1; i < count; i++)
                 if (compare_names(&entries[g.names[i - 1]], &entries[g.names[i]]) == 0) {
                         ret_order[0] = g.names[i];
                         return -EEXIST;
                 }
-        if (r == 0)
-                r = find_components(&g, entries, count, &component);
-        if (r < 0)
-                return r;
+        component = find_components(&g, entries, count);
+        if (component == NULL)
+                return -ENOMEM;
         judge_all(entries, count, &g, component, ret_order);
         qsort_r(ret_order, count, sizeof(size_t), by_precedence, entries);
         for (size_t i = 0; i < count; i++)

@@ -14,14 +14,14 @@ int job_plan(const struct open_groups_claim *claim, struct job_state *state, str
 /* job_plan_move() - put one group of a planned job on other chips: of its own model if there are some, since
  * that is what the plan was made for. Fills in the group; shares are cut anew if its model changed.
  * Return: 0; -EBUSY (there is no spare chip); -ENOMEM. */
-int job_plan_move(const struct open_groups_claim *claim, struct job_state *state, size_t group,
+int job_plan_move(const struct open_groups_claim *claim, struct job_state *state, size_t index,
                   struct err *err);
 
 /* job_plan_may_leave() - may the job go on without this group? Its entry then still has minChips. */
-bool job_plan_may_leave(const struct job *job, const struct job_state *state, size_t group);
+bool job_plan_may_leave(const struct job *job, const struct job_state *state, size_t index);
 
 /* job_plan_leave_out() - go on without a group: it is removed and the shares are cut anew. 0 or -ENOMEM. */
-int job_plan_leave_out(const struct open_groups_claim *claim, struct job_state *state, size_t group,
+int job_plan_leave_out(const struct open_groups_claim *claim, struct job_state *state, size_t index,
                        struct err *err);
 
 /* job_plan_share() - cut the batch over the groups by the speeds that the ledger has now. 0, -ERANGE (the

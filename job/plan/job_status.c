@@ -197,7 +197,7 @@ static const struct json_table_row planned_rows[] = {
 };
 #undef AT
 #undef COUNT
-#define LIST(member, of, max_) JSON_TABLE_LIST, JSON_TABLE_AT(struct list, member), .table = of, .count = offsetof(struct list, count), .max = max_
+#define LIST(member, of, max_) JSON_TABLE_LIST, JSON_TABLE_AT(struct list, member), .table = (of), .count = offsetof(struct list, count), .max = (max_)
 static const struct json_table_row rank_list[] = { { "ranks", LIST(ranks, &rank_table, JOB_STATUS_RANKS_MAX) }, { .name = NULL } };
 static const struct json_table_row condition_list[] = { { "conditions", LIST(conditions, &condition_table, 64) }, { .name = NULL } };
 /* clang-format on */

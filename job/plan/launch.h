@@ -42,7 +42,7 @@ void launch_quote(struct text *out, const char *word);
 
 /* launch_environment() - "NAME=value NAME=value" of a rank, quoted, no line end.
  * @torch: RANK, WORLD_SIZE and the others that a framework reads, too */
-void launch_environment(const struct launch_world *world, size_t rank, bool torch, struct text *out);
+void launch_environment(const struct launch_world *world, size_t index, bool torch, struct text *out);
 
 /* Where a rank stands on its node. */
 struct launch_place {

@@ -185,10 +185,13 @@ static const struct device *device_of(const struct inventory *inventory, const s
         for (size_t i = 0; i < inventory->device_count; i++)
                 usable +=
                         strcmp(inventory->devices[i].group, group->name) == 0 && inventory->devices[i].usable;
-        for (size_t i = 0; usable > 0 && i < inventory->device_count; i++) {
+        if (usable == 0)
+                return NULL;
+        n %= usable;
+        for (size_t i = 0; i < inventory->device_count; i++) {
                 const struct device *device = &inventory->devices[i];
 
-                if (strcmp(device->group, group->name) == 0 && device->usable && at++ == n % usable)
+                if (strcmp(device->group, group->name) == 0 && device->usable && at++ == n)
                         return device;
         }
         return NULL;

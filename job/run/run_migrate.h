@@ -12,7 +12,7 @@ void run_migrate_look(struct run *run, bool spares);
 void run_migrate_fact(struct world *world, size_t rank, const char *trouble, uint64_t now_usec);
 
 /* run_migrate_move() - the rank takes the chip that was offered; the others keep theirs. */
-void run_migrate_move(struct run *run, size_t rank);
+void run_migrate_move(struct run *run, size_t index);
 
 /* run_migrate_leave_out() - the job goes on without a rank: its samples are counted, the ranks after it move
  * up. */

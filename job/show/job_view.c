@@ -13,7 +13,7 @@
 
 #define TABLE(rows_, type, initial_)                                                                         \
         {                                                                                                    \
-                .rows = rows_, .size_bytes = sizeof(type), .initial = initial_, .lenient = true              \
+                .rows = (rows_), .size_bytes = sizeof(type), .initial = (initial_), .lenient = true          \
         }
 #define SWAP(a, b)                                                                                           \
         do {                                                                                                 \

@@ -75,10 +75,10 @@ void job_view_read_plan(const json_t *plan, struct job_view *view);       /* pla
 void job_view_read_summary(const json_t *summary, struct job_view *view); /* summary.json */
 void job_view_read_report(const json_t *report,
                           struct job_view_rank *rank);                /* rank-N.report, of its launcher */
-void job_view_read_event(const json_t *event, struct job_view *view); /* a line of events.jsonl: one more */
+void job_view_read_event(const json_t *value, struct job_view *view); /* a line of events.jsonl: one more */
 void job_view_read_events(const json_t *list, struct job_view *view); /* an EventList, if it has any */
 /* A TrainingJob; the view holds nothing before. @now_usec: realtime, for how long it has run */
-void job_view_read_object(const json_t *object, struct job_view *view, uint64_t now_usec);
+void job_view_read_object(const json_t *value, struct job_view *view, uint64_t now_usec);
 
 /* job_view_encode() - a new reference; NULL = no memory. */
 json_t *job_view_encode(const struct job_view *view);

@@ -61,6 +61,7 @@ struct report {
                       */
 };
 
-/* report_gather() - @view: borrowed by *ret, which is released with report_free(). Return: 0 or -ENOMEM. */
-int report_gather(const struct job_view *view, struct report *ret, struct err *err);
+/* report_gather() - @view: borrowed by *report, which is released with report_free(). Return: 0 or -ENOMEM.
+ */
+int report_gather(const struct job_view *view, struct report *report, struct err *err);
 void report_free(struct report *report);

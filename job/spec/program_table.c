@@ -78,8 +78,10 @@ static int decode_sha256(const struct json_field *at, void *field, struct err *e
                                         "'%.80s' is not 64 hexadecimal digits in quotes; `sha256sum PROGRAM` "
                                         "prints them",
                                         digits);
+        memcpy(sha256, digits, SHA256_HEX_BYTES);
         for (size_t i = 0; i < SHA256_HEX_BYTES; i++)
-                sha256[i] = digits[i] >= 'A' && digits[i] <= 'F' ? (char) (digits[i] - 'A' + 'a') : digits[i];
+                if (sha256[i] >= 'A' && sha256[i] <= 'F')
+                        sha256[i] = (char) (sha256[i] - 'A' + 'a');
         return 0;
 }
 
