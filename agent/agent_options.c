@@ -1,6 +1,8 @@
 /* Options of remuda-agent: a row each. */
 #include "agent/agent_options.h"
 
+#include <unistd.h>
+
 #define AT(member) offsetof(struct agent_options, member)
 
 /* clang-format off */
@@ -50,6 +52,7 @@ const struct option_program agent_options_program = {
         .summary =
                 "Tells what accelerators this node has, how healthy they are, and hands them to the kubelet.",
         .environment_prefix = "REMUDA_AGENT_",
+        .environment = &environ,
         .after = "See remuda-agent(8) for the configuration, the endpoints and the signals.",
         .specs = specs,
 };

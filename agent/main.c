@@ -70,8 +70,7 @@ int main(int argc, char **argv)
 
         if (argc > 1 && strcmp(argv[1], PROBE_CHILD_ARGUMENT) == 0)
                 return probe_child_run(argc, argv);
-        r = options_start(&agent_options_program, REMUDA_VERSION, argc, argv, environ, &options, NULL, stdout,
-                          stderr);
+        r = options_start(&agent_options_program, REMUDA_VERSION, argc, argv, &options, NULL, stdout, stderr);
         if (r >= 0)
                 return r;
         r = run(&options, &err);

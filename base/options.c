@@ -233,7 +233,7 @@ static int from_environment(const struct option_program *program, char **environ
                 for (size_t i = 0; i < n; i++) {
                         char c = (*environment)[prefix + i];
 
-                        name[i] = c == '_' ? '-' : (char) tolower((unsigned char) c);
+                        name[i] = (char) (c == '_' ? '-' : tolower((unsigned char) c));
                 }
                 spec = find(program, name, n);
                 r = spec == NULL ? 0 : set(spec, value + 1, options, err);
@@ -373,10 +373,11 @@ void options_help(const struct option_program *program, struct text *out)
 }
 
 int options_start(const struct option_program *program, const char *version, int argc, char **argv,
-                  char **environment, void *ret_options, size_t *ret_operands, FILE *out, FILE *errors)
+                  void *ret_options, size_t *ret_operands, FILE *out, FILE *errors)
 {
         struct text help = { 0 };
         struct err err = { 0 };
+        char **environment = program->environment != NULL ? *program->environment : NULL;
         int r = options_parse(program, argc, argv, environment, ret_options, ret_operands, &err);
 
         if (r == 0)

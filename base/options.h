@@ -51,6 +51,7 @@ struct option_program {
         const char *summary; /* a sentence: what it does */
         const char
                 *environment_prefix; /* "REMUDA_AGENT_": REMUDA_AGENT_LISTEN is --listen; NULL = not read */
+        char ***environment;         /* &environ, beside a prefix: for options_start() */
         const char *after;           /* lines after the options: examples, `man` page; NULL */
         const struct option_spec *specs; /* ends with name == NULL */
 };
@@ -69,9 +70,9 @@ void options_default(const struct option_program *program, void *ret_options);
 
 void options_help(const struct option_program *program, struct text *out);
 
-/* options_start() - the usual beginning of a program or a command: parse, answer --help and --version on
- * `out`, a mistake on `errors`.
+/* options_start() - the usual beginning of a program or a command: parse what is given and what the
+ * environment says, answer --help and --version on `out`, a mistake on `errors`.
  * @version: "0.1.0 (abc)"
  * Return: -1 = go on; otherwise the exit code to leave with (0, or EXIT_USAGE). */
 int options_start(const struct option_program *program, const char *version, int argc, char **argv,
-                  char **environment, void *ret_options, size_t *ret_operands, FILE *out, FILE *errors);
+                  void *ret_options, size_t *ret_operands, FILE *out, FILE *errors);

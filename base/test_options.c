@@ -196,13 +196,13 @@ static void a_program_starts_answers_or_refuses(void **state)
         struct sample s;
 
         (void) state;
-        assert_int_equal(options_start(&program, "1", 1, good, NULL, &s, NULL, out, errors), -1);
+        assert_int_equal(options_start(&program, "1", 1, good, &s, NULL, out, errors), -1);
         assert_int_equal(ftell(out) + ftell(errors), 0);
-        assert_int_equal(options_start(&program, "1", 2, version, NULL, &s, NULL, out, errors), EXIT_DONE);
+        assert_int_equal(options_start(&program, "1", 2, version, &s, NULL, out, errors), EXIT_DONE);
         assert_int_equal(ftell(out), strlen("sample 1\n"));
-        assert_int_equal(options_start(&program, "1", 2, asked, NULL, &s, NULL, out, errors), EXIT_DONE);
+        assert_int_equal(options_start(&program, "1", 2, asked, &s, NULL, out, errors), EXIT_DONE);
         assert_int_equal(ftell(errors), 0);
-        assert_int_equal(options_start(&program, "1", 2, bad, NULL, &s, NULL, out, errors), EXIT_USAGE);
+        assert_int_equal(options_start(&program, "1", 2, bad, &s, NULL, out, errors), EXIT_USAGE);
         assert_true(ftell(errors) > 0);
 }
 

@@ -304,7 +304,7 @@ int command_devices(int argc, char **argv)
         CLEANUP(inventory_free) struct inventory inventory;
         struct err err = { 0 };
         const char *conflict;
-        int r = options_start(&program, REMUDA_VERSION, argc, argv, NULL, &options, NULL, stdout, stderr);
+        int r = options_start(&program, REMUDA_VERSION, argc, argv, &options, NULL, stdout, stderr);
 
         inventory_init(&inventory);
         if (r >= 0)

@@ -166,7 +166,7 @@ int command_doctor(int argc, char **argv)
         struct doctor_options options;
         struct tree *tree = NULL;
         struct err err = { 0 };
-        int code = options_start(&program, REMUDA_VERSION, argc, argv, NULL, &options, NULL, stdout, stderr);
+        int code = options_start(&program, REMUDA_VERSION, argc, argv, &options, NULL, stdout, stderr);
 
         if (code >= 0)
                 return code;

@@ -225,8 +225,7 @@ int plan_more_devices(int argc, char **argv, const struct plan_host *host)
         struct devices_options options;
         size_t operands = 0;
         const char *wrong;
-        int r = options_start(&program, REMUDA_VERSION, argc, argv, NULL, &options, &operands, stdout,
-                              stderr);
+        int r = options_start(&program, REMUDA_VERSION, argc, argv, &options, &operands, stdout, stderr);
 
         (void) host;
         if (r >= 0)

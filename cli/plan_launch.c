@@ -477,8 +477,7 @@ int plan_more_launch(int argc, char **argv, const struct plan_host *host)
         struct text out = { 0 };
         struct err err = { 0 };
         size_t operands = 0;
-        int r = options_start(&program, REMUDA_VERSION, argc, argv, NULL, &options, &operands, stdout,
-                              stderr);
+        int r = options_start(&program, REMUDA_VERSION, argc, argv, &options, &operands, stdout, stderr);
 
         (void) host;
         if (r >= 0)

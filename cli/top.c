@@ -139,7 +139,7 @@ int command_top(int argc, char **argv)
         bool terminal = isatty(STDOUT_FILENO) == 1, keys = isatty(STDIN_FILENO) == 1;
         struct termios before = { 0 }, raw;
         struct top_options options;
-        int code = options_start(&program, REMUDA_VERSION, argc, argv, NULL, &options, NULL, stdout, stderr);
+        int code = options_start(&program, REMUDA_VERSION, argc, argv, &options, NULL, stdout, stderr);
         const struct agent_client client = { .address = options.agent, .socket = options.socket };
 
         if (code >= 0)

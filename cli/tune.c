@@ -55,7 +55,7 @@ static bool beside(char *path, size_t path_bytes, const char *runtime)
 int command_tune(int argc, char **argv)
 {
         struct tune_options options;
-        int code = options_start(&program, REMUDA_VERSION, argc, argv, NULL, &options, NULL, stdout, stderr);
+        int code = options_start(&program, REMUDA_VERSION, argc, argv, &options, NULL, stdout, stderr);
         char path[4096], cache[4096];
         char *arguments[4] = { path, (char[]){ "--tune" }, NULL, NULL };
 

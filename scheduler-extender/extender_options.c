@@ -1,5 +1,6 @@
 /* The command line of remuda-extender: one row an option. */
 #include <stddef.h>
+#include <unistd.h>
 
 #include "scheduler-extender/extender_options.h"
 
@@ -79,6 +80,7 @@ const struct option_program extender_options_program = {
         .name = "remuda-extender",
         .summary = "Filters, scores and binds pods that ask for accelerators, for kube-scheduler.",
         .environment_prefix = "REMUDA_EXTENDER_",
+        .environment = &environ,
         .after = "See remuda-extender(8) for the rules, the reasons and the endpoints.",
         .specs = specs,
 };

@@ -11,8 +11,6 @@
 #include "scheduler-extender/check.h"
 #include "scheduler-extender/extender.h"
 
-extern char **environ;
-
 static void write_log(void *userdata, int priority, const char *event, const char *text)
 {
         (void) userdata;
@@ -73,8 +71,8 @@ int main(int argc, char **argv)
         int r;
 
         extender_options_default(&options);
-        r = options_start(&extender_options_program, REMUDA_VERSION, argc, argv, environ, &options, &operands,
-                          stdout, stderr);
+        r = options_start(&extender_options_program, REMUDA_VERSION, argc, argv, &options, &operands, stdout,
+                          stderr);
         if (r >= 0)
                 return r;
         options.log = write_log;

@@ -157,8 +157,7 @@ int command_health(int argc, char **argv)
 {
         struct health_options options;
         size_t operands = 0;
-        int code = options_start(&program, REMUDA_VERSION, argc, argv, NULL, &options, &operands, stdout,
-                                 stderr);
+        int code = options_start(&program, REMUDA_VERSION, argc, argv, &options, &operands, stdout, stderr);
         const struct agent_client client = { .address = options.agent, .socket = options.socket };
 
         if (code >= 0)

@@ -133,7 +133,7 @@ int command_machine(int argc, char **argv)
         struct machine_options options;
         struct err err = { 0 };
         size_t words = 0;
-        int r = options_start(&program, REMUDA_VERSION, argc, argv, NULL, &options, &words, stdout, stderr);
+        int r = options_start(&program, REMUDA_VERSION, argc, argv, &options, &words, stdout, stderr);
 
         if (r >= 0)
                 return r;

@@ -69,6 +69,7 @@ static const struct option_program description = {
         .summary = "Start the program that an administrator's table has for a runtime, and leave nothing "
                    "behind.",
         .environment_prefix = "REMUDA_LAUNCH_",
+        .environment = &environ,
         .after = "Exit code: the program's; 128 + N if signal N killed it; 2 bad table or hash, 3 no such "
                  "runtime or\n"
                  "program, 5 not executable. See remuda-launch(1).\n",
@@ -193,8 +194,8 @@ int main(int argc, char **argv)
         size_t operands = 0;
         int exit_code;
 
-        exit_code = options_start(&description, REMUDA_VERSION, argc, argv, environ, &options, &operands,
-                                  stdout, stderr);
+        exit_code =
+                options_start(&description, REMUDA_VERSION, argc, argv, &options, &operands, stdout, stderr);
         if (exit_code >= 0)
                 return exit_code;
         if (options.copy_to != NULL)

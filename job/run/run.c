@@ -220,8 +220,8 @@ int command_run(int argc, char **argv)
         json_t *documents = NULL;
         struct err err = { 0 };
         size_t operands = 0;
-        int exit_code = options_start(&description, REMUDA_VERSION, argc, argv, environ, &options, &operands,
-                                      stdout, stderr);
+        int exit_code =
+                options_start(&description, REMUDA_VERSION, argc, argv, &options, &operands, stdout, stderr);
         int r;
 
         if (exit_code >= 0)

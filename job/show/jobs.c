@@ -151,8 +151,8 @@ int command_jobs(int argc, char **argv)
 {
         struct jobs_options options;
         size_t operands = 0;
-        int exit_code = options_start(&program, REMUDA_VERSION, argc, argv, NULL, &options, &operands, stdout,
-                                      stderr);
+        int exit_code =
+                options_start(&program, REMUDA_VERSION, argc, argv, &options, &operands, stdout, stderr);
 
         if (exit_code >= 0)
                 return exit_code;

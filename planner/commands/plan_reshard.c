@@ -62,8 +62,7 @@ int plan_reshard(int argc, char **argv, const struct plan_host *host)
         struct err err = { 0 };
         json_t *json = NULL;
         size_t operands = 0;
-        int r = options_start(&program, REMUDA_VERSION, argc, argv, NULL, &options, &operands, stdout,
-                              stderr);
+        int r = options_start(&program, REMUDA_VERSION, argc, argv, &options, &operands, stdout, stderr);
 
         (void) host;
         if (r >= 0)

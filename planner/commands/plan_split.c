@@ -250,8 +250,7 @@ int plan_split(int argc, char **argv, const struct plan_host *host)
         struct err err = { 0 };
         size_t operands = 0;
         const char *wrong, *file;
-        int r = options_start(&program, REMUDA_VERSION, argc, argv, NULL, &options, &operands, stdout,
-                              stderr);
+        int r = options_start(&program, REMUDA_VERSION, argc, argv, &options, &operands, stdout, stderr);
 
         (void) host;
         if (r >= 0)

@@ -196,8 +196,7 @@ int command_whatif(int argc, char **argv)
         struct whatif_options options;
         struct err err = { 0 };
         size_t operands;
-        int r = options_start(&program, REMUDA_VERSION, argc, argv, NULL, &options, &operands, stdout,
-                              stderr);
+        int r = options_start(&program, REMUDA_VERSION, argc, argv, &options, &operands, stdout, stderr);
 
         if (r >= 0)
                 return r;
