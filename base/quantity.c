@@ -112,7 +112,7 @@ int quantity_parse(const char *text, int64_t *ret)
         r = parse_digits(&text, &value);
         if (r == 0)
                 r = parse_suffix(text, &tens, &twos);
-        if (r < 0)
+        if (r != 0)
                 return r;
         for (; twos > 0; twos--) {
                 if (value.digits > (__int128) 1 << 120)

@@ -23,7 +23,7 @@ static uint32_t rotate_right(uint32_t word, unsigned bits)
 
 static void expand(const uint8_t block[64], uint32_t schedule[64])
 {
-        for (unsigned i = 0; i < 16; i++)
+        for (size_t i = 0; i < 16; i++)
                 schedule[i] = (uint32_t) block[4 * i] << 24 | (uint32_t) block[4 * i + 1] << 16 |
                               (uint32_t) block[4 * i + 2] << 8 | (uint32_t) block[4 * i + 3];
         for (unsigned i = 16; i < 64; i++) {
@@ -108,7 +108,7 @@ void sha256_final_hex(struct sha256 *hash, char ret[SHA256_HEX_BYTES])
         uint8_t bytes[SHA256_BYTES];
 
         sha256_final(hash, bytes);
-        for (unsigned i = 0; i < SHA256_BYTES; i++) {
+        for (size_t i = 0; i < SHA256_BYTES; i++) {
                 ret[2 * i] = digits[bytes[i] >> 4];
                 ret[2 * i + 1] = digits[bytes[i] & 15];
         }

@@ -2,6 +2,7 @@
  */
 #include "base/json/json_field.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -169,6 +170,7 @@ int json_field_as_text(const struct json_field *at, char *field, size_t field_by
 
         if (r != 0)
                 return r;
+        assert(value != NULL);
         if (strlen(value) >= field_bytes)
                 return json_field_error(at, err, "must have at most %zu bytes, not %zu", field_bytes - 1,
                                         strlen(value));
@@ -304,6 +306,7 @@ int json_field_as_choice(const struct json_field *at, const char *const *names, 
 
         if (r != 0)
                 return r;
+        assert(value != NULL);
         for (unsigned i = 0; names[i] != NULL; i++)
                 if (strcmp(names[i], value) == 0) {
                         *ret = i;

@@ -35,7 +35,9 @@ char json_scan_kind(struct json_scan *scan)
         c = *scan->at;
         if (c == '-' || (c >= '0' && c <= '9'))
                 return '0';
-        return c == '"' || c == '{' || c == '[' || c == 't' || c == 'f' || c == 'n' ? c : 0;
+        if (c == '"' || c == '{' || c == '[' || c == 't' || c == 'f' || c == 'n')
+                return c;
+        return 0;
 }
 
 static bool is_hex(char c)
@@ -408,7 +410,7 @@ size_t json_scan_slice_unescape(const struct json_scan_slice *slice, char *buffe
                 } else {
                         const char *found = strchr(from, p[1]);
 
-                        buffer[size++] = found != NULL ? to[found - from] : p[1];
+                        buffer[size++] = *(found != NULL ? &to[found - from] : &p[1]);
                         p += 2;
                 }
         }

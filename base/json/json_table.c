@@ -130,6 +130,8 @@ static int decode_element(const struct json_table_row *row, const struct json_fi
 {
         int r;
 
+        assert(row->element != NULL || row->table != NULL);
+        assert(key == NULL || row->table != NULL);
         if (row->table != NULL && row->table->initial != NULL)
                 memcpy(element, row->table->initial, row->table->size_bytes);
         if (key != NULL && !text_copy(element + row->table->key, row->table->key_bytes, key) && !lenient)
