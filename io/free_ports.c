@@ -4,6 +4,7 @@
 #include <netinet/in.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -29,11 +30,19 @@ void free_ports_ranges(unsigned low, unsigned high, unsigned ranges[2][2])
 static void read_range(unsigned *low, unsigned *high)
 {
         CLEANUP(fclose_p) FILE *f = fopen("/proc/sys/net/ipv4/ip_local_port_range", "re");
+        char line[64], *second, *end;
+        unsigned long first, last;
 
-        if (f == NULL || fscanf(f, "%u %u", low, high) != 2 || *low > *high || *high >= PORTS_END) {
-                *low = USUAL_LOW;
-                *high = USUAL_HIGH;
-        }
+        *low = USUAL_LOW;
+        *high = USUAL_HIGH;
+        if (f == NULL || fgets(line, sizeof(line), f) == NULL)
+                return;
+        first = strtoul(line, &second, 10);
+        last = strtoul(second, &end, 10);
+        if (second == line || end == second || first > last || last >= PORTS_END)
+                return;
+        *low = (unsigned) first;
+        *high = (unsigned) last;
 }
 
 static bool can_bind(unsigned port)

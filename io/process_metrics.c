@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -22,6 +23,15 @@ static bool read_small(const char *path, char *buffer, size_t buffer_bytes)
         return true;
 }
 
+/* The number that the text begins with; written by the kernel. */
+static bool leading_number(const char *text, unsigned long long *ret)
+{
+        char *end;
+
+        *ret = strtoull(text, &end, 10);
+        return end != text;
+}
+
 /* Field `number` (1-based) of /proc/self/stat; those after the command's name, which may hold blanks. */
 static bool stat_field(const char *stat, unsigned number, unsigned long long *ret)
 {
@@ -32,7 +42,7 @@ static bool stat_field(const char *stat, unsigned number, unsigned long long *re
                 if (s != NULL)
                         s++;
         }
-        return s != NULL && sscanf(s, "%llu", ret) == 1; /* written by the kernel */
+        return s != NULL && leading_number(s, ret);
 }
 
 static unsigned open_descriptors(void)
@@ -57,7 +67,7 @@ static void append_start_time(struct text *page, const char *stat, double hertz)
         if (!stat_field(stat, 22, &ticks) || !read_small("/proc/stat", buffer, sizeof(buffer)))
                 return;
         line = strstr(buffer, "\nbtime ");
-        if (line == NULL || sscanf(line + 7, "%llu", &boot) != 1)
+        if (line == NULL || !leading_number(line + 7, &boot))
                 return;
         metrics_gauge(page, "process_start_time_seconds", "When the process began, in seconds since 1970",
                       (double) boot + (double) ticks / hertz);

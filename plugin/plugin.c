@@ -124,8 +124,11 @@ static size_t find_by_id(const struct inventory *inventory, const size_t *sorted
 
 ssize_t plugin_find(const struct plugin *plugin, const char *id, size_t n)
 {
-        size_t at = plugin->by_id == NULL ? 0 : find_by_id(&plugin->inventory, plugin->by_id, id, n);
+        size_t at;
 
+        if (plugin->by_id == NULL) /* no device yet */
+                return -1;
+        at = find_by_id(&plugin->inventory, plugin->by_id, id, n);
         /* doubles are offered once, by the first that is offered at all */
         for (; at < plugin->inventory.device_count; at++) {
                 size_t index = plugin->by_id[at];

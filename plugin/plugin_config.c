@@ -76,7 +76,7 @@ static const struct json_table rule_table = {
 
 #define AT(member) JSON_TABLE_AT(struct plugin_config, member)
 #define PART(rows_, check_) (const struct json_table){                                                       \
-                .rows = rows_, .size_bytes = sizeof(struct plugin_config), .strict = true, .check = check_ }
+                .rows = (rows_), .size_bytes = sizeof(struct plugin_config), .strict = true, .check = (check_) }
 #define WHOLE .size_bytes = sizeof(struct plugin_config)
 static const struct json_table_row resource_rows[] = {
         { "by",              JSON_TABLE_CHOICE, AT(resources.by), .names = divisions },

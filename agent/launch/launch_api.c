@@ -45,16 +45,16 @@ struct launch_api {
         size_t waiting_count;
 };
 
-void launch_api_fill(const struct launch_api *d, struct inventory *inventory)
+void launch_api_fill(const struct launch_api *api, struct inventory *inventory)
 {
-        if (d == NULL)
+        if (api == NULL)
                 return;
         for (size_t i = 0; i < inventory->device_count; i++) {
                 const struct device *device = &inventory->devices[i];
                 struct device_group *group = inventory_find_group(inventory, device->group);
 
                 if (group != NULL && group->free > 0 && device->usable &&
-                    launches_hold(d->launches, device->id))
+                    launches_hold(api->launches, device->id))
                         group->free--;
         }
 }
@@ -82,7 +82,7 @@ static void reply_refusal(struct http_reply *reply, int error, const char *sente
         reply_json(reply, status, json_pack("{s:s, s:s}", "error", sentence, "message", sentence));
 }
 
-static int identify(const struct launch_api *d, const struct http_request *request, struct caller *ret,
+static int identify(const struct launch_api *api, const struct http_request *request, struct caller *ret,
                     struct err *err)
 {
         pid_t pid = 0;
@@ -91,27 +91,28 @@ static int identify(const struct launch_api *d, const struct http_request *reque
 
         if (http_request_peer(request, &pid, &uid, &gid) < 0)
                 return err_set(err, -EACCES, "the caller is not known");
-        return caller_identify("/proc", POD_LOGS, pid, uid, gid, d->services->config->launch_group, ret, err);
+        return caller_identify("/proc", POD_LOGS, pid, uid, gid, api->services->config->launch_group, ret,
+                               err);
 }
 
-static int identify_trusted(const struct launch_api *d, const struct http_request *request,
+static int identify_trusted(const struct launch_api *api, const struct http_request *request,
                             struct caller *ret, struct err *err)
 {
-        int r = identify(d, request, ret, err);
+        int r = identify(api, request, ret, err);
 
         if (r == 0 && !ret->trusted)
                 r = err_set(err, -EACCES, "only root and the group '%s', outside any pod, may do this",
-                            d->services->config->launch_group);
+                            api->services->config->launch_group);
         return r;
 }
 
-static json_t *answer_of(struct launch_api *d, const struct program_table_row *program,
+static json_t *answer_of(struct launch_api *api, const struct program_table_row *program,
                          const struct launch_choice *choice, bool in_pod)
 {
         json_t *args = json_array(), *allowed = json_array(), *devices = json_array();
         /* a pod has files of its own: there the table's word counts, and the launcher holds it to that */
         const char *sha256 =
-                in_pod ? program->sha256 : launch_programs_sha256(d->options->programs, program->runtime);
+                in_pod ? program->sha256 : launch_programs_sha256(api->options->programs, program->runtime);
 
         for (size_t i = 0; i < program->arg_count; i++)
                 (void) json_array_append_new(args, json_string(program->args[i]));
@@ -125,20 +126,20 @@ static json_t *answer_of(struct launch_api *d, const struct program_table_row *p
                          sha256, "devices", devices);
 }
 
-static int identify_asker(const struct launch_api *d, const struct http_request *request, struct caller *ret,
-                          struct err *err)
+static int identify_asker(const struct launch_api *api, const struct http_request *request,
+                          struct caller *ret, struct err *err)
 {
-        int r = identify(d, request, ret, err);
+        int r = identify(api, request, ret, err);
 
         if (r == 0 && !ret->trusted && ret->pod_uid[0] == '\0')
                 r = err_set(err, -EACCES, "only pods, root and the group '%s' may ask",
-                            d->services->config->launch_group);
+                            api->services->config->launch_group);
         if (r == 0 && ret->pod_uid[0] != '\0' && ret->pod[0] == '\0')
                 r = err_set(err, -ESRCH, "the caller's pod %s is not known under %s", ret->pod_uid, POD_LOGS);
         return r;
 }
 
-static int answer_or_refuse(struct launch_api *d, const struct caller *c, const char *runtime,
+static int answer_or_refuse(struct launch_api *api, const struct caller *c, const char *runtime,
                             const char *list, json_t **ret, struct err *err)
 {
         CLEANUP(free_p) struct launch_choice *choice = calloc(1, sizeof(*choice));
@@ -148,22 +149,22 @@ static int answer_or_refuse(struct launch_api *d, const struct caller *c, const 
 
         if (choice == NULL)
                 return err_set(err, -ENOMEM, "no memory");
-        r = launch_choice_list(d->services, c, runtime, list, choice, err);
+        r = launch_choice_list(api->services, c, runtime, list, choice, err);
         if (r < 0)
                 return r;
-        program = launch_programs_find(d->options->programs, runtime, err);
+        program = launch_programs_find(api->options->programs, runtime, err);
         if (program == NULL)
                 return -ENOENT;
-        r = in_pod ? 0 : launch_programs_check(d->options->programs, program, err);
+        r = in_pod ? 0 : launch_programs_check(api->options->programs, program, err);
         if (r == 0)
-                *ret = answer_of(d, program, choice, in_pod);
+                *ret = answer_of(api, program, choice, in_pod);
         return r;
 }
 
-static void reply_launch(struct launch_api *d, const char *runtime, int r, json_t *answer,
+static void reply_launch(struct launch_api *api, const char *runtime, int r, json_t *answer,
                          const struct err *err, struct http_reply *reply)
 {
-        launch_programs_count(d->options->programs, runtime,
+        launch_programs_count(api->options->programs, runtime,
                               r == 0 ? LAUNCH_PROGRAMS_ANSWERED : LAUNCH_PROGRAMS_REFUSED);
         if (r < 0)
                 reply_refusal(reply, r, err->msg);
@@ -213,29 +214,29 @@ static void on_waited(void *userdata)
 }
 
 /* Return: is the request kept until the kubelet was asked once more? */
-static bool wait_for_kubelet(struct launch_api *d, const struct http_request *request, const struct caller *c,
-                             const char *runtime, const char *list)
+static bool wait_for_kubelet(struct launch_api *api, const struct http_request *request,
+                             const struct caller *c, const char *runtime, const char *list)
 {
         struct waiting *w;
 
-        if (d->services->holders == NULL || c->pod_uid[0] == '\0' || d->waiting_count >= WAITING_MAX)
+        if (api->services->holders == NULL || c->pod_uid[0] == '\0' || api->waiting_count >= WAITING_MAX)
                 return false;
         w = calloc(1, sizeof(*w));
         if (w == NULL)
                 return false;
-        *w = (struct waiting){ .api = d, .caller = *c, .list = strdup(list) };
-        w->since_usec = loop_now_usec(d->services->loop);
+        *w = (struct waiting){ .api = api, .caller = *c, .list = strdup(list) };
+        w->since_usec = loop_now_usec(api->services->loop);
         if (w->list == NULL || !text_copy(w->runtime, sizeof(w->runtime), runtime) ||
-            loop_after(d->services->loop, LOOK_USEC, on_waited, w, &w->timer) < 0) {
+            loop_after(api->services->loop, LOOK_USEC, on_waited, w, &w->timer) < 0) {
                 free(w->list);
                 free(w);
                 return false;
         }
         w->pending = http_suspend(request);
-        w->next = d->waiting;
-        d->waiting = w;
-        d->waiting_count++;
-        d->services->ask_holders(d->services->userdata);
+        w->next = api->waiting;
+        api->waiting = w;
+        api->waiting_count++;
+        api->services->ask_holders(api->services->userdata);
         return true;
 }
 
@@ -243,7 +244,7 @@ static void get_launch(void *userdata, const struct http_request *request, struc
 {
         const char *runtime = http_request_query(request, "runtime");
         const char *list = http_request_query(request, "devices");
-        struct launch_api *d = userdata;
+        struct launch_api *api = userdata;
         struct err err = { 0 };
         struct caller c = { 0 };
         json_t *answer = NULL;
@@ -254,28 +255,28 @@ static void get_launch(void *userdata, const struct http_request *request, struc
                 return;
         }
         list = list != NULL ? list : "";
-        r = identify_asker(d, request, &c, &err);
+        r = identify_asker(api, request, &c, &err);
         if (r == 0)
-                r = answer_or_refuse(d, &c, runtime, list, &answer, &err);
-        if (r != -EACCES || !wait_for_kubelet(d, request, &c, runtime, list))
-                reply_launch(d, runtime, r, answer, &err, reply);
+                r = answer_or_refuse(api, &c, runtime, list, &answer, &err);
+        if (r != -EACCES || !wait_for_kubelet(api, request, &c, runtime, list))
+                reply_launch(api, runtime, r, answer, &err, reply);
 }
 
-static int choose(struct launch_api *d, const struct caller *c, const struct launch_order *o,
+static int choose(struct launch_api *api, const struct caller *c, const struct launch_order *o,
                   struct launch_choice *ret, struct err *err)
 {
         int r = o->list.size_bytes > 0
-                        ? launch_choice_list(d->services, c, o->runtime, o->list.data, ret, err)
-                        : launch_choice_any(d->services, d->launches, o->runtime, o->chips > 0 ? o->chips : 1,
-                                            ret, err);
+                        ? launch_choice_list(api->services, c, o->runtime, o->list.data, ret, err)
+                        : launch_choice_any(api->services, api->launches, o->runtime,
+                                            o->chips > 0 ? o->chips : 1, ret, err);
 
         for (size_t i = 0; r == 0 && i < ret->count; i++)
-                if (!launch_choice_is_free(d->services, d->launches, ret->devices[i]))
+                if (!launch_choice_is_free(api->services, api->launches, ret->devices[i]))
                         r = err_set(err, -EBUSY, "device '%s' is not free", ret->devices[i]->id);
         return r;
 }
 
-static int post_launch_or_refuse(struct launch_api *d, const struct http_request *request,
+static int post_launch_or_refuse(struct launch_api *api, const struct http_request *request,
                                  struct launch_order *o, json_t *body, json_t **ret, struct err *err)
 {
         CLEANUP(free_p) struct launch_choice *choice = calloc(1, sizeof(*choice));
@@ -290,17 +291,17 @@ static int post_launch_or_refuse(struct launch_api *d, const struct http_request
                 return err_set(err, -ENOMEM, "no memory");
         r = launch_order_read(&root, o, err);
         if (r >= 0)
-                r = identify_trusted(d, request, &c, err);
-        if (r == 0 && (program = launch_programs_find(d->options->programs, o->runtime, err)) == NULL)
+                r = identify_trusted(api, request, &c, err);
+        if (r == 0 && (program = launch_programs_find(api->options->programs, o->runtime, err)) == NULL)
                 r = -ENOENT;
         if (r == 0)
-                r = launch_programs_check(d->options->programs, program, err);
+                r = launch_programs_check(api->options->programs, program, err);
         if (r == 0)
-                r = choose(d, &c, o, choice, err);
+                r = choose(api, &c, o, choice, err);
         if (r == 0)
-                r = launch_order_start(o, &c, program, choice, d->launches, &id, &pid, err);
+                r = launch_order_start(o, &c, program, choice, api->launches, &id, &pid, err);
         if (r == 0) {
-                *ret = answer_of(d, program, choice, false);
+                *ret = answer_of(api, program, choice, false);
                 (void) json_object_set_new(*ret, "id", json_integer(id));
                 (void) json_object_set_new(*ret, "pid", json_integer(pid));
         }
@@ -311,7 +312,7 @@ static void post_launch(void *userdata, const struct http_request *request, stru
 {
         json_t *body = json_loadb(request->body, request->body_bytes, JSON_REJECT_DUPLICATES, NULL),
                *answer = NULL;
-        struct launch_api *d = userdata;
+        struct launch_api *api = userdata;
         struct launch_order o = { .chips = 0 };
         struct err err = { 0 };
         int r;
@@ -320,8 +321,8 @@ static void post_launch(void *userdata, const struct http_request *request, stru
                 reply_refusal(reply, -EINVAL, "the body is not JSON: {\"runtime\": \"cuda\", \"chips\": 1}");
                 return;
         }
-        r = post_launch_or_refuse(d, request, &o, body, &answer, &err);
-        launch_programs_count(d->options->programs, o.runtime,
+        r = post_launch_or_refuse(api, request, &o, body, &answer, &err);
+        launch_programs_count(api->options->programs, o.runtime,
                               r == 0 ? LAUNCH_PROGRAMS_STARTED : LAUNCH_PROGRAMS_REFUSED);
         if (r < 0)
                 reply_refusal(reply, r, err.msg);
@@ -330,46 +331,46 @@ static void post_launch(void *userdata, const struct http_request *request, stru
         text_free(&o.list);
         json_decref(body);
         if (r == 0)
-                services_scan(d->services, "launch"); /* fewer are free */
+                services_scan(api->services, "launch"); /* fewer are free */
 }
 
 static void on_ended(void *userdata, unsigned id, const char *runtime, bool well, const char *how)
 {
-        struct launch_api *d = userdata;
+        struct launch_api *api = userdata;
 
-        launch_programs_count(d->options->programs, runtime,
+        launch_programs_count(api->options->programs, runtime,
                               well ? LAUNCH_PROGRAMS_FINISHED : LAUNCH_PROGRAMS_FAILED);
-        log_line(d->services->log, well ? LOG_INFO : LOG_WARNING, "launch", "id=%u runtime=%s ended=\"%s\"",
+        log_line(api->services->log, well ? LOG_INFO : LOG_WARNING, "launch", "id=%u runtime=%s ended=\"%s\"",
                  id, runtime, how);
-        services_scan(d->services, "launch");
+        services_scan(api->services, "launch");
 }
 
 static void get_launches(void *userdata, const struct http_request *request, struct http_reply *reply)
 {
-        struct launch_api *d = userdata;
+        struct launch_api *api = userdata;
         struct caller c = { 0 };
         struct err err = { 0 };
-        int r = identify_trusted(d, request, &c, &err);
+        int r = identify_trusted(api, request, &c, &err);
 
         if (r < 0)
                 reply_refusal(reply, r, err.msg);
         else
-                reply_json(reply, 200, json_pack("{s:o}", "launches", launches_list(d->launches)));
+                reply_json(reply, 200, json_pack("{s:o}", "launches", launches_list(api->launches)));
 }
 
 static void post_stop(void *userdata, const struct http_request *request, struct http_reply *reply)
 {
         const char *id = http_request_query(request, "id");
-        struct launch_api *d = userdata;
+        struct launch_api *api = userdata;
         struct caller c = { 0 };
         struct err err = { 0 };
         uint64_t number = 0;
-        int r = identify_trusted(d, request, &c, &err);
+        int r = identify_trusted(api, request, &c, &err);
 
         if (r == 0 && (id == NULL || text_parse_uint64(id, &number) < 0 || number > UINT32_MAX))
                 r = err_set(&err, -EINVAL, "id is missing: /v1/launch/stop?id=1");
         if (r == 0) {
-                r = launches_stop(d->launches, (unsigned) number, &c);
+                r = launches_stop(api->launches, (unsigned) number, &c);
                 if (r < 0)
                         (void) err_set(&err, r, r == -ENOENT ? "no launch %s" : "launch %s is another user's",
                                        id);
@@ -383,15 +384,15 @@ static void post_stop(void *userdata, const struct http_request *request, struct
 static void post_clear(void *userdata, const struct http_request *request, struct http_reply *reply)
 {
         const char *id = http_request_query(request, "device");
-        struct launch_api *d = userdata;
+        struct launch_api *api = userdata;
         struct caller c = { 0 };
         struct err err = { 0 };
-        int r = identify_trusted(d, request, &c, &err);
+        int r = identify_trusted(api, request, &c, &err);
 
         if (r == 0 && id == NULL)
                 r = err_set(&err, -EINVAL, "device is missing: /v1/health/clear?device=ID");
         if (r == 0) {
-                r = d->options->clear(d->services->userdata, id);
+                r = api->options->clear(api->services->userdata, id);
                 if (r < 0)
                         (void) err_set(&err, r, "no device '%s' on this node", id);
         }
@@ -399,22 +400,22 @@ static void post_clear(void *userdata, const struct http_request *request, struc
                 reply_refusal(reply, r, err.msg);
                 return;
         }
-        log_line(d->services->log, LOG_NOTICE, "clear", "device=%s uid=%u", id, (unsigned) c.uid);
+        log_line(api->services->log, LOG_NOTICE, "clear", "device=%s uid=%u", id, (unsigned) c.uid);
         reply_json(reply, 200, json_pack("{s:s}", "cleared", id));
 }
 
 static void get_inventory(void *userdata, const struct http_request *request, struct http_reply *reply)
 {
-        const struct launch_api *d = userdata;
+        const struct launch_api *api = userdata;
 
-        d->options->get_inventory(d->services->userdata, request, reply);
+        api->options->get_inventory(api->services->userdata, request, reply);
 }
 
 static void get_metrics(void *userdata, const struct http_request *request, struct http_reply *reply)
 {
-        const struct launch_api *d = userdata;
+        const struct launch_api *api = userdata;
 
-        d->options->get_metrics(d->services->userdata, request, reply);
+        api->options->get_metrics(api->services->userdata, request, reply);
 }
 
 static const struct http_route routes[] = {
@@ -428,68 +429,68 @@ static const struct http_route routes[] = {
         { 0 },
 };
 
-static int listen_at(struct launch_api *d, const char *path, struct err *err)
+static int listen_at(struct launch_api *api, const char *path, struct err *err)
 {
         struct http_server_options options = { .unix_mode = 0666, /* who it is decides, not who may knock */
                                                .body_max_bytes = BODY_MAX_BYTES,
                                                .connections_max = 256,
                                                .idle_timeout_sec = 30,
                                                .routes = routes,
-                                               .userdata = d };
+                                               .userdata = api };
         char address[160];
 
         if (!text_format(address, sizeof(address), "unix:%s", path))
                 return err_set(err, -ENAMETOOLONG, "'%.60s...' is longer than a socket's path may be", path);
         options.address = address;
         options.unix_take_over = true; /* an upgraded agent comes while the old one still serves */
-        return http_server_new(d->services->loop, &options, &d->server, err);
+        return http_server_new(api->services->loop, &options, &api->server, err);
 }
 
 int launch_api_new(const struct services *services, const struct launch_api_options *options,
                    struct launch_api **ret, struct err *err)
 {
         const char *path = options->socket;
-        struct launch_api *d;
+        struct launch_api *api;
         int r;
 
         if (path != NULL && strcmp(path, "none") == 0)
                 return 0;
-        d = calloc(1, sizeof(*d));
-        if (d == NULL)
+        api = calloc(1, sizeof(*api));
+        if (api == NULL)
                 return err_set(err, -ENOMEM, "no memory for the launch API");
-        d->services = services;
-        d->options = options;
-        r = launches_new(services->loop, on_ended, d, &d->launches, err);
+        api->services = services;
+        api->options = options;
+        r = launches_new(services->loop, on_ended, api, &api->launches, err);
         if (r == 0 && path == NULL)
                 (void) mkdir("/run/remuda", 0755);
         if (r == 0)
-                r = listen_at(d, path != NULL ? path : LAUNCH_API_SOCKET, err);
+                r = listen_at(api, path != NULL ? path : LAUNCH_API_SOCKET, err);
         if (r < 0) {
-                launch_api_free(d);
+                launch_api_free(api);
                 if (path != NULL)
                         return err_wrap(err, r, "--launch-socket %s", path);
                 log_line(services->log, LOG_WARNING, "door", "going_on=without error=\"%s\" path=%s",
                          err->msg, LAUNCH_API_SOCKET);
                 return 0;
         }
-        *ret = d;
+        *ret = api;
         return 0;
 }
 
-void launch_api_free(struct launch_api *d)
+void launch_api_free(struct launch_api *api)
 {
         struct http_reply gone = { .status = 503 };
 
-        if (d == NULL)
+        if (api == NULL)
                 return;
-        while (d->waiting != NULL)
-                stop_waiting(d->waiting, &gone);
-        http_server_free(d->server);
-        launches_free(d->launches);
-        free(d);
+        while (api->waiting != NULL)
+                stop_waiting(api->waiting, &gone);
+        http_server_free(api->server);
+        launches_free(api->launches);
+        free(api);
 }
 
-bool launch_api_holds(const struct launch_api *d, const char *device_id)
+bool launch_api_holds(const struct launch_api *api, const char *device_id)
 {
-        return d != NULL && launches_hold(d->launches, device_id);
+        return api != NULL && launches_hold(api->launches, device_id);
 }

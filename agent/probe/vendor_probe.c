@@ -313,26 +313,26 @@ static void arm(struct asked *v, uint64_t delay_usec)
 int vendor_probe_new(const struct services *services, bool this_machine, const char *links_directory,
                      struct vendor_probe **ret, struct err *err)
 {
-        struct vendor_probe *d = calloc(1, sizeof(*d));
+        struct vendor_probe *probe = calloc(1, sizeof(*probe));
 
-        if (d == NULL)
+        if (probe == NULL)
                 return err_set(err, -ENOMEM, "no memory for the probes");
-        d->services = services;
-        d->this_machine = this_machine;
-        d->links = link_memory_new(links_directory, services->log);
-        if (d->links == NULL) {
-                free(d);
+        probe->services = services;
+        probe->this_machine = this_machine;
+        probe->links = link_memory_new(links_directory, services->log);
+        if (probe->links == NULL) {
+                free(probe);
                 return err_set(err, -ENOMEM, "no memory for the probes");
         }
         for (const struct probe_driver *driver = probe_drivers;
-             driver->vendor != NULL && d->vendor_count < VENDORS_MAX; driver++) {
+             driver->vendor != NULL && probe->vendor_count < VENDORS_MAX; driver++) {
                 struct asked *v;
 
-                if (d->vendor_count > 0 &&
-                    strcmp(d->vendors[d->vendor_count - 1].driver->vendor, driver->vendor) == 0)
+                if (probe->vendor_count > 0 &&
+                    strcmp(probe->vendors[probe->vendor_count - 1].driver->vendor, driver->vendor) == 0)
                         continue; /* another library of the same vendor: its child chooses */
-                v = &d->vendors[d->vendor_count++];
-                *v = (struct asked){ .probe = d, .driver = driver };
+                v = &probe->vendors[probe->vendor_count++];
+                *v = (struct asked){ .probe = probe, .driver = driver };
                 probe_process_init(&v->process, &(struct probe_process){ .loop = services->loop,
                                                                          .vendor = driver->vendor,
                                                                          .on_line = on_line,
@@ -342,16 +342,16 @@ int vendor_probe_new(const struct services *services, bool this_machine, const c
                 v->duration.bounds = histogram_duration_bounds;
                 v->duration.bound_count = HISTOGRAM_DURATION_BOUNDS;
         }
-        *ret = d;
+        *ret = probe;
         return 0;
 }
 
-void vendor_probe_free(struct vendor_probe *d)
+void vendor_probe_free(struct vendor_probe *probe)
 {
-        if (d == NULL)
+        if (probe == NULL)
                 return;
-        for (size_t i = 0; i < d->vendor_count; i++) {
-                struct asked *v = &d->vendors[i];
+        for (size_t i = 0; i < probe->vendor_count; i++) {
+                struct asked *v = &probe->vendors[i];
 
                 probe_process_free(&v->process);
                 (void) sd_event_source_unref(v->timer);
@@ -359,19 +359,19 @@ void vendor_probe_free(struct vendor_probe *d)
                 free(v->samples);
                 free(v->incoming);
         }
-        link_memory_free(d->links);
-        free(d);
+        link_memory_free(probe->links);
+        free(probe);
 }
 
-const struct link_report_list *vendor_probe_links(const struct vendor_probe *d)
+const struct link_report_list *vendor_probe_links(const struct vendor_probe *probe)
 {
-        return d != NULL ? link_memory_believed(d->links) : NULL;
+        return probe != NULL ? link_memory_believed(probe->links) : NULL;
 }
 
-void vendor_probe_update(struct vendor_probe *d, const struct inventory *inventory)
+void vendor_probe_update(struct vendor_probe *probe, const struct inventory *inventory)
 {
-        for (size_t i = 0; i < d->vendor_count; i++) {
-                struct asked *v = &d->vendors[i];
+        for (size_t i = 0; i < probe->vendor_count; i++) {
+                struct asked *v = &probe->vendors[i];
                 bool was = v->present;
 
                 v->present = false;
@@ -382,32 +382,32 @@ void vendor_probe_update(struct vendor_probe *d, const struct inventory *invento
         }
 }
 
-void vendor_probe_configure(struct vendor_probe *d)
+void vendor_probe_configure(struct vendor_probe *probe)
 {
-        for (size_t i = 0; i < d->vendor_count; i++)
-                if (d->vendors[i].present) {
-                        stop(&d->vendors[i]); /* another library, another deadline: begin anew */
-                        d->vendors[i].links_due_usec = 0;
-                        arm(&d->vendors[i], 0);
+        for (size_t i = 0; i < probe->vendor_count; i++)
+                if (probe->vendors[i].present) {
+                        stop(&probe->vendors[i]); /* another library, another deadline: begin anew */
+                        probe->vendors[i].links_due_usec = 0;
+                        arm(&probe->vendors[i], 0);
                 }
 }
 
-static const struct asked *find_vendor(const struct vendor_probe *d, const char *vendor)
+static const struct asked *find_vendor(const struct vendor_probe *probe, const char *vendor)
 {
-        for (size_t i = 0; d != NULL && i < d->vendor_count; i++)
-                if (strcmp(d->vendors[i].driver->vendor, vendor) == 0)
-                        return &d->vendors[i];
+        for (size_t i = 0; probe != NULL && i < probe->vendor_count; i++)
+                if (strcmp(probe->vendors[i].driver->vendor, vendor) == 0)
+                        return &probe->vendors[i];
         return NULL;
 }
 
-const struct probe_sample *vendor_probe_sample(const struct vendor_probe *d, const struct device *device)
+const struct probe_sample *vendor_probe_sample(const struct vendor_probe *probe, const struct device *device)
 {
-        const struct asked *v = find_vendor(d, device->vendor);
+        const struct asked *v = find_vendor(probe, device->vendor);
         uint64_t now;
 
         if (v == NULL || device->pci[0] == '\0' || v->last_success_usec == 0)
                 return NULL;
-        now = loop_now_usec(d->services->loop);
+        now = loop_now_usec(probe->services->loop);
         if (now - v->last_success_usec > 3 * period_usec(v) + deadline_usec(v))
                 return NULL;
         for (size_t i = 0; i < v->sample_count; i++)
@@ -416,35 +416,36 @@ const struct probe_sample *vendor_probe_sample(const struct vendor_probe *d, con
         return NULL;
 }
 
-void vendor_probe_look(const struct vendor_probe *d, const struct device *device, struct finding *finding)
+void vendor_probe_look(const struct vendor_probe *probe, const struct device *device, struct finding *finding)
 {
-        const struct asked *v = find_vendor(d, device->vendor);
+        const struct asked *v = find_vendor(probe, device->vendor);
         const struct probe_sample *sample;
         enum finding_level level;
 
         if (v == NULL || v->state == VENDOR_PROBE_ABSENT)
                 return;
         if (v->state == VENDOR_PROBE_SILENT) {
-                if (agent_config_level(d->services->config, "library-silent", FINDING_SILENT) != FINDING_GOOD)
+                if (agent_config_level(probe->services->config, "library-silent", FINDING_SILENT) !=
+                    FINDING_GOOD)
                         finding_add(finding, FINDING_SILENT, "library-silent", "ProbeSilent",
                                     "its vendor's library cannot be asked: %s", v->why);
                 return;
         }
-        sample = vendor_probe_sample(d, device);
+        sample = vendor_probe_sample(probe, device);
         if (sample == NULL || sample->finding.level == FINDING_GOOD)
                 return;
-        level = agent_config_level(d->services->config, sample->finding.rule, sample->finding.level);
+        level = agent_config_level(probe->services->config, sample->finding.rule, sample->finding.level);
         finding_add(finding, level, sample->finding.rule, sample->finding.reason, "%s",
                     sample->finding.message);
 }
 
-bool vendor_probe_status(const struct vendor_probe *d, size_t i, struct vendor_probe_status *ret)
+bool vendor_probe_status(const struct vendor_probe *probe, size_t i, struct vendor_probe_status *ret)
 {
         const struct asked *v;
 
-        if (d == NULL || i >= d->vendor_count)
+        if (probe == NULL || i >= probe->vendor_count)
                 return false;
-        v = &d->vendors[i];
+        v = &probe->vendors[i];
         *ret = (struct vendor_probe_status){ .vendor = v->present ? v->driver->vendor : NULL,
                                              .state = v->state,
                                              .samples_total = v->samples_total,

@@ -249,7 +249,9 @@ void grpc_sentence_decode(const char *encoded, size_t size, char *ret, size_t re
                         i += 2;
                 }
                 /* one line for a log, whatever the peer wrote */
-                ret[n++] = (unsigned char) c < 0x20 || c == 0x7f ? ' ' : c;
+                if ((unsigned char) c < 0x20 || c == 0x7f)
+                        c = ' ';
+                ret[n++] = c;
         }
         ret[n] = '\0';
 }

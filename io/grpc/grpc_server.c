@@ -157,7 +157,7 @@ static void learn_address(struct grpc_server *server, const char *address)
                 struct sockaddr any;
                 struct sockaddr_in in;
                 struct sockaddr_in6 in6;
-        } u;
+        } u = { 0 };
         socklen_t size = sizeof(u);
         char host[INET6_ADDRSTRLEN] = "";
         struct stat status;

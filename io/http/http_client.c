@@ -146,7 +146,7 @@ static size_t on_bytes(char *bytes, size_t size, size_t count, void *userdata)
 }
 
 /* The empty line ends a head; that of an interim reply (1xx) is not the one. */
-static size_t on_header(char *bytes, size_t size, size_t count, void *userdata)
+static size_t on_header(const char *bytes, size_t size, size_t count, void *userdata)
 {
         struct http_call *call = userdata;
         long status = 0;

@@ -22,7 +22,7 @@
 
 static void name_socket(struct http_listen *l)
 {
-        struct sockaddr_storage sa;
+        struct sockaddr_storage sa = { 0 };
         socklen_t size = sizeof(sa);
         char host[64] = "", port[8] = "";
 
@@ -173,6 +173,6 @@ unsigned http_listen_descriptors(unsigned wanted)
         }
         if (limit.rlim_cur >= need)
                 return wanted;
-        return limit.rlim_cur > 2 * SPARE_DESCRIPTORS ? (unsigned) (limit.rlim_cur - SPARE_DESCRIPTORS)
-                                                      : SPARE_DESCRIPTORS;
+        return limit.rlim_cur > 2ul * SPARE_DESCRIPTORS ? (unsigned) (limit.rlim_cur - SPARE_DESCRIPTORS)
+                                                        : SPARE_DESCRIPTORS;
 }

@@ -302,7 +302,7 @@ static int set_up(struct tunnel *tunnel)
         return 0;
 }
 
-struct transport *tls_wrap(void *userdata, int fd)
+struct transport *tls_wrap(void *tls, int fd)
 {
         struct tunnel *tunnel = calloc(1, sizeof(*tunnel));
 
@@ -311,7 +311,7 @@ struct transport *tls_wrap(void *userdata, int fd)
         tunnel->base = (struct transport){
                 .read = tunnel_read, .write = tunnel_write, .pending = tunnel_pending, .free = tunnel_free
         };
-        tunnel->tls = userdata;
+        tunnel->tls = tls;
         tunnel->fd = fd;
         if (set_up(tunnel) >= 0)
                 return &tunnel->base;

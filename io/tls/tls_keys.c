@@ -32,7 +32,7 @@ static int make_key(gnutls_x509_privkey_t *ret)
 /* What all certificates have; RFC 5280 wants serial numbers that do not repeat. */
 static int begin(const struct maker *m, gnutls_x509_privkey_t key, const char *name, gnutls_x509_crt_t *ret)
 {
-        unsigned char serial[16];
+        unsigned char serial[16] = { 0 };
         int r = gnutls_x509_crt_init(ret);
 
         if (r >= 0)

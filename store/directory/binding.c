@@ -2,6 +2,7 @@
  * then delivered, then answered. */
 #include "store/directory/binding.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -146,9 +147,11 @@ static json_t *line_of(struct store_dir *d, const struct bind_request *q, const 
         const char *slash = strchr(pod->key, '/');
         uint64_t now = loop_realtime_usec(d->store.loop);
         char time[TIMESTAMP_BYTES];
-        json_t *line = json_pack("{s:s, s:s%, s:s}", "uid", pod->uid != NULL ? pod->uid : "", "namespace",
-                                 pod->key + 1, (int) (slash - pod->key - 1), "name", slash + 1);
+        json_t *line;
 
+        assert(slash != NULL); /* a pod has a namespace */
+        line = json_pack("{s:s, s:s%, s:s}", "uid", pod->uid != NULL ? pod->uid : "", "namespace",
+                         pod->key + 1, (int) (slash - pod->key - 1), "name", slash + 1);
         if (line == NULL)
                 return NULL;
         if (q->node != NULL)
@@ -187,6 +190,7 @@ static void write_line(struct store_dir *d, struct bind_request *q, struct text 
                 answer(d, q, r, err.msg);
                 return;
         }
+        assert(pod != NULL);
         line = line_of(d, q, pod);
         text = line != NULL ? json_dumps(line, JSON_COMPACT) : NULL;
         json_decref(line);

@@ -1,6 +1,7 @@
 /* YAML or a pod's mounted files into addresses, authorities and credentials. */
 #include "store/kubernetes/kubeconfig.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +29,7 @@ static int load_in_cluster(struct kubeconfig *c, struct err *err)
         const char *host = getenv("KUBERNETES_SERVICE_HOST"), *port = getenv("KUBERNETES_SERVICE_PORT");
         struct text server = { 0 };
 
+        assert(host != NULL && port != NULL); /* is_in_cluster() */
         text_printf(&server, strchr(host, ':') != NULL ? "https://[%s]:%s" : "https://%s:%s", host, port);
         c->server = text_take(&server, NULL);
         c->ca_file = strdup(SERVICE_ACCOUNT "/ca.crt");
