@@ -272,9 +272,9 @@ static int look(struct agent *a, struct stages_published *ret, struct err *err)
         kernel_log_poll(a->kernel_log);
         a->kernel_faults = false;
         r = stages_judge(&found, &a->judge, &a->configuration.agent, &a->published,
-                         clock_usec(CLOCK_BOOTTIME), clock_realtime_usec(), &callbacks, &judged, err);
+                         clock_usec(CLOCK_BOOTTIME), clock_realtime_usec(), &callbacks, &judged);
         if (r < 0)
-                return r;
+                return err_set(err, r, "no memory for the scan");
         if (stages_publish(&judged, &additions, ret, &refused) < 0)
                 services_event(&a->services, "Warning", "ResourceNamesRefused", NULL, "%s", refused.msg);
         return 0;
@@ -557,8 +557,11 @@ int agent_dry_run(const struct agent_options *options, char **ret_json, struct e
         struct agent *a = calloc(1, sizeof(*a));
         struct stages_published new;
         json_t *object = NULL;
-        int r = a == NULL ? err_set(err, -ENOMEM, "no memory for the agent") : prepare(a, NULL, options, err);
+        int r;
 
+        if (a == NULL)
+                return err_set(err, -ENOMEM, "no memory for the agent");
+        r = prepare(a, NULL, options, err);
         if (r == 0) {
                 load_programs(a);
                 r = look(a, &new, err);

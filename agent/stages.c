@@ -33,13 +33,13 @@ int stages_find(const struct tree *tree, const struct discovery_options *options
 
 int stages_judge(struct stages_found *found, struct judge *judge, const struct agent_config *config,
                  const struct inventory *before, uint64_t now_usec, uint64_t real_usec,
-                 const struct judge_callbacks *callbacks, struct stages_judged *ret, struct err *err)
+                 const struct judge_callbacks *callbacks, struct stages_judged *ret)
 {
         struct inventory inventory = take(&found->inventory);
 
         if (judge_scan(judge, config, before, &inventory, now_usec, real_usec, callbacks) < 0) {
                 inventory_free(&inventory);
-                return err_set(err, -ENOMEM, "no memory for the scan");
+                return -ENOMEM;
         }
         ret->inventory = inventory;
         return 0;

@@ -36,10 +36,10 @@ int stages_find(const struct tree *tree, const struct discovery_options *options
                 const struct link_report_list *links, const struct inventory *before,
                 struct stages_found *ret, struct err *err);
 
-/* stages_judge() - the times are those of judge_scan(). */
+/* stages_judge() - the times are those of judge_scan(). Return: 0 or -ENOMEM. */
 int stages_judge(struct stages_found *found, struct judge *judge, const struct agent_config *config,
                  const struct inventory *before, uint64_t now_usec, uint64_t real_usec,
-                 const struct judge_callbacks *callbacks, struct stages_judged *ret, struct err *err);
+                 const struct judge_callbacks *callbacks, struct stages_judged *ret);
 
 /* What is added; a part that a NULL says is not there adds nothing. */
 struct stages_additions {

@@ -78,7 +78,7 @@ static const struct json_table repair_table = {
 
 #define AT(member)    JSON_TABLE_AT(struct agent_config, member)
 #define COUNT(member) .count = offsetof(struct agent_config, member)
-#define PART(rows_)   (const struct json_table){ .rows = rows_, .size_bytes = sizeof(struct agent_config), .strict = true }
+#define PART(rows_)   (const struct json_table){ .rows = (rows_), .size_bytes = sizeof(struct agent_config), .strict = true }
 static const struct json_table_row health_rows[] = {
         { "recoveryProbes",    JSON_TABLE_UINT, AT(health.recovery_probes), .min = 1, .max = 1000 },
         { "recoverySeconds",   JSON_TABLE_UINT, AT(health.recovery_usec), .max = DAY_SEC, .scale = SECOND_USEC },

@@ -133,7 +133,7 @@ static int add_function(const struct tree *tree, const char *directory, const ch
 {
         struct pci_function function = { .path = (uint32_t) pci->paths.size_bytes }, *larger;
         char path[TREE_PATH_BYTES];
-        uint64_t class_code, vendor, device = 0;
+        uint64_t class_code = 0, vendor = 0, device = 0;
         int r;
 
         if (pci_parse_address(name, &function.order) < 0 ||

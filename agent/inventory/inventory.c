@@ -152,10 +152,15 @@ static bool device_same(const struct device *a, const struct device *b)
                a->since_usec == b->since_usec;
 }
 
-/* Rates come from tables and files, never from arithmetic on changing values: equal means equal. */
+/* Rates come from tables and files, never from arithmetic on changing values: equal means equal,
+ * also for what is not known (NAN). */
 static bool rate_same(double a, double b)
 {
-        return memcmp(&a, &b, sizeof(a)) == 0;
+        uint64_t bits_a, bits_b;
+
+        memcpy(&bits_a, &a, sizeof(a));
+        memcpy(&bits_b, &b, sizeof(b));
+        return bits_a == bits_b;
 }
 
 static bool group_same(const struct device_group *a, const struct device_group *b)

@@ -29,9 +29,9 @@ static bool tidy_address(char *pci)
         if (length < strlen(form) || more > 4) /* domains of up to eight digits */
                 return false;
         for (size_t i = 0; i < length; i++) {
-                char wanted = i < more ? 'x' : form[i - more];
+                bool digit = i < more || form[i - more] == 'x';
 
-                if (wanted == 'x' ? !isxdigit((unsigned char) pci[i]) : pci[i] != wanted)
+                if (digit ? !isxdigit((unsigned char) pci[i]) : pci[i] != form[i - more])
                         return false;
                 pci[i] = (char) tolower((unsigned char) pci[i]);
         }

@@ -104,7 +104,7 @@ static void put_name(char *resource, size_t bytes, const char *domain_of, const 
                 bool fit = letter_or_digit(*c) || (n > 0 && strchr("-_.", *c) != NULL);
 
                 if (fit || (n > 0 && clean[n - 1] != '-'))
-                        clean[n++] = fit ? (char) tolower((unsigned char) *c) : '-';
+                        clean[n++] = (char) (fit ? tolower((unsigned char) *c) : '-');
         }
         while (n > 0 && !letter_or_digit(clean[n - 1]))
                 n--;

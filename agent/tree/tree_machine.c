@@ -15,6 +15,7 @@
  * Kept sorted by path, so that looking up is a binary search and a directory is a range. */
 #include "agent/tree/tree_machine.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -293,7 +294,8 @@ static int set_hex(struct parser *parser, struct tree_machine_entry *entry, cons
         if (entry->bytes == NULL)
                 return err_set(parser->err, -ENOMEM, "no memory for machine file '%s'", parser->name);
         for (size_t i = 0; i < length / 2; i++)
-                entry->bytes[i] = (char) (hex_digit(digits[2 * i]) << 4 | hex_digit(digits[2 * i + 1]));
+                entry->bytes[i] = (char) ((unsigned) hex_digit(digits[2 * i]) << 4 |
+                                          (unsigned) hex_digit(digits[2 * i + 1]));
         entry->size_bytes = length / 2;
         return 0;
 }
@@ -328,6 +330,42 @@ static int close_lines(struct parser *parser)
         return entry->bytes == NULL ? err_set(parser->err, -ENOMEM, "no memory for machine file") : 0;
 }
 
+/* Is it an entry without a value, "" for a directory? */
+static bool stands_alone(const char *path, size_t length, const char *rest)
+{
+        if (rest[0] == '\0')
+                return path[length - 1] == '/';
+        return strcmp(rest, " |") == 0 || strcmp(rest, " =") == 0 || strcmp(rest, " hex") == 0 ||
+               strcmp(rest, " other") == 0;
+}
+
+static int parse_alone(struct parser *parser, const char *path, size_t length, const char *rest)
+{
+        bool directory = rest[0] == '\0', other = strcmp(rest, " other") == 0;
+        enum tree_kind kind = directory ? TREE_DIRECTORY : other ? TREE_OTHER : TREE_FILE;
+        struct tree_machine_entry *entry = NULL;
+        int r = add_entry(parser, path, directory ? length - 1 : length, kind, &entry);
+
+        if (r < 0)
+                return r;
+        assert(entry != NULL);
+        parser->open = strcmp(rest, " |") == 0;
+        if (parser->open || kind != TREE_FILE)
+                return 0;
+        return set_bytes(parser, entry, "", 0, rest[1] == '=' ? "\n" : "");
+}
+
+static int set_value(struct parser *parser, struct tree_machine_entry *entry, bool hex, char *value)
+{
+        if (entry->kind == TREE_CHARACTER || entry->kind == TREE_BLOCK)
+                return set_node(parser, entry, value);
+        if (hex)
+                return set_hex(parser, entry, value);
+        if (entry->kind == TREE_LINK && (value[0] == '\0' || strlen(value) >= TREE_PATH_BYTES))
+                return refuse(parser, "a link needs a target shorter than a path may be");
+        return set_bytes(parser, entry, value, strlen(value), entry->kind == TREE_FILE ? "\n" : "");
+}
+
 /* What stands behind the path. `rest` is "" or begins with the blank. */
 static int parse_rest(struct parser *parser, const char *path, size_t length, char *rest)
 {
@@ -339,35 +377,18 @@ static int parse_rest(struct parser *parser, const char *path, size_t length, ch
                 { " char ", TREE_CHARACTER }, { " block ", TREE_BLOCK },
         };
         struct tree_machine_entry *entry;
-        int r;
 
-        if (strcmp(rest, " |") == 0 || strcmp(rest, " =") == 0 || strcmp(rest, " hex") == 0 ||
-            strcmp(rest, " other") == 0 || (rest[0] == '\0' && path[length - 1] == '/')) {
-                enum tree_kind kind = rest[0] == '\0'               ? TREE_DIRECTORY
-                                      : strcmp(rest, " other") == 0 ? TREE_OTHER
-                                                                    : TREE_FILE;
-
-                r = add_entry(parser, path, rest[0] == '\0' ? length - 1 : length, kind, &entry);
-                parser->open = r == 0 && strcmp(rest, " |") == 0;
-                if (r == 0 && !parser->open && kind == TREE_FILE)
-                        r = set_bytes(parser, entry, "", 0, rest[1] == '=' ? "\n" : "");
-                return r;
-        }
+        if (stands_alone(path, length, rest))
+                return parse_alone(parser, path, length, rest);
         for (size_t i = 0; i < ARRAY_SIZE(forms); i++) {
-                char *value = rest + strlen(forms[i].word);
+                int r;
 
                 if (!text_starts_with(rest, forms[i].word))
                         continue;
                 r = add_entry(parser, path, length, forms[i].kind, &entry);
-                if (r < 0)
-                        return r;
-                if (forms[i].kind == TREE_CHARACTER || forms[i].kind == TREE_BLOCK)
-                        return set_node(parser, entry, value);
-                if (forms[i].word[1] == 'h')
-                        return set_hex(parser, entry, value);
-                if (forms[i].kind == TREE_LINK && (value[0] == '\0' || strlen(value) >= TREE_PATH_BYTES))
-                        return refuse(parser, "a link needs a target shorter than a path may be");
-                return set_bytes(parser, entry, value, strlen(value), forms[i].kind == TREE_FILE ? "\n" : "");
+                return r < 0 ? r
+                             : set_value(parser, entry, forms[i].word[1] == 'h',
+                                         rest + strlen(forms[i].word));
         }
         return refuse(parser,
                       "after a path comes '= TEXT', '|', 'hex DIGITS', '-> TARGET', 'char MAJOR MINOR', "
@@ -518,78 +539,4 @@ int tree_machine_open(const char *path, struct tree **ret, struct err *err)
                 done += (size_t) size;
         }
         return tree_machine_open_bytes(path, bytes, done, ret, err);
-}
-
-static void write_path(const char *path, struct text *out)
-{
-        text_append_char(out, '/');
-        for (; *path != '\0'; path++) {
-                unsigned char c = (unsigned char) *path;
-
-                if (c <= ' ' || c == '%' || c >= 0x7f)
-                        text_printf(out, "%%%02x", c);
-                else
-                        text_append_char(out, (char) c);
-        }
-}
-
-/* Can the content be written as lines of text? */
-static bool is_text(const char *bytes, size_t size)
-{
-        if (size == 0 || bytes[size - 1] != '\n')
-                return false;
-        for (size_t i = 0; i < size; i++)
-                if (((unsigned char) bytes[i] < ' ' && bytes[i] != '\n' && bytes[i] != '\t') ||
-                    bytes[i] == 0x7f)
-                        return false;
-        return true;
-}
-
-static void write_content(const char *bytes, size_t size, struct text *out)
-{
-        if (!is_text(bytes, size)) {
-                text_append(out, " hex ");
-                for (size_t i = 0; i < size; i++)
-                        text_printf(out, "%02x", (unsigned char) bytes[i]);
-                text_append_char(out, '\n');
-                return;
-        }
-        if (memchr(bytes, '\n', size - 1) == NULL) {
-                text_append(out, " = ");
-                text_append_bytes(out, bytes, size);
-                return;
-        }
-        text_append(out, " |\n");
-        for (const char *line = bytes; line < bytes + size;) {
-                size_t length = (size_t) ((const char *) memchr(line, '\n', size) - line) + 1;
-
-                text_append_char(out, '\t');
-                text_append_bytes(out, line, length);
-                line += length;
-        }
-}
-
-void tree_machine_write_entry(const struct tree_machine_entry *entry, struct text *out)
-{
-        write_path(entry->path, out);
-        switch (entry->kind) {
-        case TREE_FILE:
-                write_content(entry->bytes != NULL ? entry->bytes : "", entry->size_bytes, out);
-                break;
-        case TREE_LINK:
-                text_printf(out, " -> %s\n", entry->bytes);
-                break;
-        case TREE_DIRECTORY:
-                text_append(out, "/\n");
-                break;
-        case TREE_CHARACTER:
-        case TREE_BLOCK:
-                text_printf(out, " %s %u %u\n", entry->kind == TREE_BLOCK ? "block" : "char", entry->major,
-                            entry->minor);
-                break;
-        case TREE_OTHER:
-        case TREE_ABSENT:
-                text_append(out, " other\n");
-                break;
-        }
 }

@@ -22,6 +22,3 @@ struct tree_machine {
 };
 
 const struct tree_machine *tree_machine_of(const struct tree *tree); /* NULL when the tree is a directory */
-
-/* tree_machine_write_entry() - one entry as lines of the file. */
-void tree_machine_write_entry(const struct tree_machine_entry *entry, struct text *out);

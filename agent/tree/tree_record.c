@@ -159,6 +159,80 @@ static void mask_entry(struct tree_machine_entry *entry)
         }
 }
 
+static void write_path(const char *path, struct text *out)
+{
+        text_append_char(out, '/');
+        for (; *path != '\0'; path++) {
+                unsigned char c = (unsigned char) *path;
+
+                if (c <= ' ' || c == '%' || c >= 0x7f)
+                        text_printf(out, "%%%02x", c);
+                else
+                        text_append_char(out, (char) c);
+        }
+}
+
+/* Can the content be written as lines of text? */
+static bool is_text(const char *bytes, size_t size)
+{
+        if (size == 0 || bytes[size - 1] != '\n')
+                return false;
+        for (size_t i = 0; i < size; i++)
+                if (((unsigned char) bytes[i] < ' ' && bytes[i] != '\n' && bytes[i] != '\t') ||
+                    bytes[i] == 0x7f)
+                        return false;
+        return true;
+}
+
+static void write_content(const char *bytes, size_t size, struct text *out)
+{
+        if (!is_text(bytes, size)) {
+                text_append(out, " hex ");
+                for (size_t i = 0; i < size; i++)
+                        text_printf(out, "%02x", (unsigned char) bytes[i]);
+                text_append_char(out, '\n');
+                return;
+        }
+        if (memchr(bytes, '\n', size - 1) == NULL) {
+                text_append(out, " = ");
+                text_append_bytes(out, bytes, size);
+                return;
+        }
+        text_append(out, " |\n");
+        for (const char *line = bytes; line < bytes + size;) {
+                size_t length = (size_t) ((const char *) memchr(line, '\n', size) - line) + 1;
+
+                text_append_char(out, '\t');
+                text_append_bytes(out, line, length);
+                line += length;
+        }
+}
+
+static void write_entry(const struct tree_machine_entry *entry, struct text *out)
+{
+        write_path(entry->path, out);
+        switch (entry->kind) {
+        case TREE_FILE:
+                write_content(entry->bytes != NULL ? entry->bytes : "", entry->size_bytes, out);
+                break;
+        case TREE_LINK:
+                text_printf(out, " -> %s\n", entry->bytes);
+                break;
+        case TREE_DIRECTORY:
+                text_append(out, "/\n");
+                break;
+        case TREE_CHARACTER:
+        case TREE_BLOCK:
+                text_printf(out, " %s %u %u\n", entry->kind == TREE_BLOCK ? "block" : "char", entry->major,
+                            entry->minor);
+                break;
+        case TREE_OTHER:
+        case TREE_ABSENT:
+                text_append(out, " other\n");
+                break;
+        }
+}
+
 struct writing {
         struct text *out;
         bool mask;
@@ -173,7 +247,7 @@ static void write_node(const void *node, VISIT visit, void *userdata)
                 return;
         if (writing->mask)
                 mask_entry(entry);
-        tree_machine_write_entry(entry, writing->out);
+        write_entry(entry, writing->out);
 }
 
 int tree_record_take(const struct tree *tree, bool mask, struct text *out, struct err *err)
@@ -191,8 +265,8 @@ static int make_directories(int fd, const char *path, bool whole, struct err *er
 {
         char prefix[TREE_PATH_BYTES];
 
-        for (const char *at = path; at != NULL; at = strchr(at + 1, '/')) {
-                if (at == path || *at != '/')
+        for (const char *at = strchr(path, '/'); at != NULL; at = strchr(at + 1, '/')) {
+                if (at == path)
                         continue;
                 memcpy(prefix, path, (size_t) (at - path));
                 prefix[at - path] = '\0';

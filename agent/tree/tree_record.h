@@ -13,7 +13,7 @@ int tree_record_take(const struct tree *tree, bool mask, struct text *out, struc
 
 /* tree_record_expand() - write a recorded machine as a directory tree: files, directories and links; device
  * nodes become empty files that stand in for them. `directory` is made; it must be absent or empty. */
-int tree_record_expand(const struct tree *machine, const char *directory, struct err *err);
+int tree_record_expand(const struct tree *tree, const char *directory, struct err *err);
 
 /* For the tree: every call may be made with NULL. */
 void tree_record_free(struct tree_record *recording);
