@@ -91,7 +91,7 @@ ASAN := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-
 
 check: ## install what is missing and pass the tests; ends with `N passed, N failed`
 	@tools/deps build trainer check
-	@$(MAKE) --no-print-directory all check-house format-check check-docs
+	@$(MAKE) --no-print-directory all check-house check-dead format-check check-docs
 	@$(MAKE) --no-print-directory B=$(B)/asan CFLAGS='$(ASAN)' unit-build
 	@B=$(B) STRICT_SKIPS=1 tests/run-tests $(B)/asan/tests tests/integration
 unit: unit-build ## build and run the unit tests alone, without sanitizers
@@ -108,6 +108,8 @@ integration: all ## the tests that run the programs
 	@B=$(B) tests/run-tests tests/integration
 check-house: ## floors, homes, sizes, names and openings of every file
 	@tools/check-house
+check-dead: all ## public names that no program uses
+	@B=$(B) tools/check-dead
 check-docs: programs ## every option, metric, reason word and decision is documented, every link leads somewhere
 	@B=$(B) tools/check-docs
 e2e: all ## prove it on a real Kubernetes, and on a real API server alone (skips, saying why, where it cannot run)
@@ -154,5 +156,5 @@ help: ## this list
 .SECONDARY: # keep objects between runs
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := all
-.PHONY: all programs check unit unit-build check-asan agent check-agent integration check-house check-docs e2e demo bench fuzz fuzz-build \
+.PHONY: all programs check unit unit-build check-asan agent check-agent integration check-house check-dead check-docs e2e demo bench fuzz fuzz-build \
         format format-check tidy deps install clean help

@@ -246,17 +246,6 @@ int json_field_int64(const struct json_field *in, const char *name, int64_t min,
         return json_field_as_int64(&at, min, max, ret, err);
 }
 
-int json_field_uint64(const struct json_field *in, const char *name, uint64_t min, uint64_t max,
-                      uint64_t *ret, struct err *err)
-{
-        int64_t value = 0, top = max > INT64_MAX ? INT64_MAX : (int64_t) max;
-        int r = json_field_int64(in, name, (int64_t) min, top, &value, err);
-
-        if (r == 0)
-                *ret = (uint64_t) value;
-        return r;
-}
-
 int json_field_unsigned(const struct json_field *in, const char *name, unsigned min, unsigned max,
                         unsigned *ret, struct err *err)
 {

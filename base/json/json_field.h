@@ -68,8 +68,6 @@ int json_field_text(const struct json_field *in, const char *name, char *field, 
 int json_field_bool(const struct json_field *in, const char *name, bool *ret, struct err *err);
 int json_field_int64(const struct json_field *in, const char *name, int64_t min, int64_t max, int64_t *ret,
                      struct err *err);
-int json_field_uint64(const struct json_field *in, const char *name, uint64_t min, uint64_t max,
-                      uint64_t *ret, struct err *err); /* up to INT64_MAX, as JSON integers are read */
 int json_field_unsigned(const struct json_field *in, const char *name, unsigned min, unsigned max,
                         unsigned *ret, struct err *err);
 int json_field_double(const struct json_field *in, const char *name, double min, double max, double *ret,
