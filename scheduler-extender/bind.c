@@ -33,7 +33,7 @@ struct bind {
         struct http_pending *pending;
         struct extender_bind args;
         struct share share;
-        uint64_t begin_usec;
+        uint64_t begin_nsec;
 };
 
 static void fill_reply(struct http_reply *reply, const char *error)
@@ -50,7 +50,7 @@ static void answer_later(struct bind *bind, const char *error)
         fill_reply(&reply, error);
         bind->extender->commits--;
         http_resume(bind->pending, &reply);
-        extender_end(bind->extender, VERB_BIND, bind->begin_usec, error[0] != '\0');
+        extender_end(bind->extender, VERB_BIND, bind->begin_nsec, error[0] != '\0');
         extender_bind_free(&bind->args);
         free(bind);
 }
@@ -245,7 +245,7 @@ void bind_handler(void *userdata, const struct http_request *request, struct htt
                 return;
         }
         bind->extender = x;
-        bind->begin_usec = extender_begin();
+        bind->begin_nsec = extender_begin();
         r = extender_bind_decode(request->body, request->body_bytes, &bind->args, &err);
         if (r < 0)
                 http_reply_error(reply, 400, "bind: %s", err.msg);
@@ -255,7 +255,7 @@ void bind_handler(void *userdata, const struct http_request *request, struct htt
         if (r == 0)
                 fill_reply(reply, answer);
         reply->close = r == 0 && !leader_leads(x); /* through a Service, the next try may find who leads */
-        extender_end(x, VERB_BIND, bind->begin_usec, r < 0 || answer[0] != '\0');
+        extender_end(x, VERB_BIND, bind->begin_nsec, r < 0 || answer[0] != '\0');
         extender_bind_free(&bind->args);
         free(bind);
 }

@@ -50,10 +50,10 @@ uint64_t extender_begin(void)
         return clock_monotonic_nsec();
 }
 
-void extender_end(struct extender *x, enum verb verb, uint64_t begin, bool refused)
+void extender_end(struct extender *x, enum verb verb, uint64_t begin_nsec, bool refused)
 {
         x->metrics.requests[verb][refused]++;
-        histogram_observe(&x->metrics.seconds[verb], (double) (extender_begin() - begin) / 1e9);
+        histogram_observe(&x->metrics.seconds[verb], (double) (extender_begin() - begin_nsec) / 1e9);
 }
 
 const char *extender_address(const struct extender *x)

@@ -30,7 +30,7 @@ static void answer_nodes(struct extender *x, enum verb verb, const struct http_r
         const char *name = verb == VERB_FILTER ? "filter" : "prioritize";
         struct extender_args args;
         struct err err = { 0 };
-        uint64_t begin = extender_begin();
+        uint64_t begin_nsec = extender_begin();
         int r = extender_args_decode(request->body, request->body_bytes, &ledger->roster, &args, &err);
 
         if (r == 0)
@@ -42,7 +42,7 @@ static void answer_nodes(struct extender *x, enum verb verb, const struct http_r
                 http_reply_error(reply, 503, "%s: no memory", name);
         else if (r < 0)
                 http_reply_error(reply, r == -E2BIG ? 413 : 400, "%s: %s", name, err.msg);
-        extender_end(x, verb, begin, r < 0);
+        extender_end(x, verb, begin_nsec, r < 0);
 }
 
 /* Names that were sent before keep their mark; each of the others is counted by its reason. */
@@ -141,7 +141,7 @@ void verbs_explain(void *userdata, const struct http_request *request, struct ht
         struct extender *x = userdata;
         const char *namespace_ = http_request_query(request, "namespace"),
                    *name = http_request_query(request, "pod");
-        uint64_t begin = extender_begin();
+        uint64_t begin_nsec = extender_begin();
         const struct ledger_pod *pod = NULL;
         struct err err = { 0 };
         json_t *json;
@@ -166,14 +166,14 @@ void verbs_explain(void *userdata, const struct http_request *request, struct ht
                                           1e6));
                 reply_json(reply, json);
         }
-        extender_end(x, VERB_EXPLAIN, begin, pod == NULL);
+        extender_end(x, VERB_EXPLAIN, begin_nsec, pod == NULL);
 }
 
 /* POST /v1/whatif */
 void verbs_whatif(void *userdata, const struct http_request *request, struct http_reply *reply)
 {
         struct extender *x = userdata;
-        uint64_t begin = extender_begin();
+        uint64_t begin_nsec = extender_begin();
         struct err err = { 0 };
         json_error_t where;
         json_t *context = json_loadb(request->body, request->body_bytes, JSON_REJECT_DUPLICATES, &where);
@@ -191,5 +191,5 @@ void verbs_whatif(void *userdata, const struct http_request *request, struct htt
                 http_reply_error(reply, r == -ENOMEM ? 503 : 400, "whatif: %s", err.msg);
         else
                 reply_json(reply, answer);
-        extender_end(x, VERB_WHATIF, begin, r < 0);
+        extender_end(x, VERB_WHATIF, begin_nsec, r < 0);
 }

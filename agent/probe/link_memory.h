@@ -1,6 +1,6 @@
-/* Links: what vendors' libraries said of direct links between devices, remembered. A device that cannot be
- * asked any more keeps what was said of it; a change is believed when it was said twice, so that a link that
- * trains anew does not draw the groups anew.
+/* Link memory: what vendors' libraries said of direct links between devices, remembered. A device that cannot
+ * be asked any more keeps what was said of it; a change is believed when it was said twice, so that a link
+ * that trains anew does not draw the groups anew.
  *
  * What is believed is also left in a file, one a vendor (`<directory>/VENDOR`, lines of
  * agent/inventory/link_report_line.h): the next agent begins with it, and the command line on this machine

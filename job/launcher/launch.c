@@ -10,7 +10,7 @@
 #include "base/cleanup.h"
 #include "base/exit_code.h"
 #include "base/text.h"
-#include "job/launcher/door.h"
+#include "job/launcher/launch_client.h"
 
 void launch_free(struct launch *launch)
 {
@@ -22,8 +22,9 @@ void launch_free(struct launch *launch)
 }
 
 /* The agent answers with its own table's row for this runtime: good where this image has no table. */
-static int take_agents_program(const struct launch_options *options, const struct door_answer *answer,
-                               struct launch *launch, struct err *err)
+static int take_agents_program(const struct launch_options *options,
+                               const struct launch_client_answer *answer, struct launch *launch,
+                               struct err *err)
 {
         const json_t *body = answer->body;
         json_t *row = json_pack("{s:{s:{s:O}}}", "programs", options->runtime, "path",
@@ -42,7 +43,7 @@ static int take_agents_program(const struct launch_options *options, const struc
         return r < 0 ? err_wrap(err, r, "the agent's answer") : 0;
 }
 
-static int choose_program(const struct launch_options *options, const struct door_answer *answer,
+static int choose_program(const struct launch_options *options, const struct launch_client_answer *answer,
                           struct launch *launch, int *exit_code, struct err *err)
 {
         const char *path = options->programs == NULL ? PROGRAM_TABLE_PATH : options->programs;
@@ -104,12 +105,13 @@ static const char *rank_of(char *const *found)
 
 /* The agent knows which chips were given and what their runtime needs. Without it the environment has to do;
  * but its no is a no. Return: 0 or -EKEYREJECTED. */
-static int ask_agent(const struct launch_options *options, char *const *found, struct door_answer *answer,
-                     struct err *err)
+static int ask_agent(const struct launch_options *options, char *const *found,
+                     struct launch_client_answer *answer, struct err *err)
 {
-        int r = options->socket == NULL ? 0
-                                        : door_ask(options->socket, options->runtime,
-                                                   found_value(found, "REMUDA_DEVICES="), answer, err);
+        int r = options->socket == NULL
+                        ? 0
+                        : launch_client_ask(options->socket, options->runtime,
+                                            found_value(found, "REMUDA_DEVICES="), answer, err);
 
         if (r == -EKEYREJECTED)
                 return err_wrap(err, r, "the agent refuses");
@@ -120,7 +122,7 @@ static int ask_agent(const struct launch_options *options, char *const *found, s
         return 0;
 }
 
-static int build_environment(const struct launch_options *options, const struct door_answer *answer,
+static int build_environment(const struct launch_options *options, const struct launch_client_answer *answer,
                              char *const *found, struct launch *launch, struct err *err)
 {
         int r = environment_filter(&launch->environment, launch->program, found);
@@ -145,7 +147,7 @@ static int build_environment(const struct launch_options *options, const struct 
 int launch_prepare(const struct launch_options *options, char *const *args, size_t arg_count,
                    char *const *found, struct launch *ret, int *ret_exit_code, struct err *err)
 {
-        struct door_answer answer = { 0 };
+        struct launch_client_answer answer = { 0 };
         int r;
 
         *ret = (struct launch){ 0 };
@@ -166,7 +168,7 @@ int launch_prepare(const struct launch_options *options, char *const *args, size
                 if (r == -ENOENT)
                         *ret_exit_code = EXIT_NOT_FOUND;
         }
-        door_answer_free(&answer);
+        launch_client_answer_free(&answer);
         return r;
 }
 

@@ -1,5 +1,5 @@
-/* Members: the groups of a job as the manager meets them: who may join, what they are told, what they answer
- * and say of their ranks, and mpirun's agents that start daemons on them. */
+/* Manager members: the groups of a job as the manager meets them: who may join, what they are told, what they
+ * answer and say of their ranks, and mpirun's agents that start daemons on them. */
 #pragma once
 
 #include "job/launcher/manager.h"

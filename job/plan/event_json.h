@@ -1,5 +1,5 @@
-/* Event: what happened to a job, {"time", "reason", "message"}, in a list that keeps the latest. In memory
- * only. */
+/* Event JSON: what happened to a job, {"time", "reason", "message"}, in a list that keeps the latest. In
+ * memory only. */
 #pragma once
 
 #include <jansson.h>

@@ -33,7 +33,7 @@ struct test_stories_story {
  *   halt          all places have ended what they ran (the stubborn ones do not by themselves)
  *   cancel N      signal N
  *   saved         a checkpoint was written
- * A verdict is its reason and what is done; "Lost" is the word of the door for a lost place. */
+ * A verdict is its reason and what is done; "Lost" is the word of both callers for a lost place. */
 /* clang-format off */
 static const struct test_stories_story stories[] = {
         /* ends */

@@ -1,4 +1,5 @@
-/* Plays the stories of a training job in trouble (test_stories.h) at both doors: the verdict is the same. */
+/* Plays the stories of a training job in trouble (test_stories.h) as both callers see them: the verdict is
+ * the same. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -381,7 +382,7 @@ static bool tell(const struct test_stories_story *story, enum world_kind kind)
         return good;
 }
 
-static void every_story_has_one_verdict_at_both_doors(void **state)
+static void every_story_has_one_verdict_for_both_callers(void **state)
 {
         size_t bad = 0;
 
@@ -483,7 +484,7 @@ static void groups_of_the_first_world_are_waited_for(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(every_story_has_one_verdict_at_both_doors),
+                cmocka_unit_test(every_story_has_one_verdict_for_both_callers),
                 cmocka_unit_test(the_sentences_name_rank_and_place),
                 cmocka_unit_test(groups_of_the_first_world_are_waited_for),
         };

@@ -1,4 +1,4 @@
-/* Symbol: small numbers for strings that recur (resources, models, vendors), so that deciding compares ints.
+/* Symbols: small numbers for strings that recur (resources, models, vendors), so that deciding compares ints.
  *
  * Symbol 0 is the empty string. Strings are kept until symbols_free(): use it for words whose number the
  * cluster's hardware bounds, never for what a request says (look those up with symbols_find()). Pure but for

@@ -1,5 +1,5 @@
-/* Kube client: calls to a Kubernetes API server: credentials that are read again as they rotate, one more try
- * after a 401, waiting when the server says so (429, 503 with Retry-After). On the program's loop,
+/* Kube: the client of calls to a Kubernetes API server: credentials that are read again as they rotate, one
+ * more try after a 401, waiting when the server says so (429, 503 with Retry-After). On the program's loop,
  * asynchronous.
  *
  * A call ends with exactly one done(), from the loop, or with none when it is cancelled. */

@@ -1,5 +1,5 @@
 /* A group asks the agent of its node for chips. */
-#include "job/launcher/door.h"
+#include "job/launcher/launch_client.h"
 
 #include <errno.h>
 #include <string.h>
@@ -11,10 +11,10 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 
-void door_answer_free(struct door_answer *answer)
+void launch_client_answer_free(struct launch_client_answer *answer)
 {
         json_decref(answer->body);
-        *answer = (struct door_answer){ 0 };
+        *answer = (struct launch_client_answer){ 0 };
 }
 
 /* Everything but unreserved characters and the comma between ids is percent-encoded. */
@@ -32,7 +32,7 @@ static void append_encoded(struct text *request, const char *s)
 
 static int connect_to(const char *path, struct err *err)
 {
-        const struct timeval timeout = { .tv_sec = DOOR_TIMEOUT_SECONDS };
+        const struct timeval timeout = { .tv_sec = LAUNCH_CLIENT_TIMEOUT_SECONDS };
         struct sockaddr_un address = { .sun_family = AF_UNIX };
         int fd;
 
@@ -70,7 +70,7 @@ static int exchange(int fd, const struct text *request, struct text *answer)
         return 0;
 }
 
-static int take_variables(struct door_answer *answer)
+static int take_variables(struct launch_client_answer *answer)
 {
         const json_t *variables = json_object_get(answer->body, "variables");
         const char *name;
@@ -78,7 +78,7 @@ static int take_variables(struct door_answer *answer)
 
         if (variables == NULL)
                 variables = json_object_get(answer->body, "environment");
-        if (!json_is_object(variables) || json_object_size(variables) > DOOR_VARIABLES_MAX)
+        if (!json_is_object(variables) || json_object_size(variables) > LAUNCH_CLIENT_VARIABLES_MAX)
                 return -EPROTO;
         json_object_foreach((json_t *) variables, name, value)
         {
@@ -90,13 +90,14 @@ static int take_variables(struct door_answer *answer)
         return 0;
 }
 
-int door_parse(const char *bytes, size_t size_bytes, struct door_answer *ret, struct err *err)
+int launch_client_parse(const char *bytes, size_t size_bytes, struct launch_client_answer *ret,
+                        struct err *err)
 {
         const char *body = memmem(bytes, size_bytes, "\r\n\r\n", 4);
         const char *message;
         int r = -EPROTO;
 
-        *ret = (struct door_answer){ 0 };
+        *ret = (struct launch_client_answer){ 0 };
         if (body == NULL || size_bytes < 12 || memcmp(bytes, "HTTP/1.", 7) != 0)
                 return err_set(err, -EPROTO, "an answer that is not HTTP");
         body += 4;
@@ -111,14 +112,14 @@ int door_parse(const char *bytes, size_t size_bytes, struct door_answer *ret, st
         } else {
                 return 0;
         }
-        door_answer_free(ret);
+        launch_client_answer_free(ret);
         return r;
 }
 
-int door_ask(const char *socket_path, const char *runtime, const char *devices, struct door_answer *ret,
-             struct err *err)
+int launch_client_ask(const char *socket_path, const char *runtime, const char *devices,
+                      struct launch_client_answer *ret, struct err *err)
 {
-        struct text request = { 0 }, answer = { .max_bytes = DOOR_ANSWER_MAX_BYTES };
+        struct text request = { 0 }, answer = { .max_bytes = LAUNCH_CLIENT_ANSWER_MAX_BYTES };
         CLEANUP(close_p) int fd = connect_to(socket_path, err);
         int r;
 
@@ -134,7 +135,7 @@ int door_ask(const char *socket_path, const char *runtime, const char *devices, 
         if (r < 0)
                 err_set(err, r, "socket '%.150s': %s", socket_path, strerror(-r));
         else
-                r = door_parse(answer.data == NULL ? "" : answer.data, answer.size_bytes, ret, err);
+                r = launch_client_parse(answer.data == NULL ? "" : answer.data, answer.size_bytes, ret, err);
         text_free(&request);
         text_free(&answer);
         return r;

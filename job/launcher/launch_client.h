@@ -1,0 +1,33 @@
+/* Launch client: asks the agent's launch API over its UNIX socket: which variables do these chips need?
+ *
+ *      GET /v1/launch?runtime=R&devices=ID,...   ->   {"variables":{"CUDA_VISIBLE_DEVICES":"0,1",...}, ...}
+ *
+ * One blocking exchange with a deadline, before anything else runs. */
+#pragma once
+
+#include <jansson.h>
+#include <stddef.h>
+
+#include "base/err.h"
+
+#define LAUNCH_CLIENT_TIMEOUT_SECONDS  5
+#define LAUNCH_CLIENT_ANSWER_MAX_BYTES ((size_t) 1 << 20)
+#define LAUNCH_CLIENT_VARIABLES_MAX    256
+
+struct launch_client_answer {
+        json_t *body; /* owned; names and values are borrowed from it */
+        const char *names[LAUNCH_CLIENT_VARIABLES_MAX], *values[LAUNCH_CLIENT_VARIABLES_MAX];
+        size_t variable_count;
+};
+
+/* launch_client_ask() - @devices: ids with commas between, or NULL.
+ * Return: 0; -ECONNREFUSED, -ENOENT... (nobody there), -ETIMEDOUT, -EPROTO (an answer that is none, or
+ * trouble, in its own words), -EKEYREJECTED (403: these chips are not the caller's). @ret released with
+ * launch_client_answer_free() after success. */
+int launch_client_ask(const char *socket_path, const char *runtime, const char *devices,
+                      struct launch_client_answer *ret, struct err *err);
+void launch_client_answer_free(struct launch_client_answer *answer);
+
+/* launch_client_parse() - an HTTP answer as it was read, headers and body. As above. */
+int launch_client_parse(const char *bytes, size_t size_bytes, struct launch_client_answer *ret,
+                        struct err *err);
