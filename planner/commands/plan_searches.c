@@ -70,6 +70,7 @@ static int start(const struct graph_problem *problem, uint64_t seed, uint64_t ef
 {
         int fds[2];
 
+        *ret = (struct search_child){ .pid = -1, .fd = -1 };
         if (pipe2(fds, O_CLOEXEC) < 0)
                 return -errno;
         ret->pid = fork();
@@ -131,10 +132,12 @@ int plan_searches(const struct graph_problem *problem, uint64_t seed, uint64_t e
         int r = 0;
 
         for (size_t i = 0; i < searches; i++) {
-                for (; r == 0 && started < searches && started < i + at_once; started++) {
+                while (r == 0 && started < searches && started < i + at_once) {
                         r = start(problem, seed + started * 1000003, effort, deadline_ms, &children[started]);
                         if (r < 0)
                                 searches = started;
+                        else
+                                started++;
                 }
                 if (i < started)
                         collect(problem, &children[i], &best, &plan);
