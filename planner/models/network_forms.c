@@ -2,6 +2,7 @@
  */
 #include "planner/models/network_forms.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -283,6 +284,7 @@ int network_forms_answer(const struct network_forms_request *request, bool json,
 
         if (r < 0)
                 return r;
+        assert(forecast.shards != NULL);
         if (!json) {
                 append_table(request, &forecast, out);
                 free(forecast.shards);

@@ -28,7 +28,7 @@ struct file {
 #define FILE_(member)    JSON_TABLE_AT(struct file, member)
 #define UNREAD(name_)                                                                                        \
         {                                                                                                    \
-                .name = name_, .kind = JSON_TABLE_UNREAD                                                     \
+                .name = (name_), .kind = JSON_TABLE_UNREAD                                                   \
         }
 #define SIZES_MEND "the sizes of one sample"
 

@@ -361,6 +361,29 @@ static int unsqueeze(struct rule *rule)
         return 0;
 }
 
+/* A bound of an axis: from its end where it is below 0. */
+static int64_t bound_of(int64_t bound, int64_t size)
+{
+        bound = bound < 0 ? bound + size : bound;
+        return bound > size ? size : bound;
+}
+
+static int slice_axis(struct rule *rule, int64_t axis, int64_t from, int64_t to)
+{
+        int64_t begin, end;
+
+        axis = axis < 0 ? axis + (int64_t) rule->rank : axis;
+        if (axis < 0 || axis >= (int64_t) rule->rank)
+                return wrong(rule, "an axis that is not there");
+        begin = bound_of(from, rule->dims[axis]);
+        begin = begin < 0 ? 0 : begin;
+        end = bound_of(to, rule->dims[axis]);
+        if (end <= begin)
+                return wrong(rule, "nothing left");
+        rule->dims[axis] = end - begin;
+        return 0;
+}
+
 static int slice(struct rule *rule)
 {
         const struct onnx_graph_value *ends =
@@ -375,20 +398,11 @@ static int slice(struct rule *rule)
             (axes != NULL && !axes->folded) || starts->vector_size != ends->vector_size)
                 return wrong(rule, "bounds that are not constant, or steps");
         for (size_t i = 0; i < starts->vector_size; i++) {
-                int64_t axis = axes != NULL && i < axes->vector_size ? axes->vector[i] : (int64_t) i, size,
-                        begin, end;
+                int64_t axis = axes != NULL && i < axes->vector_size ? axes->vector[i] : (int64_t) i;
+                int r = slice_axis(rule, axis, starts->vector[i], ends->vector[i]);
 
-                axis = axis < 0 ? axis + (int64_t) rule->rank : axis;
-                if (axis < 0 || axis >= (int64_t) rule->rank)
-                        return wrong(rule, "an axis that is not there");
-                size = rule->dims[axis];
-                begin = starts->vector[i] < 0 ? starts->vector[i] + size : starts->vector[i];
-                end = ends->vector[i] < 0 ? ends->vector[i] + size : ends->vector[i];
-                begin = begin < 0 ? 0 : begin > size ? size : begin;
-                end = end > size ? size : end;
-                if (end <= begin)
-                        return wrong(rule, "nothing left");
-                rule->dims[axis] = end - begin;
+                if (r < 0)
+                        return r;
         }
         return 0;
 }

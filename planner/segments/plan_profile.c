@@ -1,6 +1,7 @@
 /* Reads the lines of a layer profile, and sorts its layers into backward order. */
 #include "planner/segments/plan_profile.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -159,6 +160,7 @@ int plan_profile_read(const char *bytes, size_t size_bytes, double speedup, stru
                 r = err_set(err, -EBADMSG,
                             "has no layers; give lines 'nodeN -- NAME -- backward_compute_time=MS, ...'");
         if (r == 0) {
+                assert(layers.layer != NULL);
                 qsort(layers.layer, layers.count, sizeof(*layers.layer), last_node_first);
                 r = make_tensors(&layers, speedup, &request, err);
         }

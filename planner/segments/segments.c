@@ -71,7 +71,8 @@ static int add_row(struct ends *ends, struct err *err)
                 ends->last = last;
         if (from == NULL || last == NULL)
                 return err_set(err, -ENOMEM, "no memory for %zu tensors", ends->width - 1);
-        ends->rows++;
+        memset(from + ends->rows * ends->width, 0, ends->width * sizeof(*from));
+        last[ends->rows++] = 0;
         return 0;
 }
 
@@ -137,11 +138,13 @@ static int fill_line(const struct segment_times *times, size_t max_segments, str
 
         if (window == NULL)
                 return err_set(err, -ENOMEM, "no memory for %zu tensors", ends->width - 1);
+        assert(ends->before != NULL && ends->after != NULL);
         for (size_t k = 0; k < max_segments; k++) {
                 int r = add_row(ends, err);
 
                 if (r < 0)
                         return r;
+                assert(ends->rows == k + 1 && ends->from != NULL && ends->last != NULL);
                 fill_line_row(times, ends, ends->from + k * ends->width, window);
                 if (!next_row(ends))
                         break;
@@ -195,6 +198,7 @@ static int fill_table(const struct segment_times *times, size_t max_segments, st
                 if (r < 0)
                         return r;
         }
+        assert(rows > 0 && ends->from != NULL && ends->last != NULL);
         end = calloc(ends->width * (rows + 1), sizeof(*end));
         if (end == NULL)
                 return err_set(err, -ENOMEM, "no memory for %zu tensors", count);
@@ -208,10 +212,12 @@ static int fill_table(const struct segment_times *times, size_t max_segments, st
 /* Fewest segments whose end is the best: then the cuts, from the last one back. */
 static size_t trace(const struct ends *ends, const struct segment_times *times, size_t *cuts)
 {
-        segment_time best = ends->last[ends->rows - 1] + times->slack;
+        segment_time best;
         size_t count = 0, j = ends->width - 1;
 
-        while (ends->last[count] > best)
+        assert(ends->rows > 0 && ends->last != NULL && ends->from != NULL);
+        best = ends->last[ends->rows - 1] + times->slack;
+        while (count + 1 < ends->rows && ends->last[count] > best)
                 count++;
         count++;
         for (size_t k = count; k-- > 0;) {
@@ -340,7 +346,7 @@ int segments_plan(const struct segment_tensor *tensors, size_t count, const stru
         ends.after = calloc(ends.width, sizeof(*ends.after));
         if (ends.before == NULL || ends.after == NULL)
                 r = err_set(err, -ENOMEM, "no memory for %zu tensors", count);
-        for (size_t j = 1; r == 0 && j < ends.width; j++)
+        for (size_t j = 1; ends.before != NULL && j < ends.width; j++)
                 ends.before[j] = UNREACHED;
         if (r == 0)
                 r = times.piece_count == 1 ? fill_line(&times, max_segments, &ends, err)

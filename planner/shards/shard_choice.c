@@ -2,6 +2,7 @@
  * the sets of sums (shard_sums) where not. */
 #include "planner/shards/shard_choice.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -19,6 +20,7 @@ int shard_choice_make(const struct shard_curves *curves, uint64_t batch, struct 
                 choice.plain = choice.plain && curves->curve[i].least == 1 &&
                                curves->curve[i].multiple == curves->curve[0].multiple;
         }
+        assert(choice.unit > 0); /* there is a worker */
         choice.units = batch / choice.unit;
         if (batch % choice.unit != 0)
                 return err_set(err, -ERANGE,

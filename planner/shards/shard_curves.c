@@ -393,6 +393,36 @@ double shard_curve_last_ms(const struct shard_curve *curve)
         return piece->base_ms + piece->slope_ms * (curve->real_limit - (double) piece->from);
 }
 
+/* *low is within, and so is what step_up() leaves there; *high is at most one step away that doubled. */
+static void step_up(const struct shard_curves *curves, size_t worker, const struct shard_curve_moment *moment,
+                    bool strictly, uint64_t *low, uint64_t *high)
+{
+        for (uint64_t step = 1; *low < *high; step *= 2) {
+                uint64_t probe = *high - *low > step ? *low + step : *high;
+
+                if (!within(curves, worker, probe, moment, strictly)) {
+                        *high = probe - 1;
+                        return;
+                }
+                *low = probe;
+        }
+}
+
+/* *high + 1 is not within; ends with a *low that is, or with *low as it was. */
+static void step_down(const struct shard_curves *curves, size_t worker,
+                      const struct shard_curve_moment *moment, bool strictly, uint64_t *low, uint64_t *high)
+{
+        for (uint64_t step = 1; *low < *high; step *= 2) {
+                uint64_t probe = *high - *low > step ? *high - step : *low;
+
+                if (probe == *low || within(curves, worker, probe, moment, strictly)) {
+                        *low = probe;
+                        return;
+                }
+                *high = probe - 1;
+        }
+}
+
 /* Begins at the rounded guess, doubles the step away from it, then halves what is left. */
 uint64_t shard_curve_reach(const struct shard_curves *curves, size_t worker,
                            const struct shard_curve_moment *moment, bool strictly, uint64_t low,
@@ -401,34 +431,15 @@ uint64_t shard_curve_reach(const struct shard_curves *curves, size_t worker,
         const struct shard_curve *curve = &curves->curve[worker];
         double guess = shard_curve_samples(curve, moment->ms) / (double) curve->multiple;
         uint64_t at = guess <= (double) low ? low : guess >= (double) high ? high : (uint64_t) guess;
-        uint64_t step = 1;
 
         if (low >= high)
                 return low;
         if (at == low || within(curves, worker, at, moment, strictly)) {
                 low = at;
-                while (low < high) {
-                        uint64_t probe = high - low > step ? low + step : high;
-
-                        if (!within(curves, worker, probe, moment, strictly)) {
-                                high = probe - 1;
-                                break;
-                        }
-                        low = probe;
-                        step *= 2;
-                }
+                step_up(curves, worker, moment, strictly, &low, &high);
         } else {
                 high = at - 1;
-                while (low < high) {
-                        uint64_t probe = high - low > step ? high - step : low;
-
-                        if (probe == low || within(curves, worker, probe, moment, strictly)) {
-                                low = probe;
-                                break;
-                        }
-                        high = probe - 1;
-                        step *= 2;
-                }
+                step_down(curves, worker, moment, strictly, &low, &high);
         }
         while (low < high) {
                 uint64_t middle = low + (high - low + 1) / 2;

@@ -124,18 +124,11 @@ double chain_equal_layers_ms(const struct chain_problem *problem)
         return baseline_ms(problem, ends, devices);
 }
 
-/* A class's speed: models per ms over the layers it can run; and its share of the layers' work is walked with
- * the mean time of each layer over the classes that can run it. */
-double chain_proportional_ms(const struct chain_problem *problem)
+/* The mean time of each layer over the classes that can run it. Return: their sum; -1 = one runs nowhere. */
+static double layers_work(const struct chain_problem *p, double *work)
 {
-        const struct chain_problem *p = problem;
-        size_t devices = device_total(p), d = 0, end = 0;
-        CLEANUP(free_p) size_t *ends = calloc(devices + 1, sizeof(*ends));
-        CLEANUP(free_p) double *work = calloc(p->layer_count, sizeof(*work));
-        double speed[CHAIN_CLASSES_MAX] = { 0 }, speeds = 0, total = 0, done = 0, want = 0;
+        double total = 0;
 
-        if (ends == NULL || work == NULL || devices == 0)
-                return -1;
         for (size_t i = 0; i < p->layer_count; i++) {
                 double sum = 0;
                 unsigned able = 0;
@@ -150,15 +143,38 @@ double chain_proportional_ms(const struct chain_problem *problem)
                 work[i] = sum / able;
                 total += work[i];
         }
-        for (size_t c = 0; c < p->class_count; c++) {
-                double ms = 0, of = 0;
+        return total;
+}
 
-                for (size_t i = 0; i < p->layer_count; i++)
-                        if (p->classes[c].ms[i] >= 0) {
-                                ms += p->classes[c].ms[i];
-                                of += work[i];
-                        }
-                speed[c] = ms > 0 ? of / ms : 1;
+/* Models per ms over the layers that a class can run. */
+static double class_speed(const struct chain_problem *p, size_t c, const double *work)
+{
+        double ms = 0, of = 0;
+
+        for (size_t i = 0; i < p->layer_count; i++)
+                if (p->classes[c].ms[i] >= 0) {
+                        ms += p->classes[c].ms[i];
+                        of += work[i];
+                }
+        return ms > 0 ? of / ms : 1;
+}
+
+/* A class's share of the layers' work goes by its speed. */
+double chain_proportional_ms(const struct chain_problem *problem)
+{
+        const struct chain_problem *p = problem;
+        size_t devices = device_total(p), d = 0, end = 0;
+        CLEANUP(free_p) size_t *ends = calloc(devices + 1, sizeof(*ends));
+        CLEANUP(free_p) double *work = calloc(p->layer_count, sizeof(*work));
+        double speed[CHAIN_CLASSES_MAX] = { 0 }, speeds = 0, total, done = 0, want = 0;
+
+        if (ends == NULL || work == NULL || devices == 0)
+                return -1;
+        total = layers_work(p, work);
+        if (total < 0)
+                return -1;
+        for (size_t c = 0; c < p->class_count; c++) {
+                speed[c] = class_speed(p, c, work);
                 speeds += speed[c] * p->classes[c].count;
         }
         for (size_t c = 0; c < p->class_count; c++)
@@ -195,41 +211,59 @@ static int compare_doubles(const void *a, const void *b)
         return x < y ? -1 : x > y;
 }
 
+struct loads {
+        double *ms;
+        size_t count, capacity;
+};
+
+static int loads_add(struct loads *loads, double ms)
+{
+        if (loads->count == loads->capacity) {
+                size_t capacity = loads->capacity == 0 ? 256 : 2 * loads->capacity;
+                double *more = realloc(loads->ms, capacity * sizeof(*more));
+
+                if (more == NULL)
+                        return -ENOMEM;
+                loads->ms = more;
+                loads->capacity = capacity;
+        }
+        loads->ms[loads->count++] = ms;
+        return 0;
+}
+
+/* Those of class c between two links, for the stages that end before layer j. */
+static int loads_add_stages(struct loads *loads, const struct chain_search *s, size_t c, size_t pair,
+                            size_t j, double above, double limit)
+{
+        const double *prefix = s->prefix + c * (s->n + 1);
+
+        for (size_t i = j; i-- > s->allowed[c * (s->n + 1) + j];) {
+                double load = chain_search_load_ms(s, c, i, j, pair % s->links, pair / s->links);
+
+                if (prefix[j] - prefix[i] > limit)
+                        break;
+                if (load > above && load <= limit && loads_add(loads, load) < 0)
+                        return -ENOMEM;
+        }
+        return 0;
+}
+
 /* Every load that a stage can have in (above, limit], ascending. Return: how many; *ret is owned; -ENOMEM. */
 static long loads_between(const struct chain_search *s, double above, double limit, double **ret)
 {
-        double *loads = NULL;
-        size_t count = 0, capacity = 0;
+        struct loads loads = { 0 };
 
         for (size_t c = 0; c < s->classes; c++)
                 for (size_t pair = 0; pair < s->links * s->links; pair++)
                         for (size_t j = 1; j <= s->n; j++)
-                                for (size_t i = j; i-- > s->allowed[c * (s->n + 1) + j];) {
-                                        double load = chain_search_load_ms(s, c, i, j, pair % s->links,
-                                                                           pair / s->links);
-
-                                        if (s->prefix[c * (s->n + 1) + j] - s->prefix[c * (s->n + 1) + i] >
-                                            limit)
-                                                break;
-                                        if (load <= above || load > limit)
-                                                continue;
-                                        if (count == capacity) {
-                                                double *more;
-
-                                                capacity = capacity == 0 ? 256 : 2 * capacity;
-                                                more = realloc(loads, capacity * sizeof(*loads));
-                                                if (more == NULL) {
-                                                        free(loads);
-                                                        return -ENOMEM;
-                                                }
-                                                loads = more;
-                                        }
-                                        loads[count++] = load;
+                                if (loads_add_stages(&loads, s, c, pair, j, above, limit) < 0) {
+                                        free(loads.ms);
+                                        return -ENOMEM;
                                 }
-        if (count > 0)
-                qsort(loads, count, sizeof(*loads), compare_doubles);
-        *ret = loads;
-        return (long) count;
+        if (loads.count > 0)
+                qsort(loads.ms, loads.count, sizeof(*loads.ms), compare_doubles);
+        *ret = loads.ms;
+        return (long) loads.count;
 }
 
 /* Narrows (low, high] by halves, then finds the least feasible load in it. Return: 0, CHAIN_NO_FIT or

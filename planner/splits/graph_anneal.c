@@ -118,7 +118,8 @@ static bool is_wanted(const struct graph_state *s, struct graph_best *best, doub
 static bool cool(struct graph_state *s, struct graph_best *best, double hot, uint64_t changes)
 {
         double reference = best->max_load_ms, heat = hot, now = energy(s, reference);
-        double factor = pow(COLD / hot, 1.0 / (double) (changes / 64 + 1));
+        uint64_t coolings = changes / 64 + 1;
+        double factor = pow(COLD / hot, 1.0 / (double) coolings);
 
         for (uint64_t i = 0; i < changes; i++) {
                 struct change c;

@@ -20,6 +20,7 @@
  */
 #include "planner/splits/graph_ideals.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -265,7 +266,7 @@ static int measure_ideals(struct ideals *x)
         x->memory = calloc(x->count, sizeof(double));
         x->only_cpu = calloc(x->count, sizeof(*x->only_cpu));
         x->in_net = calloc(x->count * (s->nets + 1), sizeof(*x->in_net));
-        x->table = malloc(x->count * x->mixes * sizeof(*x->table));
+        x->table = calloc(x->count * x->mixes, sizeof(*x->table));
         x->came_from = calloc(x->count * x->mixes, sizeof(*x->came_from));
         if (x->accelerator_ms == NULL || x->cpu_ms == NULL || x->memory == NULL || x->only_cpu == NULL ||
             x->in_net == NULL || x->table == NULL || x->came_from == NULL)
@@ -403,6 +404,7 @@ static bool run_programme(struct ideals *x)
 {
         size_t last = x->count - 1, best_mix = 0;
 
+        assert(x->count > 0 && x->mixes > 0); /* the empty set is one, and so is the mix of no device */
         for (size_t v = 0; v < x->count * x->mixes; v++)
                 x->table[v] = INFINITY;
         for (size_t mix = 0; mix < x->mixes; mix++)

@@ -1,6 +1,7 @@
 /* Reads layer graphs (nodes, edges, colours, devices) and writes placements. */
 #include "planner/splits/plan_graph.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -291,6 +292,7 @@ static int take_devices(const struct json_field *root, struct file *file, struct
         for (size_t t = 0; t < file->type_count; t++) {
                 struct json_field at = json_field_at(&types, t);
 
+                assert(request->type_names != NULL); /* a count without types is 0 */
                 for (size_t other = 0; other < t; other++)
                         if (strcmp(request->type_names[other], file->types[t].name) == 0)
                                 return json_field_error(&at, err,

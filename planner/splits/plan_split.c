@@ -1,6 +1,7 @@
 /* Reads a chain of layers and kinds of devices, and writes stages, or one layer's rows over all devices. */
 #include "planner/splits/plan_split.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -108,8 +109,11 @@ static int take_ms(const struct json_field *at, struct plan_split_input *input, 
         {
                 size_t c = 0;
 
-                while (c < input->problem.class_count && strcmp(input->types[c], type) != 0)
-                        c++;
+                for (; c < input->problem.class_count; c++) {
+                        assert(input->types[c] != NULL);
+                        if (strcmp(input->types[c], type) == 0)
+                                break;
+                }
                 if (c == input->problem.class_count)
                         return json_field_error(
                                 &ms, err,
@@ -327,11 +331,13 @@ int plan_split_rows(const struct plan_split_input *input, const char *layer, jso
 
         list = json_array();
         for (size_t w = 0; w < count; w++) {
+                uint64_t end = begin + shards[w].batch;
+
                 json_array_append_new(
                         list, json_pack("{s:s, s:I, s:I, s:I, s:f}", "type", input->types[classes[w]], "rows",
                                         (json_int_t) shards[w].batch, "begin", (json_int_t) begin, "end",
-                                        (json_int_t) (begin + shards[w].batch), "ms", shards[w].step_ms));
-                begin += shards[w].batch;
+                                        (json_int_t) end, "ms", shards[w].step_ms));
+                begin = end;
         }
         *ret = json_pack("{s:s, s:I, s:f, s:f, s:o}", "layer", layer, "rows", (json_int_t) input->rows[i],
                          "step_ms", plan.step_ms, "ideal_ms", plan.ideal_ms, "devices", list);
