@@ -381,7 +381,7 @@ void write_event(struct record *record, bool warning, const char *reason, const 
         va_list values;
 
         va_start(values, fmt);
-        (void) vsnprintf(message, sizeof(message), fmt, values); /* NOLINT: cut to its field */
+        (void) vsnprintf(message, sizeof(message), fmt, values); /* cut to its field */
         va_end(values);
         controller_log(record->controller, warning ? LOG_WARNING : LOG_INFO, "job", "job=%s reason=%s \"%s\"",
                        record->key, reason, message);

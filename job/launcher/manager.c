@@ -134,7 +134,7 @@ void manager_fail(struct manager *manager, int exit_code, const char *reason, co
                 return;
         (void) text_copy(v.reason, sizeof(v.reason), reason);
         va_start(values, fmt);
-        (void) vsnprintf(v.message, sizeof(v.message), fmt, values); /* NOLINT: cut to its field */
+        (void) vsnprintf(v.message, sizeof(v.message), fmt, values); /* cut to its field */
         va_end(values);
         execute(manager, &v);
 }

@@ -48,7 +48,7 @@ void manager_state_event(struct manager *manager, const char *reason, const char
         va_list values;
 
         va_start(values, fmt);
-        (void) vsnprintf(message, sizeof(message), fmt, values); /* NOLINT: cut to its field */
+        (void) vsnprintf(message, sizeof(message), fmt, values); /* cut to its field */
         va_end(values);
         manager_state_say("%s: %s", reason, message);
         (void) event_json_add(manager->events, EVENTS_MAX, clock_realtime_usec(), reason, message);

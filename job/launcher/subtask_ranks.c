@@ -83,7 +83,7 @@ static void set(json_t *environment, const char *name, const char *fmt, ...)
         va_list values;
 
         va_start(values, fmt);
-        (void) vsnprintf(value, sizeof(value), fmt, values); /* NOLINT: paths and numbers, cut at their end */
+        (void) vsnprintf(value, sizeof(value), fmt, values); /* paths and numbers, cut at their end */
         va_end(values);
         (void) json_object_set_new(environment, name, json_string(value));
 }

@@ -56,7 +56,8 @@ void job_state_note(struct job_state *state, const char *fmt, ...)
                 return;
         state->notes = grown;
         va_start(values, fmt);
-        (void) vsnprintf(state->notes[state->note_count++], JOB_NOTE_BYTES, fmt, values); /* NOLINT: cut */
+        (void) vsnprintf(state->notes[state->note_count++], JOB_NOTE_BYTES, fmt,
+                         values); /* cut to its field */
         va_end(values);
 }
 
@@ -81,7 +82,7 @@ void job_state_set(struct job_state *state, enum job_phase phase, uint64_t now_u
         state->phase = phase;
         (void) text_copy(state->reason, sizeof(state->reason), reason);
         va_start(values, fmt);
-        (void) vsnprintf(state->message, sizeof(state->message), fmt, values); /* NOLINT: cut to its field */
+        (void) vsnprintf(state->message, sizeof(state->message), fmt, values); /* cut to its field */
         va_end(values);
         job_state_set_condition(state, JOB_CONDITION_PLANNED, state->group_count > 0, now_usec, reason,
                                 state->message);

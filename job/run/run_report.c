@@ -36,7 +36,7 @@ void run_event(struct run *run, const char *reason, const char *fmt, ...)
         va_list values;
 
         va_start(values, fmt);
-        (void) vsnprintf(message, sizeof(message), fmt, values); /* NOLINT: cut to its field */
+        (void) vsnprintf(message, sizeof(message), fmt, values); /* cut to its field */
         va_end(values);
         (void) fprintf(stderr, "%s: %s: %s\n", run->job.name, reason, message);
         event = event_json_add(run->events, EVENTS_MAX, clock_realtime_usec(), reason, message);
@@ -49,7 +49,7 @@ void run_finish(struct run *run, const char *phase, const char *reason, const ch
         va_list values;
 
         va_start(values, fmt);
-        (void) vsnprintf(run->message, sizeof(run->message), fmt, values); /* NOLINT: cut to its field */
+        (void) vsnprintf(run->message, sizeof(run->message), fmt, values); /* cut to its field */
         va_end(values);
         run->phase = phase;
         (void) text_copy(run->reason, sizeof(run->reason), reason);

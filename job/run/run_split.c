@@ -103,7 +103,7 @@ struct search {
         double best;
 };
 
-/* Recursion is bounded by TRIED_MAX. NOLINTNEXTLINE(misc-no-recursion) */
+/* Recursion is bounded by TRIED_MAX. */
 static void try_orders(struct search *search, size_t fixed)
 {
         size_t first[TRIED_MAX];

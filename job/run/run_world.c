@@ -53,7 +53,7 @@ static void set(json_t *environment, const char *name, const char *fmt, ...)
         va_list values;
 
         va_start(values, fmt);
-        (void) vsnprintf(buffer, sizeof(buffer), fmt, values); /* NOLINT: a fixed field, cut at its end */
+        (void) vsnprintf(buffer, sizeof(buffer), fmt, values); /* a fixed field, cut at its end */
         va_end(values);
         text_append(&value, buffer);
         (void) json_object_set_new(environment, name, json_string(value.data == NULL ? "" : value.data));

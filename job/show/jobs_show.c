@@ -33,7 +33,7 @@ static const char *number(char text[32], const char *format, double value)
 {
         text[0] = '\0';
         if (isfinite(value))
-                (void) snprintf(text, 32, format, value); /* NOLINT: the formats are below */
+                (void) snprintf(text, 32, format, value); /* the formats are below */
         return text;
 }
 

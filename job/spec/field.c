@@ -189,7 +189,8 @@ static int decode_map(const json_t *value, const char *path, const struct field 
                 join(entry, path, key);
                 if (!field->rule->valid(key))
                         return err_set(err, -EINVAL, "%s: %s", entry, field->rule->otherwise);
-                (void) strcpy(items + i * field->size_bytes, key); /* NOLINT: the rule holds its length */
+                (void) text_copy(items + i * field->size_bytes, field->size_bytes,
+                                 key); /* the rule holds its length */
                 r = decode_element(member, entry, field, i++, base, err);
                 if (r != 0)
                         return r;

@@ -19,7 +19,7 @@ static void blame(struct pods_verdict *v, const char *reason, const char *fmt, .
                 return;
         (void) text_copy(v->reason, sizeof(v->reason), reason);
         va_start(values, fmt);
-        (void) vsnprintf(v->message, sizeof(v->message), fmt, values); /* NOLINT: cut to its field */
+        (void) vsnprintf(v->message, sizeof(v->message), fmt, values); /* cut to its field */
         va_end(values);
 }
 

@@ -25,7 +25,7 @@ static struct verdict verdict(enum verdict_kind kind, const char *reason, const 
 
         (void) text_copy(v.reason, sizeof(v.reason), reason);
         va_start(values, fmt);
-        (void) vsnprintf(v.message, sizeof(v.message), fmt, values); /* NOLINT: cut to its field */
+        (void) vsnprintf(v.message, sizeof(v.message), fmt, values); /* cut to its field */
         va_end(values);
         return v;
 }
