@@ -49,7 +49,7 @@ struct watch {
         size_t pci_count;
         uint64_t fingerprint;
         unsigned looks;
-        uint64_t told_usec, cost_usec; /* when everything was read last, and how long that took */
+        uint64_t read_usec, cost_usec; /* when everything was read last, and how long that took */
 };
 
 static uint64_t mix_names(uint64_t hash, const struct tree *tree, const char *path)
@@ -167,7 +167,7 @@ static void walk_root(struct watch *w)
 /* A hostile tree costs tenths of a second to read: not each second, for everybody else waits meanwhile. */
 static bool is_too_soon(const struct watch *w)
 {
-        return w->cost_usec > COSTLY_USEC && clock_monotonic_usec() - w->told_usec < COSTLY_WAIT_USEC;
+        return w->cost_usec > COSTLY_USEC && clock_monotonic_usec() - w->read_usec < COSTLY_WAIT_USEC;
 }
 
 static void tell(void *userdata)
@@ -178,9 +178,9 @@ static void tell(void *userdata)
         w->settle_timer = sd_event_source_unref(w->settle_timer);
         if (w->walk && w->inotify_fd >= 0)
                 walk_root(w);
-        w->told_usec = clock_monotonic_usec();
+        w->read_usec = clock_monotonic_usec();
         w->options.changed(w->options.userdata, why);
-        w->cost_usec = clock_monotonic_usec() - w->told_usec;
+        w->cost_usec = clock_monotonic_usec() - w->read_usec;
 }
 
 static void settle(struct watch *w, const char *why)

@@ -1,4 +1,4 @@
-/* What was told is gathered from all ranks, so that every rank cuts the batch alike. */
+/* What was assigned is collected from all ranks, so that every rank cuts the batch alike. */
 #include "trainer/shares.h"
 
 #include <errno.h>
@@ -11,31 +11,31 @@
 
 #define DEFAULT_BATCH 128
 
-/* Workers that were told their batch or weight. Return: all or none of them, or -EINVAL naming one that was
- * not. */
-static int count_told(const struct shares *s, const struct shares_told *workers, bool weights,
-                      struct err *err)
+/* Workers that were assigned their batch or weight. Return: all or none of them, or -EINVAL naming one that
+ * was not. */
+static int count_assigned(const struct shares *s, const struct shares_assigned *workers, bool weights,
+                          struct err *err)
 {
-        size_t told = 0, last = 0;
+        size_t assigned = 0, last = 0;
 
         for (size_t i = 0; i < s->workers; i++) {
-                bool has = weights ? workers[i].weight >= 0 : workers[i].batch != SHARES_NOT_TOLD;
+                bool has = weights ? workers[i].weight >= 0 : workers[i].batch != SHARES_NOT_ASSIGNED;
 
-                told += has;
+                assigned += has;
                 last = has ? last : i;
         }
-        if (told == 0 || told == s->workers)
-                return (int) told;
+        if (assigned == 0 || assigned == s->workers)
+                return (int) assigned;
         return err_set(err, -EINVAL, "rank %zu has no %s, others have: set it on every worker",
                        (size_t) s->first_worker + last, weights ? "REMUDA_WEIGHT" : "REMUDA_BATCH");
 }
 
-static double due(const struct shares_told *worker, bool by_batch)
+static double due(const struct shares_assigned *worker, bool by_batch)
 {
         return by_batch ? (double) worker->batch : worker->weight;
 }
 
-static void use_proportions(struct shares *s, const struct shares_told *workers, bool by_batch)
+static void use_proportions(struct shares *s, const struct shares_assigned *workers, bool by_batch)
 {
         double sum = 0, before = 0;
 
@@ -56,19 +56,19 @@ static void use_equal(struct shares *s)
                 s->of[i] = s->batch * (i + 1) / s->workers - s->batch * i / s->workers;
 }
 
-int shares_cut(struct shares *s, const struct shares_told *workers, size_t batch, struct err *err)
+int shares_cut(struct shares *s, const struct shares_assigned *workers, size_t batch, struct err *err)
 {
-        int told = count_told(s, workers, false, err);
+        int assigned = count_assigned(s, workers, false, err);
         size_t sum = 0;
 
         s->batch = batch > 0 ? batch : DEFAULT_BATCH;
         use_equal(s);
-        for (size_t i = 0; told > 0 && i < s->workers; i++)
+        for (size_t i = 0; assigned > 0 && i < s->workers; i++)
                 sum += (size_t) workers[i].batch;
-        if (told >= 0 && sum == 0)
-                told = count_told(s, workers, true, err);
-        if (told <= 0)
-                return told;
+        if (assigned >= 0 && sum == 0)
+                assigned = count_assigned(s, workers, true, err);
+        if (assigned <= 0)
+                return assigned;
         if (sum == 0 || (batch > 0 && batch != sum)) {
                 use_proportions(s, workers, sum > 0);
                 return 0;
@@ -89,19 +89,20 @@ bool shares_computes(const struct shares *s, int rank)
         return rank >= s->first_worker;
 }
 
-static int use_told(struct shares *s, const struct train_options *o, const struct world *w,
-                    struct shares_told *all, struct err *err)
+static int use_assigned(struct shares *s, const struct train_options *o, const struct world *w,
+                        struct shares_assigned *all, struct err *err)
 {
         size_t sum = 0;
 
-        all[w->rank] = (struct shares_told){ o->own_batch == SIZE_MAX ? SHARES_NOT_TOLD : o->own_batch,
-                                             o->own_weight };
+        all[w->rank] =
+                (struct shares_assigned){ o->own_batch == SIZE_MAX ? SHARES_NOT_ASSIGNED : o->own_batch,
+                                          o->own_weight };
         if (w->parallel)
                 MPI_Allgather(MPI_IN_PLACE, 0, MPI_BYTE, all, (int) sizeof(*all), MPI_BYTE, MPI_COMM_WORLD);
         if (!s->whole && w->parallel)
                 return shares_cut(s, all + s->first_worker, o->batch, err);
         for (int i = 0; i < w->size; i++)
-                sum += all[i].batch == SHARES_NOT_TOLD ? 0 : (size_t) all[i].batch;
+                sum += all[i].batch == SHARES_NOT_ASSIGNED ? 0 : (size_t) all[i].batch;
         s->batch = o->batch > 0 ? o->batch : sum > 0 && s->workers == 1 ? sum : DEFAULT_BATCH;
         use_equal(s);
         return 0;
@@ -164,7 +165,7 @@ static size_t largest_own_chunk(const struct shares *s, const struct world *w)
 int shares_resolve(const struct train_options *o, const struct world *w, bool served, bool whole,
                    struct shares *ret, struct err *err)
 {
-        CLEANUP(free_p) struct shares_told *all = calloc((size_t) w->size, sizeof(*all));
+        CLEANUP(free_p) struct shares_assigned *all = calloc((size_t) w->size, sizeof(*all));
         int r;
 
         *ret = (struct shares){ .whole = whole };
@@ -173,7 +174,7 @@ int shares_resolve(const struct train_options *o, const struct world *w, bool se
                 r = use_given(ret, o, err);
         r = world_agree(w, r, err);
         if (r == 0 && all != NULL && o->shares.count == 0)
-                r = world_agree(w, use_told(ret, o, w, all, err), err);
+                r = world_agree(w, use_assigned(ret, o, w, all, err), err);
         ret->own = r == 0 ? largest_own_chunk(ret, w) : 0;
         return r;
 }

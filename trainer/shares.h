@@ -1,5 +1,5 @@
 /* Shares: who computes how many samples of each batch: from --batch and --shares, or from what a launcher
- * told each rank (REMUDA_BATCH, REMUDA_WEIGHT), or equal parts.
+ * assigned to each rank (REMUDA_BATCH, REMUDA_WEIGHT), or equal parts.
  *
  * The parts add up to the batch exactly. By weights, the sums of the first i parts are rounded, so that each
  * part is within one of its due: 100 samples by 1/3, 1/3, 1/3 end at 33, 67, 100 and are 33, 34, 33. */
@@ -13,7 +13,7 @@
 #include "trainer/train_options.h"
 #include "trainer/world.h"
 
-#define SHARES_NOT_TOLD UINT64_MAX
+#define SHARES_NOT_ASSIGNED UINT64_MAX
 
 struct shares {
         size_t workers;    /* of the world; of[i] belongs to worker i */
@@ -23,9 +23,9 @@ struct shares {
         bool whole;        /* a batch is not cut over ranks: it goes through all of them */
 };
 
-struct shares_told {    /* to one rank by a launcher */
-        uint64_t batch; /* REMUDA_BATCH, SHARES_NOT_TOLD */
-        double weight;  /* REMUDA_WEIGHT, negative = not told */
+struct shares_assigned { /* to one rank by a launcher */
+        uint64_t batch;  /* REMUDA_BATCH, SHARES_NOT_ASSIGNED */
+        double weight;   /* REMUDA_WEIGHT, negative = not assigned */
 };
 
 /* shares_resolve() - collective. @served: ranks 0..N-1 only serve; @whole: as in the result. Return: 0 or a
@@ -34,11 +34,11 @@ int shares_resolve(const struct train_options *o, const struct world *w, bool se
                    struct shares *ret, struct err *err);
 void shares_free(struct shares *s);
 
-/* shares_cut() - s->of and s->batch, for `workers` workers of which each was told something, or none: the
- * batches as they were told, or, where `batch` (0 = not given) is another sum, in their proportion; otherwise
- * by weight; otherwise equal parts. Return: 0, or -EINVAL naming a worker that was not told what others were.
- */
-int shares_cut(struct shares *s, const struct shares_told *workers, size_t batch, struct err *err);
+/* shares_cut() - s->of and s->batch, for `workers` workers of which each was assigned a share, or none: the
+ * batches as assigned, or, where `batch` (0 = not given) is another sum, in their proportion; otherwise
+ * by weight; otherwise equal parts. Return: 0, or -EINVAL naming a worker without a share while others have
+ * one. */
+int shares_cut(struct shares *s, const struct shares_assigned *workers, size_t batch, struct err *err);
 
 /* shares_worker() - of a rank; shares_computes() - is it a worker? */
 size_t shares_worker(const struct shares *s, int rank);

@@ -40,16 +40,16 @@ void stop_listen(struct stop *stop, const struct training *t)
                 (void) signal(SIGTERM, note_sigterm);
 }
 
-bool stop_told(const struct stop *stop)
+bool stop_requested(const struct stop *stop)
 {
         return stop->listens && sigterm_came != 0;
 }
 
 static void begin(struct stop *stop)
 {
-        stop->told = sigterm_came;
+        stop->requested = sigterm_came;
         stop->anybody = 0;
-        MPI_Iallreduce(&stop->told, &stop->anybody, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD, stop->request);
+        MPI_Iallreduce(&stop->requested, &stop->anybody, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD, stop->request);
         stop->exchanging = true;
 }
 

@@ -1,4 +1,4 @@
-/* Stop: a rank that is told to end by SIGTERM does not leave the others in the middle of a step. All ranks
+/* Stop: a rank that is asked to end by SIGTERM does not leave the others in the middle of a step. All ranks
  * stop after the same step, a checkpoint of it is written, and every program ends with 128 + SIGTERM. Only
  * with --checkpoint; elsewhere SIGTERM ends a program at once.
  *
@@ -15,21 +15,21 @@
 
 struct stop {
         bool listens, exchanging;
-        int told, anybody; /* of the exchange under way */
-        void *request;     /* an MPI_Request; allocated */
+        int requested, anybody; /* of the exchange under way */
+        void *request;          /* an MPI_Request; allocated */
 };
 
 /* stop_open() - SIGTERM is noted from here on. */
 void stop_open(struct stop *stop, const struct training *t);
 void stop_close(struct stop *stop, const struct training *t); /* collective */
 
-/* stop_now() - collective, after a step is done: has any rank been told, a step ago? The same on all. */
+/* stop_now() - collective, after a step is done: was any rank asked to stop, a step ago? The same on all. */
 bool stop_now(struct stop *stop, const struct training *t);
 
 /* stop_listen() - the same as stop_open() for ranks that do not go in step; SIGTERM is noted, nothing is
- * exchanged. stop_told() - has this rank been told? */
+ * exchanged. stop_requested() - was this rank asked to stop? */
 void stop_listen(struct stop *stop, const struct training *t);
-bool stop_told(const struct stop *stop);
+bool stop_requested(const struct stop *stop);
 
 /* stop_with_checkpoint() - t->step steps are done: write what there is to write. 0 or checkpoint_write()'s.
  */

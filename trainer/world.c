@@ -62,7 +62,7 @@ void world_close(struct world *w)
 int world_agree(const struct world *w, int result, struct err *err)
 {
         int failed = result == 0 ? w->size : w->rank, first;
-        struct err told = { 0 };
+        struct err sent = { 0 };
 
         if (!w->parallel)
                 return result;
@@ -70,13 +70,13 @@ int world_agree(const struct world *w, int result, struct err *err)
         if (first == w->size)
                 return 0;
         if (first == w->rank) {
-                told = *err;
-                told.code = result;
+                sent = *err;
+                sent.code = result;
         }
-        MPI_Bcast(&told, (int) sizeof(told), MPI_BYTE, first, MPI_COMM_WORLD);
-        told.msg[sizeof(told.msg) - 1] = '\0';
-        return w->size > 1 ? err_set(err, told.code, "rank %d: %s", first, told.msg)
-                           : err_set(err, told.code, "%s", told.msg);
+        MPI_Bcast(&sent, (int) sizeof(sent), MPI_BYTE, first, MPI_COMM_WORLD);
+        sent.msg[sizeof(sent.msg) - 1] = '\0';
+        return w->size > 1 ? err_set(err, sent.code, "rank %d: %s", first, sent.msg)
+                           : err_set(err, sent.code, "%s", sent.msg);
 }
 
 /* Where the first word begins that is not the same. */

@@ -135,7 +135,7 @@ static const struct json_table_row label_rows[] = {
         { .name = NULL },
 };
 static const struct json_table_row annotation_rows[] = {
-        { JOB_ANNOTATION_MANAGER, JSON_TABLE_CHARS,  AT(told) },
+        { JOB_ANNOTATION_MANAGER, JSON_TABLE_CHARS,  AT(published) },
         { JOB_ANNOTATION_PLAN,    JSON_TABLE_CUSTOM, WHOLE, .decode = decode_plan },
         { .name = NULL },
 };
@@ -180,7 +180,7 @@ void job_pod_update(struct job_pod *pod, const struct job_pod *seen)
         memcpy(pod->name, before.name, sizeof(pod->name));
         memcpy(pod->secret, before.secret, sizeof(pod->secret));
         pod->delete_asked = before.delete_asked;
-        pod->telling = before.telling;
+        pod->publishing = before.publishing;
         pod->asked_usec = before.asked_usec;
         pod->bound_usec =
                 strcmp(before.uid, seen->uid) == 0 ? before.bound_usec : 0; /* another of this name */

@@ -14,7 +14,7 @@ struct job_pod {
         struct job_pod *next;
         char name[256];
         bool asked; /* we made it, and the store has not shown it yet */
-        bool delete_asked, telling;
+        bool delete_asked, publishing;
         char secret[JOB_POD_NAME_BYTES]; /* that it mounts; "" = it says nothing of it */
         uint64_t asked_usec;             /* CLOCK_MONOTONIC */
         uint64_t bound_usec;             /* CLOCK_MONOTONIC: first seen with a node; 0 = not yet */
@@ -22,7 +22,7 @@ struct job_pod {
         /* as the object says */
         char uid[64], owner[64]; /* owner: the TrainingJob's uid; "" = it is not ours */
         char job[JOB_NAME_BYTES], subtask[JOB_GROUP_NAME_BYTES], node[254], ip[64];
-        char told[128]; /* the annotation that names the manager */
+        char published[128]; /* the annotation that names the manager */
         bool manager, deleting, sick;
         enum job_pod_phase phase;
         bool started;          /* its main container runs, or has */

@@ -226,14 +226,14 @@ static bool is_others_turn(const struct record *record, uint64_t now)
                 const struct record_asking *other = &((const struct record *) e)->asking;
 
                 if (other->client != NULL && other->learnt_usec < record->asking.learnt_usec &&
-                    other->heard_usec > 0 && now - other->heard_usec < 2 * ASK_USEC)
+                    other->last_seen_usec > 0 && now - other->last_seen_usec < 2 * ASK_USEC)
                         return true;
         }
         return false;
 }
 
 /* Its steps refine the SpeedTable, by which the next job is planned. One write for a job in half a minute,
- * and one of all jobs in some seconds: who comes in between is heard later. */
+ * and one of all jobs in some seconds: who comes in between is seen later. */
 static void learn_speeds(struct record *record, const struct job_report *report, uint64_t now)
 {
         struct job_speed speeds[LEARN_MAX];
@@ -264,7 +264,7 @@ static void take_answer(struct record *record, const struct job_report *report)
         uint64_t now = controller_monotonic(record->controller);
         bool changed = take_counts(record, report);
 
-        record->asking.heard_usec = now;
+        record->asking.last_seen_usec = now;
         changed = progress_pass_events(record, report) || changed;
         progress_take_ranks(record, report);
         learn_speeds(record, report, now);

@@ -14,7 +14,7 @@ struct record_asking {
         struct tls *tls;
         char address[96];
         bool under_way;
-        uint64_t asked_usec, heard_usec, written_usec, learnt_usec; /* CLOCK_MONOTONIC */
+        uint64_t asked_usec, last_seen_usec, written_usec, learnt_usec; /* CLOCK_MONOTONIC */
         uint64_t noted_usec;                       /* CLOCK_MONOTONIC of the last moment for the report */
         double busy_sec[JOB_PROGRESS_POINT_RANKS]; /* by then */
 };

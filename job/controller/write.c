@@ -321,13 +321,13 @@ void write_pod(struct record *record, const char *name, const char *subtask, jso
         json_decref(object);
 }
 
-static void on_told(void *userdata, int result, const char *sentence)
+static void on_published(void *userdata, int result, const char *sentence)
 {
         struct write *write = userdata;
         struct job_pod *pod = record_find_pod(write->record, write->name);
 
         if (pod != NULL)
-                pod->telling = false;
+                pod->publishing = false;
         (void) end(write, "annotation", result, sentence);
 }
 
@@ -336,12 +336,13 @@ void write_manager(struct record *record, struct job_pod *pod, const char *value
         struct write *write;
         json_t *patch;
 
-        if (pod->telling || strcmp(pod->told, value) == 0 || (write = begin(record, pod->name)) == NULL)
+        if (pod->publishing || strcmp(pod->published, value) == 0 ||
+            (write = begin(record, pod->name)) == NULL)
                 return;
         patch = json_pack("{s:{s:s, s:{s:s}}}", "metadata", "uid", pod->uid, "annotations",
                           JOB_ANNOTATION_MANAGER, value);
-        pod->telling = true;
-        store_patch(store_of(record), STORE_POD, record->namespace_, pod->name, patch, on_told, write);
+        pod->publishing = true;
+        store_patch(store_of(record), STORE_POD, record->namespace_, pod->name, patch, on_published, write);
         json_decref(patch);
 }
 

@@ -99,7 +99,7 @@ static void answer(struct group *group, uint64_t id, int exit_code, const char *
         free(bytes);
 }
 
-static void on_told(void *userdata, enum grpc_status status, const char *sentence)
+static void on_sent(void *userdata, enum grpc_status status, const char *sentence)
 {
         struct group *group = userdata;
 
@@ -108,9 +108,9 @@ static void on_told(void *userdata, enum grpc_status status, const char *sentenc
         group->unsaid = group->unsaid || status != GRPC_OK;
 }
 
-static void tell_seen(struct group *group)
+static void send_seen(struct group *group)
 {
-        const struct grpc_client_handlers handlers = { .on_done = on_told, .userdata = group };
+        const struct grpc_client_handlers handlers = { .on_done = on_sent, .userdata = group };
         Rendezvous__Seen what = RENDEZVOUS__SEEN__INIT;
         uint8_t *bytes;
         size_t size;
@@ -136,7 +136,7 @@ static int on_look(sd_event_source *source, uint64_t usec, void *userdata)
         (void) usec;
         group->unsaid = group_ranks_look(&group->ranks, clock_monotonic_usec()) || group->unsaid;
         if (group->unsaid)
-                tell_seen(group);
+                send_seen(group);
         repeat(source, LOOK_USEC);
         return 0;
 }
@@ -246,7 +246,7 @@ static void leave_in_time(struct group *group, int exit_code)
                 return;
         group->leaving = true;
         group->exit_code = exit_code;
-        tell_seen(group);
+        send_seen(group);
         group->due_usec = clock_monotonic_usec() + group->options->grace_seconds * 1000000ULL;
         (void) group_ranks_look(&group->ranks, clock_monotonic_usec());
         if (group_ranks_terminate(&group->ranks) == 0)
@@ -473,7 +473,7 @@ static void on_signal(void *userdata, int signal_number)
                 group->pid = 0;
                 group->daemon.folder[0] = '\0'; /* its supervisor removed it */
                 (void) group_ranks_look(&group->ranks, clock_monotonic_usec());
-                tell_seen(group);
+                send_seen(group);
                 if (group->daemon_order != 0)
                         answer(group, group->daemon_order,
                                WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status), "");

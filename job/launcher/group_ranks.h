@@ -15,7 +15,7 @@ struct group_ranks {
         bool log_lines;     /* what they print goes to standard output too, every line after "[RANK] " */
         uint64_t world, first_rank;
         struct group_rank *items;
-        Rendezvous__RankSeen *said, **list; /* count of them, as the manager is told */
+        Rendezvous__RankSeen *said, **list; /* count of them, as the manager is sent them */
         size_t count;
 };
 

@@ -50,10 +50,10 @@ static void say_missing(const struct manager *manager)
 {
         for (size_t i = 0; i < manager->world.place_count; i++) {
                 const struct world_place *place = &manager->world.places[i];
-                bool told = manager->world.rank_count > 0;
+                bool sent = manager->world.rank_count > 0;
 
-                if (told ? place->used && !place->ready : !place->spare && !world_is_there(place))
-                        manager_state_say(told ? "group %s has joined and did not answer within %u seconds"
+                if (sent ? place->used && !place->ready : !place->spare && !world_is_there(place))
+                        manager_state_say(sent ? "group %s has joined and did not answer within %u seconds"
                                                : "group %s did not come within %u seconds",
                                           place->name, manager->options->wait_seconds);
         }
@@ -83,8 +83,8 @@ static void execute(struct manager *manager, const struct verdict *v)
         if (v->reason[0] != '\0')
                 manager_state_event(manager, v->reason, "%s", v->message);
         switch (v->kind) {
-        case VERDICT_TELL:
-                manager_world_tell(manager);
+        case VERDICT_ASSIGN:
+                manager_world_assign(manager);
                 break;
         case VERDICT_START:
                 manager_world_start(manager);
@@ -104,7 +104,7 @@ static void execute(struct manager *manager, const struct verdict *v)
                 break;
         case VERDICT_GO_ON:
         case VERDICT_SAY:
-        case VERDICT_MOVE: /* who takes part is in the world, which manager_world_tell() reads */
+        case VERDICT_MOVE: /* who takes part is in the world, which manager_world_assign() reads */
         case VERDICT_LEAVE_OUT:
                 break;
         }

@@ -53,17 +53,17 @@ static int lay_out_ranks(struct manager *manager, struct err *err)
         return r;
 }
 
-void manager_world_tell(struct manager *manager)
+void manager_world_assign(struct manager *manager)
 {
         Rendezvous__Order order = RENDEZVOUS__ORDER__INIT;
         struct err err = { 0 };
-        Subtask__Plan told;
+        Subtask__Plan sent;
         int r;
 
         for (size_t i = 0; i < manager->plan->n_groups; i++)
                 manager->plan->groups[i]->used = manager->world.places[i].used;
         manager->plan->restarts = manager->world.restarts;
-        manager->plan->world += manager->world.rank_count > 0; /* others were told before */
+        manager->plan->world += manager->world.rank_count > 0; /* others were sent before */
         r = subtask_cut(manager->plan, &err);
         if (r == 0)
                 r = lay_out_ranks(manager, &err);
@@ -71,9 +71,9 @@ void manager_world_tell(struct manager *manager)
                 manager_fail(manager, EXIT_USAGE, "PlanRefused", "%s", err.msg);
                 return;
         }
-        told = subtask_told(manager->plan);
+        sent = subtask_sent(manager->plan);
         order.kind = RENDEZVOUS__ORDER__KIND__subtask;
-        order.plan = &told;
+        order.plan = &sent;
         for (size_t i = 0; i < manager->plan->n_groups && !manager->ending; i++)
                 if (manager->plan->groups[i]->used)
                         manager->members[i].subtask_order =

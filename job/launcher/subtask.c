@@ -176,13 +176,13 @@ int subtask_cut(Subtask__Plan *plan, struct err *err)
         return r;
 }
 
-Subtask__Plan subtask_told(const Subtask__Plan *plan)
+Subtask__Plan subtask_sent(const Subtask__Plan *plan)
 {
-        Subtask__Plan told = *plan;
+        Subtask__Plan sent = *plan;
 
-        told.n_args = told.n_resume_args = 0;
-        told.status_token = NULL;
-        return told;
+        sent.n_args = sent.n_resume_args = 0;
+        sent.status_token = NULL;
+        return sent;
 }
 
 static int check_stages(const Subtask__Group *group, struct err *err)

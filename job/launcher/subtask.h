@@ -1,7 +1,7 @@
 /* Subtask: the first level at which the work of a job over several device groups is cut, by the manager: the
  * global batch and the epoch over the groups that take part.
  *
- * A plan is one message (job/plan/subtask.proto): read from JSON, kept by the manager, told to the
+ * A plan is one message (job/plan/subtask.proto): read from JSON, kept by the manager, sent to the
  * groups, which cut their parts over their chips (job/launcher/subtask_ranks.h). By their speeds, with the
  * exact planner (planner/shards/shards.h), or equally, as the plan says, in every world. Pure but for the
  * heap. docs/reference/rendezvous.md describes it. */
@@ -35,9 +35,9 @@ int subtask_check(const Subtask__Plan *plan, struct err *err);
  * smaller than the world), -ENOMEM. */
 int subtask_cut(Subtask__Plan *plan, struct err *err);
 
-/* subtask_told() - the plan as groups are told it: how others are started is none of their business, nor is
+/* subtask_sent() - the plan as groups are sent it: how others are started is none of their business, nor is
  * the token for the state. It borrows everything. */
-Subtask__Plan subtask_told(const Subtask__Plan *plan);
+Subtask__Plan subtask_sent(const Subtask__Plan *plan);
 
 /* subtask_share() - one cut of a batch, the way that the plan cuts: by speeds, each one that takes part with
  * a sample at least if there are enough, or equally. */

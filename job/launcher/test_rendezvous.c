@@ -128,12 +128,12 @@ static void close_plan(struct world *w)
         pb_arena_free(&w->arena);
 }
 
-/* What the group is told arrives as it was sent. */
+/* What the group is sent arrives whole. */
 static int tell(const struct world *w, const char *group, struct subtask_ranks *ret, struct err *err)
 {
-        Subtask__Plan plan = subtask_told(w->plan);
+        Subtask__Plan plan = subtask_sent(w->plan);
         Rendezvous__Order order = RENDEZVOUS__ORDER__INIT;
-        const Rendezvous__Order *told_order;
+        const Rendezvous__Order *sent_order;
         CLEANUP(free_p) uint8_t *bytes = NULL;
         struct pb_arena arena;
         size_t size;
@@ -142,9 +142,9 @@ static int tell(const struct world *w, const char *group, struct subtask_ranks *
         order.kind = RENDEZVOUS__ORDER__KIND__subtask;
         order.plan = &plan;
         bytes = pb_pack(&order, &size);
-        told_order = message_read(&arena, &rendezvous__order__descriptor, bytes, size, err);
-        assert_non_null(told_order);
-        r = subtask_ranks(told_order->plan, group, "/logs", NULL, ret, err);
+        sent_order = message_read(&arena, &rendezvous__order__descriptor, bytes, size, err);
+        assert_non_null(sent_order);
+        r = subtask_ranks(sent_order->plan, group, "/logs", NULL, ret, err);
         pb_arena_free(&arena);
         return r;
 }
@@ -319,47 +319,47 @@ static void a_bad_plan_is_refused(void **state)
         }
 }
 
-static Subtask__Plan *told; /* by a manager that is wrong */
+static Subtask__Plan *sent; /* by a manager that is wrong */
 
 static void another_version(void)
 {
-        told->version = 2;
+        sent->version = 2;
 }
 
 static void larger_than_the_whole(void)
 {
-        told->groups[0]->batch = 101;
+        sent->groups[0]->batch = 101;
 }
 
 static void a_shard_that_ends_first(void)
 {
-        told->groups[0]->begin = told->groups[0]->end + 1;
+        sent->groups[0]->begin = sent->groups[0]->end + 1;
 }
 
 static void a_place_of_another(void)
 {
-        told->groups[1]->first_rank = 1;
+        sent->groups[1]->first_rank = 1;
 }
 
 static void no_port(void)
 {
-        told->groups[1]->port = 0;
+        sent->groups[1]->port = 0;
 }
 
 static void no_part(void)
 {
-        told->groups[0]->used = false;
-        told->groups[1]->first_rank = 0;
+        sent->groups[0]->used = false;
+        sent->groups[1]->first_rank = 0;
 }
 
 static void no_groups(void)
 {
-        told->n_groups = 0;
+        sent->n_groups = 0;
 }
 
 static void no_job(void)
 {
-        told->job = (char *) "";
+        sent->job = (char *) "";
 }
 
 /* clang-format off */
@@ -387,7 +387,7 @@ static void a_bad_subtask_is_refused(void **state)
                 struct world w;
 
                 open_plan(&w, plan_text);
-                told = w.plan;
+                sent = w.plan;
                 subtasks[i].spoil();
                 if (tell(&w, "a", &ranks, &err) != -EINVAL || strstr(err.msg, subtasks[i].says) == NULL)
                         fail_msg("want '%s', got '%s'", subtasks[i].says, err.msg);

@@ -182,7 +182,7 @@ static const struct json_table_row state_rows[] = {
         { .name = NULL },
 };
 /* Once its ranks have said something. */
-static const struct json_table_row told_rows[] = {
+static const struct json_table_row published_rows[] = {
         { "samplesPerSecond", DOUBLE, AT(progress.samples_per_s) },
         { "progress",         JSON_TABLE_OBJECT, AT(progress), .table = &progress_table },
         { .name = NULL },
@@ -202,7 +202,7 @@ static const struct json_table_row rank_list[] = { { "ranks", LIST(ranks, &rank_
 static const struct json_table_row condition_list[] = { { "conditions", LIST(conditions, &condition_table, 64) }, { .name = NULL } };
 /* clang-format on */
 static const struct json_table state_table = TABLE(state_rows, struct job_state);
-static const struct json_table told_table = TABLE(told_rows, struct job_state);
+static const struct json_table published_table = TABLE(published_rows, struct job_state);
 static const struct json_table planned_table = TABLE(planned_rows, struct job_state);
 static const struct json_table ranks_table = TABLE(rank_list, struct list);
 static const struct json_table conditions_table = TABLE(condition_list, struct list);
@@ -328,9 +328,9 @@ static int complete_plan(json_t *status, const struct job *job, const char *name
         return json_object_set_new(status, "workers", json_string(text));
 }
 
-static int add_told(json_t *status, const struct job *job, const struct job_state *state)
+static int add_published(json_t *status, const struct job *job, const struct job_state *state)
 {
-        int r = add(status, json_table_encode(&told_table, state));
+        int r = add(status, json_table_encode(&published_table, state));
 
         if (r == 0)
                 r = json_object_set_new(status, "samplesDone",
@@ -347,7 +347,7 @@ json_t *job_status_encode(const struct job *job, const char *name, const struct 
         int r = status == NULL ? -1 : add_conditions(status, state);
 
         if (r == 0 && state->progress.time_usec > 0)
-                r = add_told(status, job, state);
+                r = add_published(status, job, state);
         if (r == 0 && job != NULL && state->group_count > 0) {
                 r = add(status, json_table_encode(&planned_table, state));
                 if (r == 0)
@@ -432,7 +432,7 @@ int job_status_decode(const json_t *status, struct job_state *ret)
                 return 0;
         r = json_table_decode(&state_table, status, ret, NULL);
         if (r == 0)
-                r = json_table_decode(&told_table, status, ret, NULL);
+                r = json_table_decode(&published_table, status, ret, NULL);
         if (r == 0)
                 r = json_table_decode(&planned_table, status, ret, NULL);
         if (r == 0)

@@ -212,7 +212,7 @@ static void execute(struct train *train, const struct verdict *v)
         if (v->reason[0] != '\0' && v->kind != VERDICT_END)
                 run_event(run, v->reason, "%s", v->message);
         switch (v->kind) {
-        case VERDICT_TELL:
+        case VERDICT_ASSIGN:
                 train->r = lay_out(train);
                 break;
         case VERDICT_START:

@@ -30,7 +30,7 @@ struct play {
         size_t place_of[RANKS]; /* of the ranks of the last world */
         double slow[RANKS], busy[RANKS];
         int64_t step[RANKS];
-        Rendezvous__RankSeen told[RANKS]; /* as a group tells its manager */
+        Rendezvous__RankSeen sent[RANKS]; /* as a group tells its manager */
         uint32_t lines[RANKS];
         char said[2048], last[WORLD_TEXT_BYTES + 64]; /* all verdicts; the last sentence */
 };
@@ -44,35 +44,35 @@ static void fact(struct play *play, struct world_fact what)
  * in. */
 static void send_rank(struct play *play, size_t rank)
 {
-        Rendezvous__RankSeen *told = &play->told[rank];
+        Rendezvous__RankSeen *sent = &play->sent[rank];
         Rendezvous__Seen seen = RENDEZVOUS__SEEN__INIT;
         CLEANUP(free_p) uint8_t *bytes = NULL;
-        const Rendezvous__Seen *heard;
+        const Rendezvous__Seen *received;
         struct pb_arena arena;
         size_t size;
 
-        told->rank = (uint32_t) rank;
-        told->pid = 1;
+        sent->rank = (uint32_t) rank;
+        sent->pid = 1;
         if (play->kind == WORLD_CHIPS) {
-                rank_facts_tell(&play->world, told, &play->lines[rank], play->now);
+                rank_facts_tell(&play->world, sent, &play->lines[rank], play->now);
                 return;
         }
         seen.token = (char *) "t";
         seen.group = (char *) "g1";
-        seen.ranks = &told;
+        seen.ranks = &sent;
         seen.n_ranks = 1;
         bytes = pb_pack(&seen, &size);
-        heard = message_read(&arena, &rendezvous__seen__descriptor, bytes, size, NULL);
-        assert_non_null(heard);
-        rank_facts_tell(&play->world, heard->ranks[0], &play->lines[rank], play->now);
+        received = message_read(&arena, &rendezvous__seen__descriptor, bytes, size, NULL);
+        assert_non_null(received);
+        rank_facts_tell(&play->world, received->ranks[0], &play->lines[rank], play->now);
         pb_arena_free(&arena);
 }
 
 static void exit_rank(struct play *play, size_t rank, int code)
 {
-        play->told[rank].ended = true;
-        play->told[rank].exit_code = code;
-        play->told[rank].ended_usec = play->now;
+        play->sent[rank].ended = true;
+        play->sent[rank].exit_code = code;
+        play->sent[rank].ended_usec = play->now;
         send_rank(play, rank);
 }
 
@@ -108,7 +108,7 @@ static void lay_out(struct play *play)
                 for (uint64_t k = 0; world->places[i].used && k < world->places[i].chips; k++) {
                         play->place_of[rank] = i;
                         play->mute[rank] = play->talk[rank] = false;
-                        rendezvous__rank_seen__init(&play->told[rank]);
+                        rendezvous__rank_seen__init(&play->sent[rank]);
                         play->lines[rank] = 0;
                         play->step[rank] = -1;
                         play->busy[rank] = 0;
@@ -137,7 +137,7 @@ static void say(struct play *play, const struct verdict *v)
 
         if (v->message[0] != '\0')
                 (void) text_copy(play->last, sizeof(play->last), v->message);
-        if (v->kind == VERDICT_TELL || strcmp(v->reason, "Restarting") == 0)
+        if (v->kind == VERDICT_ASSIGN || strcmp(v->reason, "Restarting") == 0)
                 return;
         if (length > 0) {
                 *to++ = ' ';
@@ -165,7 +165,7 @@ static void judge(struct play *play)
         offer_chips(play);
         while ((v = verdict_on(&play->world, play->now)).kind != VERDICT_GO_ON) {
                 say(play, &v);
-                if (v.kind == VERDICT_TELL)
+                if (v.kind == VERDICT_ASSIGN)
                         lay_out(play);
                 if ((v.kind == VERDICT_RESTART || v.kind == VERDICT_RESHARD) &&
                     !play->story->setting.stubborn) {
@@ -190,10 +190,10 @@ static void speak(struct play *play, size_t rank)
         line.step = play->step[rank];
         line.samples = 16 * (line.step + 1);
         line.samples_per_s = (double) line.samples / play->busy[rank];
-        play->told[rank].lines++;
-        play->told[rank].step = line.step;
-        play->told[rank].samples = line.samples;
-        play->told[rank].samples_per_s = line.samples_per_s;
+        play->sent[rank].lines++;
+        play->sent[rank].step = line.step;
+        play->sent[rank].samples = line.samples;
+        play->sent[rank].samples_per_s = line.samples_per_s;
         send_rank(play, rank);
 }
 
@@ -237,8 +237,8 @@ static void end_all(struct play *play, int code)
 
 static void stop(struct play *play, size_t rank, bool stopped, bool stuck)
 {
-        play->told[rank].stopped = stopped;
-        play->told[rank].stuck = stuck;
+        play->sent[rank].stopped = stopped;
+        play->sent[rank].stuck = stuck;
         send_rank(play, rank);
 }
 

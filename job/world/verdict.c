@@ -460,7 +460,7 @@ static struct verdict settle_places(struct world *world, uint64_t now_usec)
                 world->places[i].settled = false;
         }
         enter(world, WORLD_STARTING, now_usec);
-        return verdict(VERDICT_TELL, "", "%s", "");
+        return verdict(VERDICT_ASSIGN, "", "%s", "");
 }
 
 static struct verdict judge_stopping(struct world *world, uint64_t now_usec)
@@ -489,10 +489,10 @@ static struct verdict judge_stopping(struct world *world, uint64_t now_usec)
                                            : settle_places(world, now_usec);
 }
 
-/* Places that have not come, or, once all have been told their parts, those that are not ready. */
+/* Places that have not come, or, once all were sent their parts, those that are not ready. */
 static struct verdict end_missing(struct world *world, uint64_t now_usec)
 {
-        bool told = world->phase == WORLD_STARTING;
+        bool sent = world->phase == WORLD_STARTING;
         unsigned long long seconds = world->rules.wait_usec / 1000000;
         const char *first = "";
         size_t missing = 0;
@@ -500,13 +500,13 @@ static struct verdict end_missing(struct world *world, uint64_t now_usec)
         for (size_t i = 0; i < world->place_count; i++) {
                 const struct world_place *place = &world->places[i];
 
-                if (told ? !place->used || place->ready : place->spare || world_is_there(place))
+                if (sent ? !place->used || place->ready : place->spare || world_is_there(place))
                         continue;
                 first = missing++ == 0 ? place->name : first;
         }
         return end(
                 world, VERDICT_FAILED, EXIT_TIMED_OUT,
-                told ? verdict(VERDICT_END, "GroupsMissing",
+                sent ? verdict(VERDICT_END, "GroupsMissing",
                                "%zu groups have joined and did not answer within %llu seconds "
                                "(--wait-seconds), %s first; see what its remuda-launch says, or wait longer",
                                missing, seconds, first)

@@ -13,7 +13,7 @@
 enum verdict_kind {
         VERDICT_GO_ON,     /* nothing, for now */
         VERDICT_SAY,       /* the event alone */
-        VERDICT_TELL,      /* the next world: cut it, lay out its ranks, tell the used places their parts */
+        VERDICT_ASSIGN,    /* the next world: cut it, lay out its ranks, assign the used places their parts */
         VERDICT_START,     /* all of them are ready: start mpirun */
         VERDICT_TERMINATE, /* SIGTERM for every rank: a checkpoint may be written */
         VERDICT_RESTART,   /* end all that runs; then from the last checkpoint, or from the beginning */

@@ -21,7 +21,7 @@
 
 enum world_phase {
         WORLD_GATHERING, /* for the places of the first world */
-        WORLD_STARTING,  /* they are told their parts */
+        WORLD_STARTING,  /* they are assigned their parts */
         WORLD_RUNNING,   /* mpirun runs, or its last words are waited for */
         WORLD_STOPPING,  /* a fault, or new shares: all that runs is being ended */
         WORLD_ENDED

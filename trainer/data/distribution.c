@@ -30,7 +30,7 @@ static bool takes_samples(const struct training *t, int rank)
         return t->shares.whole ? rank + 1 == t->world.size : shares_computes(&t->shares, rank);
 }
 
-static bool is_told_epochs(const struct training *t, int rank)
+static bool is_sent_epochs(const struct training *t, int rank)
 {
         return rank == 0 || t->options->poll > 0 || takes_samples(t, rank);
 }
@@ -455,7 +455,7 @@ static int serve(struct training *t, uint64_t epoch, const struct text *joined, 
 
                 if (takes && manages(t))
                         r = send_shard(t, epoch, shares_worker(&t->shares, rank), rank, err);
-                else if (is_told_epochs(t, rank))
+                else if (is_sent_epochs(t, rank))
                         (void) hand_over(epoch, rank, dataset_count(t->data, DATASET_TRAIN), names,
                                          takes ? strlen(names) : 0);
         }
@@ -485,7 +485,7 @@ int distribution_epoch(struct training *t, uint64_t step, struct err *err)
                 if (epoch_step == 0)
                         r = look_for_files(t, epoch, &joined, err);
                 r = r < 0 ? r : serve(t, epoch, &joined, err);
-        } else if (is_told_epochs(t, t->world.rank)) {
+        } else if (is_sent_epochs(t, t->world.rank)) {
                 r = receive(t, epoch, err);
         }
         t->distribution.epochs_begun = epoch + 1;

@@ -18,7 +18,7 @@
  * --clock-log shows it: its last two columns never differ by more than S. With checkpoints, async and ssp
  * also gather all workers before each one, so that it is a state of the run.
  *
- * SIGTERM (trainer/stop.h): in ps-sync all ranks go in step. In async and ssp whoever is told tells server 0,
+ * SIGTERM (trainer/stop.h): in ps-sync all ranks go in step. In async and ssp whoever gets it tells server 0,
  * which names a step to end after, one more than it has from anybody: no worker can have sent more before it
  * is told so, with the next answer. All do that step and no other, and the servers save it. */
 #include <errno.h>
@@ -38,7 +38,7 @@
 
 #define CLOCK_FIELD 2 /* of a clock log's line */
 
-enum { TAG_GRADIENT = 1, TAG_PARAMETERS, TAG_GATHER, TAG_TOLD, TAG_LAST, TAG_LAST_OF_SERVERS };
+enum { TAG_GRADIENT = 1, TAG_PARAMETERS, TAG_GATHER, TAG_STOP, TAG_LAST, TAG_LAST_OF_SERVERS };
 
 static size_t slice_begin(const struct training *t, size_t server)
 {
@@ -53,7 +53,7 @@ static int slice_count(const struct training *t, size_t server)
 struct ending { /* of a worker */
         struct stop stop;
         bool in_step;  /* all ranks are */
-        bool said;     /* to server 0, that this rank was told */
+        bool said;     /* to server 0, that this rank shall stop */
         uint64_t last; /* step to end after, as server 0 said with its answer; 0 = not said */
 };
 
@@ -115,7 +115,7 @@ static int worker_step(struct training *t, const struct group *g, struct ending 
 /* After a step: is it the last one for all ranks? The same on all. */
 static bool worker_ends(const struct training *t, const struct group *g, struct ending *ending)
 {
-        int told = 1;
+        int requested = 1;
 
         if (ending->in_step)
                 return t->step < t->last_step && stop_now(&ending->stop, t);
@@ -123,8 +123,8 @@ static bool worker_ends(const struct training *t, const struct group *g, struct 
                 return false;
         if (g->grouped)
                 MPI_Bcast(&ending->last, 1, MPI_UINT64_T, 0, g->members);
-        if (ending->last == 0 && !ending->said && t->step < t->last_step && stop_told(&ending->stop)) {
-                MPI_Send(&told, 1, MPI_INT, 0, TAG_TOLD, MPI_COMM_WORLD);
+        if (ending->last == 0 && !ending->said && t->step < t->last_step && stop_requested(&ending->stop)) {
+                MPI_Send(&requested, 1, MPI_INT, 0, TAG_STOP, MPI_COMM_WORLD);
                 ending->said = true;
         }
         return ending->last > 0 && t->step >= ending->last;
@@ -174,7 +174,7 @@ struct server {
         bool names_last; /* server 0 may say when all end */
         uint64_t end;    /* steps to do: all, or as many as server 0 said */
         uint64_t last;   /* what it said; 0 = nothing */
-        int told;        /* by a rank, to server 0 */
+        int requested;   /* by a rank, to server 0 */
 };
 
 static void expect(struct server *s, size_t worker)
@@ -391,7 +391,7 @@ static int note_progress(struct server *s, uint64_t arrived, struct err *err)
         return training_finish_step(s->t, s->t->first_step + arrived / s->sender_count - 1, err);
 }
 
-/* Beside the gradients: server 0 gets a word from who was told, the others which step is the last. */
+/* Beside the gradients: server 0 gets a word from who shall stop, the others which step is the last. */
 static void expect_word(struct server *s)
 {
         MPI_Request *word = &s->requests[s->sender_count];
@@ -399,7 +399,7 @@ static void expect_word(struct server *s)
         if (!s->names_last)
                 return;
         if (s->t->world.rank == 0)
-                MPI_Irecv(&s->told, 1, MPI_INT, MPI_ANY_SOURCE, TAG_TOLD, MPI_COMM_WORLD, word);
+                MPI_Irecv(&s->requested, 1, MPI_INT, MPI_ANY_SOURCE, TAG_STOP, MPI_COMM_WORLD, word);
         else
                 MPI_Irecv(&s->last, 1, MPI_UINT64_T, 0, TAG_LAST_OF_SERVERS, MPI_COMM_WORLD, word);
 }
@@ -420,23 +420,23 @@ static void name_last(struct server *s)
                 MPI_Send(&s->last, 1, MPI_UINT64_T, (int) other, TAG_LAST_OF_SERVERS, MPI_COMM_WORLD);
 }
 
-/* A word came, or this server may have been told itself. */
+/* A word came, or this server may have been asked to stop itself. */
 static void heed_word(struct server *s, bool came)
 {
-        int told = 1;
+        int requested = 1;
 
         if (came)
                 s->requests[s->sender_count] = MPI_REQUEST_NULL;
         if (s->t->world.rank == 0) {
-                if (s->last == 0 && (s->told != 0 || stop_told(&s->stop)))
+                if (s->last == 0 && (s->requested != 0 || stop_requested(&s->stop)))
                         name_last(s);
                 if (came)
                         expect_word(s);
         } else if (came) {
                 s->end = s->last;
-        } else if (s->told == 0 && stop_told(&s->stop)) {
-                MPI_Send(&told, 1, MPI_INT, 0, TAG_TOLD, MPI_COMM_WORLD);
-                s->told = 1;
+        } else if (s->requested == 0 && stop_requested(&s->stop)) {
+                MPI_Send(&requested, 1, MPI_INT, 0, TAG_STOP, MPI_COMM_WORLD);
+                s->requested = 1;
         }
 }
 

@@ -9,7 +9,7 @@
 #include "base/cleanup.h"
 #include "trainer/strategy.h"
 
-#define NOT_TOLD UINT64_MAX
+#define NOT_ASSIGNED UINT64_MAX
 
 struct layers {
         size_t count;                                 /* stages, 0 = nobody said */
@@ -25,18 +25,18 @@ static void given_layers(const struct train_options_list *pairs, struct layers *
         }
 }
 
-/* What a launcher told each rank. */
-static void told_layers(const struct training *t, struct layers *l)
+/* What a launcher assigned to each rank. */
+static void assigned_layers(const struct training *t, struct layers *l)
 {
         const struct train_options_list *own = &t->options->own_layers;
-        uint64_t first = own->count == 2 ? own->values[0] : NOT_TOLD;
-        uint64_t last = own->count == 2 ? own->values[1] : NOT_TOLD;
+        uint64_t first = own->count == 2 ? own->values[0] : NOT_ASSIGNED;
+        uint64_t last = own->count == 2 ? own->values[1] : NOT_ASSIGNED;
 
         MPI_Allgather(&first, 1, MPI_UINT64_T, l->first, 1, MPI_UINT64_T, MPI_COMM_WORLD);
         MPI_Allgather(&last, 1, MPI_UINT64_T, l->last, 1, MPI_UINT64_T, MPI_COMM_WORLD);
         l->count = 0;
         for (int rank = 0; rank < t->world.size; rank++)
-                if (l->first[rank] != NOT_TOLD)
+                if (l->first[rank] != NOT_ASSIGNED)
                         l->count = (size_t) t->world.size;
 }
 
@@ -65,7 +65,7 @@ static int check(const struct training *t, const struct layers *l, struct err *e
                                "fewer ranks",
                                l->count, t->model.name, layers);
         for (size_t s = 0; s < l->count; s++) {
-                if (l->first[s] == NOT_TOLD)
+                if (l->first[s] == NOT_ASSIGNED)
                         return err_set(err, -EINVAL,
                                        "rank %zu has no REMUDA_LAYERS, others have: set it on each", s);
                 if (l->first[s] != next || l->last[s] < next || l->last[s] >= layers)
@@ -135,6 +135,6 @@ int stages_resolve(struct training *t, struct err *err)
         if (r < 0)
                 return r;
         if (l->count == 0 && t->world.parallel)
-                told_layers(t, l);
+                assigned_layers(t, l);
         return world_agree(&t->world, resolve(t, l, err), err);
 }

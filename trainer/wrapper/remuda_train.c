@@ -59,27 +59,27 @@ static int complain(const struct err *err)
         return -1;
 }
 
-/* What a launcher told this rank. Return: 0, with SHARES_NOT_TOLD if nothing. */
-static int find_told(uint64_t *ret_own, struct err *err)
+/* What a launcher assigned to this rank. Return: 0, with SHARES_NOT_ASSIGNED if nothing. */
+static int find_assigned(uint64_t *ret_own, struct err *err)
 {
-        const char *told = getenv("REMUDA_BATCH");
+        const char *assigned = getenv("REMUDA_BATCH");
 
-        *ret_own = SHARES_NOT_TOLD;
-        if (told == NULL || told[0] == '\0')
+        *ret_own = SHARES_NOT_ASSIGNED;
+        if (assigned == NULL || assigned[0] == '\0')
                 return 0;
-        if (text_parse_uint64(told, ret_own) < 0 || *ret_own > SHARE_MAX)
+        if (text_parse_uint64(assigned, ret_own) < 0 || *ret_own > SHARE_MAX)
                 return err_set(err, -EINVAL, "REMUDA_BATCH '%.40s': a whole number from 0 to %d is wanted",
-                               told, SHARE_MAX);
+                               assigned, SHARE_MAX);
         return 0;
 }
 
-/* Every rank comes along, so that none is left waiting. What ranks were told decides, not `batch`. */
+/* Every rank comes along, so that none is left waiting. What was assigned to ranks decides, not `batch`. */
 static int find_shares(struct remuda_train *r, size_t batch, struct err *err)
 {
-        size_t n = (size_t) r->world.size, told = 0;
-        CLEANUP(free_p) struct shares_told *all = calloc(n, sizeof(*all));
-        struct shares_told own = { .batch = SHARES_NOT_TOLD, .weight = -1 };
-        int result = find_told(&own.batch, err);
+        size_t n = (size_t) r->world.size, assigned = 0;
+        CLEANUP(free_p) struct shares_assigned *all = calloc(n, sizeof(*all));
+        struct shares_assigned own = { .batch = SHARES_NOT_ASSIGNED, .weight = -1 };
+        int result = find_assigned(&own.batch, err);
 
         r->shares = (struct shares){ .workers = n, .of = calloc(n, sizeof(*r->shares.of)) };
         if (result == 0 && (all == NULL || r->shares.of == NULL))
@@ -91,11 +91,11 @@ static int find_shares(struct remuda_train *r, size_t batch, struct err *err)
         if (r->world.parallel)
                 MPI_Allgather(MPI_IN_PLACE, 0, MPI_BYTE, all, (int) sizeof(*all), MPI_BYTE, MPI_COMM_WORLD);
         for (size_t i = 0; i < n; i++)
-                told += all[i].batch != SHARES_NOT_TOLD ? (size_t) all[i].batch : 0;
-        if (told == 0 && batch == 0)
+                assigned += all[i].batch != SHARES_NOT_ASSIGNED ? (size_t) all[i].batch : 0;
+        if (assigned == 0 && batch == 0)
                 result = err_set(err, -EINVAL, "a batch of no samples: 1 or more are wanted");
         else
-                result = shares_cut(&r->shares, all, told > 0 ? 0 : batch, err);
+                result = shares_cut(&r->shares, all, assigned > 0 ? 0 : batch, err);
         return world_agree(&r->world, result, err);
 }
 
