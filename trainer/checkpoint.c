@@ -1,6 +1,7 @@
 /* A checkpoint is written beside and renamed, the newest whole one is found again; rank 0 does it for all. */
 #include "trainer/checkpoint.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -237,10 +238,12 @@ static int read_newest(const struct training *t, struct checkpoint_file_facts *f
 {
         CLEANUP(free_p) uint64_t *steps = calloc(FILES_MAX, sizeof(*steps));
         const char *directory = t->options->checkpoint;
-        size_t count = steps != NULL ? list_steps(directory, steps) : 0;
+        size_t count;
         char path[4096];
         int r = 0;
 
+        assert(directory != NULL); /* --resume wants it */
+        count = steps != NULL ? list_steps(directory, steps) : 0;
         for (size_t i = 0; i < count; i++) {
                 if (!path_of(path, sizeof(path), directory, steps[i], ""))
                         return err_set(err, -EINVAL, "--checkpoint: the directory's name is too long");
@@ -256,6 +259,7 @@ static int read_newest(const struct training *t, struct checkpoint_file_facts *f
 /* Rank 0 has all values in the file's bytes, every rank gets those of its part. */
 static void spread(const struct training *t, const unsigned char *values, float *own)
 {
+        assert(t->world.rank > 0 || values != NULL);
         if (t->world.rank == 0)
                 memcpy(own, values + t->part.from * sizeof(*own), t->part.count * sizeof(*own));
         if (t->stages == NULL && t->world.parallel)

@@ -115,19 +115,24 @@ static void add_numbers(struct text *line, const char *name, const struct train_
                 text_printf(line, "%s%zu", i > 0 ? "," : "", n->values[i]);
 }
 
+static const char *mode_of(const struct train_options *o)
+{
+        return o->help             ? "help"
+               : o->version        ? "version"
+               : o->tune           ? "tune"
+               : o->conformance    ? "conformance"
+               : o->explain_fusion ? "explain-fusion"
+               : o->measure        ? "measure"
+                                   : "train";
+}
+
 char *train_options_line(const struct train_options *o)
 {
         struct text line = { 0 };
-        const char *mode = o->help             ? "help"
-                           : o->version        ? "version"
-                           : o->tune           ? "tune"
-                           : o->conformance    ? "conformance"
-                           : o->explain_fusion ? "explain-fusion"
-                           : o->measure        ? "measure"
-                                               : "train";
 
-        text_printf(&line, "do=%s model=%s strategy=%s batch=%zu", mode, o->model != NULL ? o->model : "-",
-                    o->strategy != NULL ? o->strategy : "default", o->batch);
+        text_printf(&line, "do=%s model=%s strategy=%s batch=%zu", mode_of(o),
+                    o->model != NULL ? o->model : "-", o->strategy != NULL ? o->strategy : "default",
+                    o->batch);
         add_numbers(&line, "shares", &o->shares);
         text_printf(&line, " servers=%zu staleness=%zu microbatches=%zu", o->servers, o->staleness,
                     o->microbatches);

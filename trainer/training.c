@@ -147,7 +147,7 @@ int training_gradient(struct training *t, uint64_t step, size_t worker, const st
 {
         uint64_t epoch = 0;
         size_t epoch_step = 0;
-        struct loader_chunk chunk;
+        struct loader_chunk chunk = { 0 };
         float weight;
 
         if (training_take(t, step, worker, &chunk, err) < 0)
@@ -202,7 +202,7 @@ int training_finish_step(struct training *t, uint64_t step, struct err *err)
 {
         uint64_t epoch, begin;
         size_t epoch_step;
-        double accuracy, loss;
+        double accuracy = 0, loss = 0;
         bool due;
 
         sampler_locate(t->sampler, step, &epoch, &epoch_step);

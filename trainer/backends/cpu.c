@@ -188,13 +188,23 @@ static void cpu_col2im(void *state, const struct kernels_images *s, const float 
                                 col2im_one(s, patches, row, col, dx + n * image);
 }
 
-/* Calls for every output pixel of a pooling; in = its first input pixel. */
-#define FOR_POOLED(s, n, row, col, in, out)                                                                  \
-        for (size_t n = 0, out = 0; n < (s)->samples; n++)                                                   \
-                for (size_t row = 0; row < (s)->height / 2; row++)                                           \
-                        for (size_t col = 0,                                                                 \
-                                    in = ((n * (s)->height + 2 * row) * (s)->width) * (s)->channels;         \
-                             col < (s)->width / 2; col++, in += 2 * (s)->channels, out += (s)->channels)
+/* Where a row of output pixels begins, over all samples, and the two rows of input pixels that it pools. */
+struct pooled_row {
+        size_t in, out;
+};
+
+static size_t pooled_rows(const struct kernels_images *s)
+{
+        return s->samples * (s->height / 2);
+}
+
+static struct pooled_row pooled_row(const struct kernels_images *s, size_t row)
+{
+        size_t n = row / (s->height / 2), line = n * s->height + 2 * (row % (s->height / 2));
+
+        return (struct pooled_row){ .in = line * s->width * s->channels,
+                                    .out = row * (s->width / 2) * s->channels };
+}
 
 static inline float largest(const float *x, const size_t at[4], size_t c, uint8_t *which)
 {
@@ -209,13 +219,11 @@ static inline float largest(const float *x, const size_t at[4], size_t c, uint8_
         return best;
 }
 
-static void cpu_pool(void *state, const struct kernels_images *s, const float *x, float *y, uint8_t *which)
+static void pool_row(const struct kernels_images *s, const float *x, float *y, uint8_t *which)
 {
         const size_t right = s->channels, below = s->width * s->channels;
 
-        (void) state;
-        FOR_POOLED(s, n, row, col, in, out)
-        {
+        for (size_t col = 0, in = 0, out = 0; col < s->width / 2; col++, in += 2 * right, out += right) {
                 const size_t at[4] = { in, in + right, in + below, in + below + right };
 
                 for (size_t c = 0; c < s->channels; c++)
@@ -223,31 +231,47 @@ static void cpu_pool(void *state, const struct kernels_images *s, const float *x
         }
 }
 
-static void cpu_pool_gradient(void *state, const struct kernels_images *s, const uint8_t *which,
-                              const float *dy, float *dx)
+static void cpu_pool(void *state, const struct kernels_images *s, const float *x, float *y, uint8_t *which)
+{
+        (void) state;
+        for (size_t row = 0; row < pooled_rows(s); row++) {
+                struct pooled_row at = pooled_row(s, row);
+
+                pool_row(s, x + at.in, y + at.out, which + at.out);
+        }
+}
+
+static void pool_row_gradient(const struct kernels_images *s, const uint8_t *which, const float *dy,
+                              float *dx)
 {
         const size_t right = s->channels, below = s->width * s->channels;
 
-        (void) state;
-        memset(dx, 0, s->samples * s->height * s->width * s->channels * sizeof(*dx));
-        FOR_POOLED(s, n, row, col, in, out)
-        {
+        for (size_t col = 0, in = 0, out = 0; col < s->width / 2; col++, in += 2 * right, out += right)
                 for (size_t c = 0; c < s->channels; c++) {
                         uint8_t w = which[out + c];
 
                         dx[in + (w & 1) * right + (w >> 1) * below + c] = dy[out + c];
                 }
+}
+
+static void cpu_pool_gradient(void *state, const struct kernels_images *s, const uint8_t *which,
+                              const float *dy, float *dx)
+{
+        (void) state;
+        memset(dx, 0, s->samples * s->height * s->width * s->channels * sizeof(*dx));
+        for (size_t row = 0; row < pooled_rows(s); row++) {
+                struct pooled_row at = pooled_row(s, row);
+
+                pool_row_gradient(s, which + at.out, dy + at.out, dx + at.in);
         }
 }
 
-static void cpu_bias_relu_pool(void *state, const struct kernels_images *s, const float *x, const float *b,
-                               float *y, uint8_t *which)
+static void bias_relu_pool_row(const struct kernels_images *s, const float *x, const float *b, float *y,
+                               uint8_t *which)
 {
         const size_t right = s->channels, below = s->width * s->channels;
 
-        (void) state;
-        FOR_POOLED(s, n, row, col, in, out)
-        {
+        for (size_t col = 0, in = 0, out = 0; col < s->width / 2; col++, in += 2 * right, out += right)
                 for (size_t c = 0; c < s->channels; c++) {
                         float a0 = x[in + c], a1 = x[in + right + c];
                         float b0 = x[in + below + c], b1 = x[in + below + right + c];
@@ -258,19 +282,26 @@ static void cpu_bias_relu_pool(void *state, const struct kernels_images *s, cons
                         which[out + c] = (uint8_t) w;
                         y[out + c] = relu_of(v);
                 }
+}
+
+static void cpu_bias_relu_pool(void *state, const struct kernels_images *s, const float *x, const float *b,
+                               float *y, uint8_t *which)
+{
+        (void) state;
+        for (size_t row = 0; row < pooled_rows(s); row++) {
+                struct pooled_row at = pooled_row(s, row);
+
+                bias_relu_pool_row(s, x + at.in, b, y + at.out, which + at.out);
         }
 }
 
-static void cpu_bias_relu_pool_gradient(void *state, const struct kernels_images *s, const uint8_t *which,
+/* @out: where the row's output begins in which, y and dy */
+static void bias_relu_pool_row_gradient(const struct kernels_images *s, size_t out, const uint8_t *which,
                                         const float *y, const float *dy, float *dx, float *db)
 {
         const size_t right = s->channels, below = s->width * s->channels;
 
-        (void) state;
-        if (s->height % 2 != 0 || s->width % 2 != 0) /* the last row or column belongs to no square */
-                memset(dx, 0, s->samples * s->height * s->width * s->channels * sizeof(*dx));
-        FOR_POOLED(s, n, row, col, in, out)
-        {
+        for (size_t col = 0, in = 0; col < s->width / 2; col++, in += 2 * right, out += right)
                 for (size_t c = 0; c < s->channels; c++) {
                         float d = dy[out + c] * relu_slope(y[out + c]);
                         uint8_t w = which[out + c];
@@ -281,6 +312,18 @@ static void cpu_bias_relu_pool_gradient(void *state, const struct kernels_images
                         dx[in + below + right + c] = w == 3 ? d : 0;
                         db[c] += d;
                 }
+}
+
+static void cpu_bias_relu_pool_gradient(void *state, const struct kernels_images *s, const uint8_t *which,
+                                        const float *y, const float *dy, float *dx, float *db)
+{
+        (void) state;
+        if (s->height % 2 != 0 || s->width % 2 != 0) /* the last row or column belongs to no square */
+                memset(dx, 0, s->samples * s->height * s->width * s->channels * sizeof(*dx));
+        for (size_t row = 0; row < pooled_rows(s); row++) {
+                struct pooled_row at = pooled_row(s, row);
+
+                bias_relu_pool_row_gradient(s, at.out, which, y, dy, dx + at.in, db);
         }
 }
 

@@ -125,8 +125,8 @@ static void augment(const struct dataset *d, uint64_t epoch, const uint32_t *ids
         CLEANUP(free_p) float *room = calloc(floats, sizeof(*room));
 
         for (size_t i = 0; room != NULL && i < count; i++)
-                preprocess_augment(&d->preprocess, d->seed, epoch, ids[i], s->height, s->width, s->channels,
-                                   d->value[0], x + i * floats, room);
+                preprocess_augment(&d->preprocess, d->seed, epoch, ids[i], s, d->value[0], x + i * floats,
+                                   room);
 }
 
 #if defined(__x86_64__)

@@ -1,6 +1,7 @@
 /* What rank 0 sends before an epoch and the others wait for; how an earlier run's new files join again. */
 #include "trainer/data/distribution.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <mpi.h>
 #include <stdlib.h>
@@ -274,6 +275,7 @@ static int receive_shard(struct training *t, uint64_t epoch, size_t worker, stru
 
         if (take_over(epoch, &h, &bytes, err) < 0)
                 return err->code;
+        assert(bytes != NULL);
         note_growth(t, epoch, dataset_count(t->data, DATASET_TRAIN), h.samples, err);
         count = epoch_ids(t, epoch, worker, &ids);
         if (count < 0)
@@ -392,6 +394,7 @@ int distribution_resume(struct training *t, struct err *err)
         }
         if (r < 0 || bytes == 0)
                 return r;
+        assert(at != NULL);
         t->distribution.joined.size_bytes = (size_t) (at - t->distribution.joined.data);
         t->distribution.joined.data[t->distribution.joined.size_bytes] = '\0';
         /* the list on disk keeps them until they join again: a run that is killed before must know them, too

@@ -102,7 +102,7 @@ static int read_values(gzFile f, size_t total, struct idx *x, struct err *err)
 
 static int read_stream(gzFile f, size_t rank, struct idx *x, struct err *err)
 {
-        uint8_t header[4 + 4 * IDX_RANK_MAX];
+        uint8_t header[4 + 4 * IDX_RANK_MAX] = { 0 };
         size_t header_bytes = 4 + 4 * rank, total = 0;
         int64_t got = read_fully(f, header, header_bytes);
         int code;

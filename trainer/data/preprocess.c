@@ -69,21 +69,20 @@ static void move(size_t height, size_t width, size_t channels, long down, long r
 }
 
 void preprocess_augment(const struct preprocess_steps *p, uint64_t seed, uint64_t epoch, uint32_t sample,
-                        size_t height, size_t width, size_t channels, float darkest, float *image,
-                        float *room)
+                        const struct shape *size, float darkest, float *image, float *room)
 {
         struct random_source r = random_for(seed ^ (epoch << 32), "augmentation", sample);
-        size_t bytes = height * width * channels * sizeof(*image);
+        size_t bytes = shape_size(size) * sizeof(*image);
         bool mirrored = (double) random_unit(&r) < p->flip;
         long down = (long) random_below(&r, 2 * p->crop + 1) - (long) p->crop;
         long right = (long) random_below(&r, 2 * p->crop + 1) - (long) p->crop;
 
         if (mirrored) {
-                flip(height, width, channels, image, room);
+                flip(size->height, size->width, size->channels, image, room);
                 memcpy(image, room, bytes);
         }
         if (down != 0 || right != 0) {
-                move(height, width, channels, down, right, darkest, image, room);
+                move(size->height, size->width, size->channels, down, right, darkest, image, room);
                 memcpy(image, room, bytes);
         }
 }

@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "job/spec/preprocess_steps.h"
+#include "trainer/shape.h"
 
 /* preprocess_parse() - of --preprocess; as preprocess_steps_parse(), and the steps fit the data. */
 int preprocess_parse(const char *spec, bool text, struct preprocess_steps *ret, struct err *err);
@@ -36,5 +37,4 @@ void preprocess_resize(const uint8_t *from, size_t height, size_t width, size_t 
 /* preprocess_augment() - flip and crop one image in place.
  * @room: as many floats as the image has; @darkest: fills the border */
 void preprocess_augment(const struct preprocess_steps *p, uint64_t seed, uint64_t epoch, uint32_t sample,
-                        size_t height, size_t width, size_t channels, float darkest, float *image,
-                        float *room);
+                        const struct shape *size, float darkest, float *image, float *room);

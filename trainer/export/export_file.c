@@ -1,6 +1,7 @@
 /* An exported model's lines and bits, checked before they are used. */
 #include "trainer/export/export_file.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -96,10 +97,14 @@ int export_file_bytes(struct export_file *r, size_t count, int8_t *ret, float *r
 
         if (begin_tensor(r, count, 1, &bits, &scale, err) < 0)
                 return err->code;
+        assert(bits != NULL);
         if (!isfinite(scale) || scale <= 0)
                 return err_set(err, -EINVAL, "a tensor's scale is no positive number");
-        for (size_t i = 0; i < count; i++)
-                ret[i] = is_kept(bits, i) ? (int8_t) r->bytes[r->at++] : 0;
+        for (size_t i = 0; i < count; i++) {
+                ret[i] = 0;
+                if (is_kept(bits, i))
+                        ret[i] = (int8_t) r->bytes[r->at++];
+        }
         *ret_scale = (float) scale;
         return 0;
 }
@@ -111,6 +116,7 @@ int export_file_floats(struct export_file *r, size_t count, float *ret, struct e
 
         if (begin_tensor(r, count, sizeof(float), &bits, &scale, err) < 0)
                 return err->code;
+        assert(bits != NULL);
         for (size_t i = 0; i < count; i++) {
                 ret[i] = 0;
                 if (!is_kept(bits, i))

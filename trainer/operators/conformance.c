@@ -128,10 +128,10 @@ static double objective(struct trial *t, double *y)
                                     .x = t->wide[INPUT],
                                     .weight = t->wide[WEIGHT],
                                     .bias = t->wide[BIAS],
-                                    .labels = t->labels,
-                                    .y = y };
+                                    .labels = t->labels };
         double sum = 0;
 
+        c.y = y;
         if (reference_forward(&c) < 0)
                 return NAN;
         t->loss = c.loss;

@@ -121,11 +121,12 @@ static int time_tiles(const struct train_options *o, struct candidate *t, int re
 
 static double mean_gain(const double *untuned, const double *tuned)
 {
+        const size_t count = ARRAY_SIZE(shapes);
         double sum = 0;
 
-        for (size_t i = 0; i < ARRAY_SIZE(shapes); i++)
+        for (size_t i = 0; i < count; i++)
                 sum += untuned[i] / tuned[i];
-        return sum / (double) ARRAY_SIZE(shapes);
+        return sum / (double) count;
 }
 
 static bool fits(const struct preset_tiles *t)

@@ -1,5 +1,6 @@
 /* All ranks are workers: each segment of the weighted gradients is summed over the world as soon as backward
  * has finished its tensors, while earlier layers are still being computed. */
+#include <assert.h>
 #include <errno.h>
 #include <mpi.h>
 #include <stdlib.h>
@@ -75,8 +76,11 @@ static int plan_segments(struct exchange *x, struct err *err)
         if (count == 0 && x->ends != NULL)
                 count = wanted_segments(x, x->ends, err);
         count = same_segments(x, count);
-        if (count < 0 || check_segments(x->ends, (size_t) count, tensors, err) < 0)
-                return count < 0 ? count : err->code;
+        if (count < 0)
+                return count;
+        assert(x->ends != NULL && count <= TRAIN_OPTIONS_LIST_MAX);
+        if (check_segments(x->ends, (size_t) count, tensors, err) < 0)
+                return err->code;
         x->segmented.count = (size_t) count;
         for (size_t i = 0; i < x->segmented.count; i++)
                 x->ends[i] = tensors - 1 - x->ends[i];

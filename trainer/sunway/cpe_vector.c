@@ -6,8 +6,8 @@
 
 #include "trainer/operators/relu.h"
 
-static void vector_piece(const struct cpe_vector *job, size_t count, const float *x, const float *x2,
-                         float *y, float *y2)
+/* @other: a piece of job->x2 or job->y2, for the operations that have one */
+static void vector_piece(const struct cpe_vector *job, size_t count, const float *x, float *other, float *y)
 {
         switch (job->what) {
         case CPE_VECTOR_SCALE:
@@ -20,7 +20,7 @@ static void vector_piece(const struct cpe_vector *job, size_t count, const float
                 break;
         case CPE_VECTOR_RELU_GRADIENT:
                 for (size_t i = 0; i < count; i++)
-                        y[i] = x[i] * relu_slope(x2[i]);
+                        y[i] = x[i] * relu_slope(other[i]);
                 break;
         case CPE_VECTOR_UPDATE:
                 for (size_t i = 0; i < count; i++)
@@ -28,8 +28,8 @@ static void vector_piece(const struct cpe_vector *job, size_t count, const float
                 break;
         case CPE_VECTOR_UPDATE_MOMENTUM:
                 for (size_t i = 0; i < count; i++) {
-                        y2[i] = job->momentum * y2[i] + x[i];
-                        y[i] -= job->factor * y2[i];
+                        other[i] = job->momentum * other[i] + x[i];
+                        y[i] -= job->factor * other[i];
                 }
                 break;
         }
@@ -39,10 +39,11 @@ void cpe_vector_work(struct cpe *core, const void *argument)
 {
         const struct cpe_vector *job = argument;
         float *x = cpe_take(core, CPE_PIECE * sizeof(float)), *y = cpe_take(core, CPE_PIECE * sizeof(float));
-        float *other = job->x2 != NULL || job->y2 != NULL ? cpe_take(core, CPE_PIECE * sizeof(float)) : NULL;
+        bool has_other = job->what == CPE_VECTOR_RELU_GRADIENT || job->what == CPE_VECTOR_UPDATE_MOMENTUM;
+        float *other = has_other ? cpe_take(core, CPE_PIECE * sizeof(float)) : NULL;
         bool reads_y = job->what == CPE_VECTOR_UPDATE || job->what == CPE_VECTOR_UPDATE_MOMENTUM;
 
-        if (x == NULL || y == NULL || (other == NULL && (job->x2 != NULL || job->y2 != NULL)))
+        if (x == NULL || y == NULL || (other == NULL && has_other))
                 return;
         for (size_t at = core->index * CPE_PIECE; at < job->count; at += core->count * CPE_PIECE) {
                 size_t count = cpe_smaller(CPE_PIECE, job->count - at), bytes = count * sizeof(float);
@@ -50,9 +51,9 @@ void cpe_vector_work(struct cpe *core, const void *argument)
                 cpe_get(core, x, job->x + at, bytes);
                 if (reads_y)
                         cpe_get(core, y, job->y + at, bytes);
-                if (other != NULL)
+                if (has_other)
                         cpe_get(core, other, (job->x2 != NULL ? job->x2 : job->y2) + at, bytes);
-                vector_piece(job, count, x, other, y, other);
+                vector_piece(job, count, x, other, y);
                 cpe_put(core, job->y + at, y, bytes);
                 if (job->y2 != NULL)
                         cpe_put(core, job->y2 + at, other, bytes);
