@@ -77,7 +77,7 @@ $(foreach proto,$(protos),$(eval $(call archive,$(firstword $(subst /, ,$(proto)
 $(call object,$(call sources,$(rooms)) $(mains) $(unit_tests) $(wildcard tests/*/*.c)): | $(proto_header)
 
 # A folder with rules of its own (another compiler, another library) keeps them beside its code.
--include $(wildcard trainer/build.mk job/launcher/build.mk planner/build.mk python/build.mk tests/*/build.mk packaging/build.mk)
+-include $(wildcard trainer/build.mk job/launcher/build.mk planner/build.mk tests/*/build.mk)
 
 # Tests
 support := $(B)/lib/tests.a

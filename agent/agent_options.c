@@ -10,7 +10,7 @@ static const struct option_spec specs[] = {
         { .name = "root", .type = OPTION_STRING, .offset = AT(root), .value = "DIR", .default_ = "/",
           .help = "the machine: a directory with sys/, proc/, dev/" },
         { .name = "machine", .type = OPTION_STRING, .offset = AT(machine), .value = "FILE",
-          .help = "a recorded machine instead of a root" },
+          .help = "a machine file instead of a root" },
         { .name = "node-name", .type = OPTION_STRING, .offset = AT(node_name), .value = "NAME",
           .help = "name of this node (the host's name)" },
         { .name = "listen", .type = OPTION_STRING, .offset = AT(listen), .value = "ADDR:PORT|none",

@@ -25,7 +25,7 @@ static const struct option_spec specs[] = {
         { .name = "root", .type = OPTION_STRING, .offset = offsetof(struct devices_options, root), .value = "DIR",
           .help = "look at DIR instead of /" },
         { .name = "machine", .type = OPTION_STRING, .offset = offsetof(struct devices_options, machine), .value = "FILE",
-          .help = "look at a recorded machine" },
+          .help = "look at a machine file" },
         { .name = "resource", .type = OPTION_STRING, .offset = offsetof(struct devices_options, resource),
           .value = "RESOURCE", .help = "for example nvidia.com/gpu" },
         { .name = "size", .type = OPTION_UINT64, .offset = offsetof(struct devices_options, size), .value = "N",

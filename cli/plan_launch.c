@@ -1,4 +1,4 @@
-/* `remuda plan launch`: a job, placed on real or recorded machines, as other launchers take it. */
+/* `remuda plan launch`: a job, placed on real machines or on machine files, as other launchers take it. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

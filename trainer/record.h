@@ -1,7 +1,6 @@
 /* Record: what a rank leaves behind while it trains: times, progress lines, the sample log, the timeline.
  *
- * Files are per rank, FILE.RANK. Lines are whole: a progress line is one write(2). Not thread-safe but for
- * record_load(), which the loader's thread may call. */
+ * Files are per rank, FILE.RANK. Lines are whole: a progress line is one write(2). Not thread-safe. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /* Options: the command line of a trainer, one row an option, completed from the environment that a launcher
- * sets (REMUDA_BATCH, REMUDA_SEGMENTS, REMUDA_PROGRESS; DESIGN: environment of a training process). */
+ * sets (REMUDA_BATCH, REMUDA_SEGMENTS, REMUDA_PROGRESS; the list is in remuda-run(1)). */
 #pragma once
 
 #include <stdbool.h>

@@ -1,4 +1,5 @@
-/* Inventory JSON: struct inventory <-> the NodeAccelerators object of DESIGN ("remuda.dev/v1alpha1").
+/* Inventory JSON: struct inventory <-> the NodeAccelerators object ("remuda.dev/v1alpha1") of
+ * docs/reference/inventory.md.
  *
  * In memory only. Encoding is canonical: equal inventories give equal bytes. Decoding is lenient to unknown
  * fields and strict to wrong types and absurd counts. */

@@ -1,6 +1,6 @@
 /* NVIDIA. Names and UUIDs from /proc/driver/nvidia, MIG instances from its capabilities; which boards are
  * joined by NVLink follows from their form (SXM and its successors), is certain where NVSwitches are seen,
- * and is known link by link once NVML was asked (links.c). */
+ * and is known link by link once NVML was asked (agent/probe/link_memory.h). */
 #include "agent/vendor/vendor.h"
 
 #define LINKED "linked" /* every board of this form sits in an NVLink domain */

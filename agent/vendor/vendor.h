@@ -1,11 +1,11 @@
 /* Vendor: what one accelerator family is, in one row of pure data: its PCI ids and models, its names in a
  * cluster, its device files, and what a container and a program need to reach it.
  *
- * A row is one file of this folder and one line of rows.c, and the only place that knows the vendor:
- * discovery, the device plugin, the launch API, the launcher, the extender and the watch read it. What must
- * be read of a machine beyond what a row can say is a reader of the agent's discovery. Where a fact is not
- * certain the row says so in `unsure`, and misses a device rather than inventing one. How to add a vendor:
- * CONTRIBUTING.md. */
+ * A row is one file of this folder and one line of rows.h: discovery, the device plugin, the launch API,
+ * the launcher, the extender and the watch read it and know no vendor. Beside it these alone do: its models'
+ * rates (speeds.c), its reader of what a row cannot say (agent/discovery/readers/), and the drivers of its
+ * libraries (agent/probe/drivers/). Where a fact is not certain the row says so in `unsure`, and misses a
+ * device rather than inventing one. How to add a vendor: CONTRIBUTING.md. */
 #pragma once
 
 #include <stdbool.h>

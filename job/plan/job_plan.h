@@ -1,6 +1,6 @@
-/* Job plan: the groups of a TrainingJob's state, from the assignment of its roles (base/assignment.h) and the
- * cut of its batch (base/batch_cut.h), and how they change while it runs. The first level of a job's
- * subtasks. Pure but for the heap. */
+/* Job plan: the groups of a TrainingJob's state, from the assignment of its roles (assignment.h)
+ * and the cut of its batch (batch_cut.h, both of scheduler-extender/decide/), and how they change while it
+ * runs. The first level of a job's subtasks. Pure but for the heap. */
 #pragma once
 
 #include "job/plan/job_state.h"

@@ -13,7 +13,7 @@
 #include "job/spec/job_arguments.h"
 #include "job/spec/job_yaml.h"
 
-/* The sketch of DESIGN.md, every field given. */
+/* A job in the words of docs/reference/trainingjob.md. */
 static const char full[] = "apiVersion: remuda.dev/v1alpha1\n"
                            "kind: TrainingJob\n"
                            "metadata: {name: fashion, labels: {team: a}}\n"

@@ -1,5 +1,5 @@
 /* Verdict: what is to be done about a running job, and the words for it. The only place that knows which
- * faults end a job, which are repaired, and how.
+ * faults of ranks and places end a job, which are repaired, and how; for pods pods.h decides.
  *
  *      for (v = verdict_on(world, now); v.kind != VERDICT_GO_ON; v = verdict_on(world, now))
  *              say v.reason and v.message, do v.kind

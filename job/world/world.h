@@ -3,9 +3,9 @@
  *      facts --world_observe()--> world --verdict_on()--> what is done next        (job/world/verdict.h)
  *
  * A place is where ranks run and what can be lost: a chip of this machine, one rank each (`remuda run`), or a
- * device group of another host (the manager, the controller). Whoever starts jobs turns what he sees into
- * facts, asks for the verdict, and does it; he judges nothing himself. Pure: no I/O, no clock; time
- * (microseconds of a steady clock) is an argument. */
+ * device group of another host (the manager). The controller, who sees pods and no ranks, asks pods.h.
+ * Whoever starts jobs turns what he sees into facts, asks for the verdict, and does it; he judges nothing
+ * himself. Pure: no I/O, no clock; time (microseconds of a steady clock) is an argument. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-/* Reads device kinds from NAME[=TFLOPS[,GIB]][*N] and from the inventories of recorded machines. */
+/* Reads device kinds from NAME[=TFLOPS[,GIB]][*N] and from the inventories of machines. */
 #include "planner/commands/given_devices.h"
 
 #include <errno.h>

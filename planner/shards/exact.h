@@ -11,9 +11,9 @@
  *         5 x 10^-1 over 1  against  7 x 10^3 over 7 x 10^-1     by cross products, in tens of the least
  * exponent: (2 + 3) x 7 = 35 x 10^-2            7 x 10^3 = 700000 x 10^-2
  *
- * Cross products are made in 128 bits, which hold all of speeds and of lines (see shard_curve.c); what passes
- * them, wide tables of 17 digits or an affine time of 1e30 and 1e-30 ms, is multiplied out in EXACT_BITS.
- * Pure; no heap. */
+ * Cross products are made in 128 bits, which hold all of speeds and of lines (see shard_curves.c); what
+ * passes them, wide tables of 17 digits or an affine time of 1e30 and 1e-30 ms, is multiplied out in
+ * EXACT_BITS. Pure; no heap. */
 #pragma once
 
 #include <stddef.h>

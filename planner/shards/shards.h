@@ -34,8 +34,8 @@ struct shards_plan {
 /* shards_plan() - the plan with the smallest slowest worker; among equals the fewest used workers, then the
  * one whose earlier workers have the larger share.
  * @ret_shards: `count` entries
- * Return: 0; -EINVAL (a worker is not as said above, *err says which by its index); -ERANGE (the batch cannot
- * be made of the shares, *err says by how much); -E2BIG (past a SHARDS_MAX); -ENOMEM. */
+ * Return: 0; -EINVAL (a worker is not as shard.h says, *err says which by its index); -ERANGE (the batch
+ * cannot be made of the shares, *err says by how much); -E2BIG (past a SHARDS_MAX); -ENOMEM. */
 int shards_plan(const struct shard_worker *workers, size_t count, uint64_t batch, struct shard *ret_shards,
                 struct shards_plan *ret, struct err *err);
 

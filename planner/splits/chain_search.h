@@ -1,4 +1,4 @@
-/* Chain search: the dynamic programme behind chain_split.h. Internal to the planner; pure. */
+/* Chain search: the dynamic programme behind chain.h. Internal to the planner; pure. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,13 +1,13 @@
 /* Assignment: which device groups the roles of one TrainingJob get, whoever asks.
  *
- *      job + ledger -> groups with open chips (scheduler-extender/decide/rules.h judges) -> base/placement.h
- * -> parts
+ *      job + ledger -> groups with open chips (scheduler-extender/decide/rules.h judges)
+ *                   -> scheduler-extender/decide/placement.h -> parts
  *
  * First every entry of workers gets its minChips, then the servers theirs and, while chips are open, the
- * rest; then workers get more, where that makes a step shorter (base/batch_cut.h). All of the job is placed,
- * or nothing. Ranks of a CPU group may be more than its chips: what finds no chip is spread evenly. `fastest`
- * compares the chips of a role by one figure: samples a second of the job's program and model if all have it,
- * else measured GFLOPS, else the peak of one precision, else whichever most have.
+ * rest; then workers get more, where that makes a step shorter (scheduler-extender/decide/batch_cut.h). All
+ * of the job is placed, or nothing. Ranks of a CPU group may be more than its chips: what finds no chip is
+ * spread evenly. `fastest` compares the chips of a role by one figure: samples a second of the job's program
+ * and model if all have it, else measured GFLOPS, else the peak of one precision, else whichever most have.
  *
  * A job that asks for 10 of groups with 8, 4 and 2 open chips and says `packed` gets two parts, 8 and 2.
  * Invariant: no part takes a chip that another part of the job, a pod or a lease holds. Pure but for the

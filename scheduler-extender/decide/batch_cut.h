@@ -1,7 +1,7 @@
 /* Batch cut: what each device group of a job takes of every batch, and how long a step then is.
  *
- *      groups -> a figure of speed for every rank (base/chip_speed.h) -> shards (planner/shards/shards.h) ->
- * sums
+ *      groups -> a figure of speed for every rank (scheduler-extender/decide/chip_speed.h)
+ *             -> shards (planner/shards/shards.h) -> sums
  *
  * A measured figure is that of the job's program and model (ledger_speeds_find()); ranks that share a chip
  * have the figure that was seen of such a half, else their part of the chip's. Pure but for the heap;

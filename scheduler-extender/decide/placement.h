@@ -10,10 +10,10 @@
  *                    alike ones as packed
  *
  * Equal groups go by the name of their node, then by their order there: never by the order in which they
- * became known, so that the same job gets the same groups whoever asks. base/assignment.h asks for a job's
- * roles (controller, `remuda run`, `remuda plan launch`, what-if), ledger_account_place() for the chips of a
- * pod within its node. Which *node* a pod goes to is scheduler-extender/decide/score.h's: there the unit is a
- * pod, which is never divided. Pure. */
+ * became known, so that the same job gets the same groups whoever asks. assignment.h beside it asks for a
+ * job's roles (controller, `remuda run`, `remuda plan launch`, what-if), ledger_account_place() for the chips
+ * of a pod within its node. Which *node* a pod goes to is scheduler-extender/decide/score.h's: there the unit
+ * is a pod, which is never divided. Pure. */
 #pragma once
 
 #include <stdbool.h>

@@ -28,13 +28,12 @@ struct request_member {
 };
 
 struct request {
-        struct request_item
-                items[REQUEST_ITEMS_MAX];    /* extended resources, chips or not: see ask_chips_only() */
-        uint32_t models[REQUEST_MODELS_MAX]; /* accepted models; 0 = a model nobody has */
-        uint32_t match;                      /* number in ledger.matches: nodes it may go onto; 0 = any */
-        uint16_t item_count;                 /* 16 bits: no padding, requests are ordered by their bytes */
-        uint8_t model_count;                 /* 0 = any model */
-        uint8_t placement;                   /* enum placement */
+        struct request_item items[REQUEST_ITEMS_MAX]; /* extended resources, chips or not */
+        uint32_t models[REQUEST_MODELS_MAX];          /* accepted models; 0 = a model nobody has */
+        uint32_t match;      /* number in ledger.matches: nodes it may go onto; 0 = any */
+        uint16_t item_count; /* 16 bits: no padding, requests are ordered by their bytes */
+        uint8_t model_count; /* 0 = any model */
+        uint8_t placement;   /* enum placement */
         bool emergency;
         bool urgency_ignored; /* asked for by a label where that is not allowed */
         bool preemptible;

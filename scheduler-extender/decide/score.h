@@ -4,7 +4,8 @@
  * the nodes sent is mapped onto 10..1. The tuple (issue: right place):
  *   1. pool       an emergency prefers the reserve, a borrower regular nodes to lent ones
  *   2. class      the matching class, then `any`, then overflow
- *   3. placement  packed, uniform, largest-free or fastest, see placement_key()
+ *   3. placement  packed, uniform, largest-free or fastest: packed_keys(), uniform_keys(),
+ *                 largest_free_keys(), fastest_keys()
  *   4. step       the modelled step time with this member; under `fastest` it comes first
  * Before all of them, for a member of a gang with a common batch: where its lease is
  * (scheduler-extender/decide/gang_step.h). Pure; a tuple costs O(groups), ranking N nodes O(N + D log D) for

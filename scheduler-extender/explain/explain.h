@@ -4,8 +4,8 @@
 
 #include "scheduler-extender/ledger/cluster.h"
 
-/* explain_pod() - {"pod","chips","verdict","nodes":[...],"remedies":[...]} of DESIGN; a new reference. A pod
- * of a training job also has "shares":
+/* explain_pod() - {"pod","chips","verdict","nodes":[...],"remedies":[...]}, what remuda-explain(1) prints;
+ * a new reference. A pod of a training job also has "shares":
  * {"batch","shards","source","chips":[{"runtime","model","batch","weight","stepMs"}]}: source is measured
  * (the SpeedTable), table (of device models) or assumed. The ledger is changed while remedies are tried, and
  * as before when the call returns. Return: NULL with *err when out of memory. */

@@ -1,4 +1,5 @@
-/* Cluster, inside: shared by cluster.c (objects, life) and request.c (requests). Nobody else includes this.
+/* Cluster, inside: shared by cluster.c (objects, life) and pod_request.c (requests). Nobody else includes
+ * this.
  */
 #pragma once
 

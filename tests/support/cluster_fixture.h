@@ -1,4 +1,4 @@
-/* A small cluster in few lines, for the tests of lib/core's decisions. */
+/* A small cluster in few lines, for the tests of scheduler-extender/decide. */
 #pragma once
 
 #include <stdio.h>
