@@ -138,7 +138,7 @@ static enum run_peak common_peak(const struct run *run)
         return (enum run_peak) kind;
 }
 
-/* Every chip that was asked for works: one sample each, the others by speed. */
+/* Every chip that was asked for works: the cut is the one that `remuda run` and the manager make. */
 static int share(struct launch *launch, struct err *err)
 {
         struct run *run = &launch->run;
@@ -146,9 +146,7 @@ static int share(struct launch *launch, struct err *err)
         CLEANUP(free_p) struct shard_worker *models = calloc(workers + 1, sizeof(*models));
         CLEANUP(free_p) struct shard *shards = calloc(workers + 1, sizeof(*shards));
         uint64_t batch = run->job.global_batch, before = 0, epoch = launch->options->epoch;
-        struct shards_plan plan;
-        enum run_peak kind = run->job.shards == JOB_SHARDS_WEIGHTED ? launch->peak : RUN_PEAK_COUNT;
-        int r = 0;
+        int r;
 
         if (models == NULL || shards == NULL)
                 return err_set(err, -ENOMEM, "no memory for the shares");
@@ -156,19 +154,17 @@ static int share(struct launch *launch, struct err *err)
                 return err_set(err, -EINVAL,
                                "spec.globalBatch: %llu is less than the %zu workers; give each a sample",
                                (unsigned long long) batch, workers);
-        for (size_t i = 0; i < workers; i++) { /* one sample is given away before: it costs a sample's time */
-                double ms =
-                        1000 /
-                        (kind == RUN_PEAK_COUNT ? 1 : run->ranks[run->server_count + i].peak_gflops[kind]);
+        for (size_t i = 0; i < workers; i++) {
+                const struct run_rank *rank = &run->ranks[run->server_count + i];
 
-                models[i] = (struct shard_worker){ .model = SHARD_AFFINE, .alpha_ms = ms, .beta_ms = ms };
+                models[i].model = SHARD_SPEED;
+                models[i].speed = launch->peak == RUN_PEAK_COUNT ? 1 : rank->peak_gflops[launch->peak];
         }
-        if (batch > workers)
-                r = shards_plan(models, workers, batch - workers, shards, &plan, err);
+        r = shards_cut(models, workers, batch, job_shares_follow_speeds(&run->job), shards, NULL, err);
         for (size_t i = 0; r == 0 && i < workers; i++) {
                 struct run_rank *rank = &run->ranks[run->server_count + i];
 
-                rank->batch = shards[i].batch + 1;
+                rank->batch = shards[i].batch;
                 rank->weight = (double) rank->batch / (double) batch;
                 rank->begin = shards_begin(epoch, before, batch);
                 before += rank->batch;

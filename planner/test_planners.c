@@ -98,6 +98,24 @@ static void wrong_workers_are_named(void **state)
         assert_int_equal(shards_plan(wrong, 1, SHARDS_MAX_BATCH + 1, shards, &plan, NULL), -E2BIG);
 }
 
+static void a_cut_leaves_nobody_idle(void **state)
+{
+        const struct shard_worker workers[] = { { .speed = 5 }, { .speed = 1 }, { .speed = 3 } };
+        struct shard shards[3];
+        double step_ms;
+
+        (void) state;
+        assert_int_equal(shards_cut(workers, 3, 8, true, shards, &step_ms, NULL),
+                         0); /* 5, 0, 3 in one second */
+        assert_true(shards[0].batch == 4 && shards[1].batch == 1 && shards[2].batch == 3);
+        assert_true(!shards[0].idle && shards[1].idle && !shards[2].idle && step_ms == 1000);
+        assert_int_equal(shards_cut(workers, 3, 8, false, shards, &step_ms, NULL), 0);
+        assert_true(shards[0].batch == 3 && shards[1].batch == 3 && shards[2].batch == 2 && step_ms == 3000);
+        assert_int_equal(shards_cut(workers, 3, 2, false, shards, NULL, NULL), 0);
+        assert_true(shards[1].batch == 1 && shards[2].batch == 0 && shards[2].idle);
+        assert_int_equal(shards_cut(workers, 3, 0, true, shards, NULL, NULL), -EINVAL);
+}
+
 /* Large random plans: sums, limits, and no worker that could have taken one sample less and another one more.
  */
 static void large_plans_leave_nothing_to_gain(void **state)
@@ -314,6 +332,7 @@ int main(void)
                 cmocka_unit_test(equals_are_broken_by_fewest_and_then_first),
                 cmocka_unit_test(minima_and_multiples_are_kept),
                 cmocka_unit_test(wrong_workers_are_named),
+                cmocka_unit_test(a_cut_leaves_nobody_idle),
                 cmocka_unit_test(large_plans_leave_nothing_to_gain),
                 cmocka_unit_test(communication_leaves_the_slow_out),
                 cmocka_unit_test(ranges_cover_the_epoch),

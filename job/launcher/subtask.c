@@ -82,23 +82,13 @@ bool subtask_may_share_anew(const Subtask__Plan *plan)
 int subtask_share(const Subtask__Plan *plan, const double *speeds, size_t count, uint64_t batch,
                   struct shard *shards, struct err *err)
 {
-        CLEANUP(free_p) struct shard_worker *workers = NULL;
-        struct shards_plan unused;
-        int r;
+        CLEANUP(free_p) struct shard_worker *workers = calloc(count, sizeof(*workers));
 
-        if (!subtask_may_share_anew(plan)) {
-                shards_equal(shards, count, batch);
-                return 0;
-        }
-        workers = calloc(count, sizeof(*workers));
         if (workers == NULL)
                 return err_set(err, -ENOMEM, "no memory for the plan");
         for (size_t i = 0; i < count; i++)
                 workers[i] = (struct shard_worker){ .model = SHARD_SPEED, .speed = speeds[i] };
-        r = shards_plan(workers, count, batch, shards, &unused, err);
-        if (r == 0)
-                shards_employ_all(shards, count);
-        return r;
+        return shards_cut(workers, count, batch, subtask_may_share_anew(plan), shards, NULL, err);
 }
 
 /* Equal shares are the same for every chip, not for every group. */

@@ -22,10 +22,9 @@ const char *run_speed_name(enum run_speed source)
         return names[source];
 }
 
-static int weighted_shares(struct run *run, struct shard *shards, size_t count, struct err *err)
+static int cut(const struct run *run, struct shard *shards, size_t count, struct err *err)
 {
         CLEANUP(free_p) struct shard_worker *workers = calloc(count, sizeof(*workers));
-        struct shards_plan plan;
 
         if (workers == NULL)
                 return err_set(err, -ENOMEM, "no memory for the plan");
@@ -36,7 +35,8 @@ static int weighted_shares(struct run *run, struct shard *shards, size_t count, 
                                                     .alpha_ms = rank->alpha_ms,
                                                     .beta_ms = rank->beta_ms };
         }
-        return shards_plan(workers, count, run->job.global_batch, shards, &plan, err);
+        return shards_cut(workers, count, run->job.global_batch, job_shares_follow_speeds(&run->job), shards,
+                          NULL, err);
 }
 
 /* The exact plan gives nothing to a worker that would only slow the others: one of a range is not added,
@@ -44,7 +44,7 @@ static int weighted_shares(struct run *run, struct shard *shards, size_t count, 
 static bool leave_idle(struct run *run, const struct shard *shards, size_t count)
 {
         for (size_t i = 0; i < count; i++)
-                if (shards[i].batch == 0 && run_migrate_do_without(run, run->server_count + i))
+                if (shards[i].idle && run_migrate_do_without(run, run->server_count + i))
                         return true;
         return false;
 }
@@ -52,21 +52,13 @@ static bool leave_idle(struct run *run, const struct shard *shards, size_t count
 static int share(struct run *run, struct shard *shards, struct err *err)
 {
         size_t count;
+        int r;
 
-        if (!job_shares_follow_speeds(&run->job)) {
-                shards_equal(shards, run->rank_count - run->server_count, run->job.global_batch);
-                return 0;
-        }
         do {
-                int r;
-
                 count = run->rank_count - run->server_count;
-                r = weighted_shares(run, shards, count, err);
-                if (r < 0)
-                        return r;
-        } while (leave_idle(run, shards, count));
-        shards_employ_all(shards, count);
-        return 0;
+                r = cut(run, shards, count, err);
+        } while (r == 0 && job_shares_follow_speeds(&run->job) && leave_idle(run, shards, count));
+        return r;
 }
 
 /* In steps of 2^-44, the last one what is left: in whatever order they are added, they are 1 exactly. */

@@ -26,7 +26,6 @@ double recut_gain(const struct world *world)
 {
         CLEANUP(free_p) struct shard_worker *workers = calloc(world->rank_count + 1, sizeof(*workers));
         CLEANUP(free_p) struct shard *shards = calloc(world->rank_count + 1, sizeof(*shards));
-        struct shards_plan plan;
         double slowest = 0, next = 0;
         size_t count = 0;
 
@@ -43,12 +42,8 @@ double recut_gain(const struct world *world)
                 if (world->seen[i].usual_busy_ms > slowest)
                         slowest = world->seen[i].usual_busy_ms;
         }
-        if (count == 0 || shards_plan(workers, count, world->rules.global_batch, shards, &plan, NULL) < 0 ||
-            plan.step_ms <= 0)
+        if (count == 0 ||
+            shards_cut(workers, count, world->rules.global_batch, true, shards, &next, NULL) < 0 || next <= 0)
                 return 0;
-        next = plan.step_ms;
-        for (size_t i = 0; i < count; i++) /* all take part: who gets nothing by the exact plan takes one */
-                if (shards[i].batch == 0 && workers[i].alpha_ms + workers[i].beta_ms > next)
-                        next = workers[i].alpha_ms + workers[i].beta_ms;
         return slowest / next;
 }

@@ -348,25 +348,49 @@ int shards_plan(const struct shard_worker *workers, size_t count, uint64_t batch
         return shards_plan_least(workers, count, batch, NULL, ret_shards, ret, err);
 }
 
-void shards_equal(struct shard *shards, size_t count, uint64_t batch)
+static void give(const struct shard_worker *worker, uint64_t batch, struct shard *shard)
 {
-        for (size_t i = 0; i < count; i++)
-                shards[i].batch = batch / count + (i < batch % count);
+        shard->batch = batch;
+        shard->step_ms = shards_ms(worker, (double) batch);
 }
 
-void shards_employ_all(struct shard *shards, size_t count)
+/* Who has nothing takes a sample of the largest share, as long as there is one to spare. */
+static void employ_all(const struct shard_worker *workers, size_t count, struct shard *shards)
 {
         for (size_t i = 0; i < count; i++) {
                 size_t largest = 0;
 
-                if (shards[i].batch > 0)
+                if (!shards[i].idle)
                         continue;
                 for (size_t k = 1; k < count; k++)
                         if (shards[k].batch > shards[largest].batch)
                                 largest = k;
                 if (shards[largest].batch < 2)
                         return;
-                shards[largest].batch--;
-                shards[i].batch++;
+                give(&workers[largest], shards[largest].batch - 1, &shards[largest]);
+                give(&workers[i], 1, &shards[i]);
         }
+}
+
+int shards_cut(const struct shard_worker *workers, size_t count, uint64_t batch, bool by_speed,
+               struct shard *ret_shards, double *ret_step_ms, struct err *err)
+{
+        struct shards_plan plan;
+        double slowest = 0;
+        int r = by_speed ? shards_plan(workers, count, batch, ret_shards, &plan, err) : 0;
+
+        if (r < 0)
+                return r;
+        for (size_t i = 0; i < count; i++) {
+                if (!by_speed)
+                        give(&workers[i], batch / count + (i < batch % count), &ret_shards[i]);
+                ret_shards[i].idle = ret_shards[i].batch == 0;
+        }
+        employ_all(workers, count, ret_shards);
+        for (size_t i = 0; i < count; i++)
+                if (ret_shards[i].step_ms > slowest)
+                        slowest = ret_shards[i].step_ms;
+        if (ret_step_ms != NULL)
+                *ret_step_ms = slowest;
+        return 0;
 }

@@ -21,6 +21,7 @@
 struct shard {
         uint64_t batch; /* samples of each global batch */
         double step_ms;
+        bool idle; /* shards_cut() alone: the exact plan has nothing for it */
 };
 
 struct shards_plan {
@@ -53,12 +54,16 @@ int shards_plan_least(const struct shard_worker *workers, size_t count, uint64_t
                       const struct shard_communication *communication, struct shard *ret_shards,
                       struct shards_plan *ret, struct err *err);
 
-/* shards_equal() - as many for each; the first ones take what is left over. */
-void shards_equal(struct shard *shards, size_t count, uint64_t batch);
-
-/* shards_employ_all() - the exact plan gives nothing to one that would only slow the others. Where all take
- * part anyway, such a one takes a sample of the largest share: {5, 0, 3} -> {4, 1, 3}. Their sum stays. */
-void shards_employ_all(struct shard *shards, size_t count);
+/* shards_cut() - the cut of a job's batch, whoever makes it. @by_speed: shards_plan(); else as many for each,
+ * and the first ones take what is left over: 601 for ten are 61 and nine times 60.
+ *
+ * The exact plan gives nothing to one that would only slow the others. Whoever was placed takes part, though:
+ * such a one is .idle, and has a sample of the largest share: {5, 0, 3} -> {4, 1, 3}. Only where the batch is
+ * smaller than the world some get nothing.
+ * @ret_step_ms: the slowest of them; may be NULL
+ * Return: as shards_plan(), whose limits are looked at only @by_speed. */
+int shards_cut(const struct shard_worker *workers, size_t count, uint64_t batch, bool by_speed,
+               struct shard *ret_shards, double *ret_step_ms, struct err *err);
 
 /* shards_begin() - the first of an epoch's samples that belongs to the worker before which `before` samples
  * of each batch are given away: floor(epoch x before / batch). A worker's range ends where the next one's

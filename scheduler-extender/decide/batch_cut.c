@@ -111,13 +111,11 @@ static int gather(const struct batch_cut_job *job, const struct batch_cut_group 
 /* Return: the length of a step in ms; negative errno as a negative number. */
 static double cut(const struct job *job, struct ranks *ranks, struct err *err)
 {
-        struct shards_plan plan;
-        int r;
+        double step_ms = 0;
+        int r = shards_cut(ranks->workers, ranks->count, job->global_batch, job_shares_follow_speeds(job),
+                           ranks->shards, &step_ms, err);
 
-        if (!job_shares_follow_speeds(job))
-                return chip_speed_cut_equally(ranks->workers, ranks->count, job->global_batch, ranks->shards);
-        r = shards_plan(ranks->workers, ranks->count, job->global_batch, ranks->shards, &plan, err);
-        return r < 0 ? r : plan.step_ms;
+        return r < 0 ? r : step_ms;
 }
 
 double batch_cut_step_ms(const struct batch_cut_job *job, const struct batch_cut_group *groups, size_t count)
@@ -129,7 +127,7 @@ double batch_cut_step_ms(const struct batch_cut_job *job, const struct batch_cut
                 step = cut(job->job, &ranks, NULL);
                 /* one that gets nothing does not shorten the step, even if it does not lengthen it */
                 for (size_t i = 0; i < ranks.count && step >= 0; i++)
-                        step = ranks.shards[i].batch == 0 ? -1 : step;
+                        step = ranks.shards[i].idle ? -1 : step;
         }
         ranks_free(&ranks);
         return step < 0 ? INFINITY : step;
@@ -145,8 +143,6 @@ int batch_cut(const struct batch_cut_job *job, const struct batch_cut_group *gro
                 step = cut(job->job, &ranks, err);
         else if (step < 0)
                 (void) err_set(err, -ENOMEM, "no memory");
-        if (step >= 0)
-                shards_employ_all(ranks.shards, ranks.count); /* who was placed takes part */
         for (size_t i = 0, n = 0; i < count && step >= 0; i++) {
                 ret_shares[i] = (struct batch_cut_share){ 0 };
                 for (uint32_t k = 0; k < groups[i].ranks; k++, n++) {

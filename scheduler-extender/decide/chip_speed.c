@@ -1,8 +1,5 @@
-/* Workers of the shard planner from measured rows, the device table or nothing; and the cut that needs none.
- */
+/* Workers of the shard planner from measured rows, the device table or nothing. */
 #include "scheduler-extender/decide/chip_speed.h"
-
-#include <math.h>
 
 #define SAMPLES_PER_TFLOPS 1000 /* what a chip of the device table is taken to do a second: ratios matter */
 
@@ -27,17 +24,4 @@ struct shard_worker chip_speed_worker(enum chip_speed source, const struct ledge
         return (struct shard_worker){ .model = SHARD_SPEED,
                                       .speed = source == CHIP_SPEED_TABLE ? tflops * SAMPLES_PER_TFLOPS
                                                                           : SAMPLES_PER_TFLOPS };
-}
-
-double chip_speed_cut_equally(const struct shard_worker *workers, size_t count, uint64_t batch,
-                              struct shard *shards)
-{
-        double slowest = 0;
-
-        shards_equal(shards, count, batch);
-        for (size_t i = 0; i < count; i++) {
-                shards[i].step_ms = shards_ms(&workers[i], (double) shards[i].batch);
-                slowest = fmax(slowest, shards[i].step_ms);
-        }
-        return slowest;
 }

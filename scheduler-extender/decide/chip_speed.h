@@ -22,8 +22,3 @@ const char *chip_speed_name(enum chip_speed source); /* "assumed", "table", "mea
  * CHIP_SPEED_TABLE. */
 struct shard_worker chip_speed_worker(enum chip_speed source, const struct ledger_speed *measured,
                                       double tflops);
-
-/* chip_speed_cut_equally() - spec.shards equal: everybody takes the same; who comes first takes one more
- * where it does not divide. Fills in batch and step_ms of @shards. Return: the slowest step, ms. */
-double chip_speed_cut_equally(const struct shard_worker *workers, size_t count, uint64_t batch,
-                              struct shard *shards);

@@ -265,13 +265,28 @@ static void judge_share(const struct weighting *w, const struct kind *kind, cons
         row->weight = (double) row->batch / (double) w->batch;
 }
 
+/* The exact plan: whoever would get nothing is to be told so, not given a sample. */
+static int cut(const struct weighting *w, const struct shard_worker *workers, size_t count,
+               struct shard *shards, double *ret_step_ms)
+{
+        struct shards_plan plan;
+        int r;
+
+        if (w->equal)
+                return shards_cut(workers, count, w->batch, false, shards, ret_step_ms, NULL);
+        r = shards_plan(workers, count, w->batch, shards, &plan, NULL);
+        if (r == 0)
+                *ret_step_ms = plan.step_ms;
+        return r;
+}
+
 static int plan_row(const struct weighting *w, const struct members *members, const struct kind *kind,
                     uint32_t chips, struct weighting_row *row)
 {
         size_t count = members->chips + chips, n = 0;
         CLEANUP(free_p) struct shard_worker *workers = calloc(count, sizeof(*workers));
         CLEANUP(free_p) struct shard *shards = calloc(count, sizeof(*shards));
-        struct shards_plan plan;
+        double step_ms;
 
         if (workers == NULL || shards == NULL)
                 return -ENOMEM;
@@ -280,12 +295,10 @@ static int plan_row(const struct weighting *w, const struct members *members, co
                         workers[n++] = worker_of(w, &members->kinds[i]);
         while (n < count)
                 workers[n++] = worker_of(w, kind);
-        if (w->equal)
-                plan.step_ms = chip_speed_cut_equally(workers, count, w->batch, shards);
-        else if (shards_plan(workers, count, w->batch, shards, &plan, NULL) < 0)
+        if (cut(w, workers, count, shards, &step_ms) < 0)
                 return 0; /* no plan: nothing is said about this kind */
         judge_share(w, kind, shards, members->chips, count, row);
-        row->step_nsec = (uint64_t) (plan.step_ms * 1e6);
+        row->step_nsec = (uint64_t) (step_ms * 1e6);
         return 0;
 }
 
@@ -328,7 +341,7 @@ int weighting_build(const struct ledger *ledger, const struct ledger_job *job, c
         ret->batch = request->batch > 0 ? request->batch : training->global_batch;
         if (request->serves || (training != NULL && training->strategy == JOB_STRATEGY_SPLIT))
                 ret->batch = 0; /* it has none of the samples, or all of them */
-        ret->equal = request->batch == 0 && training->shards == JOB_SHARDS_EQUAL;
+        ret->equal = request->batch == 0 && !job_shares_follow_speeds(training);
         ret->source = CHIP_SPEED_ASSUMED;
         ret->fixed_bytes = request->fixed_bytes;
         ret->sample_bytes = request->sample_bytes;
@@ -358,7 +371,6 @@ int weighting_step(const struct weighting *w, const struct ledger_job *job, cons
         struct members members = { .chips = 0 };
         CLEANUP(free_p) struct shard_worker *workers = NULL;
         CLEANUP(free_p) struct shard *shards = NULL;
-        struct shards_plan plan;
         size_t n = 0;
 
         for (const struct ledger_pod *pod = job->pods; pod != NULL; pod = pod->next_in_job)
@@ -375,10 +387,5 @@ int weighting_step(const struct weighting *w, const struct ledger_job *job, cons
         for (size_t i = 0; i < members.kind_count; i++)
                 for (size_t k = 0; k < members.kinds[i].chips; k++)
                         workers[n++] = worker_of(w, &members.kinds[i]);
-        if (w->equal)
-                plan.step_ms = chip_speed_cut_equally(workers, n, w->batch, shards);
-        else if (shards_plan(workers, n, w->batch, shards, &plan, NULL) < 0)
-                return 1;
-        *ret_step_ms = plan.step_ms;
-        return 0;
+        return cut(w, workers, n, shards, ret_step_ms) < 0;
 }
