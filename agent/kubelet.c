@@ -129,7 +129,7 @@ size_t kubelet_holders(const struct kubelet *k, const struct holder **ret, uint6
 void kubelet_ask_holders(struct kubelet *k)
 {
         if (kubelet_knows_holders(k))
-                pod_resources_ask(k->pods);
+                pod_resources_request(k->pods);
 }
 
 bool kubelet_knows_holders(const struct kubelet *k)

@@ -76,7 +76,7 @@ static const struct json_table_row state_rows[] = {
 static const struct json_table state_table = { .rows = state_rows, .size_bytes = sizeof(struct state_file) };
 
 /* What of the records is worth remembering. */
-static int gather(const struct judge *judge, struct state_file *s)
+static int collect(const struct judge *judge, struct state_file *s)
 {
         s->devices = calloc(judge->record_count + 1, sizeof(*s->devices));
         for (size_t i = 0; s->devices != NULL && i < judge->record_count; i++) {
@@ -133,7 +133,7 @@ int state_file_save(const char *path, const struct judge *judge, const char *boo
         json_t *object = NULL;
 
         (void) text_copy(s.boot_id, sizeof(s.boot_id), boot_id);
-        if (gather(judge, &s) == 0)
+        if (collect(judge, &s) == 0)
                 object = json_table_encode(&state_table, &s);
         text = object != NULL ? json_dumps(object, JSON_INDENT(1)) : NULL;
         json_decref(object);

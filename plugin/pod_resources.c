@@ -1,4 +1,4 @@
-/* Pod resources: one question at a time, and the answer sorted by device. */
+/* Pod resources: one request at a time, and the answer sorted by device. */
 #include "plugin/pod_resources.h"
 
 #include <errno.h>
@@ -13,14 +13,14 @@
 #include "io/grpc/grpc_client.h"
 #include "plugin/pod_resources.pb-c.h"
 
-#define LIST_METHOD         "/v1.PodResourcesLister/List"
-#define ANSWER_MAX_BYTES    ((size_t) 32 << 20) /* busy nodes answer more than grpc-go's 4 MiB */
-#define ANSWER_ARENA_BYTES  ((size_t) 256 << 20)
-#define ASK_TIMEOUT_USEC    ((uint64_t) 10000000)
-#define POKE_USEC           ((uint64_t) 500000) /* a grant is visible there a moment later */
-#define ASK_USEC            ((uint64_t) 100000)
-#define HOLDERS_MAX         ((size_t) 262144)
-#define DEFAULT_PERIOD_USEC ((uint64_t) 10000000)
+#define LIST_METHOD          "/v1.PodResourcesLister/List"
+#define ANSWER_MAX_BYTES     ((size_t) 32 << 20) /* busy nodes answer more than grpc-go's 4 MiB */
+#define ANSWER_ARENA_BYTES   ((size_t) 256 << 20)
+#define REQUEST_TIMEOUT_USEC ((uint64_t) 10000000)
+#define POKE_USEC            ((uint64_t) 500000) /* a grant is visible there a moment later */
+#define REQUEST_USEC         ((uint64_t) 100000)
+#define HOLDERS_MAX          ((size_t) 262144)
+#define DEFAULT_PERIOD_USEC  ((uint64_t) 10000000)
 
 struct pod_resources {
         sd_event *loop;
@@ -28,7 +28,7 @@ struct pod_resources {
         struct grpc_client *client;
         struct grpc_client_call *call;
         uint64_t period_usec;
-        bool poked; /* while a question was open: ask once more */
+        bool poked; /* while a request was open: send one more */
         struct holder *holders;
         size_t count;
         uint64_t asked_usec;
@@ -38,7 +38,7 @@ struct pod_resources {
 };
 
 /* The answer being put together. */
-struct gathering {
+struct collecting {
         struct holder *holders;
         size_t count, capacity;
 };
@@ -57,8 +57,8 @@ static int compare_holders(const void *a, const void *b)
         return order != 0 ? order : strcmp(x->container, y->container);
 }
 
-static int gather_one(struct gathering *g, const PodResources__PodResources *pod, const char *container,
-                      const char *resource, const char *id)
+static int collect_one(struct collecting *g, const PodResources__PodResources *pod, const char *container,
+                       const char *resource, const char *id)
 {
         struct holder *holder;
         char *mark = NULL;
@@ -89,14 +89,14 @@ static int gather_one(struct gathering *g, const PodResources__PodResources *pod
         return 0;
 }
 
-static int gather_container(struct gathering *g, const PodResources__PodResources *pod,
-                            const PodResources__ContainerResources *container)
+static int collect_container(struct collecting *g, const PodResources__PodResources *pod,
+                             const PodResources__ContainerResources *container)
 {
         /* one resource may come in several parts, one for each NUMA node */
         for (size_t i = 0; i < container->n_devices; i++)
                 for (size_t j = 0; j < container->devices[i]->n_device_ids; j++) {
-                        int r = gather_one(g, pod, container->name, container->devices[i]->resource_name,
-                                           container->devices[i]->device_ids[j]);
+                        int r = collect_one(g, pod, container->name, container->devices[i]->resource_name,
+                                            container->devices[i]->device_ids[j]);
 
                         if (r < 0)
                                 return r;
@@ -105,7 +105,7 @@ static int gather_container(struct gathering *g, const PodResources__PodResource
 }
 
 /* Replicas of one device in one container are one holder with several shares. */
-static void merge(struct gathering *g)
+static void merge(struct collecting *g)
 {
         size_t n = 0;
 
@@ -119,7 +119,7 @@ static void merge(struct gathering *g)
         g->count = n;
 }
 
-static int gather(const uint8_t *message, size_t size, struct gathering *g)
+static int collect(const uint8_t *message, size_t size, struct collecting *g)
 {
         PodResources__ListResponse *response;
         struct pb_arena arena;
@@ -131,8 +131,8 @@ static int gather(const uint8_t *message, size_t size, struct gathering *g)
                 r = -EBADMSG;
         for (size_t i = 0; r == 0 && i < response->n_pod_resources; i++)
                 for (size_t j = 0; r == 0 && j < response->pod_resources[i]->n_containers; j++)
-                        r = gather_container(g, response->pod_resources[i],
-                                             response->pod_resources[i]->containers[j]);
+                        r = collect_container(g, response->pod_resources[i],
+                                              response->pod_resources[i]->containers[j]);
         pb_arena_free(&arena);
         return r;
 }
@@ -140,8 +140,8 @@ static int gather(const uint8_t *message, size_t size, struct gathering *g)
 static void on_message(void *userdata, const uint8_t *message, size_t size)
 {
         struct pod_resources *pods = userdata;
-        struct gathering g = { 0 };
-        int r = gather(message, size, &g);
+        struct collecting g = { 0 };
+        int r = collect(message, size, &g);
         bool change;
 
         if (r < 0) {
@@ -189,13 +189,13 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
 
         (void) source;
         (void) usec;
-        if (pods->call == NULL && grpc_client_call(pods->client, LIST_METHOD, NULL, 0, ASK_TIMEOUT_USEC,
+        if (pods->call == NULL && grpc_client_call(pods->client, LIST_METHOD, NULL, 0, REQUEST_TIMEOUT_USEC,
                                                    &handlers, &pods->call) < 0)
                 arm(pods, pods->period_usec);
         return 0;
 }
 
-static void ask_within(struct pod_resources *pods, uint64_t delay_usec)
+static void request_within(struct pod_resources *pods, uint64_t delay_usec)
 {
         uint64_t due = UINT64_MAX;
 
@@ -210,14 +210,15 @@ static void ask_within(struct pod_resources *pods, uint64_t delay_usec)
 
 void pod_resources_poke(struct pod_resources *pods)
 {
-        ask_within(pods, POKE_USEC);
+        request_within(pods, POKE_USEC);
 }
 
-void pod_resources_ask(struct pod_resources *pods)
+void pod_resources_request(struct pod_resources *pods)
 {
         uint64_t now = clock_monotonic_usec();
 
-        ask_within(pods, pods->asked_usec + ASK_USEC > now ? pods->asked_usec + ASK_USEC - now : 0);
+        request_within(pods,
+                       pods->asked_usec + REQUEST_USEC > now ? pods->asked_usec + REQUEST_USEC - now : 0);
 }
 
 int pod_resources_new(sd_event *loop, const struct pod_resources_options *options, struct pod_resources **ret,

@@ -1,7 +1,7 @@
 /* Pod resources: who holds which device, asked of the kubelet's pod-resources socket (v1 List).
  *
- * Polled gently (the kubelet allows 100 questions a second to everybody together): every period, and soon
- * after pod_resources_poke(). A failed question keeps the last answer and says how old it is: a partial truth
+ * Polled gently (the kubelet allows 100 requests a second to everybody together): every period, and soon
+ * after pod_resources_poke(). A failed request keeps the last answer and says how old it is: a partial truth
  * rather than none. Replicas ("id::k") are reported under the device's own id. */
 #pragma once
 
@@ -29,10 +29,10 @@ int pod_resources_new(sd_event *loop, const struct pod_resources_options *option
                       struct err *err);
 void pod_resources_free(struct pod_resources *pods); /* accepts NULL */
 
-/* pod_resources_poke() - something was granted: ask within a second. pod_resources_ask() - somebody waits for
- * the answer: ask at once, but no more than ten times a second. */
+/* pod_resources_poke() - something was granted: ask within a second. pod_resources_request() - somebody waits
+ * for the answer: ask at once, but no more than ten times a second. */
 void pod_resources_poke(struct pod_resources *pods);
-void pod_resources_ask(struct pod_resources *pods);
+void pod_resources_request(struct pod_resources *pods);
 
 /* pod_resources_holders() - the last known answer, sorted by device id. Borrowed until the loop turns.
  * @ret_asked_usec: CLOCK_MONOTONIC of that answer; 0 = never had one. May be NULL. */
@@ -46,5 +46,5 @@ void pod_resources_count_free(const struct pod_resources *pods, struct inventory
 /* pod_resources_tell_losses() - set the inventory's losses: who holds devices of it that are not usable. */
 void pod_resources_tell_losses(const struct pod_resources *pods, struct inventory *inventory);
 
-/* pod_resources_trouble() - why the last question failed; "" when it did not. Borrowed. */
+/* pod_resources_trouble() - why the last request failed; "" when it did not. Borrowed. */
 const char *pod_resources_trouble(const struct pod_resources *pods);

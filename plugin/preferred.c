@@ -113,7 +113,7 @@ static bool choose(const struct resource *resource, struct pb_arena *arena,
 {
         struct pool pool = { .resource = resource };
         size_t want = request->size > 0 ? (size_t) request->size : 0, strangers = 0;
-        struct prefer_request question;
+        struct prefer_request wanted;
         struct prefer_answer answer = { 0 };
 
         if (!fill_pool(&pool, arena, request))
@@ -121,11 +121,11 @@ static bool choose(const struct resource *resource, struct pb_arena *arena,
         count_pool(&pool);
         for (size_t i = 0; i < pool.count; i++)
                 strangers += pool.is_must[i] && pool.device[i] < 0;
-        question = (struct prefer_request){ .available = pool.available,
-                                            .must = pool.must,
-                                            .size = want > strangers ? want - strangers : 0 };
+        wanted = (struct prefer_request){ .available = pool.available,
+                                          .must = pool.must,
+                                          .size = want > strangers ? want - strangers : 0 };
         answer.taken = pool.taken;
-        (void) prefer_choose(&resource->prefer, &question, &answer);
+        (void) prefer_choose(&resource->prefer, &wanted, &answer);
         response->ids = pb_arena_take(arena, (pool.count + 1) * sizeof(char *));
         if (response->ids == NULL)
                 return false;

@@ -1,4 +1,4 @@
-/* Check: a question to an extender that runs, for probes. */
+/* Check: a request to an extender that runs, for probes. */
 #pragma once
 
 #include "scheduler-extender/extender_options.h"

@@ -1,4 +1,4 @@
-/* Probe child: one question, one answer, until the agent closes the pipe or kills it. */
+/* Probe child: one request, one answer, until the agent closes the pipe or kills it. */
 #include "agent/probe/probe_child.h"
 
 #include <dlfcn.h>
@@ -36,24 +36,24 @@ static void take_links(void *userdata, const struct link_report *report)
         link_report_line_encode(report, userdata);
 }
 
-static int ask(const struct probe_driver *driver, void *state, char question, struct text *out,
+static int ask(const struct probe_driver *driver, void *state, char request, struct text *out,
                struct err *err)
 {
-        if (question == PROBE_CHILD_ASK_SAMPLES)
+        if (request == PROBE_CHILD_REQUEST_SAMPLES)
                 return driver->calls->sample(state, take, out, err);
-        if (question == PROBE_CHILD_ASK_LINKS && driver->links && driver->calls->links != NULL)
+        if (request == PROBE_CHILD_REQUEST_LINKS && driver->links && driver->calls->links != NULL)
                 return driver->calls->links(state, take_links, out, err);
         return err_set(err, -EINVAL, "that is not known here");
 }
 
-/* The answer to one question: a line a device, then a line "end", or "error why". */
-static bool answer(const struct probe_driver *driver, void *state, char question)
+/* The answer to one request: a line a device, then a line "end", or "error why". */
+static bool answer(const struct probe_driver *driver, void *state, char request)
 {
         struct text out = { 0 };
         struct err err = { 0 };
         size_t done = 0;
 
-        if (ask(driver, state, question, &out, &err) < 0)
+        if (ask(driver, state, request, &out, &err) < 0)
                 text_printf(&out, "error %s\n", err.msg);
         else
                 text_append(&out, "end\n");
@@ -106,7 +106,7 @@ int probe_child_run(int argc, char **argv)
 {
         const struct probe_driver *driver = argc == 4 ? probe_driver_find(argv[2]) : NULL;
         void *state = NULL;
-        char question;
+        char request;
         int r;
 
         (void) prctl(PR_SET_PDEATHSIG, SIGKILL); /* never without the agent */
@@ -117,8 +117,8 @@ int probe_child_run(int argc, char **argv)
         r = open_one(&driver, argv[3], &state);
         if (r != 0)
                 return r;
-        while (read(0, &question, 1) == 1)
-                if (!answer(driver, state, question))
+        while (read(0, &request, 1) == 1)
+                if (!answer(driver, state, request))
                         break;
         _exit(0); /* a library's own exit handlers may hang */
 }

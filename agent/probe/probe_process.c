@@ -191,9 +191,9 @@ int probe_process_start(struct probe_process *p, const char *library)
         return r;
 }
 
-void probe_process_ask(struct probe_process *p, char question)
+void probe_process_request(struct probe_process *p, char request)
 {
-        if (write(p->in_fd, &question, 1) != 1) {
-                /* it is ending, or its pipe is full of questions: the deadline or its end decides */
+        if (write(p->in_fd, &request, 1) != 1) {
+                /* it is ending, or its pipe is full of requests: the deadline or its end decides */
         }
 }

@@ -38,8 +38,8 @@ void probe_process_free(struct probe_process *process); /* kills it */
  * errno. */
 int probe_process_start(struct probe_process *process, const char *library);
 
-/* probe_process_ask() - one of PROBE_CHILD_ASK_*. What comes of it is lines, an end, or silence. */
-void probe_process_ask(struct probe_process *process, char question);
+/* probe_process_request() - one of PROBE_CHILD_REQUEST_*. What comes of it is lines, an end, or silence. */
+void probe_process_request(struct probe_process *process, char request);
 
 /* probe_process_kill() - SIGKILL, and from now on somebody else's business: the loop reaps it whenever the
  * kernel lets it die. Nothing happens when none runs. */

@@ -21,7 +21,7 @@
 #define ABSENT_USEC      UINT64_C(300000000)
 #define PAUSE_MIN_USEC   UINT64_C(1000000)
 #define PAUSE_MAX_USEC   UINT64_C(30000000)
-#define LINKS_PERIODS    6 /* between two questions about links */
+#define LINKS_PERIODS    6 /* between two requests about links */
 #define LINKS_DEADLINES  4 /* for one */
 #define LINKS_RETRY_USEC UINT64_C(600000000)
 
@@ -34,9 +34,9 @@ struct asked {
         enum vendor_probe_state state;
         const char *why; /* it is silent; a literal */
         sd_event_source *timer;
-        bool waiting; /* for the answer to a question */
+        bool waiting; /* for the answer to a request */
         uint64_t asked_usec, pause_usec;
-        bool about_links; /* that question is */
+        bool about_links; /* that request is */
         uint64_t links_due_usec;
         struct link_report_list links; /* of the answer that is coming in */
         struct probe_sample *samples, *incoming;
@@ -279,7 +279,8 @@ static void ask(struct asked *v, bool about_links)
         v->about_links = about_links;
         if (about_links) /* until it has answered */
                 v->links_due_usec = v->asked_usec + LINKS_RETRY_USEC;
-        probe_process_ask(&v->process, about_links ? PROBE_CHILD_ASK_LINKS : PROBE_CHILD_ASK_SAMPLES);
+        probe_process_request(&v->process,
+                              about_links ? PROBE_CHILD_REQUEST_LINKS : PROBE_CHILD_REQUEST_SAMPLES);
         arm(v, about_links ? LINKS_DEADLINES * deadline_usec(v) : deadline_usec(v));
 }
 

@@ -1,12 +1,12 @@
 /* Vendor probe: asks the vendors' libraries, each in a child process of its own, and remembers the answers.
  *
- * The agent never waits: a question is a byte into a pipe, the answer comes through the loop. A child that
+ * The agent never waits: a request is a byte into a pipe, the answer comes through the loop. A child that
  * does not answer within the deadline is killed and replaced; one that crashes is replaced after a pause; of
  * those that the kernel will not let die two are left behind, then the vendor is asked no more until one is
  * gone. A library that is not there is no error, and looked for again every five minutes.
  *
  * Of direct links (NVLink) a library is asked after its first answer and from then on every sixth time, with
- * four times the deadline, for some are slow at it. One that hangs or dies over that question is not asked it
+ * four times the deadline, for some are slow at it. One that hangs or dies over that request is not sent it
  * again for ten minutes: its figures do not suffer. */
 #pragma once
 

@@ -1,4 +1,4 @@
-/* Agent client: the commands' blocking questions to the agent of this machine, over its UNIX socket or an
+/* Agent client: the commands' blocking requests to the agent of this machine, over its UNIX socket or an
  * address. */
 #pragma once
 

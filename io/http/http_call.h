@@ -31,7 +31,7 @@ struct http_call_options {
         uint64_t timeout_usec;                          /* of the whole exchange; 0 = none */
         size_t reply_max_bytes;                         /* 0 = 256 MiB */
         void (*began)(void *userdata, unsigned status); /* the reply's head is there; or NULL */
-        /* With it a reply of status 200 is not gathered but handed over as it comes, in pieces cut anywhere.
+        /* With it a reply of status 200 is not collected but handed over as it comes, in pieces cut anywhere.
          * Return: false ends the call (done() follows, with -ECANCELED). */
         bool (*chunk)(void *userdata, const char *bytes, size_t size_bytes);
         void (*done)(void *userdata, const struct http_call_result *result);

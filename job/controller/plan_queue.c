@@ -88,16 +88,16 @@ static void take_back(struct record *record)
                                                         .chips = group->chips } },
                                            .item_count = 1,
                                            .emergency = true };
-                struct rules_context question = { .ledger = ledger,
-                                                  .rules = cluster_rules(c->options.cluster),
-                                                  .request = &request,
-                                                  .job = ledger_jobs_find(ledger, record->namespace_,
-                                                                          record->name),
-                                                  .now_usec = controller_now(c) };
+                struct rules_context context = { .ledger = ledger,
+                                                 .rules = cluster_rules(c->options.cluster),
+                                                 .request = &request,
+                                                 .job = ledger_jobs_find(ledger, record->namespace_,
+                                                                         record->name),
+                                                 .now_usec = controller_now(c) };
                 struct victims victims;
 
-                rules_prepare(&question);
-                if (node == NULL || victims_choose(ledger, &question, node, is_borrower, &victims) != 0)
+                rules_prepare(&context);
+                if (node == NULL || victims_choose(ledger, &context, node, is_borrower, &victims) != 0)
                         continue;
                 for (size_t k = 0; k < victims.count; k++)
                         if (!victims.pods[k]->deleting)

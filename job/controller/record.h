@@ -8,7 +8,7 @@
 
 struct controller;
 
-/* The questions to the manager of a running world. */
+/* The requests to the manager of a running world. */
 struct record_asking {
         struct grpc_client *client;
         struct tls *tls;

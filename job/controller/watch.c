@@ -21,11 +21,11 @@ bool watch_node_lost(const struct record *record, const char *name)
 {
         struct cluster *cluster = record->controller->options.cluster;
         const struct ledger_node *node = ledger_nodes_find(cluster_ledger(cluster), name, strlen(name));
-        const struct rules_context question = { .rules = cluster_rules(cluster),
-                                                .now_usec = controller_now(record->controller) };
+        const struct rules_context context = { .rules = cluster_rules(cluster),
+                                               .now_usec = controller_now(record->controller) };
 
         return node == NULL || !ledger_node_known(node) ||
-               rules_too_old(&question, ledger_seen_usec(cluster_ledger(cluster), node));
+               rules_too_old(&context, ledger_seen_usec(cluster_ledger(cluster), node));
 }
 
 /* A pod that is deleted from outside is given its grace time: a checkpoint may be written in it. */
@@ -75,7 +75,7 @@ static struct pods_pod look_at(const struct record *record, const struct job_pod
 }
 
 /* All that is seen of a job at one look; the index of each group that has a place. */
-struct gathered {
+struct collected {
         struct pods_look look;
         struct pods_pod groups[JOB_GROUPS_MAX];
         size_t index[JOB_GROUPS_MAX];
@@ -85,7 +85,7 @@ struct gathered {
         struct job_report report;
 };
 
-static void gather_groups(struct record *record, struct gathered *all)
+static void collect_groups(struct record *record, struct collected *all)
 {
         for (size_t i = 0; i < record->state.group_count; i++) {
                 const struct job_group *group = &record->state.groups[i];
@@ -227,7 +227,7 @@ static bool all_run(const struct record *record)
 }
 
 /* Its last words count before it is judged: they say how often it has started the world anew. */
-static void gather_manager(struct record *record, const struct job_pod *pod, struct gathered *all)
+static void collect_manager(struct record *record, const struct job_pod *pod, struct collected *all)
 {
         bool asked = pod != NULL && pod->asked;
 
@@ -292,7 +292,7 @@ static void give_way(struct record *record, const struct pods_verdict *v)
 
 /* Lost groups get another place (plan_queue_run() finds it); the manager holds the job together meanwhile,
  * and starts the next world when they have joined. Without a manager there is a new one, too. */
-static void start_anew(struct record *record, const struct pods_verdict *v, const struct gathered *all)
+static void start_anew(struct record *record, const struct pods_verdict *v, const struct collected *all)
 {
         struct job_state *state = &record->state;
         struct controller *c = record->controller;
@@ -326,7 +326,7 @@ static void start_anew(struct record *record, const struct pods_verdict *v, cons
                       record->job.checkpoint.given ? "the last valid checkpoint" : "the beginning");
 }
 
-static void repair(struct record *record, const struct pods_verdict *v, const struct gathered *all)
+static void repair(struct record *record, const struct pods_verdict *v, const struct collected *all)
 {
         struct controller *c = record->controller;
 
@@ -346,7 +346,7 @@ static void repair(struct record *record, const struct pods_verdict *v, const st
         }
 }
 
-static void note_groups(struct record *record, const struct gathered *all)
+static void note_groups(struct record *record, const struct collected *all)
 {
         for (size_t n = 0; n < all->look.group_count; n++) {
                 struct job_group *group = &record->state.groups[all->index[n]];
@@ -359,15 +359,15 @@ static void note_groups(struct record *record, const struct gathered *all)
         }
 }
 
-static void act(struct record *record, struct gathered *all)
+static void act(struct record *record, struct collected *all)
 {
         const struct job_pod *manager;
         struct pods_verdict v;
 
         job_state_manager_pod_name(record->name, record->state.world, all->manager_name);
         manager = record_find_pod(record, all->manager_name);
-        gather_groups(record, all);
-        gather_manager(record, manager, all);
+        collect_groups(record, all);
+        collect_manager(record, manager, all);
         all->look.groups = all->groups;
         all->look.runs = record->state.phase == JOB_RUNNING;
         all->look.yielding = record->yielding;
@@ -388,7 +388,7 @@ static void act(struct record *record, struct gathered *all)
 
 void watch_job(struct record *record)
 {
-        struct gathered *all = calloc(1, sizeof(*all));
+        struct collected *all = calloc(1, sizeof(*all));
 
         if (all == NULL)
                 return; /* the next look has memory, or the one after */

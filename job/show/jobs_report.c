@@ -28,7 +28,7 @@ int jobs_write_report(const struct job_view *view, const char *file, const char 
 {
         struct report report = { 0 };
         struct text page = { 0 };
-        int r = report_gather(view, &report, err);
+        int r = report_collect(view, &report, err);
 
         if (r == 0 && picture == NULL)
                 report_page(&report, &page);

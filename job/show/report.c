@@ -297,7 +297,7 @@ static uint64_t middle_step(const struct job_view *view)
         return isfinite(step) && step > 2 * EXCERPT_STEPS ? (uint64_t) (step / 2) : 1;
 }
 
-int report_gather(const struct job_view *view, struct report *report, struct err *err)
+int report_collect(const struct job_view *view, struct report *report, struct err *err)
 {
         const char *folder = job_view_word(view->folder);
         struct excerpt excerpt = { .first_step = middle_step(view) };

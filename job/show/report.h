@@ -1,8 +1,8 @@
 /* Report: what a page and its pictures draw of one job: its view, its progress lines, the timelines that the
  * reference trainer wrote.
  *
- * Gathered from the files of the job's folder, or from the history of a cluster's job. Times are microseconds
- * since the ranks began (the trainer's timeline). */
+ * Collected from the files of the job's folder, or from the history of a cluster's job. Times are
+ * microseconds since the ranks began (the trainer's timeline). */
 #pragma once
 
 #include <stdbool.h>
@@ -61,7 +61,7 @@ struct report {
                       */
 };
 
-/* report_gather() - @view: borrowed by *report, which is released with report_free(). Return: 0 or -ENOMEM.
+/* report_collect() - @view: borrowed by *report, which is released with report_free(). Return: 0 or -ENOMEM.
  */
-int report_gather(const struct job_view *view, struct report *report, struct err *err);
+int report_collect(const struct job_view *view, struct report *report, struct err *err);
 void report_free(struct report *report);

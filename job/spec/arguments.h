@@ -1,4 +1,4 @@
-/* Arguments: the words of a command line as they are gathered, one after the other. Pure but for the heap. */
+/* Arguments: the words of a command line as they are collected, one by one. Pure but for the heap. */
 #pragma once
 
 #include <stdbool.h>

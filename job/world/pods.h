@@ -1,6 +1,6 @@
 /* Pods: what is wrong with a job on a cluster, seen from outside of its world: by its pods, chips and nodes,
  * at one look. What breaks within its manager's reach the manager repairs (job/world/verdict.h); here are
- * those who keep pods. Pure: the controller gathers what is seen, asks, and does it.
+ * those who keep pods. Pure: the controller collects what is seen, asks, and does it.
  *
  *      a node is lost, a pod is gone or has ended, a chip is sick  -> that group needs other chips
  *      the manager is gone, or has ended without a last word       -> the next world has another manager

@@ -116,8 +116,8 @@ static int copy_node(struct cluster *cluster, const char *text, json_t *list, st
         return 0;
 }
 
-static int build_question(const struct whatif_options *o, struct cluster *cluster, json_t *context,
-                          struct err *err)
+static int build_request(const struct whatif_options *o, struct cluster *cluster, json_t *context,
+                         struct err *err)
 {
         json_t *pods = json_array(), *add = json_array(), *remove = json_array(), *without = json_array();
         int r;
@@ -175,7 +175,7 @@ static int run(const struct whatif_options *o, struct err *err)
         int r = cluster_arguments_open(&o->cluster, &opened, err);
 
         if (r == 0)
-                r = build_question(o, opened.cluster, context, err);
+                r = build_request(o, opened.cluster, context, err);
         if (r == 0)
                 r = whatif(opened.cluster, context, clock_realtime_usec(), &answer, err);
         if (r == 0 && strcmp(o->output, "json") == 0) {

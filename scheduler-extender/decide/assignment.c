@@ -283,7 +283,7 @@ static int place_servers(struct assigner *a, struct err *err)
 
 static int place_job(struct assigner *a, struct err *err)
 {
-        int r = open_groups_gather(a->claim, a->equal_to, &a->groups);
+        int r = open_groups_collect(a->claim, a->equal_to, &a->groups);
 
         assignment_free(a->made);
         if (r < 0)
@@ -382,7 +382,7 @@ int assignment_spare(const struct open_groups_claim *claim, const struct assignm
         int r;
 
         assigner_init(&a, claim, NULL);
-        r = open_groups_gather(claim, NULL, &a.groups);
+        r = open_groups_collect(claim, NULL, &a.groups);
         for (size_t i = 0; r == 0 && role != NULL && i < a.groups.count; i++) {
                 struct open_group *candidate = &a.groups.items[i];
                 uint32_t held = held_by_others(parts, count, index, candidate->group);

@@ -64,7 +64,7 @@ static bool needs_reservation(const struct ledger_pod *pod)
 }
 
 /* Pods that wait for several chips, oldest first. A gang that has its lease needs no reservation. */
-static size_t gather_waiting(const struct ledger *ledger, struct ledger_pod **waiting)
+static size_t collect_waiting(const struct ledger *ledger, struct ledger_pod **waiting)
 {
         size_t count = 0;
 
@@ -215,7 +215,7 @@ int backfill_update(struct ledger *ledger, const struct rules *rules, uint64_t n
         if (waiting == NULL)
                 return -ENOMEM;
         backfill_clear(ledger);
-        count = gather_waiting(ledger, waiting);
+        count = collect_waiting(ledger, waiting);
         for (size_t i = 0; i < count && i < BACKFILL_MAX; i++) {
                 struct request request = waiting[i]->request;
                 struct rules_context ctx = { .ledger = ledger,

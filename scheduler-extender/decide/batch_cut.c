@@ -92,8 +92,8 @@ static void ranks_free(struct ranks *ranks)
         free(ranks->shards);
 }
 
-static int gather(const struct batch_cut_job *job, const struct batch_cut_group *groups, size_t count,
-                  struct ranks *ret)
+static int collect(const struct batch_cut_job *job, const struct batch_cut_group *groups, size_t count,
+                   struct ranks *ret)
 {
         *ret = (struct ranks){ .source = choose_source(job, groups, count) };
         for (size_t i = 0; i < count; i++)
@@ -123,7 +123,7 @@ double batch_cut_step_ms(const struct batch_cut_job *job, const struct batch_cut
         struct ranks ranks;
         double step = -1;
 
-        if (gather(job, groups, count, &ranks) == 0) {
+        if (collect(job, groups, count, &ranks) == 0) {
                 step = cut(job->job, &ranks, NULL);
                 /* one that gets nothing does not shorten the step, even if it does not lengthen it */
                 for (size_t i = 0; i < ranks.count && step >= 0; i++)
@@ -137,7 +137,7 @@ int batch_cut(const struct batch_cut_job *job, const struct batch_cut_group *gro
               struct batch_cut_share *ret_shares, enum chip_speed *ret_source, struct err *err)
 {
         struct ranks ranks;
-        double step = gather(job, groups, count, &ranks);
+        double step = collect(job, groups, count, &ranks);
 
         if (step == 0 && ranks.count > 0)
                 step = cut(job->job, &ranks, err);

@@ -75,7 +75,7 @@ static void sift_down(struct candidate *heap, size_t count, size_t at)
         }
 }
 
-static size_t gather(const struct rules_context *ctx, const struct ledger *ledger, struct candidate *heap)
+static size_t collect(const struct rules_context *ctx, const struct ledger *ledger, struct candidate *heap)
 {
         size_t count = 0;
 
@@ -98,7 +98,7 @@ static size_t place_alike(struct ledger *ledger, const struct rules_context *pla
 
         ctx.request = requests;
         overflow_prepare(&ctx, &ctx.overflow);
-        candidates = gather(&ctx, ledger, heap);
+        candidates = collect(&ctx, ledger, heap);
         while (placed < count && candidates > 0) {
                 struct ledger_node *node = heap[0].node;
 
@@ -182,7 +182,7 @@ static const struct ledger_node *place_on_equals(struct ledger *ledger, struct r
         if (tried == NULL || order == NULL)
                 return NULL;
         plan->request = &members->requests[0];
-        for (count = gather(plan, ledger, order); count > 0; sift_down(order, count, 0)) {
+        for (count = collect(plan, ledger, order); count > 0; sift_down(order, count, 0)) {
                 const struct ledger_node *node = order[0].node;
                 bool seen = false;
 

@@ -187,7 +187,7 @@ static size_t shape_end(const struct request *members, size_t count, size_t shap
 }
 
 /* Return: 1; 0 = it cannot be weighed; negative errno. */
-static int gather(struct search *s, size_t count)
+static int collect(struct search *s, size_t count)
 {
         for (size_t shape = 0; shape < count;) {
                 size_t end = shape_end(s->members, count, shape), before = s->choice_count;
@@ -218,7 +218,7 @@ int gang_step_search(const struct rules_context *plan, const struct ledger_job *
         if (s == NULL || ways == NULL || requests == NULL)
                 return -ENOMEM;
         *s = (struct search){ .plan = plan, .job = job, .members = members, .ways = ways };
-        r = gather(s, count);
+        r = collect(s, count);
         if (r <= 0)
                 return r;
         s->weighing = *plan->weighting;

@@ -125,8 +125,8 @@ static bool any_role_takes(const struct batch_cut_job *job, const struct ledger_
         return false;
 }
 
-int open_groups_gather(const struct open_groups_claim *claim, const struct ledger_node *equal_to,
-                       struct open_groups *groups)
+int open_groups_collect(const struct open_groups_claim *claim, const struct ledger_node *equal_to,
+                        struct open_groups *groups)
 {
         const struct ledger *ledger = claim->job.ledger;
 

@@ -2,7 +2,7 @@
  * role.
  *
  * A group is open as far as the rules let a pod of the job have a chip there: its own lease and pods are
- * not counted as taken. Pure but for the heap. Gathering costs O(groups of the ledger), a choice O(open
+ * not counted as taken. Pure but for the heap. Collecting costs O(groups of the ledger), a choice O(open
  * groups). */
 #pragma once
 
@@ -39,10 +39,10 @@ struct open_groups {
         size_t count, capacity;
 };
 
-/* open_groups_gather() - those that some role of the job could use. @equal_to: of nodes of this one's
+/* open_groups_collect() - those that some role of the job could use. @equal_to: of nodes of this one's
  * configuration alone; NULL = of all. What @groups held is forgotten. 0 or -ENOMEM. */
-int open_groups_gather(const struct open_groups_claim *claim, const struct ledger_node *equal_to,
-                       struct open_groups *groups);
+int open_groups_collect(const struct open_groups_claim *claim, const struct ledger_node *equal_to,
+                        struct open_groups *groups);
 void open_groups_free(struct open_groups *groups);
 
 /* open_groups_consider() - from now on it is about this role: which groups fit it, and under `fastest` how

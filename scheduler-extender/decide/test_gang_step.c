@@ -177,7 +177,7 @@ static void one_case(uint64_t number)
         b->best = INFINITY;
         try_all(b, 0);
         job = ledger_jobs_refer(ledger, "default", "train");
-        ctx = question_of(ledger, &facts.request);
+        ctx = context_of(ledger, &facts.request);
         ctx.job = job;
         assert_int_equal(weighting_build(ledger, job, NULL, &facts.request, weighting), 0);
         ctx.weighting = weighting;

@@ -117,7 +117,7 @@ static struct choice chosen(const struct small_case *c)
                         facts.created_usec = c->created[p];
                         (void) ledger_pods_set(l, &facts);
                 }
-        ctx = question_of(l, &request.request);
+        ctx = context_of(l, &request.request);
         if (victims_choose_anywhere(l, &ctx, NULL, &victims) == 0) {
                 choice.chips = victims.chips;
                 choice.count = victims.count;
@@ -169,7 +169,7 @@ static void among_equals_the_youngest_goes(void **state)
         young.created_usec = 2;
         (void) ledger_pods_set(l, &young);
         (void) ledger_pods_set(l, &old);
-        ctx = question_of(l, &request.request);
+        ctx = context_of(l, &request.request);
         assert_int_equal(victims_choose(l, &ctx, node_of(l, "n"), NULL, &victims), 0);
         assert_int_equal(victims.count, 1);
         assert_string_equal(victims.pods[0]->name, "young");
@@ -203,11 +203,11 @@ static void eight_chips_do_not_starve_behind_single_ones(void **state)
                 (void) snprintf(names[bound], sizeof(names[bound]), "s%d", bound);
                 small = pod_of(l, names[bound], 1); /* younger: created after */
                 small.created_usec = 3000;
-                ctx = question_of(l, &small.request);
+                ctx = context_of(l, &small.request);
                 ctx.created_usec = 3000;
                 if (rules_judge(&ctx, node_of(l, "a")) == REASON_NONE)
                         bind_pod(l, names[bound++], "a", 1);
-                ctx = question_of(l, &big.request);
+                ctx = context_of(l, &big.request);
                 ctx.created_usec = 2000;
                 ctx.self = ledger_pods_find(l, "default", "big");
                 if (rules_judge(&ctx, node_of(l, "a")) == REASON_NONE)

@@ -38,7 +38,7 @@ static int by_youth(const void *a, const void *b)
         return -compare_ages(*(struct ledger_pod *const *) a, *(struct ledger_pod *const *) b);
 }
 
-static void gather(struct search *s, struct ledger_node *node, bool (*may_go)(const struct ledger_pod *pod))
+static void collect(struct search *s, struct ledger_node *node, bool (*may_go)(const struct ledger_pod *pod))
 {
         struct ledger_pod *all[512];
         size_t count = 0;
@@ -116,7 +116,7 @@ int victims_choose(struct ledger *ledger, const struct rules_context *context, s
 {
         struct search s = { .ledger = ledger, .context = context, .now.node = node };
 
-        gather(&s, node, may_go);
+        collect(&s, node, may_go);
         if (!can_help(&s))
                 return VICTIMS_E_NONE;
         search_from(&s, 0);

@@ -156,8 +156,8 @@ static void add_pod(struct members *members, const struct ledger_pod *pod)
 }
 
 /* Bound members, and the slots of the lease but for one that is the pod's own. */
-static void gather_members(const struct ledger_job *job, const struct ledger_pod *self,
-                           const struct request *request, struct members *ret)
+static void collect_members(const struct ledger_job *job, const struct ledger_pod *self,
+                            const struct request *request, struct members *ret)
 {
         bool own = true;
 
@@ -195,7 +195,7 @@ static void note_reported(struct weighting *w, const struct ledger_node *node)
 }
 
 /* Kinds of chips that could serve the pod: a row each. */
-static void gather_rows(struct weighting *w, const struct request *request, struct members *ret)
+static void collect_rows(struct weighting *w, const struct request *request, struct members *ret)
 {
         const struct ledger *ledger = w->ledger;
 
@@ -347,8 +347,8 @@ int weighting_build(const struct ledger *ledger, const struct ledger_job *job, c
         ret->sample_bytes = request->sample_bytes;
         ret->row_count = 0;
         if (job != NULL)
-                gather_members(job, self, request, &members);
-        gather_rows(ret, request, &rows);
+                collect_members(job, self, request, &members);
+        collect_rows(ret, request, &rows);
         return fill_rows(ret, &members, &rows, request);
 }
 

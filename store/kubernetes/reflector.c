@@ -374,7 +374,7 @@ int reflector_take_line(struct reflector *r, const char *bytes, size_t size_byte
         return e;
 }
 
-/* A line that came in several pieces is gathered; one that is whole in its piece is read in place. */
+/* A line that came in several pieces is collected; one that is whole in its piece is read in place. */
 static bool on_watch_bytes(void *userdata, const char *bytes, size_t size)
 {
         struct reflector *r = userdata;

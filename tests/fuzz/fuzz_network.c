@@ -35,17 +35,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         struct err err = { 0 };
 
         if (json != NULL && network_json_decode(json, &network, &err) == 0) {
-                struct network_forms_request question = { .network = &network,
-                                                          .devices = &device,
-                                                          .device_count = 1,
-                                                          .assumptions = network_estimate_default(),
-                                                          .batch = 8,
-                                                          .microbatches = 4,
-                                                          .link_gb_per_s = 25 };
+                struct network_forms_request request = { .network = &network,
+                                                         .devices = &device,
+                                                         .device_count = 1,
+                                                         .assumptions = network_estimate_default(),
+                                                         .batch = 8,
+                                                         .microbatches = 4,
+                                                         .link_gb_per_s = 25 };
                 struct text out = { 0 };
 
                 check(&network);
-                (void) network_forms_split(&question, &out, &err);
+                (void) network_forms_split(&request, &out, &err);
                 text_free(&out);
                 network_free(&network);
         }

@@ -84,7 +84,7 @@ static inline void bind_pod(struct ledger *ledger, const char *name, const char 
         (void) ledger_pods_set(ledger, &facts);
 }
 
-static inline struct rules_context question_of(struct ledger *ledger, const struct request *request)
+static inline struct rules_context context_of(struct ledger *ledger, const struct request *request)
 {
         struct rules_context ctx = {
                 .ledger = ledger, .rules = &fixture_rules, .request = request, .now_usec = 1000000
@@ -101,7 +101,7 @@ static inline struct ledger_node *node_of(struct ledger *ledger, const char *nam
 
 static inline const char *word_for(struct ledger *ledger, const struct request *request, const char *node)
 {
-        struct rules_context ctx = question_of(ledger, request);
+        struct rules_context ctx = context_of(ledger, request);
 
         return reason_text(rules_judge(&ctx, node_of(ledger, node)))->word;
 }

@@ -153,7 +153,7 @@ int nvmlDeviceGetRemappedRows(void *handle, unsigned *c, unsigned *u, unsigned *
 
 /* NVLink, from the file FAKE_NVML_LINKS: a line "A B N" joins devices A and B by N links, "A switch N" device
  * A with a switch, "A npu N" with a processor. Without the file no device has a link. Link numbers count per
- * device in the order of the lines. In the mood "slow-links" the question hangs, in "old" the other end's
+ * device in the order of the lines. In the mood "slow-links" the request hangs, in "old" the other end's
  * kind is not known. */
 static int find_link(size_t handle, unsigned link, char *other)
 {
