@@ -11,6 +11,7 @@
 #include "job/controller/progress.h"
 #include "job/controller/write.h"
 #include "job/world/pods.h"
+#include "job/world/restarts.h"
 #include "scheduler-extender/ledger/ledger_nodes.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
 #include "scheduler-extender/ledger/ledger_sick.h"
@@ -320,10 +321,10 @@ static void start_anew(struct record *record, const struct pods_verdict *v, cons
                 group->incarnation++;
                 group->state = JOB_GROUP_LOST;
         }
-        job_state_set(state, JOB_RESTARTING, controller_now(c), v->reason,
-                      "%s; restart %llu of %llu, from %s", v->message, (unsigned long long) state->restarts,
-                      (unsigned long long) job_restart_max(&record->job),
-                      record->job.checkpoint.given ? "the last valid checkpoint" : "the beginning");
+        job_state_set(
+                state, JOB_RESTARTING, controller_now(c), v->reason, "%s; %s", v->message,
+                restarts_words(state->restarts, job_restart_max(&record->job), record->job.checkpoint.given)
+                        .text);
 }
 
 static void repair(struct record *record, const struct pods_verdict *v, const struct collected *all)
@@ -339,7 +340,7 @@ static void repair(struct record *record, const struct pods_verdict *v, const st
                 give_way(record, v);
         } else if (v->kind == PODS_END) {
                 job_state_set(&record->state, JOB_FAILED, controller_now(c), v->reason, "%s%s", v->message,
-                              v->no_more_left ? "; no restart is left" : "");
+                              v->no_more_left ? RESTARTS_NO_MORE : "");
                 c->metrics.ended[JOB_FAILED]++;
         } else {
                 start_anew(record, v, all);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "job/world/restarts.h"
 #include "job/world/verdict.h"
 
 static void blame(struct pods_verdict *v, const char *reason, const char *fmt, ...)
@@ -112,15 +113,16 @@ static bool judge_manager(const struct pods_look *look, struct pods_verdict *v)
 struct pods_verdict pods_judge(const struct pods_look *look, bool *ret_lost)
 {
         struct pods_verdict v = { .kind = PODS_GO_ON };
-        bool final;
+        enum restarts restarts = restarts_of(look->restarts, look->restart_max);
+        bool final, counts;
 
         for (size_t i = 0; i < look->group_count; i++)
                 ret_lost[i] = judge_group(look, &look->groups[i], &v);
         final = judge_manager(look, &v);
         if (v.reason[0] == '\0' || v.kind == PODS_GIVE_WAY)
                 return v;
-        v.no_more_left = !final && (v.world || look->runs) && look->restarts >= look->restart_max;
-        v.kind = final || v.no_more_left ? PODS_END : PODS_RESTART;
-        v.no_more_left = v.no_more_left && look->restart_max > 0;
+        counts = v.world || look->runs;
+        v.kind = final || (counts && restarts != RESTARTS_LEFT) ? PODS_END : PODS_RESTART;
+        v.no_more_left = !final && counts && restarts == RESTARTS_USED_UP;
         return v;
 }

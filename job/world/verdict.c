@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "job/world/lineup.h"
 #include "job/world/recut.h"
+#include "job/world/restarts.h"
 
 #define LAST_WORDS_USEC 1000000 /* of the ranks, after mpirun's end */
 #define HALT_USEC       15000000 /* a place that does not end what it runs in so long is lost, or has killed it */
@@ -100,12 +101,12 @@ static struct verdict fault(struct world *world, struct verdict v, int exit_code
                             uint64_t now_usec)
 {
         const struct world_rules *rules = &world->rules;
+        enum restarts restarts = restarts_of(world->restarts, rules->restart_max);
         size_t length = strlen(v.message);
 
-        if (final || world->restarts >= rules->restart_max) {
-                if (!final && rules->restart_max > 0)
-                        (void) text_copy(v.message + length, sizeof(v.message) - length,
-                                         "; no restart is left");
+        if (final || restarts != RESTARTS_LEFT) {
+                if (!final && restarts == RESTARTS_USED_UP)
+                        (void) text_copy(v.message + length, sizeof(v.message) - length, RESTARTS_NO_MORE);
                 return end(world, VERDICT_FAILED, exit_code, v, now_usec);
         }
         world->restarts++;
@@ -472,10 +473,10 @@ static struct verdict judge_stopping(struct world *world, uint64_t now_usec)
                 return v;
         if (world->restarting_unsaid) {
                 world->restarting_unsaid = false;
-                return verdict(VERDICT_SAY, "Restarting", "restart %llu of %llu, from %s",
-                               (unsigned long long) world->restarts,
-                               (unsigned long long) world->rules.restart_max,
-                               world->rules.checkpoints ? "the last valid checkpoint" : "the beginning");
+                return verdict(
+                        VERDICT_SAY, "Restarting", "%s",
+                        restarts_words(world->restarts, world->rules.restart_max, world->rules.checkpoints)
+                                .text);
         }
         if (world->mpirun_runs)
                 return go_on();
