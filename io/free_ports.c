@@ -1,4 +1,4 @@
-/* Ports are tried by binding, outside the range from which outgoing connections take theirs (ADR 0114). */
+/* Ports are tried by binding, outside the range from which outgoing connections take theirs (ADR 0060). */
 #include "io/free_ports.h"
 
 #include <netinet/in.h>

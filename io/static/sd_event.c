@@ -1,5 +1,5 @@
 /* The dozen functions of sd-event(3) that io/loop.c, io/grpc/ and the launcher use, on epoll: libsystemd is
- * not to be had as an archive, and remuda-launch is static (ADR 0091). Linked into it alone;
+ * not to be had as an archive, and remuda-launch is static (ADR 0044). Linked into it alone;
  * io/test_sd_event.c holds both to the same rules.
  *
  * A source keeps its loop alive, and is gone at once for its owner when he releases it; while handlers run it

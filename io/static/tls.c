@@ -1,4 +1,4 @@
-/* TLS with mbedTLS: it fits into a static program of less than 2 MB, which GnuTLS does not (ADR 0098). Linked
+/* TLS with mbedTLS: it fits into a static program of less than 2 MB, which GnuTLS does not (ADR 0050). Linked
  * into remuda-launch alone. mbedTLS 2.28 does not compare IP addresses, so names are compared here. */
 #include "io/tls/tls.h"
 

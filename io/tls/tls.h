@@ -1,6 +1,6 @@
 /* TLS: one side of encrypted connections on which both show a certificate; the transport of a connection.
  *
- * One interface, two libraries: GnuTLS here, mbedTLS in the static remuda-launch (io/static/tls.c; ADR 0098).
+ * One interface, two libraries: GnuTLS here, mbedTLS in the static remuda-launch (io/static/tls.c; ADR 0050).
  * test_tls.c holds both to the same rules and the same sentences. TLS 1.2 at least, HTTP/2 inside. A peer
  * that does not speak TLS, or whose certificate is not of the CA, is over, or is another's, is refused with a
  * sentence on both sides. */

@@ -1,5 +1,5 @@
 # remuda-launch runs in any image, also one without a C library: static, and only what it needs. The event loop is its
-# own (io/static), since libsystemd is not to be had as an archive; TLS is mbedTLS, which fits into 2 MB (ADR 0098).
+# own (io/static), since libsystemd is not to be had as an archive; TLS is mbedTLS, which fits into 2 MB (ADR 0050).
 launch_static := $(shell pkg-config --libs --static jansson yaml-0.1 libnghttp2 libprotobuf-c) -lmbedtls -lmbedx509 -lmbedcrypto -lm
 $(B)/bin/remuda-launch: $(call object,job/launcher/main.c $(wildcard io/static/*.c)) $(call archive,base io agent planner job)
 	@mkdir -p $(@D)

@@ -1,4 +1,4 @@
-/* Keys: the files with which the rendezvous speaks TLS (ADR 0098).
+/* Keys: the files with which the rendezvous speaks TLS (ADR 0050).
  *
  * A job without keys speaks plainly. One with keys speaks nothing else. */
 #pragma once

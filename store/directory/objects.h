@@ -1,7 +1,7 @@
 /* Objects: which item of which file is the object of a key.
  *
  * What is kept per object is where it stands in its file and a hash of its bytes, never its JSON: 50,000 pods
- * are 10 MB here (ADR 0071). The same key may stand in several files, for instance while an object moves from
+ * are 10 MB here (ADR 0030). The same key may stand in several files, for instance while an object moves from
  * one to another: the one in the file that was modified last counts, the others wait behind it. */
 #pragma once
 

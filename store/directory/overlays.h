@@ -1,4 +1,4 @@
-/* Overlays: what we changed about objects whose files are somebody else's (ADR 0072).
+/* Overlays: what we changed about objects whose files are somebody else's (ADR 0031).
  *
  * A file KIND.NAMESPACE.NAME.patch beside theirs holds a merge patch, a status, or that the object is
  * deleted. It is for the object of one uid or, where that has none, ends with its object. */
