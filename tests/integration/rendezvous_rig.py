@@ -41,7 +41,7 @@ if os.environ.get("REMUDA_INSIDE") != "1":
     probe = subprocess.run(["unshare", "-n", "-u", "-m", "-p", "-f", "--mount-proc", "ip", "link", "add", "probe0", "type", "bridge"],
                            capture_output=True, text=True)
     if probe.returncode != 0:
-        skip_all("no namespaces or bridges here: " + probe.stderr.strip().replace("\n", " "))
+        skip_all("needs root with namespaces and bridges: " + probe.stderr.strip().replace("\n", " "))
     os.environ["REMUDA_INSIDE"] = "1"
     os.execvp("unshare", ["unshare", "-n", "-m", "-p", "-f", "--mount-proc", sys.executable, os.path.abspath(sys.argv[0])])
 
