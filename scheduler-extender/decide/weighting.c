@@ -286,7 +286,7 @@ static int plan_row(const struct weighting *w, const struct members *members, co
         size_t count = members->chips + chips, n = 0;
         CLEANUP(free_p) struct shard_worker *workers = calloc(count, sizeof(*workers));
         CLEANUP(free_p) struct shard *shards = calloc(count, sizeof(*shards));
-        double step_ms;
+        double step_ms = 0;
 
         if (workers == NULL || shards == NULL)
                 return -ENOMEM;
