@@ -16,7 +16,6 @@
 #include "agent/launch/launch_api.h"
 #include "agent/launch/launch_programs.h"
 #include "agent/memory.h"
-#include "agent/tree/tree.h"
 #include "base/histogram.h"
 #include "io/log.h"
 

@@ -4,9 +4,7 @@
 
 #include "agent/config/services.h"
 #include "agent/inventory/holder.h"
-#include "agent/tree/tree.h"
 #include "base/err.h"
-#include "base/text.h"
 #include "plugin/plugin.h"
 #include "plugin/plugin_config.h"
 

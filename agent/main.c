@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <systemd/sd-daemon.h>
-#include <unistd.h>
 
 #include "agent/agent.h"
 #include "agent/agent_options.h"

@@ -4,7 +4,6 @@
  * Only what is not plainly healthy is written, and the file is made when there is something to remember. */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -3,7 +3,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/magic.h>
 #include <linux/netlink.h>
 #include <stdlib.h>

@@ -2,13 +2,8 @@
  * same. */
 #include "base/metrics.h"
 
-#include <assert.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-
-#include "base/cleanup.h"
 
 static const char *const type_names[] = {
         [METRIC_GAUGE] = "gauge",

@@ -6,7 +6,6 @@
  * UTF-8 become '?'. A value that is not known is left out by the caller, never written as 0 or -1. */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -9,7 +9,6 @@
  * the map's own address, so that colliding names cannot be prepared. Pure. */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

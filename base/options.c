@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "base/exit_code.h"
 
 static void *member(const struct option_spec *spec, void *options)

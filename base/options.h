@@ -7,7 +7,6 @@
  * the same, `--` ends the options, options and operands may be mixed. */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>

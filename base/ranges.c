@@ -2,7 +2,6 @@
 #include "base/ranges.h"
 
 #include <errno.h>
-#include <stdint.h>
 #include <string.h>
 
 /* A number of at most nine digits. Return: what follows it, or NULL. */

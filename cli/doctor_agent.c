@@ -6,7 +6,6 @@
 #include "agent/config/agent_config.h"
 #include "agent/launch/program_file.h"
 #include "base/cleanup.h"
-#include "base/text.h"
 #include "cli/doctor.h"
 #include "io/read_file.h"
 

@@ -1,7 +1,6 @@
 /* remuda doctor: the devices of the machine, as a fresh look finds them. */
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "base/text.h"
 #include "cli/doctor.h"
 

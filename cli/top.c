@@ -1,9 +1,7 @@
 /* remuda top: the devices of this node and how busy they are, live on a terminal. */
-#include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <termios.h>
 #include <unistd.h>
 

@@ -2,8 +2,6 @@
  * What cannot be read is left out. */
 #pragma once
 
-#include <stdint.h>
-
 #include "base/text.h"
 
 /* process_metrics_append() - process_resident_memory_bytes, process_virtual_memory_bytes, process_open_fds,

@@ -4,7 +4,6 @@
  * that nothing can hide. Without /proc only direct children are seen. No allocation beyond one scan. */
 #pragma once
 
-#include <stdbool.h>
 #include <sys/types.h>
 
 /* process_tree_adopt() - from now on orphans below this process become its children. 0 or negative errno. */

@@ -7,7 +7,6 @@
 
 #include <cmocka.h>
 #include <errno.h>
-#include <stdbool.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "planner/models/network_estimate.h"
 #include "planner/models/network_models.h"
 #include "planner/segments/segments.h"
 #include "planner/shards/reshard.h"

@@ -2,7 +2,6 @@
  * while they exist, because the kubelet keeps it and replays it for the pod's whole life. */
 #include "plugin/allocate.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <syslog.h>

@@ -6,8 +6,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "io/grpc/grpc_server.h"
-
 struct resource;
 
 /* A packed ListAndWatchResponse, shared by the streams that send it. */

@@ -10,9 +10,6 @@
  * line for what an operator should know. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <systemd/sd-event.h>
 
 #include "agent/inventory/inventory.h"

@@ -1,7 +1,6 @@
 /* The tables of the plugin's two keys. */
 #include "plugin/plugin_config.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "base/json/json_table.h"

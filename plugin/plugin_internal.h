@@ -4,13 +4,9 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
 #include <systemd/sd-event.h>
 
 #include "agent/inventory/inventory.h"
-#include "agent/tree/tree.h"
-#include "io/grpc/grpc_client.h"
-#include "io/grpc/grpc_server.h"
 #include "plugin/plugin_config.h"
 #include "plugin/plugin_status.h"
 

@@ -5,7 +5,6 @@
  * rather than none. Replicas ("id::k") are reported under the device's own id. */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <systemd/sd-event.h>

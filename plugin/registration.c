@@ -4,7 +4,6 @@
 #include "plugin/registration.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <syslog.h>
 
 #include "base/cleanup.h"

@@ -4,7 +4,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 #include <systemd/sd-event.h>
 
 #include "agent/inventory/prefer_map.h"

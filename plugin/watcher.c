@@ -2,8 +2,6 @@
  * tells us what it made of it. The same socket serves the device plugin service. */
 #include "plugin/watcher.h"
 
-#include <string.h>
-
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "plugin/plugin_watcher.pb-c.h"

@@ -2,7 +2,6 @@
 #include "scheduler-extender/check.h"
 
 #include <errno.h>
-#include <stdio.h>
 
 #include "base/text.h"
 #include "io/http/http_client.h"

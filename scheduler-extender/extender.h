@@ -4,8 +4,6 @@
  * as soon as it exists, answers /readyz with 503 until the first complete lists are in, and never blocks. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
 #include <systemd/sd-event.h>
 
 #include "base/err.h"

@@ -6,9 +6,7 @@
 #include "io/http/http_server.h"
 #include "job/controller/controller.h"
 #include "scheduler-extender/leader.h"
-#include "scheduler-extender/ledger/cluster.h"
 #include "scheduler-extender/settings.h"
-#include "scheduler-extender/wire/extender_args.h"
 
 enum verb { VERB_FILTER, VERB_PRIORITIZE, VERB_BIND, VERB_EXPLAIN, VERB_WHATIF, VERB_COUNT };
 

@@ -2,9 +2,7 @@
 #pragma once
 
 #include <stdbool.h>
-#include <stdint.h>
 
-#include "base/err.h"
 #include "base/options.h"
 
 struct extender_options {

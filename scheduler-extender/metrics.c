@@ -1,10 +1,8 @@
 /* What the extender counts, as its metrics page. */
 #include "scheduler-extender/metrics.h"
 
-#include "base/cleanup.h"
 #include "base/text.h"
 #include "io/loop.h"
-#include "io/process_metrics.h"
 #include "scheduler-extender/extender_internal.h"
 #include "scheduler-extender/leader.h"
 #include "scheduler-extender/ledger/ledger_pods.h"

@@ -13,7 +13,6 @@
 #include "scheduler-extender/explain/whatif.h"
 #include "scheduler-extender/extender_internal.h"
 #include "scheduler-extender/leader.h"
-#include "scheduler-extender/ledger/ledger_jobs.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
 #include "scheduler-extender/ledger/pod_request.h"
 #include "scheduler-extender/wire/extender_reply.h"

@@ -2,7 +2,6 @@
  * old or the new. */
 #pragma once
 
-#include <stdbool.h>
 #include <stdio.h>
 
 #include "base/err.h"

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "agent/discovery/accelerators.h"
 #include "agent/discovery/cpu.h"
@@ -11,8 +10,6 @@
 #include "agent/discovery/groups.h"
 #include "agent/discovery/hardware.h"
 #include "agent/discovery/scan.h"
-#include "base/cleanup.h"
-#include "base/text.h"
 
 static void read_boot_id(const struct tree *tree, struct inventory *inventory)
 {

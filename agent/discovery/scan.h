@@ -6,7 +6,6 @@
 #include "agent/discovery/pci.h"
 #include "agent/inventory/inventory.h"
 #include "agent/inventory/link_report.h"
-#include "agent/tree/tree.h"
 #include "base/err.h"
 
 /* Where a device stands in its vendor's fabric, beside inventory->devices[i]: same vendor, model, resource,

@@ -1,8 +1,6 @@
 /* Finding: what one look at a device has shown, the worst of it. Pure. */
 #pragma once
 
-#include <stdint.h>
-
 enum finding_level { FINDING_GOOD, FINDING_DEGRADED, FINDING_SILENT, FINDING_BAD, FINDING_COUNT };
 
 /* What one look at a device, by all its probes together, has found. Zero = good. */

@@ -2,8 +2,6 @@
 #include "agent/health/health.h"
 
 #include <assert.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/text.h"

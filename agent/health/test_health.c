@@ -5,8 +5,6 @@
 #include <stdint.h>
 
 #include <cmocka.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "agent/health/health.h"
 #include "base/cleanup.h"

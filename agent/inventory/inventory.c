@@ -1,7 +1,6 @@
 /* Inventory: made, copied, counted and compared. */
 #include "agent/inventory/inventory.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

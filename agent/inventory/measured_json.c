@@ -1,7 +1,6 @@
 /* The table of the file of measurements, and what of it is taken over into an inventory. */
 #include "agent/inventory/measured_json.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

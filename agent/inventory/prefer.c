@@ -17,7 +17,6 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/text.h"
 
 /* Where a set stands in the order; compared member by member. */
 struct rank {

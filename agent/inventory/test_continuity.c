@@ -5,7 +5,6 @@
 #include <stdint.h>
 
 #include <cmocka.h>
-#include <string.h>
 
 #include "agent/inventory/continuity.h"
 #include "base/text.h"

@@ -13,7 +13,6 @@
 #include "agent/launch/launch_order.h"
 #include "agent/launch/launch_programs.h"
 #include "agent/launch/launches.h"
-#include "agent/launch/program_file.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "io/http/http_server.h"

@@ -17,7 +17,6 @@
 #include "agent/inventory/inventory.h"
 #include "agent/launch/launch_programs.h"
 #include "base/err.h"
-#include "base/text.h"
 #include "io/http/http_server.h"
 
 #define LAUNCH_API_SOCKET "/run/remuda/agent.sock"

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "agent/launch/launch_choice.h"
-#include "agent/launch/launches.h"
 #include "base/json/json_field.h"
 #include "base/text.h"
 #include "job/spec/program_table.h"

@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "agent/measure/measure_kernel.h"
 #include "base/cleanup.h"

@@ -9,7 +9,6 @@
 
 #include "agent/inventory/inventory.h"
 #include "agent/tree/tree.h"
-#include "base/err.h"
 
 /* measure_groups() - fill measured_* of every group that can be measured.
  * @tree: the live root

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <signal.h>
-#include <sys/types.h>
 #include <systemd/sd-event.h>
 
 #include "base/text.h"

@@ -6,7 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "base/json/json_field.h"
 #include "base/json/json_line.h"
 

@@ -5,9 +5,7 @@
  * and counted. One table owns the names, the bounds and the metric each field is shown as. */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #include "agent/health/health.h"
 #include "base/err.h"

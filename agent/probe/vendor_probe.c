@@ -13,7 +13,6 @@
 #include "agent/probe/probe_driver.h"
 #include "agent/probe/probe_process.h"
 #include "base/cleanup.h"
-#include "base/text.h"
 #include "io/loop.h"
 
 #define VENDORS_MAX      16

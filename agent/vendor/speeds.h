@@ -4,8 +4,6 @@
  */
 #pragma once
 
-#include <stdint.h>
-
 struct speed {
         const char *vendor, *model; /* a model matches by the longest prefix */
         double bf16, fp16, fp32;    /* TFLOP/s */

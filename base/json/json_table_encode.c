@@ -2,7 +2,6 @@
 #include "base/json/json_table_encode.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/json/json_table.h"
 #include "base/json/json_table_row.h"

@@ -2,8 +2,6 @@
  * address. */
 #pragma once
 
-#include <stddef.h>
-
 #include "agent/inventory/inventory.h"
 #include "base/err.h"
 

@@ -1,8 +1,6 @@
 /* Command: a row of the table of `remuda`'s commands. One file a command; the table is command_table.c. */
 #pragma once
 
-#include <stdbool.h>
-
 struct command {
         const char *name;    /* "devices", "plan" */
         const char *summary; /* one line for `remuda --help` */

@@ -19,7 +19,6 @@
 #include "base/text.h"
 #include "io/grpc/grpc_address.h"
 #include "io/grpc/grpc_client.h"
-#include "io/grpc/grpc_connection.h"
 #include "io/grpc/grpc_server.h"
 
 #define MESSAGE_MAX 100000

@@ -6,8 +6,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/err.h"
-
 struct http_call;
 struct http_client;
 

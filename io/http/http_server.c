@@ -4,10 +4,8 @@
  * (a client that is still writing would lose the answer to a reset). */
 #include "io/http/http_server.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <microhttpd.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>

@@ -2,7 +2,6 @@
 #include "io/tls/tls_reason.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <sys/socket.h>
 
 #include "base/text.h"

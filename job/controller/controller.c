@@ -2,10 +2,7 @@
 #include "job/controller/controller.h"
 
 #include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <syslog.h>
 #include <time.h>
 

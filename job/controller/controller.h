@@ -11,7 +11,6 @@
 #pragma once
 
 #include <jansson.h>
-#include <stdbool.h>
 
 #include "base/err.h"
 #include "base/text.h"

@@ -7,7 +7,6 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <math.h>
-#include <string.h>
 
 #include "job/controller/job_speeds.h"
 

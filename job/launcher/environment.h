@@ -3,10 +3,8 @@
  * Pure but for the heap: the environment that was found is an argument. */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 
-#include "base/err.h"
 #include "job/spec/program_table.h"
 
 #define ENVIRONMENT_MAX 4096 /* variables */

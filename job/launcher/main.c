@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "agent/launch/program_file.h"
-#include "base/cleanup.h"
 #include "base/exit_code.h"
 #include "base/options.h"
 #include "base/version.h"

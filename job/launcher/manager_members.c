@@ -1,7 +1,6 @@
 /* Orders to groups and their answers; every message of theirs becomes facts, then the job is judged. */
 #include "job/launcher/manager_members.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

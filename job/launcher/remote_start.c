@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/exit_code.h"
-#include "base/text.h"
 #include "io/grpc/grpc_client.h"
 #include "job/spec/job.h"
 

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/text.h"
 #include "job/launcher/supervise.h"
 
 int rendezvous_token(const char *path, char token[MESSAGE_TOKEN_BYTES], struct err *err)

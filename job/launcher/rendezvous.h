@@ -11,7 +11,6 @@
  * (docs/reference/rendezvous.md). */
 #pragma once
 
-#include <sys/types.h>
 #include <systemd/sd-event.h>
 
 #include "base/err.h"

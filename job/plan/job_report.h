@@ -4,7 +4,6 @@
 
 #include <jansson.h>
 
-#include "base/err.h"
 #include "job/plan/job_state.h"
 
 #define JOB_REPORT_TEXT_BYTES 512

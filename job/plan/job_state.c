@@ -1,7 +1,6 @@
 /* The words of a state, and the small rules that keep it whole. */
 #include "job/plan/job_state.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -2,7 +2,6 @@
 #include "job/plan/launch_batch.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <string.h>
 
 /* Ranks that follow each other on one node with one runtime: a component of a heterogeneous job. */

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "job/plan/launch_ascend.h"
 #include "job/plan/launch_batch.h"
 #include "job/plan/launch_flagscale.h"

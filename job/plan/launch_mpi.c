@@ -2,7 +2,6 @@
 #include "job/plan/launch_mpi.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <string.h>
 
 /* One context a rank: each has its own device, share and program; `env` sets them on whatever node. The slots

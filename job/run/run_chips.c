@@ -12,7 +12,6 @@
 #include "agent/tree/tree.h"
 #include "agent/tree/tree_directory.h"
 #include "base/cleanup.h"
-#include "base/exit_code.h"
 #include "job/run/run_chips.h"
 #include "job/run/run_speeds.h"
 #include "scheduler-extender/decide/assignment.h"

@@ -3,14 +3,10 @@
  *
  * The trainer's --measure times whole steps at a batch and its half, quarter and eighth; a line through them
  * gives the fixed and the growing part of a step. Known speeds come from the SpeedTable (run_speeds.c). */
-#include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"

@@ -1,7 +1,6 @@
 /* Looks at inventories, finds spare chips of a rank's own model first, and moves ranks. */
 #include "job/run/run_migrate.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

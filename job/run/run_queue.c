@@ -4,14 +4,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/exit_code.h"
 #include "io/clock.h"
 #include "job/plan/job_order.h"
-#include "job/run/run_folder.h"
 #include "job/run/run_queue.h"
 #include "job/spec/job_yaml.h"
 

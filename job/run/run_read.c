@@ -4,12 +4,10 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <zlib.h>
 
 #include "agent/launch/program_file.h"
 #include "base/cleanup.h"
-#include "base/exit_code.h"
 #include "base/yaml/yaml_parse.h"
 #include "job/run/run.h"
 #include "job/spec/job_yaml.h"

@@ -9,8 +9,6 @@
  * kills what a guard has left, so that no order of two deaths leaves nobody. */
 #pragma once
 
-#include <sys/types.h>
-
 #include "job/run/run_guard.h"
 
 struct run_sweeper {

@@ -11,8 +11,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/err.h"
-
 struct job_view_rank {
         double rank, batch, weight, samples, restarts, exit_code, pid, speed_samples_per_s;
         char *role, *runtime, *device, *device_model, *node, *group, *pod, *state;

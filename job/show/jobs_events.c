@@ -1,10 +1,6 @@
 /* What happened to one job of a cluster: the API server's events about it, in time. They go after an hour;
  * what the job's conditions say then stands in their place. */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/cleanup.h"
 #include "base/text.h"
 #include "io/loop.h"
 #include "job/show/jobs.h"

@@ -1,6 +1,4 @@
 /* Jobs as tables and as JSON. */
-#include <errno.h>
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,13 +3,9 @@
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "base/text.h"
-#include "base/timestamp.h"
-#include "cli/command/cluster_arguments.h"
 #include "io/clock.h"
 #include "io/loop.h"
 #include "job/show/jobs.h"

@@ -2,7 +2,6 @@
 #include "job/show/report_page.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "job/show/report_picture.h"
 #include "job/show/report_words.h"

@@ -2,7 +2,6 @@
 #include "job/show/report_words.h"
 
 #include <math.h>
-#include <string.h>
 
 void report_words_escaped(struct text *out, const char *words)
 {

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/text.h"
 #include "job/spec/preprocess_steps.h"
 
 /* clang-format off */

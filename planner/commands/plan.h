@@ -4,7 +4,6 @@
 
 #include <jansson.h>
 #include <stddef.h>
-#include <stdio.h>
 
 #include "base/err.h"
 #include "base/text.h"

@@ -13,7 +13,6 @@
 #include "planner/models/network_forms.h"
 #include "planner/models/network_json.h"
 #include "planner/models/network_models.h"
-#include "planner/segments/plan_segments.h"
 #include "planner/segments/segment_network.h"
 #include "planner/shards/shards.h"
 

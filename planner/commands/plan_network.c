@@ -1,5 +1,4 @@
 /* Tells ONNX from JSON by the first byte and reads either. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -6,11 +6,9 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/cleanup.h"
 #include "base/json/json_writer.h"
-#include "planner/segments/segments.h"
 #include "planner/shards/shards.h"
 
 #define WORKERS_MAX ((size_t) 1 << 16)

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/hash.h"
 #include "base/text.h"
 #include "planner/models/onnx_fold.h"
 #include "planner/models/onnx_graph.h"

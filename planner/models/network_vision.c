@@ -2,7 +2,6 @@
 #include "planner/models/network_vision.h"
 
 #include <stdio.h>
-#include <string.h>
 
 /* Where the next operation goes: the last output, its channels and its edge. */
 struct flow {

@@ -6,7 +6,6 @@
  * ends within `slack` units count as equal. */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

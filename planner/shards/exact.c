@@ -5,7 +5,6 @@
 #include <assert.h>
 #include <limits.h>
 #include <stdbool.h>
-#include <string.h>
 
 #define WORDS (EXACT_BITS / 64)
 

@@ -2,8 +2,6 @@
  * names of which no two are equal. Pure. */
 #pragma once
 
-#include <jansson.h>
-
 #include "base/json/json_field.h"
 
 #define PLAN_TIME_MAX 1e30 /* ms, and every other number with a point */

@@ -13,7 +13,6 @@
 #include <jansson.h>
 
 #include "base/json/json_field.h"
-#include "base/text.h"
 #include "planner/shards/shards.h"
 #include "planner/speeds/speed_table.h"
 

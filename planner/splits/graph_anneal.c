@@ -8,7 +8,6 @@
  * reversal term by term, and the best is summed afresh when it is kept. */
 #include "planner/splits/graph_anneal.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/random.h"
 
 static void fill_devices(struct graph_state *s)
 {

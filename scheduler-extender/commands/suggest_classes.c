@@ -5,11 +5,9 @@
 #include <assert.h>
 #include <errno.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/inventory/inventory.h"
 #include "base/cleanup.h"
 #include "io/read_file.h"
 #include "planner/traces/class_split.h"

@@ -11,7 +11,6 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "scheduler-extender/decide/placement.h"
-#include "scheduler-extender/ledger/ledger_jobs.h"
 
 struct assigner {
         const struct open_groups_claim *claim;

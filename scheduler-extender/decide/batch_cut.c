@@ -7,7 +7,6 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "scheduler-extender/ledger/ledger_jobs.h"
 #include "scheduler-extender/ledger/ledger_speeds.h"
 
 struct ranks {

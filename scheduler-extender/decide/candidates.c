@@ -8,7 +8,6 @@
 #include "base/cleanup.h"
 #include "scheduler-extender/decide/node_kinds.h"
 #include "scheduler-extender/decide/score.h"
-#include "scheduler-extender/ledger/ledger_pods.h"
 
 #define KIND_OPEN  255 /* not judged yet in this request */
 #define KIND_ALONE 254 /* its nodes are judged themselves */

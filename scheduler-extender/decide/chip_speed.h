@@ -4,9 +4,6 @@
  * model is in it, else all chips are taken to be alike. Pure. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include "planner/shards/shards.h"
 #include "scheduler-extender/ledger/ledger_speeds.h"
 

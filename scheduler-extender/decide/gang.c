@@ -15,7 +15,6 @@
 #include "scheduler-extender/decide/score.h"
 #include "scheduler-extender/decide/weighting.h"
 #include "scheduler-extender/ledger/ledger_jobs.h"
-#include "scheduler-extender/ledger/ledger_pods.h"
 
 bool gang_same_shape(const struct request *a, const struct request *b)
 {

@@ -4,10 +4,8 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "scheduler-extender/decide/open_groups.h"
-#include "scheduler-extender/decide/weighting.h"
 #include "scheduler-extender/ledger/ledger_jobs.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
 

@@ -2,7 +2,6 @@
 #include "scheduler-extender/decide/gang_search.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/cleanup.h"
 #include "scheduler-extender/decide/gang.h"

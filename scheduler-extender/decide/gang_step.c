@@ -8,7 +8,6 @@
 #include "base/cleanup.h"
 #include "scheduler-extender/decide/gang.h"
 #include "scheduler-extender/ledger/ledger_jobs.h"
-#include "scheduler-extender/ledger/ledger_pods.h"
 
 /* One shape's members that go on one kind of chips. */
 struct choice {

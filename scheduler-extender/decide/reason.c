@@ -2,8 +2,6 @@
 #include "scheduler-extender/decide/reason.h"
 
 #include <assert.h>
-#include <errno.h>
-#include <string.h>
 
 #include "base/cleanup.h"
 

@@ -9,7 +9,6 @@
 
 #include "base/random.h"
 #include "scheduler-extender/decide/backfill.h"
-#include "scheduler-extender/ledger/ledger_jobs.h"
 #include "scheduler-extender/ledger/ledger_life.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
 #include "tests/support/cluster_fixture.h"

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 
 #include "base/random.h"
-#include "planner/shards/shards.h"
 #include "scheduler-extender/decide/weighting.h"
 #include "scheduler-extender/ledger/ledger_jobs.h"
 #include "scheduler-extender/ledger/ledger_life.h"

@@ -10,7 +10,6 @@
  * members and of a row's chips add up to the batch. Pure but for the heap. */
 #pragma once
 
-#include "agent/inventory/inventory.h"
 #include "scheduler-extender/decide/chip_speed.h"
 #include "scheduler-extender/decide/reason.h"
 #include "scheduler-extender/ledger/ledger.h"

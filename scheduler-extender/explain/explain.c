@@ -1,7 +1,6 @@
 /* The answer of explain: the request, its verdict, a row a node, shares and remedies, as JSON. */
 #include "scheduler-extender/explain/explain.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

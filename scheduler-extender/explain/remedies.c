@@ -1,17 +1,13 @@
 /* Remedies: small changes that would let a pod run, each tried on the ledger before it is offered. */
 #include "scheduler-extender/explain/remedies.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "base/timestamp.h"
 #include "scheduler-extender/decide/backfill.h"
 #include "scheduler-extender/decide/victims.h"
-#include "scheduler-extender/explain/explain.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
 #include "scheduler-extender/ledger/ledger_sick.h"
 

@@ -13,7 +13,6 @@
 #include "scheduler-extender/decide/backfill.h"
 #include "scheduler-extender/decide/gang_members.h"
 #include "scheduler-extender/decide/score.h"
-#include "scheduler-extender/explain/explain.h"
 #include "scheduler-extender/explain/remedies.h"
 #include "scheduler-extender/ledger/ledger_jobs.h"
 #include "scheduler-extender/ledger/ledger_nodes.h"

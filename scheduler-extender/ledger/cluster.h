@@ -13,9 +13,7 @@
 #include "job/spec/program_table.h"
 #include "scheduler-extender/decide/gang.h"
 #include "scheduler-extender/decide/rules.h"
-#include "scheduler-extender/decide/weighting.h"
 #include "scheduler-extender/ledger/ledger.h"
-#include "scheduler-extender/ledger/ledger_pods.h"
 #include "scheduler-extender/wire/pod_json.h"
 #include "store/store.h"
 

@@ -1,11 +1,8 @@
 /* What counts as chips in a ledger, and what is noted of a node beside it. */
 #include "scheduler-extender/ledger/ledger.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "base/cleanup.h"
 
 void ledger_mark_chips(struct ledger *ledger, const char *resource)
 {

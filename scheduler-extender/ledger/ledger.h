@@ -11,7 +11,6 @@
 #include <stdint.h>
 
 #include "agent/inventory/inventory.h"
-#include "job/spec/job.h"
 #include "scheduler-extender/decide/node_kinds.h"
 #include "scheduler-extender/decide/node_match.h"
 #include "scheduler-extender/decide/request.h"

@@ -8,7 +8,6 @@
 
 #include "base/cleanup.h"
 #include "scheduler-extender/ledger/ledger_account.h"
-#include "scheduler-extender/ledger/ledger_pods.h"
 #include "scheduler-extender/ledger/ledger_sick.h"
 
 static int nodes_grow(struct ledger *ledger)

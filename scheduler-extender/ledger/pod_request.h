@@ -2,7 +2,6 @@
  * shares and its gang. Every verb begins with one. */
 #pragma once
 
-#include "scheduler-extender/decide/gang.h"
 #include "scheduler-extender/decide/weighting.h"
 #include "scheduler-extender/ledger/cluster.h"
 #include "scheduler-extender/ledger/ledger_pods.h"

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "base/hash.h"
-#include "scheduler-extender/ledger/symbols.h"
 
 #define GARBAGE_MIN_BYTES 4096
 

@@ -10,8 +10,6 @@
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/random.h"
-#include "scheduler-extender/ledger/ledger_pods.h"
-#include "scheduler-extender/ledger/symbols.h"
 
 /* clang-format off */
 static const char *const policy_names[] = {

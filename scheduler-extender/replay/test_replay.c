@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "base/random.h"
 #include "scheduler-extender/replay/replay.h"
 #include "scheduler-extender/replay/trace_csv.h"

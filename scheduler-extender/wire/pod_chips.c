@@ -1,13 +1,10 @@
 /* Requests and limits of containers, sidecars and init containers, added up as the kubelet does. */
 #include "scheduler-extender/wire/pod_chips.h"
 
-#include <errno.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "base/quantity.h"
 #include "base/text.h"
-#include "scheduler-extender/wire/pod_json.h"
 
 #define CONTAINERS_MAX 4096
 

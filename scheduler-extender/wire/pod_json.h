@@ -8,7 +8,6 @@
 
 #include <jansson.h>
 
-#include "scheduler-extender/ledger/ledger.h"
 #include "scheduler-extender/ledger/ledger_nodes.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
 

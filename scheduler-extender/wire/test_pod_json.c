@@ -6,7 +6,6 @@
 
 #include <cmocka.h>
 #include <errno.h>
-#include <string.h>
 
 #include "base/cleanup.h"
 #include "base/quantity.h"

@@ -6,7 +6,6 @@
  * write fails the file is cut back to where it was. */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 

@@ -2,7 +2,6 @@
  *
  * Trees are made below a temporary directory from the machines of tests/data/machines. */
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
 #include <stdio.h>

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "io/loop.h"
 #include "store/store.h"
 
 static unsigned left, failed;

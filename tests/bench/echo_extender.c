@@ -3,7 +3,6 @@
  * filter: the names as they came. prioritize: each name with score 0. On the same HTTP server as ours. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "io/http/http_server.h"
 #include "io/loop.h"

@@ -1,5 +1,4 @@
 /* Any bytes as a configuration: refused with a place, or taken with every figure in its bounds. */
-#include <assert.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>

@@ -1,6 +1,5 @@
 /* Any bytes as a line of the kernel log, as a cgroup, as a probe child's answer and as a state file's JSON:
  * what is believed is in its bounds. */
-#include <ctype.h>
 #include <math.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -3,7 +3,6 @@
  * fails. First byte: which. */
 #include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 #include <systemd/sd-event.h>
 
 #include "base/text.h"

@@ -4,16 +4,13 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <systemd/sd-event.h>
 #include <unistd.h>
 
 #include "base/text.h"
 #include "io/grpc/grpc_address.h"
 #include "io/grpc/grpc_client.h"
-#include "io/grpc/grpc_connection.h"
 #include "io/grpc/grpc_server.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,7 +1,6 @@
 /* Any bytes as a machine file: never a crash or a hang; what is read is discovered, recorded with masks, and
  * read again, and gives the same number of devices. */
 #include <stdint.h>
-#include <string.h>
 
 #include "agent/discovery/discovery.h"
 #include "agent/inventory/inventory_json.h"

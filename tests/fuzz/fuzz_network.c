@@ -1,7 +1,6 @@
 /* Any bytes as a network of operators: never a crash, and what is written is read back as the same. */
 #include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
 
 #include "planner/models/network_forms.h"
 #include "planner/models/network_json.h"

@@ -1,6 +1,5 @@
 /* Any bytes as a chain or a graph: never a crash, and a plan only if it keeps the rules. */
 #include <stdint.h>
-#include <string.h>
 
 #include "base/cleanup.h"
 #include "planner/splits/graph_state.h"

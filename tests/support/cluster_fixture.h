@@ -1,7 +1,6 @@
 /* A small cluster in few lines, for the tests of scheduler-extender/decide. */
 #pragma once
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/text.h"

@@ -2,8 +2,6 @@
  * slow ones and rude ones included. */
 #pragma once
 
-#include <sys/types.h>
-
 #include "base/text.h"
 #include "io/http/http_server.h"
 

@@ -5,7 +5,6 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
 #include <systemd/sd-event.h>
 
 #include "io/clock.h"

@@ -7,7 +7,6 @@
  * stdin, one command a line; each is answered by one line of JSON:
  *   health ID 0|1, drop ID, add ID, rename RESOURCE (all groups), update (the same again), storm N (N updates
  * that toggle the first device), status, holders, stop stderr: the plugin's log. */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +15,6 @@
 #include <systemd/sd-event.h>
 #include <time.h>
 
-#include "base/cleanup.h"
 #include "base/text.h"
 #include "plugin/plugin.h"
 #include "plugin/pod_resources.h"

@@ -5,13 +5,11 @@
  * HOLDER". Reads: "bind NS NAME UID NODE", "evict NS NAME UID", "delete KIND NS NAME", "put KIND NS NAME
  * JSON", "patch KIND NS NAME JSON", "create KIND NS JSON", "event KIND NS NAME UID REASON", "age", "lease
  * NAME IDENTITY", "observe MODEL DEVICE BATCH MS" (of the SpeedTable), "quit". */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/text.h"
 #include "io/loop.h"
 #include "store/lease.h"
 #include "store/speed_store.h"

@@ -1,7 +1,6 @@
 /* The cpu backend: matrix products by OpenBLAS on one thread a rank, everything else in plain loops that the
  * compiler turns into vector code for the best unit here. They do not join a product and a sum in one
  * instruction, so the update has the same bits on every machine. */
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,11 +1,9 @@
 /* Resizing by means of what a pixel covers; flips and crops drawn from seed, epoch and sample. */
 #include "trainer/data/preprocess.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "base/text.h"
 #include "trainer/random.h"
 

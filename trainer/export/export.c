@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/text.h"
 #include "io/read_file.h"
 #include "trainer/export/quantised.h"
 #include "trainer/json_line.h"

@@ -27,7 +27,6 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/text.h"
 #include "trainer/checkpoint.h"
 #include "trainer/data/distribution.h"
 #include "trainer/operators/vector.h"

@@ -1,9 +1,7 @@
 /* MTML (libmtml): Moore Threads. Objects are pointers that live as long as the child. Power in mW, memory in
  * bytes. */
-#include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "agent/probe/probe_driver.h"
 

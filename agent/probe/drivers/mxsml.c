@@ -1,9 +1,7 @@
 /* MXSML (libmxsml): MetaX. The count is the return value of a function without arguments. Units: KiB of
  * memory, hundredths of a degree, mW (the sum of the board's ways). */
-#include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "agent/probe/probe_driver.h"
 
