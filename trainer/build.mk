@@ -35,7 +35,8 @@ endif
 # The sunway build's other ways to its CPEs (slave cores), each where a compiler for it is: OpenACC (gcc has it, on the host
 # where there is no device), and athread with Sunway's own compiler, which builds the CPEs' half by itself (SLAVE_CC).
 variants := $(if $(filter yes,$(shell echo 'int x;' | $(CC) -fopenacc -x c -c -o /dev/null - 2>/dev/null && echo yes)),openacc)
-$(B)/obj/trainer/sunway/openacc.o: CFLAGS_trainer_sunway += -fopenacc
+# without -g: gcc's copy of the code for a device names the folder it was built in
+$(B)/obj/trainer/sunway/openacc.o: CFLAGS_trainer_sunway += -fopenacc -g0
 SLAVE_CC ?= sw5cc -slave
 cpe_objects :=
 ifeq ($(shell $(CC) -E -include athread.h -x c /dev/null >/dev/null 2>&1 && echo yes),yes)
@@ -77,7 +78,7 @@ $(B)/pic/%.o: %.c
 	$(CC) $(filter-out -fPIE,$(ALL_C)) $(mpi_cflags) -fPIC -MMD -MP -c -o $@ $<
 $(B)/lib/libremuda-train.so: $(patsubst %.c,$(B)/pic/%.o,$(wrapper)) trainer/wrapper/symbols.map
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) -shared -Wl,-soname,libremuda-train.so -Wl,--version-script=trainer/wrapper/symbols.map -Wl,-z,now \
+	$(CC) $(CFLAGS) -shared -Wl,-soname,libremuda-train.so -Wl,--version-script=trainer/wrapper/symbols.map $(MARKS) \
 		$(LDFLAGS) -o $@ $(filter %.o,$^) $(mpi_libs) -lm
 -include $(shell find $(B)/pic -name '*.d' 2>/dev/null)
 
