@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "io/clock.h"
 #include "io/loop.h"
+#include "job/plan/job_lease.h"
 #include "scheduler-extender/bind.h"
 #include "scheduler-extender/decide/backfill.h"
 #include "scheduler-extender/extender_internal.h"
@@ -120,6 +121,8 @@ static void on_observed(void *userdata, enum store_kind kind, const char *key, c
 
         if (x->jobs != NULL)
                 controller_observe(x->jobs, kind, key, object);
+        else if (kind == STORE_TRAINING_JOB)
+                job_lease_observe(x->cluster, key, object);
 }
 
 static void on_kind_synced(void *userdata, enum store_kind kind)
@@ -331,11 +334,6 @@ static bool leads(void *userdata)
         return extender_refuses(x) == NULL && leader_leads(x);
 }
 
-static void evict(void *userdata, const struct ledger_pod *pod)
-{
-        reserve_evict(userdata, pod);
-}
-
 static void log_line(void *userdata, int priority, const char *event, const char *text)
 {
         extender_log(userdata, priority, event, "%s", text);
@@ -364,7 +362,7 @@ static int open_jobs(struct extender *x, struct err *err)
                           .grace_sec = o->eviction_grace_sec > 0 ? o->eviction_grace_sec : 1 },
                 .keep_pods_sec = o->keep_pods_sec,
                 .leads = leads,
-                .evict = o->no_evict ? NULL : evict,
+                .takes_back = !o->no_evict,
                 .log = log_line,
                 .userdata = x,
         };

@@ -9,6 +9,7 @@
 #include "scheduler-extender/decide/backfill.h"
 #include "scheduler-extender/decide/victims.h"
 #include "scheduler-extender/extender_internal.h"
+#include "scheduler-extender/ledger/ledger_jobs.h"
 #include "scheduler-extender/ledger/ledger_nodes.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
 #include "scheduler-extender/ledger/pod_request.h"
@@ -40,7 +41,7 @@ static void evicted(void *userdata, int result, const char *sentence)
         free(eviction);
 }
 
-void reserve_evict(struct extender *x, const struct ledger_pod *pod)
+static void evict(struct extender *x, const struct ledger_pod *pod)
 {
         struct eviction *eviction = calloc(1, sizeof(*eviction));
         char namespace_[256];
@@ -98,7 +99,7 @@ static void take_back(struct extender *x, struct ledger_pod *pod, const struct r
         extender_log(x, LOG_NOTICE, "take-back", "pod=%s node=%s victims=%zu chips=%u", pod->key,
                      victims.node->name, victims.count, victims.chips);
         for (size_t i = 0; i < victims.count; i++)
-                reserve_evict(x, victims.pods[i]);
+                evict(x, victims.pods[i]);
 }
 
 static void reserve_for_emergency(struct ledger *ledger, struct ledger_pod *pod)
@@ -130,6 +131,41 @@ static void serve_emergency(struct extender *x, struct ledger_pod *pod, uint64_t
         reserve_for_emergency(ledger, pod);
 }
 
+/* An emergency's plan leases chips that borrowers hold: the fewest of them go that make room. */
+static void make_room(struct extender *x, struct ledger_job *job, struct ledger_job_place *place,
+                      uint64_t now_usec)
+{
+        struct rules_context context = { .ledger = cluster_ledger(x->cluster),
+                                         .rules = cluster_rules(x->cluster),
+                                         .request = &place->request,
+                                         .job = job,
+                                         .now_usec = now_usec };
+        struct victims victims;
+
+        if (place->slot == NULL || !place->slot->node->reserved || !place->request.emergency ||
+            (place->evicted_usec != 0 && now_usec - place->evicted_usec < EVICT_AGAIN_USEC))
+                return;
+        rules_prepare(&context);
+        if (victims_choose(cluster_ledger(x->cluster), &context, place->slot->node, is_borrower, &victims) !=
+                    0 ||
+            victims.count == 0)
+                return;
+        place->evicted_usec = now_usec;
+        for (size_t i = 0; i < victims.count; i++)
+                if (!victims.pods[i]->deleting)
+                        evict(x, victims.pods[i]);
+}
+
+static void serve_plans(struct extender *x, uint64_t now_usec)
+{
+        const struct ledger *ledger = cluster_ledger(x->cluster);
+
+        for (size_t i = 0; i < LEDGER_JOB_BUCKETS && ledger->slot_total > 0; i++)
+                for (struct ledger_job *job = ledger->jobs[i]; job != NULL; job = job->next)
+                        for (size_t k = 0; k < job->place_count; k++)
+                                make_room(x, job, &job->places[k], now_usec);
+}
+
 void reserve_update(struct extender *x, uint64_t now_usec)
 {
         struct ledger *ledger = cluster_ledger(x->cluster);
@@ -141,6 +177,8 @@ void reserve_update(struct extender *x, uint64_t now_usec)
                 if (pod->request.emergency && !pod->ended && !pod->deleting && !pod->request.gated)
                         emergencies[count++] = pod;
         }
+        if (!x->options->no_evict)
+                serve_plans(x, now_usec);
         for (size_t i = 0; i < count; i++)
                 serve_emergency(x, emergencies[i], now_usec);
 }

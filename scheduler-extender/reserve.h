@@ -9,6 +9,3 @@
 struct extender;
 
 void reserve_update(struct extender *x, uint64_t now_usec);
-
-/* reserve_evict() - this borrower has to go, within the grace time. */
-void reserve_evict(struct extender *x, const struct ledger_pod *pod);

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/json/json_field.h"
 #include "scheduler-extender/decide/candidates.h"
 #include "scheduler-extender/explain/explain.h"
 #include "scheduler-extender/explain/whatif.h"
@@ -61,18 +60,6 @@ static int judge_nodes(struct extender *x, struct extender_args *args, const str
         return r;
 }
 
-/* A TrainingJob's lease is the controller's plan, also just after a start. */
-static void prepare_lease(struct extender *x, const json_t *pod)
-{
-        struct json_field root = json_field_root(pod), metadata = json_field_get(&root, "metadata"),
-                          labels = json_field_get(&metadata, "labels");
-        const char *namespace_ = "default", *job = NULL;
-
-        (void) json_field_string(&metadata, "namespace", &namespace_, NULL);
-        (void) json_field_string(&labels, POD_LABEL_JOB, &job, NULL);
-        controller_prepare_lease(x->jobs, namespace_, job);
-}
-
 /* decode -> request -> judge -> encode */
 static int filter(struct extender *x, struct extender_args *args, struct http_reply *reply, struct err *err)
 {
@@ -81,7 +68,6 @@ static int filter(struct extender *x, struct extender_args *args, struct http_re
         int r = 0;
 
         if (refusal == NULL) {
-                prepare_lease(x, args->pod);
                 r = pod_request_begin(x->cluster, args->pod, extender_now(x), leader_leads(x), &pod_request,
                                       err);
                 if (r == 0 && pod_request_is_gang(&pod_request))

@@ -10,7 +10,6 @@
 #include "io/clock.h"
 #include "io/loop.h"
 #include "job/controller/controller_internal.h"
-#include "job/controller/job_lease.h"
 #include "job/controller/observe.h"
 #include "job/controller/plan_queue.h"
 #include "job/controller/progress.h"
@@ -72,7 +71,7 @@ static int work(sd_event_source *source, void *userdata)
                 if (c->leading && is_ready(c) && record->uid[0] != '\0')
                         reconcile(record);
                 if (!record->queued && is_over(record)) {
-                        job_lease_release(record);
+                        record_lease(record);
                         name_map_remove(&c->records, &record->entry);
                         progress_close(record);
                         record_free(record);
@@ -122,18 +121,6 @@ void controller_synced(struct controller *controller, enum store_kind kind)
         controller->jobs_synced = controller->jobs_synced || kind == STORE_TRAINING_JOB;
         controller->pods_synced = controller->pods_synced || kind == STORE_POD;
         queue_all(controller);
-}
-
-void controller_prepare_lease(struct controller *controller, const char *namespace_, const char *job)
-{
-        struct record *record;
-        char key[512];
-
-        if (controller == NULL || job == NULL || !text_format(key, sizeof(key), "%s/%s", namespace_, job))
-                return;
-        record = controller_find(controller, key);
-        if (record != NULL && record->uid[0] != '\0' && !record->gone)
-                job_lease_sync(record);
 }
 
 int controller_new(sd_event *loop, const struct controller_options *options, struct controller **ret,

@@ -36,7 +36,4 @@ void controller_think(struct controller *controller);
 /* controller_lead() - leads() may have another answer now; it is asked once a second as well. */
 void controller_lead(struct controller *controller);
 
-/* controller_prepare_lease() - a pod of this job is about to be judged: its job's lease is as planned. */
-void controller_prepare_lease(struct controller *controller, const char *namespace_, const char *job);
-
 void controller_metrics(const struct controller *controller, struct text *page);

@@ -11,8 +11,7 @@ struct controller_options {
         struct job_pods_options pods;  /* borrowed strings */
         unsigned keep_pods_sec;        /* ended pods of ended jobs stay so long, for their logs */
         bool (*leads)(void *userdata); /* may it write now? Asked before every write; NULL = always */
-        /* a pod that borrows chips of the reserve has to go; NULL = never */
-        void (*evict)(void *userdata, const struct ledger_pod *pod);
+        bool takes_back; /* emergencies may be planned on chips that borrowers of the reserve hold */
         void (*log)(void *userdata, int priority, const char *event, const char *text); /* may be NULL */
         void *userdata;
 };

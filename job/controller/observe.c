@@ -8,7 +8,6 @@
 #include "base/text.h"
 #include "job/controller/controller_internal.h"
 #include "job/controller/job_keys.h"
-#include "job/controller/job_lease.h"
 #include "job/controller/progress.h"
 #include "job/plan/job_status.h"
 #include "job/spec/job_yaml.h"
@@ -94,7 +93,6 @@ static void take_job(struct record *record, struct job_metadata *metadata, const
         bool is_new = strcmp(record->uid, metadata->uid) != 0;
 
         if (is_new) {
-                job_lease_release(record);
                 progress_close(record);
                 record_start_again(record, metadata->uid);
         }
@@ -127,6 +125,7 @@ void observe_job(struct controller *c, const char *key, const json_t *object)
                 take_job(record, &metadata, object);
                 json_table_free(&metadata_table, &metadata);
         }
+        record_lease(record);
         controller_queue(record);
 }
 

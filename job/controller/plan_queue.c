@@ -8,11 +8,10 @@
 
 #include "base/cleanup.h"
 #include "job/controller/controller_internal.h"
-#include "job/controller/job_lease.h"
 #include "job/controller/write.h"
+#include "job/plan/job_lease.h"
 #include "job/plan/job_order.h"
 #include "job/plan/job_plan.h"
-#include "scheduler-extender/decide/victims.h"
 #include "scheduler-extender/ledger/ledger_jobs.h"
 #include "scheduler-extender/ledger/ledger_nodes.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
@@ -67,44 +66,6 @@ static struct open_groups_claim claim_for(struct record *record, bool take_back)
         };
 }
 
-static bool is_borrower(const struct ledger_pod *pod)
-{
-        return pod->node != NULL && pod->node->reserved && pod->request.preemptible &&
-               !pod->request.emergency;
-}
-
-/* The reserve is taken back where the plan needs it: the fewest borrowers go that make room. */
-static void take_back(struct record *record)
-{
-        struct controller *c = record->controller;
-        struct ledger *ledger = controller_ledger(c);
-
-        for (size_t i = 0; i < record->state.group_count; i++) {
-                const struct job_group *group = &record->state.groups[i];
-                struct ledger_node *node = ledger_nodes_find(ledger, group->node, strlen(group->node));
-                struct request request = { .items = { { .resource = symbols_find(&ledger->symbols,
-                                                                                 group->resource,
-                                                                                 strlen(group->resource)),
-                                                        .chips = group->chips } },
-                                           .item_count = 1,
-                                           .emergency = true };
-                struct rules_context context = { .ledger = ledger,
-                                                 .rules = cluster_rules(c->options.cluster),
-                                                 .request = &request,
-                                                 .job = ledger_jobs_find(ledger, record->namespace_,
-                                                                         record->name),
-                                                 .now_usec = controller_now(c) };
-                struct victims victims;
-
-                rules_prepare(&context);
-                if (node == NULL || victims_choose(ledger, &context, node, is_borrower, &victims) != 0)
-                        continue;
-                for (size_t k = 0; k < victims.count; k++)
-                        if (!victims.pods[k]->deleting)
-                                c->options.evict(c->options.userdata, victims.pods[k]);
-        }
-}
-
 /* What the plan has to say of itself, "Word: sentence", is an event each. */
 static void tell_notes(struct record *record)
 {
@@ -135,7 +96,7 @@ static void planned(struct record *record)
         tell_notes(record);
         record->dirty = true;
         record->accepted_usec = controller_monotonic(c);
-        job_lease_sync(record);
+        record_lease(record);
         controller_queue(record);
 }
 
@@ -144,13 +105,11 @@ static bool plan_job(struct record *record)
         struct controller *c = record->controller;
         struct open_groups_claim claim = claim_for(record, false);
         struct err err = { 0 };
-        bool back = false;
         int r = job_plan(&claim, &record->state, &err);
 
-        if (r == -EBUSY && record->emergency && c->options.evict != NULL) {
-                claim = claim_for(record, true);
+        if (r == -EBUSY && record->emergency && c->options.takes_back) {
+                claim = claim_for(record, true); /* the extender evicts who sits on what is leased then */
                 r = job_plan(&claim, &record->state, NULL);
-                back = r == 0;
         }
         if (r == 0) {
                 r = job_pods_check(&record->job, &record->state, &c->options.pods, &err);
@@ -169,8 +128,6 @@ static bool plan_job(struct record *record)
                 return false;
         }
         planned(record);
-        if (back)
-                take_back(record);
         return true;
 }
 
@@ -203,9 +160,37 @@ static bool place_lost_group(struct record *record, size_t index)
                 return false;
         }
         record->dirty = true;
-        job_lease_sync(record);
+        record_lease(record);
         controller_queue(record);
         return true;
+}
+
+/* Of chips that fell ill, or that somebody else was bound to, before our pod was. A job that has not run yet
+ * is planned anew as a whole. */
+static void lose_places(struct record *record)
+{
+        struct open_groups_claim claim =
+                claim_for(record, record->emergency && record->controller->options.takes_back);
+        struct job_state *state = &record->state;
+
+        for (size_t i = 0; i < state->group_count; i++) {
+                struct job_group *group = &state->groups[i];
+                char sentence[JOB_MESSAGE_BYTES];
+
+                if (group->node[0] == '\0' || job_lease_fits(&claim, record->namespace_, group))
+                        continue;
+                (void) text_format(sentence, sizeof(sentence),
+                                   "the chips planned for %s on node %s are not free any more", group->name,
+                                   group->node);
+                write_event(record, true, "PlaceLost", "%s", sentence);
+                if (state->phase == JOB_STARTING) {
+                        record_give_up(record, "PlaceLost", sentence);
+                        return;
+                }
+                job_group_lose(group);
+                record_lease(record);
+                record->dirty = true;
+        }
 }
 
 static void place_lost(struct record *record)
@@ -358,8 +343,10 @@ void plan_queue_run(struct controller *c)
                 if (record->uid[0] == '\0' || record->gone)
                         continue;
                 if (!job_phase_ended(record->state.phase) && !record->deleting && !record->cancel &&
-                    record->valid && record->state.group_count > 0)
+                    record->valid && record->state.group_count > 0) {
+                        lose_places(record);
                         place_lost(record);
+                }
                 records[count] = record;
                 entries[count] = job_order_entry_of(&record->job, record->created_usec);
                 entries[count].namespace_ = record->namespace_;

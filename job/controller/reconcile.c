@@ -8,7 +8,6 @@
 
 #include "job/controller/controller_internal.h"
 #include "job/controller/job_keys.h"
-#include "job/controller/job_lease.h"
 #include "job/controller/progress.h"
 #include "job/controller/watch.h"
 #include "job/controller/write.h"
@@ -181,7 +180,6 @@ static void release_pods(struct record *record)
 
 static void remove_all(struct record *record)
 {
-        job_lease_release(record);
         forget_unseen(record);
         for (struct job_pod *pod = record->pods, *next; pod != NULL; pod = next) {
                 next = pod->next;
@@ -223,7 +221,7 @@ void reconcile(struct record *record)
                 end_early(record, JOB_CANCELLED, "Cancelled",
                           "cancelled by its annotation " JOB_ANNOTATION_CANCEL);
         if (job_phase_ended(record->state.phase)) {
-                job_lease_release(record);
+                record_lease(record);
                 progress_close(record);
                 write_status(record);
                 release_pods(record);
@@ -233,8 +231,8 @@ void reconcile(struct record *record)
         if (!record->has_finalizer)
                 return;
         if (record->state.group_count > 0) {
-                job_lease_sync(record);
                 watch_job(record);
+                record_lease(record); /* what lost its place has no lease there */
                 progress_ask(record);
         } else {
                 remove_unexpected(record);

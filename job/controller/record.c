@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "job/controller/controller_internal.h"
+#include "job/plan/job_lease.h"
 
 struct job_pod *record_find_pod(struct record *record, const char *name)
 {
@@ -24,6 +25,34 @@ void record_drop_pod(struct record *record, struct job_pod *pod)
                 place = &(*place)->next;
         *place = pod->next;
         free(pod);
+}
+
+void record_lease(struct record *record)
+{
+        bool stays = record->uid[0] != '\0' && !record->gone && !record->deleting && record->valid &&
+                     record->bad_status[0] == '\0';
+        struct job_lease lease = { .namespace_ = record->namespace_,
+                                   .name = record->name,
+                                   .job = stays ? &record->job : NULL,
+                                   .state = &record->state,
+                                   .emergency = record->emergency };
+
+        (void) job_lease_set(controller_ledger(record->controller),
+                             &lease); /* no memory: the next look has */
+}
+
+void record_give_up(struct record *record, const char *reason, const char *sentence)
+{
+        struct job_state *state = &record->state;
+
+        job_state_clear_plan(state);
+        state->world++;
+        state->address[0] = state->last_event[0] = '\0';
+        job_state_set(state, JOB_PENDING, controller_now(record->controller), reason, "%s", sentence);
+        record->dirty = true;
+        record_lease(record);
+        controller_want_plan(record->controller);
+        controller_queue(record);
 }
 
 void record_set_keys(struct record *record, char *keys)

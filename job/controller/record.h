@@ -58,6 +58,12 @@ void record_free(struct record *record); /* its lease is given back and nobody i
  */
 void record_start_again(struct record *record, const char *uid);
 
+/* record_lease() - the ledger leases what the record's plan says: nothing of a job that ended or goes. */
+void record_lease(struct record *record);
+
+/* record_give_up() - the whole plan, its lease and its pods: the job waits for chips like a new one. */
+void record_give_up(struct record *record, const char *reason, const char *sentence);
+
 struct job_pod *record_find_pod(struct record *record, const char *name);
 struct job_pod *record_add_pod(struct record *record, const char *name); /* NULL without memory */
 void record_drop_pod(struct record *record, struct job_pod *pod);

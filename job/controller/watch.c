@@ -281,14 +281,14 @@ static void note_running(struct record *record, const struct job_pod *manager)
 /* Its chips were taken back: everything is given up, and the job waits for chips like a new one. */
 static void give_way(struct record *record, const struct pods_verdict *v)
 {
-        struct job_state *state = &record->state;
+        char sentence[JOB_MESSAGE_BYTES];
 
-        job_state_clear_plan(state);
-        state->restarts = record->restarts_before; /* the manager took the end of its ranks for a fault */
-        state->world++;
-        state->address[0] = state->last_event[0] = '\0';
-        job_state_set(state, JOB_PENDING, controller_now(record->controller), "Evicted",
-                      "%s; the job goes on from its last checkpoint when there are chips", v->message);
+        record->state.restarts =
+                record->restarts_before; /* the manager took the end of its ranks for a fault */
+        (void) text_format(sentence, sizeof(sentence),
+                           "%.400s; the job goes on from its last checkpoint when there are chips",
+                           v->message);
+        record_give_up(record, "Evicted", sentence);
 }
 
 /* Lost groups get another place (plan_queue_run() finds it); the manager holds the job together meanwhile,
@@ -313,13 +313,8 @@ static void start_anew(struct record *record, const struct pods_verdict *v, cons
         for (size_t i = 0; i < state->group_count; i++)
                 state->groups[i].restarts++;
         for (size_t n = 0; n < all->look.group_count; n++) {
-                struct job_group *group = &state->groups[all->index[n]];
-
-                if (!all->lost[n])
-                        continue;
-                group->node[0] = '\0';
-                group->incarnation++;
-                group->state = JOB_GROUP_LOST;
+                if (all->lost[n])
+                        job_group_lose(&state->groups[all->index[n]]);
         }
         job_state_set(
                 state, JOB_RESTARTING, controller_now(c), v->reason, "%s; %s", v->message,

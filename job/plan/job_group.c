@@ -31,3 +31,10 @@ void job_group_pod_name(const char *job, const struct job_group *group, char nam
                 (void) text_format(name, JOB_POD_NAME_BYTES, "%s-%s-r%u", job, group->name,
                                    group->incarnation);
 }
+
+void job_group_lose(struct job_group *group)
+{
+        group->node[0] = '\0';
+        group->incarnation++;
+        group->state = JOB_GROUP_LOST;
+}

@@ -58,6 +58,9 @@ extern const char *const job_group_state_names[JOB_GROUP_STATE_COUNT + 1];
  * larger. */
 uint64_t job_group_rank_batch(const struct job_group *group, uint32_t n);
 
+/* job_group_lose() - it has no chips any more and waits for others; its next pod has another name. */
+void job_group_lose(struct job_group *group);
+
 /* job_group_pod_name() - follows from the state alone, so that making a pod again is found out:
  * "fashion-w0-1", after a move "fashion-w0-1-r1". */
 void job_group_pod_name(const char *job, const struct job_group *group, char name[JOB_POD_NAME_BYTES]);

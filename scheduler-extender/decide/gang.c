@@ -235,6 +235,7 @@ int gang_prepare(struct ledger *ledger, struct rules_context *ctx, struct ledger
 
         if (ctx->request->item_count == 0 || job == NULL ||
             (ctx->request->gang_size <= 1 && demand->kind_count == 0) || job->slots != NULL ||
+            job->place_count > 0 || /* its controller has planned it */
             (ctx->self != NULL && ctx->self->node != NULL))
                 return 0;
         for (int least = 0; least < 2 && r == 0; least++) {

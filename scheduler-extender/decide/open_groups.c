@@ -52,8 +52,7 @@ static uint32_t chips_in(const struct ledger_pod *pod, const struct ledger_group
         return chips;
 }
 
-/* Chips of a group that borrowers of the reserve would give back. */
-static uint32_t lent_chips(const struct ledger_node *node, const struct ledger_group *group)
+uint32_t open_groups_lent(const struct ledger_node *node, const struct ledger_group *group)
 {
         uint32_t chips = 0;
 
@@ -74,7 +73,7 @@ static uint32_t open_chips(const struct open_groups_claim *claim, const struct l
                                          .job = claim->ledger_job,
                                          .now_usec = claim->now_usec,
                                          .unfiltered = true };
-        uint32_t lent = claim->take_back ? lent_chips(node, group) : 0, open;
+        uint32_t lent = claim->take_back ? open_groups_lent(node, group) : 0, open;
         struct ledger_group accounts[GROUPS_MAX];
         enum reason reason;
 

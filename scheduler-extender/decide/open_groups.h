@@ -54,6 +54,9 @@ void open_groups_consider(const struct batch_cut_job *job, const struct job_role
 struct open_group *open_groups_first(const struct open_groups *groups, enum placement placement,
                                      uint32_t wanted);
 
+/* open_groups_lent() - chips of a group that borrowers of the reserve would give back. */
+uint32_t open_groups_lent(const struct ledger_node *node, const struct ledger_group *group);
+
 /* open_groups_takes() - does a device group of the ledger match every selector of the role? */
 bool open_groups_takes(const struct job_role *role, const struct symbols *symbols,
                        const struct ledger_group *group);

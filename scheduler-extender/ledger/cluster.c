@@ -26,7 +26,9 @@
 
 #define RESOURCES_MAX 32 /* of one vendor */
 
-static const unsigned needed_kinds = 1u << STORE_NODE | 1u << STORE_POD | 1u << STORE_INVENTORY;
+/* TrainingJobs: what was decided for them is leased. */
+static const unsigned needed_kinds =
+        1u << STORE_NODE | 1u << STORE_POD | 1u << STORE_INVENTORY | 1u << STORE_TRAINING_JOB;
 
 static void trouble(struct cluster *c, const char *kind, const char *key, const struct err *err)
 {
@@ -303,6 +305,7 @@ static void changed(void *userdata, enum store_kind kind, const char *key, const
         };
         struct cluster *c = userdata;
         bool recheck = c->store != NULL && store_is_rechecking(c->store);
+        uint32_t nodes = c->ledger->node_count;
         struct err err = { 0 };
         int r;
 
@@ -314,6 +317,8 @@ static void changed(void *userdata, enum store_kind kind, const char *key, const
                 r = takers[kind](c, key, object, &err);
         if (r < 0)
                 trouble(c, names[kind], key, &err);
+        if (c->ledger->node_count > nodes)
+                ledger_jobs_keep_plans(c->ledger);
         if (c->options.observed != NULL)
                 c->options.observed(c->options.userdata, kind, key, object);
         if (c->options.changed != NULL)

@@ -6,7 +6,10 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/text.h"
 #include "scheduler-extender/ledger/ledger_account.h"
+#include "scheduler-extender/ledger/ledger_nodes.h"
+#include "scheduler-extender/ledger/ledger_pods.h"
 
 static bool same_key(const struct ledger_job *job, const char *namespace_, size_t bytes, const char *name)
 {
@@ -69,6 +72,7 @@ static void remove_job(struct ledger *ledger, struct ledger_job *job)
                 place = &(*place)->next;
         *place = job->next;
         drop_training(job);
+        free(job->places);
         free(job);
 }
 
@@ -154,6 +158,88 @@ void ledger_jobs_drop_lease(struct ledger *ledger, struct ledger_job *job)
         ledger_jobs_release(ledger, job);
 }
 
+/* The node of a place that no pod of its name has taken, or NULL. */
+static struct ledger_node *open_node(const struct ledger *ledger, const char *namespace_,
+                                     const struct ledger_job_place *place)
+{
+        const struct ledger_pod *pod = ledger_pods_find(ledger, namespace_, place->pod);
+
+        if (pod != NULL && (pod->node != NULL || pod->ended))
+                return NULL;
+        return ledger_nodes_find(ledger, place->node, strlen(place->node));
+}
+
+void ledger_jobs_keep_plan(struct ledger *ledger, struct ledger_job *job)
+{
+        char namespace_[256];
+
+        if (job->place_count == 0 || !text_format(namespace_, sizeof(namespace_), "%.*s",
+                                                  (int) (strchr(job->key, '/') - job->key), job->key))
+                return;
+        job->lease_ends_usec = UINT64_MAX;
+        for (size_t i = 0; i < job->place_count; i++) {
+                struct ledger_job_place *place = &job->places[i];
+                struct ledger_node *node = open_node(ledger, namespace_, place);
+
+                if (place->slot != NULL && place->slot->node != node) {
+                        ledger_jobs_drop_slot(ledger, place->slot);
+                        place->slot = NULL;
+                }
+                if (place->slot == NULL && node != NULL &&
+                    ledger_jobs_add_slot(ledger, job, node, &place->request) == 0)
+                        place->slot = job->slots;
+        }
+}
+
+void ledger_jobs_keep_plans(struct ledger *ledger)
+{
+        for (size_t i = 0; i < LEDGER_JOB_BUCKETS; i++)
+                for (struct ledger_job *job = ledger->jobs[i]; job != NULL; job = job->next)
+                        ledger_jobs_keep_plan(ledger, job);
+}
+
+static bool same_places(const struct ledger_job *job, const struct ledger_job_place *places, size_t count)
+{
+        for (size_t i = 0; i < count && count == job->place_count; i++)
+                if (strcmp(job->places[i].pod, places[i].pod) != 0 ||
+                    strcmp(job->places[i].node, places[i].node) != 0 ||
+                    memcmp(&job->places[i].request, &places[i].request, sizeof(struct request)) != 0)
+                        return false;
+        return count == job->place_count;
+}
+
+int ledger_jobs_set_plan(struct ledger *ledger, const char *namespace_, const char *name,
+                         const struct ledger_job_place *places, size_t count)
+{
+        struct ledger_job *job = ledger_jobs_find(ledger, namespace_, name);
+        struct ledger_job_place *copies = count == 0 ? NULL : calloc(count, sizeof(*copies));
+
+        if ((job == NULL && count == 0) || (job != NULL && same_places(job, places, count))) {
+                free(copies);
+                return 0;
+        }
+        if ((count > 0 && copies == NULL) || (job = ledger_jobs_refer(ledger, namespace_, name)) == NULL) {
+                free(copies);
+                return -ENOMEM;
+        }
+        ledger_jobs_drop_lease(ledger, job);
+        if (job->place_count == 0 && count > 0)
+                job->references++; /* the plan's own */
+        if (job->place_count > 0 && count == 0)
+                job->references--;
+        for (size_t i = 0; i < count; i++) {
+                memcpy(&copies[i], &places[i], sizeof(copies[i]));
+                copies[i].slot = NULL;
+                copies[i].evicted_usec = 0;
+        }
+        free(job->places);
+        job->places = copies;
+        job->place_count = count;
+        ledger_jobs_keep_plan(ledger, job);
+        ledger_jobs_release(ledger, job);
+        return 0;
+}
+
 void ledger_jobs_free_all(struct ledger *ledger)
 {
         for (size_t i = 0; i < LEDGER_JOB_BUCKETS; i++)
@@ -166,6 +252,7 @@ void ledger_jobs_free_all(struct ledger *ledger)
                                 free(slot);
                         }
                         drop_training(job);
+                        free(job->places);
                         free(job);
                 }
 }

@@ -4,6 +4,8 @@
 
 #include "scheduler-extender/ledger/ledger.h"
 
+#define LEDGER_JOB_POD_BYTES 128
+
 struct ledger_job_slot {
         struct ledger_job *job;
         struct ledger_node *node;
@@ -11,12 +13,22 @@ struct ledger_job_slot {
         struct request request; /* of the member it is for */
 };
 
+/* A place that a TrainingJob's plan has for one of its pods. */
+struct ledger_job_place {
+        char pod[LEDGER_JOB_POD_BYTES], node[254];
+        struct request request;
+        struct ledger_job_slot *slot; /* its lease; NULL = the pod is there, or the node is not known */
+        uint64_t evicted_usec;        /* when borrowers were last asked to make room; 0 = never */
+};
+
 struct ledger_job {
         struct ledger_pod *pods;
         struct ledger_job_slot *slots;
-        uint64_t lease_ends_usec; /* with slots != NULL */
-        struct job *training;     /* the TrainingJob of that name, owned; NULL = there is none */
-        bool training_borrowed;   /* of the ledger that this one is a copy of */
+        uint64_t lease_ends_usec;        /* with slots != NULL */
+        struct job *training;            /* the TrainingJob of that name, owned; NULL = there is none */
+        bool training_borrowed;          /* of the ledger that this one is a copy of */
+        struct ledger_job_place *places; /* of its plan, owned; the slots are then theirs */
+        size_t place_count;
         uint32_t references;
         struct ledger_job *next;
         char key[]; /* "namespace/name" */
@@ -32,6 +44,16 @@ void ledger_jobs_release(struct ledger *ledger, struct ledger_job *job);
  * is gone. 0 or -ENOMEM (then it was freed). */
 int ledger_jobs_set_training(struct ledger *ledger, const char *namespace_, const char *name,
                              struct job *training);
+
+/* ledger_jobs_set_plan() - what was decided for a TrainingJob: chips are leased for each place until its pod
+ * is on a node, without an end; a gang's own lease of that name goes. Only pod, node and request of @places
+ * are read; count 0 = it has no plan. Return: 0 or -ENOMEM, then nothing has changed. */
+int ledger_jobs_set_plan(struct ledger *ledger, const char *namespace_, const char *name,
+                         const struct ledger_job_place *places, size_t count);
+
+/* ledger_jobs_keep_plan() - a pod of the job has come or gone; ledger_jobs_keep_plans() - a node has. */
+void ledger_jobs_keep_plan(struct ledger *ledger, struct ledger_job *job);
+void ledger_jobs_keep_plans(struct ledger *ledger);
 
 /* Leases: slots are added one by one, and go all together. */
 int ledger_jobs_add_slot(struct ledger *ledger, struct ledger_job *job, struct ledger_node *node,

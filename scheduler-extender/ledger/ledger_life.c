@@ -111,7 +111,7 @@ static int copy_job(const struct ledger_job *from, struct ledger *to)
         struct ledger_job *job;
         char namespace_[256];
 
-        if (from->training == NULL && from->slots == NULL)
+        if (from->training == NULL && from->slots == NULL && from->place_count == 0)
                 return 0;
         split_key(from->key, (size_t) (name - from->key), namespace_, sizeof(namespace_));
         job = ledger_jobs_refer(to, namespace_, name);
@@ -120,7 +120,10 @@ static int copy_job(const struct ledger_job *from, struct ledger *to)
         job->training = from->training;
         job->training_borrowed = true;
         job->lease_ends_usec = from->lease_ends_usec;
-        for (const struct ledger_job_slot *slot = from->slots; slot != NULL; slot = slot->next_in_job) {
+        if (ledger_jobs_set_plan(to, namespace_, name, from->places, from->place_count) < 0)
+                return -ENOMEM;
+        for (const struct ledger_job_slot *slot = from->slots; slot != NULL && from->place_count == 0;
+             slot = slot->next_in_job) {
                 struct ledger_node *node = ledger_nodes_find(to, slot->node->name, slot->node->name_bytes);
 
                 if (node != NULL && ledger_jobs_add_slot(to, job, node, &slot->request) < 0)

@@ -184,7 +184,7 @@ static void leave_job(struct ledger *ledger, struct ledger_pod *pod)
                 place = &(*place)->next_in_job;
         if (*place == pod)
                 *place = pod->next_in_job;
-        if (pod->job->pods == NULL)
+        if (pod->job->pods == NULL && pod->job->place_count == 0)
                 ledger_jobs_drop_lease(ledger, pod->job); /* nobody is left to use it */
         ledger_jobs_release(ledger, pod->job);
         pod->job = NULL;
@@ -209,14 +209,22 @@ static void drop_reservations(struct ledger *ledger, const struct ledger_pod *po
 
 static void remove_pod(struct ledger *ledger, struct ledger_pod *pod)
 {
+        struct ledger_job *job = pod->job;
+
         drop_reservations(ledger, pod);
         detach(ledger, pod);
+        if (job != NULL)
+                job->references++; /* it may be its last pod */
         leave_job(ledger, pod);
         remove_pending(ledger, pod);
         take_out(ledger, pod);
         node_match_release(&ledger->matches, pod->request.match);
         ledger_pods_free_one(pod);
         ledger->generation++;
+        if (job == NULL)
+                return;
+        ledger_jobs_keep_plan(ledger, job);
+        ledger_jobs_release(ledger, job);
 }
 
 static struct ledger_pod *make_pod(struct ledger *ledger, const struct ledger_pod_facts *facts)
@@ -268,7 +276,7 @@ static void give_up_slot(struct ledger *ledger, const struct ledger_pod *pod, co
 {
         struct ledger_job_slot *chosen = NULL;
 
-        if (pod->job == NULL)
+        if (pod->job == NULL || pod->job->place_count > 0)
                 return;
         for (struct ledger_job_slot *slot = pod->job->slots; slot != NULL; slot = slot->next_in_job)
                 if (request_chips(&slot->request) == request_chips(&pod->request) &&
@@ -349,6 +357,7 @@ static int apply_node(struct ledger *ledger, struct ledger_pod *pod, const struc
 int ledger_pods_set(struct ledger *ledger, const struct ledger_pod_facts *facts)
 {
         struct ledger_pod *pod = find(ledger, facts->namespace_, facts->name);
+        int r;
 
         if (pod != NULL && strcmp(pod->uid, facts->uid) != 0) {
                 remove_pod(ledger, pod);
@@ -360,7 +369,10 @@ int ledger_pods_set(struct ledger *ledger, const struct ledger_pod_facts *facts)
                 return -ENOMEM;
         copy_facts(ledger, pod, facts);
         ledger->generation++;
-        return apply_node(ledger, pod, facts);
+        r = apply_node(ledger, pod, facts);
+        if (pod->job != NULL)
+                ledger_jobs_keep_plan(ledger, pod->job);
+        return r;
 }
 
 void ledger_pods_drop(struct ledger *ledger, const char *namespace_, const char *name)
@@ -387,6 +399,8 @@ int ledger_pods_assume(struct ledger *ledger, struct ledger_pod *pod, struct led
         drop_reservations(ledger, pod);
         pod->waited = false;
         attach(ledger, pod, node);
+        if (pod->job != NULL)
+                ledger_jobs_keep_plan(ledger, pod->job);
         return 0;
 }
 
@@ -397,4 +411,6 @@ void ledger_pods_forget(struct ledger *ledger, struct ledger_pod *pod)
         pod->assumed = false;
         pod->part_count = 0;
         detach(ledger, pod);
+        if (pod->job != NULL)
+                ledger_jobs_keep_plan(ledger, pod->job);
 }

@@ -1,0 +1,106 @@
+/* A plan's groups as places in the ledger. */
+#include "job/plan/job_lease.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "job/plan/job_status.h"
+#include "scheduler-extender/ledger/ledger_jobs.h"
+#include "scheduler-extender/ledger/ledger_nodes.h"
+#include "scheduler-extender/ledger/ledger_pods.h"
+
+static_assert((int) LEDGER_JOB_POD_BYTES == (int) JOB_POD_NAME_BYTES, "a place is called like its pod");
+
+static void make_place(struct ledger *ledger, const struct job_lease *lease, const struct job_group *group,
+                       struct ledger_job_place *place)
+{
+        place->request =
+                (struct request){ .items = { { .resource = symbols_add(&ledger->symbols, group->resource),
+                                               .chips = group->chips } },
+                                  .item_count = 1,
+                                  .emergency = lease->emergency,
+                                  .preemptible = lease->job->preemptible,
+                                  .gang_size = (uint32_t) lease->state->group_count,
+                                  .serves = group->server,
+                                  .class_chips =
+                                          job_worker_chips(lease->job) + job_server_chips(lease->job) };
+        if (group->model[0] != '\0') {
+                place->request.models[0] = symbols_add(&ledger->symbols, group->model);
+                place->request.model_count = 1;
+        }
+        job_group_pod_name(lease->name, group, place->pod);
+        (void) text_copy(place->node, sizeof(place->node), group->node);
+}
+
+int job_lease_set(struct ledger *ledger, const struct job_lease *lease)
+{
+        const struct job_state *state = lease->state;
+        bool holds = lease->job != NULL && !job_phase_ended(state->phase) && state->group_count > 0;
+        CLEANUP(free_p)
+        struct ledger_job_place *places = holds ? calloc(state->group_count, sizeof(*places)) : NULL;
+        size_t count = 0;
+
+        if (holds && places == NULL)
+                return -ENOMEM;
+        for (size_t i = 0; holds && i < state->group_count; i++)
+                if (state->groups[i].node[0] != '\0')
+                        make_place(ledger, lease, &state->groups[i], &places[count++]);
+        return ledger_jobs_set_plan(ledger, lease->namespace_, lease->name, places, count);
+}
+
+static bool is_leaving(const json_t *object)
+{
+        return json_object_get(json_object_get(object, "metadata"), "deletionTimestamp") != NULL;
+}
+
+void job_lease_observe(struct cluster *cluster, const char *key, const json_t *object)
+{
+        const char *slash = strchr(key, '/');
+        const json_t *status = json_object_get(object, "status");
+        struct job_state state = job_state_new();
+        const struct ledger_job *known;
+        struct job_lease lease = { .state = &state };
+        char namespace_[256];
+
+        if (slash == NULL || !text_format(namespace_, sizeof(namespace_), "%.*s", (int) (slash - key), key))
+                return;
+        lease.namespace_ = namespace_;
+        lease.name = slash + 1;
+        known = ledger_jobs_find(cluster_ledger(cluster), namespace_, lease.name);
+        if (object != NULL && !is_leaving(object) && known != NULL)
+                lease.job = known->training;
+        lease.emergency = lease.job != NULL && lease.job->urgency == JOB_URGENCY_EMERGENCY &&
+                          cluster_allows_emergency(cluster, namespace_);
+        if (lease.job == NULL || (job_status_decode(status, &state) == 0 &&
+                                  job_status_check(status, lease.job, &state, NULL) == 0))
+                (void) job_lease_set(cluster_ledger(cluster), &lease); /* no memory: the next look has some */
+        job_state_free(&state);
+}
+
+bool job_lease_fits(const struct open_groups_claim *claim, const char *namespace_,
+                    const struct job_group *group)
+{
+        const struct ledger *ledger = claim->job.ledger;
+        const struct ledger_node *node = ledger_nodes_find(ledger, group->node, strlen(group->node));
+        uint32_t resource = symbols_find(&ledger->symbols, group->resource, strlen(group->resource));
+        char name[JOB_POD_NAME_BYTES];
+        const struct ledger_pod *pod;
+        uint64_t leased = 0, room = 0;
+
+        job_group_pod_name(claim->job.job->name, group, name);
+        pod = ledger_pods_find(ledger, namespace_, name);
+        if (node == NULL || (pod != NULL && (pod->node != NULL || pod->ended)))
+                return true;
+        for (uint32_t g = 0; g < node->group_count; g++)
+                if (node->groups[g].resource == resource) {
+                        leased += node->groups[g].leased;
+                        room += ledger_group_free(&node->groups[g]);
+                        if (claim->take_back)
+                                room += open_groups_lent(node, &node->groups[g]);
+                }
+        return leased <= room;
+}
