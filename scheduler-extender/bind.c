@@ -65,9 +65,10 @@ bool bind_certainly_failed(const struct extender *x, int result)
         return result == -EPERM && leader_leads(x); /* else it says that we lead no longer */
 }
 
-/* remuda.dev/groups: "GROUP=CHIPS,..." */
+/* What stands beside a bind, where its owner cannot write: the groups ("GROUP=CHIPS,..."), whether they are
+ * borrowed, and its share. */
 static json_t *annotations_of(const struct ledger *ledger, const struct share *share,
-                              const struct ledger_pod_part *parts, size_t part_count)
+                              const struct ledger_pod_part *parts, size_t part_count, bool borrowed)
 {
         char number[32];
         struct text text = { 0 };
@@ -81,6 +82,8 @@ static json_t *annotations_of(const struct ledger *ledger, const struct share *s
         annotations = json_object();
         if (groups != NULL && part_count > 0)
                 (void) json_object_set_new(annotations, POD_ANNOTATION_GROUPS, json_string(groups));
+        if (borrowed)
+                (void) json_object_set_new(annotations, POD_ANNOTATION_BORROWED, json_string("true"));
         if (share->batch > 0) {
                 (void) text_format(number, sizeof(number), "%.17g", share->weight);
                 (void) json_object_set_new(annotations, POD_ANNOTATION_WEIGHT, json_string(number));
@@ -94,7 +97,7 @@ static json_t *annotations_of(const struct ledger *ledger, const struct share *s
 static void settle_later(struct bind *bind, const struct ledger_pod *pod)
 {
         json_t *annotations = annotations_of(cluster_ledger(bind->extender->cluster), &bind->share,
-                                             pod->parts, pod->part_count);
+                                             pod->parts, pod->part_count, pod->borrowed);
         struct store_binding binding = {
                 .namespace_ = bind->args.pod_namespace,
                 .name = bind->args.pod_name,
@@ -136,10 +139,10 @@ static void written(void *userdata, int result, const char *sentence)
                      sentence != NULL && sentence[0] != '\0' ? sentence : "the bind could not be written");
 }
 
-static void write_bind(struct bind *bind, const struct ledger_pod_part *parts, size_t part_count)
+static void write_bind(struct bind *bind, const struct ledger_pod *pod)
 {
-        json_t *annotations =
-                annotations_of(cluster_ledger(bind->extender->cluster), &bind->share, parts, part_count);
+        json_t *annotations = annotations_of(cluster_ledger(bind->extender->cluster), &bind->share,
+                                             pod->parts, pod->part_count, pod->borrowed);
         struct store_binding binding = {
                 .namespace_ = bind->args.pod_namespace,
                 .name = bind->args.pod_name,
@@ -221,14 +224,11 @@ static const char *begin_bind(struct bind *bind, const struct http_request *requ
                         return refusal;
                 if (ledger_pods_assume(ledger, pod, node, parts, part_count) < 0)
                         return "no memory";
-        } else {
-                part_count = pod->part_count;
-                memcpy(parts, pod->parts, sizeof(parts));
         }
         pod->writing = true;
         x->commits++;
         bind->pending = http_suspend(request);
-        write_bind(bind, parts, part_count);
+        write_bind(bind, pod);
         return NULL;
 }
 

@@ -38,16 +38,15 @@ static void put_reasons(const struct extender *x, struct text *page)
                                       x->metrics.rejected[i]);
 }
 
-/* Chips of reserved nodes that pods hold which are no emergencies. */
+/* Chips of reserved nodes that borrowers hold. */
 static uint64_t lent_chips(const struct ledger *ledger)
 {
         uint64_t chips = 0;
 
         for (uint32_t i = 0; i < ledger->node_count; i++)
-                if (ledger->nodes[i]->reserved)
-                        for (const struct ledger_pod *pod = ledger->nodes[i]->pods; pod != NULL;
-                             pod = pod->next_on_node)
-                                chips += pod->request.emergency ? 0 : request_chips(&pod->request);
+                for (const struct ledger_pod *pod = ledger->nodes[i]->pods; pod != NULL;
+                     pod = pod->next_on_node)
+                        chips += ledger_pods_borrows(pod) ? request_chips(&pod->request) : 0;
         return chips;
 }
 

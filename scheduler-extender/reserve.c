@@ -24,12 +24,6 @@ struct eviction {
         char pod[512];
 };
 
-static bool is_borrower(const struct ledger_pod *pod)
-{
-        return pod->node != NULL && pod->node->reserved && pod->request.preemptible &&
-               !pod->request.emergency;
-}
-
 static void evicted(void *userdata, int result, const char *sentence)
 {
         struct eviction *eviction = userdata;
@@ -91,7 +85,7 @@ static void take_back(struct extender *x, struct ledger_pod *pod, const struct r
 
         if (pod->evicted_usec != 0 && ctx->now_usec - pod->evicted_usec < EVICT_AGAIN_USEC)
                 return;
-        if (victims_choose_anywhere(ledger, ctx, is_borrower, &victims) != 0 || victims.count == 0)
+        if (victims_choose_anywhere(ledger, ctx, ledger_pods_borrows, &victims) != 0 || victims.count == 0)
                 return;
         free(pod->evicted_node);
         pod->evicted_node = strdup(victims.node->name);
@@ -146,8 +140,8 @@ static void make_room(struct extender *x, struct ledger_job *job, struct ledger_
             (place->evicted_usec != 0 && now_usec - place->evicted_usec < EVICT_AGAIN_USEC))
                 return;
         rules_prepare(&context);
-        if (victims_choose(cluster_ledger(x->cluster), &context, place->slot->node, is_borrower, &victims) !=
-                    0 ||
+        if (victims_choose(cluster_ledger(x->cluster), &context, place->slot->node, ledger_pods_borrows,
+                           &victims) != 0 ||
             victims.count == 0)
                 return;
         place->evicted_usec = now_usec;

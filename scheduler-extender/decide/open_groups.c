@@ -40,14 +40,14 @@ static struct request request_for_one(const struct open_groups_claim *claim, con
         return request;
 }
 
-/* Chips of a group that a pod holds; of one that others bound only the resource is known. */
+/* Chips of a group that a pod holds; of one whose groups are not known only the resource is. */
 static uint32_t chips_in(const struct ledger_pod *pod, const struct ledger_group *group)
 {
         uint32_t chips = 0;
 
-        for (size_t i = 0; i < pod->part_count; i++)
+        for (size_t i = 0; pod->in_parts && i < pod->part_count; i++)
                 chips += pod->parts[i].group == group->name ? pod->parts[i].chips : 0;
-        for (size_t i = 0; pod->part_count == 0 && i < pod->request.item_count; i++)
+        for (size_t i = 0; !pod->in_parts && i < pod->request.item_count; i++)
                 chips += pod->request.items[i].resource == group->resource ? pod->request.items[i].chips : 0;
         return chips;
 }
@@ -56,9 +56,8 @@ uint32_t open_groups_lent(const struct ledger_node *node, const struct ledger_gr
 {
         uint32_t chips = 0;
 
-        for (const struct ledger_pod *pod = node->pods; pod != NULL && node->reserved;
-             pod = pod->next_on_node)
-                chips += pod->request.preemptible && !pod->request.emergency ? chips_in(pod, group) : 0;
+        for (const struct ledger_pod *pod = node->pods; pod != NULL; pod = pod->next_on_node)
+                chips += ledger_pods_borrows(pod) ? chips_in(pod, group) : 0;
         return chips;
 }
 

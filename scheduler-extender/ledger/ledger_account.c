@@ -105,31 +105,51 @@ size_t ledger_account_place(struct ledger_group *groups, size_t group_count, con
         return count;
 }
 
-/* Recorded parts of a pod, as far as the groups still exist. Return: false if one of them is gone. */
-static bool hold_recorded(struct ledger_group *groups, size_t group_count, const struct ledger_pod *pod)
+static struct ledger_group *named(struct ledger_group *groups, size_t group_count, uint32_t name)
 {
-        size_t found = 0;
-
-        for (size_t p = 0; p < pod->part_count; p++)
-                for (size_t i = 0; i < group_count; i++)
-                        found += groups[i].name == pod->parts[p].group;
-        if (found != pod->part_count)
-                return false;
-        for (size_t p = 0; p < pod->part_count; p++)
-                for (size_t i = 0; i < group_count; i++)
-                        if (groups[i].name == pod->parts[p].group)
-                                groups[i].held += pod->parts[p].chips;
-        return true;
+        for (size_t i = 0; i < group_count; i++)
+                if (groups[i].name == name)
+                        return &groups[i];
+        return NULL;
 }
 
-static bool recorded_here(const struct ledger_node *node, const struct ledger_pod *pod)
+static bool has_resource(const struct ledger_group *groups, size_t group_count, uint32_t resource)
 {
-        size_t found = 0;
+        for (size_t i = 0; i < group_count; i++)
+                if (groups[i].resource == resource)
+                        return true;
+        return false;
+}
 
+/* Do the recorded parts say where each chip is that the pod asks for, and is there room for them? Others are
+ * the word of somebody else, and count for nothing. */
+static bool parts_hold(struct ledger_group *groups, size_t group_count, const struct ledger_pod *pod)
+{
+        uint64_t asked[REQUEST_ITEMS_MAX] = { 0 };
+
+        for (size_t p = 0; p < pod->part_count; p++) {
+                const struct ledger_group *g = named(groups, group_count, pod->parts[p].group);
+                size_t i = 0;
+
+                if (g == NULL || g->held + pod->parts[p].chips > g->total)
+                        return false;
+                while (i < pod->request.item_count && pod->request.items[i].resource != g->resource)
+                        i++;
+                if (i == pod->request.item_count)
+                        return false;
+                asked[i] += pod->parts[p].chips;
+        }
+        for (size_t i = 0; i < pod->request.item_count; i++)
+                if (asked[i] != pod->request.items[i].chips &&
+                    has_resource(groups, group_count, pod->request.items[i].resource))
+                        return false;
+        return pod->part_count > 0;
+}
+
+static void hold_parts(struct ledger_group *groups, size_t group_count, const struct ledger_pod *pod)
+{
         for (size_t p = 0; p < pod->part_count; p++)
-                for (size_t i = 0; i < node->group_count; i++)
-                        found += node->groups[i].name == pod->parts[p].group;
-        return pod->part_count > 0 && found == pod->part_count;
+                named(groups, group_count, pod->parts[p].group)->held += pod->parts[p].chips;
 }
 
 void ledger_account(const struct ledger_node *node, const struct ledger_pod *without_pod,
@@ -140,11 +160,15 @@ void ledger_account(const struct ledger_node *node, const struct ledger_pod *wit
         for (size_t i = 0; i < node->group_count; i++)
                 groups[i].held = groups[i].leased = 0;
 
+        for (struct ledger_pod *pod = node->pods; pod != NULL; pod = pod->next_on_node) {
+                if (pod == without_pod)
+                        continue;
+                pod->in_parts = parts_hold(groups, node->group_count, pod);
+                if (pod->in_parts)
+                        hold_parts(groups, node->group_count, pod);
+        }
         for (const struct ledger_pod *pod = node->pods; pod != NULL; pod = pod->next_on_node)
-                if (pod != without_pod && recorded_here(node, pod))
-                        (void) hold_recorded(groups, node->group_count, pod);
-        for (const struct ledger_pod *pod = node->pods; pod != NULL; pod = pod->next_on_node)
-                if (pod != without_pod && !recorded_here(node, pod))
+                if (pod != without_pod && !pod->in_parts)
                         (void) ledger_account_place(groups, node->group_count, &pod->request, false, NULL);
         for (const struct ledger_job_slot *slot = node->slots; slot != NULL; slot = slot->next_on_node)
                 if (slot->job != without_job)

@@ -315,7 +315,8 @@ static int copy_kinds(struct ledger_pod *pod, const struct ledger_pod_facts *fac
         return 0;
 }
 
-static void copy_facts(struct ledger *ledger, struct ledger_pod *pod, const struct ledger_pod_facts *facts)
+/* What the pod wishes, of one that is on no node yet. */
+static void copy_wishes(struct ledger *ledger, struct ledger_pod *pod, const struct ledger_pod_facts *facts)
 {
         uint32_t before = pod->request.match;
 
@@ -323,6 +324,13 @@ static void copy_facts(struct ledger *ledger, struct ledger_pod *pod, const stru
         pod->request.match = facts->node_match == NULL ? NODE_MATCH_ANY
                                                        : node_match_hold(&ledger->matches, facts->node_match);
         node_match_release(&ledger->matches, before);
+        memcpy(pod->parts, facts->parts, sizeof(pod->parts));
+        pod->part_count = facts->part_count;
+        pod->borrowed = facts->borrowed;
+}
+
+static void copy_life(struct ledger_pod *pod, const struct ledger_pod_facts *facts)
+{
         pod->deleting = facts->deleting;
         pod->ended = facts->ended;
         pod->created_usec = facts->created_usec;
@@ -332,26 +340,45 @@ static void copy_facts(struct ledger *ledger, struct ledger_pod *pod, const stru
         pod->batch_share = facts->batch_share;
 }
 
-static int apply_node(struct ledger *ledger, struct ledger_pod *pod, const struct ledger_pod_facts *facts)
+static bool is_bound(const struct ledger_pod_facts *facts)
 {
-        bool bound = facts->node != NULL && facts->node[0] != '\0' && !facts->ended;
-        bool same = bound && pod->node != NULL && strcmp(pod->node->name, facts->node) == 0;
+        return facts->node != NULL && facts->node[0] != '\0' && !facts->ended;
+}
 
-        if (facts->part_count > 0 || (bound && !same)) {
-                memcpy(pod->parts, facts->parts, sizeof(pod->parts));
-                pod->part_count = facts->part_count;
-        }
-        if (bound)
-                pod->assumed = false;
-        if (same) {
-                ledger_account_refresh(ledger, pod->node);
-                return 0;
-        }
-        if (pod->assumed && !facts->ended && !facts->deleting)
-                return 0; /* our bind is on its way: the object will show it */
+/* Is it on a node, and says the object nothing else? A bind of ours that is on its way is not shown yet. */
+static bool stays(const struct ledger_pod *pod, const struct ledger_pod_facts *facts)
+{
+        if (pod->node == NULL)
+                return false;
+        return is_bound(facts) ? strcmp(pod->node->name, facts->node) == 0
+                               : pod->assumed && !facts->ended && !facts->deleting;
+}
+
+/* An object that was hard to read may have told too little of it. */
+static void count_more(struct ledger_pod *pod, const struct ledger_pod_facts *facts)
+{
+        if (request_chips(&facts->request) <= request_chips(&pod->request))
+                return;
+        memcpy(pod->request.items, facts->request.items, sizeof(pod->request.items));
+        pod->request.item_count = facts->request.item_count;
+}
+
+static int stay(struct ledger *ledger, struct ledger_pod *pod, const struct ledger_pod_facts *facts)
+{
+        count_more(pod, facts);
+        pod->assumed = pod->assumed && !is_bound(facts);
+        ledger_account_refresh(ledger, pod->node);
+        return 0;
+}
+
+static int place_anew(struct ledger *ledger, struct ledger_pod *pod, const struct ledger_pod_facts *facts)
+{
         pod->assumed = false;
         detach(ledger, pod);
-        return bound ? bind_pod(ledger, pod, facts->node) : 0;
+        if (join_job(ledger, pod, facts) < 0 || copy_kinds(pod, facts) < 0)
+                return -ENOMEM;
+        copy_wishes(ledger, pod, facts);
+        return is_bound(facts) ? bind_pod(ledger, pod, facts->node) : 0;
 }
 
 int ledger_pods_set(struct ledger *ledger, const struct ledger_pod_facts *facts)
@@ -365,11 +392,11 @@ int ledger_pods_set(struct ledger *ledger, const struct ledger_pod_facts *facts)
         }
         if (pod == NULL)
                 pod = make_pod(ledger, facts);
-        if (pod == NULL || join_job(ledger, pod, facts) < 0 || copy_kinds(pod, facts) < 0)
+        if (pod == NULL)
                 return -ENOMEM;
-        copy_facts(ledger, pod, facts);
+        copy_life(pod, facts);
         ledger->generation++;
-        r = apply_node(ledger, pod, facts);
+        r = stays(pod, facts) ? stay(ledger, pod, facts) : place_anew(ledger, pod, facts);
         if (pod->job != NULL)
                 ledger_jobs_keep_plan(ledger, pod->job);
         return r;
@@ -394,6 +421,7 @@ int ledger_pods_assume(struct ledger *ledger, struct ledger_pod *pod, struct led
         pod->part_count = (uint8_t) (part_count < LEDGER_POD_PARTS_MAX ? part_count : LEDGER_POD_PARTS_MAX);
         if (part_count > 0)
                 memcpy(pod->parts, parts, pod->part_count * sizeof(*parts));
+        pod->borrowed = node->reserved && !pod->request.emergency;
         pod->assumed = true;
         give_up_slot(ledger, pod, node);
         drop_reservations(ledger, pod);
@@ -408,7 +436,7 @@ void ledger_pods_forget(struct ledger *ledger, struct ledger_pod *pod)
 {
         if (!pod->assumed)
                 return;
-        pod->assumed = false;
+        pod->assumed = pod->borrowed = false;
         pod->part_count = 0;
         detach(ledger, pod);
         if (pod->job != NULL)

@@ -1,5 +1,9 @@
 /* Ledger, its pods: on a node or pending, as the store says, ahead of it where we have bound one ourselves.
- * Pure but for the heap; a look-up O(1), a change O(pods on the node). */
+ *
+ * What was decided stands: while a pod is on a node its job, its request and its parts are those with which
+ * it came there, whatever labels and annotations say later. Its chips are given back when it is gone, has
+ * ended or is another one (its uid), never because something of it cannot be read or was changed. Pure but
+ * for the heap; a look-up O(1), a change O(pods on the node). */
 #pragma once
 
 #include "scheduler-extender/ledger/ledger.h"
@@ -21,6 +25,8 @@ struct ledger_pod {
         struct ledger_pod_part
                 parts[LEDGER_POD_PARTS_MAX]; /* recorded by our own bind; part_count 0 = bound by others */
         uint8_t part_count;
+        bool in_parts;         /* its parts stand in the node's account (ledger_account.h) */
+        bool borrowed;         /* came to a reserved node without an emergency's right */
         bool assumed;          /* bound by us, not confirmed by the store yet */
         bool writing;          /* ... and the write is under way */
         bool deleting;         /* has a deletion timestamp: counts until it is gone */
@@ -48,6 +54,7 @@ struct ledger_pod_facts {
         struct request request;
         struct ledger_pod_part parts[LEDGER_POD_PARTS_MAX];
         uint8_t part_count;
+        bool borrowed; /* as its bind recorded */
         bool ended, deleting;
         uint64_t created_usec, started_usec, ended_usec;
         double weight;
@@ -68,6 +75,12 @@ void ledger_pods_drop(struct ledger *ledger, const char *namespace_, const char 
 int ledger_pods_assume(struct ledger *ledger, struct ledger_pod *pod, struct ledger_node *node,
                        const struct ledger_pod_part *parts, size_t part_count);
 void ledger_pods_forget(struct ledger *ledger, struct ledger_pod *pod);
+
+/* ledger_pods_borrows() - does it sit on reserved chips without an emergency's right? */
+static inline bool ledger_pods_borrows(const struct ledger_pod *pod)
+{
+        return pod->node != NULL && pod->node->reserved && (pod->borrowed || !pod->request.emergency);
+}
 
 /* ledger_pods_detach(), ledger_pods_attach() - take a bound pod off its node and put it back: for "what if it
  * went". */

@@ -115,6 +115,14 @@ static int decode_presence(const struct json_field *at, void *field, struct err 
         return 0;
 }
 
+/* Written by our own bind, and known from the first: "true" or nothing. */
+static int decode_borrowed(const struct json_field *at, void *field, struct err *err)
+{
+        (void) err;
+        *(bool *) field = json_is_string(at->value) && strcmp(json_string_value(at->value), "true") == 0;
+        return 0;
+}
+
 static int decode_gates(const struct json_field *at, void *field, struct err *err)
 {
         (void) err;
@@ -167,6 +175,7 @@ static const struct json_table_row annotation_rows[] = {
         { POD_LABEL_MIN_NETWORK,        JSON_TABLE_CUSTOM,   AT(request.network_mbps), BY(decode_uint32) }, /* either way */
         { POD_ANNOTATION_FIXED,         JSON_TABLE_CUSTOM,   AT(request.fixed_bytes), BY(decode_bytes) },
         { POD_ANNOTATION_SAMPLE,        JSON_TABLE_CUSTOM,   AT(request.sample_bytes), BY(decode_bytes) },
+        { POD_ANNOTATION_BORROWED,      JSON_TABLE_CUSTOM,   AT(borrowed), BY(decode_borrowed) },
         { POD_ANNOTATION_WEIGHT,        JSON_TABLE_CUSTOM,   AT(weight), BY(decode_weight) },
         { POD_ANNOTATION_BATCH_SHARE,   JSON_TABLE_CUSTOM,   AT(batch_share), BY(decode_share) },
         { .name = NULL },

@@ -26,7 +26,8 @@
 #define POD_ANNOTATION_BATCH       "remuda.dev/batch"
 #define POD_ANNOTATION_FIXED       "remuda.dev/memory-fixed-bytes"
 #define POD_ANNOTATION_SAMPLE      "remuda.dev/memory-sample-bytes"
-#define POD_ANNOTATION_GROUPS      "remuda.dev/groups" /* written by bind: "GROUP=CHIPS,..." */
+#define POD_ANNOTATION_GROUPS      "remuda.dev/groups"   /* written by bind: "GROUP=CHIPS,..." */
+#define POD_ANNOTATION_BORROWED    "remuda.dev/borrowed" /* written by bind: "true" */
 #define POD_ANNOTATION_WEIGHT      "remuda.dev/weight"
 #define POD_ANNOTATION_BATCH_SHARE "remuda.dev/batch-share"
 #define NODE_LABEL_SWITCH_DOMAIN   "remuda.dev/switch-domain"
