@@ -21,6 +21,7 @@
 #include "base/exit_code.h"
 #include "base/text.h"
 #include "io/clock.h"
+#include "io/process.h"
 #include "job/launcher/manager_members.h"
 #include "job/launcher/manager_state.h"
 #include "job/launcher/manager_world.h"
@@ -163,10 +164,8 @@ static void on_signal(void *userdata, int signal_number)
                 if (pid != manager->mpirun)
                         continue;
                 manager->mpirun = 0;
-                manager_observe(manager,
-                                (struct world_fact){ .kind = WORLD_MPIRUN,
-                                                     .code = WIFSIGNALED(status) ? 128 + WTERMSIG(status)
-                                                                                 : WEXITSTATUS(status) });
+                manager_observe(manager, (struct world_fact){ .kind = WORLD_MPIRUN,
+                                                              .code = process_exit_code(status) });
         }
         manager_judge(manager);
 }

@@ -23,10 +23,10 @@
 #include "base/text.h"
 #include "io/clock.h"
 #include "io/private_folder.h"
+#include "io/process.h"
 #include "io/process_tree.h"
 
 #define KILL_TIMEOUT_USEC 5000000U
-#define SIGNAL_EXIT       128
 
 /* What the keeper tells the launcher once: the program was started, or why it was not. */
 struct start_notice {
@@ -43,11 +43,6 @@ struct keeper {
         bool farewell;    /* the program has ended and what it left behind was asked to go */
         uint64_t started_usec;
 };
-
-static int exit_code_of(int status)
-{
-        return WIFSIGNALED(status) ? SIGNAL_EXIT + WTERMSIG(status) : WEXITSTATUS(status);
-}
 
 static void redirect(const char *path, int to, struct start_notice *notice)
 {
@@ -89,7 +84,7 @@ become_program(const struct supervise_what *what, pid_t keeper, int notice)
 
         (void) prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
         if (getppid() != keeper)
-                _exit(SIGNAL_EXIT + SIGKILL);
+                _exit(PROCESS_SIGNALLED + SIGKILL);
         (void) setpgid(0, 0);
         redirect(what->stdout_path, STDOUT_FILENO, &failure);
         redirect(what->stderr_path, STDERR_FILENO, &failure);
@@ -100,7 +95,7 @@ become_program(const struct supervise_what *what, pid_t keeper, int notice)
                 failure.error = -errno;
         }
         (void) !write(notice, &failure, sizeof(failure));
-        _exit(SIGNAL_EXIT - 1);
+        _exit(PROCESS_SIGNALLED - 1);
 }
 
 /* By hand, since the launcher reports before and after: numbers and a hash alone, nothing to escape. */
@@ -150,7 +145,7 @@ static uint64_t left_usec(const struct keeper *keeper)
 
 static void on_program_end(struct keeper *keeper, int status)
 {
-        keeper->exit_code = exit_code_of(status);
+        keeper->exit_code = process_exit_code(status);
         write_report(keeper, true);
         keeper->program = 0;
 }
@@ -204,7 +199,7 @@ static void keeper_end(struct keeper *keeper)
 
         (void) process_tree_kill(KILL_TIMEOUT_USEC, 0);
         if (program != 0) {
-                keeper->exit_code = SIGNAL_EXIT + SIGKILL;
+                keeper->exit_code = PROCESS_SIGNALLED + SIGKILL;
                 write_report(keeper, true);
         }
 }
@@ -322,7 +317,7 @@ become_keeper(const struct supervise_what *what, int launcher, int notice, const
         (void) !write(notice, &start, sizeof(start));
         (void) close(notice);
         if (start.error < 0)
-                _exit(SIGNAL_EXIT - 1);
+                _exit(PROCESS_SIGNALLED - 1);
         keeper_run(&keeper);
         for (size_t i = 0; i < ARRAY_SIZE(what->folders); i++)
                 if (what->folders[i] != NULL)
@@ -334,7 +329,7 @@ become_keeper(const struct supervise_what *what, int launcher, int notice, const
 static int on_keeper_killed(int status)
 {
         (void) process_tree_kill(KILL_TIMEOUT_USEC, 0);
-        return exit_code_of(status);
+        return process_exit_code(status);
 }
 
 /* Return: true when the keeper has ended. As PID 1, strangers' orphans are reaped on the way. */

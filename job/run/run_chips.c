@@ -1,7 +1,6 @@
 /* Chips for the ranks of a run: of the groups that the assignment of its roles names. */
 #include <dirent.h>
 #include <errno.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,6 +11,7 @@
 #include "agent/tree/tree.h"
 #include "agent/tree/tree_directory.h"
 #include "base/cleanup.h"
+#include "io/process.h"
 #include "job/run/run_chips.h"
 #include "job/run/run_speeds.h"
 #include "scheduler-extender/decide/assignment.h"
@@ -325,7 +325,6 @@ static int assign(struct run *run, struct ledger *ledger, struct err *err)
 int run_place(struct run *run, struct err *err)
 {
         struct ledger *ledger = NULL;
-        cpu_set_t set;
         int r = run_chips_read(run, &run->inventories, err);
 
         if (r < 0)
@@ -333,7 +332,7 @@ int run_place(struct run *run, struct err *err)
         if (run->job.has_servers && !job_strategy_has_servers(run->job.strategy))
                 run_event(run, "ServersIgnored", "strategy %s has no servers",
                           job_strategy_names[run->job.strategy]);
-        run->cores = sched_getaffinity(0, sizeof(set), &set) == 0 ? (unsigned) CPU_COUNT(&set) : 1;
+        run->cores = process_cores();
         if (make_ledger(&run->inventories, &ledger) < 0)
                 return err_set(err, -ENOMEM, "no memory for the chips");
         r = assign(run, ledger, err);
