@@ -145,6 +145,7 @@ static int share(struct launch *launch, struct err *err)
         CLEANUP(free_p) struct shard_worker *models = calloc(workers + 1, sizeof(*models));
         CLEANUP(free_p) struct shard *shards = calloc(workers + 1, sizeof(*shards));
         uint64_t batch = run->job.global_batch, before = 0, epoch = launch->options->epoch;
+        double left = 1;
         int r;
 
         if (models == NULL || shards == NULL)
@@ -164,7 +165,7 @@ static int share(struct launch *launch, struct err *err)
                 struct run_rank *rank = &run->ranks[run->server_count + i];
 
                 rank->batch = shards[i].batch;
-                rank->weight = (double) rank->batch / (double) batch;
+                rank->weight = launch_weight(before, rank->batch, batch, &left);
                 rank->begin = shards_begin(epoch, before, batch);
                 before += rank->batch;
                 rank->end = shards_begin(epoch, before, batch);
@@ -305,6 +306,7 @@ static int make_world(struct launch *launch, struct err *err)
                 fill_rank(launch, i);
         }
         launch->world.job = run->job.name;
+        launch->world.global_batch = run->job.global_batch;
         launch->world.ranks = launch->ranks;
         launch->world.count = run->rank_count;
         launch->world.epoch_known = launch->options->epoch > 0;

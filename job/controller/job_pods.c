@@ -398,6 +398,8 @@ static Subtask__Plan plan_of(const struct job *job, const struct job_state *stat
         plan.global_batch = job->global_batch;
         plan.samples = state->samples;
         plan.epochs = job->epochs;
+        plan.segments = job->segment_list;
+        plan.n_segments = job->segment_count;
         plan.resume = state->world > 0 && job->checkpoint.given;
         plan.shards = job_shares_follow_speeds(job) ? SUBTASK__SHARDS__weighted : SUBTASK__SHARDS__equal;
         for (size_t i = 0; i < state->group_count; i++) {

@@ -23,6 +23,7 @@
 #include "io/free_ports.h"
 #include "io/grpc/grpc_client.h"
 #include "io/private_folder.h"
+#include "io/process.h"
 #include "io/process_tree.h"
 #include "job/launcher/group_daemon.h"
 #include "job/launcher/group_devices.h"
@@ -30,6 +31,7 @@
 #include "job/launcher/in_pods.h"
 #include "job/launcher/subtask_ranks.h"
 #include "job/launcher/supervise.h"
+#include "job/plan/launch_ranks.h"
 
 #define RETRY_USEC        200000
 #define LOOK_USEC         200000
@@ -51,6 +53,7 @@ struct group {
         char work[GROUP_BYTES], rank_file[GROUP_BYTES + 64], programs[GROUP_BYTES];
         char program_sha256[SHA256_HEX_BYTES]; /* "" = there is none, or none that may be started */
         struct group_devices devices;
+        unsigned threads;
         struct group_ranks ranks;
         uint64_t due_usec;   /* CLOCK_MONOTONIC: no manager until then, and it is over */
         uint64_t last_world; /* of --join-file: the one that was joined */
@@ -167,7 +170,10 @@ static int write_plan(const struct group *group, const json_t *plan, struct err 
 static int begin_world(struct group *group, const Subtask__Plan *plan, struct err *err)
 {
         struct subtask_ranks cut = { 0 };
-        int r = subtask_ranks(plan, group->options->group, group->work, group->devices.names, &cut, err);
+        const struct subtask_ranks_host host = { .folder = group->work,
+                                                 .devices = group->devices.names,
+                                                 .threads = group->threads };
+        int r = subtask_ranks(plan, group->options->group, &host, &cut, err);
 
         if (r == 0 && cut.chips > group->options->chips)
                 r = err_set(err, -EINVAL, "subtask: %llu ranks for %u chips", (unsigned long long) cut.chips,
@@ -475,8 +481,7 @@ static void on_signal(void *userdata, int signal_number)
                 (void) group_ranks_look(&group->ranks, clock_monotonic_usec());
                 send_seen(group);
                 if (group->daemon_order != 0)
-                        answer(group, group->daemon_order,
-                               WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status), "");
+                        answer(group, group->daemon_order, process_exit_code(status), "");
                 group->daemon_order = 0;
         }
 }
@@ -526,6 +531,8 @@ static int open_group(struct group *group, struct err *err)
         if (r == 0)
                 r = open_files(group, err);
         group->devices = group_devices_find(group->options->runtime, group->options->chips);
+        if (getenv("OMP_NUM_THREADS") == NULL) /* who made this container knows better what it may use */
+                group->threads = launch_ranks_threads(process_cores(), group->options->chips);
         if (r == 0 && group->options->address != NULL)
                 r = keys_open(&group->options->tls, group->options->address, false, &group->tls, err);
         if (r == 0)

@@ -18,6 +18,7 @@ static const struct pb_check bounds[] = {
         { &subtask__plan__descriptor,    "samples",        0, (uint64_t) 1 << 40 },
         { &subtask__plan__descriptor,    "epochs",         0, 1000000 },
         { &subtask__plan__descriptor,    "world",          0, (uint64_t) 1 << 31 },
+        { &subtask__plan__descriptor,    "segments",       0, JOB_SEGMENTS_MAX },
         { &subtask__restart__descriptor, "max",            0, 1000 },
         { &subtask__restart__descriptor, "hang_seconds",   0, 86400 },
         { &subtask__restart__descriptor, "rejoin_seconds", 0, 86400 },

@@ -1,19 +1,18 @@
-/* A group's place in the world, its chips' shares, and the variables of each of its ranks. */
+/* The whole world as its ranks are told it, and the files of the part that is this group's. */
 #include "job/launcher/subtask_ranks.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/vendor/vendor.h"
 #include "base/cleanup.h"
 #include "base/json/pb_json.h"
 #include "base/text.h"
 #include "job/launcher/message.h"
 #include "job/plan/launch_frameworks.h"
+#include "job/plan/launch_ranks.h"
 
 #define PLACES_MAX ((uint64_t) 1 << 22) /* every rank is told all places: minutes and gigabytes beyond it */
 
@@ -21,136 +20,12 @@
 struct part {
         const Subtask__Plan *plan;
         const Subtask__Group *group;
-        const char *folder;
-        char *const *devices;
-        bool staged;
         struct launch_rank *ranks; /* of the whole world */
+        uint64_t (*layers)[2];     /* of each */
         struct launch_world place;
+        uint64_t before; /* samples of a batch that are given out */
+        double left;     /* of their weights */
 };
-
-static int add_place(struct part *part, const Subtask__Group *group, struct err *err)
-{
-        if (group->address[0] == '\0' || group->port == 0)
-                return err_set(err, -EINVAL, "groups: address and port of %s are needed", group->name);
-        if (part->place.count == 0)
-                part->place.port = group->port;
-        for (uint32_t k = 0; k < group->chips; k++)
-                part->ranks[part->place.count++] = (struct launch_rank){ .node = group->name,
-                                                                         .address = group->address,
-                                                                         .runtime = group->runtime,
-                                                                         .device_index = k,
-                                                                         .server = subtask_is_server(group) };
-        return 0;
-}
-
-static int lay_out(struct part *part, const char *name, struct err *err)
-{
-        const Subtask__Plan *plan = part->plan;
-
-        part->ranks = calloc(SUBTASK_CHIPS_MAX, sizeof(*part->ranks));
-        if (part->ranks == NULL)
-                return err_set(err, -ENOMEM, "no memory for the subtask");
-        part->place.ranks = part->ranks;
-        part->place.job = plan->job;
-        for (size_t i = 0; i < plan->n_groups; i++) {
-                const Subtask__Group *group = plan->groups[i];
-
-                if (!group->used)
-                        continue;
-                if (group->first_rank != part->place.count)
-                        return err_set(err, -EINVAL, "groups: first_rank of %s is another group's",
-                                       group->name);
-                if (strcmp(group->name, name) == 0)
-                        part->group = group;
-                if (add_place(part, group, err) < 0)
-                        return -EINVAL;
-        }
-        if (part->group == NULL)
-                return err_set(err, -EINVAL, "groups: %.63s has no part", name);
-        if (part->group->batch > plan->global_batch || part->group->begin > part->group->end)
-                return err_set(err, -EINVAL, "the part is larger than the whole");
-        if (part->group->chips * part->place.count > PLACES_MAX)
-                return err_set(err, -EINVAL, "chips: %u of a world of %zu; a group that large has to be cut",
-                               part->group->chips, part->place.count);
-        return 0;
-}
-
-static void set(json_t *environment, const char *name, const char *fmt, ...)
-        __attribute__((format(printf, 3, 4)));
-static void set(json_t *environment, const char *name, const char *fmt, ...)
-{
-        char value[4096];
-        va_list values;
-
-        va_start(values, fmt);
-        (void) vsnprintf(value, sizeof(value), fmt, values); /* paths and numbers, cut at their end */
-        va_end(values);
-        (void) json_object_set_new(environment, name, json_string(value));
-}
-
-static void set_devices(const struct part *part, size_t chip, json_t *environment)
-{
-        const char *variable = vendor_program_variable(part->group->runtime);
-
-        if (part->devices != NULL)
-                set(environment, "REMUDA_DEVICES", "%s", part->devices[chip]);
-        if (variable != NULL && part->devices != NULL)
-                set(environment, variable, "%s", part->devices[chip]);
-        else if (variable != NULL)
-                set(environment, variable, "%zu", chip);
-}
-
-/* @begin, @end: its samples of an epoch */
-static json_t *rank_environment(const struct part *part, size_t chip, uint64_t batch, uint64_t begin,
-                                uint64_t end)
-{
-        const Subtask__Plan *plan = part->plan;
-        const Subtask__Group *group = part->group;
-        unsigned long long rank = group->first_rank + chip;
-        json_t *environment = json_object();
-        char table[4096];
-
-        (void) text_format(table, sizeof(table), "%s/ranktable-%s.json", part->folder, group->name);
-        launch_frameworks_add(&part->place, rank, table, environment);
-        set(environment, "TORCHELASTIC_RESTART_COUNT", "%llu", (unsigned long long) plan->restarts);
-        set(environment, "TORCHELASTIC_MAX_RESTARTS", "%u", plan->restart == NULL ? 0 : plan->restart->max);
-        set(environment, "TORCHELASTIC_RUN_ID", "%s", plan->job);
-        set(environment, "REMUDA_JOB", "%s", plan->job);
-        set(environment, "REMUDA_GROUP", "%s", group->name);
-        set(environment, "REMUDA_ROLE", "%s", subtask_is_server(group) ? "server" : "worker");
-        set(environment, "REMUDA_VENDOR", "%s", group->vendor);
-        set(environment, "REMUDA_BATCH", "%llu", (unsigned long long) batch);
-        set(environment, "REMUDA_WEIGHT", "%.17g", (double) batch / (double) plan->global_batch);
-        set(environment, "REMUDA_WORLD", "%llu", (unsigned long long) plan->world);
-        set(environment, "REMUDA_RESTARTS", "%llu", (unsigned long long) plan->restarts);
-        set(environment, "REMUDA_PROGRESS", "%s/rank-%llu.progress", part->folder, rank);
-        set(environment, "REMUDA_PLAN", "%s/subtask-%s.json", part->folder, group->name);
-        if (end > begin)
-                set(environment, "REMUDA_SHARD", "%llu:%llu", (unsigned long long) begin,
-                    (unsigned long long) end);
-        if (part->staged && chip < group->n_stages)
-                set(environment, "REMUDA_LAYERS", "%u:%u", group->stages[chip]->first,
-                    group->stages[chip]->last);
-        if (plan->checkpoint[0] != '\0')
-                set(environment, "REMUDA_CHECKPOINT", "%s", plan->checkpoint);
-        set_devices(part, chip, environment);
-        for (size_t i = 0; i < plan->n_environment; i++)
-                (void) json_object_set_new(environment, plan->environment[i]->key,
-                                           json_string(plan->environment[i]->value));
-        return environment;
-}
-
-static json_t *entry(const struct part *part, size_t chip, json_t *environment)
-{
-        unsigned long long rank = part->group->first_rank + chip;
-        char out[4096], errors[4096], report[4096];
-
-        (void) text_format(out, sizeof(out), "%s/rank-%llu.out", part->folder, rank);
-        (void) text_format(errors, sizeof(errors), "%s/rank-%llu.err", part->folder, rank);
-        (void) text_format(report, sizeof(report), "%s/rank-%llu.report", part->folder, rank);
-        return json_pack("{s:s, s:o, s:s, s:s, s:s}", "runtime", part->group->runtime, "environment",
-                         environment, "stdout", out, "stderr", errors, "report", report);
-}
 
 /* The chips of a group are of one model, and alike unless one was seen slow. */
 int subtask_ranks_share(const Subtask__Plan *plan, const Subtask__Group *group, struct shard *shards,
@@ -166,32 +41,124 @@ int subtask_ranks_share(const Subtask__Plan *plan, const Subtask__Group *group, 
         return group->batch == 0 ? 0 : subtask_share(plan, speeds, group->chips, group->batch, shards, err);
 }
 
-static int cut_chips(const struct part *part, json_t *ranks, struct err *err)
+/* A rank's part of a batch, and of the group's samples in the same places. */
+static void cut_rank(struct part *part, const Subtask__Group *group, uint64_t before, uint64_t batch,
+                     struct launch_rank *rank)
 {
-        const Subtask__Group *group = part->group;
+        uint64_t size = group->end - group->begin;
+
+        if (group->batch == 0)
+                return;
+        rank->batch = batch;
+        rank->weight = launch_weight(part->before, batch, part->plan->global_batch, &part->left);
+        rank->begin = group->begin + shards_begin(size, before, group->batch);
+        rank->end = group->begin + shards_begin(size, before + batch, group->batch);
+        part->before += batch;
+}
+
+static int add_ranks(struct part *part, const Subtask__Group *group, bool staged, struct err *err)
+{
         CLEANUP(free_p) struct shard *shards = calloc(group->chips, sizeof(*shards));
-        uint64_t before = 0, size = group->end - group->begin;
-        int r;
+        uint64_t before = 0;
+        int r = shards == NULL ? err_set(err, -ENOMEM, "no memory for the subtask")
+                               : subtask_ranks_share(part->plan, group, shards, err);
 
-        if (shards == NULL)
-                return err_set(err, -ENOMEM, "no memory for the subtask");
-        r = subtask_ranks_share(part->plan, group, shards, err);
-        for (uint32_t i = 0; r == 0 && i < group->first_rank; i++)
-                (void) json_array_append_new(ranks, json_null());
-        for (uint32_t i = 0; r == 0 && i < group->chips; i++) {
-                uint64_t after = before + shards[i].batch, begin = group->begin, end = group->begin;
+        for (uint32_t k = 0; r == 0 && k < group->chips; k++) {
+                size_t index = part->place.count++;
 
-                if (group->batch > 0) {
-                        begin += shards_begin(size, before, group->batch);
-                        end += shards_begin(size, after, group->batch);
+                part->ranks[index] = (struct launch_rank){ .node = group->name,
+                                                           .group = group->name,
+                                                           .address = group->address,
+                                                           .runtime = group->runtime,
+                                                           .vendor = group->vendor,
+                                                           .device_index = k,
+                                                           .server = subtask_is_server(group) };
+                if (staged && k < group->n_stages) {
+                        part->layers[index][0] = group->stages[k]->first;
+                        part->layers[index][1] = group->stages[k]->last;
+                        part->ranks[index].layers = part->layers[index];
                 }
-                before = after;
-                if (json_array_append_new(
-                            ranks, entry(part, i, rank_environment(part, i, shards[i].batch, begin, end))) <
-                    0)
-                        r = err_set(err, -ENOMEM, "no memory for the subtask");
+                cut_rank(part, group, before, shards[k].batch, &part->ranks[index]);
+                before += shards[k].batch;
         }
         return r;
+}
+
+static int add_group(struct part *part, const Subtask__Group *group, bool staged, struct err *err)
+{
+        if (group->first_rank != part->place.count)
+                return err_set(err, -EINVAL, "groups: first_rank of %s is another group's", group->name);
+        if (group->address[0] == '\0' || group->port == 0)
+                return err_set(err, -EINVAL, "groups: address and port of %s are needed", group->name);
+        if (group->batch > part->plan->global_batch || group->begin > group->end)
+                return err_set(err, -EINVAL, "groups: the part of %s is larger than the whole", group->name);
+        if (part->place.count == 0)
+                part->place.port = group->port;
+        return add_ranks(part, group, staged, err);
+}
+
+static int lay_out(struct part *part, const char *name, struct err *err)
+{
+        const Subtask__Plan *plan = part->plan;
+        bool staged = subtask_has_stages(plan);
+        int r = 0;
+
+        part->ranks = calloc(SUBTASK_CHIPS_MAX, sizeof(*part->ranks));
+        part->layers = calloc(SUBTASK_CHIPS_MAX, sizeof(*part->layers));
+        if (part->ranks == NULL || part->layers == NULL)
+                return err_set(err, -ENOMEM, "no memory for the subtask");
+        part->place = (struct launch_world){ .ranks = part->ranks,
+                                             .job = plan->job,
+                                             .global_batch = plan->global_batch,
+                                             .segments = plan->segments,
+                                             .segment_count = plan->n_segments,
+                                             .number = plan->world,
+                                             .restarts = plan->restarts,
+                                             .restart_max = plan->restart == NULL ? 0 : plan->restart->max };
+        for (size_t i = 0; r == 0 && i < plan->n_groups; i++) {
+                const Subtask__Group *group = plan->groups[i];
+
+                if (group->used && strcmp(group->name, name) == 0)
+                        part->group = group;
+                if (group->used)
+                        r = add_group(part, group, staged, err);
+        }
+        if (r < 0)
+                return r;
+        if (part->group == NULL)
+                return err_set(err, -EINVAL, "groups: %.63s has no part", name);
+        if (part->group->chips * part->place.count > PLACES_MAX)
+                return err_set(err, -EINVAL, "chips: %u of a world of %zu; a group that large has to be cut",
+                               part->group->chips, part->place.count);
+        return 0;
+}
+
+/* What this group alone knows of its chips. */
+static void name_devices(const struct part *part, char *const *devices)
+{
+        for (size_t k = 0; devices != NULL && k < part->group->chips; k++) {
+                part->ranks[part->group->first_rank + k].device = devices[k];
+                part->ranks[part->group->first_rank + k].visible = devices[k];
+        }
+}
+
+static json_t *rank_file(const struct part *part, const struct launch_ranks_files *files)
+{
+        const Subtask__Plan *plan = part->plan;
+        json_t *ranks = json_array();
+
+        for (uint32_t i = 0; i < part->group->first_rank; i++)
+                (void) json_array_append_new(ranks, json_null());
+        for (size_t i = part->group->first_rank; i < part->group->first_rank + part->group->chips; i++) {
+                json_t *entry = launch_ranks_entry(&part->place, i, i, files),
+                       *environment = json_object_get(entry, "environment");
+
+                for (size_t k = 0; k < plan->n_environment; k++)
+                        (void) json_object_set_new(environment, plan->environment[k]->key,
+                                                   json_string(plan->environment[k]->value));
+                (void) json_array_append_new(ranks, entry);
+        }
+        return json_pack("{s:o}", "ranks", ranks);
 }
 
 void subtask_ranks_free(struct subtask_ranks *ranks)
@@ -202,33 +169,38 @@ void subtask_ranks_free(struct subtask_ranks *ranks)
         *ranks = (struct subtask_ranks){ 0 };
 }
 
-static int fill(const struct part *part, struct subtask_ranks *ret, struct err *err)
+static int fill(const struct part *part, const struct subtask_ranks_host *host, struct subtask_ranks *ret,
+                struct err *err)
 {
-        json_t *ranks = json_array();
+        char plan[PATH_MAX], path[PATH_MAX];
+        const struct launch_ranks_files files = { .folder = host->folder,
+                                                  .tag = "rank",
+                                                  .plan = plan,
+                                                  .table = path,
+                                                  .checkpoint = part->plan->checkpoint,
+                                                  .threads = host->threads };
         struct text table = { 0 };
-        int r = cut_chips(part, ranks, err);
 
-        if (r == 0 && launch_frameworks_table(&part->place, &table, err) == 0)
+        (void) text_format(plan, sizeof(plan), "%s/subtask-%s.json", host->folder, part->group->name);
+        (void) text_format(path, sizeof(path), "%s/ranktable-%s.json", host->folder, part->group->name);
+        if (launch_frameworks_table(&part->place, &table, err) == 0)
                 ret->table = text_take(&table, NULL);
         text_free(&table);
-        if (r == 0) {
-                ret->file = json_pack("{s:O}", "ranks", ranks);
-                ret->plan = pb_json_encode(&part->plan->base);
-                ret->world = part->plan->world;
-                ret->first_rank = part->group->first_rank;
-                ret->chips = part->group->chips;
-                r = ret->file == NULL || ret->plan == NULL
-                            ? err_set(err, -ENOMEM, "no memory for the subtask")
-                            : 0;
-        }
-        json_decref(ranks);
-        return r;
+        ret->file = rank_file(part, &files);
+        ret->plan = pb_json_encode(&part->plan->base);
+        ret->world = part->plan->world;
+        ret->first_rank = part->group->first_rank;
+        ret->chips = part->group->chips;
+        return ret->file == NULL || ret->plan == NULL ||
+                               json_object_set_new(ret->plan, "ranks", launch_ranks_plan(&part->place)) < 0
+                       ? err_set(err, -ENOMEM, "no memory for the subtask")
+                       : 0;
 }
 
-int subtask_ranks(const Subtask__Plan *plan, const char *group, const char *folder, char *const *devices,
+int subtask_ranks(const Subtask__Plan *plan, const char *group, const struct subtask_ranks_host *host,
                   struct subtask_ranks *ret, struct err *err)
 {
-        struct part part = { .plan = plan, .folder = folder, .devices = devices };
+        struct part part = { .plan = plan, .left = 1 };
         int r;
 
         *ret = (struct subtask_ranks){ 0 };
@@ -242,10 +214,11 @@ int subtask_ranks(const Subtask__Plan *plan, const char *group, const char *fold
                 r = lay_out(&part, group, err);
         if (r == 0) {
                 assert(part.group != NULL); /* the one of that name */
-                part.staged = subtask_has_stages(plan);
-                r = fill(&part, ret, err);
+                name_devices(&part, host->devices);
+                r = fill(&part, host, ret, err);
         }
         free(part.ranks);
+        free(part.layers);
         if (r < 0)
                 subtask_ranks_free(ret);
         return r < 0 ? err_wrap(err, r, "subtask") : 0;

@@ -92,7 +92,8 @@ static void what_cannot_be_is_refused(void **state)
 }
 
 static const char plan_text[] =
-        "{\"job\":\"j\",\"global_batch\":100,\"samples\":1000,\"args\":[\"-v\"],\"environment\":{\"EXTRA\":"
+        "{\"job\":\"j\",\"global_batch\":100,\"samples\":1000,\"segments\":[2,5],\"args\":[\"-v\"],"
+        "\"environment\":{\"EXTRA\":"
         "\"1\"},\"groups\":["
         "{\"name\":\"a\",\"runtime\":\"cuda\",\"chips\":3,\"speed\":4},{\"name\":\"b\",\"runtime\":\"cpu\","
         "\"chips\":2,\"speed\":1}]}";
@@ -128,6 +129,8 @@ static void close_plan(struct world *w)
         pb_arena_free(&w->arena);
 }
 
+static const struct subtask_ranks_host host = { .folder = "/logs", .threads = 3 };
+
 /* What the group is sent arrives whole. */
 static int tell(const struct world *w, const char *group, struct subtask_ranks *ret, struct err *err)
 {
@@ -144,7 +147,7 @@ static int tell(const struct world *w, const char *group, struct subtask_ranks *
         bytes = pb_pack(&order, &size);
         sent_order = message_read(&arena, &rendezvous__order__descriptor, bytes, size, err);
         assert_non_null(sent_order);
-        r = subtask_ranks(sent_order->plan, group, "/logs", NULL, ret, err);
+        r = subtask_ranks(sent_order->plan, group, &host, ret, err);
         pb_arena_free(&arena);
         return r;
 }
@@ -161,6 +164,8 @@ static void the_work_is_cut_at_two_levels(void **state)
         struct subtask_ranks ranks;
         struct world w;
         struct err err = { 0 };
+        json_int_t batch = 0;
+        double weight = 0;
         json_t *table;
 
         (void) state;
@@ -186,6 +191,20 @@ static void the_work_is_cut_at_two_levels(void **state)
         assert_string_equal(value_of(table, "server_count"), "2");
         assert_string_equal(value_of(table, "version"), "1.0");
         json_decref(table);
+        /* as on one machine: weights that are 1 together, threads for its part of the host, every rank's part
+         */
+        assert_string_equal(rank_value(&ranks, 2, "REMUDA_WEIGHT"), "0.2599999999999909");
+        assert_string_equal(rank_value(&ranks, 2, "OMP_NUM_THREADS"), "3");
+        assert_string_equal(rank_value(&ranks, 2, "DEVICE_ID"), "2");
+        assert_string_equal(rank_value(&ranks, 2, "REMUDA_SEGMENTS"), "2,5");
+        assert_int_equal(json_array_size(json_object_get(ranks.plan, "ranks")), 5);
+        for (size_t i = 0; i < 5; i++) {
+                const json_t *rank = json_array_get(json_object_get(ranks.plan, "ranks"), i);
+
+                batch += json_integer_value(json_object_get(rank, "batch"));
+                weight += json_real_value(json_object_get(rank, "weight"));
+        }
+        assert_true(batch == 100 && weight == 1);
         /* a program reads the whole plan, but not how others are started */
         assert_int_equal(json_array_size(json_object_get(ranks.plan, "groups")), 2);
         assert_null(json_object_get(ranks.plan, "args"));
@@ -381,7 +400,7 @@ static void a_bad_subtask_is_refused(void **state)
         struct err err = { 0 };
 
         (void) state;
-        assert_int_equal(subtask_ranks(NULL, "a", "/logs", NULL, &ranks, &err), -EINVAL);
+        assert_int_equal(subtask_ranks(NULL, "a", &host, &ranks, &err), -EINVAL);
         assert_non_null(strstr(err.msg, "the manager speaks version 0"));
         for (size_t i = 0; i < ARRAY_SIZE(subtasks); i++) {
                 struct world w;

@@ -1,12 +1,11 @@
-/* Quotes words, writes a rank's environment, and finds its place on its node. */
+/* Quotes words, writes a rank's environment, weighs its share, and finds its place on its node. */
 #include "job/plan/launch.h"
 
 #include <errno.h>
-#include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
-#include "agent/vendor/vendor.h"
-#include "base/json/json_writer.h"
+#include "job/plan/launch_variables.h"
 
 void launch_quote(struct text *out, const char *word)
 {
@@ -27,8 +26,10 @@ void launch_quote(struct text *out, const char *word)
         text_append_char(out, '\'');
 }
 
-static void variable(struct text *out, const char *name, const char *value)
+static void append_variable(void *userdata, const char *name, const char *value)
 {
+        struct text *out = userdata;
+
         if (out->size_bytes > 0 && out->data[out->size_bytes - 1] != '\n' &&
             out->data[out->size_bytes - 1] != ' ')
                 text_append_char(out, ' ');
@@ -37,56 +38,23 @@ static void variable(struct text *out, const char *name, const char *value)
                 launch_quote(out, value);
 }
 
-static void number(struct text *out, const char *name, uint64_t value)
-{
-        char digits[24];
-
-        (void) text_format(digits, sizeof(digits), "%" PRIu64, value);
-        variable(out, name, digits);
-}
-
-static void torch_variables(const struct launch_world *world, size_t rank, struct text *out)
-{
-        struct launch_place place = launch_place_of(world, rank);
-
-        variable(out, "MASTER_ADDR", world->ranks[0].address);
-        number(out, "MASTER_PORT", world->port);
-        number(out, "RANK", rank);
-        number(out, "WORLD_SIZE", world->count);
-        number(out, "LOCAL_RANK", place.local_rank);
-        number(out, "LOCAL_WORLD_SIZE", place.local_size);
-        number(out, "GROUP_RANK", place.node_index);
-        number(out, "GROUP_WORLD_SIZE", place.node_count);
-        number(out, "ROLE_RANK", rank);
-        number(out, "ROLE_WORLD_SIZE", world->count);
-        variable(out, "TORCHELASTIC_RUN_ID", world->job);
-        number(out, "TORCHELASTIC_RESTART_COUNT", 0);
-        number(out, "TORCHELASTIC_MAX_RESTARTS", 0);
-}
-
 void launch_environment(const struct launch_world *world, size_t index, bool torch, struct text *out)
 {
-        const struct launch_rank *rank = &world->ranks[index];
-        const char *visible = vendor_program_variable(rank->runtime);
-        struct text weight = { 0 };
-        char shard[48];
+        const struct launch_variables to = { append_variable, out };
 
         if (torch)
-                torch_variables(world, index, out);
-        if (visible != NULL)
-                number(out, visible, rank->device_index);
-        variable(out, "REMUDA_JOB", world->job);
-        variable(out, "REMUDA_ROLE", rank->server ? "server" : "worker");
-        variable(out, "REMUDA_VENDOR", rank->vendor);
-        variable(out, "REMUDA_DEVICES", rank->device);
-        json_writer_append_double(&weight, rank->weight);
-        variable(out, "REMUDA_WEIGHT", weight.data != NULL ? weight.data : "0");
-        text_free(&weight);
-        number(out, "REMUDA_BATCH", rank->batch);
-        if (world->epoch_known) {
-                (void) text_format(shard, sizeof(shard), "%" PRIu64 ":%" PRIu64, rank->begin, rank->end);
-                variable(out, "REMUDA_SHARD", shard);
-        }
+                launch_variables_torch(world, index, &to);
+        launch_variables_own(world, index, &to);
+}
+
+double launch_weight(uint64_t before, uint64_t share, uint64_t batch, double *left)
+{
+        double weight = ldexp(nearbyint(ldexp((double) share / (double) batch, 44)), -44);
+
+        if (before + share == batch)
+                weight = *left;
+        *left -= weight;
+        return weight;
 }
 
 struct launch_place launch_place_of(const struct launch_world *world, size_t rank)

@@ -16,23 +16,31 @@ struct launch_rank {
         const char *address; /* where others reach it: the node's name unless said otherwise */
         const char *runtime, *vendor, *model, *group, *device; /* device: its stable id */
         unsigned device_index;                                 /* on its node, among its vendor's */
+        const char *visible;   /* what its runtime's visible-devices variable holds; NULL = device_index */
         const char *device_ip; /* Ascend: of the chip's own network; NULL = not known */
         bool server;
         uint64_t batch; /* of each global batch */
         double weight;
         double speed;               /* relative; 0 = not known */
         uint64_t begin, end;        /* of the epoch's samples; equal where the epoch is not known */
+        const uint64_t *layers;     /* of a split: first and last of its own; NULL = not known */
         const char *const *command; /* ends with NULL; NULL where no program is known */
+        struct launch_speed { /* of `remuda run`: what starts, and how long a step of b samples takes it */
+                const char *program, *sha256, *source; /* source NULL = not known here, as all of it */
+                double alpha_ms, beta_ms;              /* alpha + beta b */
+        } known;
 };
 
 struct launch_world {
         const char *job;
+        uint64_t global_batch;           /* 0 = there are no shares yet */
         const struct launch_rank *ranks; /* in rank order; ranks of a node follow each other */
         size_t count;
         bool epoch_known;
-        unsigned port;            /* of rank 0's node, for those who meet there */
-        uint64_t layers;          /* flagscale: of the model */
-        const uint64_t *segments; /* hccl: indices of last tensors */
+        uint64_t number, restarts, restart_max; /* of the worlds of the job, from 1 on */
+        unsigned port;                          /* of rank 0's node, for those who meet there */
+        uint64_t layers;                        /* flagscale: of the model */
+        const uint64_t *segments;               /* hccl: indices of last tensors */
         size_t segment_count;
         const char *queue; /* bsub */
 };
@@ -40,9 +48,15 @@ struct launch_world {
 /* launch_quote() - one word for a POSIX shell, quoted only where it must be. */
 void launch_quote(struct text *out, const char *word);
 
-/* launch_environment() - "NAME=value NAME=value" of a rank, quoted, no line end.
+/* launch_environment() - "NAME=value NAME=value" of a rank, quoted, no line end (launch_variables.h).
  * @torch: RANK, WORLD_SIZE and the others that a framework reads, too */
 void launch_environment(const struct launch_world *world, size_t index, bool torch, struct text *out);
+
+/* launch_weight() - a share of a batch, in steps of 2^-44; whoever has the last of it gets what is left, so
+ * that the weights are 1 exactly, in whatever order they are added. Thirds of 3: 0.33333333333331439 twice,
+ * then 0.33333333333337123.
+ * @before: samples of those before; @left: 1 for the first of them */
+double launch_weight(uint64_t before, uint64_t share, uint64_t batch, double *left);
 
 /* Where a rank stands on its node. */
 struct launch_place {

@@ -47,9 +47,10 @@ static void every_framework_finds_its_place(void **state)
         (void) state;
         for (size_t i = 0; i < ARRAY_SIZE(wanted); i++) {
                 json_t *environment = json_object();
+                const struct launch_variables to = launch_variables_json(environment);
                 const char *got;
 
-                launch_frameworks_add(&world, wanted[i].rank, "/t", environment);
+                launch_frameworks_add(&world, wanted[i].rank, "/t", &to);
                 got = json_string_value(json_object_get(environment, wanted[i].name));
                 if ((got == NULL) != (wanted[i].value == NULL) ||
                     (got != NULL && strcmp(got, wanted[i].value) != 0))

@@ -49,7 +49,7 @@ struct run_rank {
         char node[254];                     /* "" = this machine, when its name is not known */
         double peak_gflops[RUN_PEAK_COUNT]; /* of the chip; 0 = not known. Those of one kind compare */
         double *layer_ms;                   /* of a split: run.layer_count, owned; NULL = not measured */
-        size_t first_layer, last_layer;
+        uint64_t layers[2];                 /* first and last */
         unsigned device_index;
 
         char speed_device[SPEED_TABLE_DEVICE_BYTES]; /* its name in the SpeedTable */
@@ -98,6 +98,7 @@ struct run {
         unsigned cores;
         bool trainer; /* the programs take the options of the reference trainer */
         bool sample_log;
+        bool planned; /* the batch is cut */
 
         json_t *events;
         uint64_t started_usec; /* CLOCK_MONOTONIC */

@@ -1,13 +1,14 @@
 /* Cuts the global batch and the epoch by the workers' speeds, and writes the plan where every rank can read
  * it. */
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "job/plan/launch_ranks.h"
 #include "job/run/run_folder.h"
 #include "job/run/run_migrate.h"
 #include "job/run/run_split.h"
+#include "job/run/run_world.h"
 #include "planner/shards/shards.h"
 
 const char *run_speed_name(enum run_speed source)
@@ -60,12 +61,6 @@ static int share(struct run *run, struct shard *shards, struct err *err)
         return r;
 }
 
-/* In steps of 2^-44, the last one what is left: in whatever order they are added, they are 1 exactly. */
-static double weight_of(uint64_t share, uint64_t batch)
-{
-        return ldexp(nearbyint(ldexp((double) share / (double) batch, 44)), -44);
-}
-
 static void place(struct run *run, const struct shard *shards, size_t workers)
 {
         uint64_t before = 0, batch = run->job.global_batch;
@@ -75,8 +70,7 @@ static void place(struct run *run, const struct shard *shards, size_t workers)
                 struct run_rank *rank = &run->ranks[run->server_count + i];
 
                 rank->batch = shards[i].batch;
-                rank->weight = i + 1 == workers ? left : weight_of(rank->batch, batch);
-                left -= rank->weight;
+                rank->weight = launch_weight(before, rank->batch, batch, &left);
                 rank->begin = shards_begin(run->data_samples, before, batch);
                 before += rank->batch;
                 rank->end = shards_begin(run->data_samples, before, batch);
@@ -85,30 +79,16 @@ static void place(struct run *run, const struct shard *shards, size_t workers)
 
 static json_t *plan_json(const struct run *run)
 {
-        json_t *ranks = json_array();
+        CLEANUP(free_p) struct launch_rank *ranks = calloc(run->rank_count + 1, sizeof(*ranks));
+        struct launch_world world;
 
-        for (size_t i = 0; i < run->rank_count; i++) {
-                const struct run_rank *rank = &run->ranks[i];
-
-                json_t *entry = json_pack(
-                        "{s:I, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:f, s:[I,I], s:{s:f, s:f, s:s}}", "rank",
-                        (json_int_t) i, "role", rank->server ? "server" : "worker", "runtime", rank->runtime,
-                        "device", rank->device, "group", rank->group, "program", rank->program->path,
-                        "program_sha256", rank->sha256, "batch", (json_int_t) rank->batch, "weight",
-                        rank->weight, "shard", (json_int_t) rank->begin, (json_int_t) rank->end, "speed",
-                        "alpha_ms", rank->alpha_ms, "beta_ms", rank->beta_ms, "source",
-                        run_speed_name(rank->speed_source));
-
-                (void) json_object_set_new(entry, "node", json_string(rank->node));
-                (void) json_object_set_new(entry, "device_model", json_string(rank->device_model));
-                run_split_add_layers(run, i, entry);
-                (void) json_array_append_new(ranks, entry);
-        }
+        if (!run_world_fill(run, 0, ranks, &world))
+                return NULL;
         return json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:o}", "job", run->job.name, "model",
                          run->job.model, "strategy", job_strategy_names[run->job.strategy], "shards",
                          job_shards_names[run->job.shards], "global_batch",
                          (json_int_t) run->job.global_batch, "epochs", (json_int_t) run->job.epochs,
-                         "samples", (json_int_t) run->data_samples, "ranks", ranks);
+                         "samples", (json_int_t) run->data_samples, "ranks", launch_ranks_plan(&world));
 }
 
 static void note_plan(struct run *run)
@@ -141,6 +121,7 @@ int run_plan(struct run *run, struct err *err)
         if (r < 0)
                 return err_wrap(err, r, "shares");
         place(run, shards, run->rank_count - run->server_count);
+        run->planned = true;
         note_plan(run);
         plan = plan_json(run);
         (void) run_folder_path(run, path, "plan.json");

@@ -100,21 +100,12 @@ static json_t *exit_code_of(const struct run *run, size_t rank)
         return run->ranks[rank].pid > 0 ? json_integer(128 + SIGKILL) : json_null();
 }
 
-/* A job that ended before its batch was cut has no ranks: what was chosen by then is no plan. */
-static bool was_planned(const struct run *run)
-{
-        double weight = 0;
-
-        for (size_t i = 0; i < run->rank_count; i++)
-                weight += run->ranks[i].weight;
-        return weight > 0;
-}
-
 static json_t *ranks_json(const struct run *run)
 {
         json_t *ranks = json_array();
 
-        for (size_t i = 0; was_planned(run) && i < run->rank_count; i++) {
+        /* a job that ended before its batch was cut has none */
+        for (size_t i = 0; run->planned && i < run->rank_count; i++) {
                 const struct run_rank *rank = &run->ranks[i];
                 json_t *entry = json_pack(
                         "{s:I, s:s, s:s, s:s, s:s, s:s, s:f, s:I, s:I, s:o, s:I, s:s}", "rank",

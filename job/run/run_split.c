@@ -137,8 +137,8 @@ static int take_order(struct run *run, const size_t *order, const size_t *first,
                 return -ENOMEM;
         for (size_t i = 0; i < count; i++) {
                 ranks[i] = run->ranks[order[i]];
-                ranks[i].first_layer = first[i];
-                ranks[i].last_layer = (i + 1 < count ? first[i + 1] : run->layer_count) - 1;
+                ranks[i].layers[0] = first[i];
+                ranks[i].layers[1] = (i + 1 < count ? first[i + 1] : run->layer_count) - 1;
         }
         memcpy(run->ranks, ranks, count * sizeof(*ranks));
         return 0;
@@ -246,24 +246,30 @@ int run_split_plan(struct run *run, struct err *err)
         return 0;
 }
 
+bool run_split_is_planned(const struct run *run)
+{
+        return run->job.strategy == JOB_STRATEGY_SPLIT && run->layer_count > 0;
+}
+
 char *run_split_stages(const struct run *run)
 {
         struct text list = { 0 };
 
-        if (run->job.strategy != JOB_STRATEGY_SPLIT || run->layer_count == 0)
+        if (!run_split_is_planned(run))
                 return NULL;
         for (size_t i = 0; i < run->rank_count; i++)
-                text_printf(&list, "%s%zu:%zu", i == 0 ? "" : ",", run->ranks[i].first_layer,
-                            run->ranks[i].last_layer);
+                text_printf(&list, "%s%llu:%llu", i == 0 ? "" : ",",
+                            (unsigned long long) run->ranks[i].layers[0],
+                            (unsigned long long) run->ranks[i].layers[1]);
         return text_take(&list, NULL);
 }
 
 void run_split_add_layers(const struct run *run, size_t rank, json_t *entry)
 {
-        if (run->job.strategy == JOB_STRATEGY_SPLIT && run->layer_count > 0)
+        if (run_split_is_planned(run))
                 (void) json_object_set_new(entry, "layers",
-                                           json_pack("[I, I]", (json_int_t) run->ranks[rank].first_layer,
-                                                     (json_int_t) run->ranks[rank].last_layer));
+                                           json_pack("[I, I]", (json_int_t) run->ranks[rank].layers[0],
+                                                     (json_int_t) run->ranks[rank].layers[1]));
 }
 
 static void take_list(struct run *run, const char *list)

@@ -7,6 +7,9 @@
  * -EINVAL... */
 int run_split_plan(struct run *run, struct err *err);
 
+/* run_split_is_planned() - does every rank have layers of its own? */
+bool run_split_is_planned(const struct run *run);
+
 /* run_split_stages() - "F:L,F:L" of the plan, or NULL; caller frees. */
 char *run_split_stages(const struct run *run);
 

@@ -1,20 +1,20 @@
-/* The ranks' variables and files, and mpirun's command line on one machine. */
+/* The ranks of a run as launchers see them, their files, and mpirun's command line on one machine. */
 #include "job/run/run_world.h"
 #include "job/run/run_folder.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "agent/vendor/vendor.h"
 #include "base/cleanup.h"
 #include "io/clock.h"
 #include "io/free_ports.h"
+#include "io/process.h"
 #include "job/plan/launch_frameworks.h"
+#include "job/plan/launch_ranks.h"
 #include "job/plan/mpirun_line.h"
 #include "job/run/run_split.h"
 
@@ -44,104 +44,45 @@ void run_world_arguments(const struct run *run, bool resume, struct arguments *a
                 job_arguments_add(&run->job, &what, args);
 }
 
-static void set(json_t *environment, const char *name, const char *fmt, ...)
-        __attribute__((format(printf, 3, 4)));
-static void set(json_t *environment, const char *name, const char *fmt, ...)
+bool run_world_fill(const struct run *run, size_t first, struct launch_rank *ranks, struct launch_world *ret)
 {
-        struct text value = { .max_bytes = 65536 };
-        char buffer[RUN_PATH_BYTES * 2];
-        va_list values;
+        bool listed = run->job.segment_count > 0;
 
-        va_start(values, fmt);
-        (void) vsnprintf(buffer, sizeof(buffer), fmt, values); /* a fixed field, cut at its end */
-        va_end(values);
-        text_append(&value, buffer);
-        (void) json_object_set_new(environment, name, json_string(value.data == NULL ? "" : value.data));
-        text_free(&value);
-}
+        *ret = (struct launch_world){ .job = run->job.name,
+                                      .ranks = ranks,
+                                      .count = run->rank_count - first,
+                                      .global_batch = run->planned ? run->job.global_batch : 0,
+                                      .number = run->world.worlds,
+                                      .restarts = run->world.restarts,
+                                      .restart_max = job_restart_max(&run->job),
+                                      .segments = listed ? run->job.segment_list : run->segments,
+                                      .segment_count = listed ? run->job.segment_count : run->segment_count };
+        for (size_t i = first; ranks != NULL && i < run->rank_count; i++) {
+                const struct run_rank *rank = &run->ranks[i];
 
-static void set_segments(const struct run *run, json_t *environment)
-{
-        struct text list = { 0 };
-
-        bool chosen = run->job.segment_count == 0;
-        size_t count = chosen ? run->segment_count : run->job.segment_count;
-
-        for (size_t i = 0; i < count; i++)
-                text_printf(&list, "%s%llu", i == 0 ? "" : ",",
-                            (unsigned long long) (chosen ? run->segments[i] : run->job.segment_list[i]));
-        if (list.data != NULL)
-                (void) json_object_set_new(environment, "REMUDA_SEGMENTS", json_string(list.data));
-        text_free(&list);
-}
-
-/* The ranks from `first` on as other frameworks see them: all on this machine. Frees with free(). */
-static struct launch_rank *launch_ranks(const struct run *run, size_t first)
-{
-        struct launch_rank *ranks = calloc(run->rank_count - first + 1, sizeof(*ranks));
-        bool ascend = false;
-
-        for (size_t i = first; i < run->rank_count; i++)
-                ascend = ascend || strcmp(run->ranks[i].runtime, "cann") == 0;
-        for (size_t i = first; ranks != NULL && i < run->rank_count; i++)
                 ranks[i - first] = (struct launch_rank){
-                        .node = "",
+                        .node = rank->node,
                         .address = "127.0.0.1",
-                        .runtime = run->ranks[i].runtime,
-                        .device_index = ascend ? run->ranks[i].device_index : (unsigned) (i - first),
-                        .server = run->ranks[i].server,
+                        .runtime = rank->runtime,
+                        .vendor = rank->vendor,
+                        .model = rank->device_model,
+                        .group = rank->group,
+                        .device = rank->device,
+                        .device_index = rank->device_index,
+                        .server = rank->server,
+                        .batch = rank->batch,
+                        .weight = rank->weight,
+                        .begin = rank->begin,
+                        .end = rank->end,
+                        .layers = run_split_is_planned(run) ? rank->layers : NULL,
+                        .known = { .program = rank->program->path,
+                                   .sha256 = rank->sha256,
+                                   .source = run_speed_name(rank->speed_source),
+                                   .alpha_ms = rank->alpha_ms,
+                                   .beta_ms = rank->beta_ms },
                 };
-        return ranks;
-}
-
-static void set_framework(const struct run *run, size_t rank, const struct launch_world *world,
-                          const char *rank_table, json_t *environment)
-{
-        unsigned threads = world->count > 0 && run->cores / world->count > 1
-                                   ? (unsigned) (run->cores / world->count)
-                                   : 1;
-
-        launch_frameworks_add(world, rank, rank_table, environment);
-        set(environment, "TORCHELASTIC_RESTART_COUNT", "%llu", (unsigned long long) run->world.restarts);
-        set(environment, "TORCHELASTIC_MAX_RESTARTS", "%llu",
-            (unsigned long long) job_restart_max(&run->job));
-        set(environment, "TORCHELASTIC_RUN_ID", "%s", run->job.name);
-        /* as many threads as there are cores for this rank: more would only push each other aside */
-        set(environment, "OMP_NUM_THREADS", "%u", threads);
-}
-
-static json_t *rank_environment(const struct run *run, size_t index, const struct launch_world *world,
-                                const char *rank_table, const char *progress)
-{
-        const struct run_rank *rank = &run->ranks[index];
-        const char *variable = vendor_program_variable(rank->runtime);
-        json_t *environment = json_object();
-        char plan[RUN_PATH_BYTES];
-
-        (void) run_folder_path(run, plan, "plan.json");
-        set(environment, "REMUDA_JOB", "%s", run->job.name);
-        set(environment, "REMUDA_ROLE", "%s", rank->server ? "server" : "worker");
-        set(environment, "REMUDA_VENDOR", "%s", rank->vendor);
-        set(environment, "REMUDA_DEVICES", "%s", rank->device);
-        if (rank->server || rank->batch > 0) { /* not before there is a plan */
-                set(environment, "REMUDA_WEIGHT", "%.17g", rank->weight);
-                set(environment, "REMUDA_BATCH", "%llu", (unsigned long long) rank->batch);
         }
-        set(environment, "REMUDA_PLAN", "%s", plan);
-        set(environment, "REMUDA_PROGRESS", "%s", progress);
-        set(environment, "REMUDA_RESTARTS", "%llu", (unsigned long long) run->world.restarts);
-        if (rank->end > rank->begin)
-                set(environment, "REMUDA_SHARD", "%llu:%llu", (unsigned long long) rank->begin,
-                    (unsigned long long) rank->end);
-        if (run->checkpoint[0] != '\0')
-                set(environment, "REMUDA_CHECKPOINT", "%s", run->checkpoint);
-        set_segments(run, environment);
-        if (run->job.strategy == JOB_STRATEGY_SPLIT && run->layer_count > 0)
-                set(environment, "REMUDA_LAYERS", "%zu:%zu", rank->first_layer, rank->last_layer);
-        set_framework(run, index - (run->rank_count - world->count), world, rank_table, environment);
-        if (variable != NULL)
-                set(environment, variable, "%u", rank->device_index);
-        return environment;
+        return ranks != NULL;
 }
 
 static int write_rank_table(const struct launch_world *world, const char *path, struct err *err)
@@ -176,50 +117,52 @@ static void keep_history(const struct run *run, size_t index, const char *progre
                                (double) (clock_monotonic_usec() - run->first_world_usec) / 1e6);
 }
 
-static json_t *rank_entry(const struct run *run, size_t index, const struct launch_world *world,
-                          const char *tag, const char *rank_table)
+static json_t *rank_entry(const struct run *run, const struct launch_world *world, size_t rank,
+                          const struct launch_ranks_files *files)
 {
-        char name[64], base[RUN_PATH_BYTES], out[RUN_PATH_BYTES + 16], errors[RUN_PATH_BYTES + 16];
-        char report[RUN_PATH_BYTES + 16], progress[RUN_PATH_BYTES + 16];
+        size_t number = rank + run->rank_count - world->count;
+        char path[RUN_PATH_BYTES];
 
-        (void) text_format(name, sizeof(name), "%s-%zu", tag, index);
-        (void) run_folder_path(run, base, name);
-        (void) text_format(out, sizeof(out), "%s.out", base);
-        (void) text_format(errors, sizeof(errors), "%s.err", base);
-        (void) text_format(report, sizeof(report), "%s.report", base);
-        (void) text_format(progress, sizeof(progress), "%s.progress", base);
-        (void) unlink(report);
-        if (strcmp(tag, "rank") == 0)
-                keep_history(run, index, progress);
-        (void) unlink(progress);
-        return json_pack("{s:s, s:o, s:s, s:s, s:s}", "runtime", run->ranks[index].runtime, "environment",
-                         rank_environment(run, index, world, rank_table, progress), "stdout", out, "stderr",
-                         errors, "report", report);
+        (void) launch_ranks_path(path, sizeof(path), files, number, "report");
+        (void) unlink(path);
+        (void) launch_ranks_path(path, sizeof(path), files, number, "progress");
+        if (run->planned)
+                keep_history(run, number, path);
+        (void) unlink(path);
+        return launch_ranks_entry(world, rank, number, files);
 }
 
 static int write_rank_file(const struct run *run, size_t first, const char *tag, char path[RUN_PATH_BYTES],
                            struct err *err)
 {
-        CLEANUP(free_p) struct launch_rank *places = launch_ranks(run, first);
-        const struct launch_world world = { .job = run->job.name,
-                                            .ranks = places,
-                                            .count = run->rank_count - first,
-                                            .port = free_ports(1 + (unsigned) (run->rank_count - first)) };
-        char name[64], rank_table[RUN_PATH_BYTES];
-        json_t *ranks, *file;
+        size_t count = run->rank_count - first;
+        CLEANUP(free_p) struct launch_rank *ranks = calloc(count + 1, sizeof(*ranks));
+        char name[64], plan[RUN_PATH_BYTES], table[RUN_PATH_BYTES];
+        const struct launch_ranks_files files = { .folder = run->folder,
+                                                  .tag = tag,
+                                                  .plan = plan,
+                                                  .table = table,
+                                                  .checkpoint = run->checkpoint,
+                                                  .threads = launch_ranks_threads(run->cores, count) };
+        struct launch_world world;
+        json_t *entries, *file;
         int r;
 
-        if (places == NULL)
+        if (!run_world_fill(run, first, ranks, &world))
                 return err_set(err, -ENOMEM, "no memory for the ranks");
+        world.port = free_ports(1 + (unsigned) count);
+        for (size_t i = 0; i < count; i++)
+                ranks[i].node = ""; /* this one, whatever the inventories call it */
+        (void) run_folder_path(run, plan, "plan.json");
         (void) text_format(name, sizeof(name), "%stable.json", tag);
-        (void) run_folder_path(run, rank_table, name);
-        r = write_rank_table(&world, rank_table, err);
+        (void) run_folder_path(run, table, name);
+        r = write_rank_table(&world, table, err);
         if (r < 0)
                 return r;
-        ranks = json_array();
-        for (size_t i = first; i < run->rank_count; i++)
-                (void) json_array_append_new(ranks, rank_entry(run, i, &world, tag, rank_table));
-        file = json_pack("{s:o}", "ranks", ranks);
+        entries = json_array();
+        for (size_t i = 0; i < count; i++)
+                (void) json_array_append_new(entries, rank_entry(run, &world, i, &files));
+        file = json_pack("{s:o}", "ranks", entries);
         (void) text_format(name, sizeof(name), "%ss.json", tag);
         (void) run_folder_path(run, path, name);
         r = file == NULL ? err_set(err, -ENOMEM, "no memory for the ranks")
@@ -318,7 +261,7 @@ void run_world_reap(struct run *run, struct run_world *world)
                 if (pid != world->guard.pid)
                         continue;
                 world->ended = true;
-                world->exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+                world->exit_code = process_exit_code(status);
                 run_guard_clean(&world->guard);
                 (void) run_folder_path(run, path, "world");
                 (void) unlink(path);

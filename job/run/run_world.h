@@ -1,6 +1,7 @@
 /* World: one MPI world of a run: the ranks' variables, mpirun's command line, and its end. */
 #pragma once
 
+#include "job/plan/launch.h"
 #include "job/run/run.h"
 #include "job/run/run_guard.h"
 #include "job/spec/job_arguments.h"
@@ -24,3 +25,7 @@ void run_world_reap(struct run *run, struct run_world *world);
 
 /* run_world_arguments() - the options of the reference trainer that this job gives. */
 void run_world_arguments(const struct run *run, bool resume, struct arguments *args);
+
+/* run_world_fill() - the ranks from @first on as launchers see them; they borrow from the run. @ranks: room
+ * for them; NULL = no memory, and the answer is false. */
+bool run_world_fill(const struct run *run, size_t first, struct launch_rank *ranks, struct launch_world *ret);

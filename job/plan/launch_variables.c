@@ -1,0 +1,86 @@
+/* The names, in the order in which people read them. */
+#include "job/plan/launch_variables.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/vendor/vendor.h"
+#include "base/cleanup.h"
+#include "base/json/json_writer.h"
+
+static void set(void *userdata, const char *name, const char *value)
+{
+        (void) json_object_set_new(userdata, name, json_string(value));
+}
+
+struct launch_variables launch_variables_json(json_t *object)
+{
+        return (struct launch_variables){ set, object };
+}
+
+void launch_variables_add(const struct launch_variables *to, const char *name, const char *fmt, ...)
+{
+        CLEANUP(free_p) char *value = NULL;
+        va_list values;
+
+        va_start(values, fmt);
+        if (vasprintf(&value, fmt, values) < 0)
+                value = NULL;
+        va_end(values);
+        to->add(to->userdata, name, value == NULL ? "" : value);
+}
+
+void launch_variables_torch(const struct launch_world *world, size_t rank, const struct launch_variables *to)
+{
+        struct launch_place place = launch_place_of(world, rank);
+
+        to->add(to->userdata, "MASTER_ADDR", world->ranks[0].address);
+        launch_variables_add(to, "MASTER_PORT", "%u", world->port);
+        launch_variables_add(to, "RANK", "%zu", rank);
+        launch_variables_add(to, "WORLD_SIZE", "%zu", world->count);
+        launch_variables_add(to, "LOCAL_RANK", "%zu", place.local_rank);
+        launch_variables_add(to, "LOCAL_WORLD_SIZE", "%zu", place.local_size);
+        launch_variables_add(to, "GROUP_RANK", "%zu", place.node_index);
+        launch_variables_add(to, "GROUP_WORLD_SIZE", "%zu", place.node_count);
+        launch_variables_add(to, "ROLE_RANK", "%zu", rank);
+        launch_variables_add(to, "ROLE_WORLD_SIZE", "%zu", world->count);
+        to->add(to->userdata, "TORCHELASTIC_RUN_ID", world->job);
+        launch_variables_add(to, "TORCHELASTIC_RESTART_COUNT", "%llu", (unsigned long long) world->restarts);
+        launch_variables_add(to, "TORCHELASTIC_MAX_RESTARTS", "%llu",
+                             (unsigned long long) world->restart_max);
+}
+
+/* The shortest decimal that is read as the same number. */
+static void add_weight(const struct launch_variables *to, double weight)
+{
+        struct text text = { 0 };
+
+        json_writer_append_double(&text, weight);
+        to->add(to->userdata, "REMUDA_WEIGHT", text.data == NULL ? "0" : text.data);
+        text_free(&text);
+}
+
+void launch_variables_own(const struct launch_world *world, size_t rank, const struct launch_variables *to)
+{
+        const struct launch_rank *of = &world->ranks[rank];
+        const char *visible = vendor_program_variable(of->runtime);
+
+        if (visible != NULL && of->visible != NULL)
+                to->add(to->userdata, visible, of->visible);
+        else if (visible != NULL)
+                launch_variables_add(to, visible, "%u", of->device_index);
+        to->add(to->userdata, "REMUDA_JOB", world->job);
+        to->add(to->userdata, "REMUDA_ROLE", of->server ? "server" : "worker");
+        to->add(to->userdata, "REMUDA_VENDOR", of->vendor);
+        if (of->device != NULL)
+                to->add(to->userdata, "REMUDA_DEVICES", of->device);
+        if (world->global_batch > 0) {
+                add_weight(to, of->weight);
+                launch_variables_add(to, "REMUDA_BATCH", "%llu", (unsigned long long) of->batch);
+        }
+        if (world->epoch_known || of->end > of->begin)
+                launch_variables_add(to, "REMUDA_SHARD", "%llu:%llu", (unsigned long long) of->begin,
+                                     (unsigned long long) of->end);
+}

@@ -1,0 +1,183 @@
+/* What a rank's process is given, whoever starts it, and what it can read of the others. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "job/plan/launch_ranks.h"
+
+static const uint64_t layers[2] = { 3, 5 };
+static const struct launch_rank ranks[] = {
+        { .node = "",
+          .address = "127.0.0.1",
+          .runtime = "cpu",
+          .vendor = "cpu",
+          .group = "c",
+          .server = true },
+        { .node = "",
+          .address = "127.0.0.1",
+          .runtime = "cuda",
+          .vendor = "nvidia",
+          .group = "g",
+          .device = "GPU-1",
+          .device_index = 1,
+          .batch = 10,
+          .weight = 0.625,
+          .begin = 0,
+          .end = 63,
+          .layers = layers,
+          .known = { "/opt/train", "ab", "table", 0.5, 0.25 } },
+        { .node = "",
+          .address = "127.0.0.1",
+          .runtime = "cuda",
+          .vendor = "nvidia",
+          .group = "g",
+          .device = "GPU-7",
+          .device_index = 7,
+          .visible = "MIG-7",
+          .batch = 6,
+          .weight = 0.375,
+          .begin = 63,
+          .end = 100 },
+};
+static const uint64_t segments[] = { 4, 9 };
+static const struct launch_world planned = { .job = "j",
+                                             .ranks = ranks,
+                                             .count = ARRAY_SIZE(ranks),
+                                             .global_batch = 16,
+                                             .number = 2,
+                                             .restarts = 1,
+                                             .restart_max = 3,
+                                             .port = 7000,
+                                             .segments = segments,
+                                             .segment_count = 2 };
+static const struct launch_ranks_files files = { .folder = "/work/j",
+                                                 .tag = "rank",
+                                                 .plan = "/work/j/plan.json",
+                                                 .table = "/work/j/ranktable.json",
+                                                 .checkpoint = "/ckpt",
+                                                 .threads = 4 };
+
+/* clang-format off */
+static const struct { size_t rank; const char *name, *value; } wanted[] = {
+        { 1, "REMUDA_JOB", "j" },              { 0, "REMUDA_ROLE", "server" },   { 1, "REMUDA_ROLE", "worker" },
+        { 1, "REMUDA_VENDOR", "nvidia" },      { 1, "REMUDA_DEVICES", "GPU-1" }, { 0, "REMUDA_DEVICES", NULL },
+        { 1, "CUDA_VISIBLE_DEVICES", "1" },    { 2, "CUDA_VISIBLE_DEVICES", "MIG-7" }, { 0, "CUDA_VISIBLE_DEVICES", NULL },
+        { 1, "REMUDA_WEIGHT", "0.625" },       { 0, "REMUDA_WEIGHT", "0" },      { 1, "REMUDA_BATCH", "10" },
+        { 1, "REMUDA_SHARD", "0:63" },         { 0, "REMUDA_SHARD", NULL },      { 1, "REMUDA_GROUP", "g" },
+        { 1, "REMUDA_LAYERS", "3:5" },         { 2, "REMUDA_LAYERS", NULL },     { 2, "REMUDA_SEGMENTS", "4,9" },
+        { 1, "REMUDA_WORLD", "2" },            { 1, "REMUDA_RESTARTS", "1" },    { 1, "REMUDA_CHECKPOINT", "/ckpt" },
+        { 1, "REMUDA_PLAN", "/work/j/plan.json" }, { 2, "REMUDA_PROGRESS", "/work/j/rank-12.progress" },
+        { 1, "OMP_NUM_THREADS", "4" },         { 1, "TORCHELASTIC_RESTART_COUNT", "1" }, { 1, "TORCHELASTIC_MAX_RESTARTS", "3" },
+        { 1, "TORCHELASTIC_RUN_ID", "j" },     { 2, "LOCAL_RANK", "2" },         { 2, "MASTER_PORT", "7000" },
+        { 2, "DEVICE_ID", "2" }, /* no Ascend chip is of the job: as its rank table lists them */
+};
+/* clang-format on */
+
+static void a_rank_is_told_its_part(void **state)
+{
+        (void) state;
+        for (size_t i = 0; i < ARRAY_SIZE(wanted); i++) {
+                json_t *entry = launch_ranks_entry(&planned, wanted[i].rank, wanted[i].rank + 10, &files);
+                const char *got = json_string_value(
+                        json_object_get(json_object_get(entry, "environment"), wanted[i].name));
+
+                if ((got == NULL) != (wanted[i].value == NULL) ||
+                    (got != NULL && strcmp(got, wanted[i].value) != 0))
+                        fail_msg("rank %zu, %s: want %s, got %s", wanted[i].rank, wanted[i].name,
+                                 wanted[i].value == NULL ? "none" : wanted[i].value,
+                                 got == NULL ? "none" : got);
+                assert_non_null(
+                        strstr(json_string_value(json_object_get(entry, "report")), "/work/j/rank-1"));
+                json_decref(entry);
+        }
+}
+
+static void nobody_is_told_what_is_not_planned_yet(void **state)
+{
+        struct launch_world measured = planned;
+        struct launch_ranks_files plain = files;
+        const json_t *environment;
+        json_t *entry;
+
+        (void) state;
+        measured.global_batch = 0;
+        measured.segment_count = 0;
+        plain.checkpoint = "";
+        plain.threads = 0;
+        entry = launch_ranks_entry(&measured, 1, 1, &plain);
+        environment = json_object_get(entry, "environment");
+        assert_null(json_object_get(environment, "REMUDA_WEIGHT"));
+        assert_null(json_object_get(environment, "REMUDA_BATCH"));
+        assert_null(json_object_get(environment, "REMUDA_SEGMENTS"));
+        assert_null(json_object_get(environment, "REMUDA_CHECKPOINT"));
+        assert_null(json_object_get(environment, "OMP_NUM_THREADS"));
+        json_decref(entry);
+}
+
+static void a_plan_says_what_is_known(void **state)
+{
+        json_t *list = launch_ranks_plan(&planned), *rank = json_array_get(list, 1);
+
+        (void) state;
+        assert_int_equal(json_array_size(list), 3);
+        assert_string_equal(json_string_value(json_object_get(rank, "program")), "/opt/train");
+        assert_true(json_real_value(json_object_get(json_object_get(rank, "speed"), "beta_ms")) == 0.25);
+        assert_int_equal(json_integer_value(json_array_get(json_object_get(rank, "shard"), 1)), 63);
+        assert_int_equal(json_integer_value(json_array_get(json_object_get(rank, "layers"), 0)), 3);
+        assert_null(json_object_get(json_array_get(list, 2), "speed"));
+        assert_null(json_object_get(json_array_get(list, 2), "layers"));
+        json_decref(list);
+}
+
+static void weights_are_one_in_any_order(void **state)
+{
+        static const uint64_t batches[][6] = {
+                { 1, 1, 1 }, { 7, 11, 13, 17, 1, 0 }, { 100, 0, 0, 1 }, { 5 }
+        };
+
+        (void) state;
+        for (size_t i = 0; i < ARRAY_SIZE(batches); i++) {
+                double weights[6], left = 1, forth = 0, back = 0;
+                uint64_t before = 0, all = 0;
+
+                for (size_t k = 0; k < 6; k++)
+                        all += batches[i][k];
+                for (size_t k = 0; k < 6; k++) {
+                        weights[k] = launch_weight(before, batches[i][k], all, &left);
+                        before += batches[i][k];
+                        assert_true(weights[k] >= 0 && (batches[i][k] > 0 || weights[k] == 0));
+                }
+                for (size_t k = 0; k < 6; k++) {
+                        forth += weights[k];
+                        back += weights[5 - k];
+                }
+                assert_true(forth == 1 && back == 1);
+        }
+}
+
+static void threads_share_the_host(void **state)
+{
+        (void) state;
+        assert_int_equal(launch_ranks_threads(64, 8), 8);
+        assert_int_equal(launch_ranks_threads(64, 65), 1);
+        assert_int_equal(launch_ranks_threads(2, 0), 1);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(a_rank_is_told_its_part),
+                cmocka_unit_test(nobody_is_told_what_is_not_planned_yet),
+                cmocka_unit_test(a_plan_says_what_is_known),
+                cmocka_unit_test(weights_are_one_in_any_order),
+                cmocka_unit_test(threads_share_the_host),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
