@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "base/version.h"
 #include "cli/command/commands.h"
+#include "job/spec/job_role.h"
 
 struct tune_options {
         const char *runtime, *cache, *program;
@@ -61,7 +62,7 @@ int command_tune(int argc, char **argv)
 
         if (code >= 0)
                 return code;
-        if (strspn(options.runtime, "abcdefghijklmnopqrstuvwxyz0123456789-") != strlen(options.runtime) ||
+        if (!job_role_runtime_valid(options.runtime) ||
             !(options.program != NULL ? text_copy(path, sizeof(path), options.program)
                                       : beside(path, sizeof(path), options.runtime))) {
                 (void) fprintf(stderr, "remuda tune: --runtime '%s' is no runtime's name\n", options.runtime);

@@ -76,7 +76,7 @@ static int read_config(const char *path, struct settings *settings, struct err *
         if (r == 0)
                 r = json_field_is_object(&root, err);
         if (r == 0)
-                r = json_field_only(&root, known, err);
+                r = json_field_only(&root, known, JSON_FIELD_UNKNOWN, err);
         if (r == 0)
                 r = read_list(&root, "emergencyPriorityClasses", settings->emergency_classes,
                               &settings->emergency_class_count, err);

@@ -29,7 +29,7 @@ struct waiting {
         struct launch_api *api;
         struct http_pending *pending;
         struct caller caller;
-        char runtime[PROGRAM_RUNTIME_BYTES], *list;
+        char runtime[JOB_RUNTIME_BYTES], *list;
         uint64_t since_usec;
         sd_event_source *timer;
         struct waiting *next;

@@ -18,7 +18,8 @@ int launch_order_read(const struct json_field *root, struct launch_order *ret, s
         struct json_field devices;
         int r;
 
-        if ((r = json_field_is_object(root, err)) < 0 || (r = json_field_only(root, known, err)) < 0 ||
+        if ((r = json_field_is_object(root, err)) < 0 ||
+            (r = json_field_only(root, known, JSON_FIELD_UNKNOWN, err)) < 0 ||
             (r = json_field_require(root, "runtime", err)) < 0 ||
             (r = json_field_text(root, "runtime", ret->runtime, sizeof(ret->runtime), err)) < 0 ||
             (r = json_field_text(root, "directory", ret->directory, sizeof(ret->directory), err)) < 0 ||

@@ -22,7 +22,7 @@ enum launch_programs_result {
 struct launch_programs {
         struct program_table table;
         struct launch_programs_known { /* what is counted and hashed of one runtime's program */
-                char runtime[PROGRAM_RUNTIME_BYTES];
+                char runtime[JOB_RUNTIME_BYTES];
                 char sha256[SHA256_HEX_BYTES]; /* of its file on this node; "" = not read, or not good */
                 dev_t dev;
                 ino_t ino;

@@ -323,7 +323,8 @@ static bool among(const char *const *names, const char *name)
         return false;
 }
 
-int json_field_only(const struct json_field *object, const char *const *names, struct err *err)
+int json_field_only(const struct json_field *object, const char *const *names, const char *otherwise,
+                    struct err *err)
 {
         struct text list = { 0 };
         const char *name;
@@ -337,7 +338,7 @@ int json_field_only(const struct json_field *object, const char *const *names, s
                 if (among(names, name))
                         continue;
                 append_names(&list, names);
-                r = json_field_error(&at, err, "is not known here; known: %s", list.data);
+                r = json_field_error(&at, err, "%s %s", otherwise, list.data);
                 text_free(&list);
                 return r;
         }

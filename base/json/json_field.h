@@ -79,5 +79,7 @@ int json_field_choice(const struct json_field *in, const char *name, const char 
                       struct err *err);
 
 /* json_field_only() - refuse members that are not in `names` (NULL-terminated), for files people write:
- * "spec.wrokers: is not known here; known: workers, servers". */
-int json_field_only(const struct json_field *object, const char *const *names, struct err *err);
+ * "spec.wrokers: is not known here; known: workers, servers". @otherwise: what stands before the names. */
+#define JSON_FIELD_UNKNOWN "is not known here; known:"
+int json_field_only(const struct json_field *object, const char *const *names, const char *otherwise,
+                    struct err *err);

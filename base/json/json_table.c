@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/json/json_table_row.h"
+#include "base/json/json_written.h"
 #include "base/text.h"
 #include "base/timestamp.h"
 
@@ -124,25 +125,67 @@ static int decode_string(const struct json_field *at, char **field, struct err *
         return 0;
 }
 
+/* A text that has to say something says nothing. */
+static bool is_blank(const struct json_table_row *row, const char *object)
+{
+        const char *text = object + row->offset;
+
+        if (row->min == 0 || row->table != NULL || row->element != NULL)
+                return false;
+        if (row->kind == JSON_TABLE_STRING || row->kind == JSON_TABLE_BORROWED)
+                text = *(const char *const *) (const void *) text;
+        else if (row->kind != JSON_TABLE_CHARS)
+                return false;
+        return *text == '\0';
+}
+
+/* A text that is what its row's rule asks for. */
+static int check_rule(const struct json_table_row *row, const struct json_field *at, struct err *err)
+{
+        const char *text = json_string_value(at->value);
+
+        if (row->rule == NULL || row->kind == JSON_TABLE_MAP || text == NULL || *text == '\0' ||
+            row->rule->valid(text))
+                return 0;
+        return json_field_error(at, err, "'%.100s' %s", text, row->rule->otherwise);
+}
+
+/* An element of what is no struct. Of a list with help it is the list that is refused. */
+static int decode_plain_element(const struct json_table_row *row, const struct json_field *at, char *element,
+                                bool lenient, struct err *err)
+{
+        int r = decode_value(row->element, at, element, lenient, err);
+
+        if (row->help != NULL && (r > 0 || r == -EBADMSG || !json_written_plain(row->element, at) ||
+                                  is_blank(row->element, element)))
+                return json_written_refuse(row, at->in, err);
+        if (r == JSON_FIELD_ABSENT && !lenient)
+                return json_field_error(at, err, "must not be null");
+        if (r == 0)
+                r = check_rule(row->element, at, err);
+        return lenient && r != -ENOMEM ? 0 : r;
+}
+
 /* One element of a list, or member of a map, into the place that was made for it. */
 static int decode_element(const struct json_table_row *row, const struct json_field *at, const char *key,
                           char *element, bool lenient, struct err *err)
 {
-        int r;
+        bool fits;
 
         assert(row->element != NULL || row->table != NULL);
         assert(key == NULL || row->table != NULL);
+        if (row->element == NULL && row->help != NULL && !json_is_object(at->value))
+                return json_written_no_mapping(at, err);
         if (row->table != NULL && row->table->initial != NULL)
                 memcpy(element, row->table->initial, row->table->size_bytes);
-        if (key != NULL && !text_copy(element + row->table->key, row->table->key_bytes, key) && !lenient)
+        fits = key == NULL || text_copy(element + row->table->key, row->table->key_bytes, key) || lenient;
+        if (key != NULL && row->rule != NULL && (fits || row->help != NULL) && !row->rule->valid(key))
+                return json_field_error(at, err, "%s", row->rule->otherwise);
+        if (!fits)
                 return json_field_error(at, err, "its name must have at most %zu bytes",
                                         row->table->key_bytes - 1);
-        if (row->element == NULL)
-                return decode_struct(row->table, at, element, err);
-        r = decode_value(row->element, at, element, lenient, err);
-        if (r == JSON_FIELD_ABSENT && !lenient)
-                return json_field_error(at, err, "must not be null");
-        return lenient && r != -ENOMEM ? 0 : r;
+        return row->element == NULL ? decode_struct(row->table, at, element, err)
+                                    : decode_plain_element(row, at, element, lenient, err);
 }
 
 /* Room for `count` elements and a zeroed one after them; what was there before is released. */
@@ -166,11 +209,13 @@ static size_t most_elements(const struct json_table_row *row)
         return row->max > 0 && (size_t) row->max < fit ? (size_t) row->max : fit;
 }
 
-/* Adds to what is wrong with the row itself, not with what lies within it, how to mend it. */
-static int with_mend(const struct json_table_row *row, int r, struct err *err)
+/* Says of what is wrong with the row itself, not with what lies within it, how to mend it. */
+static int with_mend(const struct json_table_row *row, const struct json_field *at, int r, struct err *err)
 {
         struct err wrong;
 
+        if (r == -EBADMSG && row->help != NULL)
+                return json_written_refuse(row, at, err);
         if (r >= 0 || row->mend == NULL || err == NULL)
                 return r;
         wrong = *err;
@@ -186,7 +231,7 @@ static int decode_list(const struct json_table_row *row, const struct json_field
         if (r == 0 && row->min > 0 && json_field_count(at) == 0)
                 r = json_field_error(at, err, "must not be empty");
         if (r != 0)
-                return with_mend(row, r, err);
+                return with_mend(row, at, r, err);
         found = json_field_count(at) < most ? json_field_count(at) : most;
         r = make_room(row, object, found, err);
         while (r == 0 && *count < found) {
@@ -213,6 +258,8 @@ static int decode_map(const struct json_table_row *row, const struct json_field 
         r = json_field_is_object(at, err);
         if (r == 0 && found > most && !lenient)
                 r = json_field_error(at, err, "must have at most %zu members, not %zu", most, found);
+        if (r < 0 && row->help != NULL)
+                return json_written_refuse(row, at, err);
         if (r == 0)
                 r = make_room(row, object, found < most ? found : most, err);
         if (r < 0)
@@ -236,7 +283,13 @@ static int decode_nested(const struct json_table_row *row, const struct json_fie
                          struct err *err)
 {
         assert(row->size_bytes == row->table->size_bytes);
-        return at->value == NULL ? JSON_FIELD_ABSENT : decode_struct(row->table, at, field, err);
+        if (at->value == NULL)
+                return JSON_FIELD_ABSENT;
+        if (row->help != NULL && !json_is_object(at->value))
+                return json_written_no_mapping(at, err);
+        if (row->table->initial != NULL)
+                memcpy(field, row->table->initial, row->table->size_bytes);
+        return decode_struct(row->table, at, field, err);
 }
 
 static int decode_passed_on(const struct json_field *at, json_t **field)
@@ -299,20 +352,6 @@ static int decode_value(const struct json_table_row *row, const struct json_fiel
         return at->value == NULL || row->decode == NULL ? JSON_FIELD_ABSENT : row->decode(at, field, err);
 }
 
-/* A text that has to say something says nothing. */
-static bool is_blank(const struct json_table_row *row, const char *object)
-{
-        const char *text = object + row->offset;
-
-        if (row->min == 0 || row->table != NULL || row->element != NULL)
-                return false;
-        if (row->kind == JSON_TABLE_STRING || row->kind == JSON_TABLE_BORROWED)
-                text = *(const char *const *) (const void *) text;
-        else if (row->kind != JSON_TABLE_CHARS)
-                return false;
-        return *text == '\0';
-}
-
 /* @name: of the row, or what is left of its path below @in. */
 static int decode_row(const struct json_table *table, const struct json_table_row *row,
                       const struct json_field *in, const char *name, char *object, struct err *err)
@@ -328,14 +367,22 @@ static int decode_row(const struct json_table *table, const struct json_table_ro
                         return decode_row(table, row, &at, rest, object, err);
         } else {
                 at = json_field_get(in, name);
+                if (row->help != NULL)
+                        at.value = json_object_get(in->value, name);
                 r = decode_value(row, &at, object, table->lenient, table->lenient ? NULL : err);
-                if (r == 0 && is_blank(row, object))
+                if (r == 0 && (is_blank(row, object) || (row->help != NULL && !json_written_plain(row, &at))))
                         r = json_field_error(&at, err, "must not be empty");
-                if (row->table == NULL && row->element == NULL)
-                        r = with_mend(row, r, err);
+                if (row->table == NULL && row->element == NULL &&
+                    (row->kind != JSON_TABLE_CUSTOM || row->help == NULL))
+                        r = with_mend(row, &at, r, err);
+                if (r == 0)
+                        r = check_rule(row, &at, err);
+                if (row->given > 0 && at.value != NULL)
+                        *(bool *) (object + row->given) = true;
         }
         if (r == JSON_FIELD_ABSENT && row->required)
-                return with_mend(row, json_field_error(&at, err, "is missing"), err);
+                return row->help != NULL ? json_field_error(&at, err, "missing; %s", row->mend)
+                                         : with_mend(row, &at, json_field_error(&at, err, "is missing"), err);
         return r > 0 || (table->lenient && r != -ENOMEM) ? 0 : r;
 }
 
@@ -347,7 +394,9 @@ static int refuse_unknown(const struct json_table *table, const struct json_fiel
                 assert(i < ROWS_MAX);
                 names[i] = table->rows[i].name;
         }
-        return json_field_only(at, names, err);
+        return json_field_only(at, names,
+                               table->rows[0].help != NULL ? "no such field; there are" : JSON_FIELD_UNKNOWN,
+                               err);
 }
 
 static int decode_struct(const struct json_table *table, const struct json_field *at, void *object,

@@ -18,7 +18,8 @@
  *         value = json_table_encode(&group_table, &group);
  *
  * A name with dots is a path: the objects between are made when writing. An absent member and an explicit
- * null are the same: the field keeps what it held, so defaults are what the struct holds before. A number
+ * null are the same (but in rows with help): the field keeps what it held, so defaults are what the struct
+ * holds before. A number
  * written as 3.0 is whole; strings hold no NUL. Text that is no UTF-8 is written with '?' for what is not
  * ASCII; a number that is not finite, or an owned string that is NULL, is written as null.
  *
@@ -60,6 +61,12 @@ enum json_table_kind {
         JSON_TABLE_UNREAD,   /* known to a strict table, neither read nor written; no field */
 };
 
+/* What a text must be besides: "'x y' is not the name of a Secret; ...". */
+struct json_table_rule {
+        bool (*valid)(const char *text);
+        const char *otherwise; /* the sentence, after the text */
+};
+
 struct json_table_row {
         const char *name; /* of the member, or a path; NULL ends the rows */
         enum json_table_kind kind;
@@ -70,6 +77,10 @@ struct json_table_row {
                                A time is written in such steps */
         double least, most; /* numbers; both 0 = any finite one */
         const char *mend;   /* what to give instead, after what is wrong: "...; give samples per second" */
+        const char *help; /* of a file that a person writes: what the field is. A refused value is then shown
+                             with it, null is a value, 3.0 no whole number, control characters no text */
+        const struct json_table_rule *rule; /* of a text; of a map: of the names of its members */
+        size_t given;                       /* offset of a bool that says that it is there; 0 = none */
         bool required;
         bool read_only;                 /* not written */
         bool omit;                      /* not written when it is false, 0, "", not finite, or empty */
@@ -93,7 +104,8 @@ struct json_table {
         bool lenient;          /* what does not fit is taken as absent: for what others wrote */
         bool literal;          /* names are no paths: labels hold dots */
         size_t key, key_bytes; /* of a map's structs: where the member's name goes, a char[] */
-        const void *initial;   /* what a struct of an array, list or map holds before; NULL = zeros */
+        const void
+                *initial; /* what a struct of a row holds before; NULL = zeros, in an object what it holds */
         int (*check)(const struct json_field *at, void *object,
                      struct err *err); /* after the rows, or NULL */
 };

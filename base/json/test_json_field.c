@@ -117,7 +117,7 @@ static void unknown_members_are_named(void **state)
         struct err err = { 0 };
 
         (void) state;
-        assert_int_equal(json_field_only(&spec, names, &err), -EBADMSG);
+        assert_int_equal(json_field_only(&spec, names, JSON_FIELD_UNKNOWN, &err), -EBADMSG);
         assert_string_equal(err.msg, "spec.wrokers: is not known here; known: workers, servers");
         json_decref(object);
 }

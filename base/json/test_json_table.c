@@ -50,6 +50,7 @@ struct whole {
         json_t *any;
         double deep, counted;
         unsigned twice;
+        bool there;
 };
 
 static int decode_half(const struct json_field *at, void *field, struct err *err)
@@ -362,6 +363,77 @@ static void what_is_wrong_says_how_to_mend_it(void **state)
         }
 }
 
+static bool is_small(const char *text)
+{
+        return text[0] >= 'a' && text[0] <= 'z';
+}
+
+static void what_a_person_wrote_is_taken_at_its_word(void **state)
+{
+        static const struct json_table_rule small = { is_small, "begins with no small letter" };
+        static const char *const named[] = { "red", "green", NULL };
+        static const struct json_table_row small_word = { "", JSON_TABLE_STRING, .size_bytes = sizeof(char *),
+                                                          .rule = &small };
+        static const struct json_table_row total_rows[] = {
+                { "total", JSON_TABLE_UINT, PART(total), .max = 9, .help = "how many" },
+                { .name = NULL },
+        };
+        static const struct part none;
+        static const struct json_table small_part = {
+                .rows = total_rows, .size_bytes = sizeof(struct part), .strict = true, .initial = &none
+        };
+        static const struct json_table_row own_rows[] = {
+                { "big", JSON_TABLE_UINT, AT(big), .min = 1, .max = 9, .help = "small enough" },
+                { "share", JSON_TABLE_DOUBLE, AT(share), .most = 1, .help = "a part" },
+                { "name", JSON_TABLE_CHARS, AT(name), .min = 1, .rule = &small, .help = "a word" },
+                { "colour", JSON_TABLE_CHOICE, AT(colour), .names = named, .help = "a colour" },
+                { "inner", JSON_TABLE_OBJECT, AT(inner), .table = &small_part,
+                  .given = offsetof(struct whole, there), .help = "" },
+                { "words", JSON_TABLE_LIST, AT(words), .element = &small_word,
+                  .count = offsetof(struct whole, word_count), .max = 2, .required = true,
+                  .mend = "write some", .help = "at most two" },
+                { .name = NULL },
+        };
+        static const struct json_table table = { .rows = own_rows,
+                                                 .size_bytes = sizeof(struct whole),
+                                                 .strict = true };
+        static const struct {
+                const char *text, *says;
+        } refused[] = {
+                { "{'big': 0}", "big: 0 is not a whole number in 1..9; small enough" },
+                { "{'big': 3.0}", "big: 3.0 is not a whole number in 1..9; small enough" },
+                { "{'big': null}", "big: null is not a whole number in 1..9; small enough" },
+                { "{'share': 2}", "share: 2 is not a number in 0..1; a part" },
+                { "{'name': ''}", "name: \"\" is not text of 1 to 7 bytes without line ends; a word" },
+                { "{'name': 'a\\u0001'}",
+                  "name: \"a\\u0001\" is not text of 1 to 7 bytes without line ends; a word" },
+                { "{'name': 'B'}", "name: 'B' begins with no small letter" },
+                { "{'colour': 1}", "colour: 1 is none of red, green; a colour" },
+                { "{'inner': 1}", "inner: 1 is not a mapping of fields; write `name: value` lines below it" },
+                { "{'inner': {'x': 1}}", "inner.x: no such field; there are total" },
+                { "{}", "words: missing; write some" },
+                { "{'words': ['a', 1]}", "words: [\"a\",1] is not understood; at most two" },
+                { "{'words': ['a', 'B']}", "words[1]: 'B' begins with no small letter" },
+        };
+        struct whole whole = { .inner.total = 7 };
+        struct err err = { 0 };
+        json_t *given;
+
+        (void) state;
+        for (size_t i = 0; i < ARRAY_SIZE(refused); i++) {
+                json_t *value = load(refused[i].text);
+
+                assert_int_equal(json_table_decode(&table, value, &whole, &err), -EBADMSG);
+                assert_string_equal(err.msg, refused[i].says);
+                json_decref(value);
+        }
+        given = load("{'words': ['a'], 'inner': {}}");
+        assert_int_equal(json_table_decode(&table, given, &whole, &err), 0);
+        json_decref(given);
+        assert_true(whole.there && whole.inner.total == 0 && whole.word_count == 1);
+        json_table_free(&table, &whole);
+}
+
 int main(void)
 {
         static const struct CMUnitTest tests[] = {
@@ -371,6 +443,7 @@ int main(void)
                 cmocka_unit_test(defaults_stay_and_what_is_empty_is_left_out),
                 cmocka_unit_test(lenient_takes_what_fits),
                 cmocka_unit_test(what_is_wrong_says_how_to_mend_it),
+                cmocka_unit_test(what_a_person_wrote_is_taken_at_its_word),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

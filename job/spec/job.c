@@ -9,37 +9,37 @@
 #include "job/spec/preprocess_steps.h"
 
 /* clang-format off */
-const char *const job_urgency_names[JOB_URGENCY_COUNT] = {
+const char *const job_urgency_names[JOB_URGENCY_COUNT + 1] = {
         [JOB_URGENCY_REGULAR]   = "regular",
         [JOB_URGENCY_EMERGENCY] = "emergency",
 };
-const char *const job_placement_names[JOB_PLACEMENT_COUNT] = {
+const char *const job_placement_names[JOB_PLACEMENT_COUNT + 1] = {
         [JOB_PLACEMENT_FASTEST]      = "fastest",
         [JOB_PLACEMENT_UNIFORM]      = "uniform",
         [JOB_PLACEMENT_LARGEST_FREE] = "largest-free",
         [JOB_PLACEMENT_PACKED]       = "packed",
 };
-const char *const job_strategy_names[JOB_STRATEGY_COUNT] = {
+const char *const job_strategy_names[JOB_STRATEGY_COUNT + 1] = {
         [JOB_STRATEGY_ALLREDUCE] = "allreduce",
         [JOB_STRATEGY_PS_SYNC]   = "ps-sync",
         [JOB_STRATEGY_PS_ASYNC]  = "ps-async",
         [JOB_STRATEGY_PS_SSP]    = "ps-ssp",
         [JOB_STRATEGY_SPLIT]     = "split",
 };
-const char *const job_shards_names[JOB_SHARDS_COUNT] = {
+const char *const job_shards_names[JOB_SHARDS_COUNT + 1] = {
         [JOB_SHARDS_WEIGHTED] = "weighted",
         [JOB_SHARDS_EQUAL]    = "equal",
 };
-const char *const job_format_names[JOB_FORMAT_COUNT] = {
+const char *const job_format_names[JOB_FORMAT_COUNT + 1] = {
         [JOB_FORMAT_IDX]  = "idx",
         [JOB_FORMAT_RAW]  = "raw",
         [JOB_FORMAT_TEXT] = "text",
 };
-const char *const job_distribute_names[JOB_DISTRIBUTE_COUNT] = {
+const char *const job_distribute_names[JOB_DISTRIBUTE_COUNT + 1] = {
         [JOB_DISTRIBUTE_SHARED]  = "shared",
         [JOB_DISTRIBUTE_MANAGER] = "manager",
 };
-const char *const job_order_names[JOB_ORDER_COUNT] = {
+const char *const job_order_names[JOB_ORDER_COUNT + 1] = {
         [JOB_ORDER_BLOCKS]      = "blocks",
         [JOB_ORDER_ROUND_ROBIN] = "round-robin",
 };

@@ -131,11 +131,11 @@ uint64_t job_worker_chips(const struct job *job);
 uint64_t job_server_chips(const struct job *job); /* 0 unless the strategy has servers; 1 unless given */
 uint64_t job_restart_max(const struct job *job);
 
-/* Names of the enums, as they are written in a job. */
-extern const char *const job_urgency_names[JOB_URGENCY_COUNT];
-extern const char *const job_placement_names[JOB_PLACEMENT_COUNT];
-extern const char *const job_strategy_names[JOB_STRATEGY_COUNT];
-extern const char *const job_shards_names[JOB_SHARDS_COUNT];
-extern const char *const job_format_names[JOB_FORMAT_COUNT];
-extern const char *const job_distribute_names[JOB_DISTRIBUTE_COUNT];
-extern const char *const job_order_names[JOB_ORDER_COUNT];
+/* Names of the enums, as they are written in a job; NULL ends them. */
+extern const char *const job_urgency_names[JOB_URGENCY_COUNT + 1];
+extern const char *const job_placement_names[JOB_PLACEMENT_COUNT + 1];
+extern const char *const job_strategy_names[JOB_STRATEGY_COUNT + 1];
+extern const char *const job_shards_names[JOB_SHARDS_COUNT + 1];
+extern const char *const job_format_names[JOB_FORMAT_COUNT + 1];
+extern const char *const job_distribute_names[JOB_DISTRIBUTE_COUNT + 1];
+extern const char *const job_order_names[JOB_ORDER_COUNT + 1];

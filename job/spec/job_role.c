@@ -1,4 +1,4 @@
-/* The alternatives of a model, one after the other. */
+/* The alternatives of a model, one after the other; the letters of a runtime. */
 #include "job/spec/job_role.h"
 
 #include <string.h>
@@ -13,4 +13,12 @@ bool job_role_model_matches(const char *wanted, const char *model)
                         return true;
         }
         return false;
+}
+
+bool job_role_runtime_valid(const char *runtime)
+{
+        size_t length = strlen(runtime);
+
+        return length > 0 && length < JOB_RUNTIME_BYTES && runtime[0] != '-' &&
+               strspn(runtime, "abcdefghijklmnopqrstuvwxyz0123456789-") == length;
 }

@@ -20,3 +20,6 @@ struct job_role {
 
 /* job_role_model_matches() - is `model` one of those that `wanted` ("A|B") names? */
 bool job_role_model_matches(const char *wanted, const char *model);
+
+/* job_role_runtime_valid() - may a runtime be called so? 1-15 of [a-z0-9-], the first no '-'. */
+bool job_role_runtime_valid(const char *runtime);

@@ -7,14 +7,6 @@
 
 #include "base/json/json_table.h"
 
-static bool runtime_is_valid(const char *runtime)
-{
-        size_t length = strlen(runtime);
-
-        return length > 0 && length < PROGRAM_RUNTIME_BYTES &&
-               strspn(runtime, "abcdefghijklmnopqrstuvwxyz0123456789-") == length && runtime[0] != '-';
-}
-
 static bool name_is_valid(const char *name)
 {
         static const char first[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_";
@@ -22,23 +14,6 @@ static bool name_is_valid(const char *name)
 
         return length > 0 && strchr(first, name[0]) != NULL &&
                strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789") == length;
-}
-
-static int check_environment(const struct json_field *at, const struct program_table_row *program,
-                             struct err *err)
-{
-        struct json_field list = json_field_get(at, "environment");
-
-        for (size_t i = 0; i < program->environment_count; i++) {
-                struct json_field name = json_field_at(&list, i);
-
-                if (!name_is_valid(program->environment[i]))
-                        return json_field_error(&name, err,
-                                                "'%.100s' is not the name of a variable; letters, digits and "
-                                                "'_' alone, no value and no '*'",
-                                                program->environment[i]);
-        }
-        return 0;
 }
 
 static int check_program(const struct json_field *at, void *object, struct err *err)
@@ -53,17 +28,13 @@ static int check_program(const struct json_field *at, void *object, struct err *
                 return json_field_error(&sha256, err,
                                         "has no value; write the digest that `sha256sum PROGRAM` prints, or "
                                         "leave the key out");
-        if (!runtime_is_valid(program->runtime))
-                return json_field_error(at, err,
-                                        "not the name of a runtime; small letters, digits and '-', such as "
-                                        "cuda or cpu");
         if (program->path[0] != '/')
                 return json_field_error(&path, err, "'%.100s' is not absolute; begin it with '/'",
                                         program->path);
         if (strlen(program->path) >= PROGRAM_PATH_MAX_BYTES)
                 return json_field_error(&path, err, "longer than %d bytes; use a shorter path",
                                         PROGRAM_PATH_MAX_BYTES - 1);
-        return check_environment(at, program, err);
+        return 0;
 }
 
 static int decode_sha256(const struct json_field *at, void *field, struct err *err)
@@ -87,12 +58,17 @@ static int decode_sha256(const struct json_field *at, void *field, struct err *e
 
 /* clang-format off */
 #define AT(member) JSON_TABLE_AT(struct program_table_row, member)
-static const struct json_table_row word_row = { "", JSON_TABLE_STRING, .size_bytes = sizeof(char *) };
+static const struct json_table_rule
+        name_rule = { name_is_valid, "is not the name of a variable; letters, digits and '_' alone, no value and no '*'" },
+        runtime_rule = { job_role_runtime_valid, "not the name of a runtime; small letters, digits and '-', such as cuda or cpu" };
+static const struct json_table_row
+        word_row = { "", JSON_TABLE_STRING, .size_bytes = sizeof(char *) },
+        name_row = { "", JSON_TABLE_STRING, .size_bytes = sizeof(char *), .rule = &name_rule };
 static const struct json_table_row program_rows[] = {
         { "path",        JSON_TABLE_STRING, AT(path), .required = true, .mend = "the absolute path of the program" },
         { "args",        JSON_TABLE_LIST,   AT(args), .element = &word_row,
           .count = offsetof(struct program_table_row, arg_count), .max = PROGRAM_ARGS_MAX },
-        { "environment", JSON_TABLE_LIST,   AT(environment), .element = &word_row,
+        { "environment", JSON_TABLE_LIST,   AT(environment), .element = &name_row,
           .count = offsetof(struct program_table_row, environment_count), .max = PROGRAM_ENVIRONMENT_MAX },
         { "sha256",      JSON_TABLE_CUSTOM, AT(sha256), .decode = decode_sha256 },
         { .name = NULL },
@@ -100,10 +76,10 @@ static const struct json_table_row program_rows[] = {
 #undef AT
 static const struct json_table program_row = {
         .rows = program_rows, .size_bytes = sizeof(struct program_table_row), .strict = true,
-        .key = offsetof(struct program_table_row, runtime), .key_bytes = PROGRAM_RUNTIME_BYTES, .check = check_program,
+        .key = offsetof(struct program_table_row, runtime), .key_bytes = JOB_RUNTIME_BYTES, .check = check_program,
 };
 static const struct json_table_row table_rows[] = {
-        { "programs",    JSON_TABLE_MAP, JSON_TABLE_AT(struct program_table, programs), .table = &program_row,
+        { "programs",    JSON_TABLE_MAP, JSON_TABLE_AT(struct program_table, programs), .table = &program_row, .rule = &runtime_rule,
           .count = offsetof(struct program_table, count), .max = PROGRAM_TABLE_MAX, .required = true,
           .mend = "a mapping of runtimes, such as {cpu: {path: /opt/train}}" },
         { .name = NULL },

@@ -14,18 +14,18 @@
 
 #include "base/err.h"
 #include "base/sha256.h"
+#include "job/spec/job_role.h"
 
 #define PROGRAM_TABLE_MAX_BYTES ((size_t) 1 << 20)
 #define PROGRAM_TABLE_MAX       64 /* runtimes */
 #define PROGRAM_ARGS_MAX        256
 #define PROGRAM_ENVIRONMENT_MAX 256
 #define PROGRAM_PATH_MAX_BYTES  4096
-#define PROGRAM_RUNTIME_BYTES   16
 
 struct program_table_row {
-        char runtime[PROGRAM_RUNTIME_BYTES]; /* [a-z0-9-]+, "cuda" */
-        char *path;                          /* absolute */
-        char **args;                         /* arg_count strings and a NULL */
+        char runtime[JOB_RUNTIME_BYTES]; /* [a-z0-9-]+, "cuda" */
+        char *path;                      /* absolute */
+        char **args;                     /* arg_count strings and a NULL */
         size_t arg_count;
         char **environment; /* environment_count names and a NULL */
         size_t environment_count;
