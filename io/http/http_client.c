@@ -3,9 +3,12 @@
 
 #include <curl/curl.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/text.h"
@@ -22,8 +25,9 @@ struct http_client {
         CURLSH *share;
         sd_event_source *timer, *adding;
         struct http_call *calls;
-        char *base_url, *unix_socket, *ca_file, *certificate_file, *key_file, *ca_pem, *certificate_pem,
-                *key_pem, *tls_server_name, *proxy, *user_agent;
+        char *base_url, *unix_socket, *ca_file, *certificate_file, *key_file, *tls_server_name, *proxy,
+                *user_agent;
+        int pem[3];                    /* CA, certificate, key that came as text; -1 = none */
         struct curl_slist *resolve_to; /* the URL's host and port to where they really are, or NULL */
         bool insecure;
 };
@@ -267,30 +271,17 @@ static bool add_header(struct http_call *call, const char *name, const char *val
         return true;
 }
 
-static void set_pem(CURL *easy, CURLoption option, const char *pem)
-{
-        struct curl_blob blob = { (void *) pem, strlen(pem), CURL_BLOB_COPY };
-
-        (void) curl_easy_setopt(easy, option, &blob);
-}
-
 static void set_tls(const struct http_client *client, CURL *easy)
 {
         if (client->insecure) {
                 (void) curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 0L);
                 (void) curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 0L);
         }
-        if (client->ca_pem != NULL)
-                set_pem(easy, CURLOPT_CAINFO_BLOB, client->ca_pem);
-        else if (client->ca_file != NULL)
+        if (client->ca_file != NULL)
                 (void) curl_easy_setopt(easy, CURLOPT_CAINFO, client->ca_file);
-        if (client->certificate_pem != NULL)
-                set_pem(easy, CURLOPT_SSLCERT_BLOB, client->certificate_pem);
-        else if (client->certificate_file != NULL)
+        if (client->certificate_file != NULL)
                 (void) curl_easy_setopt(easy, CURLOPT_SSLCERT, client->certificate_file);
-        if (client->key_pem != NULL)
-                set_pem(easy, CURLOPT_SSLKEY_BLOB, client->key_pem);
-        else if (client->key_file != NULL)
+        if (client->key_file != NULL)
                 (void) curl_easy_setopt(easy, CURLOPT_SSLKEY, client->key_file);
 }
 
@@ -404,13 +395,30 @@ static bool keep(char **field, const char *value)
         return *field != NULL;
 }
 
+/* Text becomes a file without a name: libcurl takes text with OpenSSL alone, a path with every library of
+ * TLS, and the image's libcurl has GnuTLS (packaging/build-curl). */
+static bool keep_pem(char **path, int *fd, const char *pem)
+{
+        if (pem == NULL)
+                return true;
+        free(*path);
+        *path = NULL;
+        *fd = memfd_create("pem", MFD_CLOEXEC);
+        if (*fd < 0 || write(*fd, pem, strlen(pem)) != (ssize_t) strlen(pem))
+                return false;
+        if (asprintf(path, "/proc/self/fd/%d", *fd) < 0)
+                *path = NULL;
+        return *path != NULL;
+}
+
 static bool keep_options(struct http_client *c, const struct http_client_options *o)
 {
         c->insecure = o->insecure;
         return keep(&c->base_url, o->base_url) && keep(&c->unix_socket, o->unix_socket) &&
                keep(&c->ca_file, o->ca_file) && keep(&c->certificate_file, o->certificate_file) &&
-               keep(&c->key_file, o->key_file) && keep(&c->ca_pem, o->ca_pem) &&
-               keep(&c->certificate_pem, o->certificate_pem) && keep(&c->key_pem, o->key_pem) &&
+               keep(&c->key_file, o->key_file) && keep_pem(&c->ca_file, &c->pem[0], o->ca_pem) &&
+               keep_pem(&c->certificate_file, &c->pem[1], o->certificate_pem) &&
+               keep_pem(&c->key_file, &c->pem[2], o->key_pem) &&
                keep(&c->tls_server_name, o->tls_server_name) && keep(&c->proxy, o->proxy) &&
                keep(&c->user_agent, o->user_agent);
 }
@@ -485,9 +493,9 @@ int http_client_new(sd_event *loop, const struct http_client_options *options, s
 
         if (c == NULL)
                 return err_set(err, -ENOMEM, "no memory for an HTTP client");
-        c->loop = sd_event_ref(loop);
+        *c = (struct http_client){ .loop = sd_event_ref(loop), .pem = { -1, -1, -1 } };
         if (!keep_options(c, options))
-                r = err_set(err, -ENOMEM, "no memory for an HTTP client");
+                r = err_set(err, -ENOMEM, "no memory or no descriptor for an HTTP client");
         if (r == 0 && c->tls_server_name != NULL)
                 r = use_server_name(c, err);
         if (r == 0)
@@ -526,9 +534,9 @@ void http_client_free(struct http_client *c)
         free(c->ca_file);
         free(c->certificate_file);
         free(c->key_file);
-        free(c->ca_pem);
-        free(c->certificate_pem);
-        free(c->key_pem);
+        for (size_t i = 0; i < 3; i++)
+                if (c->pem[i] >= 0)
+                        (void) close(c->pem[i]);
         free(c->tls_server_name);
         free(c->proxy);
         free(c->user_agent);
