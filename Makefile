@@ -119,6 +119,9 @@ check-dead: all ## public names that no program uses
 	@B=$(B) tools/check-dead
 check-hardening: all ## every program has what the compiler and linker can give it
 	@B=$(B) tools/check-hardening
+check-packaging: all ## the image and the deb: sizes, libraries, bills of materials, same bytes (fetches curl's source once)
+	@tools/deps packaging
+	@B=$(B) tests/run-tests tests/packaging
 check-docs: programs ## every option, metric, reason word and decision is documented, every link leads somewhere
 	@B=$(B) tools/check-docs
 e2e: all ## prove it on a real Kubernetes, and on a real API server alone (skips, saying why, where it cannot run)
@@ -165,5 +168,5 @@ help: ## this list
 .SECONDARY: # keep objects between runs
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := all
-.PHONY: all programs check unit unit-build check-asan agent check-agent integration check-house check-dead check-docs check-hardening e2e demo bench fuzz fuzz-build \
+.PHONY: all programs check unit unit-build check-asan agent check-agent integration check-house check-dead check-docs check-hardening check-packaging e2e demo bench fuzz fuzz-build \
         format format-check tidy deps install clean help

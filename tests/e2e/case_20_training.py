@@ -60,7 +60,7 @@ def make_image():
             os.makedirs(os.path.dirname(tree + library), exist_ok=True)
             shutil.copy2(os.path.realpath(library), tree + library)
     image = os.path.join(KUBE, "training.tar")
-    environment = dict(os.environ, IMAGE="localhost/remuda-training:1", IMAGE_TREE=tree, IMAGE_PROGRAMS=" ".join(["remuda-train-cpu", "remuda-train-sunway", *make_plain_programs()]))
+    environment = dict(os.environ, IMAGE="localhost/remuda-training:1", IMAGE_USER="0:0", IMAGE_TREE=tree, IMAGE_PROGRAMS=" ".join(["remuda-train-cpu", "remuda-train-sunway", *make_plain_programs()]))
     subprocess.run(["packaging/build-image", image], check=True, stdout=subprocess.DEVNULL, env=environment)
     cluster("import", image)
 
