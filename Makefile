@@ -28,7 +28,7 @@ all: programs ## build every program into build/bin/ (the default)
 # A room is a folder; its sources are the .c files below it, its tests the test_*.c beside them. Each room becomes one
 # archive; programs link what they need of them. tools/floors says which room may include which.
 rooms      := base io store planner agent plugin scheduler-extender job cli
-mains      := agent/main.c scheduler-extender/main.c job/launcher/main.c cli/main.c planner/commands/main.c
+mains      := agent/main.c scheduler-extender/main.c job/controller/main.c job/launcher/main.c cli/main.c planner/commands/main.c
 sources     = $(filter-out $(mains),$(shell find $(1) -name '*.c' ! -name 'test_*' ! -path '*/static/*'))
 tests_of    = $(shell find $(1) -name 'test_*.c')
 object      = $(patsubst %.c,$(B)/obj/%.o,$(1))
@@ -49,7 +49,7 @@ $(foreach room,$(rooms),$(eval $(call archive,$(room)): $(call object,$(call sou
 	@rm -f $@
 	$(AR) rcs $@ $^
 
-programs: $(addprefix $(B)/bin/,remuda-agent remuda-extender remuda-launch remuda) $(B)/programs.yaml
+programs: $(addprefix $(B)/bin/,remuda-agent remuda-extender remuda-controller remuda-launch remuda) $(B)/programs.yaml
 
 # The program table of this build: `remuda run JOB.yaml --programs build/programs.yaml` works before any installation.
 $(B)/programs.yaml: Makefile
@@ -59,8 +59,9 @@ $(B)/programs.yaml: Makefile
 
 $(B)/bin/remuda-agent: $(call object,agent/main.c) $(call archive,base io store planner agent plugin scheduler-extender job)
 $(B)/bin/remuda-extender: $(call object,scheduler-extender/main.c) $(call archive,base io store planner agent scheduler-extender job)
+$(B)/bin/remuda-controller: $(call object,job/controller/main.c) $(call archive,base io store planner agent scheduler-extender job)
 $(B)/bin/remuda: $(call object,cli/main.c) $(call archive,$(rooms))
-$(B)/bin/remuda-agent $(B)/bin/remuda-extender $(B)/bin/remuda:
+$(B)/bin/remuda-agent $(B)/bin/remuda-extender $(B)/bin/remuda-controller $(B)/bin/remuda:
 	@mkdir -p $(@D)
 	$(LINK) -o $@ $(call whole,$^) $(LIBS)
 

@@ -37,12 +37,12 @@ int extender_host_new(sd_event *loop, struct log *log, const struct agent_option
                 return err_set(err, -ENOMEM, "no memory for the extender");
         h->log = log;
         extender_options_default(&h->options);
-        h->options.store = o->store;
-        h->options.listen = o->extender;
-        h->options.kubeconfig = o->kubeconfig;
-        h->options.config = o->extender_config;
-        h->options.log = on_log;
-        h->options.log_userdata = h;
+        h->options.server.store = o->store;
+        h->options.server.listen = o->extender;
+        h->options.server.kubeconfig = o->kubeconfig;
+        h->options.server.config = o->extender_config;
+        h->options.server.log = on_log;
+        h->options.server.log_userdata = h;
         r = extender_new(loop, &h->options, &h->extender, err);
         if (r < 0) {
                 extender_host_free(h);

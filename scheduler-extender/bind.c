@@ -11,7 +11,6 @@
 #include "base/text.h"
 #include "scheduler-extender/decide/score.h"
 #include "scheduler-extender/extender_internal.h"
-#include "scheduler-extender/leader.h"
 #include "scheduler-extender/ledger/ledger_jobs.h"
 #include "scheduler-extender/ledger/ledger_nodes.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
@@ -19,6 +18,7 @@
 #include "scheduler-extender/settle.h"
 #include "scheduler-extender/wire/extender_bind.h"
 #include "scheduler-extender/wire/extender_reply.h"
+#include "store/leader.h"
 
 /* The member's share of each batch, which the launcher passes on. */
 struct share {
@@ -62,7 +62,7 @@ bool bind_certainly_failed(const struct extender *x, int result)
         for (size_t i = 0; i < ARRAY_SIZE(certain); i++)
                 if (result == -certain[i])
                         return true;
-        return result == -EPERM && leader_leads(x); /* else it says that we lead no longer */
+        return result == -EPERM && leader_leads(x->leader); /* else it says that we lead no longer */
 }
 
 /* What stands beside a bind, where its owner cannot write: the groups ("GROUP=CHIPS,..."), whether they are
@@ -203,7 +203,7 @@ static const char *begin_bind(struct bind *bind, const struct http_request *requ
         size_t part_count = 0;
 
         if (refusal == NULL)
-                refusal = leader_refuses(x);
+                refusal = leader_refuses(x->leader);
         if (refusal != NULL)
                 return refusal;
         if (pod == NULL)
@@ -254,7 +254,8 @@ void bind_handler(void *userdata, const struct http_request *request, struct htt
                 return; /* written() answers, and frees */
         if (r == 0)
                 fill_reply(reply, answer);
-        reply->close = r == 0 && !leader_leads(x); /* through a Service, the next try may find who leads */
+        reply->close =
+                r == 0 && !leader_leads(x->leader); /* through a Service, the next try may find who leads */
         extender_end(x, VERB_BIND, bind->begin_nsec, r < 0 || answer[0] != '\0');
         extender_bind_free(&bind->args);
         free(bind);

@@ -17,27 +17,27 @@
 #include "scheduler-extender/decide/backfill.h"
 #include "scheduler-extender/extender_internal.h"
 #include "scheduler-extender/labels.h"
-#include "scheduler-extender/leader.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
 #include "scheduler-extender/metrics.h"
 #include "scheduler-extender/reserve.h"
 #include "scheduler-extender/settle.h"
 #include "scheduler-extender/verbs.h"
 #include "scheduler-extender/wake.h"
+#include "store/leader.h"
 
 void extender_log(struct extender *x, int priority, const char *event, const char *fmt, ...)
 {
         CLEANUP(free_p) char *line = NULL;
         va_list ap;
 
-        if (x->options->log == NULL)
+        if (x->options->server.log == NULL)
                 return;
         va_start(ap, fmt);
         if (vasprintf(&line, fmt, ap) < 0)
                 line = NULL;
         va_end(ap);
         if (line != NULL)
-                x->options->log(x->options->log_userdata, priority, event, line);
+                x->options->server.log(x->options->server.log_userdata, priority, event, line);
 }
 
 uint64_t extender_now(const struct extender *x)
@@ -64,7 +64,7 @@ const char *extender_address(const struct extender *x)
 
 const char *extender_refuses(struct extender *x)
 {
-        uint64_t limit = (uint64_t) x->options->cache_limit_sec * 1000000;
+        uint64_t limit = (uint64_t) x->options->server.cache_limit_sec * 1000000;
 
         if (!cluster_is_ready(x->cluster))
                 return "the extender has not read the cluster's nodes and pods yet; try again";
@@ -96,7 +96,7 @@ static void leaderz_handler(void *userdata, const struct http_request *request, 
 {
         struct extender *x = userdata;
         const char *refusal =
-                cluster_is_ready(x->cluster) ? leader_refuses(x) : "the first lists are not in yet";
+                cluster_is_ready(x->cluster) ? leader_refuses(x->leader) : "the first lists are not in yet";
 
         (void) request;
         http_reply_text(reply, refusal == NULL ? 200 : 503, "text/plain", refusal == NULL ? "ok" : refusal);
@@ -152,7 +152,7 @@ static int after_change(sd_event_source *source, uint64_t due_usec, void *userda
         if (!cluster_is_ready(x->cluster) || x->thought_generation == ledger->generation)
                 return 0;
         x->backfills = backfill_update(ledger, cluster_rules(x->cluster), extender_now(x));
-        if (leader_leads(x))
+        if (leader_leads(x->leader))
                 reserve_update(x, extender_now(x));
         x->thought_generation = ledger->generation;
         took = extender_begin() / 1000 - begin;
@@ -175,7 +175,7 @@ static void on_changed(void *userdata)
         struct extender *x = userdata;
 
         if (!x->was_ready)
-                leader_look(x);
+                leader_look(x->leader);
         controller_think(x->jobs);
         think_soon(x);
 }
@@ -236,7 +236,7 @@ static void on_refreshed(void *userdata)
         if (x->auditing)
                 x->metrics.audits++;
         x->auditing = false;
-        leader_refreshed(x);
+        leader_refreshed(x->leader);
 }
 
 static void audit_when_due(struct extender *x)
@@ -264,7 +264,7 @@ static void every_second(void *userdata)
                 extender_log(x, LOG_INFO, "ready", "nodes=%u pods=%u", cluster_ledger(x->cluster)->node_count,
                              cluster_ledger(x->cluster)->pod_count);
         }
-        leader_look(x);
+        leader_look(x->leader);
         audit_when_due(x);
         cluster_refresh_ages(x->cluster);
         expired = gang_expire(cluster_ledger(x->cluster), extender_now(x));
@@ -277,48 +277,73 @@ static void every_second(void *userdata)
 
 static bool may_commit(void *userdata)
 {
-        return leader_leads(userdata);
+        return leader_leads(((struct extender *) userdata)->leader);
+}
+
+static bool is_read(void *userdata)
+{
+        return cluster_is_ready(((struct extender *) userdata)->cluster);
+}
+
+static void read_anew(void *userdata)
+{
+        cluster_refresh(((struct extender *) userdata)->cluster);
+}
+
+static bool is_idle(void *userdata)
+{
+        return ((struct extender *) userdata)->commits == 0;
+}
+
+static void log_line(void *userdata, int priority, const char *event, const char *text)
+{
+        extender_log(userdata, priority, event, "%s", text);
+}
+
+static int open_leader(struct extender *x, struct err *err)
+{
+        const struct server_options *o = &x->options->server;
+        const struct leader_options options = { .store = o->store,
+                                                .kubeconfig = o->kubeconfig,
+                                                .name = "remuda-extender",
+                                                .namespace_ = o->leader_namespace,
+                                                .identity = o->identity,
+                                                .beside = x->options->beside_scheduler,
+                                                .lease_sec = o->leader_lease_sec,
+                                                .ready = is_read,
+                                                .refresh = read_anew,
+                                                .idle = is_idle,
+                                                .log = log_line,
+                                                .userdata = x };
+
+        return o->no_leader_elect ? 0 : leader_open(x->loop, &options, &x->leader, err);
 }
 
 static int open_cluster(struct extender *x, struct err *err)
 {
-        const struct settings *s = &x->settings;
-        struct cluster_options options = {
-                .store = x->options->store,
-                .kubeconfig = x->options->kubeconfig,
-                .rules = s->rules,
-                .policy = { .emergency_namespaces = (const char *const *) s->emergency_namespaces,
-                            .emergency_namespace_count = s->emergency_namespace_count,
-                            .emergency_classes = (const char *const *) s->emergency_classes,
-                            .emergency_class_count = s->emergency_class_count },
-                .managed_resources = (const char *const *) s->managed_resources,
-                .managed_resource_count = s->managed_resource_count,
-                .programs = x->options->programs != NULL ? &s->programs : NULL,
-                .judge_age = true,
-                .changed = on_changed,
-                .node_changed = on_node_changed,
-                .node_labels = on_node_labels,
-                .trouble = on_trouble,
-                .refreshed = on_refreshed,
-                .drifted = on_drifted,
-                .may_commit = may_commit,
-                .commit_usec = leader_commit_usec(x),
-                .observed = on_observed,
-                .kind_synced = on_kind_synced,
-                .userdata = x,
-        };
+        struct cluster_options options = settings_cluster(&x->settings, &x->options->server);
 
+        options.changed = on_changed;
+        options.node_changed = on_node_changed;
+        options.node_labels = on_node_labels;
+        options.trouble = on_trouble;
+        options.refreshed = on_refreshed;
+        options.drifted = on_drifted;
+        options.may_commit = may_commit;
+        options.observed = on_observed;
+        options.kind_synced = on_kind_synced;
+        options.userdata = x;
         return cluster_open(x->loop, &options, &x->cluster, err);
 }
 
 static int listen_http(struct extender *x, struct err *err)
 {
         struct http_server_options options = {
-                .address = x->options->listen,
+                .address = x->options->server.listen,
                 .loopback_only = true,
-                .tls_certificate_file = x->options->tls_cert,
-                .tls_key_file = x->options->tls_key,
-                .client_ca_file = x->options->client_ca,
+                .tls_certificate_file = x->options->server.tls_cert,
+                .tls_key_file = x->options->server.tls_key,
+                .client_ca_file = x->options->server.client_ca,
                 .body_max_bytes = (size_t) x->options->body_max_mib << 20,
                 .routes = routes,
                 .userdata = x,
@@ -331,12 +356,7 @@ static bool leads(void *userdata)
 {
         struct extender *x = userdata;
 
-        return extender_refuses(x) == NULL && leader_leads(x);
-}
-
-static void log_line(void *userdata, int priority, const char *event, const char *text)
-{
-        extender_log(userdata, priority, event, "%s", text);
+        return extender_refuses(x) == NULL && leader_leads(x->leader);
 }
 
 static void leading_changed(void *userdata, bool leading)
@@ -347,30 +367,21 @@ static void leading_changed(void *userdata, bool leading)
         controller_lead(x->jobs);
 }
 
-/* The job controller inside the extender: what it is given, and when it may act. */
+/* The job controller inside the extender: for stores in a directory, and for tests. */
 static int open_jobs(struct extender *x, struct err *err)
 {
-        const struct extender_options *o = x->options;
-        bool wanted = strcmp(o->jobs, "on") == 0 ||
-                      (strcmp(o->jobs, "auto") == 0 && text_starts_with(o->store, "kubernetes"));
-        struct controller_options options = {
-                .cluster = x->cluster,
-                .pods = { .launcher_image = o->launcher_image,
-                          .job_image = o->job_image,
-                          .scheduler_name = o->scheduler_name,
-                          .programs = o->programs != NULL ? &x->settings.programs : NULL,
-                          .grace_sec = o->eviction_grace_sec > 0 ? o->eviction_grace_sec : 1 },
-                .keep_pods_sec = o->keep_pods_sec,
-                .leads = leads,
-                .takes_back = !o->no_evict,
-                .log = log_line,
-                .userdata = x,
-        };
+        const struct server_options *o = &x->options->server;
+        bool wanted = strcmp(x->options->jobs, "on") == 0;
+        struct controller_options options = controller_options_of(o, &x->settings);
+        int r;
 
-        int r = wanted ? controller_new(x->loop, &options, &x->jobs, err) : 0;
-
+        options.cluster = x->cluster;
+        options.leads = leads;
+        options.log = log_line;
+        options.userdata = x;
+        r = wanted ? controller_new(x->loop, &options, &x->jobs, err) : 0;
         if (r == 0 && wanted)
-                r = leader_watch(x, leading_changed, x);
+                r = leader_watch(x->leader, leading_changed, x);
         return r;
 }
 
@@ -388,9 +399,9 @@ int extender_new(sd_event *loop, const struct extender_options *options, struct 
                 x->metrics.seconds[v].bounds = histogram_duration_bounds;
                 x->metrics.seconds[v].bound_count = HISTOGRAM_DURATION_BOUNDS;
         }
-        r = settings_read(options, &x->settings, err);
+        r = settings_read(&options->server, &x->settings, err);
         if (r == 0)
-                r = leader_open(x, err);
+                r = open_leader(x, err);
         if (r == 0)
                 r = open_cluster(x, err);
         if (r == 0)
@@ -402,16 +413,17 @@ int extender_new(sd_event *loop, const struct extender_options *options, struct 
         if (r >= 0)
                 r = listen_http(x, err);
         if (r == 0)
-                r = leader_campaign(x, err);
+                r = leader_campaign(x->leader, extender_address(x), err);
         if (r == 0)
-                r = leader_watch(x, on_leader, x);
+                r = leader_watch(x->leader, on_leader, x);
         if (r == 0)
                 r = loop_every(loop, 200000, 1000000, every_second, x, &x->every_second);
         if (r < 0) {
                 extender_free(x);
                 return r;
         }
-        extender_log(x, LOG_INFO, "listening", "address=%s store=%s", extender_address(x), options->store);
+        extender_log(x, LOG_INFO, "listening", "address=%s store=%s", extender_address(x),
+                     options->server.store);
         *ret = x;
         return 0;
 }
@@ -423,7 +435,7 @@ void extender_free(struct extender *x)
         sd_event_source_disable_unref(x->every_second);
         sd_event_source_disable_unref(x->after_change);
         x->after_change = NULL;
-        leader_close(x);
+        leader_close(x->leader);
         cluster_close(x->cluster); /* answers what is being written */
         controller_free(x->jobs);
         labels_free(x);

@@ -5,17 +5,11 @@
 #include "base/name_map.h"
 #include "io/http/http_server.h"
 #include "job/controller/controller.h"
-#include "scheduler-extender/leader.h"
-#include "scheduler-extender/settings.h"
+#include "scheduler-extender/extender_options.h"
+#include "scheduler-extender/server/settings.h"
+#include "store/leader.h"
 
 enum verb { VERB_FILTER, VERB_PRIORITIZE, VERB_BIND, VERB_EXPLAIN, VERB_WHATIF, VERB_COUNT };
-
-struct leader;
-
-struct leader_watcher {
-        void (*changed)(void *userdata, bool leading);
-        void *userdata;
-};
 
 struct extender {
         sd_event *loop;
@@ -25,12 +19,9 @@ struct extender {
         struct http_server *server;
         struct controller *jobs; /* NULL: TrainingJobs are not carried out here */
         sd_event_source *every_second, *after_change;
-        struct leader *leader; /* NULL: alone by order */
-        struct leader_watcher leader_watches[LEADER_WATCHES_MAX];
-        size_t leader_watch_count;
+        struct leader *leader;     /* NULL: alone by order */
         unsigned commits;          /* binds and evictions being written */
         struct settling *settling; /* binds of no clear end */
-        char refusal[200];         /* see leader_refuses() */
         uint64_t audited_usec;     /* when the store was last read anew (monotonic); 0 = never */
         bool auditing;
         struct name_map labels; /* what Node objects have: see labels.c */

@@ -148,7 +148,7 @@ void labels_free(struct extender *x)
 
 static bool has_labels(const struct extender *x)
 {
-        return !text_starts_with(x->options->store,
+        return !text_starts_with(x->options->server.store,
                                  "dir:"); /* a directory's Node objects are somebody's files */
 }
 
@@ -224,7 +224,7 @@ void labels_write(struct extender *x, const char *name)
         struct seen_labels *seen = has_labels(x) ? find(x, name, false) : NULL;
         json_t *have, *wanted, *difference;
 
-        if (seen == NULL || node == NULL || !node->has_object || !leader_leads(x) ||
+        if (seen == NULL || node == NULL || !node->has_object || !leader_leads(x->leader) ||
             !cluster_is_ready(x->cluster))
                 return;
         have = seen->text != NULL ? json_loads(seen->text, 0, NULL) : json_object();

@@ -1,86 +1,24 @@
 /* remuda-extender: options, one extender on one loop, signals. */
-#include <errno.h>
-#include <malloc.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <systemd/sd-daemon.h>
+#include <stddef.h>
 
-#include "base/exit_code.h"
 #include "base/version.h"
-#include "io/loop.h"
-#include "scheduler-extender/check.h"
 #include "scheduler-extender/extender.h"
+#include "scheduler-extender/server/server_main.h"
 
-static void write_log(void *userdata, int priority, const char *event, const char *text)
+static int open_extender(sd_event *loop, const void *options, void **ret, struct err *err)
 {
-        (void) userdata;
-        if (getenv("JOURNAL_STREAM") != NULL)
-                fprintf(stderr, "<%d>", priority);
-        fprintf(stderr, "%s %s\n", event, text);
+        return extender_new(loop, options, (struct extender **) ret, err);
 }
 
-static int exit_code(int error)
+static void close_extender(void *extender)
 {
-        switch (error) {
-        case -ENOENT:
-                return EXIT_NOT_FOUND;
-        case -EACCES:
-        case -EPERM:
-                return EXIT_NO_PERMISSION;
-        case -EINVAL:
-        case -EBADMSG:
-                return EXIT_USAGE;
-        default:
-                return EXIT_FAILED;
-        }
-}
-
-static int run(const struct extender_options *options, struct err *err)
-{
-        struct extender *extender = NULL;
-        sd_event *loop = NULL;
-        int r = loop_new(&loop, err);
-
-        if (r == 0)
-                r = extender_new(loop, options, &extender, err);
-        if (r == 0) {
-                (void) sd_notify(0, "READY=1");
-                r = loop_run(loop);
-                (void) sd_notify(0, "STOPPING=1");
-                if (r < 0)
-                        (void) err_set(err, r, "the event loop failed");
-        }
         extender_free(extender);
-        sd_event_unref(loop);
-        return r;
-}
-
-/* Requests and replies of megabytes come again and again: memory that went back to the kernel after each
- * would cost a page fault every 4 KiB. What is kept is little, and counted: the next request uses it. */
-static void keep_freed_memory(void)
-{
-        (void) mallopt(M_MMAP_THRESHOLD, 32 << 20);
-        (void) mallopt(M_TRIM_THRESHOLD, 16 << 20);
 }
 
 int main(int argc, char **argv)
 {
-        struct extender_options options;
-        struct err err = { 0 };
-        size_t operands;
-        int r;
+        static const struct server_main_kind kind = { .open = open_extender, .close = close_extender };
+        struct extender_options options = { .server = { .store = NULL } };
 
-        extender_options_default(&options);
-        r = options_start(&extender_options_program, REMUDA_VERSION, argc, argv, &options, &operands, stdout,
-                          stderr);
-        if (r >= 0)
-                return r;
-        options.log = write_log;
-        keep_freed_memory();
-        r = options.check != NULL ? check_running(&options, &err) : run(&options, &err);
-        if (r < 0) {
-                fprintf(stderr, "remuda-extender: %s\n", err.msg);
-                return exit_code(r);
-        }
-        return r;
+        return server_main(&extender_options_program, REMUDA_VERSION, argc, argv, &options.server, &kind);
 }

@@ -4,8 +4,8 @@
 #include "base/text.h"
 #include "io/loop.h"
 #include "scheduler-extender/extender_internal.h"
-#include "scheduler-extender/leader.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
+#include "store/leader.h"
 
 static const char *const verb_names[] = {
         [VERB_FILTER] = "filter",   [VERB_PRIORITIZE] = "prioritize", [VERB_BIND] = "bind",
@@ -77,7 +77,8 @@ static void put_ledger(const struct extender *x, struct text *page)
                               lent_chips(ledger));
         metrics_gauge(page, "remuda_extender_leases", "Gangs that have a lease now",
                       (double) gang_lease_count(ledger));
-        metrics_gauge(page, "remuda_extender_leader", "1 while this replica may commit", leader_leads(x));
+        metrics_gauge(page, "remuda_extender_leader", "1 while this replica may commit",
+                      leader_leads(x->leader));
         metrics_gauge(page, "remuda_extender_audit_age_seconds", "How long ago the whole store was read last",
                       x->audited_usec == 0 ? 0 : (double) (loop_now_usec(x->loop) - x->audited_usec) / 1e6);
         metrics_gauge(page, "remuda_extender_cache_age_seconds", "How long ago the store was last in step",

@@ -50,7 +50,7 @@ static void evict(struct extender *x, const struct ledger_pod *pod)
         eviction->extender = x;
         (void) text_copy(eviction->pod, sizeof(eviction->pod), pod->key);
         store_evict(cluster_store(x->cluster), namespace_, pod->name, pod->uid,
-                    x->options->eviction_grace_sec, evicted, eviction);
+                    x->options->server.eviction_grace_sec, evicted, eviction);
 }
 
 /* Does it fit somewhere once those are gone that are on their way out? */
@@ -118,7 +118,7 @@ static void serve_emergency(struct extender *x, struct ledger_pod *pod, uint64_t
             pod_request.request.item_count > 0) {
                 pod_request.context.unfiltered = true;
                 node = fits_after_departures(ledger, &pod_request.context);
-                if (node == NULL && !x->options->no_evict)
+                if (node == NULL && !x->options->server.no_evict)
                         take_back(x, pod, &pod_request.context);
         }
         pod_request_end(x->cluster, &pod_request);
@@ -171,7 +171,7 @@ void reserve_update(struct extender *x, uint64_t now_usec)
                 if (pod->request.emergency && !pod->ended && !pod->deleting && !pod->request.gated)
                         emergencies[count++] = pod;
         }
-        if (!x->options->no_evict)
+        if (!x->options->server.no_evict)
                 serve_plans(x, now_usec);
         for (size_t i = 0; i < count; i++)
                 serve_emergency(x, emergencies[i], now_usec);

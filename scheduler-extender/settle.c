@@ -12,8 +12,8 @@
 #include "io/loop.h"
 #include "scheduler-extender/bind.h"
 #include "scheduler-extender/extender_internal.h"
-#include "scheduler-extender/leader.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
+#include "store/leader.h"
 
 #define FIRST_USEC   UINT64_C(500000)
 #define LONGEST_USEC UINT64_C(30000000)
@@ -106,7 +106,7 @@ static void try_again(void *userdata)
         s->timer = sd_event_source_disable_unref(s->timer);
         if (pod == NULL) {
                 settling_free(s);
-        } else if (pod->writing || leader_refuses(x) != NULL) {
+        } else if (pod->writing || leader_refuses(x->leader) != NULL) {
                 wait_a_while(s);
         } else {
                 pod->writing = true;

@@ -11,10 +11,10 @@
 #include "scheduler-extender/explain/explain.h"
 #include "scheduler-extender/explain/whatif.h"
 #include "scheduler-extender/extender_internal.h"
-#include "scheduler-extender/leader.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
 #include "scheduler-extender/ledger/pod_request.h"
 #include "scheduler-extender/wire/extender_reply.h"
+#include "store/leader.h"
 
 /* 0 with a reply; -ENOMEM; -EBADMSG or -E2BIG with a sentence. */
 typedef int answer_fn(struct extender *extender, struct extender_args *args, struct http_reply *reply,
@@ -68,10 +68,10 @@ static int filter(struct extender *x, struct extender_args *args, struct http_re
         int r = 0;
 
         if (refusal == NULL) {
-                r = pod_request_begin(x->cluster, args->pod, extender_now(x), leader_leads(x), &pod_request,
-                                      err);
+                r = pod_request_begin(x->cluster, args->pod, extender_now(x), leader_leads(x->leader),
+                                      &pod_request, err);
                 if (r == 0 && pod_request_is_gang(&pod_request))
-                        refusal = leader_refuses(x);
+                        refusal = leader_refuses(x->leader);
                 reply->close = refusal != NULL;
                 if (r == 0 && refusal == NULL)
                         r = judge_nodes(x, args, &pod_request.context);

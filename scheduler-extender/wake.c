@@ -43,10 +43,10 @@ void wake_waiting(struct extender *x, const char *node, const char *why)
         char value[32];
         json_t *patch;
 
-        if (!text_starts_with(x->options->store, "kubernetes"))
+        if (!text_starts_with(x->options->server.store, "kubernetes"))
                 return;
         x->wake_why = why;
-        if (now - x->woken_usec < WAKE_EVERY_USEC || !leader_leads(x))
+        if (now - x->woken_usec < WAKE_EVERY_USEC || !leader_leads(x->leader))
                 return;
         x->wake_why = NULL;
         node = node_to_patch(ledger, node);

@@ -123,6 +123,20 @@ void controller_synced(struct controller *controller, enum store_kind kind)
         queue_all(controller);
 }
 
+struct controller_options controller_options_of(const struct server_options *options,
+                                                const struct settings *settings)
+{
+        return (struct controller_options){
+                .pods = { .launcher_image = options->launcher_image,
+                          .job_image = options->job_image,
+                          .scheduler_name = options->scheduler_name,
+                          .programs = options->programs != NULL ? &settings->programs : NULL,
+                          .grace_sec = options->eviction_grace_sec > 0 ? options->eviction_grace_sec : 1 },
+                .keep_pods_sec = options->keep_pods_sec,
+                .takes_back = !options->no_evict,
+        };
+}
+
 int controller_new(sd_event *loop, const struct controller_options *options, struct controller **ret,
                    struct err *err)
 {

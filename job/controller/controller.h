@@ -6,8 +6,8 @@
  * Level-triggered: whatever is seen, reconcile() looks at the whole job and does the next thing that is
  * missing, and every step may be repeated. What was decided is in the object's status before anything is made
  * from it, pods have names that follow from the status, and making one again is found out; so a controller
- * may stop anywhere, and the next one goes on. Only a leader acts. One owner: the extender, whose cluster it
- * uses. */
+ * may stop anywhere, and the next one goes on. Only a leader acts. One owner, whose
+ * cluster it uses: remuda-controller (job/controller/host.h), or an extender with --jobs on. */
 #pragma once
 
 #include <jansson.h>

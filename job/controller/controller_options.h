@@ -1,10 +1,11 @@
-/* Controller options: what the extender gives its job controller. */
+/* Controller options: what a job controller is given by the process that it is in. */
 #pragma once
 
 #include <stdbool.h>
 
 #include "job/controller/job_pods.h"
 #include "scheduler-extender/ledger/cluster.h"
+#include "scheduler-extender/server/settings.h"
 
 struct controller_options {
         struct cluster *cluster;       /* outlives the controller */
@@ -15,3 +16,7 @@ struct controller_options {
         void (*log)(void *userdata, int priority, const char *event, const char *text); /* may be NULL */
         void *userdata;
 };
+
+/* controller_options_of() - what the command line says of them; no cluster and no callbacks. Borrows both. */
+struct controller_options controller_options_of(const struct server_options *options,
+                                                const struct settings *settings);

@@ -1,5 +1,5 @@
 /* One request to a running extender, for probes: it listens on loopback, where a kubelet does not reach. */
-#include "scheduler-extender/check.h"
+#include "scheduler-extender/server/check.h"
 
 #include <errno.h>
 
@@ -27,7 +27,7 @@ static void on_answer(void *userdata, const struct http_call_result *result)
         (void) sd_event_exit(check->loop, 0);
 }
 
-int check_running(const struct extender_options *options, struct err *err)
+int check_running(const struct server_options *options, struct err *err)
 {
         bool tls = options->tls_cert != NULL;
         struct http_client *client = NULL;

@@ -4,7 +4,8 @@
 
 #include "job/spec/program_table.h"
 #include "scheduler-extender/decide/rules.h"
-#include "scheduler-extender/extender_options.h"
+#include "scheduler-extender/ledger/cluster.h"
+#include "scheduler-extender/server/server_options.h"
 
 #define SETTINGS_LIST_MAX 64
 
@@ -17,5 +18,9 @@ struct settings {
         struct rules rules;
 };
 
-int settings_read(const struct extender_options *options, struct settings *ret, struct err *err);
+int settings_read(const struct server_options *options, struct settings *ret, struct err *err);
 void settings_free(struct settings *settings);
+
+/* settings_cluster() - how a cluster is opened by them; no callbacks. Borrows both. */
+struct cluster_options settings_cluster(const struct settings *settings,
+                                        const struct server_options *options);

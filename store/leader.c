@@ -1,12 +1,11 @@
-/* Which of several replicas may commit. All read; binds, gang leases, evictions and labels are the leader's.
- *
- * kubernetes: by a Lease (store/lease.h). dir: by a lock on a file in the directory, which the kernel gives
- * up with the process. In both cases whoever begins to lead first reads the store anew: what the one before
- * committed must be in the ledger before the next commit. */
-#include "scheduler-extender/leader.h"
+/* Which of several replicas may commit; all read. Whoever begins to lead first reads the store anew: what the
+ * one before committed must be known before the next commit. */
+#include "store/leader.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -17,17 +16,20 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "io/loop.h"
-#include "scheduler-extender/extender_internal.h"
 #include "store/lease.h"
 
-#define LEASE_NAME "remuda-extender"
-#define LOCK_NAME  ".remuda-extender.lock"
-#define LOCK_USEC  500000u
+#define LOCK_USEC 500000u
 
 #define COMMIT_SLACK_USEC 200000u
 
+struct watcher {
+        void (*changed)(void *userdata, bool leading);
+        void *userdata;
+};
+
 struct leader {
-        struct extender *extender;
+        sd_event *loop;
+        struct leader_options options;
         struct lease *lease; /* kubernetes */
         int directory_fd;    /* dir */
         int lock_fd;         /* held while >= 0 */
@@ -37,83 +39,96 @@ struct leader {
         bool fresh;      /* the store was read since then */
         bool told;       /* what the others were told last */
         bool complained;
+        struct watcher watches[LEADER_WATCHES_MAX];
+        size_t watch_count;
+        char refusal[200], lock_name[80];
 };
+
+static void say(const struct leader *l, int priority, const char *fmt, ...)
+        __attribute__((format(printf, 3, 4)));
+static void say(const struct leader *l, int priority, const char *fmt, ...)
+{
+        char line[600];
+        va_list values;
+
+        va_start(values, fmt);
+        (void) vsnprintf(line, sizeof(line), fmt, values); /* cut to its field */
+        va_end(values);
+        l->options.log(l->options.userdata, priority, "leader", line);
+}
 
 static bool is_elected(const struct leader *l)
 {
         return l->lease != NULL ? lease_leading(l->lease) : l->lock_fd >= 0;
 }
 
-bool leader_leads(const struct extender *x)
+bool leader_leads(const struct leader *l)
 {
-        if (x->leader == NULL)
-                return true; /* alone by order */
-        return x->leader->fresh && is_elected(x->leader);
+        return l == NULL || (l->fresh && is_elected(l));
 }
 
-static const char *holder_of(const struct extender *x)
+static const char *holder_of(const struct leader *l)
 {
-        return x->leader != NULL && x->leader->lease != NULL ? lease_holder(x->leader->lease) : "";
+        return l->lease != NULL ? lease_holder(l->lease) : "";
 }
 
-const char *leader_refuses(struct extender *x)
+const char *leader_refuses(struct leader *l)
 {
         static const char retry[] = "ask again";
-        const char *holder = holder_of(x);
+        const char *holder;
 
-        if (leader_leads(x))
+        if (leader_leads(l))
                 return NULL;
-        if (x->leader->elected)
-                (void) text_format(x->refusal, sizeof(x->refusal),
+        holder = holder_of(l);
+        if (l->elected)
+                (void) text_format(l->refusal, sizeof(l->refusal),
                                    "this replica has just begun to lead and is reading the store; %s", retry);
         else if (holder[0] != '\0')
-                (void) text_format(x->refusal, sizeof(x->refusal),
+                (void) text_format(l->refusal, sizeof(l->refusal),
                                    "this replica does not lead, '%.100s' does; %s", holder, retry);
         else
-                (void) text_format(x->refusal, sizeof(x->refusal), "this replica does not lead; %s", retry);
-        return x->refusal;
+                (void) text_format(l->refusal, sizeof(l->refusal), "this replica does not lead; %s", retry);
+        return l->refusal;
 }
 
 static void tell(struct leader *l)
 {
-        struct extender *x = l->extender;
-        bool leading = leader_leads(x);
+        bool leading = leader_leads(l);
 
         if (leading == l->told)
                 return;
         l->told = leading;
-        extender_log(x, LOG_NOTICE, "leader", "leading=%s holder=\"%s\"", leading ? "yes" : "no",
-                     holder_of(x));
-        for (size_t i = 0; i < x->leader_watch_count; i++)
-                x->leader_watches[i].changed(x->leader_watches[i].userdata, leading);
+        say(l, LOG_NOTICE, "leading=%s holder=\"%s\"", leading ? "yes" : "no", holder_of(l));
+        for (size_t i = 0; i < l->watch_count; i++)
+                l->watches[i].changed(l->watches[i].userdata, leading);
 }
 
 static void look(struct leader *l)
 {
         bool elected = is_elected(l);
 
-        if (elected && !l->elected && cluster_is_ready(l->extender->cluster)) {
+        if (elected && !l->elected && l->options.ready(l->options.userdata)) {
                 l->elected = true;
                 l->fresh = l->read_since;
                 if (!l->fresh)
-                        cluster_refresh(l->extender->cluster);
+                        l->options.refresh(l->options.userdata);
         } else if (!elected)
                 l->elected = l->fresh = l->read_since = false;
         tell(l);
 }
 
-void leader_refreshed(struct extender *x)
+void leader_refreshed(struct leader *l)
 {
-        if (x->leader == NULL || !x->leader->elected)
+        if (l == NULL || !l->elected)
                 return;
-        x->leader->fresh = true;
-        look(x->leader);
+        l->fresh = true;
+        look(l);
 }
 
-void leader_look(struct extender *x)
+void leader_look(struct leader *l)
 {
-        if (x->leader != NULL)
-                look(x->leader);
+        if (l != NULL)
+                look(l);
 }
 
 static void on_changed(void *userdata, bool leading, const char *holder)
@@ -125,65 +140,64 @@ static void on_changed(void *userdata, bool leading, const char *holder)
 
 static void on_trouble(void *userdata, const char *sentence)
 {
-        struct leader *l = userdata;
-
-        extender_log(l->extender, LOG_WARNING, "leader", "trouble=\"%s\"", sentence);
+        say(userdata, LOG_WARNING, "trouble=\"%s\"", sentence);
 }
 
 static bool is_idle(void *userdata)
 {
         const struct leader *l = userdata;
 
-        return l->extender->commits == 0;
+        return l->options.idle(l->options.userdata);
 }
 
 /* A leader that cannot renew stops at three fifths of the time after which another may begin; what it had
  * begun by then has the rest to end, less a little. */
-static unsigned renew_sec(const struct extender *x)
+static unsigned renew_sec(unsigned lease_sec)
 {
-        unsigned sec = (x->options->leader_lease_sec * 3 + 4) / 5;
+        unsigned sec = (lease_sec * 3 + 4) / 5;
 
-        return sec < x->options->leader_lease_sec ? sec : x->options->leader_lease_sec - 1;
+        return sec < lease_sec ? sec : lease_sec - 1;
 }
 
-uint64_t leader_commit_usec(const struct extender *x)
+uint64_t leader_commit_usec(unsigned lease_sec)
 {
-        return (uint64_t) (x->options->leader_lease_sec - renew_sec(x)) * 1000000 - COMMIT_SLACK_USEC;
+        return (uint64_t) (lease_sec - renew_sec(lease_sec)) * 1000000 - COMMIT_SLACK_USEC;
 }
 
-static int open_lease(struct leader *l, struct err *err)
+int leader_campaign(struct leader *l, const char *address, struct err *err)
 {
-        const struct extender_options *o = l->extender->options;
         char host[256] = "", identity[512];
-        struct lease_options options = { .kubeconfig = o->kubeconfig,
-                                         .namespace_ = o->leader_namespace,
-                                         .name = LEASE_NAME,
-                                         .identity = identity,
-                                         .beside = o->beside_scheduler,
+        const struct leader_options *o = l == NULL ? NULL : &l->options;
+        struct lease_options options = { .identity = identity,
                                          .host = host,
-                                         .duration_sec = o->leader_lease_sec,
-                                         .renew_sec = renew_sec(l->extender),
-                                         .retry_sec = 1 + o->leader_lease_sec / 20,
                                          .changed = on_changed,
                                          .trouble = on_trouble,
                                          .idle = is_idle,
                                          .userdata = l };
 
+        if (l == NULL || l->again != NULL)
+                return 0;
+        options.kubeconfig = o->kubeconfig;
+        options.namespace_ = o->namespace_;
+        options.name = o->name;
+        options.beside = o->beside;
+        options.duration_sec = o->lease_sec;
+        options.renew_sec = renew_sec(o->lease_sec);
+        options.retry_sec = 1 + o->lease_sec / 20;
         if (gethostname(host, sizeof(host) - 1) < 0)
                 return err_set(err, -errno, "the name of this host: %m");
         if (o->identity != NULL) /* by the address: a process that starts again there is the same replica */
                 (void) text_copy(identity, sizeof(identity), o->identity);
         else
-                (void) text_format(identity, sizeof(identity), "%s_%s", host,
-                                   http_server_address(l->extender->server));
-        return lease_open(l->extender->loop, &options, &l->lease, err);
+                (void) text_format(identity, sizeof(identity), "%s_%s", host, address);
+        return lease_open(l->loop, &options, &l->lease, err);
 }
 
 static void complain(struct leader *l, const char *what)
 {
         if (!l->complained)
-                extender_log(l->extender, LOG_WARNING, "leader", "trouble=\"%s '%s' in the store: %s\"", what,
-                             LOCK_NAME, strerror(errno));
+                say(l, LOG_WARNING, "trouble=\"%s '%s' in the store: %s\"", what, l->lock_name,
+                    strerror(errno));
         l->complained = true;
 }
 
@@ -192,7 +206,7 @@ static bool lock_is_good(const struct leader *l)
 {
         struct stat ours, theirs;
 
-        return fstat(l->lock_fd, &ours) == 0 && fstatat(l->directory_fd, LOCK_NAME, &theirs, 0) == 0 &&
+        return fstat(l->lock_fd, &ours) == 0 && fstatat(l->directory_fd, l->lock_name, &theirs, 0) == 0 &&
                ours.st_ino == theirs.st_ino && ours.st_dev == theirs.st_dev;
 }
 
@@ -205,7 +219,7 @@ static void unlock(struct leader *l)
 
 static void try_lock(struct leader *l)
 {
-        int fd = openat(l->directory_fd, LOCK_NAME, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+        int fd = openat(l->directory_fd, l->lock_name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
 
         if (fd < 0) {
                 complain(l, "open");
@@ -225,7 +239,7 @@ static void try_lock(struct leader *l)
 
 static int open_directory(struct leader *l)
 {
-        const char *path = l->extender->options->store + strlen("dir:");
+        const char *path = l->options.store + strlen("dir:");
         int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
         if (fd < 0)
@@ -255,33 +269,31 @@ static int open_lock(struct leader *l, struct err *err)
                 return err_set(err, r, "open the store's directory: %s", strerror(-r));
         try_lock(l);
         l->read_since = l->lock_fd >= 0; /* the store is opened after this */
-        return loop_every(l->extender->loop, LOCK_USEC, LOCK_USEC, on_again, l, &l->again);
+        return loop_every(l->loop, LOCK_USEC, LOCK_USEC, on_again, l, &l->again);
 }
 
-int leader_open(struct extender *x, struct err *err)
+int leader_open(sd_event *loop, const struct leader_options *options, struct leader **ret, struct err *err)
 {
-        struct leader *l;
+        struct leader *l = calloc(1, sizeof(*l));
+        int r = 0;
 
-        if (x->options->no_leader_elect)
-                return 0;
-        l = calloc(1, sizeof(*l));
         if (l == NULL)
                 return err_set(err, -ENOMEM, "no memory");
-        l->extender = x;
+        l->loop = sd_event_ref(loop);
+        l->options = *options;
         l->directory_fd = l->lock_fd = -1;
-        x->leader = l;
-        return text_starts_with(x->options->store, "dir:") ? open_lock(l, err) : 0;
+        (void) text_format(l->lock_name, sizeof(l->lock_name), ".%s.lock", options->name);
+        if (text_starts_with(options->store, "dir:"))
+                r = open_lock(l, err);
+        if (r < 0)
+                leader_close(l);
+        else
+                *ret = l;
+        return r;
 }
 
-int leader_campaign(struct extender *x, struct err *err)
+void leader_close(struct leader *l)
 {
-        return x->leader == NULL || x->leader->again != NULL ? 0 : open_lease(x->leader, err);
-}
-
-void leader_close(struct extender *x)
-{
-        struct leader *l = x->leader;
-
         if (l == NULL)
                 return;
         lease_give_back(l->lease);
@@ -290,16 +302,17 @@ void leader_close(struct extender *x)
         unlock(l);
         if (l->directory_fd >= 0)
                 (void) close(l->directory_fd);
+        sd_event_unref(l->loop);
         free(l);
-        x->leader = NULL;
 }
 
-int leader_watch(struct extender *x, void (*changed)(void *userdata, bool leading), void *userdata)
+int leader_watch(struct leader *l, void (*changed)(void *userdata, bool leading), void *userdata)
 {
-        if (x->leader_watch_count == LEADER_WATCHES_MAX)
+        if (l != NULL && l->watch_count == LEADER_WATCHES_MAX)
                 return -E2BIG;
-        x->leader_watches[x->leader_watch_count++] = (struct leader_watcher){ changed, userdata };
-        if (leader_leads(x))
+        if (l != NULL)
+                l->watches[l->watch_count++] = (struct watcher){ changed, userdata };
+        if (leader_leads(l))
                 changed(userdata, true);
         return 0;
 }

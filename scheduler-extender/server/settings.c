@@ -1,6 +1,6 @@
 /* The configuration file and the comma lists of the command line, as the rules and policies they stand for.
  */
-#include "scheduler-extender/settings.h"
+#include "scheduler-extender/server/settings.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -11,6 +11,7 @@
 #include "base/json/json_field.h"
 #include "base/yaml/yaml_parse.h"
 #include "io/read_file.h"
+#include "store/leader.h"
 
 #define CONFIG_MAX_BYTES ((size_t) 1 << 20)
 
@@ -90,7 +91,7 @@ static int read_config(const char *path, struct settings *settings, struct err *
         return r < 0 ? err_wrap(err, -EINVAL, "--config '%s'", path) : 0;
 }
 
-static int read_rules(const struct extender_options *options, struct rules *ret, struct err *err)
+static int read_rules(const struct server_options *options, struct rules *ret, struct err *err)
 {
         *ret = (struct rules){
                 .stale_after_usec = (uint64_t) options->stale_after_sec * 1000000,
@@ -109,7 +110,7 @@ static int read_rules(const struct extender_options *options, struct rules *ret,
         return 0;
 }
 
-int settings_read(const struct extender_options *options, struct settings *ret, struct err *err)
+int settings_read(const struct server_options *options, struct settings *ret, struct err *err)
 {
         int r;
 
@@ -134,4 +135,22 @@ void settings_free(struct settings *settings)
         for (size_t i = 0; i < settings->managed_resource_count; i++)
                 free(settings->managed_resources[i]);
         program_table_free(&settings->programs);
+}
+
+struct cluster_options settings_cluster(const struct settings *s, const struct server_options *options)
+{
+        return (struct cluster_options){
+                .store = options->store,
+                .kubeconfig = options->kubeconfig,
+                .rules = s->rules,
+                .policy = { .emergency_namespaces = (const char *const *) s->emergency_namespaces,
+                            .emergency_namespace_count = s->emergency_namespace_count,
+                            .emergency_classes = (const char *const *) s->emergency_classes,
+                            .emergency_class_count = s->emergency_class_count },
+                .managed_resources = (const char *const *) s->managed_resources,
+                .managed_resource_count = s->managed_resource_count,
+                .programs = options->programs != NULL ? &s->programs : NULL,
+                .judge_age = true,
+                .commit_usec = leader_commit_usec(options->leader_lease_sec),
+        };
 }

@@ -1,0 +1,85 @@
+/* Options, one server on one loop, signals. */
+#include "scheduler-extender/server/server_main.h"
+
+#include <errno.h>
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <systemd/sd-daemon.h>
+
+#include "base/exit_code.h"
+#include "io/loop.h"
+#include "scheduler-extender/server/check.h"
+
+static void write_log(void *userdata, int priority, const char *event, const char *text)
+{
+        (void) userdata;
+        if (getenv("JOURNAL_STREAM") != NULL)
+                fprintf(stderr, "<%d>", priority);
+        fprintf(stderr, "%s %s\n", event, text);
+}
+
+static int exit_code(int error)
+{
+        switch (error) {
+        case -ENOENT:
+                return EXIT_NOT_FOUND;
+        case -EACCES:
+        case -EPERM:
+                return EXIT_NO_PERMISSION;
+        case -EINVAL:
+        case -EBADMSG:
+                return EXIT_USAGE;
+        default:
+                return EXIT_FAILED;
+        }
+}
+
+static int run(const struct server_options *options, const struct server_main_kind *kind, struct err *err)
+{
+        sd_event *loop = NULL;
+        void *server = NULL;
+        int r = loop_new(&loop, err);
+
+        if (r == 0)
+                r = kind->open(loop, options, &server, err);
+        if (r == 0) {
+                (void) sd_notify(0, "READY=1");
+                r = loop_run(loop);
+                (void) sd_notify(0, "STOPPING=1");
+                if (r < 0)
+                        (void) err_set(err, r, "the event loop failed");
+        }
+        kind->close(server);
+        sd_event_unref(loop);
+        return r;
+}
+
+/* Requests and replies of megabytes come again and again: memory that went back to the kernel after each
+ * would cost a page fault every 4 KiB. What is kept is little, and counted: the next request uses it. */
+static void keep_freed_memory(void)
+{
+        (void) mallopt(M_MMAP_THRESHOLD, 32 << 20);
+        (void) mallopt(M_TRIM_THRESHOLD, 16 << 20);
+}
+
+int server_main(const struct option_program *program, const char *version, int argc, char **argv,
+                struct server_options *options, const struct server_main_kind *kind)
+{
+        struct err err = { 0 };
+        size_t operands;
+        int r;
+
+        options_default(program, options);
+        r = options_start(program, version, argc, argv, options, &operands, stdout, stderr);
+        if (r >= 0)
+                return r;
+        options->log = write_log;
+        keep_freed_memory();
+        r = options->check != NULL ? check_running(options, &err) : run(options, kind, &err);
+        if (r < 0) {
+                fprintf(stderr, "%s: %s\n", program->name, err.msg);
+                return exit_code(r);
+        }
+        return r;
+}
