@@ -2,7 +2,6 @@
 #include "agent/configuration.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,29 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-
-static int read_file(const char *path, char **ret, size_t *ret_bytes, struct err *err)
-{
-        CLEANUP(close_p) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-        struct text text = { .max_bytes = AGENT_CONFIG_MAX_BYTES };
-        char buffer[4096];
-        ssize_t n;
-
-        if (fd < 0)
-                return err_set(err, -errno, "--config %s: %m", path);
-        while ((n = read(fd, buffer, sizeof(buffer))) > 0)
-                text_append_bytes(&text, buffer, (size_t) n);
-        if (n < 0) {
-                int r = err_set(err, -errno, "--config %s: %m", path);
-
-                text_free(&text);
-                return r;
-        }
-        *ret = text_take(&text, ret_bytes);
-        return *ret == NULL ? err_set(err, -E2BIG, "--config %s: larger than %zu bytes", path,
-                                      AGENT_CONFIG_MAX_BYTES)
-                            : 0;
-}
+#include "io/read_file.h"
 
 /* The keys of the plugin, with the line of a mistake as everywhere. */
 static int parse_plugin(const char *name, const char *bytes, size_t size_bytes,
@@ -58,9 +35,10 @@ int configuration_load(const struct agent_options *options, struct configuration
         if (plugin == NULL)
                 return err_set(err, -ENOMEM, "no memory for the configuration");
         if (path != NULL)
-                r = read_file(path, &bytes, &size_bytes, err);
-        if (r == 0)
-                r = agent_config_parse(name, bytes, size_bytes, &config, err);
+                r = read_file(path, AGENT_CONFIG_MAX_BYTES, &bytes, &size_bytes, err);
+        if (r < 0)
+                return err_wrap(err, r, "--config");
+        r = agent_config_parse(name, bytes, size_bytes, &config, err);
         if (r < 0)
                 return r;
         r = parse_plugin(name, bytes, size_bytes, &config, plugin, err);

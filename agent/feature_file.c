@@ -3,10 +3,9 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "base/cleanup.h"
+#include "io/whole_file.h"
 
 /* A label's name takes letters, digits, '-', '_' and '.'. */
 static void append_word(struct text *out, const char *word)
@@ -63,30 +62,12 @@ static void write_lines(const struct inventory *inventory, struct text *out)
 
 int feature_file_write(const char *path, const struct inventory *inventory, struct err *err)
 {
-        CLEANUP(fclose_p) FILE *f = NULL;
         struct text text = { 0 };
-        char temporary[512];
-        bool written;
+        int r;
 
-        /* hidden, so that node-feature-discovery does not read half a file */
-        if (strrchr(path, '/') == NULL ||
-            !text_format(temporary, sizeof(temporary), "%.*s.%s.new", (int) (strrchr(path, '/') + 1 - path),
-                         path, strrchr(path, '/') + 1))
-                return err_set(err, -EINVAL, "'%s' is no absolute path", path);
         write_lines(inventory, &text);
-        f = fopen(temporary, "we");
-        if (f == NULL) {
-                text_free(&text);
-                return err_set(err, -errno, "'%s': %m", temporary);
-        }
-        written =
-                !text.failed && fwrite(text.data, 1, text.size_bytes, f) == text.size_bytes && fflush(f) == 0;
+        r = text.failed ? err_set(err, -ENOMEM, "no memory for '%s'", path)
+                        : whole_file_write(path, text.data, text.size_bytes, 0644, 0, err);
         text_free(&text);
-        if (!written || rename(temporary, path) < 0) {
-                int error = errno != 0 ? -errno : -EIO;
-
-                (void) remove(temporary);
-                return err_set(err, error, "'%s': %s", path, strerrordesc_np(-error));
-        }
-        return 0;
+        return r;
 }

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -15,6 +14,7 @@
 #include "base/json/json_table.h"
 #include "base/text.h"
 #include "io/make_folders.h"
+#include "io/whole_file.h"
 
 #define STATE_VERSION 1
 
@@ -95,33 +95,6 @@ static int collect(const struct judge *judge, struct state_file *s)
         return s->devices != NULL ? 0 : -ENOMEM;
 }
 
-static int write_file(const char *path, const char *text, struct err *err)
-{
-        CLEANUP(close_p) int fd = -1;
-        char temporary[1024];
-        size_t size = strlen(text), done = 0;
-
-        if (!text_format(temporary, sizeof(temporary), "%s.new", path))
-                return err_set(err, -ENAMETOOLONG, "'%s' is too long", path);
-        fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-        if (fd < 0)
-                return err_set(err, -errno, "'%s': %m", temporary);
-        while (done < size) {
-                ssize_t n = write(fd, text + done, size - done);
-
-                if (n < 0 && errno != EINTR) {
-                        int r = err_set(err, -errno, "'%s': %m", temporary);
-
-                        (void) unlink(temporary);
-                        return r;
-                }
-                done += n > 0 ? (size_t) n : 0;
-        }
-        if (fsync(fd) < 0 || rename(temporary, path) < 0)
-                return err_set(err, -errno, "'%s': %m", path);
-        return 0;
-}
-
 int state_file_save(const char *path, const struct judge *judge, const char *boot_id, uint64_t generation,
                     uint64_t kernel_sequence, struct err *err)
 {
@@ -142,7 +115,7 @@ int state_file_save(const char *path, const struct judge *judge, const char *boo
         if (s.device_count == 0 && access(path, F_OK) < 0)
                 return 0; /* nothing to remember */
         make_folders(path);
-        return write_file(path, text, err);
+        return whole_file_write(path, text, strlen(text), 0600, WHOLE_FILE_SYNCED, err);
 }
 
 uint64_t state_file_hash(const struct judge *judge)

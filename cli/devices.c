@@ -24,6 +24,7 @@
 #include "cli/command/table.h"
 #include "io/clock.h"
 #include "io/read_file.h"
+#include "io/whole_file.h"
 
 struct devices_options {
         const char *root, *machine, *config, *output;
@@ -257,21 +258,19 @@ static void tell_not_measured(const struct device_group *group, const char *why)
 static int save_measured(const char *path, const struct inventory *inventory, struct err *err)
 {
         json_t *value = measured_json_encode(inventory);
-        char temporary[TREE_PATH_BYTES], folder[TREE_PATH_BYTES];
+        CLEANUP(free_p) char *text = value == NULL ? NULL : json_dumps(value, JSON_INDENT(1));
+        char folder[TREE_PATH_BYTES];
         const char *slash = strrchr(path, '/');
-        int r = 0;
+        int r;
 
-        if (value == NULL)
+        json_decref(value);
+        if (text == NULL)
                 return err_set(err, -ENOMEM, "no memory for what was measured");
         if (slash != NULL && slash != path &&
             text_format(folder, sizeof(folder), "%.*s", (int) (slash - path), path))
                 (void) mkdir(folder, 0755);
-        if (!text_format(temporary, sizeof(temporary), "%s.new", path))
-                r = err_set(err, -ENAMETOOLONG, "--save: '%.60s...' is too long", path);
-        else if (json_dump_file(value, temporary, JSON_INDENT(1)) < 0 || rename(temporary, path) < 0)
-                r = err_set(err, errno != 0 ? -errno : -EIO, "--save: '%s': %m", path);
-        json_decref(value);
-        return r;
+        r = whole_file_write(path, text, strlen(text), 0644, 0, err);
+        return r < 0 ? err_wrap(err, r, "--save") : 0;
 }
 
 static int look(const struct devices_options *options, struct inventory *ret, struct err *err)

@@ -4,7 +4,6 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "io/whole_file.h"
 #include "plugin/plugin_internal.h"
 #include "plugin/resource.h"
 
@@ -100,23 +100,14 @@ static bool same_content(const char *path, const char *content)
 
 static int write_file(const char *directory, const char *vendor, const char *content, struct err *err)
 {
-        char path[320], beside[340];
-        CLEANUP(close_p) int fd = -1;
-        size_t n = strlen(content);
+        char path[320];
+        int r;
 
         (void) text_format(path, sizeof(path), "%s/remuda.dev-%s.json", directory, vendor);
-        (void) text_format(beside, sizeof(beside), "%s/.remuda.dev-%s.new", directory, vendor);
         if (same_content(path, content))
                 return 0;
-        fd = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
-        if (fd < 0)
-                return err_set(err, -errno, "CDI spec '%s': %m", beside);
-        if (write(fd, content, n) != (ssize_t) n || fsync(fd) < 0 || rename(beside, path) < 0) {
-                (void) err_set(err, errno == 0 ? -EIO : -errno, "CDI spec '%s': %m", path);
-                (void) unlink(beside);
-                return err == NULL ? -EIO : err->code;
-        }
-        return 0;
+        r = whole_file_write(path, content, strlen(content), 0644, WHOLE_FILE_SYNCED, err);
+        return r < 0 ? err_wrap(err, r, "CDI spec") : 0;
 }
 
 static void remove_spec(const char *directory, const char *vendor)

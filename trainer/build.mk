@@ -71,7 +71,7 @@ $(B)/generated/opencl_kernels.h: trainer/backends/opencl_kernels.cl
 $(B)/obj/trainer/backends/opencl.o: $(B)/generated/opencl_kernels.h
 
 # For other people's loops: a shared library, position independent, with nothing of ours visible but its header's names.
-wrapper := trainer/wrapper/remuda_train.c trainer/data/sampler.c trainer/json_line.c trainer/random.c trainer/shares.c trainer/whole_file.c trainer/world.c \
+wrapper := trainer/wrapper/remuda_train.c trainer/data/sampler.c trainer/json_line.c trainer/random.c trainer/shares.c io/whole_file.c trainer/world.c \
            base/err.c base/text.c base/sha256.c
 $(B)/pic/%.o: %.c
 	@mkdir -p $(@D)

@@ -15,9 +15,9 @@
 #include "base/cleanup.h"
 #include "base/sha256.h"
 #include "base/text.h"
+#include "io/whole_file.h"
 #include "trainer/checkpoint_file.h"
 #include "trainer/weights.h"
-#include "trainer/whole_file.h"
 
 #define KEPT        2
 #define FILES_MAX   4096

@@ -9,7 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "trainer/whole_file.h"
+#include "io/whole_file.h"
 
 /* Measured with tests/bench/bench_trainer, but for the Sunway rows, whose device was not there: they are
  * those of its portable build. `device` is the beginning of a device model's name. */

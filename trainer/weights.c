@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
-#include "trainer/whole_file.h"
+#include "io/whole_file.h"
 
 #define STREAM_FLOATS 65536
 

@@ -2,17 +2,16 @@
 #include "agent/probe/link_memory.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <syslog.h>
-#include <unistd.h>
 
 #include "agent/inventory/link_report_line.h"
 #include "agent/probe/probe_driver.h"
 #include "base/cleanup.h"
 #include "io/make_folders.h"
+#include "io/whole_file.h"
 
 #define FILE_MAX_BYTES ((size_t) 256 << 10)
 
@@ -65,31 +64,11 @@ void link_memory_free(struct link_memory *m)
         free(m);
 }
 
-static int write_file(const char *path, const struct text *text)
-{
-        CLEANUP(close_p) int fd = -1;
-        char beside[1040];
-
-        if (text->failed || !text_format(beside, sizeof(beside), "%s.new", path))
-                return -ENOMEM;
-        fd = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
-        if (fd < 0)
-                return -errno;
-        if (write(fd, text->data, text->size_bytes) != (ssize_t) text->size_bytes ||
-            rename(beside, path) < 0) {
-                int r = errno != 0 ? -errno : -EIO;
-
-                (void) unlink(beside);
-                return r;
-        }
-        return 0;
-}
-
 static void save(struct link_memory *m, const char *vendor)
 {
         struct text text = { 0 };
         char path[1024];
-        int r = 0;
+        int r;
 
         if (m->directory[0] == '\0' || !text_format(path, sizeof(path), "%s/%s", m->directory, vendor))
                 return;
@@ -98,7 +77,10 @@ static void save(struct link_memory *m, const char *vendor)
                 if (strcmp(m->believed.reports[i].vendor, vendor) == 0)
                         link_report_line_encode(&m->believed.reports[i], &text);
         make_folders(path);
-        r = write_file(path, &text);
+        if (text.failed)
+                r = -ENOMEM;
+        else
+                r = whole_file_write(path, text.data, text.size_bytes, 0644, 0, NULL);
         text_free(&text);
         if (r < 0)
                 log_line(m->log, LOG_INFO, "links", "not_written=%s error=\"%s\"", path, strerrordesc_np(-r));

@@ -2,14 +2,13 @@
 #include "trainer/data/joined.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "io/read_file.h"
-#include "trainer/whole_file.h"
+#include "io/whole_file.h"
 
 static bool number(const char **at, uint64_t *ret)
 {
@@ -66,8 +65,8 @@ int joined_read(const char *directory, struct text *ret, struct err *err)
 
 int joined_write(const char *directory, const struct text *lines, struct err *err)
 {
-        struct whole_file w;
         char path[4096];
+        int r;
 
         if (!path_of(path, sizeof(path), directory, err))
                 return err->code;
@@ -79,8 +78,6 @@ int joined_write(const char *directory, const struct text *lines, struct err *er
         }
         if (mkdir(directory, 0777) < 0 && errno != EEXIST)
                 return err_set(err, -errno, "--checkpoint: directory '%s': %m", directory);
-        if (whole_file_open(&w, "--checkpoint", path, err) < 0)
-                return err->code;
-        (void) fwrite(lines->data, 1, lines->size_bytes, w.f);
-        return whole_file_end(&w, err) < 0 ? err->code : whole_file_rename(&w, err);
+        r = whole_file_write(path, lines->data, lines->size_bytes, 0666, WHOLE_FILE_SYNCED, err);
+        return r < 0 ? err_wrap(err, r, "--checkpoint") : 0;
 }

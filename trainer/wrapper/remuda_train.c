@@ -14,10 +14,10 @@
 #include "base/cleanup.h"
 #include "base/sha256.h"
 #include "base/text.h"
+#include "io/whole_file.h"
 #include "trainer/data/sampler.h"
 #include "trainer/json_line.h"
 #include "trainer/shares.h"
-#include "trainer/whole_file.h"
 #include "trainer/world.h"
 
 #define MAGIC     "remuda-train-state 1\n"

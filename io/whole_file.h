@@ -3,6 +3,7 @@
 #pragma once
 
 #include <stdio.h>
+#include <sys/types.h>
 
 #include "base/err.h"
 
@@ -21,3 +22,10 @@ int whole_file_open(struct whole_file *w, const char *what, const char *path, st
  * negative errno; the .part stays then. */
 int whole_file_end(struct whole_file *w, struct err *err);
 int whole_file_rename(const struct whole_file *w, struct err *err);
+
+/* whole_file_write() - all of it in one go, beside as .FILE.part, hidden from those who read the folder.
+ * @flags: WHOLE_FILE_SYNCED: on disk before it has its name
+ * Return: 0, or a negative errno and "'path': why"; nothing is left beside then. */
+#define WHOLE_FILE_SYNCED 1U
+int whole_file_write(const char *path, const char *bytes, size_t size_bytes, mode_t mode, unsigned flags,
+                     struct err *err);

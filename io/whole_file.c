@@ -1,0 +1,69 @@
+/* What could not be written, flushed, synced or closed is one failure. */
+#include "io/whole_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+
+int whole_file_open(struct whole_file *w, const char *what, const char *path, struct err *err)
+{
+        w->what = what;
+        if (!text_copy(w->path, sizeof(w->path), path) ||
+            !text_format(w->part, sizeof(w->part), "%s.part", path))
+                return err_set(err, -EINVAL, "%s: the file's name is too long", what);
+        w->f = fopen(w->part, "we");
+        return w->f != NULL ? 0 : err_set(err, -errno, "%s: file '%s': %m", what, w->part);
+}
+
+int whole_file_end(struct whole_file *w, struct err *err)
+{
+        bool whole = ferror(w->f) == 0 && fflush(w->f) == 0 && fsync(fileno(w->f)) == 0;
+
+        if (fclose(w->f) == 0 && whole)
+                return 0;
+        return err_set(err, -EIO, "%s: file '%s' not written whole: %m", w->what, w->part);
+}
+
+int whole_file_rename(const struct whole_file *w, struct err *err)
+{
+        return rename(w->part, w->path) < 0 ? err_set(err, -errno, "%s: file '%s': %m", w->what, w->path) : 0;
+}
+
+static int write_all(int fd, const char *bytes, size_t size_bytes)
+{
+        while (size_bytes > 0) {
+                ssize_t n = write(fd, bytes, size_bytes);
+
+                if (n < 0 && errno != EINTR)
+                        return -errno;
+                bytes += n > 0 ? n : 0;
+                size_bytes -= n > 0 ? (size_t) n : 0;
+        }
+        return 0;
+}
+
+int whole_file_write(const char *path, const char *bytes, size_t size_bytes, mode_t mode, unsigned flags,
+                     struct err *err)
+{
+        const char *slash = strrchr(path, '/'), *name = slash == NULL ? path : slash + 1;
+        char part[WHOLE_FILE_PATH_BYTES];
+        CLEANUP(close_p) int fd = -1;
+        int r;
+
+        if (!text_format(part, sizeof(part), "%.*s.%s.part", (int) (name - path), path, name))
+                return err_set(err, -ENAMETOOLONG, "'%.60s...' is too long", path);
+        fd = open(part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, mode);
+        if (fd < 0)
+                return err_set(err, -errno, "'%s': %m", part);
+        r = write_all(fd, bytes, size_bytes);
+        if (r == 0 && (((flags & WHOLE_FILE_SYNCED) != 0 && fsync(fd) < 0) || rename(part, path) < 0))
+                r = -errno;
+        if (r == 0)
+                return 0;
+        (void) unlink(part);
+        return err_set(err, r, "'%s': %s", path, strerrordesc_np(-r));
+}
