@@ -230,8 +230,6 @@ static void kind_is_missing(struct reflector *r)
                 store_trouble(r->store, r->kind, "the API server knows no %s: is its definition installed?",
                               store_kind_name(r->kind));
         r->missing = true;
-        r->list++;
-        drop_unlisted(r);
         r->in_step_usec = now_usec(r);
         if (!r->synced || r->rechecking)
                 say_synced(r);
@@ -249,7 +247,8 @@ static void on_list(void *userdata, const struct http_call_result *result)
         r->call = NULL;
         if (result->error == -ECANCELED)
                 return;
-        if (e == -ENOENT) {
+        if (e == -ENOENT &&
+            r->known.count == 0) { /* what is known of goes one by one, and nobody's 404 takes it */
                 kind_is_missing(r);
                 return;
         }
