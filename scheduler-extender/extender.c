@@ -69,7 +69,7 @@ const char *extender_refuses(struct extender *x)
         if (!cluster_is_ready(x->cluster))
                 return "the extender has not read the cluster's nodes and pods yet; try again";
         if (limit > 0 && !x->options->fail_open &&
-            store_age_usec(cluster_store(x->cluster), loop_now_usec(x->loop)) > limit)
+            store_age_usec(cluster_store(x->cluster), STORE_ALL_KINDS, loop_now_usec(x->loop)) > limit)
                 return "the extender has lost touch with the store for longer than --cache-limit";
         return NULL;
 }
@@ -266,7 +266,7 @@ static void every_second(void *userdata)
         }
         leader_look(x->leader);
         audit_when_due(x);
-        cluster_refresh_ages(x->cluster);
+        cluster_look_at_ages(x->cluster);
         expired = gang_expire(cluster_ledger(x->cluster), extender_now(x));
         x->metrics.leases_expired += expired;
         if (expired > 0)

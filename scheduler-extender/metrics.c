@@ -79,10 +79,14 @@ static void put_ledger(const struct extender *x, struct text *page)
                       (double) gang_lease_count(ledger));
         metrics_gauge(page, "remuda_extender_leader", "1 while this replica may commit",
                       leader_leads(x->leader));
+        metrics_gauge(page, "remuda_extender_nodes_silent",
+                      "Nodes not heard of for longer than --stale-after", ledger->liveness.silent);
         metrics_gauge(page, "remuda_extender_audit_age_seconds", "How long ago the whole store was read last",
                       x->audited_usec == 0 ? 0 : (double) (loop_now_usec(x->loop) - x->audited_usec) / 1e6);
-        metrics_gauge(page, "remuda_extender_cache_age_seconds", "How long ago the store was last in step",
-                      (double) store_age_usec(cluster_store(x->cluster), loop_now_usec(x->loop)) / 1e6);
+        metrics_gauge(
+                page, "remuda_extender_cache_age_seconds", "How long ago the store was last in step",
+                (double) store_age_usec(cluster_store(x->cluster), STORE_ALL_KINDS, loop_now_usec(x->loop)) /
+                        1e6);
 }
 
 void metrics_handler(void *userdata, const struct http_request *request, struct http_reply *reply)

@@ -146,7 +146,7 @@ void verbs_explain(void *userdata, const struct http_request *request, struct ht
                 if (json != NULL)
                         (void) json_object_set_new(
                                 json, "cacheAgeSeconds",
-                                json_real((double) store_age_usec(cluster_store(x->cluster),
+                                json_real((double) store_age_usec(cluster_store(x->cluster), STORE_ALL_KINDS,
                                                                   extender_begin() / 1000) /
                                           1e6));
                 reply_json(reply, json);

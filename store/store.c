@@ -156,9 +156,9 @@ bool store_is_rechecking(const struct store *store)
         return store->rechecking;
 }
 
-uint64_t store_age_usec(const struct store *store, uint64_t now_usec)
+uint64_t store_age_usec(const struct store *store, unsigned which, uint64_t now_usec)
 {
-        return store->backend->age_usec(store, now_usec);
+        return store->backend->age_usec(store, which, now_usec);
 }
 
 uint64_t store_inventory_mtime_usec(const struct store *store, const char *node)

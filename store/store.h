@@ -60,9 +60,10 @@ void store_close(struct store *store); /* accepts NULL; pending writes are answe
 void store_refresh(struct store *store);
 bool store_is_rechecking(const struct store *store);
 
-/* store_age_usec() - how long ago the backend was last known to be in step (0 for a healthy watch or
- * directory). */
-uint64_t store_age_usec(const struct store *store, uint64_t now_usec);
+/* store_age_usec() - how long ago the backend was last known to be in step with these kinds (a bit set as in
+ * store_options; 0 for a healthy watch or directory). */
+#define STORE_ALL_KINDS (~0u)
+uint64_t store_age_usec(const struct store *store, unsigned kinds, uint64_t now_usec);
 
 /* store_inventory_mtime_usec() - dir: only: modification time of the file that holds the inventory of `node`
  * (CLOCK_REALTIME, microseconds), 0 = unknown. */

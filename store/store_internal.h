@@ -15,7 +15,7 @@ const struct store_kind_info *store_kind_info(enum store_kind kind);
 struct store_backend {
         void (*close)(struct store *store);
         void (*refresh)(struct store *store);
-        uint64_t (*age_usec)(const struct store *store, uint64_t now_usec);
+        uint64_t (*age_usec)(const struct store *store, unsigned kinds, uint64_t now_usec);
         uint64_t (*inventory_mtime_usec)(const struct store *store, const char *node);
         int (*touch)(struct store *store, const char *node);
         void (*bind)(struct store *store, const struct store_binding *binding, store_answer answer,

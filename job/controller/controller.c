@@ -96,7 +96,15 @@ void controller_lead(struct controller *c)
 /* Once a second all is looked at: what depends on time, and what a lost message would leave undone. */
 static void on_tick(void *userdata)
 {
-        controller_lead(userdata);
+        struct controller *c = userdata;
+        const struct liveness *l = &controller_ledger(c)->liveness;
+
+        if (l->held != c->held)
+                controller_log(c, l->held ? LOG_WARNING : LOG_NOTICE, "node-silence",
+                               "believed=%s doubtful=%u of=%u", l->held ? "no" : "yes", l->doubtful,
+                               l->judged);
+        c->held = l->held;
+        controller_lead(c);
 }
 
 void controller_think(struct controller *controller)
@@ -202,6 +210,9 @@ void controller_metrics(const struct controller *c, struct text *page)
         for (size_t i = 0; i < JOB_PHASE_COUNT; i++)
                 metrics_sample_uint64(page, "remuda_jobs", METRIC_LABELS({ "phase", job_phase_names[i] }),
                                       phases[i]);
+        metrics_gauge(page, "remuda_jobs_node_loss_held",
+                      "1 while most nodes are silent, so that no job is taken from any of them",
+                      controller_ledger(c)->liveness.held);
         metrics_gauge(page, "remuda_jobs_leading", "1 while this process carries jobs out", c->leading);
         metrics_family(page, "remuda_jobs_ended_total", METRIC_COUNTER, "Jobs that ended, by phase");
         for (size_t i = JOB_SUCCEEDED; i < JOB_PHASE_COUNT; i++)

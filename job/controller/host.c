@@ -69,7 +69,7 @@ static bool is_read(void *userdata)
 
 static uint64_t age_usec(const struct host *h)
 {
-        return store_age_usec(cluster_store(h->cluster), loop_now_usec(h->loop));
+        return store_age_usec(cluster_store(h->cluster), STORE_ALL_KINDS, loop_now_usec(h->loop));
 }
 
 /* Why nothing may be written now, or NULL. */
@@ -131,7 +131,7 @@ static void every_second(void *userdata)
         struct host *h = userdata;
 
         leader_look(h->leader);
-        cluster_refresh_ages(h->cluster);
+        cluster_look_at_ages(h->cluster);
 }
 
 static void answer(struct http_reply *reply, const char *refusal)

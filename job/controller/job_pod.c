@@ -180,6 +180,7 @@ void job_pod_update(struct job_pod *pod, const struct job_pod *seen)
         memcpy(pod->name, before.name, sizeof(pod->name));
         memcpy(pod->secret, before.secret, sizeof(pod->secret));
         pod->delete_asked = before.delete_asked;
+        pod->force_asked = before.force_asked;
         pod->publishing = before.publishing;
         pod->asked_usec = before.asked_usec;
         pod->bound_usec =

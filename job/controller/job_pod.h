@@ -13,11 +13,11 @@ enum job_pod_phase { JOB_POD_PENDING, JOB_POD_RUNNING, JOB_POD_SUCCEEDED, JOB_PO
 struct job_pod {
         struct job_pod *next;
         char name[256];
-        bool asked; /* we made it, and the store has not shown it yet */
-        bool delete_asked, publishing;
-        char secret[JOB_POD_NAME_BYTES]; /* that it mounts; "" = it says nothing of it */
-        uint64_t asked_usec;             /* CLOCK_MONOTONIC */
-        uint64_t bound_usec;             /* CLOCK_MONOTONIC: first seen with a node; 0 = not yet */
+        bool asked;                                 /* we made it, and the store has not shown it yet */
+        bool delete_asked, force_asked, publishing; /* force: without the kubelet of its node */
+        char secret[JOB_POD_NAME_BYTES];            /* that it mounts; "" = it says nothing of it */
+        uint64_t asked_usec;                        /* CLOCK_MONOTONIC */
+        uint64_t bound_usec;                        /* CLOCK_MONOTONIC: first seen with a node; 0 = not yet */
 
         /* as the object says */
         char uid[64], owner[64]; /* owner: the TrainingJob's uid; "" = it is not ours */

@@ -32,12 +32,12 @@ static bool is_expected(const struct record *record, const struct job_pod *pod)
         return false;
 }
 
-/* The kubelet of a lost node answers nobody: its pods are deleted without it. And a pod on no node is deleted
- * by the API server in two writes: if the controller that asked was killed between them, nobody does the
- * second. */
+/* No kubelet will answer for a node that is given up; one that is only silent may run the pod still. And a
+ * pod on no node is deleted by the API server in two writes: if the controller that asked was killed between
+ * them, nobody does the second. */
 static unsigned grace_for(const struct record *record, const struct job_pod *pod)
 {
-        if (pod->node[0] == '\0' ? pod->deleting : watch_node_lost(record, pod->node))
+        if (pod->node[0] == '\0' ? pod->deleting : watch_node_given_up(record, pod->node))
                 return 0;
         return pod->started ? record->controller->options.pods.grace_sec : 1;
 }

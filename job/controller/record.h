@@ -37,6 +37,7 @@ struct record {
         bool dirty;                            /* the state is to be written */
         bool writing;                          /* a write of the status is under way */
         uint64_t restarts_before;              /* it was asked to yield */
+        bool silence_said;                     /* it sits on a node that is silent as most are */
         bool yielding;                         /* a pod of it was evicted, and has its grace time */
         uint64_t base_restarts, base_reshards; /* before the present manager, which counts its own */
         char keys_uid[64];                     /* of the job whose keys these are */

@@ -18,15 +18,44 @@
 
 #define SECRET_USEC 30000000u /* after the pod has its node: images are pulled in less, mostly */
 
-bool watch_node_lost(const struct record *record, const char *name)
+static const struct ledger_node *find_node(const struct record *record, const char *name)
 {
-        struct cluster *cluster = record->controller->options.cluster;
-        const struct ledger_node *node = ledger_nodes_find(cluster_ledger(cluster), name, strlen(name));
-        const struct rules_context context = { .rules = cluster_rules(cluster),
-                                               .now_usec = controller_now(record->controller) };
+        return ledger_nodes_find(controller_ledger(record->controller), name, strlen(name));
+}
 
-        return node == NULL || !ledger_node_known(node) ||
-               rules_too_old(&context, ledger_seen_usec(cluster_ledger(cluster), node));
+bool watch_node_given_up(const struct record *record, const char *name)
+{
+        const struct ledger_node *node = find_node(record, name);
+
+        return node == NULL || !ledger_node_known(node) || node->out_of_service ||
+               ledger_seen_usec(controller_ledger(record->controller), node) == LIVENESS_REMOVED;
+}
+
+/* Or is it silent for so long that its jobs go elsewhere? */
+static bool is_lost(const struct record *record, const char *name)
+{
+        const struct ledger *ledger = controller_ledger(record->controller);
+
+        return watch_node_given_up(record, name) ||
+               liveness_lost(&ledger->liveness, ledger_seen_usec(ledger, find_node(record, name)));
+}
+
+/* A node that is silent as most are is not left: that is said once, and nothing is done. */
+static void note_silence(struct record *record)
+{
+        const struct ledger *ledger = controller_ledger(record->controller);
+        const struct job_pod *silent = NULL;
+
+        for (const struct job_pod *pod = record->pods; pod != NULL && silent == NULL; pod = pod->next)
+                if (pod->node[0] != '\0' && !is_lost(record, pod->node) &&
+                    liveness_silent(&ledger->liveness,
+                                    ledger_seen_usec(ledger, find_node(record, pod->node))))
+                        silent = pod;
+        if (silent != NULL && !record->silence_said)
+                write_event(record, true, "NodesSilent",
+                            "node %s is silent, but so are %u of %u nodes: the job stays where it is",
+                            silent->node, ledger->liveness.doubtful, ledger->liveness.judged);
+        record->silence_said = silent != NULL;
 }
 
 /* A pod that is deleted from outside is given its grace time: a checkpoint may be written in it. */
@@ -58,8 +87,7 @@ static enum job_group_state state_of(const struct job_pod *pod)
 static struct pods_pod look_at(const struct record *record, const struct job_pod *pod, const char *node,
                                char device[DEVICE_ID_BYTES])
 {
-        struct pods_pod seen = { .node = node,
-                                 .node_lost = node[0] != '\0' && watch_node_lost(record, node) };
+        struct pods_pod seen = { .node = node, .node_lost = node[0] != '\0' && is_lost(record, node) };
 
         device[0] = '\0';
         seen.device = device;
@@ -379,6 +407,7 @@ static void act(struct record *record, struct collected *all)
         } else {
                 note_running(record, manager);
                 note_waiting(record);
+                note_silence(record);
         }
 }
 

@@ -6,5 +6,6 @@
 
 void watch_job(struct record *record);
 
-/* watch_node_lost() - is this node gone, or silent for too long? */
-bool watch_node_lost(const struct record *record, const char *node);
+/* watch_node_given_up() - does Kubernetes itself say that the node is lost: is the Node object gone, or out
+ * of service? Only then may a pod be deleted without its kubelet, which might run it still. */
+bool watch_node_given_up(const struct record *record, const char *name);

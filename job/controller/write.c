@@ -352,19 +352,26 @@ static void on_deleted(void *userdata, int result, const char *sentence)
         struct job_pod *pod = record_find_pod(write->record, write->name);
 
         if (pod != NULL && result < 0)
-                pod->delete_asked = false;
+                pod->delete_asked = pod->force_asked = false;
         (void) end(write, "delete", result == -ENOENT ? 0 : result, sentence);
+}
+
+/* One that is on its way out may be hurried where a node will not answer, but not asked twice. */
+static bool is_under_way(const struct job_pod *pod, unsigned grace_sec)
+{
+        if (grace_sec > 0 || pod->node[0] == '\0')
+                return pod->delete_asked || (pod->deleting && grace_sec > 0);
+        return pod->force_asked;
 }
 
 void write_delete(struct record *record, struct job_pod *pod, unsigned grace_sec)
 {
         struct write *write;
 
-        /* one that is on its way out may be hurried, but not asked twice */
-        if (pod->asked || pod->delete_asked || (pod->deleting && grace_sec > 0) ||
-            (write = begin(record, pod->name)) == NULL)
+        if (pod->asked || is_under_way(pod, grace_sec) || (write = begin(record, pod->name)) == NULL)
                 return;
         pod->delete_asked = true;
+        pod->force_asked = grace_sec == 0;
         store_delete(store_of(record), STORE_POD, record->namespace_, pod->name, pod->uid, grace_sec,
                      on_deleted, write);
 }

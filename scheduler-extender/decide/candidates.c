@@ -64,7 +64,7 @@ static inline uint8_t judge_by_kind(struct panel *panel, uint32_t index, const s
         if (verdict == KIND_OPEN)
                 verdict = judge_kind(panel, seat->kind);
         if (verdict != KIND_ALONE && verdict != REASON_NODE_UNKNOWN &&
-            rules_too_old(panel->context, seat->seen_usec))
+            liveness_silent(&panel->ledger->liveness, seat->seen_usec))
                 return REASON_INVENTORY_STALE;
         return verdict;
 }

@@ -72,14 +72,6 @@ static enum reason pool_rule(const struct rules_context *ctx, const struct ledge
         return REASON_RESERVED_POOL;
 }
 
-bool rules_too_old(const struct rules_context *ctx, uint64_t seen_usec)
-{
-        if (seen_usec == LEDGER_NODE_REMOVED)
-                return true;
-        return ctx->rules->stale_after_usec > 0 && seen_usec > 0 && ctx->now_usec > seen_usec &&
-               ctx->now_usec - seen_usec > ctx->rules->stale_after_usec;
-}
-
 static bool network_too_slow(const struct rules_context *ctx, const struct ledger_node *node)
 {
         return ctx->request->network_mbps > 0 && node->hardware.network_mbps < ctx->request->network_mbps;
@@ -207,7 +199,7 @@ enum reason rules_judge(const struct rules_context *ctx, const struct ledger_nod
                 return REASON_NONE; /* it asks for no chips: not ours to judge */
         if (node == NULL || !ledger_node_known(node))
                 return REASON_NODE_UNKNOWN;
-        if (rules_too_old(ctx, ledger_seen_usec(ctx->ledger, node)))
+        if (liveness_silent(&ctx->ledger->liveness, ledger_seen_usec(ctx->ledger, node)))
                 return REASON_INVENTORY_STALE;
         return with_match(ctx, node, judge_fresh(ctx, node));
 }

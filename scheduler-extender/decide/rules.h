@@ -13,7 +13,7 @@
 struct weighting; /* scheduler-extender/decide/weighting.h */
 
 struct rules {
-        uint64_t stale_after_usec; /* 0 = never */
+        uint64_t stale_after_usec; /* the grace of scheduler-extender/ledger/liveness.h; 0 = never */
         bool lend_reserve;
         enum overflow overflow;
         uint32_t overflow_percent; /* 0..100 */
@@ -55,10 +55,9 @@ void rules_prepare(struct rules_context *ctx);
 /* rules_judge() - REASON_NONE, or the one reason why not. `node` NULL = the name is unknown. */
 enum reason rules_judge(const struct rules_context *ctx, const struct ledger_node *node);
 
-/* The two halves of rules_judge() for a pod that asks for chips: everything but the node's age, for a node
- * whose name is known; and is it too long ago that the node was heard of? (0 = not judged) */
+/* rules_judge_known() - of rules_judge() for a pod that asks for chips everything but the node's age, for a
+ * node whose name is known. */
 enum reason rules_judge_known(const struct rules_context *ctx, const struct ledger_node *node);
-bool rules_too_old(const struct rules_context *context, uint64_t seen_usec);
 
 /* rules_room() - the room for item `i` of the request; what the pod itself holds there, and what its own gang
  * leases, counts as open. */

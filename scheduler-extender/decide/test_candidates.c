@@ -109,7 +109,6 @@ static struct request random_ask(struct ledger *l, uint64_t *seed)
 static struct rules random_rules(uint64_t *seed)
 {
         return (struct rules){
-                .stale_after_usec = random_below(seed, 2) == 0 ? 0 : 400000,
                 .lend_reserve = random_below(seed, 2) == 0,
                 .overflow = (enum overflow) random_below(seed, 4),
                 .overflow_percent = 60,

@@ -135,10 +135,9 @@ static void an_old_inventory_is_stale_only_with_a_limit(void **state)
         (void) state;
         ledger_set_seen(l, node_of(l, "any"), 1);
         assert_string_equal(word_for(l, &facts.request, "any"), "");
-        fixture_rules.stale_after_usec = 500000;
+        l->liveness.silent_before_usec = 500000;
         assert_string_equal(word_for(l, &facts.request, "any"), "InventoryStale");
         assert_string_equal(word_for(l, &facts.request, "multi"), "MultiChipNode");
-        fixture_rules.stale_after_usec = 0;
         ledger_life_free(l);
 }
 
@@ -257,7 +256,7 @@ static void a_node_that_was_removed_takes_nothing(void **state)
         struct ledger_pod_facts facts = pod_of(l, "p", 1);
 
         (void) state;
-        ledger_set_seen(l, ledger_nodes_find(l, "any", 3), LEDGER_NODE_REMOVED);
+        ledger_set_seen(l, ledger_nodes_find(l, "any", 3), LIVENESS_REMOVED);
         assert_string_equal(word_for(l, &facts.request, "any"), "InventoryStale"); /* also without a limit */
         ledger_life_free(l);
 }

@@ -62,6 +62,20 @@ static void models_message(const struct rules_context *ctx, const struct ledger_
         (void) text_format(text, bytes, "the node has %s", list == NULL || list[0] == '\0' ? "none" : list);
 }
 
+static void stale_message(const struct rules_context *ctx, const struct ledger_node *node, char *text,
+                          size_t bytes)
+{
+        uint64_t seen = ledger_seen_usec(ctx->ledger, node);
+
+        if (seen == LIVENESS_REMOVED)
+                (void) text_copy(text, bytes, "the Node object of this name is gone");
+        else
+                (void) text_format(
+                        text, bytes, "last heard of %llu s ago; the limit is %llu s",
+                        (unsigned long long) ((ctx->ledger->liveness.looked_usec - seen) / 1000000),
+                        (unsigned long long) (ctx->rules->stale_after_usec / 1000000));
+}
+
 static void write_message(const struct rules_context *ctx, const struct ledger_node *node, enum reason reason,
                           char *text, size_t text_bytes)
 {
@@ -79,11 +93,7 @@ static void write_message(const struct rules_context *ctx, const struct ledger_n
                                  "neither an inventory nor a Node object of this name is there");
                 break;
         case REASON_INVENTORY_STALE:
-                (void) text_format(
-                        text, text_bytes, "last heard of %llu s ago; the limit is %llu s",
-                        (unsigned long long) ((ctx->now_usec - ledger_seen_usec(ctx->ledger, node)) /
-                                              1000000),
-                        (unsigned long long) (ctx->rules->stale_after_usec / 1000000));
+                stale_message(ctx, node, text, text_bytes);
                 break;
         case REASON_SINGLE_CHIP_NODE:
         case REASON_MULTI_CHIP_NODE:

@@ -12,7 +12,6 @@
 #include "base/hash.h"
 #include "base/json/json_field.h"
 #include "base/text.h"
-#include "base/timestamp.h"
 #include "io/loop.h"
 #include "job/spec/job_yaml.h"
 #include "planner/speeds/speed_table.h"
@@ -54,12 +53,6 @@ static const char *split_key(const char *key, char *namespace_, size_t bytes)
         return slash + 1;
 }
 
-static bool is_stale(const struct cluster *c, uint64_t seen_usec, uint64_t now_usec)
-{
-        return seen_usec > 0 && c->options.rules.stale_after_usec > 0 &&
-               now_usec > seen_usec + c->options.rules.stale_after_usec;
-}
-
 /* Where there are Node objects, a node without one was taken out of the cluster, whatever is left of it. */
 static bool is_removed(const struct cluster *c, const struct ledger_node *node)
 {
@@ -71,16 +64,25 @@ static bool is_removed(const struct cluster *c, const struct ledger_node *node)
 static void set_seen(struct cluster *c, const char *name, uint64_t seen_usec)
 {
         struct ledger_node *node = ledger_nodes_find(c->ledger, name, strlen(name));
-        uint64_t now = loop_realtime_usec(c->loop), before;
+        bool was_silent;
 
         if (node == NULL)
                 return;
-        before = ledger_seen_usec(c->ledger, node);
+        was_silent = liveness_silent(&c->ledger->liveness, ledger_seen_usec(c->ledger, node));
         if (is_removed(c, node))
-                seen_usec = LEDGER_NODE_REMOVED;
+                seen_usec = LIVENESS_REMOVED;
         ledger_set_seen(c->ledger, node, seen_usec);
-        if (is_stale(c, before, now) && !is_stale(c, seen_usec, now) && c->options.node_changed != NULL)
+        if (was_silent && !liveness_silent(&c->ledger->liveness, seen_usec) &&
+            c->options.node_changed != NULL)
                 c->options.node_changed(c->options.userdata, name, true);
+}
+
+/* The time of a directory's inventory file is a sign of life of who touches it, and no clock. */
+static void look_at_file(struct cluster *c, const char *name)
+{
+        uint64_t sign = c->options.judge_age ? store_inventory_mtime_usec(c->store, name) : 0;
+
+        set_seen(c, name, sign == 0 ? 0 : liveness_hear(&c->signs, name, sign, loop_now_usec(c->loop)));
 }
 
 static int take_node(struct cluster *c, const char *key, const json_t *object, struct err *err)
@@ -103,7 +105,7 @@ static int take_node(struct cluster *c, const char *key, const json_t *object, s
         if (r == 0)
                 r = ledger_nodes_set(c->ledger, &facts);
         if (r == 0 && !c->is_directory && c->store != NULL)
-                set_seen(c, facts.name, name_numbers_get(&c->leases, facts.name));
+                set_seen(c, facts.name, liveness_heard(&c->signs, facts.name));
         labels = json_object_get(json_object_get(object, "metadata"), "labels");
         if (labels == NULL)
                 labels = json_object_get(object,
@@ -192,10 +194,10 @@ static int take_inventory(struct cluster *c, const char *key, const json_t *obje
         if (r == 0 && c->options.node_changed != NULL)
                 c->options.node_changed(c->options.userdata, inventory.node,
                                         usable_chips(c, inventory.node) > before);
-        if (c->store != NULL)
-                set_seen(c, inventory.node,
-                         c->is_directory ? store_inventory_mtime_usec(c->store, inventory.node)
-                                         : name_numbers_get(&c->leases, inventory.node));
+        if (c->store != NULL && c->is_directory)
+                look_at_file(c, inventory.node);
+        else if (c->store != NULL)
+                set_seen(c, inventory.node, liveness_heard(&c->signs, inventory.node));
         inventory_free(&inventory);
         return r;
 }
@@ -215,20 +217,19 @@ static int take_lease(struct cluster *c, const char *key, const json_t *object, 
         struct json_field root = json_field_root(object), spec = json_field_get(&root, "spec");
         char namespace_[256];
         const char *name = split_key(key, namespace_, sizeof(namespace_)), *text;
-        uint64_t renewed = 0;
+        uint64_t heard;
 
         if (object == NULL) {
-                name_numbers_drop(&c->leases, name);
+                liveness_forget(&c->signs, name);
                 set_seen(c, name, 0);
                 return 0;
         }
         if (json_field_string(&spec, "renewTime", &text, err) != 0)
                 return 0;
-        if (timestamp_parse(text, &renewed) < 0)
-                return err_set(err, -EBADMSG, "spec.renewTime: '%s' is no time", text);
-        if (name_numbers_set(&c->leases, name, renewed) < 0)
+        heard = liveness_hear(&c->signs, name, hash_text(text, 0), loop_now_usec(c->loop));
+        if (heard == 0)
                 return err_set(err, -ENOMEM, "no memory");
-        set_seen(c, name, renewed);
+        set_seen(c, name, heard);
         return 0;
 }
 
@@ -331,8 +332,7 @@ static void synced(void *userdata, enum store_kind kind)
 
         c->synced |= 1u << kind;
         for (uint32_t i = 0; kind == STORE_NODE && !c->is_directory && i < c->ledger->node_count; i++)
-                set_seen(c, c->ledger->nodes[i]->name,
-                         name_numbers_get(&c->leases, c->ledger->nodes[i]->name));
+                set_seen(c, c->ledger->nodes[i]->name, liveness_heard(&c->signs, c->ledger->nodes[i]->name));
         if (c->options.kind_synced != NULL)
                 c->options.kind_synced(c->options.userdata, kind);
         if (c->options.changed != NULL)
@@ -441,7 +441,7 @@ void cluster_close(struct cluster *cluster)
         if (cluster->store != NULL)
                 store_close(cluster->store);
         ledger_life_free(cluster->ledger);
-        name_numbers_free(&cluster->leases);
+        liveness_free_signs(&cluster->signs);
         name_numbers_free(&cluster->speed_troubles);
         free(cluster);
 }
@@ -559,15 +559,17 @@ bool cluster_is_ready(const struct cluster *cluster)
         return (cluster->synced & needed_kinds) == needed_kinds;
 }
 
-void cluster_refresh_ages(struct cluster *cluster)
+void cluster_look_at_ages(struct cluster *cluster)
 {
         struct ledger *ledger = cluster->ledger;
+        unsigned signs = cluster->is_directory ? 1u << STORE_INVENTORY : 1u << STORE_LEASE;
+        uint64_t now = loop_now_usec(cluster->loop);
 
-        if (!cluster->is_directory || !cluster->options.judge_age ||
-            cluster->options.rules.stale_after_usec == 0)
+        if (!cluster->options.judge_age)
                 return;
-        for (uint32_t i = 0; i < ledger->node_count; i++)
+        for (uint32_t i = 0; cluster->is_directory && i < ledger->node_count; i++)
                 if (ledger->nodes[i]->has_inventory)
-                        ledger_set_seen(ledger, ledger->nodes[i],
-                                        store_inventory_mtime_usec(cluster->store, ledger->nodes[i]->name));
+                        look_at_file(cluster, ledger->nodes[i]->name);
+        liveness_look(&ledger->liveness, &ledger->roster, store_age_usec(cluster->store, signs, now) == 0,
+                      cluster->options.rules.stale_after_usec, now);
 }

@@ -74,5 +74,6 @@ bool cluster_is_ready(const struct cluster *cluster); /* the first complete list
  * does before it commits. */
 void cluster_refresh(struct cluster *cluster);
 
-/* cluster_refresh_ages() - read again when each node was last heard of (dir: modification times). */
-void cluster_refresh_ages(struct cluster *cluster);
+/* cluster_look_at_ages() - once a second: which nodes are silent now (scheduler-extender/ledger/liveness.h)?
+ */
+void cluster_look_at_ages(struct cluster *cluster);

@@ -13,7 +13,7 @@ struct cluster {
         bool is_directory;
         unsigned synced;                    /* bit set of enum store_kind */
         unsigned watched, refreshing;       /* likewise */
-        struct name_numbers leases;         /* nodes' Leases */
+        struct liveness_signs signs;        /* of nodes: their Leases, or the times of their files */
         struct name_numbers speed_troubles; /* of each SpeedTable a hash of what was last said of it */
         bool waiting;                       /* cluster_load() runs the loop */
         sd_event *loop;

@@ -14,6 +14,7 @@
 #include "scheduler-extender/decide/node_kinds.h"
 #include "scheduler-extender/decide/node_match.h"
 #include "scheduler-extender/decide/request.h"
+#include "scheduler-extender/ledger/liveness.h"
 #include "scheduler-extender/ledger/roster.h"
 #include "scheduler-extender/ledger/symbols.h"
 
@@ -51,8 +52,9 @@ struct ledger_program {
 /* Its name's place, its age and its kind are in the ledger's roster, where requests find them. */
 struct ledger_node {
         bool has_inventory, has_object;
-        bool reserved;      /* pool "reserved" */
-        uint8_t node_class; /* enum node_class */
+        bool reserved;       /* pool "reserved" */
+        bool out_of_service; /* its taint: somebody has seen to it that nothing runs there */
+        uint8_t node_class;  /* enum node_class */
         uint32_t group_count;
         struct ledger_group *groups;
         struct ledger_job_slot *slots;
@@ -87,9 +89,10 @@ struct ledger {
         struct symbols symbols;
         struct ledger_node **nodes;
         uint32_t node_count, node_capacity;
-        struct roster roster;    /* names, ages and kinds of the nodes, by index */
-        struct node_kinds kinds; /* the different ones among them; brought up to date when asked for */
-        bool kinds_stale;        /* some node's kind is to be found out */
+        struct roster roster;     /* names, ages and kinds of the nodes, by index */
+        struct liveness liveness; /* which ages are too old */
+        struct node_kinds kinds;  /* the different ones among them; brought up to date when asked for */
+        bool kinds_stale;         /* some node's kind is to be found out */
         struct node_match_table matches; /* what pending pods demand of a node's labels and taints */
         struct ledger_pod **pod_slots;
         uint32_t pod_count, pod_slot_count;
@@ -106,9 +109,8 @@ struct ledger {
         uint32_t slot_total;      /* lease slots in force */
 };
 
-/* ledger_set_seen() - when the node was last heard of (CLOCK_REALTIME; 0 = its age is not judged;
- * LEDGER_NODE_REMOVED = it is no node of the cluster any more). */
-#define LEDGER_NODE_REMOVED UINT64_MAX
+/* ledger_set_seen() - when the node was last heard of (CLOCK_MONOTONIC; 0 = its age is not judged;
+ * LIVENESS_REMOVED = it is no node of the cluster any more). */
 void ledger_set_seen(struct ledger *ledger, const struct ledger_node *node, uint64_t seen_usec);
 uint64_t ledger_seen_usec(const struct ledger *ledger, const struct ledger_node *node);
 

@@ -44,6 +44,7 @@ static int copy_node(const struct ledger_node *from, uint64_t seen_usec, struct 
         node->has_inventory = from->has_inventory;
         node->has_object = from->has_object;
         node->reserved = from->reserved;
+        node->out_of_service = from->out_of_service;
         node->node_class = from->node_class;
         node->pool = from->pool;
         node->switch_domain = from->switch_domain;
@@ -143,6 +144,7 @@ static int copy_all(const struct ledger *from, struct ledger *to)
         if (to->speeds == NULL)
                 return -ENOMEM;
         to->speed_count = from->speed_count;
+        to->liveness = from->liveness;
 
         for (uint32_t i = 0; r == 0 && i < from->node_count; i++)
                 r = copy_node(from->nodes[i], ledger_seen_usec(from, from->nodes[i]), to);

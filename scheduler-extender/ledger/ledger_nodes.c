@@ -246,6 +246,7 @@ int ledger_nodes_set(struct ledger *ledger, const struct ledger_node_facts *fact
         node->allocatable = allocatable;
         node->allocatable_count = (uint32_t) facts->allocatable_count;
         node->has_object = true;
+        node->out_of_service = facts->out_of_service;
         node->switch_domain =
                 facts->switch_domain == NULL ? 0 : symbols_add(&ledger->symbols, facts->switch_domain);
         ledger_touch(ledger, node);
@@ -259,7 +260,7 @@ void ledger_nodes_drop(struct ledger *ledger, const char *name)
 
         if (node == NULL || !node->has_object)
                 return;
-        node->has_object = false;
+        node->has_object = node->out_of_service = false;
         node_match_free_traits(&ledger->matches, &node->traits);
         forget_allocatable(node);
         if (!node->has_inventory)

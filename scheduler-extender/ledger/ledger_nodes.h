@@ -11,6 +11,7 @@ struct ledger_node_facts {
         struct request_item allocatable[GROUPS_MAX]; /* extended resources */
         size_t allocatable_count;
         const char *switch_domain; /* label remuda.dev/switch-domain; NULL = none */
+        bool out_of_service;       /* the taint of that name */
         const char *traits;        /* lines of scheduler-extender/decide/node_match.h; NULL = none */
 };
 

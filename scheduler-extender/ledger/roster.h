@@ -18,7 +18,7 @@
 #define ROSTER_NONE UINT32_MAX
 
 struct roster_seat {
-        uint64_t seen_usec; /* CLOCK_REALTIME of the node's last sign of life; 0 = not judged */
+        uint64_t seen_usec; /* when a sign of life was seen to change: scheduler-extender/ledger/liveness.h */
         uint32_t name_at, name_bytes;
         uint32_t next;  /* index of the node that was named after this one the last time: a guess */
         uint32_t kind;  /* scheduler-extender/decide/node_kinds.h; 0 = to be found out */

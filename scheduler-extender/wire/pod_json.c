@@ -430,6 +430,22 @@ int pod_json_decode(const json_t *pod, const struct pod_json_policy *policy, str
         return r;
 }
 
+/* Somebody vouches for it that nothing runs on the node any more. */
+static bool is_out_of_service(const struct json_field *root)
+{
+        struct json_field spec = json_field_get(root, "spec"), taints = json_field_get(&spec, "taints");
+
+        for (size_t i = 0; i < json_field_count(&taints); i++) {
+                struct json_field taint = json_field_at(&taints, i);
+                const char *key = "";
+
+                if (json_field_string(&taint, "key", &key, NULL) == 0 &&
+                    strcmp(key, "node.kubernetes.io/out-of-service") == 0)
+                        return true;
+        }
+        return false;
+}
+
 int pod_json_node_decode(const json_t *node, struct symbols *symbols, struct ledger_node_facts *ret,
                          struct err *err)
 {
@@ -447,6 +463,7 @@ int pod_json_node_decode(const json_t *node, struct symbols *symbols, struct led
             json_field_string(&metadata, "name", &ret->name, err) < 0 ||
             json_field_string(&labels, NODE_LABEL_SWITCH_DOMAIN, &ret->switch_domain, err) < 0)
                 return -EBADMSG;
+        ret->out_of_service = is_out_of_service(&root);
         json_object_foreach((json_t *) allocatable.value, name, value)
         {
                 int64_t chips = 0;

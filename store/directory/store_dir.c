@@ -340,11 +340,12 @@ static void refresh(struct store *store)
                 store_trouble(store, STORE_POD, "%s", err.msg);
 }
 
-static uint64_t age_usec(const struct store *store, uint64_t now_usec)
+static uint64_t age_usec(const struct store *store, unsigned kinds, uint64_t now_usec)
 {
         const struct store_dir *d = (const struct store_dir *) store;
         uint64_t since = d->lost_since_usec != 0 ? d->lost_since_usec : d->synced ? now_usec : d->opened_usec;
 
+        (void) kinds;
         return now_usec > since ? now_usec - since : 0;
 }
 

@@ -51,7 +51,7 @@ static void files_of_every_form_are_read(void **state)
         assert_int_equal(json_object_size(f->objects), 7);
         assert_int_equal(json_array_size(f->troubles), 0);
         assert_true(f->synced == (1u << STORE_KIND_COUNT) - 1);
-        assert_true(store_age_usec(f->store, loop_now_usec(f->loop)) == 0);
+        assert_true(store_age_usec(f->store, STORE_ALL_KINDS, loop_now_usec(f->loop)) == 0);
         assert_true(store_inventory_mtime_usec(f->store, "n1") > 0);
         assert_true(store_inventory_mtime_usec(f->store, "n2") == 0);
         dir_store_free(f);
@@ -175,13 +175,13 @@ static void a_directory_that_is_gone_grows_old_and_comes_back(void **state)
         assert_int_equal(rename(f->path, away), 0);
         dir_store_run_for(f, 50000);
         assert_true(dir_store_said(f, "is gone"));
-        assert_true(store_age_usec(f->store, loop_now_usec(f->loop) + 5000000) >= 5000000);
+        assert_true(store_age_usec(f->store, STORE_ALL_KINDS, loop_now_usec(f->loop) + 5000000) >= 5000000);
         assert_true(dir_store_has(f, "Pod default/a"));
         assert_int_equal(mkdir(f->path, 0755), 0);
         dir_store_write(f, "b.json", DIR_STORE_POD_B);
         dir_store_run_for(f, 1300000);
         assert_true(dir_store_said(f, "is back"));
-        assert_true(store_age_usec(f->store, loop_now_usec(f->loop)) == 0);
+        assert_true(store_age_usec(f->store, STORE_ALL_KINDS, loop_now_usec(f->loop)) == 0);
         assert_false(dir_store_has(f, "Pod default/a"));
         assert_true(dir_store_has(f, "Pod default/b"));
         (void) text_format(left, sizeof(left), "%s/a.json", away);

@@ -31,13 +31,13 @@ static void refresh(struct store *store)
                         reflector_refresh(&k->reflectors[kind]);
 }
 
-static uint64_t age_usec(const struct store *store, uint64_t now_usec)
+static uint64_t age_usec(const struct store *store, unsigned kinds, uint64_t now_usec)
 {
         const struct store_kubernetes *k = (const struct store_kubernetes *) store;
         uint64_t oldest = 0;
 
         for (int kind = 0; kind < STORE_KIND_COUNT; kind++) {
-                uint64_t age = store_wants(store, (enum store_kind) kind)
+                uint64_t age = (kinds & 1u << kind) != 0 && store_wants(store, (enum store_kind) kind)
                                        ? reflector_age_usec(&k->reflectors[kind], now_usec)
                                        : 0;
 

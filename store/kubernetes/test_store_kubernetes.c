@@ -180,7 +180,7 @@ static void a_kind_that_is_not_installed_is_empty_until_it_is(void **state)
         kube_store_open(f, 1u << STORE_TRAINING_JOB, NULL);
         KUBE_STORE_WAIT(f, f->synced[STORE_TRAINING_JOB] == 1);
         assert_int_equal(json_array_size(f->troubles), 1);
-        assert_true(store_age_usec(f->store, clock_monotonic_usec()) == 0);
+        assert_true(store_age_usec(f->store, STORE_ALL_KINDS, clock_monotonic_usec()) == 0);
         kube_store_admin(f, "{\"op\":\"put\",\"path\":\"/apis/remuda.dev/v1alpha1/namespaces/default/"
                             "trainingjobs\",\"object\":{\"metadata\":{\"name\":\"j\"}}}");
         KUBE_STORE_WAIT(f, kube_store_has(f, "TrainingJob default/j"));
@@ -197,9 +197,9 @@ static void an_unwell_server_makes_the_store_old_not_empty(void **state)
         kube_store_admin(
                 f, "{\"op\":\"fault\",\"match\":\"watch=1\",\"times\":3,\"do\":\"status\",\"code\":500}");
         kube_store_admin(f, "{\"op\":\"drop\"}");
-        KUBE_STORE_WAIT(f, store_age_usec(f->store, clock_monotonic_usec()) > 100000);
+        KUBE_STORE_WAIT(f, store_age_usec(f->store, STORE_ALL_KINDS, clock_monotonic_usec()) > 100000);
         assert_true(kube_store_has(f, "Pod default/a"));
-        KUBE_STORE_WAIT(f, store_age_usec(f->store, clock_monotonic_usec()) == 0);
+        KUBE_STORE_WAIT(f, store_age_usec(f->store, STORE_ALL_KINDS, clock_monotonic_usec()) == 0);
         assert_int_equal(f->deliveries, 1);
         kube_store_free(f);
 }
@@ -214,7 +214,7 @@ static void no_server_is_not_fatal(void **state)
         kube_store_open(f, 1u << STORE_POD, NULL);
         kube_store_run_for(f, 500000);
         assert_true(json_array_size(f->troubles) >= 1);
-        assert_true(store_age_usec(f->store, clock_monotonic_usec()) > 300000);
+        assert_true(store_age_usec(f->store, STORE_ALL_KINDS, clock_monotonic_usec()) > 300000);
         kube_store_free(f);
 }
 

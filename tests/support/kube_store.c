@@ -196,8 +196,8 @@ void kube_store_open(struct kube_store *f, unsigned kinds, const char *node)
 void kube_store_open_pods(struct kube_store *f)
 {
         kube_store_open(f, 1u << STORE_POD, NULL);
-        KUBE_STORE_WAIT(f,
-                        f->synced[STORE_POD] == 1 && store_age_usec(f->store, clock_monotonic_usec()) == 0);
+        KUBE_STORE_WAIT(f, f->synced[STORE_POD] == 1 &&
+                                   store_age_usec(f->store, STORE_ALL_KINDS, clock_monotonic_usec()) == 0);
 }
 
 void kube_store_free(struct kube_store *f)

@@ -183,8 +183,8 @@ static void obey(struct host *h, char *line)
                 if (strcmp(verb, "event") == 0)
                         say_event(h, rest);
                 else if (strcmp(verb, "age") == 0)
-                        printf("age %llu\n",
-                               (unsigned long long) store_age_usec(h->store, loop_now_usec(h->loop)));
+                        printf("age %llu\n", (unsigned long long) store_age_usec(h->store, STORE_ALL_KINDS,
+                                                                                 loop_now_usec(h->loop)));
                 else if (strcmp(verb, "lease") == 0) {
                         char *name = word(&rest);
 
