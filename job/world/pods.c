@@ -51,9 +51,9 @@ static struct line last_line(const char *words)
 /* Return: does the group need other chips, or a new pod? */
 static bool judge_group(const struct pods_look *look, const struct pods_pod *pod, struct pods_verdict *v)
 {
-        bool evicted = look->yielding && (!pod->there || has_ended(pod));
+        bool evicted = look->yielding && (!pod->there || has_ended(pod) || pod->node_lost);
 
-        if (pod->there && pod->leaving) /* a checkpoint may be written in its grace time */
+        if (pod->there && pod->leaving && !pod->node_lost) /* a checkpoint may be written in its grace time */
                 return false;
         if (pod->node_lost)
                 blame(v, evicted ? "Evicted" : "NodeLost", "node %s of %s is lost", pod->node, pod->group);
