@@ -155,22 +155,30 @@ void speed_table_free(struct speed_table *table)
         *table = (struct speed_table){ 0 };
 }
 
+enum speed_table_speaks speed_table_speaks_of(const char *row_program, const char *program)
+{
+        if (program == NULL || program[0] == '\0' || strcmp(row_program, program) == 0)
+                return SPEED_TABLE_SURELY;
+        return row_program[0] == '\0' || strcmp(row_program, "-") == 0 ? SPEED_TABLE_PERHAPS
+                                                                       : SPEED_TABLE_NOT;
+}
+
 const struct speed_table_row *speed_table_find(const struct speed_table *table, const char *program,
                                                const char *model, const char *device)
 {
-        const struct speed_table_row *unknown = NULL;
+        enum speed_table_speaks best = SPEED_TABLE_NOT;
+        const struct speed_table_row *ret = NULL;
 
-        for (size_t i = table->count; i > 0; i--) {
+        for (size_t i = table->count; i > 0 && best < SPEED_TABLE_SURELY; i--) {
                 const struct speed_table_row *row = &table->rows[i - 1];
+                enum speed_table_speaks speaks = speed_table_speaks_of(row->program, program);
 
-                if (strcmp(row->model, model) != 0 || strcmp(row->device, device) != 0)
-                        continue;
-                if (program == NULL || program[0] == '\0' || strcmp(row->program, program) == 0)
-                        return row;
-                if (unknown == NULL && strcmp(row->program, "-") == 0)
-                        unknown = row;
+                if (speaks > best && strcmp(row->model, model) == 0 && strcmp(row->device, device) == 0) {
+                        best = speaks;
+                        ret = row;
+                }
         }
-        return unknown;
+        return ret;
 }
 
 void speed_table_device(char device[SPEED_TABLE_DEVICE_BYTES], const char *model, size_t sharing)

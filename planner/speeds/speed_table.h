@@ -48,6 +48,12 @@ void speed_table_free(struct speed_table *table);
 /* speed_table_speeds() - where the rows of a SpeedTable are, `spec` or not; borrowed; NULL = it has none. */
 json_t *speed_table_speeds(const json_t *object);
 
+/* speed_table_speaks_of() - how far a row of one program speaks of another: surely of itself and of any where
+ * none is asked for (NULL or ""), perhaps where the row does not know its own ("" or "-"), else not at all.
+ * Of those that speak surely, else perhaps, the one updated last counts. */
+enum speed_table_speaks { SPEED_TABLE_NOT, SPEED_TABLE_PERHAPS, SPEED_TABLE_SURELY };
+enum speed_table_speaks speed_table_speaks_of(const char *row_program, const char *program);
+
 /* speed_table_find() - @program: NULL or "" = any: the one updated last; with a hash, that one's row, else
  * one of a program that is not known. NULL = none. @device: as speed_table_device(). */
 const struct speed_table_row *speed_table_find(const struct speed_table *table, const char *program,

@@ -63,14 +63,12 @@ static const struct ledger_speed *measured_of(const struct batch_cut_job *job,
 static enum chip_speed choose_source(const struct batch_cut_job *job, const struct batch_cut_group *groups,
                                      size_t count)
 {
-        bool all_measured = true, all_in_table = true;
+        unsigned known = ~0U;
         double part;
 
-        for (size_t i = 0; i < count; i++) {
-                all_measured = all_measured && measured_of(job, &groups[i], &part) != NULL;
-                all_in_table = all_in_table && groups[i].tflops > 0;
-        }
-        return all_measured ? CHIP_SPEED_MEASURED : all_in_table ? CHIP_SPEED_TABLE : CHIP_SPEED_ASSUMED;
+        for (size_t i = 0; i < count; i++)
+                known &= chip_speed_known(measured_of(job, &groups[i], &part), groups[i].tflops);
+        return chip_speed_best(known);
 }
 
 static struct shard_worker worker_of(const struct batch_cut_job *job, const struct batch_cut_group *group,

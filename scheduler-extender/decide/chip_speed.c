@@ -14,6 +14,21 @@ const char *chip_speed_name(enum chip_speed source)
         return names[source];
 }
 
+unsigned chip_speed_known(const struct ledger_speed *measured, double tflops)
+{
+        return 1U << CHIP_SPEED_ASSUMED | (unsigned) (tflops > 0) << CHIP_SPEED_TABLE |
+               (unsigned) (measured != NULL) << CHIP_SPEED_MEASURED;
+}
+
+enum chip_speed chip_speed_best(unsigned known)
+{
+        enum chip_speed best = CHIP_SPEED_MEASURED;
+
+        while (best > CHIP_SPEED_ASSUMED && (known & 1U << best) == 0)
+                best--;
+        return best;
+}
+
 struct shard_worker chip_speed_worker(enum chip_speed source, const struct ledger_speed *measured,
                                       double tflops)
 {

@@ -13,6 +13,11 @@ enum chip_speed {
         CHIP_SPEED_MEASURED
 }; /* what says more comes later */
 
+/* chip_speed_known() - the sources that have a figure for a chip, a bit each; those of all chips are their
+ * AND. chip_speed_best() - the one of them that says most. */
+unsigned chip_speed_known(const struct ledger_speed *measured, double tflops);
+enum chip_speed chip_speed_best(unsigned known);
+
 const char *chip_speed_name(enum chip_speed source); /* "assumed", "table", "measured" */
 
 /* chip_speed_worker() - one chip. @measured: read with CHIP_SPEED_MEASURED alone; @tflops: with

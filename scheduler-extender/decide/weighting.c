@@ -227,20 +227,15 @@ static const struct ledger_speed *measured_speed(const struct weighting *w, uint
         return ledger_speeds_find(w->ledger, program, w->job == NULL ? "" : w->job->model, model);
 }
 
-static bool all_measured(const struct weighting *w, const struct members *members)
+static unsigned known_speeds(const struct weighting *w, const struct members *members)
 {
-        for (size_t i = 0; i < members->kind_count; i++)
-                if (measured_speed(w, members->kinds[i].runtime, members->kinds[i].model) == NULL)
-                        return false;
-        return members->kind_count > 0;
-}
+        unsigned known = members->kind_count > 0 ? ~0U : 0;
 
-static bool all_in_table(const struct members *members)
-{
         for (size_t i = 0; i < members->kind_count; i++)
-                if (!(members->kinds[i].tflops > 0))
-                        return false;
-        return members->kind_count > 0;
+                known &= chip_speed_known(
+                        measured_speed(w, members->kinds[i].runtime, members->kinds[i].model),
+                        members->kinds[i].tflops);
+        return known;
 }
 
 static struct shard_worker worker_of(const struct weighting *w, const struct kind *kind)
@@ -309,9 +304,7 @@ static int fill_rows(struct weighting *w, const struct members *members, const s
 
         for (size_t i = 0; i < members->kind_count && together.kind_count < WEIGHTING_ROWS_MAX; i++)
                 together.kinds[together.kind_count++] = members->kinds[i];
-        w->source = all_measured(w, &together) ? CHIP_SPEED_MEASURED
-                    : all_in_table(&together)  ? CHIP_SPEED_TABLE
-                                               : CHIP_SPEED_ASSUMED;
+        w->source = chip_speed_best(known_speeds(w, &together));
         for (size_t i = 0; i < rows->kind_count; i++) {
                 const struct kind *kind = &rows->kinds[i];
                 const struct ledger_speed *measured = measured_speed(w, kind->runtime, kind->model);
@@ -354,9 +347,8 @@ int weighting_build(const struct ledger *ledger, const struct ledger_job *job, c
 
 void weighting_note_kind(struct weighting *w, const struct ledger_group *group, bool first)
 {
-        enum chip_speed best = measured_speed(w, group->runtime, group->model) != NULL ? CHIP_SPEED_MEASURED
-                               : group->tflops > 0                                     ? CHIP_SPEED_TABLE
-                                                                                       : CHIP_SPEED_ASSUMED;
+        enum chip_speed best = chip_speed_best(
+                chip_speed_known(measured_speed(w, group->runtime, group->model), group->tflops));
 
         if (!first && w->source < best)
                 best = w->source;

@@ -57,19 +57,21 @@ int ledger_speeds_add(struct ledger *ledger, const struct speed_table *table)
 const struct ledger_speed *ledger_speeds_find(const struct ledger *ledger, const char *program,
                                               const char *job_model, uint32_t device)
 {
-        const struct ledger_speed *unknown = NULL;
+        enum speed_table_speaks best = SPEED_TABLE_NOT, speaks;
+        const struct ledger_speed *ret = NULL;
 
-        for (size_t i = device == 0 ? 0 : ledger->speed_count; i > 0; i--) {
+        for (size_t i = device == 0 ? 0 : ledger->speed_count; i > 0 && best < SPEED_TABLE_SURELY; i--) {
                 const struct ledger_speed *speed = &ledger->speeds[i - 1];
 
                 if (speed->device != device || strcmp(speed->job_model, job_model) != 0)
                         continue;
-                if (program[0] == '\0' || strcmp(speed->program, program) == 0)
-                        return speed;
-                if (unknown == NULL && speed->program[0] == '\0')
-                        unknown = speed;
+                speaks = speed_table_speaks_of(speed->program, program);
+                if (speaks > best) {
+                        best = speaks;
+                        ret = speed;
+                }
         }
-        return unknown;
+        return ret;
 }
 
 const char *ledger_speeds_program(const struct ledger *ledger, const struct job *job,

@@ -23,8 +23,7 @@ struct ledger_speed {
 int ledger_speeds_keep(struct ledger *ledger, const struct ledger_speed *speed);
 int ledger_speeds_add(struct ledger *ledger, const struct speed_table *table);
 
-/* ledger_speeds_find() - of this very program; else, if one of the two is not known (@program "", or a row
- * without one), the row seen last; another program's is never taken. NULL = none. */
+/* ledger_speeds_find() - the row that speaks of this program (speed_table_speaks_of()). NULL = none. */
 const struct ledger_speed *ledger_speeds_find(const struct ledger *ledger, const char *program,
                                               const char *job_model, uint32_t device);
 
