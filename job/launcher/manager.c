@@ -1,4 +1,4 @@
-/* The manager's life: its plan, its loop, what it does of each verdict, its end. */
+/* The manager's life: its plan, its hands, its end. */
 #include "job/launcher/manager.h"
 
 #include <arpa/inet.h>
@@ -6,13 +6,10 @@
 #include <ifaddrs.h>
 #include <netinet/in.h>
 #include <poll.h>
-#include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -21,7 +18,6 @@
 #include "base/exit_code.h"
 #include "base/text.h"
 #include "io/clock.h"
-#include "io/process.h"
 #include "job/launcher/manager_members.h"
 #include "job/launcher/manager_state.h"
 #include "job/launcher/manager_world.h"
@@ -31,20 +27,6 @@
 #define FAREWELL_USEC     500000 /* for the last orders to be read */
 #define LISTEN_TRIES      50
 #define LISTEN_PAUSE_MSEC 100
-
-void manager_observe(struct manager *manager, struct world_fact fact)
-{
-        world_observe(&manager->world, &fact, clock_monotonic_usec());
-}
-
-static int on_farewell(sd_event_source *source, uint64_t usec, void *userdata)
-{
-        const struct manager *manager = userdata;
-
-        (void) source;
-        (void) usec;
-        return sd_event_exit(manager->loop.event, manager->exit_code);
-}
 
 /* Whom the others waited for. */
 static void say_missing(const struct manager *manager)
@@ -60,115 +42,41 @@ static void say_missing(const struct manager *manager)
         }
 }
 
-/* The job is over: the groups go, and this side once they have read it. */
-static void end(struct manager *manager, const struct verdict *v)
+static void on_event(void *userdata, const char *reason, const char *message)
 {
-        manager->ending = true;
-        manager->end = v->end;
-        manager->exit_code = v->exit_code;
-        (void) text_copy(manager->reason, sizeof(manager->reason), v->reason);
-        (void) text_copy(manager->message, sizeof(manager->message), v->message);
+        manager_state_event(userdata, reason, "%s", message);
+}
+
+static void terminate(void *userdata)
+{
+        manager_members_order_all(userdata, RENDEZVOUS__ORDER__KIND__terminate, 0);
+}
+
+/* The job is over: the groups go, and this side once they have read it. */
+static void end(void *userdata, const struct verdict *v)
+{
+        struct manager *manager = userdata;
+
+        manager_state_event(manager, v->reason, "%s", v->message);
         if (v->exit_code == EXIT_TIMED_OUT && manager->world.worlds == 0)
                 say_missing(manager);
         manager_state_write(manager);
         manager_state_write_result(manager);
-        manager_world_kill(manager);
         manager_members_order_all(manager, RENDEZVOUS__ORDER__KIND__go,
                                   v->end == VERDICT_FAILED ? EXIT_FAILED : EXIT_DONE);
-        (void) sd_event_source_set_time_relative(manager->farewell, FAREWELL_USEC);
-        (void) sd_event_source_set_enabled(manager->farewell, SD_EVENT_ONESHOT);
 }
 
-static void execute(struct manager *manager, const struct verdict *v)
-{
-        if (v->reason[0] != '\0')
-                manager_state_event(manager, v->reason, "%s", v->message);
-        switch (v->kind) {
-        case VERDICT_ASSIGN:
-                manager_world_assign(manager);
-                break;
-        case VERDICT_START:
-                manager_world_start(manager);
-                break;
-        case VERDICT_TERMINATE:
-                manager_members_order_all(manager, RENDEZVOUS__ORDER__KIND__terminate, 0);
-                break;
-        case VERDICT_RESHARD:
-                manager_world_adopt(manager);
-                __attribute__((fallthrough));
-        case VERDICT_RESTART:
-                manager_world_kill(manager);
-                manager_members_stop(manager);
-                break;
-        case VERDICT_END:
-                end(manager, v);
-                break;
-        case VERDICT_GO_ON:
-        case VERDICT_SAY:
-        case VERDICT_MOVE: /* who takes part is in the world, which manager_world_assign() reads */
-        case VERDICT_LEAVE_OUT:
-                break;
-        }
-}
-
-/* What is done may have consequences at once, such as a connection that ends: they are judged in this loop.
- */
-void manager_judge(struct manager *manager)
-{
-        struct verdict v;
-
-        if (manager->judging)
-                return;
-        manager->judging = true;
-        while (!manager->ending &&
-               (v = verdict_on(&manager->world, clock_monotonic_usec())).kind != VERDICT_GO_ON)
-                execute(manager, &v);
-        manager->judging = false;
-}
-
-void manager_fail(struct manager *manager, int exit_code, const char *reason, const char *fmt, ...)
-{
-        struct verdict v = { .kind = VERDICT_END, .end = VERDICT_FAILED, .exit_code = exit_code };
-        va_list values;
-
-        if (manager->ending)
-                return;
-        (void) text_copy(v.reason, sizeof(v.reason), reason);
-        va_start(values, fmt);
-        (void) vsnprintf(v.message, sizeof(v.message), fmt, values); /* cut to its field */
-        va_end(values);
-        execute(manager, &v);
-}
-
-static int on_tick(sd_event_source *source, uint64_t usec, void *userdata)
-{
-        struct manager *manager = userdata;
-
-        (void) usec;
-        manager_judge(manager);
-        if (!manager->ending)
-                manager_state_write(manager);
-        (void) sd_event_source_set_time_relative(source, TICK_USEC);
-        return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
-}
-
-static void on_signal(void *userdata, int signal_number)
-{
-        struct manager *manager = userdata;
-        int status;
-        pid_t pid;
-
-        if (signal_number != SIGCHLD)
-                manager_observe(manager, (struct world_fact){ .kind = WORLD_CANCEL, .code = signal_number });
-        while (signal_number == SIGCHLD && (pid = waitpid(-1, &status, WNOHANG)) > 0) {
-                if (pid != manager->mpirun)
-                        continue;
-                manager->mpirun = 0;
-                manager_observe(manager, (struct world_fact){ .kind = WORLD_MPIRUN,
-                                                              .code = process_exit_code(status) });
-        }
-        manager_judge(manager);
-}
+/* Who takes part is in the world, which manager_world_assign() reads. */
+static const struct engine_hands hands = { .tick_usec = TICK_USEC,
+                                           .farewell_usec = FAREWELL_USEC,
+                                           .tell = manager_state_write,
+                                           .event = on_event,
+                                           .assign = manager_world_assign,
+                                           .start = manager_world_start,
+                                           .terminate = terminate,
+                                           .adopt = manager_world_adopt,
+                                           .stop = manager_members_stop,
+                                           .end = end };
 
 /* Every group of the plan is a place; workers, and servers, stand for each other. */
 static int open_world(struct manager *manager, struct err *err)
@@ -300,8 +208,8 @@ static int open_files(struct manager *manager, struct err *err)
 /* An outgoing connection of this host may have the port for a moment. A signal ends the waiting. */
 static int listen_in_time(struct manager *manager, const struct grpc_server_options *server, struct err *err)
 {
-        struct pollfd signals = { .fd = manager->loop.signal_fd, .events = POLLIN };
-        int r = grpc_server_new(manager->loop.event, server, &manager->server, err);
+        struct pollfd signals = { .fd = manager->engine.loop.signal_fd, .events = POLLIN };
+        int r = grpc_server_new(manager->engine.loop.event, server, &manager->server, err);
 
         if (r == -EADDRINUSE)
                 manager_state_say("%s; trying again for %u s", err->msg,
@@ -309,7 +217,7 @@ static int listen_in_time(struct manager *manager, const struct grpc_server_opti
         for (unsigned i = 0; r == -EADDRINUSE && i < LISTEN_TRIES; i++) {
                 if (poll(&signals, 1, LISTEN_PAUSE_MSEC) > 0)
                         break;
-                r = grpc_server_new(manager->loop.event, server, &manager->server, err);
+                r = grpc_server_new(manager->engine.loop.event, server, &manager->server, err);
         }
         return r == -EADDRINUSE
                        ? err_set(err, r,
@@ -334,43 +242,33 @@ static int open_server(struct manager *manager, struct err *err)
         server.wrap = manager->tls == NULL ? NULL : tls_wrap;
         server.wrap_userdata = manager->tls;
         if (r == 0)
-                r = rendezvous_loop_open(&manager->loop, err);
-        if (r == 0)
-                r = sd_event_add_time_relative(manager->loop.event, &manager->farewell, CLOCK_MONOTONIC, 0, 0,
-                                               on_farewell, manager);
-        if (r >= 0)
-                r = sd_event_source_set_enabled(manager->farewell, SD_EVENT_OFF);
-        if (r == 0)
-                r = sd_event_add_time_relative(manager->loop.event, &manager->tick, CLOCK_MONOTONIC,
-                                               TICK_USEC, 0, on_tick, manager);
+                r = engine_open(&manager->engine, err);
         return r < 0 ? r : listen_in_time(manager, &server, err);
 }
 
 static void close_manager(struct manager *manager)
 {
-        manager->ending = true;
+        manager->engine.ending = true;
         grpc_server_free(manager->server);
         tls_free(manager->tls);
         manager_members_free(manager);
         world_free(&manager->world);
-        free(manager->lines);
         json_decref(manager->events);
         pb_arena_free(&manager->plan_arena);
-        (void) sd_event_source_disable_unref(manager->farewell);
-        (void) sd_event_source_disable_unref(manager->tick);
-        rendezvous_loop_close(&manager->loop);
+        engine_close(&manager->engine);
 }
 
 int manager_run(const struct rendezvous_options *options)
 {
         struct manager manager = { .options = options,
-                                   .loop = { .signal_fd = -1, .on_signal = on_signal },
+                                   .engine = { .hands = &hands, .loop.signal_fd = -1 },
                                    .began_usec = clock_monotonic_usec(),
                                    .events = json_array() };
         struct err err = { 0 };
         int r;
 
-        manager.loop.userdata = &manager;
+        manager.engine.userdata = &manager;
+        manager.engine.world = &manager.world;
         r = open_files(&manager, &err);
         if (r == 0)
                 r = open_server(&manager, &err);
@@ -378,12 +276,12 @@ int manager_run(const struct rendezvous_options *options)
                 find_address(&manager);
                 manager_state_say("listening on %s for %zu groups", grpc_server_address(manager.server),
                                   manager.plan->n_groups);
-                r = sd_event_loop(manager.loop.event);
+                r = engine_run(&manager.engine);
         } else {
                 manager_state_say("%s", err.msg);
         }
         close_manager(&manager);
         if (r < 0)
                 return r == -ENOENT ? EXIT_NOT_FOUND : r == -EACCES ? EXIT_NO_PERMISSION : EXIT_USAGE;
-        return r;
+        return manager.engine.last.exit_code;
 }

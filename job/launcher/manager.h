@@ -1,10 +1,9 @@
 /* Manager: the side of a job over several device groups that starts and repairs it.
  *
- *      what the groups and mpirun do -> facts -> job/world -> verdict -> orders to the groups, mpirun
+ *      what the groups and mpirun do -> facts -> engine (engine.h) -> orders to the groups, mpirun
  *
- * It judges nothing: verdict_on() (job/world/verdict.h) says what is next, and manager_judge() does it. Its
- * parts: the groups and their messages (manager_members.h), one MPI world (manager_world.h), what people are
- * told (manager_state.h). */
+ * Its parts: the groups and their messages (manager_members.h), one MPI world (manager_world.h), what people
+ * are told (manager_state.h). */
 #pragma once
 
 #include <jansson.h>
@@ -13,9 +12,8 @@
 
 #include "base/sha256.h"
 #include "io/grpc/grpc_server.h"
-#include "job/launcher/rendezvous.h"
+#include "job/launcher/engine.h"
 #include "job/launcher/subtask.h"
-#include "job/world/verdict.h"
 
 #define MANAGER_ORDERS_MAX 8 /* that wait for one group */
 /* A silent group is given up 10 to 15 s after its last word; it has killed what it ran after 9 (group.c). */
@@ -43,38 +41,23 @@ struct manager_member { /* a group; as the place of the same number the world kn
 
 struct manager {
         const struct rendezvous_options *options;
-        struct rendezvous_loop loop;
+        struct engine engine;
         struct tls *tls;
         struct grpc_server *server;
-        sd_event_source *farewell, *tick;
         char token[MESSAGE_TOKEN_BYTES];
         char token_file[PATH_MAX], self[PATH_MAX], mpirun_path[PATH_MAX], folder[64], address[160];
         Subtask__Plan *plan;
         struct pb_arena plan_arena; /* the plan's, and what is learnt of speeds */
         struct manager_member *members;
         struct world world;
-        uint32_t *lines;        /* of each rank, that were taken in */
         uint64_t rank_restarts; /* of each rank of the world at hand */
         uint64_t last_order;
-        pid_t mpirun; /* its supervisor; 0 = not running */
         uint64_t began_usec;
-        bool judging, ending;
         double accuracy;
         bool has_accuracy;
-        enum verdict_end end; /* once it is ending; as are the next ones */
-        int exit_code;
-        char reason[32], message[WORLD_TEXT_BYTES + 64];
         char last_refusal[160];
         json_t *events;
 };
 
 /* manager_run() - until the job is over. Return: an exit code (base/exit_code.h, or the program's own). */
 int manager_run(const struct rendezvous_options *options);
-
-/* manager_observe() - a fact. Its consequences come with manager_judge(), once all facts are told. */
-void manager_observe(struct manager *manager, struct world_fact fact);
-void manager_judge(struct manager *manager);
-
-/* manager_fail() - what a verdict asks for cannot be done: the job ends. */
-void manager_fail(struct manager *manager, int exit_code, const char *reason, const char *fmt, ...)
-        __attribute__((format(printf, 4, 5)));

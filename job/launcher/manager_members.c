@@ -7,9 +7,7 @@
 #include "base/cleanup.h"
 #include "base/exit_code.h"
 #include "base/text.h"
-#include "io/clock.h"
 #include "job/launcher/manager_state.h"
-#include "job/launcher/rank_facts.h"
 
 static void send_next(struct manager_member *member)
 {
@@ -62,8 +60,10 @@ void manager_members_order_all(struct manager *manager, Rendezvous__Order__Kind 
                 (void) manager_members_order(&manager->members[i], order);
 }
 
-void manager_members_stop(struct manager *manager)
+void manager_members_stop(void *userdata)
 {
+        struct manager *manager = userdata;
+
         for (size_t i = 0; i < manager->plan->n_groups; i++) {
                 struct manager_member *member = &manager->members[i];
 
@@ -71,7 +71,8 @@ void manager_members_stop(struct manager *manager)
                 member->stop_order =
                         member->join == NULL ? 0 : order_kind(member, RENDEZVOUS__ORDER__KIND__stop);
                 if (member->stop_order == 0)
-                        manager_observe(manager, (struct world_fact){ .kind = WORLD_HALTED, .index = i });
+                        engine_observe(&manager->engine,
+                                       (struct world_fact){ .kind = WORLD_HALTED, .index = i });
         }
 }
 
@@ -111,10 +112,10 @@ static void on_left(void *userdata, struct grpc_call *call)
         member->join = NULL;
         member->subtask_order = member->start_order = member->stop_order = 0;
         forget_orders(member);
-        manager_observe(manager, (struct world_fact){ .kind = WORLD_LOST,
-                                                      .index = index_of(member),
-                                                      .code = leaving ? WORLD_LEFT : WORLD_GONE });
-        manager_judge(manager);
+        engine_observe(&manager->engine, (struct world_fact){ .kind = WORLD_LOST,
+                                                              .index = index_of(member),
+                                                              .code = leaving ? WORLD_LEFT : WORLD_GONE });
+        engine_judge(&manager->engine);
 }
 
 /* Return: NULL, or why the group may not join, and the status in *status. */
@@ -174,8 +175,9 @@ static void on_join(void *userdata, struct grpc_call *call, const uint8_t *bytes
                             join->chips, join->runtime, member->plan->address);
         pb_arena_free(&arena);
         member->was_there = true;
-        manager_observe(manager, (struct world_fact){ .kind = WORLD_HERE, .index = index_of(member) });
-        manager_judge(manager);
+        engine_observe(&manager->engine,
+                       (struct world_fact){ .kind = WORLD_HERE, .index = index_of(member) });
+        engine_judge(&manager->engine);
 }
 
 static void finish_start(struct manager_member *member, int exit_code, const char *message)
@@ -209,16 +211,17 @@ static void take_answer(struct manager *manager, struct manager_member *member,
                 finish_start(member, answer->exit_code, answer->message);
         } else if (answer->id == member->stop_order) {
                 member->stop_order = 0;
-                manager_observe(manager, (struct world_fact){ .kind = WORLD_HALTED, .index = index });
+                engine_observe(&manager->engine, (struct world_fact){ .kind = WORLD_HALTED, .index = index });
         } else if (answer->id == member->subtask_order) {
                 member->subtask_order = 0;
                 if (answer->exit_code == 0)
-                        manager_observe(manager, (struct world_fact){ .kind = WORLD_READY, .index = index });
+                        engine_observe(&manager->engine,
+                                       (struct world_fact){ .kind = WORLD_READY, .index = index });
                 else
-                        manager_fail(manager, EXIT_FAILED, "SubtaskRefused",
-                                     "group %s refused its subtask: %s", member->plan->name, answer->message);
+                        engine_fail(&manager->engine, EXIT_FAILED, "SubtaskRefused",
+                                    "group %s refused its subtask: %s", member->plan->name, answer->message);
         }
-        manager_judge(manager);
+        engine_judge(&manager->engine);
 }
 
 /* Return: the group that speaks, or NULL, and the call is finished. */
@@ -254,13 +257,13 @@ static void on_answer(void *userdata, struct grpc_call *call, const uint8_t *byt
 }
 
 static void take_rank(struct manager *manager, const struct manager_member *member,
-                      const Rendezvous__RankSeen *said, uint64_t now)
+                      const Rendezvous__RankSeen *said)
 {
         struct world *world = &manager->world;
 
         if (said->rank >= world->rank_count || world->ranks[said->rank].place != index_of(member))
                 return;
-        rank_facts_tell(world, said, &manager->lines[said->rank], now);
+        engine_take(&manager->engine, said);
         if (said->has_accuracy) {
                 manager->accuracy = said->accuracy;
                 manager->has_accuracy = true;
@@ -271,7 +274,6 @@ static void take_rank(struct manager *manager, const struct manager_member *memb
 static void on_seen(void *userdata, struct grpc_call *call, const uint8_t *bytes, size_t size_bytes)
 {
         struct manager *manager = userdata;
-        uint64_t now = clock_monotonic_usec();
         struct manager_member *member = NULL;
         struct pb_arena arena;
         struct err err = { 0 };
@@ -285,11 +287,11 @@ static void on_seen(void *userdata, struct grpc_call *call, const uint8_t *bytes
         if (member != NULL) {
                 grpc_call_reply(call, (const uint8_t *) "", 0);
                 for (size_t i = 0; seen->world == manager->plan->world && i < seen->n_ranks; i++)
-                        take_rank(manager, member, seen->ranks[i], now);
+                        take_rank(manager, member, seen->ranks[i]);
                 if (seen->leaving)
-                        manager_observe(manager, (struct world_fact){ .kind = WORLD_LEAVING,
-                                                                      .index = index_of(member) });
-                manager_judge(manager);
+                        engine_observe(&manager->engine, (struct world_fact){ .kind = WORLD_LEAVING,
+                                                                              .index = index_of(member) });
+                engine_judge(&manager->engine);
         }
         pb_arena_free(&arena);
 }

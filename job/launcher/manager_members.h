@@ -11,5 +11,5 @@ uint64_t manager_members_order(struct manager_member *member, Rendezvous__Order 
 void manager_members_order_all(struct manager *manager, Rendezvous__Order__Kind kind, int exit_code);
 
 /* manager_members_stop() - every group ends what it runs; those that cannot be told have. */
-void manager_members_stop(struct manager *manager);
+void manager_members_stop(void *manager);
 void manager_members_free(struct manager *manager);

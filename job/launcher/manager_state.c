@@ -28,7 +28,7 @@ static const char *state_name(const struct manager *manager)
                                             [VERDICT_FAILED] = "Failed",
                                             [VERDICT_CANCELLED] = "Cancelled" };
 
-        return manager->ending ? ends[manager->end] : phases[manager->world.phase];
+        return manager->engine.ending ? ends[manager->engine.last.end] : phases[manager->world.phase];
 }
 
 void manager_state_say(const char *fmt, ...)
@@ -138,15 +138,16 @@ static json_t *state_json(const struct manager *manager)
                 loss += seen->loss * (double) world->ranks[i].batch;
                 batch += world->ranks[i].batch;
         }
-        state = json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:i}",
-                          "job", manager->plan->job, "state", state_name(manager), "reason", manager->reason,
-                          "message", manager->message, "world", (json_int_t) manager->plan->world, "restarts",
-                          (json_int_t) world->restarts, "reshards", (json_int_t) world->reshards,
-                          "world_size", (json_int_t) manager->plan->world_size, "epoch", (json_int_t) epoch,
-                          "step", (json_int_t) step, "samples", (json_int_t) samples, "samples_per_s",
-                          world->worlds > 0 && seconds > 0 ? (double) samples / seconds : 0.0, "loss",
-                          batch > 0 ? loss / (double) batch : 0.0, "seconds",
-                          (double) (now - manager->began_usec) / 1e6, "exit_code", manager->exit_code);
+        state = json_pack(
+                "{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:i}", "job",
+                manager->plan->job, "state", state_name(manager), "reason", manager->engine.last.reason,
+                "message", manager->engine.last.message, "world", (json_int_t) manager->plan->world,
+                "restarts", (json_int_t) world->restarts, "reshards", (json_int_t) world->reshards,
+                "world_size", (json_int_t) manager->plan->world_size, "epoch", (json_int_t) epoch, "step",
+                (json_int_t) step, "samples", (json_int_t) samples, "samples_per_s",
+                world->worlds > 0 && seconds > 0 ? (double) samples / seconds : 0.0, "loss",
+                batch > 0 ? loss / (double) batch : 0.0, "seconds",
+                (double) (now - manager->began_usec) / 1e6, "exit_code", manager->engine.last.exit_code);
         if (manager->has_accuracy)
                 (void) json_object_set_new(state, "accuracy", json_real(manager->accuracy));
         if (epoch_samples > 0)
@@ -176,8 +177,9 @@ char *manager_state_text(const struct manager *manager, size_t max_bytes)
         return text;
 }
 
-void manager_state_write(const struct manager *manager)
+void manager_state_write(void *userdata)
 {
+        const struct manager *manager = userdata;
         CLEANUP(free_p) char *text = NULL;
         char next[PATH_MAX];
         FILE *f;

@@ -2,7 +2,6 @@
 #include "job/launcher/manager_world.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -39,21 +38,18 @@ static int lay_out_group(struct manager *manager, size_t index, size_t *next, st
 static int lay_out_ranks(struct manager *manager, struct err *err)
 {
         size_t next = 0;
-        int r = world_lay_out(&manager->world, manager->plan->world_size, err);
+        int r = engine_lay_out(&manager->engine, manager->plan->world_size, err);
 
-        free(manager->lines);
-        manager->lines = calloc(manager->plan->world_size, sizeof(*manager->lines));
         manager->rank_restarts = manager->world.worlds;
-        if (manager->lines == NULL)
-                return err_set(err, -ENOMEM, "no memory for the ranks");
         for (size_t i = 0; r == 0 && i < manager->plan->n_groups; i++)
                 if (manager->plan->groups[i]->used)
                         r = lay_out_group(manager, i, &next, err);
         return r;
 }
 
-void manager_world_assign(struct manager *manager)
+void manager_world_assign(void *userdata)
 {
+        struct manager *manager = userdata;
         Rendezvous__Order order = RENDEZVOUS__ORDER__INIT;
         struct err err = { 0 };
         Subtask__Plan sent;
@@ -67,20 +63,21 @@ void manager_world_assign(struct manager *manager)
         if (r == 0)
                 r = lay_out_ranks(manager, &err);
         if (r < 0) {
-                manager_fail(manager, EXIT_USAGE, "PlanRefused", "%s", err.msg);
+                engine_fail(&manager->engine, EXIT_USAGE, "PlanRefused", "%s", err.msg);
                 return;
         }
         sent = subtask_sent(manager->plan);
         order.kind = RENDEZVOUS__ORDER__KIND__subtask;
         order.plan = &sent;
-        for (size_t i = 0; i < manager->plan->n_groups && !manager->ending; i++)
+        for (size_t i = 0; i < manager->plan->n_groups && !manager->engine.ending; i++)
                 if (manager->plan->groups[i]->used)
                         manager->members[i].subtask_order =
                                 manager_members_order(&manager->members[i], order);
 }
 
-void manager_world_adopt(struct manager *manager)
+void manager_world_adopt(void *userdata)
 {
+        struct manager *manager = userdata;
         Subtask__Plan *plan = manager->plan;
         double before = 0, after = 0;
 
@@ -200,23 +197,18 @@ static pid_t spawn(struct manager *manager)
         return pid;
 }
 
-void manager_world_start(struct manager *manager)
+void manager_world_start(void *userdata)
 {
+        struct manager *manager = userdata;
         pid_t pid = spawn(manager);
 
         if (pid < 0) {
-                manager_fail(manager, EXIT_FAILED, "WorldFailed", "mpirun could not be started: %s",
-                             strerror((int) -pid));
+                engine_fail(&manager->engine, EXIT_FAILED, "WorldFailed", "mpirun could not be started: %s",
+                            strerror((int) -pid));
                 return;
         }
-        manager->mpirun = pid;
+        manager->engine.mpirun = pid;
         manager_state_event(
                 manager, "Started", "world %llu: mpirun starts %llu ranks on all groups that are ready",
                 (unsigned long long) manager->plan->world, (unsigned long long) manager->plan->world_size);
-}
-
-void manager_world_kill(struct manager *manager)
-{
-        if (manager->mpirun != 0)
-                (void) kill(manager->mpirun, SIGKILL); /* its keeper then kills mpirun and the start agents */
 }

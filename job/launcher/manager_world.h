@@ -1,15 +1,15 @@
-/* One MPI world of the manager: every group is assigned its part, and mpirun runs over them. */
+/* One MPI world of the manager: every group is assigned its part, and mpirun runs over them. Hands of its
+ * engine. */
 #pragma once
 
 #include "job/launcher/manager.h"
 
 /* manager_world_assign() - cut batch and epoch over the places that the world uses, lay out their ranks, tell
  * them. */
-void manager_world_assign(struct manager *manager);
+void manager_world_assign(void *manager);
 
 /* manager_world_adopt() - the plan's speeds become those that were seen; of groups that do not run, in
  * proportion. */
-void manager_world_adopt(struct manager *manager);
+void manager_world_adopt(void *manager);
 
-void manager_world_start(struct manager *manager);
-void manager_world_kill(struct manager *manager);
+void manager_world_start(void *manager);

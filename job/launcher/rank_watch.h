@@ -8,7 +8,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "job/world/progress.h"
+#include "job/launcher/message.h"
+#include "job/world/world.h"
 
 /* rank_watch_line() - one line as JSON: {"epoch", "step", "samples", "loss", "accuracy", "seconds",
  * "busy_seconds", "samples_per_s", "epoch_samples", "begins_seconds"}, all optional.
@@ -32,3 +33,9 @@ bool rank_watch_report(const char *path, struct rank_watch_report *ret);
 /* rank_watch_process() - the state of a process as ps(1) writes it: 'T' is stopped by a signal, 'D' in the
  * kernel; 0 = not known. */
 char rank_watch_process(pid_t pid);
+
+/* rank_watch_tell() - what is seen of a rank (group_ranks.h), here or by a group elsewhere, as facts of the
+ * world.
+ * @lines: of its progress, that were taken in already */
+void rank_watch_tell(struct world *world, const Rendezvous__RankSeen *said, uint32_t *lines,
+                     uint64_t now_usec);

@@ -175,7 +175,7 @@ struct hour {
         size_t named;
 };
 
-/* Time passes; somebody looks ten times a second, as job/run/run_train.c does. */
+/* Time passes; somebody looks ten times a second, as job/run/run_train.c has it done. */
 static void pass(struct hour *h, uint64_t usec)
 {
         double median;

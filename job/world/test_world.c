@@ -12,7 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "job/launcher/rank_facts.h"
+#include "job/launcher/rank_watch.h"
 #include "job/run/run_migrate.h"
 #include "job/world/test_stories.h"
 #include "job/world/verdict.h"
@@ -54,7 +54,7 @@ static void send_rank(struct play *play, size_t rank)
         sent->rank = (uint32_t) rank;
         sent->pid = 1;
         if (play->kind == WORLD_CHIPS) {
-                rank_facts_tell(&play->world, sent, &play->lines[rank], play->now);
+                rank_watch_tell(&play->world, sent, &play->lines[rank], play->now);
                 return;
         }
         seen.token = (char *) "t";
@@ -64,7 +64,7 @@ static void send_rank(struct play *play, size_t rank)
         bytes = pb_pack(&seen, &size);
         received = message_read(&arena, &rendezvous__seen__descriptor, bytes, size, NULL);
         assert_non_null(received);
-        rank_facts_tell(&play->world, received->ranks[0], &play->lines[rank], play->now);
+        rank_watch_tell(&play->world, received->ranks[0], &play->lines[rank], play->now);
         pb_arena_free(&arena);
 }
 

@@ -1,0 +1,181 @@
+/* The loop, its signals and its verdicts. */
+#include "job/launcher/engine.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+
+#include "base/text.h"
+#include "io/clock.h"
+#include "io/process.h"
+#include "job/launcher/rank_watch.h"
+
+void engine_observe(struct engine *engine, struct world_fact fact)
+{
+        world_observe(engine->world, &fact, clock_monotonic_usec());
+}
+
+int engine_lay_out(struct engine *engine, size_t rank_count, struct err *err)
+{
+        free(engine->lines);
+        engine->lines = calloc(rank_count + 1, sizeof(*engine->lines));
+        if (engine->lines == NULL)
+                return err_set(err, -ENOMEM, "no memory for the ranks");
+        return world_lay_out(engine->world, rank_count, err);
+}
+
+void engine_take(struct engine *engine, const Rendezvous__RankSeen *said)
+{
+        if (said->rank < engine->world->rank_count)
+                rank_watch_tell(engine->world, said, &engine->lines[said->rank], clock_monotonic_usec());
+}
+
+void engine_kill(const struct engine *engine)
+{
+        if (engine->mpirun > 0)
+                (void) kill(engine->mpirun, SIGKILL);
+}
+
+/* Those who listen hear of it until the farewell is over. */
+static void end(struct engine *engine, const struct verdict *v)
+{
+        engine->ending = true;
+        engine->last = *v;
+        engine->leave_usec = clock_monotonic_usec() + engine->hands->farewell_usec;
+        engine->hands->end(engine->userdata, v);
+        engine_kill(engine);
+}
+
+static void execute(struct engine *engine, const struct verdict *v)
+{
+        const struct engine_hands *hands = engine->hands;
+
+        if (v->reason[0] != '\0' && v->kind != VERDICT_END)
+                hands->event(engine->userdata, v->reason, v->message);
+        switch (v->kind) {
+        case VERDICT_ASSIGN:
+                hands->assign(engine->userdata);
+                break;
+        case VERDICT_START:
+                hands->start(engine->userdata);
+                break;
+        case VERDICT_TERMINATE:
+                hands->terminate(engine->userdata);
+                break;
+        case VERDICT_RESHARD:
+                hands->adopt(engine->userdata);
+                __attribute__((fallthrough));
+        case VERDICT_RESTART:
+                engine_kill(engine);
+                hands->stop(engine->userdata);
+                break;
+        case VERDICT_MOVE:
+        case VERDICT_LEAVE_OUT:
+                if (hands->change != NULL)
+                        hands->change(engine->userdata, v);
+                break;
+        case VERDICT_END:
+                end(engine, v);
+                break;
+        case VERDICT_GO_ON:
+        case VERDICT_SAY:
+                break;
+        }
+}
+
+void engine_judge(struct engine *engine)
+{
+        struct verdict v;
+
+        if (engine->judging)
+                return;
+        engine->judging = true;
+        while (engine->hands->assign != NULL && !engine->ending &&
+               (v = verdict_on(engine->world, clock_monotonic_usec())).kind != VERDICT_GO_ON)
+                execute(engine, &v);
+        engine->judging = false;
+        if (engine->ending && engine->mpirun == 0 && clock_monotonic_usec() >= engine->leave_usec)
+                (void) sd_event_exit(engine->loop.event, 0);
+}
+
+void engine_look(struct engine *engine)
+{
+        if (engine->hands->look != NULL)
+                engine->hands->look(engine->userdata);
+        engine_judge(engine);
+}
+
+void engine_fail(struct engine *engine, int exit_code, const char *reason, const char *fmt, ...)
+{
+        struct verdict v = { .kind = VERDICT_END, .end = VERDICT_FAILED, .exit_code = exit_code };
+        va_list values;
+
+        if (engine->ending)
+                return;
+        (void) text_copy(v.reason, sizeof(v.reason), reason);
+        va_start(values, fmt);
+        (void) vsnprintf(v.message, sizeof(v.message), fmt, values); /* cut to its field */
+        va_end(values);
+        end(engine, &v);
+}
+
+static int on_tick(sd_event_source *source, uint64_t usec, void *userdata)
+{
+        struct engine *engine = userdata;
+
+        (void) usec;
+        engine_look(engine);
+        if (engine->hands->tell != NULL && !engine->ending)
+                engine->hands->tell(engine->userdata);
+        (void) sd_event_source_set_time_relative(source, engine->hands->tick_usec);
+        return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+}
+
+static void on_signal(void *userdata, int signal_number)
+{
+        struct engine *engine = userdata;
+        int status;
+        pid_t pid;
+
+        if (signal_number != SIGCHLD)
+                engine_observe(engine, (struct world_fact){ .kind = WORLD_CANCEL, .code = signal_number });
+        while (signal_number == SIGCHLD && (pid = waitpid(-1, &status, WNOHANG)) > 0) {
+                if (pid != engine->mpirun)
+                        continue;
+                engine->mpirun = 0;
+                if (engine->hands->ended != NULL)
+                        engine->hands->ended(engine->userdata, process_exit_code(status));
+                engine_observe(engine, (struct world_fact){ .kind = WORLD_MPIRUN,
+                                                            .code = process_exit_code(status) });
+        }
+        engine_look(engine);
+}
+
+int engine_open(struct engine *engine, struct err *err)
+{
+        int r;
+
+        engine->loop =
+                (struct rendezvous_loop){ .signal_fd = -1, .on_signal = on_signal, .userdata = engine };
+        r = rendezvous_loop_open(&engine->loop, err);
+        if (r == 0)
+                r = sd_event_add_time_relative(engine->loop.event, &engine->tick, CLOCK_MONOTONIC,
+                                               engine->hands->tick_usec, 0, on_tick, engine);
+        return r;
+}
+
+int engine_run(struct engine *engine)
+{
+        engine_look(engine);
+        return sd_event_loop(engine->loop.event);
+}
+
+void engine_close(struct engine *engine)
+{
+        free(engine->lines);
+        (void) sd_event_source_disable_unref(engine->tick);
+        rendezvous_loop_close(&engine->loop);
+}
