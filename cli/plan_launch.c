@@ -488,7 +488,7 @@ int plan_more_launch(int argc, char **argv, const struct plan_host *host)
         job_init(&launch.run.job);
         launch.run.options = &launch.run_options;
         launch.run_options.store = options.store;
-        launch.run.lock = launch.run.checkpoint_lock = launch.run.signals = -1;
+        launch.run.lock = launch.run.checkpoint_lock = -1;
         launch.run.events = json_array();
         r = answer(&launch, argv[1], &out, &err);
         launch_free(&launch);

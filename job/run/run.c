@@ -3,12 +3,10 @@
 #include "job/run/run_folder.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "agent/launch/program_file.h"
@@ -56,18 +54,6 @@ static const struct option_program description = {
         .specs = specs,
 };
 
-void run_pause(struct run *run, int changes, int msec)
-{
-        struct pollfd waiting[2] = { { .fd = run->signals, .events = POLLIN },
-                                     { .fd = changes, .events = POLLIN } };
-        struct signalfd_siginfo info;
-
-        (void) poll(waiting, 2, msec);
-        while (read(run->signals, &info, sizeof(info)) == (ssize_t) sizeof(info))
-                if (info.ssi_signo != SIGCHLD)
-                        run->interrupted = true;
-}
-
 void run_free(struct run *run)
 {
         run_sweeper_end(&run->sweeper);
@@ -82,11 +68,10 @@ void run_free(struct run *run)
         free(run->segments);
         free(run->ranks);
         json_decref(run->events);
-        if (run->signals >= 0)
-                (void) close(run->signals);
 }
 
-static int open_signals(struct run *run)
+/* They wait for whoever waits: the engine, or a job for its parents. */
+static int block_signals(void)
 {
         sigset_t set;
 
@@ -97,8 +82,7 @@ static int open_signals(struct run *run)
         (void) sigaddset(&set, SIGCHLD);
         (void) sigprocmask(SIG_BLOCK, &set, NULL);
         (void) signal(SIGPIPE, SIG_IGN);
-        run->signals = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
-        return run->signals < 0 ? -errno : process_tree_adopt();
+        return process_tree_adopt();
 }
 
 /* What a job says that has no meaning here is said, not silently dropped. */
@@ -192,16 +176,14 @@ static int finish(struct run *run, json_t **ret_summary)
 int run_one(const struct run_options *options, const char *job_path, const json_t *document,
             json_t **ret_summary)
 {
-        struct run run = {
-                .lock = -1, .checkpoint_lock = -1, .signals = -1, .started_usec = clock_monotonic_usec()
-        };
+        struct run run = { .lock = -1, .checkpoint_lock = -1, .started_usec = clock_monotonic_usec() };
         int exit_code = EXIT_FAILED;
         struct err err = { 0 };
 
         run.options = options;
         run.events = json_array();
         job_init(&run.job);
-        if (run.events == NULL || open_signals(&run) < 0) {
+        if (run.events == NULL || block_signals() < 0) {
                 (void) fprintf(stderr, "remuda run: no memory or no descriptors\n");
         } else if (prepare(&run, job_path, document, &exit_code, &err) < 0) {
                 (void) fprintf(stderr, "remuda run: %s\n", err.msg);

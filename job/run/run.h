@@ -85,7 +85,6 @@ struct run {
         int lock;            /* descriptor that holds the job's name */
         int checkpoint_lock; /* and one that holds its checkpoints */
         struct run_sweeper sweeper;
-        int signals; /* SIGINT, SIGTERM, SIGHUP, SIGCHLD */
 
         struct run_rank *ranks;
         size_t rank_count, server_count;
@@ -123,9 +122,6 @@ int run_place(struct run *run, struct err *err); /* chips alone, whether or not 
 int run_measure(struct run *run, struct err *err); /* run_measure.c */
 int run_plan(struct run *run, struct err *err);    /* run_plan.c */
 int run_train(struct run *run, struct err *err);   /* run_train.c */
-
-/* run_pause() - wait for a signal, a change on a descriptor (-1 = none) or the time; sets interrupted. */
-void run_pause(struct run *run, int changes, int msec);
 
 /* run_event() - note what happened, with a printf-like sentence; also on standard error. */
 void run_event(struct run *run, const char *reason, const char *fmt, ...)

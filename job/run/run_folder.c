@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -236,15 +237,20 @@ static int parent_runs(const struct run *run, const char *parent)
 static int await_parent(struct run *run, const char *parent, size_t index, int *ret_exit_code,
                         struct err *err)
 {
+        const struct timespec pause = { .tv_nsec = 200000000 };
         char path[RUN_PATH_BYTES];
+        sigset_t signals;
         const char *phase;
         json_t *summary;
         int r = parent_runs(run, parent);
 
+        (void) sigprocmask(SIG_BLOCK, NULL, &signals); /* those that are blocked, but for children's */
+        (void) sigdelset(&signals, SIGCHLD);
+
         if (r == 1)
                 run_event(run, "WaitingForParent", "job %s is still running", parent);
         while (r == 1 && !run->interrupted) {
-                run_pause(run, -1, 200);
+                run->interrupted = sigtimedwait(&signals, NULL, &pause) > 0;
                 r = parent_runs(run, parent);
         }
         if (run->interrupted)

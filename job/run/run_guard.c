@@ -60,18 +60,6 @@ void run_guard_clean(struct run_guard *guard)
         *guard = (struct run_guard){ 0 };
 }
 
-void run_guard_terminate(const struct run_guard *guard)
-{
-        if (guard->pid > 0)
-                (void) kill(guard->pid, SIGTERM);
-}
-
-void run_guard_kill(const struct run_guard *guard)
-{
-        if (guard->pid > 0)
-                (void) kill(guard->pid, SIGKILL);
-}
-
 /* Nothing of mpirun reads what is typed here, and a terminal's signals are for `remuda run` to judge. */
 static void __attribute__((noreturn))
 become_guard(const struct run_guard *guard, char *const *argv, const char *log, pid_t parent)

@@ -31,10 +31,6 @@ int run_guard_prepare(struct run_guard *guard, struct err *err);
 int run_guard_start(struct run_guard *guard, char *const *argv, const char *log, int not_its_own,
                     struct err *err);
 
-void run_guard_terminate(
-        const struct run_guard *guard); /* SIGTERM for mpirun, SIGKILL for all four seconds later */
-void run_guard_kill(const struct run_guard *guard); /* SIGKILL for all, now */
-
 /* run_guard_clean() - after the guard has ended: kill what may be left below this process, remove the
  * folders. */
 void run_guard_clean(struct run_guard *guard);

@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "io/clock.h"
+#include "job/launcher/engine.h"
 #include "job/run/run_folder.h"
 #include "job/run/run_speeds.h"
 #include "job/run/run_split.h"
@@ -135,12 +136,40 @@ static void measure_arguments(const struct run *run, struct arguments *args)
         arguments_add(args, "%g", run->options->measure_seconds);
 }
 
+/* One world that nobody judges. */
+struct measuring {
+        struct run *run;
+        struct engine engine;
+        struct run_guard guard;
+        uint64_t until_usec;
+        int exit_code;
+};
+
+static void look(void *userdata)
+{
+        struct measuring *measuring = userdata;
+
+        if (measuring->run->world.cancelled || clock_monotonic_usec() > measuring->until_usec)
+                engine_kill(&measuring->engine);
+}
+
+static void ended(void *userdata, int exit_code)
+{
+        struct measuring *measuring = userdata;
+
+        run_world_clean(measuring->run, &measuring->guard);
+        measuring->exit_code = exit_code;
+        measuring->engine.ending = true;
+}
+
 /* Return: 0 if the world ended well, 1 if not. */
 static int measure_once(struct run *run, struct err *err)
 {
-        uint64_t begin = clock_monotonic_usec();
+        static const struct engine_hands hands = { .tick_usec = 1000000, .look = look, .ended = ended };
+        struct measuring measuring = { .run = run,
+                                       .until_usec = clock_monotonic_usec() + MEASURE_TIMEOUT_USEC,
+                                       .engine = { .hands = &hands, .world = &run->world } };
         struct arguments args = { 0 };
-        struct run_world world;
         int r;
 
         for (size_t i = run->server_count; i < run->rank_count; i++) {
@@ -150,18 +179,18 @@ static int measure_once(struct run *run, struct err *err)
                 (void) run_folder_path(run, path, name);
                 (void) unlink(path);
         }
+        measuring.engine.userdata = &measuring;
         measure_arguments(run, &args);
-        r = run_world_start(run, run->server_count, "measure", &args, &world, err);
+        r = engine_open(&measuring.engine, err);
+        if (r == 0)
+                r = run_world_start(run, run->server_count, "measure", &args, &measuring.guard, err);
         arguments_free(&args);
-        if (r < 0)
-                return r;
-        while (!world.ended) {
-                if (run->interrupted || clock_monotonic_usec() - begin > MEASURE_TIMEOUT_USEC)
-                        run_guard_kill(&world.guard);
-                run_pause(run, -1, 1000);
-                run_world_reap(run, &world);
-        }
-        return world.exit_code == 0 ? 0 : 1;
+        measuring.engine.mpirun = measuring.guard.pid;
+        if (r == 0)
+                r = engine_run(&measuring.engine);
+        engine_close(&measuring.engine);
+        run->interrupted = run->world.cancelled;
+        return r < 0 ? r : measuring.exit_code == 0 ? 0 : 1;
 }
 
 static void assume(struct run *run, const char *why)

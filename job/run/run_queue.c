@@ -129,7 +129,7 @@ static int refuse_circles(struct queue *q, struct err *err)
 static int check_jobs(struct queue *q, struct err *err)
 {
         for (size_t i = 0; i < q->count; i++) {
-                struct run run = { .options = q->options, .lock = -1, .checkpoint_lock = -1, .signals = -1 };
+                struct run run = { .options = q->options, .lock = -1, .checkpoint_lock = -1 };
                 int r;
 
                 job_init(&run.job);
@@ -204,7 +204,6 @@ static void cancel(struct queue *q, size_t index)
         struct run run = { .options = q->options,
                            .lock = -1,
                            .checkpoint_lock = -1,
-                           .signals = -1,
                            .started_usec = clock_monotonic_usec(),
                            .events = json_array() };
 

@@ -1,13 +1,17 @@
-/* Starts the world of a job on this machine, tells job/world what is seen of it, and does what the verdict
- * says, until the job is over. */
+/* The local group: the hands with which the engine runs a job on the chips of this machine. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/inotify.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/exit_code.h"
 #include "io/clock.h"
+#include "job/launcher/engine.h"
+#include "job/launcher/group_ranks.h"
 #include "job/run/run_folder.h"
 #include "job/run/run_migrate.h"
 #include "job/run/run_samples.h"
@@ -16,23 +20,23 @@
 #include "job/run/run_watch.h"
 #include "job/run/run_world.h"
 #include "job/world/recut.h"
-#include "job/world/verdict.h"
 
+#define TICK_USEC        100000
 #define LOOK_USEC        1000000     /* at chips and checkpoints */
 #define KEEP_SPEEDS_USEC 30000000ULL /* how often what is seen refines the SpeedTable */
 
 struct train {
         struct run *run;
+        struct engine engine;
+        struct run_guard guard;
+        struct group_ranks ranks;
         struct run_watch watch;
-        struct run_world mpi;
-        bool runs;   /* mpi does */
+        int changes; /* inotify on the job's folder */
+        sd_event_source *changed;
         bool replan; /* the next world needs other shares */
         bool resume;
-        bool over;
         bool *left; /* ranks that the next world does without */
         uint64_t began_usec, look_usec;
-        struct err err;
-        int r; /* what a verdict asked for could not be done */
 };
 
 static void remove_output(const struct run *run)
@@ -46,11 +50,6 @@ static void remove_output(const struct run *run)
                                 (void) unlink(path);
         if (run_folder_path(run, path, "mpirun.log"))
                 (void) unlink(path);
-}
-
-static void tell(const struct train *train, struct world_fact fact)
-{
-        world_observe(&train->run->world, &fact, clock_monotonic_usec());
 }
 
 static struct world_rules rules_of(const struct run *run)
@@ -100,7 +99,7 @@ static void fill_places(struct run *run)
 }
 
 /* The chips, the shares and the ranks of the next world. */
-static int lay_out(struct train *train)
+static int lay_out(struct train *train, struct err *err)
 {
         struct run *run = train->run;
         int r = 0;
@@ -110,10 +109,10 @@ static int lay_out(struct train *train)
                         run_migrate_leave_out(run, i);
         memset(train->left, 0, run->rank_count * sizeof(*train->left));
         if (train->replan)
-                r = run_plan(run, &train->err);
+                r = run_plan(run, err);
         train->replan = false;
         if (r == 0)
-                r = world_lay_out(&run->world, run->rank_count, &train->err);
+                r = engine_lay_out(&train->engine, run->rank_count, err);
         fill_places(run);
         for (size_t i = 0; r == 0 && i < run->rank_count; i++) {
                 run->world.seen[i].idle = run->ranks[i].server;
@@ -125,6 +124,15 @@ static int lay_out(struct train *train)
         return r;
 }
 
+static void assign(void *userdata)
+{
+        struct train *train = userdata;
+        struct err err = { 0 };
+
+        if (lay_out(train, &err) < 0)
+                engine_fail(&train->engine, EXIT_FAILED, "Internal", "%s", err.msg);
+}
+
 static void add_job_arguments(const struct run *run, bool resume, struct arguments *args)
 {
         if (run->trainer)
@@ -133,28 +141,48 @@ static void add_job_arguments(const struct run *run, bool resume, struct argumen
                 arguments_add(args, "%s", run->job.args[i]);
 }
 
-static int start(struct train *train)
+static void start(void *userdata)
 {
+        struct train *train = userdata;
         struct run *run = train->run;
         struct arguments args = { 0 };
+        struct err err = { 0 };
         int r;
 
         if (!train->resume)
                 run_samples_remove(run);
-        r = run_watch_begin(run, &train->watch, &train->err);
+        for (size_t i = 0; i < run->rank_count; i++) { /* of a new world nothing is known yet */
+                run->ranks[i].kept_busy_ms = 0;
+                run->ranks[i].kept_samples = 0;
+                run->ranks[i].pid = 0;
+        }
+        r = group_ranks_begin(&train->ranks, run->world.worlds, 0, run->rank_count, &err);
         add_job_arguments(run, train->resume, &args);
         train->began_usec = clock_monotonic_usec();
         if (r == 0)
-                r = run_world_start(run, 0, "rank", &args, &train->mpi, &train->err);
+                r = run_world_start(run, 0, "rank", &args, &train->guard, &err);
         arguments_free(&args);
-        train->runs = r == 0;
+        train->engine.mpirun = train->guard.pid;
         train->resume = run->checkpoint[0] != '\0';
-        return r;
+        if (r < 0)
+                engine_fail(&train->engine, EXIT_FAILED, "Internal", "%s", err.msg);
+}
+
+static void terminate(void *userdata)
+{
+        const struct train *train = userdata;
+
+        if (group_ranks_terminate(&train->ranks) == 0) /* mpirun would give them no time */
+                (void) kill(train->engine.mpirun, SIGTERM);
 }
 
 /* What is seen becomes the plan. */
-static void adopt_speeds(struct run *run)
+static void adopt(void *userdata)
 {
+        struct train *train = userdata;
+        struct run *run = train->run;
+
+        train->replan = true;
         for (size_t i = run->server_count; i < run->rank_count; i++) {
                 struct recut_line line;
 
@@ -164,20 +192,6 @@ static void adopt_speeds(struct run *run)
                 run->ranks[i].beta_ms = line.beta_ms;
                 run->ranks[i].speed_source = RUN_SPEED_MEASURED;
         }
-}
-
-static void end(struct train *train, const struct verdict *v)
-{
-        static const char *const phases[] = { [VERDICT_SUCCEEDED] = "Succeeded",
-                                              [VERDICT_FAILED] = "Failed",
-                                              [VERDICT_CANCELLED] = "Cancelled" };
-
-        run_finish(train->run, phases[v->end], v->reason, "%s", v->message);
-        if (train->runs && v->end == VERDICT_CANCELLED && !world_has_ended(&train->run->world))
-                run_guard_terminate(&train->mpi.guard);
-        else if (train->runs)
-                run_guard_kill(&train->mpi.guard);
-        train->over = true;
 }
 
 /* A machine of CPU groups alone has no health to look at. */
@@ -200,139 +214,166 @@ static void look_around(struct train *train, bool ended)
         if (has_chips(run))
                 run_migrate_look(run, ended);
         if (!run->world.checkpoint && run_samples_saved(run))
-                tell(train, (struct world_fact){ .kind = WORLD_SAVED });
+                engine_observe(&train->engine, (struct world_fact){ .kind = WORLD_SAVED });
         if (clock_monotonic_usec() - run->kept_usec >= KEEP_SPEEDS_USEC)
                 run_speeds_refine(run);
 }
 
-static void execute(struct train *train, const struct verdict *v)
+static void look_at_ranks(struct train *train)
 {
         struct run *run = train->run;
+        uint64_t now = clock_monotonic_usec();
 
-        if (v->reason[0] != '\0' && v->kind != VERDICT_END)
-                run_event(run, v->reason, "%s", v->message);
-        switch (v->kind) {
-        case VERDICT_ASSIGN:
-                train->r = lay_out(train);
-                break;
-        case VERDICT_START:
-                train->r = start(train);
-                break;
-        case VERDICT_TERMINATE:
-                if (group_ranks_terminate(&train->watch.ranks) == 0) /* mpirun would give them no time */
-                        run_guard_terminate(&train->mpi.guard);
-                break;
-        case VERDICT_RESHARD:
-                adopt_speeds(run);
-                train->replan = true;
-                __attribute__((fallthrough));
-        case VERDICT_RESTART:
-                for (size_t i = 0; i < run->rank_count; i++)
-                        run->ranks[i].restarts++;
-                if (train->runs)
-                        run_guard_kill(&train->mpi.guard);
-                else /* it has ended by itself: before the next is put together, what chips are there? */
-                        look_around(train, true);
-                break;
-        case VERDICT_MOVE:
-                run_migrate_move(run, v->place);
-                train->replan = true;
-                break;
-        case VERDICT_LEAVE_OUT:
-                train->left[v->place] = train->replan = true;
-                break;
-        case VERDICT_END:
-                end(train, v);
-                break;
-        case VERDICT_GO_ON:
-        case VERDICT_SAY:
-                break;
+        (void) group_ranks_look(&train->ranks, now);
+        for (size_t i = 0; i < train->ranks.count && i < run->rank_count; i++) {
+                run->ranks[i].pid = train->ranks.said[i].pid;
+                engine_take(&train->engine, &train->ranks.said[i]);
         }
+        if (train->engine.mpirun != 0)
+                run_watch_show(run, &train->watch, now);
 }
 
-static void reap(struct train *train)
+static void look(void *userdata)
 {
+        struct train *train = userdata;
         struct run *run = train->run;
+        const struct world *world = &run->world;
 
-        run_world_reap(run, &train->mpi);
-        if (!train->mpi.ended)
+        look_at_ranks(train);
+        if (train->engine.ending)
                 return;
-        run_watch_look(run, &train->watch);
-        run_watch_end(&train->watch);
-        train->runs = false;
-        run->training_seconds = (double) (clock_monotonic_usec() - train->began_usec) / 1e6;
-        run_split_read_segments(run);
-        tell(train, (struct world_fact){ .kind = WORLD_MPIRUN, .code = train->mpi.exit_code });
-}
-
-static void look(struct train *train)
-{
-        struct run *run = train->run;
-        struct world *world = &run->world;
-
-        if (train->runs) {
-                run_pause(run, train->watch.changes, 100);
-                run_watch_look(run, &train->watch);
-                reap(train);
-        } else if (world->phase == WORLD_RUNNING) {
-                run_pause(run, train->watch.changes, 100); /* for the last words */
-                run_watch_look(run, &train->watch);
-        }
-        if (run->interrupted && !world->cancelled)
-                tell(train, (struct world_fact){ .kind = WORLD_CANCEL, .code = SIGINT });
-        look_around(train, world->phase == WORLD_STOPPING && !train->runs);
+        look_around(train, world->phase == WORLD_STOPPING && train->engine.mpirun == 0);
         if (world->phase == WORLD_RUNNING && world->words[0] == '\0' &&
-            (world_failed(world) < world->rank_count || (!train->runs && train->mpi.exit_code != 0)))
+            (world_failed(world) < world->rank_count || (!world->mpirun_runs && world->mpirun_code != 0)))
                 run_watch_words(run, world_failed(world));
 }
 
-static void follow(struct train *train)
+static void stop(void *userdata)
 {
-        struct world *world = &train->run->world;
-        struct verdict v;
+        struct train *train = userdata;
+        struct run *run = train->run;
 
-        while (train->r == 0 && !train->over) {
-                while (train->r == 0 && (v = verdict_on(world, clock_monotonic_usec())).kind != VERDICT_GO_ON)
-                        execute(train, &v);
-                if (train->r == 0 && !train->over)
-                        look(train);
-        }
-        if (train->runs && train->r < 0)
-                run_guard_kill(&train->mpi.guard);
-        while (train->runs) {
-                run_pause(train->run, train->watch.changes, 100);
-                run_watch_look(train->run, &train->watch);
-                reap(train);
-        }
+        for (size_t i = 0; i < run->rank_count; i++)
+                run->ranks[i].restarts++;
+        if (train->engine.mpirun == 0) /* before the next world is put together: what chips are there? */
+                look_around(train, true);
+}
+
+static void change(void *userdata, const struct verdict *v)
+{
+        struct train *train = userdata;
+
+        if (v->kind == VERDICT_MOVE)
+                run_migrate_move(train->run, v->place);
+        else
+                train->left[v->place] = true;
+        train->replan = true;
+}
+
+static void ended(void *userdata, int exit_code)
+{
+        struct train *train = userdata;
+
+        (void) exit_code;
+        run_world_clean(train->run, &train->guard);
+        look_at_ranks(train);
+        run_watch_end(&train->watch);
+        train->run->training_seconds = (double) (clock_monotonic_usec() - train->began_usec) / 1e6;
+        run_split_read_segments(train->run);
+}
+
+static void on_event(void *userdata, const char *reason, const char *message)
+{
+        const struct train *train = userdata;
+
+        run_event(train->run, reason, "%s", message);
+}
+
+static void end(void *userdata, const struct verdict *v)
+{
+        static const char *const phases[] = { [VERDICT_SUCCEEDED] = "Succeeded",
+                                              [VERDICT_FAILED] = "Failed",
+                                              [VERDICT_CANCELLED] = "Cancelled" };
+        const struct train *train = userdata;
+
+        run_finish(train->run, phases[v->end], v->reason, "%s", v->message);
+}
+
+static const struct engine_hands hands = { .tick_usec = TICK_USEC,
+                                           .look = look,
+                                           .event = on_event,
+                                           .assign = assign,
+                                           .start = start,
+                                           .terminate = terminate,
+                                           .adopt = adopt,
+                                           .stop = stop,
+                                           .change = change,
+                                           .ended = ended,
+                                           .end = end };
+
+/* A report has come. */
+static int on_changed(sd_event_source *source, int fd, uint32_t events, void *userdata)
+{
+        struct train *train = userdata;
+        char bytes[4096];
+
+        (void) source;
+        (void) events;
+        while (read(fd, bytes, sizeof(bytes)) > 0)
+                continue;
+        engine_look(&train->engine);
+        return 0;
+}
+
+static int open_train(struct train *train, struct err *err)
+{
+        const struct world_rules rules = rules_of(train->run);
+        struct run *run = train->run;
+        int r = world_init(&run->world, &rules, run->rank_count, clock_monotonic_usec(), err);
+
+        train->left = calloc(run->rank_count + 1, sizeof(*train->left));
+        if (r == 0 && train->left == NULL)
+                r = err_set(err, -ENOMEM, "no memory for the ranks");
+        if (r == 0)
+                r = engine_open(&train->engine, err);
+        if (r < 0)
+                return r;
+        train->changes = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+        if (train->changes < 0 || inotify_add_watch(train->changes, run->folder, IN_MOVED_TO) < 0)
+                return err_set(err, -errno, "'%.200s' cannot be watched: %m", run->folder);
+        r = sd_event_add_io(train->engine.loop.event, &train->changed, train->changes, EPOLLIN, on_changed,
+                            train);
+        fill_places(run);
+        return r < 0 ? err_set(err, r, "no event loop: %s", strerror(-r)) : 0;
 }
 
 int run_train(struct run *run, struct err *err)
 {
-        const struct world_rules rules = rules_of(run);
-        struct train train = { .run = run, .watch = { .changes = -1 } };
+        struct train train = { .run = run,
+                               .ranks = { .folder = run->folder },
+                               .changes = -1,
+                               .resume = run->options->resume && run->checkpoint[0] != '\0',
+                               .engine = { .hands = &hands, .world = &run->world, .loop.signal_fd = -1 } };
+        int r;
 
-        train.resume = run->options->resume && run->checkpoint[0] != '\0';
+        train.engine.userdata = &train;
         remove_output(run);
         run_folder_set_aside(run);
         /* 12 bytes a sample: beyond this the ranks' own counts have to do */
         run->sample_log = run->data_samples * run->job.epochs <= 100000000;
         run->kept_usec = run->first_world_usec = clock_monotonic_usec();
         run_event(run, "Started", "%zu ranks", run->rank_count);
-        train.left = calloc(run->rank_count + 1, sizeof(*train.left));
-        train.r = train.left == NULL ? err_set(&train.err, -ENOMEM, "no memory for the ranks")
-                                     : world_init(&run->world, &rules, run->rank_count,
-                                                  clock_monotonic_usec(), &train.err);
-        if (train.r == 0)
-                train.r = run_watch_open(run, &train.watch, &train.err);
-        if (train.r == 0) {
-                fill_places(run);
-                follow(&train);
-        }
-        run_watch_close(&train.watch);
+        r = open_train(&train, err);
+        if (r == 0)
+                r = engine_run(&train.engine);
+        (void) sd_event_source_disable_unref(train.changed);
+        close_p(&train.changes);
+        engine_close(&train.engine);
+        group_ranks_free(&train.ranks);
         free(train.left);
+        run->interrupted = run->interrupted || run->world.cancelled;
         run_samples_count(run);
         if (run->phase != NULL && strcmp(run->phase, "Succeeded") == 0)
                 run_speeds_refine(run);
-        *err = train.err;
-        return train.r;
+        return r;
 }

@@ -1,54 +1,17 @@
-/* Looks at the ranks as a group does at its own, and tells what it sees as the manager is told. */
+/* Progress in one line; the ends of logs. */
 #include "job/run/run_watch.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/inotify.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "io/clock.h"
-#include "job/launcher/rank_facts.h"
 #include "job/run/run_folder.h"
 
 #define FULL_BYTES (64U << 10) /* less room than that is none */
-
-int run_watch_open(const struct run *run, struct run_watch *watch, struct err *err)
-{
-        *watch = (struct run_watch){ .changes = inotify_init1(IN_NONBLOCK | IN_CLOEXEC),
-                                     .ranks = { .folder = run->folder },
-                                     .lines = calloc(run->rank_count, sizeof(*watch->lines)) };
-        if (watch->lines == NULL)
-                return err_set(err, -ENOMEM, "no memory for the ranks");
-        if (watch->changes < 0 || inotify_add_watch(watch->changes, run->folder, IN_MOVED_TO) < 0)
-                return err_set(err, -errno, "'%.200s' cannot be watched: %m", run->folder);
-        return 0;
-}
-
-void run_watch_close(struct run_watch *watch)
-{
-        close_p(&watch->changes);
-        group_ranks_free(&watch->ranks);
-        free(TAKE(watch->lines));
-        watch->changes = -1;
-}
-
-int run_watch_begin(struct run *run, struct run_watch *watch, struct err *err)
-{
-        for (size_t i = 0; i < run->rank_count; i++) {
-                struct run_rank *rank = &run->ranks[i];
-
-                watch->lines[i] = 0;
-                rank->kept_busy_ms = 0;
-                rank->kept_samples = 0;
-                rank->pid = 0;
-        }
-        return group_ranks_begin(&watch->ranks, run->world.worlds, 0, run->rank_count, err);
-}
 
 /* The last words of a rank, for the message. */
 static void last_words(const struct run *run, size_t index, char words[160])
@@ -107,11 +70,10 @@ void run_watch_words(struct run *run, size_t failed)
                               clock_monotonic_usec());
 }
 
-static void show(const struct run *run, struct run_watch *watch, uint64_t now)
+static void show(const struct run *run, struct run_watch *watch, bool terminal, uint64_t now)
 {
         uint64_t samples = 0, total = run->data_samples * run->job.epochs, step = 0, epoch = 0;
         double seconds = (double) (now - run->world.progress.began_usec) / 1e6, speed, loss = 0;
-        bool terminal = isatty(STDERR_FILENO) == 1;
         struct text line = { .max_bytes = 256 };
 
         for (size_t i = run->server_count; i < run->rank_count; i++) {
@@ -136,27 +98,19 @@ static void show(const struct run *run, struct run_watch *watch, uint64_t now)
         text_free(&line);
 }
 
+void run_watch_show(const struct run *run, struct run_watch *watch, uint64_t now_usec)
+{
+        bool terminal = isatty(STDERR_FILENO) == 1;
+
+        if (now_usec - watch->shown_usec < (terminal ? 500000 : 2000000))
+                return;
+        watch->shown_usec = now_usec;
+        show(run, watch, terminal, now_usec);
+}
+
 void run_watch_end(struct run_watch *watch)
 {
         if (watch->shown)
                 (void) fputc('\n', stderr);
         watch->shown = false;
-}
-
-void run_watch_look(struct run *run, struct run_watch *watch)
-{
-        char events[4096];
-        uint64_t now = clock_monotonic_usec(), period = isatty(STDERR_FILENO) == 1 ? 500000 : 2000000;
-
-        while (read(watch->changes, events, sizeof(events)) > 0)
-                continue;
-        (void) group_ranks_look(&watch->ranks, now);
-        for (size_t i = 0; i < watch->ranks.count; i++) {
-                run->ranks[i].pid = watch->ranks.said[i].pid;
-                rank_facts_tell(&run->world, &watch->ranks.said[i], &watch->lines[i], now);
-        }
-        if (now - watch->shown_usec >= period) {
-                watch->shown_usec = now;
-                show(run, watch, now);
-        }
 }

@@ -6,13 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "io/clock.h"
 #include "io/free_ports.h"
-#include "io/process.h"
 #include "job/plan/launch_frameworks.h"
 #include "job/plan/launch_ranks.h"
 #include "job/plan/mpirun_line.h"
@@ -221,49 +219,39 @@ static void remember(const struct run *run, const struct run_guard *guard)
 }
 
 int run_world_start(struct run *run, size_t first, const char *tag, const struct arguments *args,
-                    struct run_world *ret, struct err *err)
+                    struct run_guard *ret, struct err *err)
 {
         char rank_file[RUN_PATH_BYTES], log[RUN_PATH_BYTES];
         struct arguments line = { 0 };
-        int r;
+        int r = write_rank_file(run, first, tag, rank_file, err);
 
-        *ret = (struct run_world){ 0 };
-        r = write_rank_file(run, first, tag, rank_file, err);
         if (r == 0)
-                r = run_guard_name(&ret->guard, err);
+                r = run_guard_name(ret, err);
         if (r < 0)
                 return r;
-        remember(run, &ret->guard);
-        run_sweeper_watch(&run->sweeper, &ret->guard);
-        r = run_guard_prepare(&ret->guard, err);
+        remember(run, ret);
+        run_sweeper_watch(&run->sweeper, ret);
+        r = run_guard_prepare(ret, err);
         if (r < 0)
                 return r;
-        ret->guard.spared = run->sweeper.pid;
-        add_mpirun(run, run->rank_count - first, &ret->guard, &line);
+        ret->spared = run->sweeper.pid;
+        add_mpirun(run, run->rank_count - first, ret, &line);
         add_contexts(run, first, rank_file, args, &line);
         (void) run_folder_path(run, log, "mpirun.log");
-        r = line.failed || args->failed ? err_set(err, -ENOMEM, "no memory for the command line")
-                                        : run_guard_start(&ret->guard, line.list, log,
-                                                          run->sweeper.pid > 0 ? run->sweeper.fd : -1, err);
+        r = line.failed || args->failed
+                    ? err_set(err, -ENOMEM, "no memory for the command line")
+                    : run_guard_start(ret, line.list, log, run->sweeper.pid > 0 ? run->sweeper.fd : -1, err);
         arguments_free(&line);
         if (r < 0)
-                run_guard_clean(&ret->guard);
+                run_guard_clean(ret);
         return r;
 }
 
-void run_world_reap(struct run *run, struct run_world *world)
+void run_world_clean(const struct run *run, struct run_guard *guard)
 {
         char path[RUN_PATH_BYTES];
-        int status;
-        pid_t pid;
 
-        while (!world->ended && (pid = waitpid(-1, &status, WNOHANG)) > 0) {
-                if (pid != world->guard.pid)
-                        continue;
-                world->ended = true;
-                world->exit_code = process_exit_code(status);
-                run_guard_clean(&world->guard);
-                (void) run_folder_path(run, path, "world");
-                (void) unlink(path);
-        }
+        run_guard_clean(guard);
+        (void) run_folder_path(run, path, "world");
+        (void) unlink(path);
 }

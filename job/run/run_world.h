@@ -1,4 +1,5 @@
-/* World: one MPI world of a run: the ranks' variables, mpirun's command line, and its end. */
+/* World: one MPI world of a run: its ranks as launchers see them, mpirun's command line, and what is left of
+ * it. */
 #pragma once
 
 #include "job/plan/launch.h"
@@ -6,22 +7,13 @@
 #include "job/run/run_guard.h"
 #include "job/spec/job_arguments.h"
 
-struct run_world {
-        struct run_guard guard;
-        bool ended;
-        int exit_code; /* mpirun's, once ended */
-};
-
 /* run_world_start() - write the rank file and start mpirun for ranks first..rank_count-1.
  * @tag: names the files: "rank" for training, "measure"
- * @args: what every program is given, the table's own arguments before them */
+ * @args: what every program is given, the table's own arguments before them
+ * @ret: the process that supervises mpirun; once it has ended, run_world_clean() */
 int run_world_start(struct run *run, size_t first, const char *tag, const struct arguments *args,
-                    struct run_world *ret, struct err *err);
-
-/* run_world_reap() - has the guard ended? Fills ended and exit_code, and cleans up after a guard that was
- * killed.
- */
-void run_world_reap(struct run *run, struct run_world *world);
+                    struct run_guard *ret, struct err *err);
+void run_world_clean(const struct run *run, struct run_guard *guard);
 
 /* run_world_arguments() - the options of the reference trainer that this job gives. */
 void run_world_arguments(const struct run *run, bool resume, struct arguments *args);
