@@ -15,6 +15,7 @@
 #include "job/plan/job_lease.h"
 #include "scheduler-extender/bind.h"
 #include "scheduler-extender/decide/backfill.h"
+#include "scheduler-extender/decide/gang_share.h"
 #include "scheduler-extender/extender_internal.h"
 #include "scheduler-extender/labels.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
@@ -256,7 +257,7 @@ static void audit_when_due(struct extender *x)
 static void every_second(void *userdata)
 {
         struct extender *x = userdata;
-        size_t expired;
+        size_t expired, resumed;
 
         if (cluster_is_ready(x->cluster) && !x->was_ready) {
                 x->was_ready = true;
@@ -267,10 +268,12 @@ static void every_second(void *userdata)
         leader_look(x->leader);
         audit_when_due(x);
         cluster_look_at_ages(x->cluster);
-        expired = gang_expire(cluster_ledger(x->cluster), extender_now(x));
+        resumed =
+                gang_share_resume(cluster_ledger(x->cluster), x->settings.rules.lease_usec, extender_now(x));
+        expired = gang_expire(cluster_ledger(x->cluster), &x->settings.rules, extender_now(x));
         x->metrics.leases_expired += expired;
-        if (expired > 0)
-                wake_waiting(x, NULL, "a lease ended");
+        if (expired > 0 || resumed > 0)
+                wake_waiting(x, NULL, expired > 0 ? "a lease ended" : "gangs that paused may go on");
         wake_late(x);
         think_soon(x);
 }

@@ -77,6 +77,9 @@ static void put_ledger(const struct extender *x, struct text *page)
                               lent_chips(ledger));
         metrics_gauge(page, "remuda_extender_leases", "Gangs that have a lease now",
                       (double) gang_lease_count(ledger));
+        metrics_gauge(page, "remuda_extender_gang_pauses",
+                      "Namespaces whose last lease ended unused, a pause or so ago",
+                      (double) ledger->gang_pauses.map.count);
         metrics_gauge(page, "remuda_extender_leader", "1 while this replica may commit",
                       leader_leads(x->leader));
         metrics_gauge(page, "remuda_extender_nodes_silent",

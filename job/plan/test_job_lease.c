@@ -76,7 +76,7 @@ static void places_are_leased_until_their_pods_are_bound(void **state)
         assert_int_equal(node_of(p.ledger, "a")->groups[0].held, 8);
         ledger_pods_drop(p.ledger, "default", "j-w0-0"); /* gone: its place is the job's still */
         assert_int_equal(leased(p.ledger, "a"), 8);
-        assert_int_equal(gang_expire(p.ledger, UINT64_MAX - 1), 0);
+        assert_int_equal(gang_expire(p.ledger, &fixture_rules, UINT64_MAX - 1), 0);
         p.state.phase = JOB_FAILED;
         assert_int_equal(job_lease_set(p.ledger, &p.lease), 0);
         assert_int_equal(leased(p.ledger, "a") + leased(p.ledger, "c"), 0);

@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "scheduler-extender/decide/gang_members.h"
 #include "scheduler-extender/decide/gang_search.h"
+#include "scheduler-extender/decide/gang_share.h"
 #include "scheduler-extender/decide/gang_step.h"
 #include "scheduler-extender/decide/score.h"
 #include "scheduler-extender/decide/weighting.h"
@@ -37,7 +38,7 @@ static int compare_requests(const void *a, const void *b)
         static_assert(sizeof(struct request) ==
                                       offsetof(struct request, class_chips) + sizeof(p->class_chips) &&
                               offsetof(struct request, gang_size) ==
-                                      offsetof(struct request, gated) + sizeof(p->gated),
+                                      offsetof(struct request, nothing) + sizeof(p->nothing),
                       "padding has no order");
         return memcmp(p, q, sizeof(*p));
 }
@@ -227,17 +228,74 @@ static int plan_members(struct ledger *ledger, struct rules_context *ctx, struct
         return fits;
 }
 
-int gang_prepare(struct ledger *ledger, struct rules_context *ctx, struct ledger_job *job,
-                 const struct gang_demand *demand)
+/* Every member that waits has its slot? Then there is nothing to plan. */
+static bool is_covered(const struct rules_context *ctx, const struct ledger_job *job)
+{
+        size_t waiting = ctx->self == NULL, slots = 0;
+
+        for (const struct ledger_pod *pod = job->pods; pod != NULL; pod = pod->next_in_job)
+                waiting += pod == ctx->self || gang_members_waits(pod);
+        for (const struct ledger_job_slot *slot = job->slots; slot != NULL; slot = slot->next_in_job)
+                slots++;
+        return slots > 0 && slots >= waiting;
+}
+
+/* A lease as it was before members came that it does not cover. */
+struct former {
+        struct request *requests;
+        struct ledger_node **nodes;
+        size_t count;
+        uint64_t ends_usec;
+};
+
+static void former_free(struct former *former)
+{
+        free(former->requests);
+        free(former->nodes);
+}
+
+static int set_aside(struct ledger *ledger, struct ledger_job *job, struct former *ret)
+{
+        size_t count = 0;
+
+        for (const struct ledger_job_slot *slot = job->slots; slot != NULL; slot = slot->next_in_job)
+                count++;
+        *ret = (struct former){ .requests = calloc(count + 1, sizeof(*ret->requests)),
+                                .nodes = calloc(count + 1, sizeof(*ret->nodes)),
+                                .ends_usec = job->lease_ends_usec };
+        if (ret->requests == NULL || ret->nodes == NULL)
+                return -ENOMEM;
+        for (const struct ledger_job_slot *slot = job->slots; slot != NULL; slot = slot->next_in_job) {
+                ret->requests[ret->count] = slot->request;
+                ret->nodes[ret->count++] = slot->node;
+        }
+        ledger_jobs_drop_lease(ledger, job);
+        return 0;
+}
+
+static void put_back(struct ledger *ledger, struct ledger_job *job, const struct former *former)
+{
+        for (size_t i = former->count; i-- > 0;)
+                (void) ledger_jobs_add_slot(ledger, job, former->nodes[i], &former->requests[i]);
+        job->lease_ends_usec = former->ends_usec;
+}
+
+/* What was planned for members that are not there shows that all fit; it keeps nothing from others. */
+static void drop_absent(struct ledger *ledger, struct ledger_job *job)
+{
+        for (struct ledger_job_slot *slot = job->slots, *next; slot != NULL; slot = next) {
+                next = slot->next_in_job;
+                if (slot->request.absent)
+                        ledger_jobs_drop_slot(ledger, slot);
+        }
+}
+
+static int plan_gang(struct ledger *ledger, struct rules_context *ctx, struct ledger_job *job,
+                     const struct gang_demand *demand)
 {
         struct gang_members members = { 0 };
         int r = 0;
 
-        if (ctx->request->item_count == 0 || job == NULL ||
-            (ctx->request->gang_size <= 1 && demand->kind_count == 0) || job->slots != NULL ||
-            job->place_count > 0 || /* its controller has planned it */
-            (ctx->self != NULL && ctx->self->node != NULL))
-                return 0;
         for (int least = 0; least < 2 && r == 0; least++) {
                 r = gang_members_list(ctx, job, demand, least > 0, &members);
                 if (r == 0 && members.count > 0)
@@ -246,15 +304,41 @@ int gang_prepare(struct ledger *ledger, struct rules_context *ctx, struct ledger
                 if (!members.fewer)
                         break;
         }
-        if (r <= 0)
-                return r;
-        job->lease_ends_usec = ctx->now_usec + ctx->rules->lease_usec;
-        if (!demand->keep)
-                ledger_jobs_drop_lease(ledger, job);
-        return demand->keep;
+        return r;
 }
 
-size_t gang_expire(struct ledger *ledger, uint64_t now_usec)
+int gang_prepare(struct ledger *ledger, struct rules_context *ctx, struct ledger_job *job,
+                 const struct gang_demand *demand)
+{
+        CLEANUP(former_free) struct former former = { 0 };
+        int r;
+
+        if (ctx->request->item_count == 0 || job == NULL ||
+            (ctx->request->gang_size <= 1 && demand->kind_count == 0) ||
+            job->place_count > 0 || /* its controller has planned it */
+            (ctx->self != NULL && ctx->self->node != NULL) || is_covered(ctx, job))
+                return 0;
+        ctx->gang_paused = job->slots == NULL && gang_share_paused(ledger, job, ctx->now_usec);
+        if (ctx->gang_paused)
+                return 0;
+        r = set_aside(ledger, job, &former);
+        if (r < 0)
+                return r;
+        r = plan_gang(ledger, ctx, job, demand);
+        if (r > 0) {
+                drop_absent(ledger, job);
+                ctx->gang_paused = !gang_share_allows(ledger, ctx->rules, job);
+        }
+        if (r <= 0 || ctx->gang_paused || !demand->keep) {
+                ledger_jobs_drop_lease(ledger, job);
+                put_back(ledger, job, &former);
+                return r < 0 ? r : 0;
+        }
+        job->lease_ends_usec = former.count > 0 ? former.ends_usec : ctx->now_usec + ctx->rules->lease_usec;
+        return 1;
+}
+
+size_t gang_expire(struct ledger *ledger, const struct rules *rules, uint64_t now_usec)
 {
         size_t expired = 0;
 
@@ -263,6 +347,7 @@ size_t gang_expire(struct ledger *ledger, uint64_t now_usec)
                         next = job->next;
                         if (job->slots == NULL || job->lease_ends_usec > now_usec)
                                 continue;
+                        gang_share_unused(ledger, job, rules->lease_usec, now_usec);
                         ledger_jobs_drop_lease(ledger, job);
                         expired++;
                 }

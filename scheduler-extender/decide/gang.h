@@ -1,6 +1,10 @@
 /* Gang: the pods of one job are placed together before the first may pass: all fit, and get a lease with an
  * end, or none does.
  *
+ * All are planned, so that the first passes only where the last would fit; leased are the chips of members
+ * that exist. One that comes later is planned with the rest of them again, and the lease ends when it would
+ * have ended.
+ *
  * Members that are bound already count; pending ones that the store knows are planned with what they ask for;
  * those not created yet count as copies of the one asked for, unless the pod or its TrainingJob
  * lists the members (scheduler-extender/decide/gang_members.h). Members are
@@ -23,8 +27,8 @@ struct gang_demand {
                     */
 };
 
-/* gang_prepare() - work out ctx->gang_blocked (and equal_to) for a pod of a gang; nothing for others.
- * Call it after rules_prepare().
+/* gang_prepare() - work out ctx->gang_blocked, gang_paused and equal_to for a pod of a gang; nothing for
+ * others. Call it after rules_prepare().
  * @job: the pod's job, referred to by the caller; may be without pods and slots yet
  * Return: 1 = a lease was made; 0 = none was needed, or the gang does not fit; -ENOMEM. */
 int gang_prepare(struct ledger *ledger, struct rules_context *ctx, struct ledger_job *job,
@@ -33,8 +37,9 @@ int gang_prepare(struct ledger *ledger, struct rules_context *ctx, struct ledger
 /* gang_same_shape() - do they ask for the same chips of the same models, on the same nodes? */
 bool gang_same_shape(const struct request *a, const struct request *b);
 
-/* gang_expire() - drop leases whose end has come. Return: how many. */
-size_t gang_expire(struct ledger *ledger, uint64_t now_usec);
+/* gang_expire() - drop leases whose end has come; their namespaces' gangs pause (gang_share.h). Return: how
+ * many. */
+size_t gang_expire(struct ledger *ledger, const struct rules *rules, uint64_t now_usec);
 
 /* gang_lease_count() - jobs that have a lease now. */
 size_t gang_lease_count(const struct ledger *ledger);

@@ -18,6 +18,18 @@ static size_t count_bound(const struct ledger_job *job, const struct ledger_pod 
         return bound;
 }
 
+bool gang_members_waits(const struct ledger_pod *pod)
+{
+        return pod->node == NULL && !pod->ended && !pod->deleting && !pod->request.gated &&
+               pod->request.item_count > 0;
+}
+
+static bool is_kind(const struct request *request, const struct request_member *kind)
+{
+        return request->item_count > 0 && request->items[0].resource == kind->resource &&
+               request->items[0].chips == kind->chips;
+}
+
 /* Where members may go that are not created yet: like the one that asks, unless that is a single node (a
  * selector by host name): such a pod says nothing of its fellows. */
 static uint32_t match_of_copies(const struct rules_context *ctx)
@@ -62,13 +74,13 @@ static int list_kinds(const struct rules_context *ctx, const struct ledger_job *
                 return -ENOMEM;
         for (size_t i = 0; i < demand->kind_count; i++) {
                 const struct request_member *kind = &demand->kinds[i];
-                uint32_t left = kind->members;
+                uint32_t left = kind->members, there = is_kind(ctx->request, kind);
 
                 for (const struct ledger_pod *pod = job->pods; pod != NULL; pod = pod->next_in_job)
-                        left -= left > 0 && pod != ctx->self && pod->node != NULL &&
-                                pod->request.item_count > 0 &&
-                                pod->request.items[0].resource == kind->resource &&
-                                pod->request.items[0].chips == kind->chips;
+                        if (pod != ctx->self && is_kind(&pod->request, kind)) {
+                                left -= left > 0 && pod->node != NULL;
+                                there += gang_members_waits(pod);
+                        }
                 for (; left > 0; left--) {
                         struct request *request = &ret->requests[ret->count++];
 
@@ -77,6 +89,8 @@ static int list_kinds(const struct rules_context *ctx, const struct ledger_job *
                         request->items[0] =
                                 (struct request_item){ .resource = kind->resource, .chips = kind->chips };
                         request->match = match_of_kind(ctx, job, kind);
+                        request->absent = there == 0;
+                        there -= there > 0;
                         if (kind->resource != ctx->request->items[0].resource)
                                 request->model_count = 0; /* the pod's models are of its own resource */
                 }
@@ -104,12 +118,14 @@ static int list_copies(const struct rules_context *ctx, const struct ledger_job 
                         struct request *request = &ret->requests[ret->count++];
 
                         *request = pod->request;
+                        request->absent = !gang_members_waits(pod);
                         ledger_chips_only(ctx->ledger, request);
                         request->class_chips = ctx->request->class_chips;
                 }
         for (uint32_t match = match_of_copies(ctx); ret->count < left; ret->count++) {
                 ret->requests[ret->count] = *ctx->request;
                 ret->requests[ret->count].match = match;
+                ret->requests[ret->count].absent = true;
         }
         return 0;
 }
@@ -266,6 +282,7 @@ static void add_missing(const struct listing *l, const struct entry *entry, stru
         like.item_count = 1;
         like.serves = entry->servers;
         like.share_given = false;
+        like.absent = true;
         like.match = entry->resource != l->context->request->items[0].resource ? NODE_MATCH_ANY
                                                                                : match_of_copies(l->context);
         accept_models(l->context->ledger, entry, &like);
@@ -309,6 +326,7 @@ static int list_training(const struct rules_context *ctx, const struct ledger_jo
                         struct request *request = &ret->requests[ret->count++];
 
                         *request = pod->request;
+                        request->absent = !gang_members_waits(pod);
                         ledger_chips_only(ctx->ledger, request);
                         request->class_chips = ctx->request->class_chips;
                 }

@@ -19,6 +19,10 @@ struct gang_members {
 int gang_members_list(const struct rules_context *ctx, const struct ledger_job *job,
                       const struct gang_demand *demand, bool least, struct gang_members *ret);
 
+/* gang_members_waits() - does the pod wait to be placed now? Others of its gang are planned, and not leased.
+ */
+bool gang_members_waits(const struct ledger_pod *pod);
+
 /* gang_members_resource() - whose chips a role gets that says only which ones it takes: the resource (symbol)
  * with the most usable chips among those; 0 = nobody has such chips. */
 uint32_t gang_members_resource(const struct ledger *ledger, const struct job_role *role);

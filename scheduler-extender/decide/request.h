@@ -42,6 +42,8 @@ struct request {
         bool serves;           /* a server or the manager of its job: no share of the batch is its own */
         bool share_given;      /* its share is decided already: whoever made it planned the job */
         bool gated;            /* has scheduling gates: does not wait for us yet */
+        bool absent;           /* a gang's member that is not there yet: planned, and not leased */
+        uint8_t nothing[3];    /* no padding */
         uint32_t gang_size;    /* 0 or 1 = no gang */
         uint32_t network_mbps; /* 0 = any */
         uint32_t batch;        /* remuda.dev/batch: weighted shards of this batch; 0 = none */

@@ -178,6 +178,8 @@ static enum reason judge_fresh(const struct rules_context *ctx, const struct led
                 later = held_back(ctx, node) ? REASON_HELD_FOR_OLDER : later;
         if (ctx->gang_blocked)
                 later = earlier(later, REASON_GANG_DOES_NOT_FIT);
+        if (ctx->gang_paused)
+                later = earlier(later, REASON_GANG_PAUSED);
         return earlier(later, share);
 }
 

@@ -19,6 +19,7 @@ struct rules {
         uint32_t overflow_percent; /* 0..100 */
         enum placement placement;  /* where a pod names none; never PLACEMENT_DEFAULT */
         uint64_t lease_usec;
+        uint32_t lease_share_percent; /* of a namespace's gangs; 0 = no limit */
 };
 
 /* A pod's request to the scheduler. Borrowed members live as long as the request is used. */
@@ -36,6 +37,7 @@ struct rules_context {
 
         /* worked out by rules_prepare() and gang_prepare() */
         bool gang_blocked;                  /* its gang does not fit */
+        bool gang_paused;                   /* its namespace may lease nothing for it now (gang_share.h) */
         const struct ledger_node *equal_to; /* its job's nodes must be like this one; NULL = no such demand */
         struct overflow_room overflow;
         const struct weighting *weighting; /* NULL = no weighted shards */

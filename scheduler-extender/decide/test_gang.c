@@ -7,11 +7,14 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
+#include "scheduler-extender/decide/gang_share.h"
 #include "scheduler-extender/ledger/ledger_jobs.h"
 #include "scheduler-extender/ledger/ledger_life.h"
 #include "scheduler-extender/ledger/ledger_nodes.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
 #include "tests/support/cluster_fixture.h"
+
+static uint64_t now_usec;
 
 static const char *gang_word(struct ledger *l, const struct ledger_pod_facts *facts, const char *node,
                              bool keep)
@@ -21,7 +24,8 @@ static const char *gang_word(struct ledger *l, const struct ledger_pod_facts *fa
                                      .rules = &fixture_rules,
                                      .request = &facts->request,
                                      .job = job,
-                                     .now_usec = 1000000 };
+                                     .self = ledger_pods_find(l, facts->namespace_, facts->name),
+                                     .now_usec = now_usec };
         struct gang_demand demand = { .kinds = facts->kind_count > 0 ? facts->kinds : NULL,
                                       .kind_count = facts->kind_count,
                                       .keep = keep };
@@ -44,8 +48,24 @@ static struct ledger_pod_facts member(struct ledger *l, const char *name, uint32
         return facts;
 }
 
+/* Members m-0, m-1... that wait in the store; the first is told. */
+static struct ledger_pod_facts members_there(struct ledger *l, uint32_t chips, uint32_t size, int there)
+{
+        static char names[16][8];
+
+        for (int i = 0; i < there; i++) {
+                struct ledger_pod_facts m;
+
+                (void) text_format(names[i], sizeof(names[i]), "m-%d", i);
+                m = member(l, names[i], chips, size);
+                assert_int_equal(ledger_pods_set(l, &m), 0);
+        }
+        return member(l, "m-0", chips, size);
+}
+
 static struct ledger *three_nodes(void)
 {
+        now_usec = 1000000;
         struct ledger *l = ledger_life_new();
 
         ledger_mark_chips(l, GPU);
@@ -58,7 +78,7 @@ static struct ledger *three_nodes(void)
 static void two_of_eight_get_a_lease_and_others_are_told(void **state)
 {
         struct ledger *l = three_nodes();
-        struct ledger_pod_facts m = member(l, "m-0", 8, 2), other = pod_of(l, "other", 8);
+        struct ledger_pod_facts m = members_there(l, 8, 2, 2), other = pod_of(l, "other", 8);
 
         (void) state;
         assert_string_equal(gang_word(l, &m, "a", true), "");
@@ -68,7 +88,7 @@ static void two_of_eight_get_a_lease_and_others_are_told(void **state)
         assert_string_equal(word_for(l, &other.request, "c"), "");
         assert_string_equal(gang_word(l, &m, "a", true), ""); /* again: the same lease */
         assert_int_equal(l->slot_total, 2);
-        assert_int_equal(gang_expire(l, 1000000 + 60000001), 1);
+        assert_int_equal(gang_expire(l, &fixture_rules, 1000000 + 60000001), 1);
         assert_string_equal(word_for(l, &other.request, "a"), "");
         ledger_life_free(l);
 }
@@ -91,11 +111,10 @@ static void a_gang_that_does_not_fit_leaves_nothing(void **state)
 static void a_bound_member_gives_up_its_slot(void **state)
 {
         struct ledger *l = three_nodes();
-        struct ledger_pod_facts first = member(l, "m-0", 8, 2), second = member(l, "m-1", 8, 2);
+        struct ledger_pod_facts first = members_there(l, 8, 2, 2), second = member(l, "m-1", 8, 2);
 
         (void) state;
         assert_string_equal(gang_word(l, &first, "a", true), "");
-        assert_int_equal(ledger_pods_set(l, &first), 0);
         assert_int_equal(
                 ledger_pods_assume(l, ledger_pods_find(l, "default", "m-0"), node_of(l, "c"), NULL, 0), 0);
         assert_int_equal(l->slot_total, 1);
@@ -132,6 +151,13 @@ static void members_of_different_size_are_searched_for(void **state)
         m.kinds[1] =
                 (struct request_member){ .resource = m.request.items[0].resource, .chips = 4, .members = 1 };
         m.kind_count = 2;
+        assert_string_equal(gang_word(l, &m, "six", true), "");
+        assert_int_equal(l->slot_total, 1); /* the others are not there yet */
+        for (int i = 0; i < 2; i++) {
+                struct ledger_pod_facts other = member(l, i == 0 ? "m-1" : "m-2", i == 0 ? 3 : 4, 3);
+
+                assert_int_equal(ledger_pods_set(l, &other), 0);
+        }
         assert_string_equal(gang_word(l, &m, "six", true), "");
         assert_int_equal(l->slot_total, 3);
         ledger_life_free(l);
@@ -198,12 +224,18 @@ static size_t slots_on(struct ledger *l, const char *node)
 static void members_that_a_training_job_lists_are_planned_with_the_first(void **state)
 {
         struct ledger *l = three_nodes();
-        struct ledger_pod_facts m = member(l, "m-0", 8, 2);
+        struct ledger_pod_facts m = member(l, "m-0", 8, 2), npu = pod_of(l, "m-1", 8);
 
         (void) state;
         set_training(l, 8, 8, true);
         assert_string_equal(gang_word(l, &m, "a", true), "GangDoesNotFit"); /* nobody has NPUs */
         add_npu(l, "npu");
+        assert_string_equal(gang_word(l, &m, "a", true), "");
+        assert_int_equal(l->slot_total, 1);
+        npu.job = m.job;
+        npu.request.gang_size = 2;
+        npu.request.items[0].resource = symbols_add(&l->symbols, "huawei.com/Ascend910");
+        assert_int_equal(ledger_pods_set(l, &npu), 0);
         assert_string_equal(gang_word(l, &m, "a", true), "");
         assert_int_equal(l->slot_total, 2);
         assert_int_equal(slots_on(l, "npu"), 1);
@@ -219,7 +251,7 @@ static void min_chips_are_enough_where_all_do_not_fit(void **state)
         set_training(l, 24, 16, false);
         bind_pod(l, "x", "c", 8);
         assert_string_equal(gang_word(l, &m, "a", true), "");
-        assert_int_equal(l->slot_total, 2);
+        assert_int_equal(l->slot_total, 1);
         ledger_jobs_drop_lease(l, ledger_jobs_find(l, "default", "train"));
         bind_pod(l, "y", "b", 8);
         assert_string_equal(gang_word(l, &m, "a", true), "GangDoesNotFit");
@@ -234,7 +266,126 @@ static void a_training_job_of_another_number_of_members_lists_nobody(void **stat
         (void) state;
         set_training(l, 8, 8, false);
         assert_string_equal(gang_word(l, &m, "a", true), "");
-        assert_int_equal(l->slot_total, 5);
+        assert_int_equal(l->slot_total, 1);
+        ledger_life_free(l);
+}
+
+static uint64_t leased(struct ledger *l)
+{
+        uint64_t chips = 0;
+
+        for (uint32_t n = 0; n < l->node_count; n++)
+                chips += l->nodes[n]->groups[0].leased;
+        return chips;
+}
+
+static void one_pod_leases_for_itself_alone(void **state)
+{
+        struct ledger *l = three_nodes();
+        struct ledger_pod_facts m = members_there(l, 1, 16, 1);
+
+        (void) state;
+        assert_string_equal(gang_word(l, &m, "a", true), "");
+        assert_int_equal(leased(l), 1);
+        m.request.gang_size = 25;
+        ledger_jobs_drop_lease(l, ledger_jobs_find(l, "default", "train"));
+        assert_string_equal(gang_word(l, &m, "a", true), "GangDoesNotFit"); /* all must fit all the same */
+        ledger_life_free(l);
+}
+
+static void members_that_come_are_leased_too_and_no_longer(void **state)
+{
+        struct ledger *l = three_nodes();
+        struct ledger_pod_facts m = members_there(l, 8, 3, 1), other = pod_of(l, "other", 8);
+
+        (void) state;
+        assert_string_equal(gang_word(l, &m, "a", true), "");
+        assert_int_equal(leased(l), 8);
+        now_usec += 40000000;
+        (void) members_there(l, 8, 3, 3);
+        assert_string_equal(gang_word(l, &m, "a", true), "");
+        assert_int_equal(leased(l), 24);
+        assert_int_equal(gang_expire(l, &fixture_rules, now_usec + 19999999), 0);
+        assert_int_equal(gang_expire(l, &fixture_rules, now_usec + 20000001), 1);
+        assert_string_equal(word_for(l, &other.request, "a"), "");
+        ledger_life_free(l);
+}
+
+static void a_member_for_which_there_is_no_room_leaves_the_lease_as_it_was(void **state)
+{
+        struct ledger *l = three_nodes();
+        struct ledger_pod_facts m = members_there(l, 8, 3, 1);
+
+        (void) state;
+        assert_string_equal(gang_word(l, &m, "a", true), "");
+        for (int i = 0; i < 2; i++)
+                bind_pod(l, i == 0 ? "x" : "y", slots_on(l, "b") > 0 ? "a" : "b", 4);
+        (void) members_there(l, 8, 3, 2);
+        assert_string_equal(gang_word(l, &m, "c", true), "GangDoesNotFit");
+        assert_int_equal(leased(l), 8);
+        ledger_life_free(l);
+}
+
+static void gated_members_are_planned_and_not_leased(void **state)
+{
+        struct ledger *l = three_nodes();
+        struct ledger_pod_facts m = members_there(l, 8, 2, 1), gated = member(l, "m-1", 8, 2);
+
+        (void) state;
+        gated.request.gated = true;
+        assert_int_equal(ledger_pods_set(l, &gated), 0);
+        assert_string_equal(gang_word(l, &m, "a", true), "");
+        assert_int_equal(leased(l), 8);
+        ledger_life_free(l);
+}
+
+static void a_lease_that_ends_unused_pauses_its_namespace(void **state)
+{
+        struct ledger *l = three_nodes();
+        struct ledger_pod_facts m = members_there(l, 8, 2, 2), other = member(l, "o-0", 4, 2);
+        uint64_t pause = 60000000;
+
+        (void) state;
+        other.job = "other";
+        for (int i = 0; i < 6; i++) {
+                assert_string_equal(gang_word(l, &m, "a", true), "");
+                now_usec += 60000001;
+                assert_int_equal(gang_expire(l, &fixture_rules, now_usec), 1);
+                assert_string_equal(gang_word(l, &other, "a", true), "GangPaused");
+                other.namespace_ = "elsewhere";
+                assert_string_equal(gang_word(l, &other, "a", false), "");
+                other.namespace_ = "default";
+                assert_int_equal(gang_share_resume(l, 60000000, now_usec + pause - 1), 0);
+                assert_string_equal(gang_word(l, &m, "a", false), "GangPaused");
+                now_usec += pause;
+                assert_int_equal(gang_share_resume(l, 60000000, now_usec), 1);
+                pause = 2 * pause < GANG_PAUSE_MAX_USEC ? 2 * pause : GANG_PAUSE_MAX_USEC;
+        }
+        now_usec += 2 * GANG_PAUSE_MAX_USEC; /* it kept quiet */
+        assert_string_equal(gang_word(l, &m, "a", true), "");
+        now_usec += 60000001;
+        assert_int_equal(gang_expire(l, &fixture_rules, now_usec), 1);
+        now_usec += 60000001;
+        assert_string_equal(gang_word(l, &m, "a", true), "");
+        ledger_life_free(l);
+}
+
+static void gangs_of_one_namespace_share_its_part(void **state)
+{
+        struct ledger *l = three_nodes();
+        struct ledger_pod_facts m = members_there(l, 8, 1, 1), other = member(l, "o-0", 4, 2),
+                                stranger = member(l, "s-0", 4, 2);
+
+        (void) state;
+        m.request.gang_size = other.request.gang_size = stranger.request.gang_size = 2;
+        (void) members_there(l, 8, 2, 2);
+        assert_string_equal(gang_word(l, &m, "a", true), ""); /* 16 of 24: alone it may be so large */
+        other.job = "other";
+        assert_string_equal(gang_word(l, &other, "c", true), "GangPaused");
+        stranger.namespace_ = "elsewhere";
+        assert_string_equal(gang_word(l, &stranger, "c", true), "");
+        ledger_jobs_drop_lease(l, ledger_jobs_find(l, "default", "train"));
+        assert_string_equal(gang_word(l, &other, "c", true), "");
         ledger_life_free(l);
 }
 
@@ -250,6 +401,12 @@ int main(void)
                 cmocka_unit_test(members_that_a_training_job_lists_are_planned_with_the_first),
                 cmocka_unit_test(min_chips_are_enough_where_all_do_not_fit),
                 cmocka_unit_test(a_training_job_of_another_number_of_members_lists_nobody),
+                cmocka_unit_test(one_pod_leases_for_itself_alone),
+                cmocka_unit_test(members_that_come_are_leased_too_and_no_longer),
+                cmocka_unit_test(a_member_for_which_there_is_no_room_leaves_the_lease_as_it_was),
+                cmocka_unit_test(gated_members_are_planned_and_not_leased),
+                cmocka_unit_test(a_lease_that_ends_unused_pauses_its_namespace),
+                cmocka_unit_test(gangs_of_one_namespace_share_its_part),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

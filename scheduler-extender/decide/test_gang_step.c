@@ -137,6 +137,23 @@ static double planned_step(struct brute *b, const struct ledger *ledger, const s
         return step_of(b);
 }
 
+/* All members that the first one lists wait in the store. */
+static void add_members(struct ledger *ledger, const struct ledger_pod_facts *first)
+{
+        struct ledger_pod_facts facts = *first;
+        char name[16];
+        int count = 0;
+
+        facts.name = facts.uid = name;
+        for (size_t k = 0; k < first->kind_count; k++)
+                for (uint32_t m = 0; m < first->kinds[k].members; m++) {
+                        (void) text_format(name, sizeof(name), "m-%d", count++);
+                        facts.request.items[0] = (struct request_item){ .resource = first->kinds[k].resource,
+                                                                        .chips = first->kinds[k].chips };
+                        assert_int_equal(ledger_pods_set(ledger, &facts), 0);
+                }
+}
+
 static void one_case(uint64_t number)
 {
         static const double speeds[] = { 1000, 700, 400, 300, 100, 50 };
@@ -175,9 +192,11 @@ static void one_case(uint64_t number)
                 }
         b->best = INFINITY;
         try_all(b, 0);
+        add_members(ledger, &facts);
         job = ledger_jobs_refer(ledger, "default", "train");
         ctx = context_of(ledger, &facts.request);
         ctx.job = job;
+        ctx.self = ledger_pods_find(ledger, "default", "m-0");
         assert_int_equal(weighting_build(ledger, job, NULL, &facts.request, weighting), 0);
         ctx.weighting = weighting;
         demand.kinds = facts.kinds;

@@ -214,7 +214,8 @@ static size_t slots_on(struct ledger *l, const char *node)
         return count;
 }
 
-static bool gang_fits(struct ledger *l, uint32_t chips, const char *match)
+/* @other: what the second member demands; NULL = it is not there yet. */
+static bool gang_fits(struct ledger *l, uint32_t chips, const char *match, const char *other)
 {
         struct ledger_pod_facts facts = pod_of(l, "m-0", chips);
         struct gang_demand demand = { .keep = true };
@@ -224,6 +225,11 @@ static bool gang_fits(struct ledger *l, uint32_t chips, const char *match)
         facts.request.gang_size = 2;
         facts.node_match = match;
         assert_int_equal(ledger_pods_set(l, &facts), 0);
+        if (other != NULL) {
+                facts.name = facts.uid = "m-1";
+                facts.node_match = other;
+                assert_int_equal(ledger_pods_set(l, &facts), 0);
+        }
         ctx.self = ledger_pods_find(l, "default", "m-0");
         ctx.request = &ctx.self->request;
         ctx.job = ctx.self->job;
@@ -240,17 +246,17 @@ static void a_gang_is_planned_on_nodes_that_its_pods_may_have(void **state)
         set_node(l, "b", "zone=a\n!dedicated=ops:NoSchedule\n");
         set_node(l, "c", "zone=a\n");
         bind_pod(l, "x", "c", 1);
-        assert_false(gang_fits(l, 8, "=\tzone\ta\n")); /* two of eight: one node is free in that zone */
+        assert_false(gang_fits(l, 8, "=\tzone\ta\n", NULL)); /* two of eight: one node is free in that zone */
         assert_int_equal(l->slot_total, 0);
         ledger_pods_drop(l, "default", "x");
         set_node(l, "c", NULL); /* a alone is left: who may go there alone says nothing of the others */
-        assert_true(gang_fits(l, 8, "=\tzone\ta\n"));
+        assert_true(gang_fits(l, 8, "=\tzone\ta\n", NULL));
         assert_int_equal(slots_on(l, "a"), 1);
         ledger_jobs_drop_lease(l, ledger_jobs_find(l, "default", "train"));
-        assert_true(gang_fits(l, 4, "=\tzone\ta\n"));
+        assert_true(gang_fits(l, 4, "=\tzone\ta\n", ""));
         assert_int_equal(slots_on(l, "a"), 2);
         ledger_jobs_drop_lease(l, ledger_jobs_find(l, "default", "train"));
-        assert_true(gang_fits(l, 8, "")); /* not on b */
+        assert_true(gang_fits(l, 8, "", "")); /* not on b */
         assert_int_equal(slots_on(l, "a") + slots_on(l, "c"), 2);
         ledger_life_free(l);
 }

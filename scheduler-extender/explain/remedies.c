@@ -55,7 +55,7 @@ static const struct ledger_node *fits_somewhere(struct remedies *r, const struct
 
         ctx.request = request;
         ctx.rules = rules;
-        ctx.gang_blocked = false;
+        ctx.gang_blocked = ctx.gang_paused = false;
         rules_prepare(&ctx);
         if (gang_prepare(r->ledger, &ctx, r->pod_request->job, &demand) < 0)
                 return NULL;

@@ -177,7 +177,7 @@ static void let_time_pass(struct cluster *c, uint64_t now_usec, struct waiting *
                         ledger_pods_detach(ledger, ends[gone]);
                         ends[gone]->ended = true; /* nor does it wait */
                 }
-                (void) gang_expire(ledger, at);
+                (void) gang_expire(ledger, cluster_rules(c), at);
                 keep_backfills(c, at, gone);
                 left = 0;
                 for (size_t i = 0; i < waiting_count; i++) {

@@ -15,6 +15,7 @@
 #include "scheduler-extender/decide/node_match.h"
 #include "scheduler-extender/decide/request.h"
 #include "scheduler-extender/ledger/liveness.h"
+#include "scheduler-extender/ledger/name_numbers.h"
 #include "scheduler-extender/ledger/roster.h"
 #include "scheduler-extender/ledger/symbols.h"
 
@@ -104,6 +105,8 @@ struct ledger {
         uint32_t chip_resource_count;
         struct ledger_speed *speeds; /* of all SpeedTables, the one seen last at the end; owned */
         size_t speed_count;
+        struct name_numbers gang_pauses, gang_pause_ends; /* by namespace: see decide/gang_share.h */
+        uint64_t gang_resumed_usec;
         uint64_t departure_count; /* pods that gave chips back since the start */
         uint64_t generation;      /* grows with every change of a node, pod or lease */
         uint32_t slot_total;      /* lease slots in force */

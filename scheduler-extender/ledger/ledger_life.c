@@ -196,6 +196,8 @@ void ledger_life_free(struct ledger *ledger)
         free(ledger->pod_slots);
         free(ledger->chip_resource);
         free(ledger->speeds);
+        name_numbers_free(&ledger->gang_pauses);
+        name_numbers_free(&ledger->gang_pause_ends);
         symbols_free(&ledger->symbols);
         free(ledger);
 }

@@ -21,7 +21,8 @@ struct server_options {
         const char *leader_namespace;     /* of the Lease; NULL = the pod's own */
         const char *job_image, *launcher_image, *scheduler_name;
         bool lend_reserve, no_evict, no_leader_elect;
-        unsigned stale_after_sec, lease_seconds, cache_limit_sec, eviction_grace_sec, leader_lease_sec;
+        unsigned stale_after_sec, lease_seconds, lease_share, cache_limit_sec, eviction_grace_sec,
+                leader_lease_sec;
         unsigned keep_pods_sec;
 
         /* not on the command line */

@@ -97,6 +97,7 @@ static int read_rules(const struct server_options *options, struct rules *ret, s
                 .stale_after_usec = (uint64_t) options->stale_after_sec * 1000000,
                 .lend_reserve = options->lend_reserve,
                 .lease_usec = (uint64_t) options->lease_seconds * 1000000,
+                .lease_share_percent = options->lease_share,
                 .placement = PLACEMENT_PACKED,
         };
         if (options->placement != NULL && placement_parse(options->placement, &ret->placement) < 0)

@@ -94,6 +94,10 @@ def reasons():
         "application/merge-patch+json")
     for word, (chips, at, labels, annotations, resource) in cases.items():
         create(sim_pod("w-" + word.lower(), chips, at, resource, labels, annotations))
+    second = sim_pod("r-lease1", 8, "s-lease2", labels={"job": "leased", "gang-size": "2"}, annotations={"models": "L40"})
+    second["spec"]["affinity"] = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [  # nobody is such a pod: it is never bound
+        {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"never": "there"}}}]}}
+    create(second)
     create(sim_pod("r-lease0", 8, "s-lease1", labels={"job": "leased", "gang-size": "2"}, annotations={"models": "L40"}))
     bound("r-lease0")
     create(sim_pod("w-chipsleased", 8, "s-lease2"))
@@ -125,6 +129,10 @@ def wakes():
     bound("w-inventorystale")
     heard = time.monotonic() - began
     bound("w-chipsleased", 40)  # --lease-seconds 12 and the scheduler's backoff
+    create(sim_pod("w-gangpaused", 1, "s-sick", labels={"job": "paused", "gang-size": "2"}))
+    wait("the gangs' pause", 10, lambda: "GangPaused: " in message("w-gangpaused"))
+    create(sim_pod("w-gangpaused1", 1, "s-sick", labels={"job": "paused", "gang-size": "2"}))
+    bound("w-gangpaused", 40)  # as long as a lease
     return "healed %.1f s, heard of %.1f s" % (healed, heard)
 
 

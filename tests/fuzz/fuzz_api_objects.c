@@ -105,7 +105,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         json_array_foreach(list, i, item) take(ledger, item);
         check_accounts(ledger);
         (void) backfill_update(ledger, &(struct rules){ .placement = PLACEMENT_PACKED }, 1);
-        (void) gang_expire(ledger, UINT64_MAX);
+        (void) gang_expire(ledger, &rules, UINT64_MAX);
         ledger_life_free(ledger);
         json_decref(list);
         return 0;

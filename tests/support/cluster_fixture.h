@@ -13,7 +13,9 @@
 
 #define GPU "nvidia.com/gpu"
 
-static struct rules fixture_rules = { .placement = PLACEMENT_PACKED, .lease_usec = 60000000 };
+static struct rules fixture_rules = { .placement = PLACEMENT_PACKED,
+                                      .lease_usec = 60000000,
+                                      .lease_share_percent = 50 };
 
 /* A node with one group of `total` chips of which `healthy` are usable. */
 static inline void add_node(struct ledger *ledger, const char *name, enum node_class class, const char *pool,
