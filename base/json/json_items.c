@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#define DEPTH_MAX 512
+#define DEPTH_KINDS 512 /* brackets are matched by kind as far down as this, below it by their number */
 
 /* A position in the text; `at` never passes `end`. */
 struct scan {
@@ -35,10 +35,10 @@ static bool skip_string(struct scan *s)
         }
 }
 
-/* Brackets are matched by kind; everything between them but strings is somebody else's to judge. */
+/* Brackets are matched; everything between them but strings is somebody else's to judge. */
 static bool skip_brackets(struct scan *s)
 {
-        char open[DEPTH_MAX];
+        char open[DEPTH_KINDS];
         size_t depth = 0;
 
         while (s->at < s->end) {
@@ -51,11 +51,11 @@ static bool skip_brackets(struct scan *s)
                 }
                 s->at++;
                 if (c == '{' || c == '[') {
-                        if (depth == DEPTH_MAX)
-                                return false;
-                        open[depth++] = c;
+                        if (depth < DEPTH_KINDS)
+                                open[depth] = c;
+                        depth++;
                 } else if (c == '}' || c == ']') {
-                        if (open[--depth] != (c == '}' ? '{' : '['))
+                        if (--depth < DEPTH_KINDS && open[depth] != (c == '}' ? '{' : '['))
                                 return false;
                         if (depth == 0)
                                 return true;

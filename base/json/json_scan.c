@@ -1,6 +1,7 @@
 /* Validates as it moves: numbers, strings with their escapes and UTF-8, brackets to a depth. */
 #include "base/json/json_scan.h"
 
+#include <ctype.h>
 #include <endian.h>
 #include <errno.h>
 #include <stdint.h>
@@ -40,37 +41,32 @@ char json_scan_kind(struct json_scan *scan)
         return 0;
 }
 
-static bool is_hex(char c)
+int json_scan_unicode(const char *at, const char *end)
 {
-        return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-}
+        int code = 0;
 
-static unsigned hex4(const char *p)
-{
-        unsigned value = 0;
+        if (end - at < 6 || at[0] != '\\' || at[1] != 'u')
+                return -1;
+        for (size_t i = 2; i < 6; i++) {
+                char c = at[i];
 
-        for (int i = 0; i < 4; i++) {
-                char c = p[i];
-
-                value = value * 16 + (unsigned) (c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10);
+                if (!isxdigit((unsigned char) c))
+                        return -1;
+                code = code * 16 + (c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10);
         }
-        return value;
+        return code;
 }
 
-static bool is_unicode_escape(const char *p, const char *end)
-{
-        return end - p >= 6 && p[0] == '\\' && p[1] == 'u' && is_hex(p[2]) && is_hex(p[3]) && is_hex(p[4]) &&
-               is_hex(p[5]);
-}
-
-/* \uXXXX at scan->at; half a surrogate pair and U+0000 are no characters of a text. */
+/* \uXXXX at scan->at; half a surrogate pair is no character of a text. */
 static int skip_unicode(struct json_scan *scan, struct err *err)
 {
-        unsigned code = hex4(scan->at + 2), low = 0;
+        int code = json_scan_unicode(scan->at, scan->end), low = 0;
 
-        if (code >= 0xd800 && code <= 0xdbff && is_unicode_escape(scan->at + 6, scan->end))
-                low = hex4(scan->at + 8);
-        if (code == 0 || (code >= 0xdc00 && code <= 0xdfff) ||
+        if (code < 0)
+                return bad(scan, err, "a string has an escape that is none");
+        if (code >= 0xd800 && code <= 0xdbff)
+                low = json_scan_unicode(scan->at + 6, scan->end);
+        if ((code >= 0xdc00 && code <= 0xdfff) ||
             (code >= 0xd800 && code <= 0xdbff && (low < 0xdc00 || low > 0xdfff)))
                 return bad(scan, err, "a string has an escape that is no character");
         scan->at += low != 0 ? 12 : 6;
@@ -85,13 +81,10 @@ static int skip_escape(struct json_scan *scan, struct err *err)
                 scan->at = p + 1;
                 return 0;
         }
-        if (!is_unicode_escape(scan->at, scan->end))
-                return bad(scan, err, "a string has an escape that is none");
         return skip_unicode(scan, err);
 }
 
-/* Length of the UTF-8 sequence at p, 0 if it is not one (overlong forms and surrogates included). */
-static size_t utf8_length(const char *text, const char *end)
+size_t json_scan_utf8(const char *text, const char *end)
 {
         const unsigned char *p = (const unsigned char *) text;
         size_t left = (size_t) (end - text), length;
@@ -143,7 +136,7 @@ static int skip_special(struct json_scan *scan, struct json_scan_slice *ret, str
         }
         if (c < 0x20)
                 return bad(scan, err, "a string has a control character in it");
-        length = utf8_length(scan->at, scan->end);
+        length = json_scan_utf8(scan->at, scan->end);
         if (length == 0)
                 return bad(scan, err, "a string is not UTF-8");
         scan->at += length;
@@ -380,11 +373,11 @@ static size_t put_utf8(unsigned code, char *out)
 /* A \u escape at p, or a pair of them for a code beyond 16 bits; a lone surrogate becomes U+FFFD. */
 static const char *unescape_unicode(const char *p, const char *end, char *out, size_t *size)
 {
-        unsigned code = hex4(p + 2), low;
+        unsigned code = (unsigned) json_scan_unicode(p, end), low;
 
         p += 6;
         if (code >= 0xd800 && code <= 0xdbff && end - p >= 6 && p[0] == '\\' && p[1] == 'u') {
-                low = hex4(p + 2);
+                low = (unsigned) json_scan_unicode(p, end);
                 if (low >= 0xdc00 && low <= 0xdfff) {
                         code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
                         p += 6;
