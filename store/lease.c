@@ -8,6 +8,7 @@
 #include <sys/random.h>
 
 #include "base/json/json_merge.h"
+#include "base/json/json_read.h"
 #include "base/json/json_table.h"
 #include "base/text.h"
 #include "base/timestamp.h"
@@ -207,7 +208,7 @@ static void on_written(void *userdata, const struct http_call_result *result)
         struct lease *l = userdata;
         char sentence[300];
         int r = kube_result(result, sentence, sizeof(sentence));
-        json_t *object = r == 0 ? json_loadb(result->body, result->body_bytes, 0, NULL) : NULL;
+        json_t *object = r == 0 ? json_read(result->body, result->body_bytes, 0, NULL) : NULL;
 
         l->call = NULL;
         if (result->error == -ECANCELED)
@@ -240,7 +241,7 @@ static void on_read(void *userdata, const struct http_call_result *result)
         struct lease *l = userdata;
         char sentence[300];
         int r = kube_result(result, sentence, sizeof(sentence));
-        json_t *object = r == 0 ? json_loadb(result->body, result->body_bytes, 0, NULL) : NULL;
+        json_t *object = r == 0 ? json_read(result->body, result->body_bytes, 0, NULL) : NULL;
 
         l->call = NULL;
         if (result->error == -ECANCELED)
@@ -313,7 +314,7 @@ static void on_neighbour(void *userdata, const struct http_call_result *result)
         if (result->error == -ECANCELED)
                 return;
         object = result->error == 0 && result->status == 200
-                         ? json_loadb(result->body, result->body_bytes, 0, NULL)
+                         ? json_read(result->body, result->body_bytes, 0, NULL)
                          : NULL;
         if (object != NULL)
                 see(l, object, &l->neighbour);

@@ -46,6 +46,9 @@ struct store_options {
          * ends within commit_usec. */
         bool (*may_commit)(void *userdata);
         uint64_t commit_usec;
+        uint64_t silence_usec; /* kubernetes: a watch with bookmarks that is silent for so long is dead; 0 =
+                                  150 s: a bookmark comes every minute, two are missed, and a while for the
+                                  third */
         void *userdata;
 };
 

@@ -1,6 +1,7 @@
 /* What happened to one job of a cluster: the API server's events about it, in time. They go after an hour;
  * what the job's conditions say then stands in their place. */
 
+#include "base/json/json_read.h"
 #include "base/text.h"
 #include "io/loop.h"
 #include "job/show/jobs.h"
@@ -20,7 +21,7 @@ static void on_events(void *userdata, const struct http_call_result *result)
         char sentence[200];
 
         if (kube_result(result, sentence, sizeof(sentence)) == 0)
-                asking->list = json_loadb(result->body, result->body_bytes, 0, NULL);
+                asking->list = json_read(result->body, result->body_bytes, 0, NULL);
         (void) sd_event_exit(asking->loop, 0);
 }
 

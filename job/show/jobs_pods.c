@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/exit_code.h"
+#include "base/json/json_read.h"
 #include "base/text.h"
 #include "cli/command/cluster_arguments.h"
 #include "io/loop.h"
@@ -151,7 +152,7 @@ static void on_object(void *userdata, const struct http_call_result *result)
         struct follower *f = userdata;
         char sentence[300];
         int r = kube_result(result, sentence, sizeof(sentence));
-        json_t *object = r == 0 ? json_loadb(result->body, result->body_bytes, 0, NULL) : NULL;
+        json_t *object = r == 0 ? json_read(result->body, result->body_bytes, 0, NULL) : NULL;
         CLEANUP(job_view_list_free) struct job_view_list views = { 0 };
         struct job_view *view = job_view_list_add(&views);
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/json/json_read.h"
 #include "base/text.h"
 #include "base/timestamp.h"
 #include "io/loop.h"
@@ -34,7 +35,7 @@ static void deliver_pod(struct store_dir *d, const char *pod)
 static void on_line(void *userdata, const char *line, size_t size_bytes)
 {
         struct store_dir *d = userdata;
-        json_t *json = json_loadb(line, size_bytes, 0, NULL);
+        json_t *json = json_read(line, size_bytes, 0, NULL);
         char key[OBJECTS_KEY_BYTES];
         const struct commitment *c = NULL;
         struct err err = { 0 };

@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/hash.h"
+#include "base/json/json_read.h"
 #include "base/yaml/yaml_parse.h"
 #include "store/directory/json_file.h"
 
@@ -51,7 +52,7 @@ json_t *delivery_load_json(const struct store_dir *d, const struct object *objec
                     (ssize_t) object->size_bytes ||
             hash_bytes(bytes, object->size_bytes, 0) != object->hash)
                 return NULL; /* the file has changed: inotify will say so */
-        return json_loadb(bytes, object->size_bytes, 0, NULL);
+        return json_read(bytes, object->size_bytes, 0, NULL);
 }
 
 static json_t *load_yaml(const struct store_dir *d, const struct object *object)

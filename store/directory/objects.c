@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "store/metadata.h"
 
 #define DEFAULT_NAMESPACE "default"
 
@@ -25,23 +26,20 @@ bool objects_key(char key[OBJECTS_KEY_BYTES], enum store_kind kind, const char *
 int objects_identify(json_t *object, const char *list_kind, enum store_kind *kind,
                      char key[OBJECTS_KEY_BYTES], struct err *err)
 {
-        json_t *metadata = json_object_get(object, "metadata");
-        const char *kind_name = json_string_value(json_object_get(object, "kind"));
-        const char *name = json_string_value(json_object_get(metadata, "name"));
-        const char *namespace_ = json_string_value(json_object_get(metadata, "namespace"));
+        struct metadata metadata = metadata_of(object);
+        const char *kind_name = metadata.kind[0] != '\0' ? metadata.kind : list_kind;
 
         if (!json_is_object(object))
                 return err_set(err, -EBADMSG, "an item is not an object");
-        if (kind_name == NULL)
-                kind_name = list_kind;
         if (kind_name[0] == '\0')
                 return err_set(err, -EBADMSG, "an object has no kind");
         if (store_kind_parse(kind_name, kind) < 0)
                 return 1;
-        if (!objects_key(key, *kind, namespace_, name))
+        if (!objects_key(key, *kind, metadata.namespace_, metadata.name))
                 return err_set(err, -EBADMSG, "a %s has no (usable) metadata.name", kind_name);
-        if (store_kind_info(*kind)->namespaced && (namespace_ == NULL || namespace_[0] == '\0'))
-                (void) json_object_set_new(metadata, "namespace", json_string(DEFAULT_NAMESPACE));
+        if (store_kind_info(*kind)->namespaced && metadata.namespace_[0] == '\0')
+                (void) json_object_set_new(json_object_get(object, "metadata"), "namespace",
+                                           json_string(DEFAULT_NAMESPACE));
         return 0;
 }
 
@@ -184,25 +182,20 @@ struct object *objects_remove(struct objects *all, struct object *object)
         return best;
 }
 
-static char *copy_of(const json_t *string)
+static char *copy_of(const char *value)
 {
-        const char *value = json_string_value(string);
-
-        return value != NULL && value[0] != '\0' ? strdup(value) : NULL;
+        return value[0] != '\0' ? strdup(value) : NULL;
 }
 
 void objects_note(struct object *object, const json_t *json)
 {
-        json_t *metadata = json_object_get(json, "metadata");
+        struct metadata metadata = metadata_of(json);
 
         free(object->uid);
         free(object->node);
-        object->uid = copy_of(json_object_get(metadata, "uid"));
-        object->node = NULL;
-        if (object->kind != STORE_POD)
-                return;
-        object->node = copy_of(json_object_get(json_object_get(json, "spec"), "nodeName"));
-        object->terminating = json_is_string(json_object_get(metadata, "deletionTimestamp"));
+        object->uid = copy_of(metadata.uid);
+        object->node = object->kind == STORE_POD ? copy_of(metadata.node) : NULL;
+        object->terminating = object->kind == STORE_POD && metadata.deleted[0] != '\0';
 }
 
 struct object *objects_add(struct objects *all, struct object_file *file, enum store_kind kind,

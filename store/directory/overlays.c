@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/json/json_merge.h"
+#include "base/json/json_read.h"
 #include "base/text.h"
 #include "base/yaml/yaml_parse.h"
 #include "store/directory/json_file.h"
@@ -42,7 +43,7 @@ static json_t *load(int directory_fd, const char *file, struct stat *ret_stat)
         CLEANUP(free_p)
         char *bytes = json_file_read(directory_fd, file, YAML_PARSE_MAX_BYTES, &size, ret_stat, NULL);
 
-        return bytes != NULL ? json_loadb(bytes, size, 0, NULL) : NULL;
+        return bytes != NULL ? json_read(bytes, size, 0, NULL) : NULL;
 }
 
 static struct overlay *parse(const json_t *json, uint64_t mtime_usec)

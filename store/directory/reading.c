@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/json/json_items.h"
+#include "base/json/json_read.h"
 #include "base/text.h"
 #include "base/yaml/yaml_parse.h"
 #include "io/clock.h"
@@ -143,17 +144,16 @@ static bool take_unchanged(struct reading *r, const struct place *place)
 
 static void take_bytes(struct reading *r, const char *bytes, const struct place *place, const char *list_kind)
 {
-        json_error_t error;
+        struct err err = { 0 };
         json_t *json;
-        char what[256];
+        char what[sizeof(err.msg) + 64];
 
         if (take_unchanged(r, place))
                 return;
-        json = json_loadb(bytes, place->size_bytes, 0, &error);
+        json = json_read(bytes, place->size_bytes, 0, &err);
         if (json == NULL) {
-                (void) text_format(what, sizeof(what), "holds JSON that cannot be read (near byte %llu: %s)",
-                                   (unsigned long long) place->offset_bytes + (unsigned) error.position,
-                                   error.text);
+                (void) text_format(what, sizeof(what), "holds an item at byte %llu that cannot be read (%s)",
+                                   (unsigned long long) place->offset_bytes, err.msg);
                 complain(r, STORE_NODE, what);
                 return;
         }

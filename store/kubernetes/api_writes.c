@@ -8,9 +8,11 @@
 #include <sys/random.h>
 
 #include "base/cleanup.h"
+#include "base/json/json_read.h"
 #include "base/text.h"
 #include "io/loop.h"
 #include "store/kubernetes/store_kubernetes.h"
+#include "store/metadata.h"
 
 static struct operation_list *operations_of(struct store *store)
 {
@@ -22,32 +24,24 @@ static void try_evict(void *userdata);
 
 /* The truth about a pod whose bind (or eviction: no node) came to no clear end. Return: 1 = nothing has
  * happened, try again. */
-static int judge_pod(const struct operation *o, const json_t *pod, char *sentence, size_t sentence_bytes)
+static int judge_pod(const struct operation *o, const json_t *object, struct err *err)
 {
-        json_t *metadata = json_object_get(pod, "metadata");
-        const char *uid = json_string_value(json_object_get(metadata, "uid"));
-        const char *node = json_string_value(json_object_get(json_object_get(pod, "spec"), "nodeName"));
+        struct metadata pod = metadata_of(object);
 
-        sentence[0] = '\0';
-        if (o->uid != NULL && uid != NULL && strcmp(uid, o->uid) != 0) {
-                (void) text_format(sentence, sentence_bytes, "pod '%s/%s' has uid '%s', not '%s'",
-                                   o->namespace_, o->name, uid, o->uid);
-                return -ESTALE;
-        }
+        if (object == NULL)
+                return -EBADMSG;
+        if (o->uid != NULL && pod.uid[0] != '\0' && strcmp(pod.uid, o->uid) != 0)
+                return err_set(err, -ESTALE, "pod '%s/%s' has uid '%s', not '%s'", o->namespace_, o->name,
+                               pod.uid, o->uid);
         if (o->node == NULL)
-                return json_is_string(json_object_get(metadata, "deletionTimestamp")) ? 0 : 1;
-        if (node != NULL && strcmp(node, o->node) == 0)
+                return pod.deleted[0] == '\0';
+        if (strcmp(pod.node, o->node) == 0)
                 return 0;
-        if (node != NULL && node[0] != '\0') {
-                (void) text_format(sentence, sentence_bytes, "pod '%s/%s' is bound to node '%s'",
-                                   o->namespace_, o->name, node);
-                return -EALREADY;
-        }
-        if (json_is_string(json_object_get(metadata, "deletionTimestamp"))) {
-                (void) text_format(sentence, sentence_bytes, "pod '%s/%s' is being deleted", o->namespace_,
-                                   o->name);
-                return -ESTALE;
-        }
+        if (pod.node[0] != '\0')
+                return err_set(err, -EALREADY, "pod '%s/%s' is bound to node '%s'", o->namespace_, o->name,
+                               pod.node);
+        if (pod.deleted[0] != '\0')
+                return err_set(err, -ESTALE, "pod '%s/%s' is being deleted", o->namespace_, o->name);
         return 1;
 }
 
@@ -58,6 +52,7 @@ static void on_pod(void *userdata, const struct http_call_result *result)
         struct operation *o = userdata;
         char sentence[400];
         int r = kube_result(result, sentence, sizeof(sentence));
+        struct err err = { 0 };
         json_t *pod;
 
         if (r < 0 && operation_may_be_repeated(result) && operation_again(o, look_at_pod))
@@ -66,8 +61,8 @@ static void on_pod(void *userdata, const struct http_call_result *result)
                 operation_finish(o, r, sentence);
                 return;
         }
-        pod = json_loadb(result->body, result->body_bytes, 0, NULL);
-        r = pod != NULL ? judge_pod(o, pod, sentence, sizeof(sentence)) : -EBADMSG;
+        pod = json_read(result->body, result->body_bytes, 0, NULL);
+        r = judge_pod(o, pod, &err);
         json_decref(pod);
         if (r == 1 && operation_again(o, o->node != NULL ? try_bind : try_evict))
                 return;
@@ -76,7 +71,7 @@ static void on_pod(void *userdata, const struct http_call_result *result)
                                  o->node != NULL ? "the bind was tried and the pod is still not bound"
                                                  : "the eviction was tried and the pod is still there");
         else
-                operation_finish(o, r, sentence);
+                operation_finish(o, r, err.msg);
 }
 
 static void look_at_pod(void *userdata)
@@ -396,7 +391,7 @@ static void on_read(void *userdata, const struct http_call_result *result)
                 operation_finish(o, r, sentence);
                 return;
         }
-        object = json_loadb(result->body, result->body_bytes, 0, NULL);
+        object = json_read(result->body, result->body_bytes, 0, NULL);
         if (!json_is_object(object))
                 operation_finish(o, -EBADMSG, "the API server's reply is no JSON object");
         else

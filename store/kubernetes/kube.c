@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/json/json_field.h"
+#include "base/json/json_read.h"
 #include "base/text.h"
 #include "base/version.h"
 #include "io/loop.h"
@@ -35,6 +37,7 @@ struct kube_call {
         struct http_call *http; /* NULL while it waits for the next try */
         sd_event_source *waiting;
         char *method, *path, *content_type, *body;
+        size_t reply_max_bytes;
         uint64_t timeout_usec, end_usec; /* end: no more tries after it */
         void (*began)(void *userdata, unsigned status);
         bool (*chunk)(void *userdata, const char *bytes, size_t size_bytes);
@@ -172,6 +175,7 @@ static int try(struct kube_call *call)
                                              .content_type = call->content_type,
                                              .body = call->body,
                                              .body_bytes = call->body != NULL ? strlen(call->body) : 0,
+                                             .reply_max_bytes = call->reply_max_bytes,
                                              .timeout_usec = call->timeout_usec,
                                              .began = call->began != NULL ? on_began : NULL,
                                              .chunk = call->chunk != NULL ? on_chunk : NULL,
@@ -203,6 +207,7 @@ int kube_call_start(struct kube_client *client, const struct kube_request *reque
         call->chunk = request->chunk;
         call->done = request->done;
         call->userdata = request->userdata;
+        call->reply_max_bytes = request->reply_max_bytes;
         call->timeout_usec = request->timeout_usec;
         call->end_usec = limit != 0 ? loop_now_usec(client->loop) + limit : UINT64_MAX / 2;
         call->next = client->calls;
@@ -258,8 +263,9 @@ static int code_of(unsigned status, const char *reason)
 
 int kube_result(const struct http_call_result *result, char *sentence, size_t sentence_bytes)
 {
+        const char *message = "", *reason = "";
+        struct json_field root;
         json_t *status;
-        const char *message, *reason;
         int r;
 
         if (result->error != 0) {
@@ -269,11 +275,12 @@ int kube_result(const struct http_call_result *result, char *sentence, size_t se
         sentence[0] = '\0';
         if (result->status / 100 == 2)
                 return 0;
-        status = json_loadb(result->body, result->body_bytes, 0, NULL);
-        message = json_string_value(json_object_get(status, "message"));
-        reason = json_string_value(json_object_get(status, "reason"));
-        r = code_of(result->status, reason != NULL ? reason : "");
-        if (message != NULL)
+        status = json_read(result->body, result->body_bytes, 0, NULL);
+        root = json_field_root(status);
+        (void) json_field_string(&root, "message", &message, NULL);
+        (void) json_field_string(&root, "reason", &reason, NULL);
+        r = code_of(result->status, reason);
+        if (message[0] != '\0')
                 (void) text_format(sentence, sentence_bytes, "%u: %s", result->status, message);
         else
                 (void) text_format(sentence, sentence_bytes, "the API server answered %u", result->status);

@@ -17,6 +17,7 @@ struct kube_request {
         const char *method, *path; /* path with query; names in it must have passed kube_name_is_safe() */
         const char *content_type;  /* NULL = application/json */
         const json_t *body;        /* or NULL */
+        size_t reply_max_bytes;    /* a larger one is -E2BIG; 0 = the client's own */
         uint64_t timeout_usec;     /* of one try; 0 = none */
         uint64_t deadline_usec;    /* of all tries together; 0 = as timeout_usec */
         void (*began)(void *userdata, unsigned status); /* this and the next as of http_call_options */

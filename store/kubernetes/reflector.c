@@ -8,8 +8,11 @@
 
 #include "base/cleanup.h"
 #include "base/hash.h"
+#include "base/json/json_field.h"
 #include "base/json/json_items.h"
+#include "base/json/json_read.h"
 #include "io/loop.h"
+#include "store/metadata.h"
 
 #define PAGE_ITEMS         500
 #define RECHECK_PAGE_ITEMS 100 /* nobody waits for these, but others wait for the loop */
@@ -22,6 +25,8 @@
 #define BACKOFF_MAX_USEC   (10 * UINT64_C(1000000))
 #define MISSING_USEC       (4 * UINT64_C(1000000)) /* between two looks for a kind that is not installed */
 #define STEADY_USEC        (2 * UINT64_C(1000000)) /* a watch that lasted this long was no failure */
+#define PAGE_MAX_BYTES     ((size_t) 32 << 20)     /* a larger page is asked for in smaller ones */
+#define SILENCE_USEC       (150 * UINT64_C(1000000))
 
 static uint64_t now_usec(const struct reflector *r)
 {
@@ -42,17 +47,6 @@ static void deliver(struct reflector *r, const char *key, const json_t *object)
         r->store->options.changed(r->store->options.userdata, r->kind, key, object);
 }
 
-/* Objects of a list that repeats everything: is this one no news? Versions of one collection can be compared.
- */
-static bool should_be_known(const struct reflector *r, const json_t *metadata)
-{
-        const char *text = json_string_value(json_object_get(metadata, "resourceVersion"));
-        uint64_t version = 0;
-
-        return r->rechecking && text != NULL && text_parse_uint64(text, &version) == 0 &&
-               version <= r->recheck_version;
-}
-
 static void deliver_again(struct reflector *r, const char *key, const json_t *object, bool known)
 {
         r->store->rechecking = known;
@@ -60,24 +54,25 @@ static void deliver_again(struct reflector *r, const char *key, const json_t *ob
         r->store->rechecking = false;
 }
 
-static uint64_t hash_of(const json_t *metadata, const char *name)
+/* Objects of a list that repeats everything: is this one no news? Versions of one collection can be compared.
+ */
+static bool should_be_known(const struct reflector *r, const struct metadata *metadata)
 {
-        const char *value = json_string_value(json_object_get(metadata, name));
+        uint64_t version = 0;
 
-        return value != NULL ? hash_text(value, 1) : 0;
+        return r->rechecking && text_parse_uint64(metadata->version, &version) == 0 &&
+               version <= r->recheck_version;
 }
 
-static bool key_of(const struct reflector *r, const json_t *metadata, char key[600])
+static bool key_of(const struct reflector *r, const struct metadata *metadata, char key[600])
 {
-        const char *name = json_string_value(json_object_get(metadata, "name"));
-        const char *namespace_ = json_string_value(json_object_get(metadata, "namespace"));
+        bool namespaced = store_kind_info(r->kind)->namespaced;
 
-        if (name == NULL || name[0] == '\0' || strlen(name) > 253)
+        if (metadata->name[0] == '\0' || strlen(metadata->name) > 253 || strlen(metadata->namespace_) > 253 ||
+            (namespaced && metadata->namespace_[0] == '\0'))
                 return false;
-        if (!store_kind_info(r->kind)->namespaced)
-                return text_copy(key, 600, name);
-        return namespace_ != NULL && strlen(namespace_) <= 253 &&
-               text_format(key, 600, "%s/%s", namespace_, name);
+        return text_format(key, 600, "%s%s%s", namespaced ? metadata->namespace_ : "", namespaced ? "/" : "",
+                           metadata->name);
 }
 
 static struct reflector_object *remember(struct reflector *r, const char *key)
@@ -102,21 +97,21 @@ static void forget(struct reflector *r, struct reflector_object *known)
 }
 
 /* An object as it is now. Another uid under the same name is another object: the old one went first. */
-static int upsert(struct reflector *r, json_t *object, struct err *err)
+static int upsert(struct reflector *r, const json_t *object, struct err *err)
 {
-        json_t *metadata = json_object_get(object, "metadata");
-        uint64_t uid = hash_of(metadata, "uid"), version = hash_of(metadata, "resourceVersion");
+        struct metadata metadata = metadata_of(object);
+        uint64_t uid = hash_text(metadata.uid, 1), version = hash_text(metadata.version, 1);
         struct reflector_object *known;
         char key[600];
 
-        if (!key_of(r, metadata, key))
+        if (!key_of(r, &metadata, key))
                 return err_set(err, -EBADMSG, "an object without a (usable) name");
         known = (struct reflector_object *) name_map_find(&r->known, key);
         if (known != NULL && known->uid_hash != uid) {
                 forget(r, known);
                 known = NULL;
         }
-        if (known != NULL && known->version_hash == version && version != 0) {
+        if (known != NULL && known->version_hash == version && metadata.version[0] != '\0') {
                 known->list = r->list;
                 if (r->rechecking)
                         deliver_again(r, key, object, true);
@@ -129,15 +124,17 @@ static int upsert(struct reflector *r, json_t *object, struct err *err)
         known->uid_hash = uid;
         known->version_hash = version;
         known->list = r->list;
-        deliver_again(r, key, object, should_be_known(r, metadata));
+        deliver_again(r, key, object, should_be_known(r, &metadata));
         return 0;
 }
 
+/* What a whole list does not have is gone; but nothing is while an item of it cannot be told: it may be that
+ * one. */
 static void drop_unlisted(struct reflector *r)
 {
         for (struct name_map_entry *e = name_map_first(&r->known), *next; e != NULL; e = next) {
                 next = name_map_next(&r->known, e);
-                if (((struct reflector_object *) e)->list != r->list)
+                if (r->unreadable == 0 && ((struct reflector_object *) e)->list != r->list)
                         forget(r, (struct reflector_object *) e);
         }
 }
@@ -174,6 +171,23 @@ static void back_off(struct reflector *r)
         wait_usec(r, usec / 2 + random_below((uint32_t) usec / 2 + 1));
 }
 
+/* One item stops nothing: who cannot be told by a name keeps the account that there is of him. */
+static int take_item(struct reflector *r, const char *bytes, size_t size_bytes)
+{
+        struct err err = { 0 };
+        json_t *object = json_read(bytes, size_bytes, 0, &err);
+
+        if (object != NULL)
+                (void) upsert(r, object, &err);
+        json_decref(object);
+        if (err.code == -EBADMSG && r->unreadable++ == 0)
+                store_trouble(r->store, r->kind,
+                              "an item of the list of %s cannot be read (%s): nothing is taken for gone by "
+                              "this list",
+                              store_kind_name(r->kind), err.msg);
+        return err.code == -EBADMSG ? 0 : err.code;
+}
+
 int reflector_take_list(struct reflector *r, const char *bytes, size_t size_bytes, struct err *err)
 {
         struct json_items items;
@@ -186,13 +200,9 @@ int reflector_take_list(struct reflector *r, const char *bytes, size_t size_byte
         if (!items.is_list || items.continue_cut)
                 return err_set(err, -EBADMSG, items.is_list ? "the continue token is too long" : "no list");
         while (json_items_next(&items, &item, &size)) {
-                json_t *object = json_loadb(item, size, 0, NULL);
-
-                e = object != NULL ? upsert(r, object, err)
-                                   : err_set(err, -EBADMSG, "an item that is no JSON");
-                json_decref(object);
+                e = take_item(r, item, size);
                 if (e < 0)
-                        return e;
+                        return err_set(err, e, "out of memory");
         }
         (void) text_copy(r->continue_, sizeof(r->continue_), items.continue_);
         (void) text_copy(r->version, sizeof(r->version),
@@ -213,6 +223,7 @@ static void list_is_whole(struct reflector *r)
         r->rechecking = false;
         r->in_step_usec = now_usec(r);
         r->failures = 0;
+        r->page_items = r->page_items < PAGE_ITEMS / 2 ? 2 * r->page_items : 0;
         if (r->version[0] == '\0') { /* a server that names no version cannot be watched from it */
                 store_trouble(r->store, r->kind, "the list of %s has no resourceVersion",
                               store_kind_name(r->kind));
@@ -257,7 +268,10 @@ static void on_list(void *userdata, const struct http_call_result *result)
                 e = reflector_take_list(r, result->body, result->body_bytes, &err);
                 (void) text_copy(sentence, sizeof(sentence), err.msg);
         }
-        if (e < 0) {
+        if (e == -E2BIG && r->page_items > 1) {
+                r->page_items = r->page_items / 8 + 1;
+                list(r);
+        } else if (e < 0) {
                 store_trouble(r->store, r->kind, "list %s: %s", store_kind_name(r->kind), sentence);
                 r->continue_[0] = r->version[0] =
                         '\0'; /* also when a page's token expired (410): from the start */
@@ -306,69 +320,74 @@ static void list(struct reflector *r)
         struct text path = { 0 };
 
         r->state = REFLECTOR_LISTING;
-        if (r->continue_[0] == '\0')
+        if (r->continue_[0] == '\0') {
                 r->list++;
-        text_printf(&path, "%s?limit=%d", store_kind_info(r->kind)->collection,
-                    r->rechecking ? RECHECK_PAGE_ITEMS : PAGE_ITEMS);
+                r->unreadable = 0;
+        }
+        if (r->page_items == 0 || (r->rechecking && r->page_items > RECHECK_PAGE_ITEMS))
+                r->page_items = r->rechecking ? RECHECK_PAGE_ITEMS : PAGE_ITEMS;
+        text_printf(&path, "%s?limit=%u", store_kind_info(r->kind)->collection, r->page_items);
         append_selector(r, &path);
         if (r->continue_[0] != '\0') {
                 text_append(&path, "&continue=");
                 append_escaped(&path, r->continue_);
         }
-        begin(r, &path, (struct kube_request){ .timeout_usec = LIST_TIMEOUT_USEC, .done = on_list });
-}
-
-static void note_version(struct reflector *r, const json_t *object)
-{
-        const char *version =
-                json_string_value(json_object_get(json_object_get(object, "metadata"), "resourceVersion"));
-
-        if (version != NULL && strlen(version) < sizeof(r->version))
-                (void) text_copy(r->version, sizeof(r->version), version);
+        begin(r, &path,
+              (struct kube_request){ .timeout_usec = LIST_TIMEOUT_USEC,
+                                     .reply_max_bytes = PAGE_MAX_BYTES,
+                                     .done = on_list });
 }
 
 static int take_error(const json_t *status, struct err *err)
 {
-        const char *message = json_string_value(json_object_get(status, "message"));
-        const char *reason = json_string_value(json_object_get(status, "reason"));
-        bool gone = json_integer_value(json_object_get(status, "code")) == 410 ||
-                    (reason != NULL && (strcmp(reason, "Expired") == 0 || strcmp(reason, "Gone") == 0));
+        struct json_field root = json_field_root(status);
+        const char *message = "", *reason = "";
+        int64_t code = 0;
 
-        return err_set(err, gone ? -ESTALE : -EBADMSG, "%s",
-                       message != NULL && message[0] != '\0' ? message : "the watch ended with an error");
+        (void) json_field_string(&root, "message", &message, NULL);
+        (void) json_field_string(&root, "reason", &reason, NULL);
+        (void) json_field_int64(&root, "code", INT64_MIN, INT64_MAX, &code, NULL);
+        return err_set(err,
+                       code == 410 || strcmp(reason, "Expired") == 0 || strcmp(reason, "Gone") == 0
+                               ? -ESTALE
+                               : -EBADMSG,
+                       "%s", message[0] != '\0' ? message : "the watch ended with an error");
 }
 
-static int take_event(struct reflector *r, const char *type, json_t *object, struct err *err)
+static int take_event(struct reflector *r, const char *type, const json_t *object, struct err *err)
 {
+        struct metadata metadata = metadata_of(object);
         struct reflector_object *known;
         char key[600];
         int e = 0;
 
         if (strcmp(type, "ERROR") == 0)
                 return take_error(object, err);
+        r->bookmarked = r->bookmarked || strcmp(type, "BOOKMARK") == 0;
         if (strcmp(type, "ADDED") == 0 || strcmp(type, "MODIFIED") == 0)
                 e = upsert(r, object, err);
-        else if (strcmp(type, "DELETED") == 0 && key_of(r, json_object_get(object, "metadata"), key)) {
+        else if (strcmp(type, "DELETED") == 0 && key_of(r, &metadata, key)) {
                 known = (struct reflector_object *) name_map_find(&r->known, key);
                 if (known != NULL)
                         forget(r, known);
         }
-        if (e == 0)
-                note_version(r, object); /* BOOKMARKs carry nothing else */
+        if (e == 0 && metadata.version[0] != '\0' && strlen(metadata.version) < sizeof(r->version))
+                (void) text_copy(r->version, sizeof(r->version),
+                                 metadata.version); /* BOOKMARKs have no more */
         return e;
 }
 
 int reflector_take_line(struct reflector *r, const char *bytes, size_t size_bytes, struct err *err)
 {
-        json_t *line = json_loadb(bytes, size_bytes, 0, NULL);
-        const char *type = json_string_value(json_object_get(line, "type"));
-        json_t *object = json_object_get(line, "object");
-        int e;
+        json_t *line = json_read(bytes, size_bytes, 0, NULL);
+        struct json_field root = json_field_root(line), object;
+        const char *type = "";
+        int e = line != NULL ? json_field_string(&root, "type", &type, err) : -EBADMSG;
 
-        if (type == NULL || !json_is_object(object))
+        if (e != 0 || json_field_object(&root, "object", &object, err) != 0)
                 e = err_set(err, -EBADMSG, "a watch event that is none");
         else
-                e = take_event(r, type, object, err);
+                e = take_event(r, type, object.value, err);
         json_decref(line);
         return e;
 }
@@ -410,6 +429,42 @@ static bool on_watch_bytes(void *userdata, const char *bytes, size_t size)
         return true;
 }
 
+static uint64_t silence_usec(const struct reflector *r)
+{
+        return r->store->options.silence_usec > 0 ? r->store->options.silence_usec : SILENCE_USEC;
+}
+
+static void listen_for(struct reflector *r, uint64_t usec);
+
+/* A server that has sent bookmarks goes on to send them: when two are missed nobody is there any more. The
+ * watch is begun anew from where it was; until that is answered the age counts from the last byte. */
+static void on_silence(void *userdata)
+{
+        struct reflector *r = userdata;
+        uint64_t heard = r->in_step_usec > r->watch_began_usec ? r->in_step_usec : r->watch_began_usec;
+        uint64_t silent = now_usec(r) - heard, limit = silence_usec(r);
+
+        r->timer = sd_event_source_disable_unref(r->timer);
+        if (!r->bookmarked || silent < limit) {
+                listen_for(r, r->bookmarked ? limit - silent : limit);
+                return;
+        }
+        store_trouble(r->store, r->kind, "watch %s: silent for %u s; it is begun anew",
+                      store_kind_name(r->kind), (unsigned) (silent / 1000000));
+        kube_call_cancel(r->call);
+        r->call = NULL;
+        text_free(&r->line);
+        r->line.max_bytes = LINE_MAX_BYTES;
+        r->watch_open = false;
+        back_off(r);
+}
+
+static void listen_for(struct reflector *r, uint64_t usec)
+{
+        (void) loop_after(r->store->loop, usec, on_silence, r,
+                          &r->timer); /* no memory: the watch has an end */
+}
+
 static void on_watch_began(void *userdata, unsigned status)
 {
         struct reflector *r = userdata;
@@ -426,16 +481,18 @@ static void on_watch_end(void *userdata, const struct http_call_result *result)
         bool opened = result->status == 200;
 
         r->call = NULL;
+        r->timer = sd_event_source_disable_unref(r->timer);
         r->watch_open = false;
         text_free(&r->line);
         r->line.max_bytes = LINE_MAX_BYTES;
         if (result->error == -ECANCELED && !r->expired)
                 return;
-        if (opened)
+        if (opened && result->error == 0)
                 r->in_step_usec = now_usec(r);
         if (opened && lasted_usec >= STEADY_USEC)
                 r->failures = 0;
-        if (r->expired || result->status == 410 || result->status == 400 || result->status == 404) {
+        if (r->expired || result->status == 410 || result->status == 400 || result->status == 404 ||
+            result->status == 504) { /* 504: the server is behind the version that it is asked for */
                 r->version[0] = '\0';
                 r->expired = false;
         } else if (e < 0 && r->failures > 0) /* one break is an API server's everyday life */
@@ -462,6 +519,8 @@ static void watch(struct reflector *r)
                                      .began = on_watch_began,
                                      .chunk = on_watch_bytes,
                                      .done = on_watch_end });
+        if (r->state == REFLECTOR_WATCHING)
+                listen_for(r, silence_usec(r));
 }
 
 void reflector_start(struct reflector *r)

@@ -26,19 +26,22 @@ struct reflector {
         uint64_t opened_usec;
         enum reflector_state state;
         struct kube_call *call;
-        sd_event_source *timer; /* while waiting */
+        sd_event_source *timer; /* while waiting; while watching a server that sends bookmarks: for silence */
         sd_event_source *refreshing;
         struct name_map known;
-        struct text line;          /* of the watch: what came after the last newline */
-        char version[64];          /* resourceVersion to watch from; "" = list first */
-        char continue_[2048];      /* of the list under way */
-        uint32_t list;             /* number of the list under way, or done last */
-        unsigned failures;         /* in a row */
+        struct text line;     /* of the watch: what came after the last newline */
+        char version[64];     /* resourceVersion to watch from; "" = list first */
+        char continue_[2048]; /* of the list under way */
+        uint32_t list;        /* number of the list under way, or done last */
+        unsigned failures;    /* in a row */
+        unsigned page_items;  /* of a page that is asked for: fewer after one that was too large; 0 = usual */
+        size_t unreadable;    /* items of the list that could not be told by a name */
         uint64_t in_step_usec;     /* when it was last known to be in step; 0 = never */
         uint64_t watch_began_usec; /* when the watch was asked for */
         bool watch_open;           /* and the API server said yes: silence now means that nothing happens */
         bool synced, missing;      /* missing: the API server does not know this kind */
         bool expired;              /* the watch said 410: list again */
+        bool bookmarked;           /* this server sends bookmarks: a silent watch is a dead one */
         bool rechecking;           /* the list under way repeats everything */
         uint64_t recheck_version;  /* what is not newer than this should be known; 0 = cannot be told */
 };

@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "store/kubernetes/reflector.h"
 #include "tests/support/kube_store.h"
 
 static void lists_and_watches(void **state)
@@ -204,6 +205,112 @@ static void an_unwell_server_makes_the_store_old_not_empty(void **state)
         kube_store_free(f);
 }
 
+/* What a server keeps and our library refuses is read; a list and a watch go on beside it. */
+static void one_odd_object_stops_nothing(void **state)
+{
+        struct kube_store *f = kube_store_new();
+
+        (void) state;
+        for (int round = 0; round < 2; round++) { /* in the list, then in the watch */
+                kube_store_admin(f,
+                                 "{\"op\":\"put\",\"path\":\"" KUBE_STORE_PODS
+                                 "\",\"object\":{\"metadata\":{\"name\":\"odd%d\",\"uid\":\"u-odd\","
+                                 "\"annotations\":{\"a\":\"x\\u0000y\"}},\"spec\":{\"nodeName\":\"n1\","
+                                 "\"n\":100000000000000000000}}}",
+                                 round);
+                kube_store_put_pod(f, round == 0 ? "a" : "b", "u", "n2");
+                if (round == 0)
+                        kube_store_open_pods(f);
+        }
+        KUBE_STORE_WAIT(f, kube_store_has(f, "Pod default/b"));
+        assert_string_equal(kube_store_field(f, "Pod default/odd0", "spec", "nodeName"), "n1");
+        assert_string_equal(kube_store_field(f, "Pod default/odd1", "spec", "nodeName"), "n1");
+        assert_int_equal(json_object_size(f->objects), 4);
+        assert_int_equal(json_array_size(f->troubles), 0);
+        assert_int_equal(kube_store_count_requests(f, "limit="), 1);
+        kube_store_free(f);
+}
+
+/* Who has no name is counted and told; nobody is taken for gone by a list that has such an item. */
+static void an_item_without_a_name_stops_nothing(void **state)
+{
+        struct kube_store *f = kube_store_new();
+        static const char whole[] = "{\"metadata\":{\"resourceVersion\":\"9\"},\"items\":[{\"metadata\":{"
+                                    "\"name\":\"a\",\"namespace\":\"default\"}}]}",
+                          odd[] = "{\"metadata\":{\"resourceVersion\":\"9\"},\"items\":[{\"metadata\":{"
+                                  "\"name\":7}},nonsense,{\"metadata\":{\"name\":\"b\",\"namespace\":"
+                                  "\"default\"}}]}";
+        struct store store = {
+                .options = { .changed = kube_store_changed, .trouble = kube_store_trouble, .userdata = f }
+        };
+        struct reflector r = { .store = &store, .kind = STORE_POD, .list = 1 };
+
+        (void) state;
+        assert_int_equal(reflector_take_list(&r, whole, strlen(whole), NULL), 0);
+        assert_int_equal(reflector_take_list(&r, odd, strlen(odd), NULL), 0);
+        assert_int_equal(r.unreadable, 2);
+        assert_true(kube_store_has(f, "Pod default/a") && kube_store_has(f, "Pod default/b"));
+        assert_int_equal(json_array_size(f->troubles), 1);
+        assert_true(kube_store_said(f, "an item of the list of Pod cannot be read"));
+        reflector_stop(&r);
+        kube_store_free(f);
+}
+
+/* Pages of 36 MB would be memory that tenants choose: they are asked for in smaller ones. */
+static void a_page_that_is_too_large_is_asked_for_in_parts(void **state)
+{
+        struct kube_store *f = kube_store_new();
+
+        (void) state;
+        for (int i = 0; i < 4; i++)
+                kube_store_admin(f,
+                                 "{\"op\":\"put\",\"fill\":9000000,\"path\":\"" KUBE_STORE_PODS
+                                 "\",\"object\":{\"metadata\":{\"name\":\"p%d\"}}}",
+                                 i);
+        kube_store_open_pods(f);
+        assert_int_equal(json_object_size(f->objects), 4);
+        assert_int_equal(kube_store_count_requests(f, "limit=500"), 1);
+        assert_true(kube_store_count_requests(f, "limit=2&continue=") > 0);
+        assert_int_equal(json_array_size(f->troubles), 0);
+        kube_store_free(f);
+}
+
+/* A server that is behind the version it is asked for (restored from a backup) says 504: read anew. */
+static void a_watch_from_the_future_means_a_new_list(void **state)
+{
+        struct kube_store *f = kube_store_new();
+
+        (void) state;
+        kube_store_put_pod(f, "a", "u-a", NULL);
+        kube_store_open_pods(f);
+        kube_store_admin(
+                f, "{\"op\":\"fault\",\"match\":\"watch=1\",\"times\":1,\"do\":\"status\",\"code\":504}");
+        kube_store_admin(f, "{\"op\":\"drop\"}");
+        KUBE_STORE_WAIT(f, f->synced[STORE_POD] == 2);
+        assert_int_equal(kube_store_count_requests(f, "limit="), 2);
+        kube_store_free(f);
+}
+
+static void a_silent_watch_is_begun_anew(void **state)
+{
+        struct kube_store *f = kube_store_new();
+
+        (void) state;
+        f->silence_usec = 300000;
+        kube_store_open_pods(f);
+        kube_store_run_for(f, 600000); /* a server without bookmarks may be silent */
+        assert_int_equal(json_array_size(f->troubles), 0);
+        kube_store_admin(f, "{\"op\":\"bookmark\"}");
+        KUBE_STORE_WAIT(f, kube_store_said(f, "silent for"));
+        assert_true(store_age_usec(f->store, 1u << STORE_POD, clock_monotonic_usec()) >= 300000);
+        kube_store_admin(f, "{\"op\":\"put\",\"path\":\"" KUBE_STORE_PODS
+                            "\",\"object\":{\"metadata\":{\"name\":\"a\"}}}");
+        KUBE_STORE_WAIT(f, kube_store_has(f, "Pod default/a"));
+        assert_int_equal(kube_store_count_requests(f, "limit="), 1);
+        assert_int_equal(f->deliveries, 1);
+        kube_store_free(f);
+}
+
 static void no_server_is_not_fatal(void **state)
 {
         struct kube_store *f = kube_store_new();
@@ -231,6 +338,11 @@ int main(void)
                 cmocka_unit_test(a_rotated_token_is_read_again),
                 cmocka_unit_test(a_kind_that_is_not_installed_is_empty_until_it_is),
                 cmocka_unit_test(an_unwell_server_makes_the_store_old_not_empty),
+                cmocka_unit_test(one_odd_object_stops_nothing),
+                cmocka_unit_test(an_item_without_a_name_stops_nothing),
+                cmocka_unit_test(a_page_that_is_too_large_is_asked_for_in_parts),
+                cmocka_unit_test(a_watch_from_the_future_means_a_new_list),
+                cmocka_unit_test(a_silent_watch_is_begun_anew),
                 cmocka_unit_test(no_server_is_not_fatal),
         };
 

@@ -17,7 +17,7 @@
 #include "io/loop.h"
 #include "tests/support/kube_store.h"
 
-static void on_changed(void *userdata, enum store_kind kind, const char *key, const json_t *object)
+void kube_store_changed(void *userdata, enum store_kind kind, const char *key, const json_t *object)
 {
         struct kube_store *f = userdata;
         char name[600];
@@ -36,7 +36,7 @@ static void on_synced(void *userdata, enum store_kind kind)
         ((struct kube_store *) userdata)->synced[kind]++;
 }
 
-static void on_trouble(void *userdata, enum store_kind kind, const char *sentence)
+void kube_store_trouble(void *userdata, enum store_kind kind, const char *sentence)
 {
         (void) kind;
         (void) json_array_append_new(((struct kube_store *) userdata)->troubles, json_string(sentence));
@@ -61,6 +61,16 @@ void kube_store_run_for(struct kube_store *f, uint64_t usec)
 bool kube_store_has(struct kube_store *f, const char *object)
 {
         return json_object_get(f->objects, object) != NULL;
+}
+
+bool kube_store_said(struct kube_store *f, const char *part)
+{
+        size_t index;
+        json_t *said;
+
+        json_array_foreach(f->troubles, index,
+                           said) if (strstr(json_string_value(said), part) != NULL) return true;
+        return false;
 }
 
 const char *kube_store_field(struct kube_store *f, const char *object, const char *outer, const char *inner)
@@ -182,9 +192,10 @@ void kube_store_open(struct kube_store *f, unsigned kinds, const char *node)
                                          .kubeconfig = f->config,
                                          .kinds = kinds,
                                          .field_selector_node = node,
-                                         .changed = on_changed,
+                                         .changed = kube_store_changed,
                                          .synced = on_synced,
-                                         .trouble = on_trouble,
+                                         .trouble = kube_store_trouble,
+                                         .silence_usec = f->silence_usec,
                                          .userdata = f };
         struct err err = { 0 };
 

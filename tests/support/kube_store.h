@@ -23,6 +23,7 @@ struct kube_store {
         json_t *stats; /* of the last admin call */
         char folder[64], config[100], token[100];
         json_t *objects, *troubles;
+        uint64_t silence_usec; /* of the store's options */
         unsigned deliveries, gone, synced[STORE_KIND_COUNT];
         int answers, result, succeeded, changes;
         char sentence[512];
@@ -60,7 +61,12 @@ void kube_store_write_file(const char *path, const char *text);
 
 /* What was delivered: "Pod default/a", "spec", "nodeName" -> its text, or "". */
 const char *kube_store_field(struct kube_store *f, const char *object, const char *outer, const char *inner);
+bool kube_store_said(struct kube_store *f, const char *part); /* has a trouble these words? */
 bool kube_store_has(struct kube_store *f, const char *object);
+
+/* The callbacks of its store: what they are told is kept in the fixture. */
+void kube_store_changed(void *userdata, enum store_kind kind, const char *key, const json_t *object);
+void kube_store_trouble(void *userdata, enum store_kind kind, const char *sentence);
 
 /* kube_store_answer() - keeps an answer: give it, with the fixture, to what the store does. */
 void kube_store_answer(void *userdata, int result, const char *sentence);
