@@ -10,7 +10,7 @@
 
 #include "scheduler-extender/decide/placement.h"
 
-#define REQUEST_ITEMS_MAX  6     /* different resources in one pod */
+#define REQUEST_ITEMS_MAX  16    /* different resources in one pod that are kept: chips before others */
 #define REQUEST_MODELS_MAX 12    /* accepted models */
 #define REQUEST_CHIPS_MAX  4096u /* of one resource in one pod */
 #define REQUEST_GANG_MAX   4096u /* members of a gang */
@@ -31,7 +31,8 @@ struct request {
         struct request_item items[REQUEST_ITEMS_MAX]; /* extended resources, chips or not */
         uint32_t models[REQUEST_MODELS_MAX];          /* accepted models; 0 = a model nobody has */
         uint32_t match;      /* number in ledger.matches: nodes it may go onto; 0 = any */
-        uint16_t item_count; /* 16 bits: no padding, requests are ordered by their bytes */
+        uint8_t item_count;  /* no padding here: requests are ordered by their bytes */
+        bool unreadable;     /* what it asks for cannot be read: on a node it counts as all there is */
         uint8_t model_count; /* 0 = any model */
         uint8_t placement;   /* enum placement */
         bool emergency;

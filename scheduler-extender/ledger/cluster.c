@@ -127,16 +127,14 @@ static int take_pod(struct cluster *c, const char *key, const json_t *object, st
                 ledger_pods_drop(c->ledger, namespace_, name);
                 return 0;
         }
-        r = pod_json_decode(object, &c->options.policy, &c->ledger->symbols, true, &facts, err);
-        if (r < 0) {
-                ledger_pods_drop(c->ledger, namespace_, name);
+        r = pod_json_decode(object, &c->options.policy, c->ledger, true, &facts, err);
+        if (facts.name[0] == '\0')
                 return r;
-        }
         if (facts.request.item_count > 0 && (facts.node == NULL || facts.node[0] == '\0')) {
                 pod_node_match(object, &match);
                 facts.node_match = match.failed ? NULL : match.data == NULL ? "" : match.data;
         }
-        return ledger_pods_set(c->ledger, &facts);
+        return ledger_pods_set(c->ledger, &facts) < 0 ? -ENOMEM : r;
 }
 
 static void compare(struct cluster *c, enum store_kind kind, const char *key, const struct audit *before,
@@ -257,18 +255,31 @@ static int take_training_job(struct cluster *c, const char *key, const json_t *o
 /* A table is written every few seconds while jobs run: what is wrong with it is said when that changes. */
 static void tell_speed_trouble(struct cluster *c, const char *key, const char *sentence)
 {
-        uint64_t hash = hash_text(sentence, 0);
         struct err passed_over = { 0 };
 
-        if (sentence[0] == '\0') {
-                name_numbers_drop(&c->speed_troubles, key);
+        if (!name_numbers_say(&c->speed_troubles, key, sentence))
                 return;
-        }
-        if (name_numbers_get(&c->speed_troubles, key) == hash)
-                return;
-        (void) name_numbers_set(&c->speed_troubles, key, hash); /* no memory: it is said again */
         (void) err_set(&passed_over, -EBADMSG, "%s", sentence);
         trouble(c, "SpeedTable", key, &passed_over);
+}
+
+/* One object that cannot be read stops nothing: it is counted and told, once, and what there is of it stands.
+ */
+static void note_reading(struct cluster *c, enum store_kind kind, const char *key, const struct err *err)
+{
+        if (!name_numbers_say(&c->unreadable[kind], key, err->msg))
+                return;
+        trouble(c, store_kind_name(kind), key, err);
+        if (c->options.unreadable != NULL)
+                c->options.unreadable(c->options.userdata, kind, key, err->msg);
+}
+
+size_t cluster_unreadable(const struct cluster *cluster, enum store_kind kind, const char **ret_example)
+{
+        const struct name_map *map = &cluster->unreadable[kind].map;
+
+        *ret_example = map->count > 0 ? name_map_first(map)->key : "";
+        return map->count;
 }
 
 /* All tables are one list; the rows that were refined last stand. */
@@ -296,14 +307,6 @@ static void changed(void *userdata, enum store_kind kind, const char *key, const
                 [STORE_INVENTORY] = take_inventory, [STORE_TRAINING_JOB] = take_training_job,
                 [STORE_LEASE] = take_lease,         [STORE_SPEED_TABLE] = take_speed_table,
         };
-        static const char *const names[STORE_KIND_COUNT] = {
-                [STORE_NODE] = "Node",
-                [STORE_POD] = "Pod",
-                [STORE_INVENTORY] = "NodeAccelerators",
-                [STORE_TRAINING_JOB] = "TrainingJob",
-                [STORE_LEASE] = "Lease",
-                [STORE_SPEED_TABLE] = "SpeedTable",
-        };
         struct cluster *c = userdata;
         bool recheck = c->store != NULL && store_is_rechecking(c->store);
         uint32_t nodes = c->ledger->node_count;
@@ -316,8 +319,9 @@ static void changed(void *userdata, enum store_kind kind, const char *key, const
                 r = (kind == STORE_POD ? recheck_pod : recheck_inventory)(c, key, object, &err);
         else
                 r = takers[kind](c, key, object, &err);
-        if (r < 0)
-                trouble(c, names[kind], key, &err);
+        if (r == -ENOMEM && err.code == 0)
+                (void) err_set(&err, r, "out of memory");
+        note_reading(c, kind, key, &err);
         if (c->ledger->node_count > nodes)
                 ledger_jobs_keep_plans(c->ledger);
         if (c->options.observed != NULL)
@@ -443,6 +447,8 @@ void cluster_close(struct cluster *cluster)
         ledger_life_free(cluster->ledger);
         liveness_free_signs(&cluster->signs);
         name_numbers_free(&cluster->speed_troubles);
+        for (int kind = 0; kind < STORE_KIND_COUNT; kind++)
+                name_numbers_free(&cluster->unreadable[kind]);
         free(cluster);
 }
 
@@ -458,6 +464,7 @@ struct cluster *cluster_fork(const struct cluster *cluster)
         fork->options.observed = NULL;
         fork->options.kind_synced = NULL;
         fork->options.node_labels = NULL;
+        fork->options.unreadable = NULL;
         fork->options.drifted = NULL;
         fork->synced = cluster->synced;
         memcpy(fork->programs, cluster->programs, sizeof(fork->programs));

@@ -1,8 +1,9 @@
 /* Cluster: the store's objects turned into a ledger, and pods turned into requests to it.
  *
  * Shared by the extender (a live ledger on its loop) and by the command line (one load, then requests). Owns
- * its store and its ledger. Objects that cannot be understood are told to `trouble` and otherwise treated as
- * absent; the last good version of an inventory stands. */
+ * its store and its ledger. An object that cannot be read stops nothing: it is told to `trouble` and
+ * `unreadable`, and its last account stands. A pod counts by what can be read of it, and where that is not
+ * even its containers, as all the chips of its node. */
 #pragma once
 
 #include <jansson.h>
@@ -34,6 +35,9 @@ struct cluster_options {
         void (*node_changed)(void *userdata, const char *node, bool gained);
         void (*node_labels)(void *userdata, const char *node, const json_t *labels);
         void (*trouble)(void *userdata, const char *sentence); /* may be NULL */
+        /* an object that cannot be read, or not wholly: said again when something else is wrong. May be NULL
+         */
+        void (*unreadable)(void *userdata, enum store_kind kind, const char *key, const char *sentence);
         /* cluster_refresh() is done; and what the ledger had wrong. May be NULL */
         void (*refreshed)(void *userdata);
         void (*drifted)(void *userdata, enum store_kind kind, const char *key, const char *sentence);
@@ -69,6 +73,10 @@ const struct rules *cluster_rules(const struct cluster *cluster);
 const struct ledger_program *cluster_programs(const struct cluster *cluster, size_t *ret_count);
 bool cluster_allows_emergency(const struct cluster *cluster, const char *namespace_); /* by its policy */
 bool cluster_is_ready(const struct cluster *cluster); /* the first complete lists are in */
+
+/* cluster_unreadable() - objects of a kind that cannot be read (wholly) at present. *ret_example: the key of
+ * one, or "". */
+size_t cluster_unreadable(const struct cluster *cluster, enum store_kind kind, const char **ret_example);
 
 /* cluster_refresh() - read the whole store anew and compare: the audit of the ledger, and what a new leader
  * does before it commits. */

@@ -15,7 +15,8 @@ struct cluster {
         unsigned watched, refreshing;       /* likewise */
         struct liveness_signs signs;        /* of nodes: their Leases, or the times of their files */
         struct name_numbers speed_troubles; /* of each SpeedTable a hash of what was last said of it */
-        bool waiting;                       /* cluster_load() runs the loop */
+        struct name_numbers unreadable[STORE_KIND_COUNT]; /* of each object that cannot be read, likewise */
+        bool waiting;                                     /* cluster_load() runs the loop */
         sd_event *loop;
         struct ledger_program programs[PROGRAM_TABLE_MAX]; /* the program table, with symbols */
         size_t program_count;

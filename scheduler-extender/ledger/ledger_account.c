@@ -113,6 +113,14 @@ static struct ledger_group *named(struct ledger_group *groups, size_t group_coun
         return NULL;
 }
 
+/* Nobody knows how many of them the pod has: there are none for others. */
+static void hold_all(struct ledger_group *groups, size_t group_count)
+{
+        for (size_t i = 0; i < group_count; i++)
+                if (groups[i].held < groups[i].total)
+                        groups[i].held = groups[i].total;
+}
+
 static bool has_resource(const struct ledger_group *groups, size_t group_count, uint32_t resource)
 {
         for (size_t i = 0; i < group_count; i++)
@@ -168,7 +176,9 @@ void ledger_account(const struct ledger_node *node, const struct ledger_pod *wit
                         hold_parts(groups, node->group_count, pod);
         }
         for (const struct ledger_pod *pod = node->pods; pod != NULL; pod = pod->next_on_node)
-                if (pod != without_pod && !pod->in_parts)
+                if (pod != without_pod && pod->request.unreadable)
+                        hold_all(groups, node->group_count);
+                else if (pod != without_pod && !pod->in_parts)
                         (void) ledger_account_place(groups, node->group_count, &pod->request, false, NULL);
         for (const struct ledger_job_slot *slot = node->slots; slot != NULL; slot = slot->next_on_node)
                 if (slot->job != without_job)

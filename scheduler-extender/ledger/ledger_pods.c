@@ -348,7 +348,7 @@ static bool is_bound(const struct ledger_pod_facts *facts)
 /* Is it on a node, and says the object nothing else? A bind of ours that is on its way is not shown yet. */
 static bool stays(const struct ledger_pod *pod, const struct ledger_pod_facts *facts)
 {
-        if (pod->node == NULL)
+        if (pod->node == NULL || pod->request.unreadable) /* of the latter nothing is decided yet */
                 return false;
         return is_bound(facts) ? strcmp(pod->node->name, facts->node) == 0
                                : pod->assumed && !facts->ended && !facts->deleting;

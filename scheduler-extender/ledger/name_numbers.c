@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
+
 struct numbered {
         struct name_map_entry entry;
         uint64_t number;
@@ -45,6 +47,20 @@ uint64_t name_numbers_get(const struct name_numbers *numbers, const char *name)
         const struct numbered *known = (const struct numbered *) name_map_find(&numbers->map, name);
 
         return known != NULL ? known->number : 0;
+}
+
+bool name_numbers_say(struct name_numbers *said, const char *name, const char *sentence)
+{
+        uint64_t hash = hash_text(sentence, 0);
+
+        if (sentence[0] == '\0') {
+                name_numbers_drop(said, name);
+                return false;
+        }
+        if (name_numbers_get(said, name) == hash)
+                return false;
+        (void) name_numbers_set(said, name, hash);
+        return true;
 }
 
 void name_numbers_free(struct name_numbers *numbers)

@@ -3,6 +3,7 @@
  * Zero-initialised; owns its names. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/name_map.h"
@@ -14,4 +15,8 @@ struct name_numbers {
 int name_numbers_set(struct name_numbers *numbers, const char *name, uint64_t number); /* 0 or -ENOMEM */
 void name_numbers_drop(struct name_numbers *numbers, const char *name);
 uint64_t name_numbers_get(const struct name_numbers *numbers, const char *name); /* 0 = there is none */
+
+/* name_numbers_say() - is `sentence` another than the last that was said of `name`? "" takes it back, and is
+ * no news. Without memory it is said again. */
+bool name_numbers_say(struct name_numbers *said, const char *name, const char *sentence);
 void name_numbers_free(struct name_numbers *numbers);

@@ -108,8 +108,7 @@ int pod_request_begin(struct cluster *cluster, const json_t *pod, uint64_t now_u
         int r;
 
         memset(ret, 0, offsetof(struct pod_request, weighting.rows)); /* rows are many, and counted */
-        r = pod_json_decode(pod, &cluster->options.policy, &cluster->ledger->symbols, false, &ret->facts,
-                            err);
+        r = pod_json_decode(pod, &cluster->options.policy, cluster->ledger, false, &ret->facts, err);
         if (r < 0)
                 return r;
         if (find_job(cluster, ret) < 0)

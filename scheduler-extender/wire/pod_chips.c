@@ -1,6 +1,7 @@
 /* Requests and limits of containers, sidecars and init containers, added up as the kubelet does. */
 #include "scheduler-extender/wire/pod_chips.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "base/quantity.h"
@@ -26,111 +27,143 @@ uint32_t pod_chips_symbol(struct symbols *symbols, const char *name, bool add)
 }
 
 /* Chips by resource name, while containers are added up. */
+#define TALLY_MAX 64
 struct tally {
         struct {
                 const char *name;
                 int64_t chips;
-        } rows[REQUEST_ITEMS_MAX];
+        } rows[TALLY_MAX];
         size_t count;
 };
 
-static int64_t *tally_row(struct tally *tally, const char *name)
+/* One reading of a pod: what is wrong is noted, the first of it in words, and reading goes on. */
+struct reading {
+        struct ledger *ledger;
+        struct err *err;
+        int result;
+        bool unreadable; /* something that holds counts is of another kind */
+};
+
+static bool is_chip(const struct reading *r, const char *name)
 {
-        for (size_t i = 0; i < tally->count; i++)
-                if (strcmp(tally->rows[i].name, name) == 0)
-                        return &tally->rows[i].chips;
-        if (tally->count == REQUEST_ITEMS_MAX)
-                return NULL;
-        tally->rows[tally->count].name = name;
-        tally->rows[tally->count].chips = 0;
-        return &tally->rows[tally->count++].chips;
+        return ledger_is_chip(r->ledger, symbols_find(&r->ledger->symbols, name, strlen(name)));
 }
 
-int pod_chips_read(const struct json_field *list, const char *name, int64_t *ret, struct err *err)
+static struct err *first_err(const struct reading *r)
 {
-        struct json_field at = json_field_get(list, name);
-        int64_t value;
+        return r->result == 0 ? r->err : NULL;
+}
 
-        if (json_is_integer(at.value))
-                value = json_integer_value(at.value);
-        else if (!json_is_string(at.value) || quantity_parse(json_string_value(at.value), &value) < 0)
-                return json_field_error(&at, err, "must be a quantity such as 8");
+/* A member that is an object, or not there. */
+static struct json_field object_in(struct reading *r, const struct json_field *in, const char *name)
+{
+        struct json_field at;
+
+        if (json_field_object(in, name, &at, first_err(r)) >= 0)
+                return at;
+        r->result = -EBADMSG;
+        r->unreadable = true;
+        return (struct json_field){ .value = NULL };
+}
+
+/* The row of a resource, made if need be. Where all are taken a chip takes the place of what is none. */
+static int64_t *tally_row(const struct reading *r, struct tally *tally, const char *name)
+{
+        size_t at = 0;
+
+        for (; at < tally->count; at++)
+                if (strcmp(tally->rows[at].name, name) == 0)
+                        return &tally->rows[at].chips;
+        if (at == TALLY_MAX)
+                for (at = 0; is_chip(r, name) && at < TALLY_MAX && is_chip(r, tally->rows[at].name);)
+                        at++;
+        if (at == TALLY_MAX || (tally->count == TALLY_MAX && !is_chip(r, name)))
+                return NULL;
+        tally->count += at == tally->count;
+        tally->rows[at].name = name;
+        tally->rows[at].chips = 0;
+        return &tally->rows[at].chips;
+}
+
+int pod_chips_read(const struct json_field *at, uint32_t *ret, struct err *err)
+{
+        const char *text = json_string_value(at->value);
+        int64_t value = -1;
+        int r = json_is_integer(at->value) || text == NULL ? -EINVAL : quantity_parse(text, &value);
+
+        if (json_is_integer(at->value))
+                value = json_integer_value(at->value);
+        if (r == -ERANGE)
+                value = text[0] == '-' ? -1 : INT64_MAX;
+        else if (r < 0 && !json_is_integer(at->value))
+                return json_field_error(at, err, "must be a quantity such as 8");
+        *ret = value < 0 ? 0 : value < REQUEST_CHIPS_MAX ? (uint32_t) value : REQUEST_CHIPS_MAX;
         if (value < 0 || value > REQUEST_CHIPS_MAX)
-                return json_field_error(&at, err, "must be in 0..%u, not %lld", REQUEST_CHIPS_MAX,
+                return json_field_error(at, err, "must be in 0..%u, not %lld", REQUEST_CHIPS_MAX,
                                         (long long) value);
-        *ret = value;
         return 0;
 }
 
-static int add_list(const struct json_field *resources, const char *list_name, const char *unless,
-                    struct tally *tally, struct err *err)
+/* A count that cannot be read is as many as there can be: the pod may hold them. What is wrong with a
+ * resource that is no chip is nobody's business here. */
+static void add_list(struct reading *r, const struct json_field *resources, const char *list_name,
+                     const char *unless, struct tally *tally)
 {
-        struct json_field list, other = { .value = NULL };
+        struct json_field list = object_in(r, resources, list_name), other = { .value = NULL };
         const char *name;
         json_t *value;
-        int r = json_field_object(resources, list_name, &list, err);
 
         if (unless != NULL)
                 other = json_field_get(resources, unless);
-
-        if (r != 0)
-                return r < 0 ? r : 0;
         json_object_foreach((json_t *) list.value, name, value)
         {
-                int64_t chips = 0, *row;
+                struct json_field at = json_field_get(&list, name);
+                uint32_t chips = REQUEST_CHIPS_MAX;
+                int64_t *row;
 
                 if (!pod_chips_extended(name) || json_field_get(&other, name).value != NULL)
                         continue;
-                r = pod_chips_read(&list, name, &chips, err);
-                if (r < 0)
-                        return r;
-                row = tally_row(tally, name);
-                if (row == NULL)
-                        return json_field_error(&list, err, "names more than %d extended resources",
-                                                REQUEST_ITEMS_MAX);
-                *row += chips;
+                if (pod_chips_read(&at, &chips, is_chip(r, name) ? first_err(r) : NULL) < 0 &&
+                    is_chip(r, name))
+                        r->result = -EBADMSG;
+                row = tally_row(r, tally, name);
+                if (row != NULL)
+                        *row += chips;
         }
-        return 0;
 }
 
 /* What one container asks for: its requests, and its limits where there is no request. */
-static int container_chips(const struct json_field *container, struct tally *ret, struct err *err)
+static void container_chips(struct reading *r, const struct json_field *container, struct tally *ret)
 {
-        struct json_field resources;
-        int r = json_field_object(container, "resources", &resources, err);
+        struct json_field resources = object_in(r, container, "resources");
 
-        *ret = (struct tally){ 0 };
-        if (r != 0)
-                return r < 0 ? r : 0;
-        r = add_list(&resources, "requests", NULL, ret, err);
-        return r < 0 ? r : add_list(&resources, "limits", "requests", ret, err);
+        if (json_field_is_object(container, first_err(r)) < 0) {
+                r->result = -EBADMSG;
+                r->unreadable = true;
+        }
+        ret->count = 0;
+        add_list(r, &resources, "requests", NULL, ret);
+        add_list(r, &resources, "limits", "requests", ret);
 }
 
-static int tally_add(struct tally *to, const struct tally *more, const struct json_field *at, struct err *err)
+static void tally_add(const struct reading *r, struct tally *to, const struct tally *more)
 {
         for (size_t i = 0; i < more->count; i++) {
-                int64_t *row = tally_row(to, more->rows[i].name);
+                int64_t *row = tally_row(r, to, more->rows[i].name);
 
-                if (row == NULL)
-                        return json_field_error(at, err, "asks for more than %d extended resources",
-                                                REQUEST_ITEMS_MAX);
-                *row += more->rows[i].chips;
+                if (row != NULL)
+                        *row += more->rows[i].chips;
         }
-        return 0;
 }
 
-static int tally_max(struct tally *to, const struct tally *other, const struct json_field *at,
-                     struct err *err)
+static void tally_max(const struct reading *r, struct tally *to, const struct tally *other)
 {
         for (size_t i = 0; i < other->count; i++) {
-                int64_t *row = tally_row(to, other->rows[i].name);
+                int64_t *row = tally_row(r, to, other->rows[i].name);
 
-                if (row == NULL)
-                        return json_field_error(at, err, "asks for more than %d extended resources",
-                                                REQUEST_ITEMS_MAX);
-                *row = other->rows[i].chips > *row ? other->rows[i].chips : *row;
+                if (row != NULL && other->rows[i].chips > *row)
+                        *row = other->rows[i].chips;
         }
-        return 0;
 }
 
 static bool is_sidecar(const struct json_field *container)
@@ -142,76 +175,77 @@ static bool is_sidecar(const struct json_field *container)
 }
 
 /* Init containers run one after the other; sidecars stay. @peak: the most that is asked for at one time. */
-static int init_chips(const struct json_field *spec, struct tally *sidecars, struct tally *peak,
-                      struct err *err)
+static void init_chips(struct reading *r, const struct json_field *spec, struct tally *sidecars,
+                       struct tally *peak)
 {
-        struct json_field list;
-        int r = json_field_array(spec, "initContainers", CONTAINERS_MAX, &list, err);
+        struct json_field list = json_field_get(spec, "initContainers");
 
-        if (r != 0)
-                return r < 0 ? r : 0;
         for (size_t i = 0; i < json_field_count(&list); i++) {
                 struct json_field container = json_field_at(&list, i);
                 struct tally own, now = *sidecars;
 
-                r = json_field_is_object(&container, err);
-                if (r == 0)
-                        r = container_chips(&container, &own, err);
-                if (r == 0)
-                        r = tally_add(&now, &own, &container, err);
-                if (r == 0)
-                        r = tally_max(peak, &now, &container, err);
-                if (r < 0)
-                        return r;
+                container_chips(r, &container, &own);
+                tally_add(r, &now, &own);
+                tally_max(r, peak, &now);
                 if (is_sidecar(&container))
                         *sidecars = now;
         }
-        return 0;
 }
 
-static int main_chips(const struct json_field *spec, struct tally *total, struct err *err)
+static void append(struct request *request, uint32_t resource, int64_t chips)
 {
-        struct json_field list;
-        int r = json_field_array(spec, "containers", CONTAINERS_MAX, &list, err);
+        if (chips > 0 && request->item_count < REQUEST_ITEMS_MAX)
+                request->items[request->item_count++] =
+                        (struct request_item){ .resource = resource,
+                                               .chips = chips < REQUEST_CHIPS_MAX ? (uint32_t) chips
+                                                                                  : REQUEST_CHIPS_MAX };
+}
 
-        if (r != 0)
-                return r < 0 ? r : 0;
+/* The order in which resources are named, chips first where there are more than a request holds. */
+static void append_tally(struct reading *r, const struct json_field *spec, const struct tally *total,
+                         bool add, struct request *request)
+{
+        bool choose = total->count > REQUEST_ITEMS_MAX;
+
+        for (int chips = choose; chips >= 0; chips--)
+                for (size_t i = 0; i < total->count; i++) {
+                        bool chip = is_chip(r, total->rows[i].name);
+
+                        if (choose && chip != (chips == 1))
+                                continue;
+                        if (chip && total->rows[i].chips > REQUEST_CHIPS_MAX)
+                                r->result =
+                                        json_field_error(spec, first_err(r),
+                                                         "asks for %lld of %s; at most %u can be asked for",
+                                                         (long long) total->rows[i].chips,
+                                                         total->rows[i].name, REQUEST_CHIPS_MAX);
+                        append(request, pod_chips_symbol(&r->ledger->symbols, total->rows[i].name, add),
+                               total->rows[i].chips);
+                }
+}
+
+int pod_chips_decode(const struct json_field *spec, struct ledger *ledger, bool add, struct request *request,
+                     struct err *err)
+{
+        struct reading r = { .ledger = ledger, .err = err };
+        struct tally sidecars = { .count = 0 }, peak = { .count = 0 }, own, total;
+        struct json_field list;
+
+        if (json_field_array(spec, "initContainers", CONTAINERS_MAX, &list, err) < 0 ||
+            json_field_array(spec, "containers", CONTAINERS_MAX, &list, err) < 0) {
+                request->unreadable = true;
+                return -EBADMSG;
+        }
+        init_chips(&r, spec, &sidecars, &peak);
+        total = sidecars;
         for (size_t i = 0; i < json_field_count(&list); i++) {
                 struct json_field container = json_field_at(&list, i);
-                struct tally own;
 
-                r = json_field_is_object(&container, err);
-                if (r == 0)
-                        r = container_chips(&container, &own, err);
-                if (r == 0)
-                        r = tally_add(total, &own, &container, err);
-                if (r < 0)
-                        return r;
+                container_chips(&r, &container, &own);
+                tally_add(&r, &total, &own);
         }
-        return 0;
-}
-
-int pod_chips_decode(const struct json_field *spec, struct symbols *symbols, bool add,
-                     struct request *request, struct err *err)
-{
-        struct tally sidecars = { 0 }, peak = { 0 }, total;
-        int r = init_chips(spec, &sidecars, &peak, err);
-
-        total = sidecars;
-        if (r == 0)
-                r = main_chips(spec, &total, err);
-        if (r == 0)
-                r = tally_max(&total, &peak, spec, err);
-        for (size_t i = 0; r == 0 && i < total.count; i++) {
-                if (total.rows[i].chips > REQUEST_CHIPS_MAX)
-                        return json_field_error(spec, err, "asks for %lld of %s; at most %u can be asked for",
-                                                (long long) total.rows[i].chips, total.rows[i].name,
-                                                REQUEST_CHIPS_MAX);
-                if (total.rows[i].chips == 0)
-                        continue;
-                request->items[request->item_count++] =
-                        (struct request_item){ .resource = pod_chips_symbol(symbols, total.rows[i].name, add),
-                                               .chips = (uint32_t) total.rows[i].chips };
-        }
-        return r;
+        tally_max(&r, &total, &peak);
+        append_tally(&r, spec, &total, add, request);
+        request->unreadable = r.unreadable;
+        return r.result;
 }

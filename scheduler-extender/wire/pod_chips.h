@@ -7,16 +7,20 @@
 #include "base/err.h"
 #include "base/json/json_field.h"
 #include "scheduler-extender/decide/request.h"
-#include "scheduler-extender/ledger/symbols.h"
+#include "scheduler-extender/ledger/ledger.h"
 
-/* pod_chips_decode() - @spec: the pod's; items are appended to @ask, those of no chips left out.
+/* pod_chips_decode() - @spec: the pod's; items are appended to @request, those of no chips left out. Of more
+ * resources than a request holds the chips stay; more of one than REQUEST_CHIPS_MAX, or a count that cannot
+ * be read, is REQUEST_CHIPS_MAX; where not even the containers can be read request->unreadable is set.
  * @add: see pod_chips_symbol()
- * Return: 0; -EBADMSG and which container's field is wrong. */
-int pod_chips_decode(const struct json_field *spec, struct symbols *symbols, bool add,
-                     struct request *request, struct err *err);
+ * Return: 0; -EBADMSG and what is wrong with its chips (not with resources that are none): what is there
+ * stands. */
+int pod_chips_decode(const struct json_field *spec, struct ledger *ledger, bool add, struct request *request,
+                     struct err *err);
 
-/* pod_chips_read() - the count of `name` in a list of resources. Return: 0; -EBADMSG for what is no count. */
-int pod_chips_read(const struct json_field *list, const char *name, int64_t *ret, struct err *err);
+/* pod_chips_read() - a count of chips. Return: 0; -EBADMSG: beyond 0..REQUEST_CHIPS_MAX (*ret is the nearer
+ * end), or no count (*ret is untouched). */
+int pod_chips_read(const struct json_field *at, uint32_t *ret, struct err *err);
 
 /* pod_chips_symbol() - @add: a name that is new is kept, but half of all symbols are for what inventories
  * say: pods cannot use them up. */

@@ -184,6 +184,19 @@ static const struct json_table_row annotation_rows[] = {
 static const struct json_table metadata_table = TABLE(metadata_rows), label_table = TABLE(label_rows),
                                spec_table = TABLE(spec_rows), annotation_table = TABLE(annotation_rows);
 
+/* Every row that can be read, whichever cannot. Return: 0, or what is wrong with the first that is wrong. */
+static int decode_rows(const struct json_table *table, const struct json_field *at,
+                       struct ledger_pod_facts *ret, struct err *err)
+{
+        struct json_table lenient = *table;
+        int r = at->value == NULL ? 0 : json_table_decode_at(table, at, ret, err);
+
+        lenient.lenient = true;
+        if (r < 0)
+                (void) json_table_decode_at(&lenient, at, ret, NULL);
+        return r;
+}
+
 static int decode_models(const struct json_field *annotations, struct symbols *symbols, bool add,
                          struct request *request, struct err *err)
 {
@@ -391,43 +404,49 @@ static void count_class_chips(struct ledger_pod_facts *facts)
                 request->gang_size = members;
 }
 
-int pod_json_decode(const json_t *pod, const struct pod_json_policy *policy, struct symbols *symbols,
-                    bool add, struct ledger_pod_facts *ret, struct err *err)
+/* What people wish: labels and annotations. Each stands for itself; the first that is wrong is told. */
+static int decode_wishes(const struct json_field *metadata, const struct json_field *spec,
+                         const struct pod_json_policy *policy, struct symbols *symbols, bool add,
+                         struct ledger_pod_facts *ret, struct err *err)
 {
-        struct json_field root = json_field_root(pod), metadata, spec, status, labels, annotations;
-        int r = json_field_is_object(&root, err);
+        struct json_field labels = json_field_get(metadata, "labels"),
+                          annotations = json_field_get(metadata, "annotations");
+        int first = decode_rows(&label_table, &labels, ret, err), r;
+
+        r = decode_rows(&annotation_table, &annotations, ret, first == 0 ? err : NULL);
+        first = first == 0 ? r : first;
+        ret->request.share_given = ret->batch_share > 0;
+        r = decode_models(&annotations, symbols, add, &ret->request, first == 0 ? err : NULL);
+        first = first == 0 ? r : first;
+        r = decode_kinds(&annotations, symbols, add, ret, first == 0 ? err : NULL);
+        first = first == 0 ? r : first;
+        decode_groups(&annotations, symbols, add, ret);
+        r = decode_urgency(spec, &labels, policy, ret, first == 0 ? err : NULL);
+        return first == 0 ? r : first;
+}
+
+int pod_json_decode(const json_t *pod, const struct pod_json_policy *policy, struct ledger *ledger, bool add,
+                    struct ledger_pod_facts *ret, struct err *err)
+{
+        struct json_field root = json_field_root(pod), metadata = json_field_get(&root, "metadata"),
+                          spec = json_field_get(&root, "spec"), status = json_field_get(&root, "status");
+        int first, r;
 
         *ret = (struct ledger_pod_facts){ .namespace_ = "default", .name = "", .uid = "" };
-        if (r == 0)
-                r = json_field_require(&root, "metadata", err);
-        if (r < 0 || json_field_object(&root, "metadata", &metadata, err) < 0 ||
-            json_field_object(&root, "spec", &spec, err) < 0 ||
-            json_field_object(&root, "status", &status, err) < 0 ||
-            json_field_object(&metadata, "labels", &labels, err) < 0 ||
-            json_field_object(&metadata, "annotations", &annotations, err) < 0)
+        if (json_field_is_object(&root, err) < 0 || json_field_require(&root, "metadata", err) < 0)
                 return -EBADMSG;
-        r = json_table_decode_at(&metadata_table, &metadata, ret, err);
-        if (r == 0)
-                r = decode_status(&status, ret, err);
-        if (r == 0 && labels.value != NULL)
-                r = json_table_decode_at(&label_table, &labels, ret, err);
-        if (r == 0 && spec.value != NULL)
-                r = json_table_decode_at(&spec_table, &spec, ret, err);
-        if (r == 0 && annotations.value != NULL)
-                r = json_table_decode_at(&annotation_table, &annotations, ret, err);
-        ret->request.share_given = ret->batch_share > 0;
-        if (r == 0)
-                r = decode_models(&annotations, symbols, add, &ret->request, err);
-        if (r == 0)
-                r = decode_kinds(&annotations, symbols, add, ret, err);
-        decode_groups(&annotations, symbols, add, ret);
-        if (r == 0)
-                r = decode_urgency(&spec, &labels, policy, ret, err);
-        if (r == 0)
-                r = pod_chips_decode(&spec, symbols, add, &ret->request, err);
-        if (r == 0)
-                count_class_chips(ret);
-        return r;
+        first = decode_rows(&metadata_table, &metadata, ret, err);
+        if (ret->name[0] == '\0')
+                return -EBADMSG;
+        r = decode_status(&status, ret, first == 0 ? err : NULL);
+        first = first == 0 ? r : first;
+        r = decode_rows(&spec_table, &spec, ret, first == 0 ? err : NULL);
+        first = first == 0 ? r : first;
+        r = pod_chips_decode(&spec, ledger, add, &ret->request, first == 0 ? err : NULL);
+        first = first == 0 ? r : first;
+        r = decode_wishes(&metadata, &spec, policy, &ledger->symbols, add, ret, first == 0 ? err : NULL);
+        count_class_chips(ret);
+        return first == 0 ? r : first;
 }
 
 /* Somebody vouches for it that nothing runs on the node any more. */
@@ -466,16 +485,14 @@ int pod_json_node_decode(const json_t *node, struct symbols *symbols, struct led
         ret->out_of_service = is_out_of_service(&root);
         json_object_foreach((json_t *) allocatable.value, name, value)
         {
-                int64_t chips = 0;
+                struct json_field at = json_field_get(&allocatable, name);
+                uint32_t chips = 0;
 
                 if (!pod_chips_extended(name) || ret->allocatable_count == ARRAY_SIZE(ret->allocatable))
                         continue;
-                r = pod_chips_read(&allocatable, name, &chips, err);
-                if (r < 0)
-                        return r;
+                (void) pod_chips_read(&at, &chips, NULL); /* a count that is none offers nothing */
                 ret->allocatable[ret->allocatable_count++] =
-                        (struct request_item){ .resource = symbols_add(symbols, name),
-                                               .chips = (uint32_t) chips };
+                        (struct request_item){ .resource = symbols_add(symbols, name), .chips = chips };
         }
         return 0;
 }

@@ -44,9 +44,11 @@ struct pod_json_policy {
 bool pod_json_emergency_allowed(const struct pod_json_policy *policy, const char *namespace_);
 
 /* pod_json_decode() - @add: intern resources and models that are new (objects of the store), else only look
- * them up. Return: 0; -EBADMSG and "metadata.labels.remuda.dev/gang-size: ..." */
-int pod_json_decode(const json_t *pod, const struct pod_json_policy *policy, struct symbols *symbols,
-                    bool add, struct ledger_pod_facts *ret, struct err *err);
+ * them up. Every field stands for itself: one that is wrong is as if it were absent (of chips: as many as
+ * there can be, pod_chips.h), and the others are read. Return: 0; -EBADMSG and the first that is wrong,
+ * "metadata.labels.remuda.dev/gang-size: ...": *ret holds the rest, and is of use where it has a name. */
+int pod_json_decode(const json_t *pod, const struct pod_json_policy *policy, struct ledger *ledger, bool add,
+                    struct ledger_pod_facts *ret, struct err *err);
 
 /* pod_json_node_decode() - Return: 0 or -EBADMSG. */
 int pod_json_node_decode(const json_t *node, struct symbols *symbols, struct ledger_node_facts *ret,

@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/quantity.h"
+#include "scheduler-extender/ledger/ledger_life.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
 #include "scheduler-extender/wire/pod_json.h"
 
@@ -45,7 +46,16 @@ static const struct {
 };
 /* clang-format on */
 
-static int decode(const char *text, struct symbols *symbols, struct ledger_pod_facts *facts, json_t **json,
+static struct ledger *new_ledger(void)
+{
+        struct ledger *ledger = ledger_life_new();
+
+        assert_non_null(ledger);
+        ledger_mark_chips(ledger, "nvidia.com/gpu");
+        return ledger;
+}
+
+static int decode(const char *text, struct ledger *ledger, struct ledger_pod_facts *facts, json_t **json,
                   struct err *err)
 {
         static const char *const namespaces[] = { "ops" }, *const classes[] = { "critical" };
@@ -56,7 +66,7 @@ static int decode(const char *text, struct symbols *symbols, struct ledger_pod_f
 
         *json = json_loads(text, 0, NULL);
         assert_non_null(*json);
-        return pod_json_decode(*json, &policy, symbols, true, facts, err);
+        return pod_json_decode(*json, &policy, ledger, true, facts, err);
 }
 
 static void quantities_are_read_as_kubernetes_does(void **state)
@@ -74,7 +84,7 @@ static void quantities_are_read_as_kubernetes_does(void **state)
 
 static void chips_are_counted_as_kubernetes_does(void **state)
 {
-        struct symbols symbols = { 0 };
+        struct ledger *ledger = new_ledger();
 
         (void) state;
         for (size_t i = 0; i < ARRAY_SIZE(counts); i++) {
@@ -85,43 +95,43 @@ static void chips_are_counted_as_kubernetes_does(void **state)
 
                 (void) snprintf(text, sizeof(text), "{\"metadata\":{\"name\":\"p\"},\"spec\":%s}",
                                 counts[i].spec);
-                if (decode(text, &symbols, &facts, &json, &err) < 0)
+                if (decode(text, ledger, &facts, &json, &err) < 0)
                         fail_msg("%s: %s", counts[i].what, err.msg);
                 if (request_chips(&facts.request) != counts[i].chips)
                         fail_msg("%s: want %u, got %u", counts[i].what, counts[i].chips,
                                  request_chips(&facts.request));
                 json_decref(json);
         }
-        symbols_free(&symbols);
+        ledger_life_free(ledger);
 }
 
 static void an_emergency_needs_a_class_or_a_namespace_that_may(void **state)
 {
-        struct symbols symbols = { 0 };
+        struct ledger *ledger = new_ledger();
         struct ledger_pod_facts facts;
         json_t *json;
 
         (void) state;
         assert_int_equal(decode("{\"metadata\":{\"name\":\"p\",\"namespace\":\"ops\",\"labels\":{"
                                 "\"remuda.dev/urgency\":\"emergency\"}}}",
-                                &symbols, &facts, &json, NULL),
+                                ledger, &facts, &json, NULL),
                          0);
         assert_true(facts.request.emergency);
         json_decref(json);
         assert_int_equal(decode("{\"metadata\":{\"name\":\"p\",\"namespace\":\"other\",\"labels\":{"
                                 "\"remuda.dev/urgency\":\"emergency\"}}}",
-                                &symbols, &facts, &json, NULL),
+                                ledger, &facts, &json, NULL),
                          0);
         assert_false(facts.request.emergency);
         assert_true(facts.request.urgency_ignored);
         json_decref(json);
         assert_int_equal(
                 decode("{\"metadata\":{\"name\":\"p\"},\"spec\":{\"priorityClassName\":\"critical\"}}",
-                       &symbols, &facts, &json, NULL),
+                       ledger, &facts, &json, NULL),
                 0);
         assert_true(facts.request.emergency);
         json_decref(json);
-        symbols_free(&symbols);
+        ledger_life_free(ledger);
 }
 
 static void labels_that_lie_are_refused_by_name(void **state)
@@ -140,25 +150,25 @@ static void labels_that_lie_are_refused_by_name(void **state)
                 "{\"metadata\":[]}",
                 "{}",
         };
-        struct symbols symbols = { 0 };
+        struct ledger *ledger = new_ledger();
 
         (void) state;
         for (size_t i = 0; i < ARRAY_SIZE(pods); i++) {
                 struct ledger_pod_facts facts;
                 struct err err = { 0 };
                 json_t *json;
-                int r = decode(pods[i], &symbols, &facts, &json, &err);
+                int r = decode(pods[i], ledger, &facts, &json, &err);
 
                 json_decref(json);
                 if (r != -EBADMSG || err.msg[0] == '\0')
                         fail_msg("%s: got %d '%s'", pods[i], r, err.msg);
         }
-        symbols_free(&symbols);
+        ledger_life_free(ledger);
 }
 
 static void a_gang_may_list_its_members(void **state)
 {
-        struct symbols symbols = { 0 };
+        struct ledger *ledger = new_ledger();
         struct ledger_pod_facts facts;
         json_t *json;
 
@@ -166,13 +176,125 @@ static void a_gang_may_list_its_members(void **state)
         assert_int_equal(
                 decode("{\"metadata\":{\"name\":\"p\",\"annotations\":{\"remuda.dev/gang\":"
                        "\"nvidia.com/gpu=4x2,huawei.com/Ascend910=8x1\",\"remuda.dev/models\":\"A|B\"}}}",
-                       &symbols, &facts, &json, NULL),
+                       ledger, &facts, &json, NULL),
                 0);
         assert_int_equal(facts.kind_count, 2);
         assert_int_equal(facts.kinds[1].chips, 8);
         assert_int_equal(facts.request.gang_size, 3);
         assert_int_equal(facts.request.class_chips, 16);
         assert_int_equal(facts.request.model_count, 2);
+        json_decref(json);
+        ledger_life_free(ledger);
+}
+
+/* A pod that sits on a node is accounted for whatever else is wrong with it. */
+static void a_wrong_wish_takes_no_account_away(void **state)
+{
+        static const char *const wishes[] = {
+                "\"labels\":{\"remuda.dev/gang-size\":\"-1\",\"remuda.dev/job\":\"j\"}",
+                "\"labels\":{\"remuda.dev/preemptible\":\"maybe\",\"remuda.dev/job\":\"j\"}",
+                "\"labels\":{\"remuda.dev/job\":\"j\"},\"annotations\":{\"remuda.dev/placement\":\"best\"}",
+                "\"labels\":{\"remuda.dev/job\":\"j\"},\"annotations\":[]",
+                "\"labels\":{\"remuda.dev/job\":\"j\"},\"creationTimestamp\":7",
+        };
+        struct ledger *ledger = new_ledger();
+
+        (void) state;
+        for (size_t i = 0; i < ARRAY_SIZE(wishes); i++) {
+                struct ledger_pod_facts facts;
+                struct err err = { 0 };
+                char text[1024];
+                json_t *json;
+
+                (void) snprintf(text, sizeof(text),
+                                "{\"metadata\":{\"name\":\"p\",\"uid\":\"u\",%s},\"spec\":{\"nodeName\":"
+                                "\"n\",\"containers\":[" CHIPS(4) "]}}",
+                                wishes[i]);
+                assert_int_equal(decode(text, ledger, &facts, &json, &err), -EBADMSG);
+                assert_true(err.msg[0] != '\0');
+                assert_string_equal(facts.uid, "u");
+                assert_string_equal(facts.node, "n");
+                assert_string_equal(facts.job, "j");
+                assert_int_equal(request_chips(&facts.request), 4);
+                json_decref(json);
+        }
+        ledger_life_free(ledger);
+}
+
+/* clang-format off */
+#define RESOURCE(name, n) "\"" name "\":\"" n "\","
+#define NICS RESOURCE("rdma/a", "1") RESOURCE("rdma/b", "1") RESOURCE("rdma/c", "1") RESOURCE("rdma/d", "1") \
+             RESOURCE("rdma/e", "1") RESOURCE("rdma/f", "1") RESOURCE("rdma/g", "1") RESOURCE("rdma/h", "1")
+#define MANY NICS RESOURCE("x.y/a", "1") RESOURCE("x.y/b", "1") RESOURCE("x.y/c", "1") RESOURCE("x.y/d", "1") \
+             RESOURCE("x.y/e", "1") RESOURCE("x.y/f", "1") RESOURCE("x.y/g", "1") RESOURCE("x.y/h", "1")
+static const struct {
+        const char *what, *limits;
+        uint32_t gpus;
+        int result;
+        bool unreadable;
+} mixtures[] = {
+        { "8 GPUs and 8 NICs of their own names", "{" NICS "\"nvidia.com/gpu\":\"8\"}",                 8, 0, false },
+        { "behind more than a request holds",     "{" MANY "\"nvidia.com/gpu\":\"8\"}",                 8, 0, false },
+        { "memory of a shared GPU",               "{\"nvidia.com/gpumem\":\"16000\",\"nvidia.com/gpu\":1}", 1, 0, false },
+        { "what is no chip may say anything",     "{\"nvidia.com/gpumem\":[],\"nvidia.com/gpu\":1}",     1, 0, false },
+        { "more than there can be",               "{\"nvidia.com/gpu\":\"1E\"}", REQUEST_CHIPS_MAX, -EBADMSG, false },
+        { "beyond 64 bits",                       "{\"nvidia.com/gpu\":\"100E\"}", REQUEST_CHIPS_MAX, -EBADMSG, false },
+        { "no count",                             "{\"nvidia.com/gpu\":\"many\"}", REQUEST_CHIPS_MAX, -EBADMSG, false },
+        { "fewer than none",                      "{\"nvidia.com/gpu\":\"-8\"}",                       0, -EBADMSG, false },
+        { "no list of resources",                 "\"all\"",                                           0, -EBADMSG, true },
+};
+/* clang-format on */
+
+static void chips_are_told_from_what_is_beside_them(void **state)
+{
+        struct ledger *ledger = new_ledger();
+
+        (void) state;
+        for (size_t i = 0; i < ARRAY_SIZE(mixtures); i++) {
+                struct ledger_pod_facts facts;
+                struct request request;
+                struct err err = { 0 };
+                char text[2048];
+                json_t *json;
+                int r;
+
+                (void) snprintf(text, sizeof(text),
+                                "{\"metadata\":{\"name\":\"p\"},\"spec\":{\"containers\":[{\"resources\":{"
+                                "\"limits\":%s}}]}}",
+                                mixtures[i].limits);
+                r = decode(text, ledger, &facts, &json, &err);
+                request = facts.request;
+                ledger_chips_only(ledger, &request);
+                if (r != mixtures[i].result || request_chips(&request) != mixtures[i].gpus ||
+                    request.unreadable != mixtures[i].unreadable)
+                        fail_msg("%s: %d, %u chips: %s", mixtures[i].what, r, request_chips(&request),
+                                 err.msg);
+                json_decref(json);
+        }
+        ledger_life_free(ledger);
+}
+
+/* What a node offers beside chips, and how much of it, keeps nobody from knowing the node. */
+static void a_node_may_offer_anything(void **state)
+{
+        struct symbols symbols = { 0 };
+        struct ledger_node_facts facts;
+        json_t *json = json_loads(
+                "{\"metadata\":{\"name\":\"n\"},\"status\":{\"allocatable\":{\"nvidia.com/gpumem\":"
+                "\"655360\",\"x.y/z\":\"many\",\"x.y/w\":\"-1\",\"nvidia.com/gpu\":\"8\"}}}",
+                0, NULL);
+
+        (void) state;
+        assert_int_equal(pod_json_node_decode(json, &symbols, &facts, NULL), 0);
+        assert_int_equal(facts.allocatable_count, 4);
+        for (size_t i = 0; i < 4; i++) {
+                const char *name = symbols_name(&symbols, facts.allocatable[i].resource);
+
+                assert_int_equal(facts.allocatable[i].chips, strcmp(name, "nvidia.com/gpu") == 0 ? 8
+                                                             : strcmp(name, "nvidia.com/gpumem") == 0
+                                                                     ? REQUEST_CHIPS_MAX
+                                                                     : 0);
+        }
         json_decref(json);
         symbols_free(&symbols);
 }
@@ -185,6 +307,9 @@ int main(void)
                 cmocka_unit_test(an_emergency_needs_a_class_or_a_namespace_that_may),
                 cmocka_unit_test(labels_that_lie_are_refused_by_name),
                 cmocka_unit_test(a_gang_may_list_its_members),
+                cmocka_unit_test(a_wrong_wish_takes_no_account_away),
+                cmocka_unit_test(chips_are_told_from_what_is_beside_them),
+                cmocka_unit_test(a_node_may_offer_anything),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

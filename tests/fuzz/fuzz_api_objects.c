@@ -88,7 +88,7 @@ static void take(struct ledger *ledger, const json_t *object)
                         node.traits = lines.data;
                         (void) ledger_nodes_set(ledger, &node);
                 }
-        } else if (pod_json_decode(object, &policy, &ledger->symbols, true, &pod, NULL) == 0) {
+        } else if (pod_json_decode(object, &policy, ledger, true, &pod, NULL) == 0 || pod.name[0] != '\0') {
                 pod_node_match(object, &lines);
                 pod.node_match = lines.data;
                 (void) ledger_pods_set(ledger, &pod);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "scheduler-extender/ledger/ledger_life.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
 #include "scheduler-extender/wire/extender_args.h"
 #include "scheduler-extender/wire/extender_reply.h"
@@ -37,13 +38,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 (void) roster_add(&roster, name, 1);
         (void) roster_add(&roster, "n\"1", 3);
         if (extender_args_decode(copy, size, &roster, &args, &err) == 0) {
-                struct symbols symbols = { 0 };
+                struct ledger *ledger = ledger_life_new();
                 struct pod_json_policy policy = { 0 };
                 struct ledger_pod_facts facts;
                 size_t bytes;
                 char *reply;
 
-                (void) pod_json_decode(args.pod, &policy, &symbols, true, &facts, &err);
+                (void) pod_json_decode(args.pod, &policy, ledger, true, &facts, &err);
                 for (size_t i = 0; i < args.node_count; i++)
                         if (args.verdicts[i] != EXTENDER_ARGS_AGAIN)
                                 args.verdicts[i] = (uint8_t) (i % REASON_COUNT);
@@ -61,7 +62,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                         free(extender_reply_filter(&args, NULL, &bytes));
                 }
                 free(scores);
-                symbols_free(&symbols);
+                ledger_life_free(ledger);
         } else if (err.msg[0] == '\0') {
                 __builtin_trap();
         }
