@@ -82,15 +82,28 @@ static void healthz_handler(void *userdata, const struct http_request *request, 
         http_reply_text(reply, 200, "text/plain", "ok\n");
 }
 
+/* "ok", and a line for each kind of which objects cannot be read: they stop nothing, but somebody should
+ * look. */
 static void readyz_handler(void *userdata, const struct http_request *request, struct http_reply *reply)
 {
         const struct extender *x = userdata;
+        CLEANUP(text_free) struct text page = { 0 };
 
         (void) request;
-        if (cluster_is_ready(x->cluster))
-                http_reply_text(reply, 200, "text/plain", "ok\n");
-        else
+        if (!cluster_is_ready(x->cluster)) {
                 http_reply_text(reply, 503, "text/plain", "the first complete lists are not in yet\n");
+                return;
+        }
+        text_append(&page, "ok\n");
+        for (int kind = 0; kind < STORE_KIND_COUNT; kind++) {
+                const char *example;
+                size_t count = cluster_unreadable(x->cluster, (enum store_kind) kind, &example);
+
+                if (count > 0)
+                        text_printf(&page, "unreadable: %zu of kind %s, such as %s\n", count,
+                                    store_kind_name((enum store_kind) kind), example);
+        }
+        http_reply_text(reply, 200, "text/plain", page.failed ? "ok\n" : page.data);
 }
 
 static void leaderz_handler(void *userdata, const struct http_request *request, struct http_reply *reply)
@@ -102,6 +115,9 @@ static void leaderz_handler(void *userdata, const struct http_request *request, 
         (void) request;
         http_reply_text(reply, refusal == NULL ? 200 : 503, "text/plain", refusal == NULL ? "ok" : refusal);
 }
+
+#define UNREADABLE_EVENTS_MAX  10 /* in so long: */
+#define UNREADABLE_EVENTS_USEC (60 * UINT64_C(1000000))
 
 static const struct http_route routes[] = {
         { .method = "POST", .path = "/scheduler/filter", .handler = verbs_filter },
@@ -207,16 +223,17 @@ static void on_leader(void *userdata, bool leading)
         think_soon(x);
 }
 
-static void on_drifted(void *userdata, enum store_kind kind, const char *key, const char *sentence)
+/* A warning about an object of the store. */
+static void write_event(struct extender *x, enum store_kind kind, const char *key, const char *reason,
+                        const char *sentence)
 {
-        struct extender *x = userdata;
         const char *slash = strchr(key, '/');
         char namespace_[256] = "";
         struct store_event event = { .object_kind = store_kind_name(kind),
                                      .namespace_ = namespace_,
                                      .name = slash != NULL ? slash + 1 : key,
                                      .type = "Warning",
-                                     .reason = "LedgerDrift",
+                                     .reason = reason,
                                      .message = sentence };
         const struct ledger_pod *pod;
 
@@ -224,9 +241,33 @@ static void on_drifted(void *userdata, enum store_kind kind, const char *key, co
                 (void) text_format(namespace_, sizeof(namespace_), "%.*s", (int) (slash - key), key);
         pod = kind == STORE_POD ? ledger_pods_find(cluster_ledger(x->cluster), namespace_, event.name) : NULL;
         event.uid = pod != NULL ? pod->uid : NULL;
-        x->metrics.drifts++;
-        extender_log(x, LOG_ERR, "drift", "kind=%s key=%s what=\"%s\"", event.object_kind, key, sentence);
         store_event(cluster_store(x->cluster), &event);
+}
+
+static void on_drifted(void *userdata, enum store_kind kind, const char *key, const char *sentence)
+{
+        struct extender *x = userdata;
+
+        x->metrics.drifts++;
+        extender_log(x, LOG_ERR, "drift", "kind=%s key=%s what=\"%s\"", store_kind_name(kind), key, sentence);
+        write_event(x, kind, key, "LedgerDrift", sentence);
+}
+
+/* Whoever makes a thousand such objects gets a few events: the metric counts them all. */
+static void on_unreadable(void *userdata, enum store_kind kind, const char *key, const char *sentence)
+{
+        struct extender *x = userdata;
+        uint64_t now = loop_now_usec(x->loop);
+
+        if (!leader_leads(x->leader) || (x->unreadable_events >= UNREADABLE_EVENTS_MAX &&
+                                         now - x->unreadable_usec < UNREADABLE_EVENTS_USEC))
+                return;
+        if (now - x->unreadable_usec >= UNREADABLE_EVENTS_USEC) {
+                x->unreadable_usec = now;
+                x->unreadable_events = 0;
+        }
+        x->unreadable_events++;
+        write_event(x, kind, key, "Unreadable", sentence);
 }
 
 static void on_refreshed(void *userdata)
@@ -332,6 +373,7 @@ static int open_cluster(struct extender *x, struct err *err)
         options.trouble = on_trouble;
         options.refreshed = on_refreshed;
         options.drifted = on_drifted;
+        options.unreadable = on_unreadable;
         options.may_commit = may_commit;
         options.observed = on_observed;
         options.kind_synced = on_kind_synced;

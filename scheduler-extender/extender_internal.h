@@ -32,6 +32,8 @@ struct extender {
         uint64_t departures_seen;
         const char *wake_why; /* they are to be woken again; or NULL */
         int backfills;
+        uint64_t unreadable_usec; /* since when events of unreadable objects are counted */
+        unsigned unreadable_events;
 
         struct {
                 struct histogram seconds[VERB_COUNT];

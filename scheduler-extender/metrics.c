@@ -92,6 +92,18 @@ static void put_ledger(const struct extender *x, struct text *page)
                         1e6);
 }
 
+static void put_unreadable(const struct extender *x, struct text *page)
+{
+        const char *example;
+
+        metrics_family(page, "remuda_extender_unreadable_objects", METRIC_GAUGE,
+                       "Objects of the store that cannot be read, or not wholly, by kind");
+        for (int kind = 0; kind < STORE_KIND_COUNT; kind++)
+                metrics_sample_uint64(page, "remuda_extender_unreadable_objects",
+                                      METRIC_LABELS({ "kind", store_kind_name((enum store_kind) kind) }),
+                                      cluster_unreadable(x->cluster, (enum store_kind) kind, &example));
+}
+
 void metrics_handler(void *userdata, const struct http_request *request, struct http_reply *reply)
 {
         struct extender *x = userdata;
@@ -101,6 +113,7 @@ void metrics_handler(void *userdata, const struct http_request *request, struct 
         put_requests(x, &page);
         put_reasons(x, &page);
         put_ledger(x, &page);
+        put_unreadable(x, &page);
         metrics_counter(&page, "remuda_extender_binds_total", "Pods bound", x->metrics.binds);
         metrics_counter(&page, "remuda_extender_bind_failures_total", "Binds that could not be written",
                         x->metrics.bind_failures);
