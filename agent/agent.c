@@ -200,7 +200,7 @@ static void write_features(struct agent *a)
                 services_event(&a->services, "Warning", "FeatureFileNotWritten", NULL, "%s", err.msg);
 }
 
-/* Everyone is told: the text for HTTP at once, the rest by their own pace. */
+/* It is published: the text for HTTP at once, the rest by their own pace. */
 static void publish(struct agent *a, struct stages_published *new)
 {
         struct inventory *inventory = &new->inventory;
@@ -226,7 +226,7 @@ static void publish(struct agent *a, struct stages_published *new)
         write_features(a);
 }
 
-/* Nothing that is told is new, but the plugin shall prefer others. */
+/* Nothing that is published is new, but the plugin shall prefer others. */
 static void rewire(struct agent *a, struct stages_published *new)
 {
         struct inventory *inventory = &new->inventory;

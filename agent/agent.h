@@ -33,7 +33,7 @@ struct agent {
         uint64_t tree_dev, tree_ino, tree_mtime_nsec; /* of the place it was opened from */
         struct watch *watch;
         struct judge judge;
-        struct inventory published; /* what everyone is told */
+        struct inventory published; /* to everyone */
         char *published_json;       /* and its text; NULL before the first scan */
         size_t published_json_bytes;
         sd_event_source *scan_timer;

@@ -110,7 +110,7 @@ void kubelet_fill(const struct kubelet *k, struct inventory *inventory)
         if (!kubelet_knows_holders(k))
                 return;
         pod_resources_count_free(k->pods, inventory);
-        pod_resources_tell_losses(k->pods, inventory);
+        pod_resources_fill_losses(k->pods, inventory);
 }
 
 void kubelet_publish(struct kubelet *k, const struct inventory *inventory)

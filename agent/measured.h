@@ -8,7 +8,7 @@
 struct measured;
 
 /* measured_new() - @state_path: of the agent's state; "" = it has none, and nothing measured is read. NULL
- * without memory: nothing is told then. */
+ * without memory: nothing is reported then. */
 struct measured *measured_new(const struct services *services, const char *state_path);
 void measured_close(struct measured *measured); /* accepts NULL */
 

@@ -14,7 +14,7 @@
 #define RETRY_USEC UINT64_C(30000000)
 
 /* A machine keeps its own state: this one in /var/lib, a directory that is read as one has it inside, once
- * there is a fault to remember; a recorded machine has none. */
+ * there is a fault to remember; a machine file has none. */
 static void choose_path(struct memory *m, const struct agent_options *options, bool live)
 {
         const char *folder = getenv("STATE_DIRECTORY"), *root = options->root; /* systemd's */

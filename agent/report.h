@@ -11,7 +11,8 @@
 
 struct report;
 
-/* report_new() - @node: the name that everything is told under; @store: "none", "dir:PATH" or "kubernetes";
+/* report_new() - @node: the name that everything is published under; @store: "none", "dir:PATH" or
+ * "kubernetes";
  * @kubeconfig: NULL = the usual place. Borrowed for its life. */
 int report_new(const struct services *services, const char *node, const char *store, const char *kubeconfig,
                struct report **ret, struct err *err);
@@ -26,7 +27,7 @@ void report_event(struct report *report, const char *type, const char *reason, c
                   const char *sentence);
 
 struct report_status {
-        bool enabled, in_step; /* in_step: what was told last is in the store */
+        bool enabled, in_step; /* in_step: what was published last is in the store */
         uint64_t writes_total, failures_total, events_total;
         char trouble[200];
 };

@@ -1,9 +1,9 @@
-/* Stages: one look at the machine, from what is there to what everyone is told:
+/* Stages: one look at the machine, from what is there to what is published:
  *
  *      tree --stages_find--> found --stages_judge--> judged --stages_publish--> published
  *
- * Each step takes the stage before it and leaves it empty, so that nothing half done is told and no step is
- * left out: the daemon's scan and `--dry-run` are the same three calls. */
+ * Each step takes the stage before it and leaves it empty, so that nothing half done is published and no step
+ * is left out: the daemon's scan and `--dry-run` are the same three calls. */
 #pragma once
 
 #include "agent/discovery/discovery_options.h"

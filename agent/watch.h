@@ -18,7 +18,7 @@
 struct watch;
 
 struct watch_options {
-        const char *path; /* the root directory, or the recorded machine's file */
+        const char *path; /* the root directory, or the machine file */
         bool is_file;     /* the latter */
         const struct tree *tree;
         unsigned period_ms;

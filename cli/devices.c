@@ -249,7 +249,7 @@ static int read_config(const char *path, struct agent_config *ret, struct err *e
         return r < 0 ? r : agent_config_parse(path, bytes, size, ret, err);
 }
 
-static void tell_not_measured(const struct device_group *group, const char *why)
+static void print_not_measured(const struct device_group *group, const char *why)
 {
         fprintf(stderr, "remuda devices: group %s was not measured: %s\n", group->name, why);
 }
@@ -290,7 +290,7 @@ static int look(const struct devices_options *options, struct inventory *ret, st
                 set_name(tree, ret);
         }
         if (r == 0 && options->measure)
-                (void) measure_groups(tree, ret, now_usec(), tell_not_measured);
+                (void) measure_groups(tree, ret, now_usec(), print_not_measured);
         if (r == 0 && options->save != NULL)
                 r = save_measured(options->save, ret, err);
         tree_close(tree);

@@ -30,7 +30,7 @@ static const struct option_spec specs[] = {
         { .name = "format", .type = OPTION_CHOICE, .offset = offsetof(struct launch_options, format),
           .value = "mpirun|torchrun|ranktable|flagscale|hccl|slurm|bsub|env", .help = "whose words to write" },
         { .name = "store", .type = OPTION_STRING, .offset = offsetof(struct launch_options, store),
-          .value = "dir:PATH", .help = "place on the machines recorded there, not on this one" },
+          .value = "dir:PATH", .help = "place on the machines that stand there, not on this one" },
         { .name = "programs", .type = OPTION_STRING, .offset = offsetof(struct launch_options, programs),
           .value = "FILE", .help = "program table for what the job does not say (/etc/remuda/programs.yaml)" },
         { .name = "epoch", .type = OPTION_UINT64, .offset = offsetof(struct launch_options, epoch),

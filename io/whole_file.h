@@ -10,7 +10,7 @@
 #define WHOLE_FILE_PATH_BYTES 4096
 
 struct whole_file {
-        FILE *f;          /* to write to; whatever fails is told at the end */
+        FILE *f;          /* to write to; whatever fails is returned at the end */
         const char *what; /* begins the messages: "--checkpoint" */
         char path[WHOLE_FILE_PATH_BYTES], part[WHOLE_FILE_PATH_BYTES + 8];
 };

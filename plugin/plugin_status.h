@@ -1,4 +1,4 @@
-/* Plugin status: what can be told of the device plugin and of each of its resources. */
+/* Plugin status: what is known of the device plugin and of each of its resources. */
 #pragma once
 
 #include <stdbool.h>

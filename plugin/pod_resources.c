@@ -303,7 +303,7 @@ void pod_resources_count_free(const struct pod_resources *pods, struct inventory
         }
 }
 
-void pod_resources_tell_losses(const struct pod_resources *pods, struct inventory *inventory)
+void pod_resources_fill_losses(const struct pod_resources *pods, struct inventory *inventory)
 {
         char pod[320];
 

@@ -1,5 +1,5 @@
 /* The kubelet's plugin watcher: it finds our socket in its plugins_registry directory, asks who we are and
- * tells us what it made of it. The same socket serves the device plugin service. */
+ * says what it made of it. The same socket serves the device plugin service. */
 #include "plugin/watcher.h"
 
 #include "base/cleanup.h"

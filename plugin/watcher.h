@@ -1,5 +1,5 @@
 /* Watcher: the other way to register: the kubelet's plugin watcher finds our socket in its plugins_registry
- * directory, asks who we are and tells us what it made of it. The same socket serves the device plugin
+ * directory, asks who we are and says what it made of it. The same socket serves the device plugin
  * service. */
 #pragma once
 

@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "io/clock.h"
 #include "scheduler-extender/decide/score.h"
 #include "scheduler-extender/extender_internal.h"
 #include "scheduler-extender/ledger/ledger_jobs.h"
@@ -245,7 +246,7 @@ void bind_handler(void *userdata, const struct http_request *request, struct htt
                 return;
         }
         bind->extender = x;
-        bind->begin_nsec = extender_begin();
+        bind->begin_nsec = clock_monotonic_nsec();
         r = extender_bind_decode(request->body, request->body_bytes, &bind->args, &err);
         if (r < 0)
                 http_reply_error(reply, 400, "bind: %s", err.msg);

@@ -47,15 +47,10 @@ uint64_t extender_now(const struct extender *x)
         return clock_realtime_usec();
 }
 
-uint64_t extender_begin(void)
-{
-        return clock_monotonic_nsec();
-}
-
 void extender_end(struct extender *x, enum verb verb, uint64_t begin_nsec, bool refused)
 {
         x->metrics.requests[verb][refused]++;
-        histogram_observe(&x->metrics.seconds[verb], (double) (extender_begin() - begin_nsec) / 1e9);
+        histogram_observe(&x->metrics.seconds[verb], (double) (clock_monotonic_nsec() - begin_nsec) / 1e9);
 }
 
 const char *extender_address(const struct extender *x)
@@ -163,7 +158,7 @@ static int after_change(sd_event_source *source, uint64_t due_usec, void *userda
 {
         struct extender *x = userdata;
         struct ledger *ledger = cluster_ledger(x->cluster);
-        uint64_t begin = extender_begin() / 1000, took;
+        uint64_t begin = clock_monotonic_usec(), took;
 
         (void) due_usec;
         if (!cluster_is_ready(x->cluster) || x->thought_generation == ledger->generation)
@@ -172,14 +167,14 @@ static int after_change(sd_event_source *source, uint64_t due_usec, void *userda
         if (leader_leads(x->leader))
                 reserve_update(x, extender_now(x));
         x->thought_generation = ledger->generation;
-        took = extender_begin() / 1000 - begin;
+        took = clock_monotonic_usec() - begin;
         x->thought_usec = took > THOUGHT_QUICK_USEC ? begin + 20 * took : begin;
         return sd_event_source_set_enabled(source, SD_EVENT_OFF);
 }
 
 static void think_soon(struct extender *x)
 {
-        uint64_t now = extender_begin() / 1000;
+        uint64_t now = clock_monotonic_usec();
 
         if (x->after_change == NULL)
                 return;

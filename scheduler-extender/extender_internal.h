@@ -48,8 +48,7 @@ void extender_log(struct extender *x, int priority, const char *event, const cha
         __attribute__((format(printf, 4, 5)));
 uint64_t extender_now(const struct extender *x); /* CLOCK_REALTIME, microseconds */
 
-/* extender_begin() - the beginning of a verb: now in nanoseconds. extender_end() - counts it. */
-uint64_t extender_begin(void);
+/* extender_end() - counts a verb that began then (clock_monotonic_nsec()). */
 void extender_end(struct extender *x, enum verb verb, uint64_t begin_nsec, bool refused);
 
 /* extender_refuses() - the sentence with which filter and bind are to be refused now, or NULL. */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "io/clock.h"
 #include "scheduler-extender/decide/candidates.h"
 #include "scheduler-extender/explain/explain.h"
 #include "scheduler-extender/explain/whatif.h"
@@ -28,7 +29,7 @@ static void answer_nodes(struct extender *x, enum verb verb, const struct http_r
         const char *name = verb == VERB_FILTER ? "filter" : "prioritize";
         struct extender_args args;
         struct err err = { 0 };
-        uint64_t begin_nsec = extender_begin();
+        uint64_t begin_nsec = clock_monotonic_nsec();
         int r = extender_args_decode(request->body, request->body_bytes, &ledger->roster, &args, &err);
 
         if (r == 0)
@@ -126,7 +127,7 @@ void verbs_explain(void *userdata, const struct http_request *request, struct ht
         struct extender *x = userdata;
         const char *namespace_ = http_request_query(request, "namespace"),
                    *name = http_request_query(request, "pod");
-        uint64_t begin_nsec = extender_begin();
+        uint64_t begin_nsec = clock_monotonic_nsec();
         const struct ledger_pod *pod = NULL;
         struct err err = { 0 };
         json_t *json;
@@ -147,7 +148,7 @@ void verbs_explain(void *userdata, const struct http_request *request, struct ht
                         (void) json_object_set_new(
                                 json, "cacheAgeSeconds",
                                 json_real((double) store_age_usec(cluster_store(x->cluster), STORE_ALL_KINDS,
-                                                                  extender_begin() / 1000) /
+                                                                  clock_monotonic_usec()) /
                                           1e6));
                 reply_json(reply, json);
         }
@@ -158,7 +159,7 @@ void verbs_explain(void *userdata, const struct http_request *request, struct ht
 void verbs_whatif(void *userdata, const struct http_request *request, struct http_reply *reply)
 {
         struct extender *x = userdata;
-        uint64_t begin_nsec = extender_begin();
+        uint64_t begin_nsec = clock_monotonic_nsec();
         struct err err = { 0 };
         json_error_t where;
         json_t *context = json_loadb(request->body, request->body_bytes, JSON_REJECT_DUPLICATES, &where);

@@ -8,6 +8,7 @@
 #include <syslog.h>
 
 #include "base/text.h"
+#include "io/clock.h"
 #include "scheduler-extender/extender_internal.h"
 #include "scheduler-extender/ledger/ledger_nodes.h"
 #include "scheduler-extender/ledger/ledger_pods.h"
@@ -38,7 +39,7 @@ static const char *node_to_patch(const struct ledger *ledger, const char *name)
 /* At most once a second; what comes in between is made up for when the second is over. */
 void wake_waiting(struct extender *x, const char *node, const char *why)
 {
-        uint64_t now = extender_begin() / 1000;
+        uint64_t now = clock_monotonic_usec();
         const struct ledger *ledger = cluster_ledger(x->cluster);
         char value[32];
         json_t *patch;

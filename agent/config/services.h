@@ -15,7 +15,7 @@ struct services {
         sd_event *loop;
         struct log *log;
         const struct agent_config *config; /* as it is now: it may be read again */
-        const struct inventory *published; /* what everyone was told last */
+        const struct inventory *published; /* what was published last */
 
         /* Look at the machine again: something is new. */
         void (*scan)(void *userdata, const char *why);

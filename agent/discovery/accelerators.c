@@ -1,7 +1,7 @@
 /* Accelerators: PCI functions and other signs -> vendor rows -> devices.
  *
  * Rows are asked in the order of the table; a function that one has claimed is nobody else's. What none
- * claims and is a processing accelerator is told as vendor `unknown`, never hidden. */
+ * claims and is a processing accelerator is reported as vendor `unknown`, never hidden. */
 #include "agent/discovery/accelerators.h"
 
 #include <errno.h>
@@ -90,7 +90,7 @@ static int add_by_node(struct scan *scan, const struct vendor *vendor, const cha
         return sighting_add(scan, &sighting);
 }
 
-/* Devices told by nothing but entries of a directory: only where the vendor has no device yet. */
+/* Devices known by nothing but entries of a directory: only where the vendor has no device yet. */
 static int add_place(struct scan *scan, const struct vendor *vendor, const struct vendor_place *place)
 {
         char path[TREE_PATH_BYTES];

@@ -1,4 +1,4 @@
-/* Discovery: from a tree (a live root, a directory, or a recorded machine) to an inventory.
+/* Discovery: from a tree (a live root, a directory, or a machine file) to an inventory.
  *
  * A pure function of what the tree holds: no vendor library, no clock, no state between calls. Groups,
  * identity, models, speeds and the *sysfs* health of each device (present, bound, answering) are filled; the

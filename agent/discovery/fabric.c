@@ -74,7 +74,7 @@ static void find_switch(const struct scan *scan, size_t i)
         copy_last(bridges, pci_root_port(bridges), device->pci_port, sizeof(device->pci_port));
 }
 
-/* Those of the tree: of a recorded machine, or left by the agent of a live one. */
+/* Those of the tree: of a machine file, or left by the agent of a live one. */
 static void read_tree(const struct scan *scan, const struct vendor *row, struct link_report_list *ret)
 {
         CLEANUP(free_p) char *bytes = NULL;

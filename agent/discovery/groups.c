@@ -24,7 +24,7 @@ static void keep_out(struct scan *scan, size_t i, enum device_health health, con
         (void) text_copy(device->message, sizeof(device->message), message);
 }
 
-/* Every bearer of an id that comes twice is kept out, and is told by its place, which is unique. */
+/* Every bearer of an id that comes twice is kept out, and is known by its place, which is unique. */
 static void find_duplicates(struct scan *scan)
 {
         struct inventory *inventory = scan->inventory;

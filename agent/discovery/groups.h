@@ -1,4 +1,4 @@
-/* Groups: which devices are told at all, in which order, and what they form. */
+/* Groups: which devices are reported at all, in which order, and what they form. */
 #pragma once
 
 #include "agent/discovery/scan.h"

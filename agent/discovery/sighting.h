@@ -13,7 +13,7 @@ struct sighting {
         struct pci_state state;
         const char *kind;      /* of the model; "" = none */
         unsigned number, rank; /* N as in the row; how many of the row came before */
-        bool number_known;     /* a class told it */
+        bool number_known;     /* from a class */
         struct device device;
         struct scan_placement placement;
 };
@@ -33,7 +33,7 @@ int sighting_add(struct scan *scan, struct sighting *sighting);
 /* sighting_is_passed_through() - does its driver hand it to a virtual machine? */
 bool sighting_is_passed_through(const struct sighting *sighting);
 
-/* sighting_assign() - if its driver hands it to a virtual machine: told to people, and in no group.
+/* sighting_assign() - if its driver hands it to a virtual machine: reported to people, and in no group.
  * Return: does it? */
 bool sighting_assign(struct sighting *sighting);
 

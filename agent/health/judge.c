@@ -92,7 +92,7 @@ static void sysfs_finding(const struct agent_config *config, const struct device
         finding_add(f, level, rule, d->reason[0] != '\0' ? d->reason : "Unknown", "%s", d->message);
 }
 
-/* The record's verdict becomes what is told of the device. */
+/* The record's verdict becomes what is published of the device. */
 static void tell(struct judge_record *record, const struct health *h, struct device *d)
 {
         d->health = h->verdict;
@@ -189,7 +189,7 @@ static int judge_found(const struct scan *s)
                         if (s->callbacks->created != NULL)
                                 s->callbacks->created(s->callbacks->userdata, record);
                 } else if (record->scan == s->judge->scan)
-                        continue; /* told already, as a duplicate */
+                        continue; /* reported already, as a duplicate */
                 record->scan = s->judge->scan;
                 judge_device(s, record, d, is_new);
         }

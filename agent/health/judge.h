@@ -1,5 +1,5 @@
 /* Judge: what discovery found in this scan, joined with what is remembered of every device, gives the
- * inventory that is told: the verdicts, the devices that left, and those that are kept out.
+ * inventory that is published: the verdicts, the devices that left, and those that are kept out.
  *
  * Memory only; time is an argument. The judge owns a record per device id; a record lives until its device is
  * excluded, withdrawn by a new partition of the same function, or cleared after it left. */
@@ -20,14 +20,14 @@ struct judge_counters {
 };
 
 struct judge_record {
-        struct device device; /* as it was told last */
+        struct device device; /* as it was published last */
         struct health health;
         bool present, judged; /* judged: not excluded, assigned or duplicate */
         bool duplicate;
         uint64_t scan; /* of the last scan that found it */
         uint64_t transitions[HEALTH_COUNT];
         struct judge_counters counters;
-        char driver_version[64]; /* "" = not told */
+        char driver_version[64]; /* "" = not known */
         struct finding event;    /* from the kernel log: fed once, with the next scan; GOOD = none */
         char last_error_space[16];
         uint64_t last_error_code, last_error_usec; /* CLOCK_REALTIME; 0 = none */
@@ -44,7 +44,7 @@ struct judge {
 struct judge_callbacks {
         /* Adds what other probes than discovery find; may be NULL. */
         void (*look)(void *userdata, struct judge_record *record, struct finding *finding);
-        /* The health that is told has changed (also when the device is new); may be NULL. */
+        /* The published health has changed (also when the device is new); may be NULL. */
         void (*changed)(void *userdata, const struct judge_record *record, enum device_health before,
                         bool is_new);
         /* A new record: a chance to restore its health; may be NULL. */
@@ -54,13 +54,13 @@ struct judge_callbacks {
 
 void judge_free(struct judge *judge); /* accepts NULL; leaves it zero */
 
-/* judge_scan() - @inventory: what discovery_run() found; becomes what is told.
- * @previous: what was told before, for the groups of devices that left
+/* judge_scan() - @inventory: what discovery_run() found; becomes what is published.
+ * @previous: what was published before, for the groups of devices that left
  * @now_usec: CLOCK_BOOTTIME, @real_usec: CLOCK_REALTIME
  * Return: 0 or -ENOMEM, and then the inventory is of no use. */
 int judge_scan(struct judge *judge, const struct agent_config *config, const struct inventory *previous,
                struct inventory *inventory, uint64_t now_usec, uint64_t real_usec,
                const struct judge_callbacks *callbacks);
 
-/* judge_clear() - an operator's word about a device. Return: 0, or -ENOENT. The next scan tells. */
+/* judge_clear() - an operator's word about a device. Return: 0, or -ENOENT. The next scan publishes it. */
 int judge_clear(struct judge *judge, const char *id);

@@ -27,7 +27,7 @@ static void keep_id(const struct inventory *before, struct inventory *now, struc
 
         if (device->pci[0] == '\0' || strcmp(device->id, device->pci) != 0)
                 return;
-        /* told by its address before as well: that is its id */
+        /* known by its address before as well: that is its id */
         if (inventory_find_device(before, device->id) != NULL)
                 return;
         old = same_place(before, device);

@@ -7,9 +7,9 @@
 #include "agent/inventory/inventory.h"
 
 /* continuity_keep() - rename in @now, so that
- * - a device that is told by its PCI address keeps the id that the same vendor's device at that address (and
+ * - a device that is known by its PCI address keeps the id that the same vendor's device at that address (and
  * of the same partition) had before, unless another device bears it now;
  * - a group keeps the name that its devices' group had before, and a group without a past gets a free name.
- * @before: what was told last; may be empty
+ * @before: what was published last; may be empty
  * Return: 0 or -ENOMEM, and then @now is unchanged. O(devices^2) compares of at most DEVICES_MAX. */
 int continuity_keep(const struct inventory *before, struct inventory *now);

@@ -66,9 +66,9 @@ struct device_group *inventory_find_group(const struct inventory *inventory, con
 /* inventory_count() - recompute every group's total and healthy from the devices; free = healthy. */
 void inventory_count(struct inventory *inventory);
 
-/* inventory_same() - is everything that is told equal, but `generation`? */
+/* inventory_same() - is everything that is published equal, but `generation`? */
 bool inventory_same(const struct inventory *a, const struct inventory *b);
 
-/* inventory_wired_same() - are links and switches equal, device by device? They are not told, and decide what
- * is preferred. */
+/* inventory_wired_same() - are links and switches equal, device by device? They are not published, and decide
+ * what is preferred. */
 bool inventory_wired_same(const struct inventory *a, const struct inventory *b);

@@ -115,7 +115,7 @@ static const struct json_table device_table = { .rows = device_rows, .size_bytes
 #undef AT
 /* clang-format on */
 
-/* @loss: the first that is not told yet; losses are in the order of the devices */
+/* @loss: the first that is not written yet; losses are in the order of the devices */
 static json_t *encode_device(const struct inventory *inventory, const struct device *device, size_t *loss)
 {
         json_t *object = json_table_encode(&device_table, device), *holders = NULL;

@@ -1,7 +1,7 @@
 /* Link report: what a vendor's library said of one device's direct links (NVLink...). Pure data.
  *
  * The agent's probe children make them, the agent remembers them, discovery draws groups from them
- * (discovery_run_linked()). Where none is told, the system tree and the vendor's rules decide. */
+ * (discovery_run_linked()). Where none is reported, the system tree and the vendor's rules decide. */
 #pragma once
 
 #include "agent/inventory/device.h"

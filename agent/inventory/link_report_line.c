@@ -83,7 +83,7 @@ static int read_report(const json_t *object, struct link_report *ret, struct err
 
                 r = read_link(&link, ret, err);
         }
-        for (size_t i = 0; i < ret->link_count; i++) /* the same peer may be told again and again */
+        for (size_t i = 0; i < ret->link_count; i++) /* the same peer may come again and again */
                 if (ret->links[i].width > LINK_REPORT_WIDTH_MAX)
                         ret->links[i].width = LINK_REPORT_WIDTH_MAX;
         return r < 0 ? r : 0;

@@ -1,5 +1,5 @@
 /* Measured: the file in which `remuda devices --measure --save` keeps what it measured, and from which the
- * agent tells it: {"version": 1, "measured": [{"group", "vendor", "model", "kernel", "gflops", "time"}]}.
+ * agent publishes it: {"version": 1, "measured": [{"group", "vendor", "model", "kernel", "gflops", "time"}]}.
  *
  * In memory only. Strict: a file that is not whole, or says what cannot be, is refused as a whole. */
 #pragma once

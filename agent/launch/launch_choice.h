@@ -30,5 +30,5 @@ bool launch_choice_is_free(const struct services *services, const struct launche
 
 /* launch_choice_environment() - {NAME: value}: REMUDA_VENDOR, REMUDA_DEVICES and the runtime's
  * visible-devices variable.
- * @in_pod: a pod's numbers are its own: there only ids are told */
+ * @in_pod: a pod's numbers are its own: there only ids are given */
 json_t *launch_choice_environment(const struct launch_choice *choice, bool in_pod);

@@ -65,12 +65,12 @@ static int open_libraries(struct opencl *o)
 
 static bool ask(const struct opencl *o, void *device, unsigned what, void *ret, size_t bytes)
 {
-        size_t told = 0;
+        size_t given = 0;
 
-        return o->info(device, what, bytes, ret, &told) == 0 && told == bytes;
+        return o->info(device, what, bytes, ret, &given) == 0 && given == bytes;
 }
 
-/* "0000:18:00.0" as the OpenCL device tells it; "" when it does not. */
+/* "0000:18:00.0" as the OpenCL device gives it; "" when it does not. */
 static void pci_of(const struct opencl *o, void *device, char ret[20])
 {
         uint32_t khr[4], bus, slot, domain = 0;
@@ -102,12 +102,12 @@ static void *find_device(const struct opencl *o, const char *pci)
                         continue;
                 for (unsigned i = 0; i < count && i < FOUND_MAX; i++) {
                         uint64_t type = TYPE_CPU;
-                        char told[20];
+                        char address[20];
 
                         if (!ask(o, devices[i], DEVICE_TYPE, &type, sizeof(type)) || (type & TYPE_CPU) != 0)
                                 continue;
-                        pci_of(o, devices[i], told);
-                        if (strcmp(told, pci) == 0)
+                        pci_of(o, devices[i], address);
+                        if (strcmp(address, pci) == 0)
                                 return devices[i];
                 }
         }

@@ -43,7 +43,7 @@ static int open_openblas(const struct device *device, void **ret)
         return r;
 }
 
-/* One thread, blocked for the caches: what a machine without OpenBLAS is told, under its own name. */
+/* One thread, blocked for the caches: what a machine without OpenBLAS is measured by, under its own name. */
 static void portable_product(struct operands *o)
 {
         for (size_t i0 = 0; i0 < ORDER; i0 += BLOCK)

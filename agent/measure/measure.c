@@ -203,7 +203,7 @@ static const char *why(int error)
 }
 
 int measure_groups(const struct tree *tree, struct inventory *inventory, uint64_t now_usec,
-                   void (*told)(const struct device_group *group, const char *why))
+                   void (*skipped)(const struct device_group *group, const char *why))
 {
         int measured = 0;
 
@@ -213,7 +213,7 @@ int measure_groups(const struct tree *tree, struct inventory *inventory, uint64_
                 int r = device != NULL ? measure_group(tree, inventory, device, group) : -ENODEV;
 
                 if (r < 0) {
-                        told(group, why(r));
+                        skipped(group, why(r));
                         continue;
                 }
                 group->measured_usec = now_usec;

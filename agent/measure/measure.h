@@ -13,7 +13,7 @@
 /* measure_groups() - fill measured_* of every group that can be measured.
  * @tree: the live root
  * @now_usec: CLOCK_REALTIME, becomes the time of the measurement
- * @told: called with each group that was not measured, and why
+ * @skipped: called with each group that was not measured, and why
  * Return: how many groups were measured. */
 int measure_groups(const struct tree *tree, struct inventory *inventory, uint64_t now_usec,
-                   void (*told)(const struct device_group *group, const char *why));
+                   void (*skipped)(const struct device_group *group, const char *why));

@@ -1,6 +1,6 @@
 /* Probe process: the child that asks one vendor's library, as the agent sees it: a byte goes in, lines come
  * out, and whatever happens in between the agent never waits. A child that is killed and that the kernel does
- * not let die is left behind; how many of them there are is told. */
+ * not let die is left behind; how many of them there are is counted. */
 #pragma once
 
 #include <signal.h>

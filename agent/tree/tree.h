@@ -1,4 +1,4 @@
-/* Tree: read-only access to a machine's files under one root: "/", a directory, or a recorded machine file.
+/* Tree: read-only access to a machine's files under one root: "/", a directory, or a machine file.
  *
  * Paths are relative to the root ("sys/bus/pci/devices"; a leading '/' is allowed), never leave it (".." and
  * absolute symbolic links are resolved inside, at most TREE_LINKS_MAX of them), and every read has a maximum.

@@ -11,7 +11,7 @@ struct tree_record;
 int tree_record_begin(struct tree *tree, struct err *err);
 int tree_record_take(const struct tree *tree, bool mask, struct text *out, struct err *err);
 
-/* tree_record_expand() - write a recorded machine as a directory tree: files, directories and links; device
+/* tree_record_expand() - write a machine file as a directory tree: files, directories and links; device
  * nodes become empty files that stand in for them. `directory` is made; it must be absent or empty. */
 int tree_record_expand(const struct tree *tree, const char *directory, struct err *err);
 

@@ -14,7 +14,7 @@
 
 #define LOAD_USEC 60000000u
 
-static void tell_trouble(void *userdata, const char *sentence)
+static void print_trouble(void *userdata, const char *sentence)
 {
         (void) userdata;
         fprintf(stderr, "remuda: %s\n", sentence);
@@ -42,7 +42,7 @@ int cluster_arguments_open(const struct cluster_arguments *a, struct cluster_arg
 {
         struct cluster_options options = { .store = a->store,
                                            .kubeconfig = a->kubeconfig,
-                                           .trouble = tell_trouble };
+                                           .trouble = print_trouble };
         const char *namespaces = a->emergency_namespaces == NULL ? "" : a->emergency_namespaces;
         const char *classes = a->emergency_classes == NULL ? "" : a->emergency_classes;
         int r;

@@ -45,10 +45,10 @@ static ssize_t give_bytes(struct grpc_connection *c, const uint8_t *bytes, size_
 
 static void close_broken(struct grpc_connection *c, const char *why)
 {
-        bool told = c->transport != NULL && c->transport->why[0] != '\0';
+        bool named = c->transport != NULL && c->transport->why[0] != '\0';
 
         c->refused = c->transport != NULL && c->transport->refused;
-        close_soon(c, told ? c->transport->why : why);
+        close_soon(c, named ? c->transport->why : why);
 }
 
 /* A record of TLS where HTTP/2 was to begin: a handshake or, as an answer to ours, an alert. */

@@ -341,7 +341,7 @@ static ssize_t tunnel_read(struct transport *transport, uint8_t *buffer, size_t 
         struct tunnel *tunnel = (struct tunnel *) transport;
         int code = greet(tunnel);
 
-        if (code < 0) /* 0 would be a quiet end; a broken one is told by `why` */
+        if (code < 0) /* 0 would be a quiet end; a broken one is named by `why` */
                 return code == -EAGAIN ? code : 0;
         code = mbedtls_ssl_read(&tunnel->ssl, buffer, size_bytes);
         if (code >= 0)

@@ -214,7 +214,7 @@ static ssize_t tunnel_read(struct transport *transport, uint8_t *buffer, size_t 
         struct tunnel *tunnel = (struct tunnel *) transport;
         ssize_t code = greet(tunnel);
 
-        if (code < 0) /* 0 would be a quiet end; a broken one is told by `why` */
+        if (code < 0) /* 0 would be a quiet end; a broken one is named by `why` */
                 return code == -EAGAIN ? code : 0;
         code = gnutls_record_recv(tunnel->session, buffer, size_bytes);
         tunnel->heard = tunnel->heard || code > 0;

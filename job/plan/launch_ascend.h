@@ -1,4 +1,4 @@
-/* Launch Ascend: what HCCL is told: who the ranks are, and which gradients travel together. Pure. */
+/* Launch Ascend: what HCCL reads: who the ranks are, and which gradients travel together. Pure. */
 #pragma once
 
 #include "job/plan/launch.h"

@@ -1,4 +1,4 @@
-/* Tells ONNX from JSON by the first byte and reads either. */
+/* Knows ONNX from JSON by the first byte and reads either. */
 #include <stdlib.h>
 #include <string.h>
 

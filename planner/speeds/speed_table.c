@@ -93,7 +93,7 @@ static int check_object(const json_t *object, struct err *err)
         return 0;
 }
 
-static void tell_trouble(struct speed_table *table, size_t bad, const char *first, size_t more)
+static void note_trouble(struct speed_table *table, size_t bad, const char *first, size_t more)
 {
         if (bad > 0)
                 (void) text_format(table->trouble, sizeof(table->trouble),
@@ -145,7 +145,7 @@ int speed_table_decode(const json_t *object, struct speed_table *ret, struct err
         }
         qsort(ret->rows, ret->count, sizeof(*ret->rows), by_update);
         more = drop_first_rows(ret);
-        tell_trouble(ret, bad, first, more);
+        note_trouble(ret, bad, first, more);
         return 0;
 }
 

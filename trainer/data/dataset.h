@@ -20,7 +20,7 @@
 #include "trainer/data/tokens.h"
 #include "trainer/model.h"
 
-#define DATASET_TEXT_CONTEXT 4 /* words before the one to be told */
+#define DATASET_TEXT_CONTEXT 4 /* words before the one to be predicted */
 #define DATASET_TEXT_SAMPLE  (DATASET_TEXT_CONTEXT + 1)
 
 enum dataset_split { DATASET_TRAIN, DATASET_TEST, DATASET_SPLITS };
@@ -29,7 +29,7 @@ struct dataset_samples {
         size_t count;
         uint8_t *pixels;  /* count x height x width x channels; NULL for text */
         int32_t *labels;  /* NULL for text */
-        uint32_t *tokens; /* count + DATASET_TEXT_CONTEXT; sample i is told by tokens i .. i +
+        uint32_t *tokens; /* count + DATASET_TEXT_CONTEXT; sample i is made of tokens i .. i +
                            * DATASET_TEXT_CONTEXT - 1. Of a part: DATASET_TEXT_SAMPLE for every sample that is
                            * here */
 };

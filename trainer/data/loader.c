@@ -47,8 +47,8 @@ uint64_t loader_processor_usec(const struct loader *l)
         return pthread_getcpuclockid(l->thread, &clock) == 0 ? clock_usec(clock) : 0;
 }
 
-/* Fills a slot segment by segment; the lock is held only to tell. Once the last segment is told the slot may
- * be requested anew at any moment: its request is therefore taken before.
+/* Fills a slot segment by segment; the lock is held only to publish. Once the last segment is published the
+ * slot may be requested anew at any moment: its request is therefore taken before.
  * @request: the slot's when it was taken */
 static void fill(struct loader *l, struct slot *s, struct loader_request request)
 {

@@ -72,7 +72,7 @@ static void judge_chip(const struct scan *scan, struct sighting *sighting)
         }
 }
 
-/* The lowest chip that can be reached over NeuronLink from `chip`; -1 when its links are not told. */
+/* The lowest chip that can be reached over NeuronLink from `chip`; -1 when its links are not known. */
 static int find_island(const struct scan *scan, unsigned chip)
 {
         bool seen[CHIPS_MAX] = { false };

@@ -14,7 +14,7 @@ static ssize_t read_engine(const struct scan *scan, unsigned number, const char 
         return tree_read_text(scan->tree, path, text, text_bytes);
 }
 
-/* The serial is told as the hexadecimal codes of its letters, padded with zeros. */
+/* The serial is written as the hexadecimal codes of its letters, padded with zeros. */
 static void set_serial(struct sighting *sighting, const char *hex)
 {
         char serial[40], pair[3] = "";

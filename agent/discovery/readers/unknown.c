@@ -1,5 +1,5 @@
-/* Unknown: processing accelerators that no row claims, told with their ids rather than hidden. By PCI class
- * 0x12, by an entry of /sys/class/accel, or by an id of the list below, whose class may be anything. */
+/* Unknown: processing accelerators that no row claims, reported with their ids rather than hidden. By PCI
+ * class 0x12, by an entry of /sys/class/accel, or by an id of the list below, whose class may be anything. */
 #include <string.h>
 
 #include "agent/discovery/accelerators.h"
