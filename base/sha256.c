@@ -102,17 +102,52 @@ void sha256_final(struct sha256 *hash, uint8_t ret[SHA256_BYTES])
                 ret[i] = (uint8_t) (hash->state[i / 4] >> (24 - 8 * (i % 4)));
 }
 
-void sha256_final_hex(struct sha256 *hash, char ret[SHA256_HEX_BYTES])
+void sha256_hex(const uint8_t bytes[SHA256_BYTES], char ret[SHA256_HEX_BYTES])
 {
         static const char digits[] = "0123456789abcdef";
-        uint8_t bytes[SHA256_BYTES];
 
-        sha256_final(hash, bytes);
         for (size_t i = 0; i < SHA256_BYTES; i++) {
                 ret[2 * i] = digits[bytes[i] >> 4];
                 ret[2 * i + 1] = digits[bytes[i] & 15];
         }
-        ret[64] = '\0';
+        ret[2 * (size_t) SHA256_BYTES] = '\0';
+}
+
+void sha256_final_hex(struct sha256 *hash, char ret[SHA256_HEX_BYTES])
+{
+        uint8_t bytes[SHA256_BYTES];
+
+        sha256_final(hash, bytes);
+        sha256_hex(bytes, ret);
+}
+
+void sha256_hmac_init(struct sha256_hmac *hmac, const void *key, size_t key_bytes)
+{
+        uint8_t inner[64] = { 0 }, outer[64];
+
+        sha256_init(&hmac->inner);
+        sha256_init(&hmac->outer);
+        if (key_bytes > sizeof(inner)) {
+                sha256_update(&hmac->inner, key, key_bytes);
+                sha256_final(&hmac->inner, inner);
+                sha256_init(&hmac->inner);
+        } else
+                memcpy(inner, key, key_bytes);
+        for (size_t i = 0; i < sizeof(inner); i++) {
+                outer[i] = inner[i] ^ 0x5c;
+                inner[i] ^= 0x36;
+        }
+        sha256_update(&hmac->inner, inner, sizeof(inner));
+        sha256_update(&hmac->outer, outer, sizeof(outer));
+}
+
+void sha256_hmac_final_hex(struct sha256_hmac *hmac, char ret[SHA256_HEX_BYTES])
+{
+        uint8_t bytes[SHA256_BYTES];
+
+        sha256_final(&hmac->inner, bytes);
+        sha256_update(&hmac->outer, bytes, sizeof(bytes));
+        sha256_final_hex(&hmac->outer, ret);
 }
 
 bool sha256_is_hex(const char *text)

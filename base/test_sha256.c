@@ -65,10 +65,39 @@ static void pieces_of_any_size_give_one_digest(void **state)
         }
 }
 
+/* RFC 4231, test cases 1, 2 and 6. */
+static void known_proofs(void **state)
+{
+        static const struct {
+                size_t key_bytes;
+                const char *key, *data, *want;
+        } rows[] = {
+                { 20, "\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b",
+                  "Hi There", "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7" },
+                { 4, "Jefe", "what do ya want for nothing?",
+                  "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843" },
+                { 131, NULL, "Test Using Larger Than Block-Size Key - Hash Key First",
+                  "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54" },
+        };
+        char long_key[131], proof[SHA256_HEX_BYTES];
+
+        (void) state;
+        memset(long_key, 0xaa, sizeof(long_key));
+        for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+                struct sha256_hmac hmac;
+
+                sha256_hmac_init(&hmac, rows[i].key != NULL ? rows[i].key : long_key, rows[i].key_bytes);
+                sha256_update(&hmac.inner, rows[i].data, strlen(rows[i].data));
+                sha256_hmac_final_hex(&hmac, proof);
+                assert_string_equal(proof, rows[i].want);
+        }
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(known_digests),
+                cmocka_unit_test(known_proofs),
                 cmocka_unit_test(pieces_of_any_size_give_one_digest),
         };
 

@@ -9,7 +9,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define TRANSPORT_WHY_BYTES 160
+#define TRANSPORT_WHY_BYTES     160
+#define TRANSPORT_BINDING_BYTES 32
 
 struct transport {
         ssize_t (*read)(struct transport *transport, uint8_t *buffer, size_t size_bytes);
@@ -18,6 +19,9 @@ struct transport {
         void (*free)(struct transport *transport);
         bool wants_write;
         bool refused; /* one side does not trust the other: to try again is of no use */
+        bool named;   /* the peer has shown a certificate that is believed */
+        /* What ties a proof to this channel: the SHA-256 of the server's certificate (RFC 5929, 4). */
+        uint8_t binding[TRANSPORT_BINDING_BYTES];
         char why[TRANSPORT_WHY_BYTES];
 };
 

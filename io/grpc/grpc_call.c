@@ -142,6 +142,23 @@ struct grpc_server *grpc_call_server(const struct grpc_call *call)
         return call->peer->server;
 }
 
+uint64_t grpc_call_connection(const struct grpc_call *call)
+{
+        return call->peer->number;
+}
+
+bool grpc_call_named(const struct grpc_call *call)
+{
+        const struct transport *transport = call->peer->connection.transport;
+
+        return transport == NULL || transport->named;
+}
+
+const uint8_t *grpc_call_binding(const struct grpc_call *call)
+{
+        return grpc_connection_binding(&call->peer->connection);
+}
+
 void grpc_call_peer(const struct grpc_call *call, char *ret, size_t ret_bytes)
 {
         union {

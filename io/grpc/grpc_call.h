@@ -30,6 +30,12 @@ struct grpc_server *grpc_call_server(const struct grpc_call *call); /* the one i
 /* grpc_call_peer() - the numeric address of the caller without its port; "" over a UNIX socket. */
 void grpc_call_peer(const struct grpc_call *call, char *ret, size_t ret_bytes);
 
+/* The connection that the call came over: its number, of no other one of this server; whether the peer has
+ * shown a certificate; and what a proof is bound to (io/transport.h). Without a transport: true, all 0. */
+uint64_t grpc_call_connection(const struct grpc_call *call);
+bool grpc_call_named(const struct grpc_call *call);
+const uint8_t *grpc_call_binding(const struct grpc_call *call);
+
 /* grpc_call_finish() - the end, after what was sent. @sentence: NULL or why. The call is gone afterwards. */
 void grpc_call_finish(struct grpc_call *call, enum grpc_status status, const char *sentence);
 

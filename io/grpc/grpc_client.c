@@ -46,6 +46,11 @@ struct grpc_client_call {
                 .valuelen = strlen(value_), .flags = NGHTTP2_NV_FLAG_NONE                                    \
         }
 
+const uint8_t *grpc_client_binding(const struct grpc_client *client)
+{
+        return grpc_connection_binding(&client->connection);
+}
+
 static void call_free(struct grpc_client_call *call)
 {
         if (call->next != NULL)

@@ -31,6 +31,10 @@ int grpc_client_new(sd_event *loop, const struct grpc_client_options *options, s
                     struct err *err);
 void grpc_client_free(struct grpc_client *client); /* cancels what is open, without callbacks; accepts NULL */
 
+/* grpc_client_binding() - what a proof is bound to on the connection that there is (io/transport.h); all 0
+ * without TLS or a connection. */
+const uint8_t *grpc_client_binding(const struct grpc_client *client);
+
 /* grpc_client_disconnect() - end the connection; open calls end with UNAVAILABLE in the loop's next turn. */
 void grpc_client_disconnect(struct grpc_client *client);
 

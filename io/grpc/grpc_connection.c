@@ -65,6 +65,13 @@ static bool is_foreign(struct grpc_connection *c, const uint8_t *bytes, size_t s
         return true;
 }
 
+const uint8_t *grpc_connection_binding(const struct grpc_connection *c)
+{
+        static const uint8_t none[TRANSPORT_BINDING_BYTES];
+
+        return c->transport != NULL ? c->transport->binding : none;
+}
+
 static int write_some(struct grpc_connection *c)
 {
         ssize_t n;

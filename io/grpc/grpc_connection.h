@@ -46,6 +46,9 @@ int grpc_connection_start(struct grpc_connection *connection, sd_event *loop, in
 int grpc_connection_keepalive(struct grpc_connection *connection, uint64_t every_usec, uint64_t timeout_usec);
 void grpc_connection_pong(struct grpc_connection *connection); /* a PING's answer has come */
 
+/* grpc_connection_binding() - of its transport; all 0 without one. */
+const uint8_t *grpc_connection_binding(const struct grpc_connection *connection);
+
 /* grpc_connection_kick() - something was submitted: write it soon. Cheap, callable anywhere. */
 void grpc_connection_kick(struct grpc_connection *connection);
 

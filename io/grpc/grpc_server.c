@@ -80,6 +80,7 @@ static void peer_new(struct grpc_server *server, int fd)
         }
         peer->server = server;
         peer->last_used = ++server->uses;
+        peer->number = ++server->accepted;
         peer->connection.owner = peer;
         peer->connection.on_closed = on_connection_closed;
         if (server->options.wrap != NULL) {

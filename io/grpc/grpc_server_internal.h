@@ -15,6 +15,7 @@ struct grpc_peer {
         struct grpc_peer *next, *previous;
         struct grpc_call *calls;
         size_t call_count;
+        uint64_t number;    /* of all that were ever accepted */
         uint64_t last_used; /* a counter of the server: who has been idle longest */
 };
 
@@ -28,7 +29,7 @@ struct grpc_server {
         struct grpc_server_options options;
         struct grpc_peer *peers;
         size_t peer_count;
-        uint64_t uses;
+        uint64_t uses, accepted;
 };
 
 /* One stream. It lives from its first header to the stream's end, whatever the application does. */

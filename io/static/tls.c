@@ -14,6 +14,7 @@
 #include <strings.h>
 #include <sys/socket.h>
 
+#include "base/sha256.h"
 #include "base/text.h"
 #include "io/tls/tls_reason.h"
 
@@ -82,6 +83,17 @@ static bool certificate_has(const mbedtls_x509_crt *certificate, const char *nam
         return false;
 }
 
+/* The library takes a certificate without the extension for anything; here it has to say it. */
+static bool is_for(const mbedtls_x509_crt *certificate, bool server)
+{
+        return (certificate->ext_types & MBEDTLS_X509_EXT_EXTENDED_KEY_USAGE) != 0 &&
+               (server ? mbedtls_x509_crt_check_extended_key_usage(certificate, MBEDTLS_OID_SERVER_AUTH,
+                                                                   MBEDTLS_OID_SIZE(MBEDTLS_OID_SERVER_AUTH))
+                       : mbedtls_x509_crt_check_extended_key_usage(
+                                 certificate, MBEDTLS_OID_CLIENT_AUTH,
+                                 MBEDTLS_OID_SIZE(MBEDTLS_OID_CLIENT_AUTH))) == 0;
+}
+
 static enum tls_reason reason_of(uint32_t flags)
 {
         if ((flags & MBEDTLS_X509_BADCERT_EXPIRED) != 0)
@@ -92,6 +104,8 @@ static enum tls_reason reason_of(uint32_t flags)
                 return TLS_REASON_NO_CERTIFICATE;
         if ((flags & MBEDTLS_X509_BADCERT_NOT_TRUSTED) != 0)
                 return TLS_REASON_UNTRUSTED;
+        if ((flags & MBEDTLS_X509_BADCERT_EXT_KEY_USAGE) != 0)
+                return TLS_REASON_PURPOSE;
         return (flags & MBEDTLS_X509_BADCERT_CN_MISMATCH) != 0 ? TLS_REASON_OTHER_NAME : TLS_REASON_UNFIT;
 }
 
@@ -111,11 +125,11 @@ static int parse(mbedtls_x509_crt *certificate, const struct tls_pem *pem, struc
 
 static int load(const struct tls_identity *from, struct identity *id, struct err *err)
 {
-        int r = parse(&id->own, &from->certificate, err);
+        int r = from->certificate.text == NULL ? 0 : parse(&id->own, &from->certificate, err);
 
         if (r == 0 && from->ca.text != NULL && parse(&id->ca, &from->ca, NULL) < 0)
                 return err_set(err, -EINVAL, "%s holds no certificate", from->ca.from);
-        if (r < 0)
+        if (r < 0 || from->certificate.text == NULL)
                 return r;
         r = mbedtls_pk_parse_key(&id->key, (const unsigned char *) from->key.text, strlen(from->key.text) + 1,
                                  NULL, 0);
@@ -152,14 +166,14 @@ int tls_check(const struct tls_identity *identity, struct err *err)
         return r;
 }
 
-/* Whoever asks for the other name is of another CA, and is shown a certificate of it. */
+/* Whoever asks for the other name is shown its certificate, and need not show one. */
 static int choose_identity(void *context, mbedtls_ssl_context *ssl, const unsigned char *name, size_t bytes)
 {
         struct tls *tls = context;
 
         if (bytes != strlen(tls->other_name) || memcmp(name, tls->other_name, bytes) != 0)
                 return 0;
-        mbedtls_ssl_set_hs_ca_chain(ssl, &tls->other.ca, NULL);
+        mbedtls_ssl_set_hs_authmode(ssl, MBEDTLS_SSL_VERIFY_NONE);
         return mbedtls_ssl_set_hs_own_cert(ssl, &tls->other.own, &tls->other.key);
 }
 
@@ -170,8 +184,26 @@ static int judge_own(struct tls *tls, const struct tls_options *options, struct 
 
         if (mbedtls_x509_crt_verify(&tls->main.own, &tls->main.ca, NULL, NULL, &flags, NULL, NULL) != 0)
                 return tls_reason_own(&tls->words, options, reason_of(flags), err);
+        if (!is_for(&tls->main.own, options->server))
+                return tls_reason_own(&tls->words, options, TLS_REASON_PURPOSE, err);
         if (options->server && options->name != NULL && !certificate_has(&tls->main.own, options->name))
                 return tls_reason_own(&tls->words, options, TLS_REASON_OTHER_NAME, err);
+        return 0;
+}
+
+/* Of each certificate of a peer's chain; its own is the one of depth 0. A handshake that ends for these marks
+ * is told so by reason_of(). */
+static int judge_peer(void *context, mbedtls_x509_crt *certificate, int depth, uint32_t *flags)
+{
+        const struct tls_reason_words *words = &((const struct tls *) context)->words;
+
+        if (depth != 0)
+                return 0;
+        if (!is_for(certificate, !words->server))
+                *flags |= MBEDTLS_X509_BADCERT_EXT_KEY_USAGE;
+        if ((!words->server || words->client_name[0] != '\0') && !certificate_has(certificate, words->name) &&
+            !(words->server && certificate_has(certificate, words->client_name)))
+                *flags |= MBEDTLS_X509_BADCERT_CN_MISMATCH;
         return 0;
 }
 
@@ -184,7 +216,7 @@ static int configure(struct tls *tls, struct err *err)
                 code = mbedtls_ssl_config_defaults(
                         &tls->config, tls->words.server ? MBEDTLS_SSL_IS_SERVER : MBEDTLS_SSL_IS_CLIENT,
                         MBEDTLS_SSL_TRANSPORT_STREAM, MBEDTLS_SSL_PRESET_DEFAULT);
-        if (code == 0)
+        if (code == 0 && tls->main.own.raw.len > 0)
                 code = mbedtls_ssl_conf_own_cert(&tls->config, &tls->main.own, &tls->main.key);
         if (code == 0)
                 code = mbedtls_ssl_conf_alpn_protocols(&tls->config, protocols);
@@ -196,6 +228,7 @@ static int configure(struct tls *tls, struct err *err)
         if (tls->other_name[0] != '\0')
                 mbedtls_ssl_conf_sni(&tls->config, choose_identity, tls);
         mbedtls_ssl_conf_authmode(&tls->config, MBEDTLS_SSL_VERIFY_REQUIRED);
+        mbedtls_ssl_conf_verify(&tls->config, judge_peer, tls);
         mbedtls_ssl_conf_min_version(&tls->config, MBEDTLS_SSL_MAJOR_VERSION_3, MBEDTLS_SSL_MINOR_VERSION_3);
         return 0;
 }
@@ -214,7 +247,7 @@ int tls_new(const struct tls_options *options, struct tls **ret, struct err *err
         identity_init(&tls->other);
         mbedtls_ssl_config_init(&tls->config);
         r = load(&options->identity, &tls->main, err);
-        if (r == 0)
+        if (r == 0 && options->identity.certificate.text != NULL)
                 r = judge_own(tls, options, err);
         if (r == 0 && options->other_name != NULL) {
                 (void) text_copy(tls->other_name, sizeof(tls->other_name), options->other_name);
@@ -310,6 +343,19 @@ static int later_or_end(struct tunnel *tunnel, int code)
         return -EPROTO;
 }
 
+static void bind_channel(struct tunnel *tunnel)
+{
+        const mbedtls_x509_crt *peer = mbedtls_ssl_get_peer_cert(&tunnel->ssl), *server = peer;
+        struct sha256 hash;
+
+        tunnel->base.named = peer != NULL;
+        if (tunnel->tls->words.server)
+                server = peer != NULL ? &tunnel->tls->main.own : &tunnel->tls->other.own;
+        sha256_init(&hash);
+        sha256_update(&hash, server->raw.p, server->raw.len);
+        sha256_final(&hash, tunnel->base.binding);
+}
+
 /* Return: 0 once the peer is known and trusted. */
 static int greet(struct tunnel *tunnel)
 {
@@ -328,11 +374,8 @@ static int greet(struct tunnel *tunnel)
                 explain(tunnel, code);
                 return -EPROTO;
         }
-        if (!words->server && !certificate_has(mbedtls_ssl_get_peer_cert(&tunnel->ssl), words->name)) {
-                tls_reason_refuse(words, TLS_REASON_OTHER_NAME, &tunnel->base);
-                return -EPROTO;
-        }
         tunnel->open = true;
+        bind_channel(tunnel);
         return 0;
 }
 

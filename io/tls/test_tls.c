@@ -18,20 +18,33 @@
 #include "io/tls/tls_keys.h"
 
 #define NAME       "manager.example"
+#define GROUP_NAME "group.example"
 #define TEN_YEARS  (UINT64_C(3650) * 86400 * 1000000)
 #define LONG_BYTES 200000
 
 static struct tls_keys keys, others, old, future;
+static struct tls_keys unsaid; /* pair 0 says nothing of what it is for, pair 1 serves */
+
+/* Of every authority, as of a job: pair 0 serves (and calls), pair 1 calls. */
+static void make(const char *name, uint64_t now, struct tls_keys *ret)
+{
+        const struct tls_keys_purpose purposes[] = { { { name, "second.example" }, true, true },
+                                                     { { GROUP_NAME }, false, true } };
+
+        assert_int_equal(tls_keys_make(purposes, now, ret, NULL), 0);
+}
 
 static int make_keys(void **state)
 {
         uint64_t now = clock_realtime_usec();
+        const struct tls_keys_purpose none[] = { { { NAME }, false, false }, { { NAME }, true, false } };
 
         (void) state;
-        assert_int_equal(tls_keys_make(NAME, now, &keys, NULL), 0);
-        assert_int_equal(tls_keys_make("other.example", now, &others, NULL), 0);
-        assert_int_equal(tls_keys_make(NAME, now - 2 * TEN_YEARS, &old, NULL), 0);
-        assert_int_equal(tls_keys_make(NAME, now + TEN_YEARS, &future, NULL), 0);
+        make(NAME, now, &keys);
+        make("other.example", now, &others);
+        make(NAME, now - 2 * TEN_YEARS, &old);
+        make(NAME, now + TEN_YEARS, &future);
+        assert_int_equal(tls_keys_make(none, now, &unsaid, NULL), 0);
         return 0;
 }
 
@@ -42,6 +55,7 @@ static int free_keys(void **state)
         tls_keys_free(&others);
         tls_keys_free(&old);
         tls_keys_free(&future);
+        tls_keys_free(&unsaid);
         return 0;
 }
 
@@ -53,12 +67,13 @@ static struct tls_identity identity(const struct tls_keys *own, size_t pair, con
                                       .ca = { trust->ca, "the file 'a'" } };
 }
 
-static struct tls *open_side(struct tls_identity id, bool server, const char *name)
+static struct tls *open_named(struct tls_identity id, bool server, const char *name, const char *client_name)
 {
         const struct tls_options options = { .identity = id,
                                              .server = server,
                                              .name = name,
                                              .name_hint = "see --name",
+                                             .client_name = client_name,
                                              .peer = server ? "group" : "manager",
                                              .authority = "this job's CA" };
         struct tls *tls = NULL;
@@ -67,6 +82,11 @@ static struct tls *open_side(struct tls_identity id, bool server, const char *na
         if (tls_new(&options, &tls, &err) < 0)
                 fail_msg("%s", err.msg);
         return tls;
+}
+
+static struct tls *open_side(struct tls_identity id, bool server, const char *name)
+{
+        return open_named(id, server, name, NULL);
 }
 
 struct end {
@@ -287,28 +307,103 @@ static void a_server_that_speaks_plainly_is_recognised(void **state)
         close_pair(p);
 }
 
-static void who_asks_for_the_other_name_meets_the_other_identity(void **state)
+static void who_asks_for_the_other_name_needs_no_certificate(void **state)
 {
         const struct tls_options options = { .identity = identity(&keys, 0, &keys),
                                              .server = true,
                                              .name = NAME,
                                              .other = identity(&others, 0, &others),
-                                             .other_name = "other.example" };
+                                             .other_name = "second.example" };
+        struct tls_identity nobody = { .ca = { others.ca, "the file 'a'" } };
         struct tls *server = NULL;
         struct pair *p;
 
         (void) state;
         assert_int_equal(tls_new(&options, &server, NULL), 0);
-        p = open_pair(server, open_side(identity(&others, 1, &others), false, "other.example"));
+        p = open_pair(server, open_side(nobody, false, "second.example"));
         say(&p->client, "hello", 5);
         talk(p);
         assert_int_equal(p->server.read_bytes, 5);
+        assert_false(p->server.transport->named);
+        assert_true(p->client.transport->named);
+        assert_memory_equal(p->server.transport->binding, p->client.transport->binding,
+                            TRANSPORT_BINDING_BYTES);
         close_pair(p);
         assert_int_equal(tls_new(&options, &server, NULL), 0);
         p = open_pair(server, open_side(identity(&keys, 1, &keys), false, NAME));
         say(&p->client, "hello", 5);
         talk(p);
         assert_int_equal(p->server.read_bytes, 5);
+        assert_true(p->server.transport->named);
+        close_pair(p);
+        nobody.ca.text = keys.ca;
+        assert_int_equal(tls_new(&options, &server, NULL), 0);
+        p = open_pair(server, open_side(nobody, false, NAME));
+        say(&p->client, "hello", 5);
+        talk(p);
+        assert_int_equal(p->server.read_bytes, 0);
+        assert_true(says(&p->server, "the client's certificate is missing"));
+        close_pair(p);
+}
+
+/* A group's key at the manager's place, on a server that does not ask itself whether it may: what is shown to
+ * those who ask for another name is not judged by tls_new(). */
+static void a_key_made_for_clients_serves_nobody(void **state)
+{
+        const struct tls_options impostor = { .identity = identity(&keys, 0, &keys),
+                                              .server = true,
+                                              .other = identity(&keys, 1, &keys),
+                                              .other_name = NAME };
+        struct tls *server = NULL;
+        struct pair *p;
+
+        (void) state;
+        assert_int_equal(tls_new(&impostor, &server, NULL), 0);
+        p = open_pair(server, open_side(identity(&keys, 1, &keys), false, NAME));
+        say(&p->client, "token", 5);
+        talk(p);
+        assert_int_equal(p->server.read_bytes, 0);
+        assert_true(p->client.over && p->client.transport->refused);
+        /* mbedTLS does not even show it */
+        assert_true(strstr(p->client.transport->why, "certificate is not made for a server") != NULL ||
+                    strstr(p->client.transport->why, "refuses this side's certificate") != NULL);
+        close_pair(p);
+}
+
+static void a_key_made_for_servers_calls_nobody(void **state)
+{
+        struct tls *tls = NULL;
+
+        (void) state;
+        assert_int_equal(
+                tls_new(&(struct tls_options){ .identity = identity(&unsaid, 1, &unsaid), .name = NAME },
+                        &tls, NULL),
+                -EINVAL);
+        assert_null(tls);
+}
+
+static void a_client_has_the_groups_name_or_the_servers(void **state)
+{
+        struct pair *p = open_pair(open_named(identity(&keys, 0, &keys), true, NAME, GROUP_NAME),
+                                   open_side(identity(&keys, 1, &keys), false, NAME));
+
+        (void) state;
+        say(&p->client, "hello", 5);
+        talk(p);
+        assert_int_equal(p->server.read_bytes, 5);
+        close_pair(p);
+        p = open_pair(open_named(identity(&keys, 0, &keys), true, NAME, "somebody.example"),
+                      open_side(identity(&keys, 0, &keys), false, NAME)); /* mpirun's start agent */
+        say(&p->client, "hello", 5);
+        talk(p);
+        assert_int_equal(p->server.read_bytes, 5);
+        close_pair(p);
+        p = open_pair(open_named(identity(&keys, 0, &keys), true, NAME, "somebody.example"),
+                      open_side(identity(&keys, 1, &keys), false, NAME));
+        say(&p->client, "hello", 5);
+        talk(p);
+        assert_int_equal(p->server.read_bytes, 0);
+        assert_true(says(&p->server, "the group's certificate does not have the name 'somebody.example'"));
         close_pair(p);
 }
 
@@ -333,6 +428,9 @@ static void what_every_peer_would_refuse_is_refused_at_once(void **state)
         refused(identity(&future, 0, &future), false, NAME, "the file 'c' is not valid yet");
         refused(identity(&keys, 0, &others), false, NAME, "the file 'c' is not of the CA (the file 'a')");
         refused(identity(&keys, 0, &keys), true, "three.example", "does not have the name 'three.example'");
+        refused(identity(&keys, 1, &keys), true, GROUP_NAME, "is not made for a server");
+        refused(identity(&unsaid, 0, &unsaid), true, NAME, "is not made for a server");
+        refused(identity(&unsaid, 1, &unsaid), false, NAME, "is not made for a client");
         id.key.text = keys.pairs[1].key;
         refused(id, false, NAME, "the file 'k' is not the key of the file 'c'");
         id = identity(&keys, 0, &keys);
@@ -367,7 +465,10 @@ int main(void)
                 cmocka_unit_test(a_server_of_another_name_is_refused),
                 cmocka_unit_test(a_client_that_speaks_plainly_is_told_in_its_way),
                 cmocka_unit_test(a_server_that_speaks_plainly_is_recognised),
-                cmocka_unit_test(who_asks_for_the_other_name_meets_the_other_identity),
+                cmocka_unit_test(who_asks_for_the_other_name_needs_no_certificate),
+                cmocka_unit_test(a_key_made_for_clients_serves_nobody),
+                cmocka_unit_test(a_key_made_for_servers_calls_nobody),
+                cmocka_unit_test(a_client_has_the_groups_name_or_the_servers),
                 cmocka_unit_test(what_every_peer_would_refuse_is_refused_at_once),
                 cmocka_unit_test(a_pair_may_be_checked_alone),
         };

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/sha256.h"
 #include "base/text.h"
 #include "io/tls/tls_reason.h"
 
@@ -26,11 +27,14 @@ struct tunnel {
         gnutls_session_t session;
         int fd;
         bool begun, open, heard; /* the first byte was looked at; the handshake is over; something was read */
+        bool nameless;           /* a client that asked for the other name shows no certificate */
+        enum tls_reason reason;  /* why trust() refused the peer */
 };
 
 static gnutls_datum_t datum(const struct tls_pem *pem)
 {
-        return (gnutls_datum_t){ (unsigned char *) pem->text, (unsigned) strlen(pem->text) };
+        return (gnutls_datum_t){ (unsigned char *) pem->text,
+                                 pem->text == NULL ? 0 : (unsigned) strlen(pem->text) };
 }
 
 /* Return: 0; -ENOMEM; -EINVAL and which of the three is to blame. */
@@ -42,7 +46,8 @@ static int load(const struct tls_identity *id, gnutls_certificate_credentials_t 
 
         if (r < 0)
                 return err_set(err, -ENOMEM, "no memory for TLS");
-        r = gnutls_certificate_set_x509_key_mem(credentials, &certificate, &key, GNUTLS_X509_FMT_PEM);
+        if (id->certificate.text != NULL)
+                r = gnutls_certificate_set_x509_key_mem(credentials, &certificate, &key, GNUTLS_X509_FMT_PEM);
         if (r == GNUTLS_E_CERTIFICATE_KEY_MISMATCH)
                 r = err_set(err, -EINVAL, "%s is not the key of %s", id->key.from, id->certificate.from);
         else if (r < 0)
@@ -81,6 +86,19 @@ static enum tls_reason reason_of(unsigned status)
         return (status & GNUTLS_CERT_UNEXPECTED_OWNER) != 0 ? TLS_REASON_OTHER_NAME : TLS_REASON_UNFIT;
 }
 
+static bool is_for(gnutls_x509_crt_t certificate, bool server)
+{
+        const char *wanted = server ? GNUTLS_KP_TLS_WWW_SERVER : GNUTLS_KP_TLS_WWW_CLIENT;
+        char oid[64];
+        size_t size = sizeof(oid);
+
+        for (unsigned i = 0; gnutls_x509_crt_get_key_purpose_oid(certificate, i, oid, &size, NULL) >= 0;
+             i++, size = sizeof(oid))
+                if (strcmp(oid, wanted) == 0)
+                        return true;
+        return false;
+}
+
 static void free_chain(gnutls_x509_crt_t *chain, unsigned count)
 {
         for (unsigned i = 0; i < count; i++)
@@ -103,6 +121,8 @@ static int judge_own(const struct tls *tls, const struct tls_options *o, struct 
         r = gnutls_x509_crt_list_verify(chain, count, trusted, trusted_count, NULL, 0, 0, &status);
         if (r < 0 || status != 0)
                 r = tls_reason_own(&tls->words, o, reason_of(status), err);
+        else if (!is_for(chain[0], o->server))
+                r = tls_reason_own(&tls->words, o, TLS_REASON_PURPOSE, err);
         else if (o->server && o->name != NULL && gnutls_x509_crt_check_hostname(chain[0], o->name) == 0)
                 r = tls_reason_own(&tls->words, o, TLS_REASON_OTHER_NAME, err);
         free_chain(chain, count);
@@ -119,7 +139,7 @@ int tls_new(const struct tls_options *options, struct tls **ret, struct err *err
                 return err_set(err, -ENOMEM, "no memory for TLS");
         tls_reason_words_set(&tls->words, options);
         r = load(&options->identity, &tls->own, err);
-        if (r == 0)
+        if (r == 0 && options->identity.certificate.text != NULL)
                 r = judge_own(tls, options, err);
         if (r == 0 && options->other_name != NULL) {
                 (void) text_copy(tls->other_name, sizeof(tls->other_name), options->other_name);
@@ -143,6 +163,60 @@ void tls_free(struct tls *tls)
         free(tls);
 }
 
+/* A peer's certificate: of the CA, valid now, made for its side, and of its name. */
+static enum tls_reason judge_peer(const struct tls_reason_words *words, gnutls_x509_crt_t certificate,
+                                  unsigned status)
+{
+        if (status != 0)
+                return reason_of(status);
+        if (!is_for(certificate, !words->server))
+                return TLS_REASON_PURPOSE;
+        if (words->server && words->client_name[0] == '\0')
+                return TLS_REASON_NONE;
+        if (gnutls_x509_crt_check_hostname(certificate, words->name) != 0 ||
+            (words->server && gnutls_x509_crt_check_hostname(certificate, words->client_name) != 0))
+                return TLS_REASON_NONE;
+        return TLS_REASON_OTHER_NAME;
+}
+
+/* Called in the handshake. Return: 0; -1 = the peer is refused. */
+static int trust(gnutls_session_t session)
+{
+        struct tunnel *tunnel = gnutls_session_get_ptr(session);
+        unsigned count = 0, status = 0;
+        const gnutls_datum_t *shown = gnutls_certificate_get_peers(session, &count);
+        gnutls_x509_crt_t certificate = NULL;
+
+        if (shown == NULL && tunnel->tls->words.server && tunnel->nameless)
+                return 0;
+        tunnel->reason = TLS_REASON_UNFIT;
+        if (shown == NULL)
+                tunnel->reason = TLS_REASON_NO_CERTIFICATE;
+        else if (gnutls_certificate_verify_peers2(session, &status) == 0 &&
+                 gnutls_x509_crt_init(&certificate) == 0 &&
+                 gnutls_x509_crt_import(certificate, &shown[0], GNUTLS_X509_FMT_DER) == 0)
+                tunnel->reason = judge_peer(&tunnel->tls->words, certificate, status);
+        if (certificate != NULL)
+                gnutls_x509_crt_deinit(certificate);
+        tunnel->base.named = tunnel->reason == TLS_REASON_NONE;
+        return tunnel->base.named ? 0 : -1;
+}
+
+static void bind_channel(struct tunnel *tunnel)
+{
+        unsigned count = 0;
+        const gnutls_datum_t *server = tunnel->tls->words.server
+                                               ? gnutls_certificate_get_ours(tunnel->session)
+                                               : gnutls_certificate_get_peers(tunnel->session, &count);
+        struct sha256 hash;
+
+        if (server == NULL)
+                return;
+        sha256_init(&hash);
+        sha256_update(&hash, server->data, server->size);
+        sha256_final(&hash, tunnel->base.binding);
+}
+
 /* The session has failed: whose fault is it? */
 static void explain(struct tunnel *tunnel, int code)
 {
@@ -151,9 +225,8 @@ static void explain(struct tunnel *tunnel, int code)
         if (tunnel->base.why[0] != '\0')
                 return;
         switch (code) {
-        case GNUTLS_E_CERTIFICATE_VERIFICATION_ERROR:
-                tls_reason_refuse(words, reason_of(gnutls_session_get_verify_cert_status(tunnel->session)),
-                                  &tunnel->base);
+        case GNUTLS_E_CERTIFICATE_ERROR:
+                tls_reason_refuse(words, tunnel->reason, &tunnel->base);
                 break;
         case GNUTLS_E_NO_CERTIFICATE_FOUND:
         case GNUTLS_E_CERTIFICATE_REQUIRED:
@@ -205,6 +278,7 @@ static ssize_t greet(struct tunnel *tunnel)
                 return -EPROTO;
         }
         tunnel->open = true;
+        bind_channel(tunnel);
         return 0;
 }
 
@@ -260,10 +334,10 @@ static void tunnel_free(struct transport *transport)
         free(tunnel);
 }
 
-/* Whoever asks for the other name is of another CA, and is shown a certificate of it. */
+/* Whoever asks for the other name is shown its certificate, and need not show one. */
 static int choose_identity(gnutls_session_t session)
 {
-        const struct tunnel *tunnel = gnutls_session_get_ptr(session);
+        struct tunnel *tunnel = gnutls_session_get_ptr(session);
         char name[TLS_NAME_BYTES];
         size_t size = sizeof(name);
         unsigned type = 0;
@@ -271,6 +345,8 @@ static int choose_identity(gnutls_session_t session)
         if (gnutls_server_name_get(session, name, &size, &type, 0) < 0 || tunnel->tls->other == NULL ||
             strcmp(name, tunnel->tls->other_name) != 0)
                 return 0;
+        tunnel->nameless = true;
+        gnutls_certificate_server_set_request(session, GNUTLS_CERT_IGNORE);
         return gnutls_credentials_set(session, GNUTLS_CRD_CERTIFICATE, tunnel->tls->other);
 }
 
@@ -295,7 +371,7 @@ static int set_up(struct tunnel *tunnel)
         } else
                 (void) gnutls_server_name_set(tunnel->session, GNUTLS_NAME_DNS, words->name,
                                               strlen(words->name));
-        gnutls_session_set_verify_cert(tunnel->session, words->server ? NULL : words->name, 0);
+        gnutls_session_set_verify_function(tunnel->session, trust);
         gnutls_session_set_ptr(tunnel->session, tunnel);
         gnutls_transport_set_int(tunnel->session, tunnel->fd);
         gnutls_handshake_set_timeout(tunnel->session, GNUTLS_INDEFINITE_TIMEOUT); /* the call has one */

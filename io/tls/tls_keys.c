@@ -14,7 +14,6 @@
 #define CLOCKS_DIFFER 3600
 
 struct maker {
-        const char *name;
         time_t now;
         gnutls_x509_crt_t ca;
         gnutls_x509_privkey_t ca_key;
@@ -97,25 +96,35 @@ static int make_ca(struct maker *m, struct tls_keys *ret)
         return r < 0 ? r : export(m->ca, NULL, &ret->ca);
 }
 
-static int make_pair(const struct maker *m, struct tls_keys_pair *ret)
+static int set_purpose(gnutls_x509_crt_t certificate, const struct tls_keys_purpose *purpose)
+{
+        int r = 0;
+
+        for (size_t i = 0; i < TLS_KEYS_NAMES && purpose->names[i] != NULL && r >= 0; i++)
+                r = gnutls_x509_crt_set_subject_alt_name(certificate, GNUTLS_SAN_DNSNAME, purpose->names[i],
+                                                         (unsigned) strlen(purpose->names[i]),
+                                                         i == 0 ? GNUTLS_FSAN_SET : GNUTLS_FSAN_APPEND);
+        if (r >= 0 && purpose->serves)
+                r = gnutls_x509_crt_set_key_purpose_oid(certificate, GNUTLS_KP_TLS_WWW_SERVER, 0);
+        if (r >= 0 && purpose->calls)
+                r = gnutls_x509_crt_set_key_purpose_oid(certificate, GNUTLS_KP_TLS_WWW_CLIENT, 0);
+        return r;
+}
+
+static int make_pair(const struct maker *m, const struct tls_keys_purpose *purpose, struct tls_keys_pair *ret)
 {
         gnutls_x509_crt_t certificate = NULL;
         gnutls_x509_privkey_t key = NULL;
         int r = make_key(&key);
 
         if (r >= 0)
-                r = begin(m, key, m->name, &certificate);
-        if (r >= 0)
-                r = gnutls_x509_crt_set_subject_alt_name(certificate, GNUTLS_SAN_DNSNAME, m->name,
-                                                         (unsigned) strlen(m->name), GNUTLS_FSAN_SET);
+                r = begin(m, key, purpose->names[0], &certificate);
         if (r >= 0)
                 r = gnutls_x509_crt_set_basic_constraints(certificate, 0, -1);
         if (r >= 0)
                 r = gnutls_x509_crt_set_key_usage(certificate, GNUTLS_KEY_DIGITAL_SIGNATURE);
         if (r >= 0)
-                r = gnutls_x509_crt_set_key_purpose_oid(certificate, GNUTLS_KP_TLS_WWW_SERVER, 0);
-        if (r >= 0)
-                r = gnutls_x509_crt_set_key_purpose_oid(certificate, GNUTLS_KP_TLS_WWW_CLIENT, 0);
+                r = set_purpose(certificate, purpose);
         if (r >= 0)
                 r = set_key_ids(certificate, m->ca);
         if (r >= 0)
@@ -131,15 +140,16 @@ static int make_pair(const struct maker *m, struct tls_keys_pair *ret)
         return r;
 }
 
-int tls_keys_make(const char *name, uint64_t now_usec, struct tls_keys *ret, struct err *err)
+int tls_keys_make(const struct tls_keys_purpose purposes[TLS_KEYS_PAIRS], uint64_t now_usec,
+                  struct tls_keys *ret, struct err *err)
 {
-        struct maker m = { .name = name, .now = (time_t) (now_usec / 1000000) };
+        struct maker m = { .now = (time_t) (now_usec / 1000000) };
         int r;
 
         *ret = (struct tls_keys){ 0 };
         r = make_ca(&m, ret);
-        for (size_t i = 0; i < ARRAY_SIZE(ret->pairs) && r >= 0; i++)
-                r = make_pair(&m, &ret->pairs[i]);
+        for (size_t i = 0; i < TLS_KEYS_PAIRS && r >= 0; i++)
+                r = make_pair(&m, &purposes[i], &ret->pairs[i]);
         if (m.ca != NULL)
                 gnutls_x509_crt_deinit(m.ca);
         if (m.ca_key != NULL)
@@ -151,7 +161,7 @@ int tls_keys_make(const char *name, uint64_t now_usec, struct tls_keys *ret, str
 
 void tls_keys_free(struct tls_keys *keys)
 {
-        for (size_t i = 0; i < ARRAY_SIZE(keys->pairs); i++) {
+        for (size_t i = 0; i < TLS_KEYS_PAIRS; i++) {
                 if (keys->pairs[i].key != NULL)
                         explicit_bzero(keys->pairs[i].key, strlen(keys->pairs[i].key));
                 free(keys->pairs[i].certificate);

@@ -12,6 +12,8 @@ void tls_reason_words_set(struct tls_reason_words *words, const struct tls_optio
 {
         *words = (struct tls_reason_words){ .server = o->server };
         (void) text_copy(words->name, sizeof(words->name), o->name != NULL ? o->name : "");
+        (void) text_copy(words->client_name, sizeof(words->client_name),
+                         o->client_name != NULL ? o->client_name : "");
         (void) text_copy(words->hint, sizeof(words->hint), o->name_hint != NULL ? o->name_hint : "");
         (void) text_copy(words->peer, sizeof(words->peer),
                          o->peer != NULL ? o->peer
@@ -21,8 +23,9 @@ void tls_reason_words_set(struct tls_reason_words *words, const struct tls_optio
                          o->authority != NULL ? o->authority : "the CA");
 }
 
-/* "... has expired": what is said of a certificate. */
-static void describe(const struct tls_reason_words *words, enum tls_reason reason, char *text, size_t size)
+/* "... has expired": what is said of a certificate. @of_server: it is a server's */
+static void describe(const struct tls_reason_words *words, enum tls_reason reason, bool of_server, char *text,
+                     size_t size)
 {
         switch (reason) {
         case TLS_REASON_EXPIRED:
@@ -38,8 +41,13 @@ static void describe(const struct tls_reason_words *words, enum tls_reason reaso
                 (void) text_format(text, size, "is not of %s", words->authority);
                 break;
         case TLS_REASON_OTHER_NAME:
-                (void) text_format(text, size, "does not have the name '%.60s'%s%s", words->name,
+                (void) text_format(text, size, "does not have the name '%.60s'%s%s",
+                                   of_server ? words->name : words->client_name,
                                    words->hint[0] != '\0' ? "; " : "", words->hint);
+                break;
+        case TLS_REASON_PURPOSE:
+                (void) text_format(text, size, "is not made for a %s (extended key usage %sAuth)",
+                                   of_server ? "server" : "client", of_server ? "server" : "client");
                 break;
         default:
                 (void) text_copy(text, size,
@@ -52,10 +60,11 @@ int tls_reason_own(const struct tls_reason_words *words, const struct tls_option
 {
         char text[TRANSPORT_WHY_BYTES];
 
-        describe(words, reason, text, sizeof(text));
+        describe(words, reason, words->server, text, sizeof(text));
         return err_set(err, -EINVAL, "%s %s (%s)", options->identity.certificate.from, text,
-                       reason == TLS_REASON_OTHER_NAME ? "or make one that has it"
-                                                       : options->identity.ca.from);
+                       reason == TLS_REASON_OTHER_NAME || reason == TLS_REASON_PURPOSE
+                               ? "or make one that has it"
+                               : options->identity.ca.from);
 }
 
 void tls_reason_refuse(const struct tls_reason_words *words, enum tls_reason reason,
@@ -81,7 +90,7 @@ void tls_reason_refuse(const struct tls_reason_words *words, enum tls_reason rea
                                    "TLS: the %s left; it may not trust this side's certificate", words->peer);
                 break;
         default:
-                describe(words, reason, text, sizeof(text));
+                describe(words, reason, !words->server, text, sizeof(text));
                 (void) text_format(transport->why, sizeof(transport->why), "TLS: the %s's certificate %s",
                                    words->peer, text);
         }

@@ -6,12 +6,14 @@
 #include "io/tls/tls.h"
 
 enum tls_reason {
+        TLS_REASON_NONE,
         TLS_REASON_EXPIRED,
         TLS_REASON_NOT_YET_VALID,
         TLS_REASON_NO_CERTIFICATE,
         TLS_REASON_UNTRUSTED,
         TLS_REASON_UNFIT,
         TLS_REASON_OTHER_NAME,
+        TLS_REASON_PURPOSE,      /* made for the other side */
         TLS_REASON_PEER_REFUSES, /* it has said so, or left during the handshake */
         TLS_REASON_PLAIN,        /* it does not speak TLS */
         TLS_REASON_LEFT,         /* a client, during the handshake */
@@ -20,7 +22,8 @@ enum tls_reason {
 /* What sentences are made of; copied from the options. */
 struct tls_reason_words {
         bool server;
-        char name[TLS_NAME_BYTES], hint[40], peer[24], authority[32];
+        char name[TLS_NAME_BYTES], client_name[TLS_NAME_BYTES]; /* client_name: "" = any */
+        char hint[40], peer[24], authority[32];
 };
 
 void tls_reason_words_set(struct tls_reason_words *words, const struct tls_options *options);

@@ -10,8 +10,6 @@
 static const struct json_table_row key_rows[] = {
         { "secret", JSON_TABLE_CHARS, AT(secret) },
         { "ca", JSON_TABLE_STRING, AT(ca) },
-        { "certificate", JSON_TABLE_STRING, AT(certificate) },
-        { "key", JSON_TABLE_STRING, AT(key) },
         { .name = NULL },
 };
 static const struct json_table key_table = { .rows = key_rows,
@@ -40,8 +38,6 @@ struct job_keys job_keys_read(const char *text)
 
 void job_keys_free(struct job_keys *keys)
 {
-        if (keys->key != NULL)
-                explicit_bzero(keys->key, strlen(keys->key));
         json_table_free(&key_table, keys);
 }
 

@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/json/pb_json.h"
 #include "base/text.h"
+#include "io/tls/tls_keys.h"
 #include "job/controller/job_keys.h"
 #include "job/plan/subtask.pb-c.h"
 #include "job/spec/job_arguments.h"
@@ -157,10 +158,12 @@ json_t *job_pods_secret(const struct job *job, const struct job_pods_owner *owne
         json_decref(table);
         if (programs == NULL)
                 return NULL;
-        return json_pack("{s:s, s:s, s:o, s:s, s:{s:s, s:s, s:s, s:s, s:s}}", "apiVersion", "v1", "kind",
-                         "Secret", "metadata", metadata_of(name, owner, "secret"), "type", "remuda.dev/job",
-                         "stringData", "token", secrets->token, "programs.yaml", programs, "ca.crt",
-                         secrets->ca, "tls.crt", secrets->certificate, "tls.key", secrets->key);
+        return json_pack("{s:s, s:s, s:o, s:s, s:{s:s, s:s, s:s, s:s, s:s, s:s, s:s}}", "apiVersion", "v1",
+                         "kind", "Secret", "metadata", metadata_of(name, owner, "secret"), "type",
+                         "remuda.dev/job", "stringData", "token", secrets->token, "programs.yaml", programs,
+                         "ca.crt", secrets->keys->ca, "manager.crt", secrets->keys->pairs[0].certificate,
+                         "manager.key", secrets->keys->pairs[0].key, "group.crt",
+                         secrets->keys->pairs[1].certificate, "group.key", secrets->keys->pairs[1].key);
 }
 
 static const char *checkpoint_path(const struct job *job)
@@ -202,10 +205,20 @@ static json_t *launcher_container(const struct job_pods_options *options)
                          "mountPath", "/remuda");
 }
 
+/* Of the job's Secret a pod sees what it needs, and never the other side's key. */
+static json_t *own_part(const char *secret, bool manager)
+{
+        return json_pack("{s:{s:s, s:i, s:[{s:s, s:s}, {s:s, s:s}, {s:s, s:s}, {s:s, s:s}, {s:s, s:s}]}}",
+                         "secret", "secretName", secret, "defaultMode", 0444, "items", "key", "token", "path",
+                         "token", "key", "programs.yaml", "path", "programs.yaml", "key", "ca.crt", "path",
+                         "ca.crt", "key", manager ? "manager.crt" : "group.crt", "path", "tls.crt", "key",
+                         manager ? "manager.key" : "group.key", "path", "tls.key");
+}
+
 /* @file: the annotation's name in the pod's own folder */
 static json_t *pod_of(json_t *metadata, const struct job_pods_options *options, const char *keys,
-                      const char *hostname, const char *annotation, const char *file, json_t *main_container,
-                      json_t *volumes)
+                      bool manager, const char *hostname, const char *annotation, const char *file,
+                      json_t *main_container, json_t *volumes)
 {
         json_t *mounts = json_object_get(main_container, "volumeMounts"), *spec;
         char field[128], secret[JOB_POD_NAME_BYTES];
@@ -218,8 +231,7 @@ static json_t *pod_of(json_t *metadata, const struct job_pods_options *options, 
         mount(volumes, mounts, "remuda-pod", POD_FOLDER, true,
               json_pack("{s:{s:[{s:s, s:{s:s}}]}}", "downwardAPI", "items", "path", file, "fieldRef",
                         "fieldPath", field));
-        mount(volumes, mounts, "remuda-job", JOB_FOLDER, true,
-              json_pack("{s:{s:s, s:i}}", "secret", "secretName", secret, "defaultMode", 0444));
+        mount(volumes, mounts, "remuda-job", JOB_FOLDER, true, own_part(secret, manager));
         spec = json_pack("{s:s, s:s, s:b, s:b, s:s, s:i, s:[o], s:[o], s:o}", "restartPolicy", "Never",
                          "schedulerName", options->scheduler_name, "automountServiceAccountToken", 0,
                          "enableServiceLinks", 0, "hostname", hostname, "terminationGracePeriodSeconds",
@@ -227,11 +239,6 @@ static json_t *pod_of(json_t *metadata, const struct job_pods_options *options, 
                          "containers", main_container, "volumes", volumes);
         return json_pack("{s:s, s:s, s:o, s:o}", "apiVersion", "v1", "kind", "Pod", "metadata", metadata,
                          "spec", spec);
-}
-
-const char *job_pods_tls_name(const struct job *job)
-{
-        return job->tls.secret[0] == '\0' ? JOB_TLS_NAME : JOB_TLS_STATUS_NAME;
 }
 
 /* The options by which manager and groups know each other. */
@@ -252,18 +259,20 @@ static void take_part(const struct job *job, bool manager, json_t *command)
         }
         add(command, json_string("--tls-name"));
         add(command, json_string(own ? job->tls.server_name : JOB_TLS_NAME));
-        if (own && manager) { /* the controller cannot read that Secret: it asks by other keys */
-                add(command, json_string("--tls-status"));
-                add(command, json_string(JOB_FOLDER));
-        }
+        if (!manager)
+                return;
+        add(command, json_string("--tls-group-name"));
+        add(command, json_string(own ? job->tls.group_name : JOB_TLS_GROUP_NAME));
+        add(command, json_string("--tls-status")); /* the controller asks, and reads no Secret */
+        add(command, json_string(JOB_FOLDER));
 }
 
-static void mount_tls(const struct job *job, json_t *volumes, json_t *mounts)
+static void mount_tls(const struct job *job, bool manager, json_t *volumes, json_t *mounts)
 {
         if (job->tls.secret[0] != '\0')
                 mount(volumes, mounts, "remuda-tls", TLS_FOLDER, true,
-                      json_pack("{s:{s:s, s:i}}", "secret", "secretName", job->tls.secret, "defaultMode",
-                                0444));
+                      json_pack("{s:{s:s, s:i}}", "secret", "secretName",
+                                manager ? job->tls.secret : job->tls.group_secret, "defaultMode", 0444));
 }
 
 static json_t *words(const char *first, ...) __attribute__((sentinel));
@@ -322,7 +331,7 @@ json_t *job_pods_group(const struct job *job, const struct job_state *state, con
         (void) text_format(chips, sizeof(chips), "%u", group->chips);
         (void) text_format(ranks, sizeof(ranks), "%u", group->ranks);
         mount_data(job, volumes, mounts);
-        mount_tls(job, volumes, mounts);
+        mount_tls(job, false, volumes, mounts);
         command = words(LAUNCHER, "--join-file", POD_FOLDER "/manager", "--group", group->name, "--runtime",
                         group->runtime, "--chips", ranks, "--programs", JOB_FOLDER "/programs.yaml",
                         "--work-dir", "/tmp/remuda-work", "--wait-seconds", GROUP_WAIT_SEC, NULL);
@@ -333,7 +342,7 @@ json_t *job_pods_group(const struct job *job, const struct job_state *state, con
                               "FallbackToLogsOnError", "command", command, "resources", "limits",
                               group->resource, chips, "env", "name", "REMUDA_VENDOR", "value", group->vendor,
                               "name", "REMUDA_JOB", "value", owner->name, "volumeMounts", mounts);
-        pod = pod_of(group_metadata(job, state, group, owner), options, keys, group->name,
+        pod = pod_of(group_metadata(job, state, group, owner), options, keys, false, group->name,
                      JOB_ANNOTATION_MANAGER, "manager", container, volumes);
         put(json_object_get(pod, "spec"), "affinity", only_on(group->node));
         return pod;
@@ -459,7 +468,7 @@ json_t *job_pods_manager(const struct job *job, const struct job_state *state,
         metadata = metadata_of(name, owner, "manager");
         put(json_object_get(metadata, "annotations"), JOB_ANNOTATION_PLAN, json_string(text));
         (void) text_format(address, sizeof(address), "$(POD_IP):%d", JOB_MANAGER_PORT);
-        mount_tls(job, volumes, mounts);
+        mount_tls(job, true, volumes, mounts);
         command = words(LAUNCHER, "--manage", address, "--plan", POD_FOLDER "/plan", "--result",
                         "/dev/termination-log", "--wait-seconds", WORLD_WAIT_SEC, NULL);
         take_part(job, true, command);
@@ -468,5 +477,6 @@ json_t *job_pods_manager(const struct job *job, const struct job_state *state,
                               "IfNotPresent", "terminationMessagePolicy", "FallbackToLogsOnError", "command",
                               command, "env", "name", "POD_IP", "valueFrom", "fieldRef", "fieldPath",
                               "status.podIP", "volumeMounts", mounts);
-        return pod_of(metadata, options, keys, "manager", JOB_ANNOTATION_PLAN, "plan", container, volumes);
+        return pod_of(metadata, options, keys, true, "manager", JOB_ANNOTATION_PLAN, "plan", container,
+                      volumes);
 }

@@ -21,10 +21,12 @@
 #define JOB_ANNOTATION_MANAGER                                                                               \
         "remuda.dev/manager"                  /* of a group's pod: "N ADDRESS:PORT", N from 1; or "end" */
 #define JOB_ANNOTATION_PLAN "remuda.dev/plan" /* of a manager's pod: what remuda-launch --plan reads */
-#define JOB_ANNOTATION_KEYS "remuda.dev/keys" /* of every pod: which Secret, and with what one may look */
-#define JOB_TLS_NAME        "manager"         /* that the certificates made for a job have */
-#define JOB_TLS_STATUS_NAME                                                                                  \
-        "status.remuda.dev" /* by this one the manager of a job with its own Secret is asked */
+#define JOB_ANNOTATION_KEYS "remuda.dev/keys" /* of every pod: which Secret, and the job's CA */
+/* Names in the certificates made for a job: the manager's two, by the second of which it is asked how the job
+ * is, and that of all groups. */
+#define JOB_TLS_NAME        "manager"
+#define JOB_TLS_STATUS_NAME "status.remuda.dev"
+#define JOB_TLS_GROUP_NAME  "group"
 #define JOB_LABEL_ROLE      POD_LABEL_ROLE
 #define JOB_LABEL_SUBTASK   "remuda.dev/subtask"
 #define JOB_MANAGER_PORT    7000
@@ -44,14 +46,13 @@ struct job_pods_owner {
         const char *namespace_, *name, *uid;
 };
 
+struct tls_keys;
+
 /* What only those may know who take part. Borrowed. */
 struct job_pods_secrets {
-        const char *token;                  /* of the job's rendezvous */
-        const char *ca, *certificate, *key; /* PEM: what manager and groups show each other */
+        const char *token;           /* of the job's rendezvous */
+        const struct tls_keys *keys; /* pair 0: the manager's, 1: the groups' */
 };
-
-/* job_pods_tls_name() - the name that the certificates have that the controller makes for this job. */
-const char *job_pods_tls_name(const struct job *job);
 
 /* job_pods_check() - can pods be made for this job? Return: 0; -EINVAL and *err (no image, no program for a
  * runtime), with field and remedy. */

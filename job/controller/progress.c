@@ -317,15 +317,12 @@ static struct job_pod *running_manager(struct record *record)
 static struct tls *open_tls(const struct record *record)
 {
         struct job_keys keys = job_keys_read(record->keys == NULL ? "" : record->keys);
-        const struct tls_options options = { .identity = { { keys.certificate, "the certificate" },
-                                                           { keys.key, "the key" },
-                                                           { keys.ca, "the CA" } },
-                                             .name = job_pods_tls_name(&record->job),
+        const struct tls_options options = { .identity = { .ca = { keys.ca, "the CA" } },
+                                             .name = JOB_TLS_STATUS_NAME,
                                              .peer = "manager" };
         struct tls *tls = NULL;
 
-        if (keys.ca == NULL || keys.certificate == NULL || keys.key == NULL ||
-            tls_new(&options, &tls, NULL) < 0)
+        if (keys.ca == NULL || tls_new(&options, &tls, NULL) < 0)
                 tls = NULL;
         job_keys_free(&keys);
         return tls;
@@ -344,17 +341,26 @@ static bool open_client(struct record *record)
                grpc_client_new(record->controller->loop, &options, &record->asking.client, NULL) == 0;
 }
 
-void progress_ask(struct record *record)
+static void send_ask(void *userdata)
 {
+        struct record *record = userdata;
         const struct grpc_client_handlers handlers = { .on_message = on_message,
                                                        .on_done = on_done,
                                                        .userdata = record };
+        Rendezvous__Proof proof = proof_message(&record->asking.proof);
         Rendezvous__Ask ask = RENDEZVOUS__ASK__INIT;
+
+        ask.proof = &proof;
+        record->asking.under_way =
+                message_call(record->asking.client, MESSAGE_STATUS, &ask, ANSWER_USEC, &handlers, NULL) == 0;
+}
+
+void progress_ask(struct record *record)
+{
+        static const struct proof_asker asker = { PROOF_STATUS, ANSWER_USEC, send_ask, on_done };
         const struct job_pod *manager = running_manager(record);
         uint64_t now = controller_monotonic(record->controller),
                  pause = record->state.point_count < YOUNG ? YOUNG_USEC - YOUNG_USEC / 10 : ASK_USEC;
-        uint8_t *bytes;
-        size_t size;
 
         if (manager == NULL || record->state.address[0] == '\0') {
                 progress_close(record);
@@ -363,11 +369,7 @@ void progress_ask(struct record *record)
         if (record->asking.under_way || now - record->asking.asked_usec < pause || !open_client(record))
                 return;
         record->asking.asked_usec = now;
-        ask.version = MESSAGE_VERSION;
-        ask.token = (char *) manager->status_token;
-        bytes = pb_pack(&ask, &size);
-        record->asking.under_way =
-                bytes != NULL && grpc_client_call(record->asking.client, MESSAGE_STATUS, bytes, size,
-                                                  ANSWER_USEC, &handlers, NULL) == 0;
-        free(bytes);
+        (void) text_copy(record->asking.token, sizeof(record->asking.token), manager->status_token);
+        record->asking.under_way = proof_greet(&record->asking.proof, &asker, record->asking.client,
+                                               record->asking.token, record) == 0;
 }

@@ -4,6 +4,7 @@
 
 #include "base/name_map.h"
 #include "job/controller/job_pod.h"
+#include "job/launcher/trust/proof.h"
 #include "job/spec/job.h"
 
 struct controller;
@@ -12,7 +13,8 @@ struct controller;
 struct record_asking {
         struct grpc_client *client;
         struct tls *tls;
-        char address[96];
+        char address[96], token[64];
+        struct proof proof; /* that one knows the token, before each question */
         bool under_way;
         uint64_t asked_usec, last_seen_usec, written_usec, learnt_usec; /* CLOCK_MONOTONIC */
         uint64_t noted_usec;                       /* CLOCK_MONOTONIC of the last moment for the report */

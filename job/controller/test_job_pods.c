@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "io/tls/tls_keys.h"
 #include "job/controller/job_keys.h"
 #include "job/controller/job_pods.h"
 #include "tests/support/job_fixture.h"
@@ -42,15 +43,20 @@ static bool has_words(const json_t *pod, const char *words)
         return found;
 }
 
-static bool mounts_secret(const json_t *pod, const char *name)
+/* A Secret, or one entry of it. */
+static bool mounts(const json_t *pod, const char *name)
 {
-        json_t *volumes = json_object_get(json_object_get(pod, "spec"), "volumes"), *volume;
-        bool found = false;
-        size_t i;
+        json_t *volumes = json_object_get(json_object_get(pod, "spec"), "volumes"), *volume, *item;
+        size_t i, k;
 
-        json_array_foreach(volumes, i, volume) found =
-                found || strcmp(at(volume, "secret.secretName"), name) == 0;
-        return found;
+        json_array_foreach(volumes, i, volume)
+        {
+                if (strcmp(at(volume, "secret.secretName"), name) == 0)
+                        return true;
+                json_array_foreach(json_object_get(json_object_get(volume, "secret"), "items"), k,
+                                   item) if (strcmp(at(item, "key"), name) == 0) return true;
+        }
+        return false;
 }
 
 static void pods_say_what_the_plan_says(void **state)
@@ -67,13 +73,11 @@ static void pods_say_what_the_plan_says(void **state)
         struct job_pods_owner owner = { .namespace_ = "ns", .name = "j", .uid = "u-1" };
         struct job_state plan = { 0 };
         struct err err = { 0 };
-        const struct job_pods_secrets secrets = {
-                .token = "0123456789abcdef", .ca = "CA", .certificate = "CERT", .key = "KEY"
-        };
-        char *keys = job_keys_write(&(struct job_keys){ .secret = "j-1",
-                                                        .ca = (char *) "CA",
-                                                        .certificate = (char *) "LOOK",
-                                                        .key = (char *) "LOOK KEY" });
+        const struct tls_keys made = { .ca = (char *) "CA",
+                                       .pairs = { { (char *) "MANAGER", (char *) "MANAGER KEY" },
+                                                  { (char *) "GROUP", (char *) "GROUP KEY" } } };
+        const struct job_pods_secrets secrets = { .token = "0123456789abcdef", .keys = &made };
+        char *keys = job_keys_write(&(struct job_keys){ .secret = "j-1", .ca = (char *) "CA" });
         json_t *pod, *secret, *world;
 
         (void) state;
@@ -115,7 +119,9 @@ static void pods_say_what_the_plan_says(void **state)
                 json_string_value(json_object_get(json_object_get(secret, "stringData"), "programs.yaml")),
                 "/opt/t"));
         assert_string_equal(
-                json_string_value(json_object_get(json_object_get(secret, "stringData"), "tls.key")), "KEY");
+                json_string_value(json_object_get(json_object_get(secret, "stringData"), "group.key")),
+                "GROUP KEY");
+        assert_true(mounts(pod, "group.key") && !mounts(pod, "manager.key")); /* its own part alone */
         assert_string_equal(json_string_value(json_object_get(
                                     json_object_get(json_object_get(pod, "metadata"), "annotations"),
                                     JOB_ANNOTATION_KEYS)),
@@ -124,17 +130,19 @@ static void pods_say_what_the_plan_says(void **state)
         assert_true(has_words(pod, "--tls-name manager"));
         json_decref(pod);
         (void) strcpy(job.tls.secret, "own.keys");
+        (void) strcpy(job.tls.group_secret, "group.keys");
         (void) strcpy(job.tls.server_name, "train.example");
         pod = job_pods_group(&job, &plan, &plan.groups[0], &owner, &options, keys);
         assert_true(has_words(pod, "--tls-cert /etc/remuda-tls/tls.crt --tls-key /etc/remuda-tls/tls.key "
                                    "--tls-ca /etc/remuda-tls/ca.crt --tls-name train.example"));
-        assert_true(mounts_secret(pod, "own.keys") && mounts_secret(pod, "j-1"));
+        assert_true(mounts(pod, "group.keys") && !mounts(pod, "own.keys") && mounts(pod, "j-1"));
         assert_false(has_words(pod, "--tls-status"));
         json_decref(pod);
         pod = job_pods_manager(&job, &plan, &owner, &options, keys, "status");
-        assert_true(has_words(pod, "--tls-name train.example --tls-status /etc/remuda-job"));
-        assert_true(mounts_secret(pod, "own.keys") && mounts_secret(pod, "j-1"));
-        assert_string_equal(job_pods_tls_name(&job), "status.remuda.dev");
+        assert_true(has_words(
+                pod, "--tls-name train.example --tls-group-name group --tls-status /etc/remuda-job"));
+        assert_true(mounts(pod, "own.keys") && !mounts(pod, "group.keys") && mounts(pod, "j-1"));
+        assert_true(mounts(pod, "manager.key") && !mounts(pod, "group.key"));
         free(keys);
         json_decref(pod);
         json_decref(secret);

@@ -239,10 +239,10 @@ static void note_waiting(struct record *record)
                 say_trouble(record, bad->reason, message);
         } else if (late != NULL && strcmp(reason, "PodNotStarted") != 0) {
                 (void) text_format(message, sizeof(message),
-                                   "pod %.80s has not started yet; if its events say that Secret '%.100s' is "
-                                   "not found, make it with tls.crt, tls.key and ca.crt "
-                                   "(spec.tls.secretName)",
-                                   late->name, record->job.tls.secret);
+                                   "pod %.80s has not started yet; if its events say that Secret '%.80s' or "
+                                   "'%.80s' is not found, make it with tls.crt, tls.key and ca.crt "
+                                   "(spec.tls)",
+                                   late->name, record->job.tls.secret, record->job.tls.group_secret);
                 say_trouble(record, "PodNotStarted", message);
         }
 }

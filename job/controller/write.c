@@ -215,37 +215,36 @@ bool write_token(char token[49])
 }
 
 /* Keys and token of the job's rendezvous. The Secret's name is of its own, so that it is never somebody
- * else's; pods say which one they mount, and which certificate lets one look: nobody has to read it. */
+ * else's; pods say which one they mount, and by which CA the manager is known: nobody has to read it. */
 static json_t *make_secret(struct record *record)
 {
+        /* the manager calls itself, too: by mpirun's start agents */
+        static const struct tls_keys_purpose purposes[TLS_KEYS_PAIRS] = {
+                { { JOB_TLS_NAME, JOB_TLS_STATUS_NAME }, true, true },
+                { { JOB_TLS_GROUP_NAME }, false, true },
+        };
         const struct job_pods_options *options = &record->controller->options.pods;
         char token[49], suffix[49], name[JOB_POD_NAME_BYTES];
         struct job_pods_owner owner = write_owner(record);
-        struct job_pods_secrets secrets;
-        struct job_keys look;
+        struct job_pods_secrets secrets = { .token = token };
+        struct job_keys said = { .secret = "" };
         struct tls_keys keys;
         struct err err = { 0 };
         json_t *secret = NULL;
 
         if (!write_token(token) || !write_token(suffix))
                 return NULL;
-        if (tls_keys_make(job_pods_tls_name(&record->job), controller_now(record->controller), &keys, &err) <
-            0) {
+        if (tls_keys_make(purposes, controller_now(record->controller), &keys, &err) < 0) {
                 controller_log(record->controller, LOG_ERR, "job", "job=%s error=\"%s\"", record->key,
                                err.msg);
                 tls_keys_free(&keys);
                 return NULL;
         }
         (void) text_format(name, sizeof(name), "%s-%.8s", record->name, suffix);
-        secrets = (struct job_pods_secrets){ .token = token,
-                                             .ca = keys.ca,
-                                             .certificate = keys.pairs[0].certificate,
-                                             .key = keys.pairs[0].key };
-        look = (struct job_keys){ .ca = keys.ca,
-                                  .certificate = keys.pairs[1].certificate,
-                                  .key = keys.pairs[1].key };
-        (void) text_copy(look.secret, sizeof(look.secret), name);
-        record_set_keys(record, job_keys_write(&look));
+        secrets.keys = &keys;
+        said.ca = keys.ca;
+        (void) text_copy(said.secret, sizeof(said.secret), name);
+        record_set_keys(record, job_keys_write(&said));
         (void) text_copy(record->keys_uid, sizeof(record->keys_uid), record->uid);
         if (record->keys != NULL)
                 secret = job_pods_secret(&record->job, &owner, options, name, &secrets);

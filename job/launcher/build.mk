@@ -6,6 +6,7 @@ $(B)/bin/remuda-launch: $(call object,job/launcher/main.c $(wildcard io/static/*
 	$(CC) $(CFLAGS) -static-pie $(MARKS) -Wl,--gc-sections,--strip-all,-z,pack-relative-relocs $(LDFLAGS) -o $@ $(call whole,$^) $(launch_static)
 # Only what is called of an object is linked into it: that is what keeps it below 2 MB.
 CFLAGS_job_launcher        += -Os
+CFLAGS_job_launcher_trust  += -Os
 CFLAGS_io_static           += -Os
 CFLAGS_job_world           += -Os
 CFLAGS_job_plan            += -Os

@@ -31,6 +31,7 @@
 #include "job/launcher/in_pods.h"
 #include "job/launcher/subtask_ranks.h"
 #include "job/launcher/supervise.h"
+#include "job/launcher/trust/proof.h"
 #include "job/plan/launch_ranks.h"
 
 #define RETRY_USEC        200000
@@ -58,7 +59,8 @@ struct group {
         uint64_t due_usec;   /* CLOCK_MONOTONIC: no manager until then, and it is over */
         uint64_t last_world; /* of --join-file: the one that was joined */
         char last_try[160];  /* why the manager could not be joined; "" = not tried */
-        bool joined, was_joined, leaving, unsaid;
+        bool welcome, joined, was_joined, leaving, unsaid;
+        struct proof proof;
         unsigned tries;
         struct group_daemon daemon;
         pid_t pid; /* the supervisor of orted; 0 = none */
@@ -87,19 +89,12 @@ static void answer(struct group *group, uint64_t id, int exit_code, const char *
 {
         const struct grpc_client_handlers handlers = { .on_done = on_answered, .userdata = group };
         Rendezvous__Answer what = RENDEZVOUS__ANSWER__INIT;
-        uint8_t *bytes;
-        size_t size;
 
-        what.token = group->token;
         what.group = (char *) group->options->group;
         what.id = id;
         what.exit_code = exit_code;
         what.message = (char *) message;
-        bytes = pb_pack(&what, &size);
-        if (bytes != NULL)
-                (void) grpc_client_call(group->client, MESSAGE_ANSWER, bytes, size, 10000000, &handlers,
-                                        NULL);
-        free(bytes);
+        (void) message_call(group->client, MESSAGE_ANSWER, &what, 10000000, &handlers, NULL);
 }
 
 static void on_sent(void *userdata, enum grpc_status status, const char *sentence)
@@ -115,21 +110,16 @@ static void send_seen(struct group *group)
 {
         const struct grpc_client_handlers handlers = { .on_done = on_sent, .userdata = group };
         Rendezvous__Seen what = RENDEZVOUS__SEEN__INIT;
-        uint8_t *bytes;
-        size_t size;
 
         if (group->join == NULL || group->seen != NULL)
                 return;
-        what.token = group->token;
         what.group = (char *) group->options->group;
         what.world = (uint32_t) group->ranks.world;
         what.leaving = group->leaving;
         what.ranks = group->ranks.list;
         what.n_ranks = group->ranks.count;
-        bytes = pb_pack(&what, &size);
-        group->unsaid = bytes == NULL || grpc_client_call(group->client, MESSAGE_SEEN, bytes, size, 10000000,
-                                                          &handlers, &group->seen) < 0;
-        free(bytes);
+        group->unsaid =
+                message_call(group->client, MESSAGE_SEEN, &what, 10000000, &handlers, &group->seen) < 0;
 }
 
 static int on_look(sd_event_source *source, uint64_t usec, void *userdata)
@@ -263,6 +253,18 @@ static void leave_in_time(struct group *group, int exit_code)
 
 static void await_next_world(struct group *group);
 
+/* The first order says who gives it. Nothing is done for one who does not know the token. */
+static void take_welcome(struct group *group, const Rendezvous__Order *order)
+{
+        group->welcome = order != NULL && order->kind == RENDEZVOUS__ORDER__KIND__welcome &&
+                         proof_of_manager(&group->proof, order->proof);
+        if (group->welcome)
+                return;
+        say(group,
+            "who answers at the manager's address does not know the job's token; look what listens there");
+        leave(group, EXIT_USAGE);
+}
+
 static void on_order(void *userdata, const uint8_t *message, size_t size_bytes)
 {
         struct group *group = userdata;
@@ -271,6 +273,11 @@ static void on_order(void *userdata, const uint8_t *message, size_t size_bytes)
         const Rendezvous__Order *order =
                 message_read(&arena, &rendezvous__order__descriptor, message, size_bytes, &err);
 
+        if (!group->welcome) {
+                take_welcome(group, order);
+                pb_arena_free(&arena);
+                return;
+        }
         group->joined = group->was_joined = true;
         switch (order == NULL ? RENDEZVOUS__ORDER__KIND__none : order->kind) {
         case RENDEZVOUS__ORDER__KIND__subtask:
@@ -438,29 +445,34 @@ static void on_left(void *userdata, enum grpc_status status, const char *sentenc
         }
 }
 
-static void join_manager(struct group *group)
+static void send_join(void *userdata)
 {
+        struct group *group = userdata;
         const struct grpc_client_handlers handlers = { .on_message = on_order,
                                                        .on_done = on_left,
                                                        .userdata = group };
+        Rendezvous__Proof proof = proof_message(&group->proof);
         Rendezvous__Join join = RENDEZVOUS__JOIN__INIT;
-        uint8_t *bytes;
-        size_t size;
 
-        join.version = MESSAGE_VERSION;
+        group->welcome = false;
+        join.proof = &proof;
         join.chips = group->options->chips;
         join.port = free_ports(1 + group->options->chips);
-        join.token = group->token;
         join.group = (char *) group->options->group;
         join.runtime = (char *) group->options->runtime;
         if (group->options->advertise != NULL)
                 join.address = (char *) group->options->advertise;
         join.program_sha256 = group->program_sha256;
-        bytes = pb_pack(&join, &size);
-        if (bytes == NULL ||
-            grpc_client_call(group->client, MESSAGE_JOIN, bytes, size, 0, &handlers, &group->join) < 0)
+        if (message_call(group->client, MESSAGE_JOIN, &join, 0, &handlers, &group->join) < 0)
                 leave(group, EXIT_FAILED);
-        free(bytes);
+}
+
+static void join_manager(struct group *group)
+{
+        static const struct proof_asker asker = { PROOF_GROUP, 0, send_join, on_left };
+
+        if (proof_greet(&group->proof, &asker, group->client, group->token, group) < 0)
+                leave(group, EXIT_FAILED);
 }
 
 static void on_signal(void *userdata, int signal_number)

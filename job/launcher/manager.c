@@ -190,6 +190,8 @@ static int open_files(struct manager *manager, struct err *err)
         int r = rendezvous_token(manager->options->token_file, manager->token, err);
 
         manager->self[size > 0 ? size : 0] = '\0';
+        if (r == 0 && !proof_nonce(manager->nonces))
+                r = err_set(err, -EIO, "getrandom: %m");
         if (r == 0)
                 r = read_plan(manager, err);
         if (r == 0 && realpath(manager->options->token_file, manager->token_file) == NULL)

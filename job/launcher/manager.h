@@ -14,6 +14,7 @@
 #include "io/grpc/grpc_server.h"
 #include "job/launcher/engine.h"
 #include "job/launcher/subtask.h"
+#include "job/launcher/trust/proof.h"
 
 #define MANAGER_ORDERS_MAX 8 /* that wait for one group */
 /* A silent group is given up 10 to 15 s after its last word; it has killed what it ran after 9 (group.c). */
@@ -31,6 +32,7 @@ struct manager_member { /* a group; as the place of the same number the world kn
         struct manager *manager;
         Subtask__Group *plan;
         struct grpc_call *join;  /* NULL = not there */
+        uint64_t connection;     /* that it joined over: it answers there, too */
         struct grpc_call *start; /* mpirun's agent that waits for this group's daemon */
         struct manager_order orders[MANAGER_ORDERS_MAX];
         size_t order_count;
@@ -45,6 +47,7 @@ struct manager {
         struct tls *tls;
         struct grpc_server *server;
         char token[MESSAGE_TOKEN_BYTES];
+        char nonces[SHA256_HEX_BYTES]; /* a key, of which each connection's nonce follows */
         char token_file[PATH_MAX], self[PATH_MAX], mpirun_path[PATH_MAX], folder[64], address[160];
         Subtask__Plan *plan;
         struct pb_arena plan_arena; /* the plan's, and what is learnt of speeds */

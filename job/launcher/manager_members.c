@@ -118,17 +118,78 @@ static void on_left(void *userdata, struct grpc_call *call)
         engine_judge(&manager->engine);
 }
 
-/* Return: NULL, or why the group may not join, and the status in *status. */
-static const char *refuse_join(struct manager *manager, const Rendezvous__Join *join,
-                               struct manager_member **ret, enum grpc_status *status)
+/* Of each connection another one, and nothing to keep. */
+static void nonce_of(const struct manager *manager, const struct grpc_call *call, char ret[SHA256_HEX_BYTES])
 {
-        if (!rendezvous_token_matches(join->token, manager->token)) {
-                *status = GRPC_UNAUTHENTICATED;
-                return "the token is wrong; give the job's own with --token-file";
-        }
+        uint64_t number = grpc_call_connection(call);
+        struct sha256_hmac hmac;
+
+        sha256_hmac_init(&hmac, manager->nonces, strlen(manager->nonces));
+        sha256_update(&hmac.inner, &number, sizeof(number));
+        sha256_hmac_final_hex(&hmac, ret);
+}
+
+static void on_greet(void *userdata, struct grpc_call *call, const uint8_t *bytes, size_t size_bytes)
+{
+        Rendezvous__Greeting greeting = RENDEZVOUS__GREETING__INIT;
+        CLEANUP(free_p) uint8_t *answer = NULL;
+        char nonce[SHA256_HEX_BYTES];
+        size_t size;
+
+        (void) bytes;
+        (void) size_bytes; /* a version that is not ours is refused with the call that follows */
+        nonce_of(userdata, call, nonce);
+        greeting.version = MESSAGE_VERSION;
+        greeting.nonce = nonce;
+        answer = pb_pack(&greeting, &size);
+        if (answer == NULL)
+                grpc_call_finish(call, GRPC_INTERNAL, "no memory");
+        else
+                grpc_call_reply(call, answer, size);
+}
+
+static bool proves(const struct grpc_call *call, const Rendezvous__Proof *proof, const char *token,
+                   const char *role)
+{
+        char wanted[SHA256_HEX_BYTES];
+
+        proof_make(token, role, proof->nonce, proof->own, grpc_call_binding(call), wanted);
+        return token[0] != '\0' && proof_matches(proof->text, wanted);
+}
+
+/* Return: NULL, or why the caller does not act as @role, and the status in *status. */
+static const char *refuse_proof(const struct manager *manager, const struct grpc_call *call,
+                                const Rendezvous__Proof *proof, const char *role, enum grpc_status *status)
+{
+        bool looks = strcmp(role, PROOF_STATUS) == 0;
+        char nonce[SHA256_HEX_BYTES];
+
         *status = GRPC_FAILED_PRECONDITION;
-        if (join->version != MESSAGE_VERSION)
+        if (proof == NULL || proof->version != MESSAGE_VERSION)
                 return "this manager speaks another version; install the same remuda-launch everywhere";
+        *status = GRPC_UNAUTHENTICATED;
+        if (!looks && !grpc_call_named(call))
+                return "who shows no certificate may ask how the job is, and nothing else";
+        nonce_of(manager, call, nonce);
+        if (!proof_matches(proof->nonce, nonce)) {
+                *status = GRPC_UNAVAILABLE;
+                return "this connection was not greeted";
+        }
+        if (!proves(call, proof, manager->token, role) &&
+            !(looks && proves(call, proof, manager->plan->status_token, role)))
+                return "the token is wrong; give the job's own with --token-file";
+        return NULL;
+}
+
+/* Return: NULL, or why the group may not join, and the status in *status. */
+static const char *refuse_join(struct manager *manager, const struct grpc_call *call,
+                               const Rendezvous__Join *join, struct manager_member **ret,
+                               enum grpc_status *status)
+{
+        const char *why = refuse_proof(manager, call, join->proof, PROOF_GROUP, status);
+
+        if (why != NULL)
+                return why;
         *status = GRPC_NOT_FOUND;
         *ret = find_member(manager, join->group);
         if (*ret == NULL)
@@ -144,6 +205,19 @@ static const char *refuse_join(struct manager *manager, const Rendezvous__Join *
         return NULL;
 }
 
+/* The group, too, wants to know whose orders it is to follow. */
+static void welcome(struct manager_member *member, const Rendezvous__Proof *proof)
+{
+        Rendezvous__Order order = RENDEZVOUS__ORDER__INIT;
+        char text[SHA256_HEX_BYTES];
+
+        proof_make(member->manager->token, PROOF_MANAGER, proof->nonce, proof->own,
+                   grpc_call_binding(member->join), text);
+        order.kind = RENDEZVOUS__ORDER__KIND__welcome;
+        order.proof = text;
+        (void) manager_members_order(member, order);
+}
+
 static void on_join(void *userdata, struct grpc_call *call, const uint8_t *bytes, size_t size_bytes)
 {
         struct manager *manager = userdata;
@@ -153,7 +227,7 @@ static void on_join(void *userdata, struct grpc_call *call, const uint8_t *bytes
         struct err err = { 0 };
         const Rendezvous__Join *join =
                 message_read(&arena, &rendezvous__join__descriptor, bytes, size_bytes, &err);
-        const char *why = join == NULL ? err.msg : refuse_join(manager, join, &member, &status);
+        const char *why = join == NULL ? err.msg : refuse_join(manager, call, join, &member, &status);
 
         if (why != NULL) {
                 if (strcmp(manager->last_refusal, why) != 0)
@@ -164,6 +238,7 @@ static void on_join(void *userdata, struct grpc_call *call, const uint8_t *bytes
                 return;
         }
         member->join = call;
+        member->connection = grpc_call_connection(call);
         (void) text_copy(member->program_sha256, sizeof(member->program_sha256), join->program_sha256);
         if (join->address[0] != '\0')
                 (void) text_copy(member->plan->address, SUBTASK_ADDRESS_BYTES, join->address);
@@ -171,6 +246,7 @@ static void on_join(void *userdata, struct grpc_call *call, const uint8_t *bytes
                 grpc_call_peer(call, member->plan->address, SUBTASK_ADDRESS_BYTES);
         member->plan->port = join->port == 0 ? 29500 : join->port;
         grpc_call_keep(call, on_idle, on_left, member);
+        welcome(member, join->proof);
         manager_state_event(manager, "Joined", "group %s has joined with %u chips (%s) from %s", join->group,
                             join->chips, join->runtime, member->plan->address);
         pb_arena_free(&arena);
@@ -225,14 +301,13 @@ static void take_answer(struct manager *manager, struct manager_member *member,
 }
 
 /* Return: the group that speaks, or NULL, and the call is finished. */
-static struct manager_member *speaker(struct manager *manager, struct grpc_call *call, const char *token,
-                                      const char *group)
+static struct manager_member *speaker(struct manager *manager, struct grpc_call *call, const char *group)
 {
         struct manager_member *member = find_member(manager, group);
 
-        if (rendezvous_token_matches(token, manager->token) && member != NULL && member->join != NULL)
+        if (member != NULL && member->join != NULL && member->connection == grpc_call_connection(call))
                 return member;
-        grpc_call_finish(call, GRPC_UNAUTHENTICATED, "the token is wrong, or the group has not joined");
+        grpc_call_finish(call, GRPC_UNAUTHENTICATED, "the group has not joined over this connection");
         return NULL;
 }
 
@@ -248,7 +323,7 @@ static void on_answer(void *userdata, struct grpc_call *call, const uint8_t *byt
         if (answer == NULL)
                 grpc_call_finish(call, GRPC_INVALID_ARGUMENT, err.msg);
         else
-                member = speaker(manager, call, answer->token, answer->group);
+                member = speaker(manager, call, answer->group);
         if (member != NULL) {
                 grpc_call_reply(call, (const uint8_t *) "", 0);
                 take_answer(manager, member, answer);
@@ -283,7 +358,7 @@ static void on_seen(void *userdata, struct grpc_call *call, const uint8_t *bytes
         if (seen == NULL)
                 grpc_call_finish(call, GRPC_INVALID_ARGUMENT, err.msg);
         else
-                member = speaker(manager, call, seen->token, seen->group);
+                member = speaker(manager, call, seen->group);
         if (member != NULL) {
                 grpc_call_reply(call, (const uint8_t *) "", 0);
                 for (size_t i = 0; seen->world == manager->plan->world && i < seen->n_ranks; i++)
@@ -304,18 +379,15 @@ static void on_status(void *userdata, struct grpc_call *call, const uint8_t *byt
         const Rendezvous__Ask *ask =
                 message_read(&arena, &rendezvous__ask__descriptor, bytes, size_bytes, &err);
         Rendezvous__State state = RENDEZVOUS__STATE__INIT;
+        enum grpc_status status = GRPC_INVALID_ARGUMENT;
+        const char *why =
+                ask == NULL ? err.msg : refuse_proof(manager, call, ask->proof, PROOF_STATUS, &status);
         CLEANUP(free_p) char *text = NULL;
         CLEANUP(free_p) uint8_t *answer = NULL;
         size_t size;
 
-        if (ask == NULL) {
-                grpc_call_finish(call, GRPC_INVALID_ARGUMENT, err.msg);
-        } else if (!rendezvous_token_matches(ask->token, manager->token) &&
-                   (manager->plan->status_token[0] == '\0' ||
-                    !rendezvous_token_matches(ask->token, manager->plan->status_token))) {
-                grpc_call_finish(call, GRPC_UNAUTHENTICATED, "the token is wrong");
-        } else if (ask->version != MESSAGE_VERSION) {
-                grpc_call_finish(call, GRPC_FAILED_PRECONDITION, "this manager speaks another version");
+        if (why != NULL) {
+                grpc_call_finish(call, status, why);
         } else {
                 text = manager_state_text(manager, MESSAGE_MAX_BYTES / 2);
                 state.json = text;
@@ -348,13 +420,12 @@ static void on_start(void *userdata, struct grpc_call *call, const uint8_t *byte
         const Rendezvous__Start *start =
                 message_read(&arena, &rendezvous__start__descriptor, bytes, size_bytes, &err);
         struct manager_member *member = start == NULL ? NULL : find_member(manager, start->host);
+        enum grpc_status status = GRPC_INVALID_ARGUMENT;
+        const char *why =
+                start == NULL ? err.msg : refuse_proof(manager, call, start->proof, PROOF_START, &status);
 
-        if (start == NULL) {
-                grpc_call_finish(call, GRPC_INVALID_ARGUMENT, err.msg);
-        } else if (!rendezvous_token_matches(start->token, manager->token)) {
-                grpc_call_finish(call, GRPC_UNAUTHENTICATED, "the token is wrong");
-        } else if (start->version != MESSAGE_VERSION) {
-                grpc_call_finish(call, GRPC_FAILED_PRECONDITION, "another version");
+        if (why != NULL) {
+                grpc_call_finish(call, status, why);
         } else if (manager->world.phase != WORLD_RUNNING || member == NULL || member->join == NULL ||
                    member->start != NULL) {
                 grpc_call_finish(call, GRPC_NOT_FOUND, "no such group, or it has a daemon already");
@@ -372,6 +443,11 @@ static void on_start(void *userdata, struct grpc_call *call, const uint8_t *byte
 }
 
 const struct grpc_method manager_members_methods[] = {
-        { MESSAGE_JOIN, on_join }, { MESSAGE_ANSWER, on_answer }, { MESSAGE_START, on_start },
-        { MESSAGE_SEEN, on_seen }, { MESSAGE_STATUS, on_status }, { NULL, NULL },
+        { MESSAGE_GREET, on_greet },
+        { MESSAGE_JOIN, on_join },
+        { MESSAGE_ANSWER, on_answer },
+        { MESSAGE_START, on_start },
+        { MESSAGE_SEEN, on_seen },
+        { MESSAGE_STATUS, on_status },
+        { NULL, NULL },
 };

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "base/cleanup.h"
 #include "base/pb_check.h"
 #include "base/sha256.h"
 #include "job/spec/job.h"
@@ -11,19 +12,16 @@
 
 /* clang-format off */
 static const struct pb_check bounds[] = {
-        { &rendezvous__join__descriptor,   "token",   0, MESSAGE_TOKEN_BYTES - 1 },
+        { &rendezvous__greeting__descriptor, "nonce", 64, 64 },
         { &rendezvous__join__descriptor,   "runtime", 0, JOB_RUNTIME_BYTES - 1 },
         { &rendezvous__join__descriptor,   "address", 0, 63 },
         { &rendezvous__join__descriptor,   "port",    0, 65535 },
         { &rendezvous__join__descriptor,   "chips",   1, MESSAGE_CHIPS_MAX },
-        { &rendezvous__order__descriptor,  "kind",    1, RENDEZVOUS__ORDER__KIND__terminate },
+        { &rendezvous__order__descriptor,  "kind",    1, RENDEZVOUS__ORDER__KIND__welcome },
         { &rendezvous__order__descriptor,  "argv",    0, 512 },
-        { &rendezvous__answer__descriptor, "token",   0, MESSAGE_TOKEN_BYTES - 1 },
-        { &rendezvous__start__descriptor,  "token",   0, MESSAGE_TOKEN_BYTES - 1 },
+        { &rendezvous__order__descriptor,  "proof",   0, 64 },
         { &rendezvous__start__descriptor,  "argv",    0, 512 },
-        { &rendezvous__seen__descriptor,   "token",   0, MESSAGE_TOKEN_BYTES - 1 },
         { &rendezvous__seen__descriptor,   "ranks",   0, MESSAGE_CHIPS_MAX },
-        { &rendezvous__ask__descriptor,    "token",   0, MESSAGE_TOKEN_BYTES - 1 },
         { .of = NULL },
 };
 /* clang-format on */
@@ -72,4 +70,14 @@ void *message_read(struct pb_arena *arena, const ProtobufCMessageDescriptor *of,
                                check_label(message, "host", err) < 0 || check_sha256(message, err) < 0
                        ? NULL
                        : message;
+}
+
+int message_call(struct grpc_client *client, const char *path, const void *message, uint64_t timeout_usec,
+                 const struct grpc_client_handlers *handlers, struct grpc_client_call **ret)
+{
+        size_t size;
+        CLEANUP(free_p) uint8_t *bytes = pb_pack(message, &size);
+
+        return bytes == NULL ? -ENOMEM
+                             : grpc_client_call(client, path, bytes, size, timeout_usec, handlers, ret);
 }

@@ -9,10 +9,13 @@
 
 #include "base/exit_code.h"
 #include "io/grpc/grpc_client.h"
+#include "job/launcher/trust/proof.h"
 #include "job/spec/job.h"
 
 struct start {
         struct rendezvous_loop loop;
+        Rendezvous__Start message;
+        struct proof proof;
         int exit_code;
         bool answered;
 };
@@ -53,27 +56,34 @@ static void on_done(void *userdata, enum grpc_status status, const char *sentenc
         (void) sd_event_exit(start->loop.event, start->exit_code);
 }
 
-static int call(struct start *start, const struct rendezvous_options *options,
-                const Rendezvous__Start *message)
+static void send_start(void *userdata)
 {
-        struct tls *tls = NULL;
-        struct grpc_client_options client_options = { .address = options->address };
         const struct grpc_client_handlers handlers = { .on_message = on_message,
                                                        .on_done = on_done,
-                                                       .userdata = start };
+                                                       .userdata = userdata };
+        struct start *start = userdata;
+        Rendezvous__Proof proof = proof_message(&start->proof);
+
+        start->message.proof = &proof;
+        if (message_call(start->proof.client, MESSAGE_START, &start->message, 0, &handlers, NULL) < 0)
+                on_done(start, GRPC_INTERNAL, "no memory");
+}
+
+static int call(struct start *start, const struct rendezvous_options *options, const char *token)
+{
+        static const struct proof_asker asker = { PROOF_START, 0, send_start, on_done };
+        struct tls *tls = NULL;
+        struct grpc_client_options client_options = { .address = options->address };
         struct grpc_client *client = NULL;
         struct err err = { 0 };
-        size_t size;
-        uint8_t *bytes = pb_pack(message, &size);
-        int r = bytes == NULL ? -ENOMEM : keys_open(&options->tls, options->address, false, &tls, &err);
+        int r = keys_open(&options->tls, options->address, false, &tls, &err);
 
         client_options.wrap = tls == NULL ? NULL : tls_wrap;
         client_options.wrap_userdata = tls;
         if (r == 0)
                 r = grpc_client_new(start->loop.event, &client_options, &client, &err);
         if (r == 0)
-                r = grpc_client_call(client, MESSAGE_START, bytes, size, 0, &handlers, NULL);
-        free(bytes);
+                r = proof_greet(&start->proof, &asker, client, token, start);
         if (r < 0)
                 (void) fprintf(stderr, "remuda-launch: %s\n", err.msg);
         else
@@ -85,8 +95,8 @@ static int call(struct start *start, const struct rendezvous_options *options,
 
 int remote_start(const struct rendezvous_options *options, char *const *words, size_t count)
 {
-        struct start start = { .loop = { .signal_fd = -1, .on_signal = on_signal, .userdata = &start } };
-        Rendezvous__Start message = RENDEZVOUS__START__INIT;
+        struct start start = { .loop = { .signal_fd = -1, .on_signal = on_signal, .userdata = &start },
+                               .message = RENDEZVOUS__START__INIT };
         char token[MESSAGE_TOKEN_BYTES];
         struct err err = { 0 };
         int exit_code = EXIT_USAGE;
@@ -96,12 +106,10 @@ int remote_start(const struct rendezvous_options *options, char *const *words, s
                                "--start-on: a host and a command are needed, as mpirun gives them");
         else if (rendezvous_token(options->token_file, token, &err) == 0 &&
                  rendezvous_loop_open(&start.loop, &err) == 0) {
-                message.version = MESSAGE_VERSION;
-                message.token = token;
-                message.host = words[0];
-                message.argv = (char **) &words[1];
-                message.n_argv = count - 1;
-                exit_code = call(&start, options, &message);
+                start.message.host = words[0];
+                start.message.argv = (char **) &words[1];
+                start.message.n_argv = count - 1;
+                exit_code = call(&start, options, token);
         }
         if (err.code < 0)
                 (void) fprintf(stderr, "remuda-launch: %s\n", err.msg);

@@ -37,15 +37,6 @@ int rendezvous_token(const char *path, char token[MESSAGE_TOKEN_BYTES], struct e
         return 0;
 }
 
-int rendezvous_token_matches(const char *a, const char *b)
-{
-        unsigned char difference = strlen(a) != strlen(b);
-
-        for (size_t i = 0; i < MESSAGE_TOKEN_BYTES && a[i] != '\0' && b[i] != '\0'; i++)
-                difference |= (unsigned char) (a[i] ^ b[i]);
-        return difference == 0;
-}
-
 static int on_signal(sd_event_source *source, int fd, uint32_t events, void *userdata)
 {
         struct rendezvous_loop *loop = userdata;

@@ -5,17 +5,17 @@
  * daemon start    --start-on ADDR:PORT   mpirun's remote start agent: asks the manager to start a daemon on a
  * group
  *
- * Every message carries the job's token and every first one the version. A group runs nothing but Open MPI's
- * daemon (orted), and that runs remuda-launch, so that the group's own program table still decides. If the
- * manager goes, its groups end what they run; if a group goes, or a rank, the world is formed anew
- * (docs/reference/rendezvous.md). */
+ * Whoever calls the manager proves that he knows the job's token (job/launcher/trust/proof.h). A group runs
+ * nothing but Open MPI's daemon (orted), and that runs remuda-launch, so that the group's own program table
+ * still decides. If the manager goes, its groups end what they run; if a group goes, or a rank, the world is
+ * formed anew (docs/reference/rendezvous.md). */
 #pragma once
 
 #include <systemd/sd-event.h>
 
 #include "base/err.h"
-#include "job/launcher/keys.h"
 #include "job/launcher/message.h"
+#include "job/launcher/trust/keys.h"
 
 struct rendezvous_options {
         const char *address; /* "10.0.0.1:7000" */
@@ -37,7 +37,6 @@ struct rendezvous_options {
 
 /* rendezvous_token() - the token's file, one line. 0, -ENOENT..., -EINVAL (empty, too long). */
 int rendezvous_token(const char *path, char token[MESSAGE_TOKEN_BYTES], struct err *err);
-int rendezvous_token_matches(const char *a, const char *b); /* in constant time */
 
 /* rendezvous_loop() - a loop whose signals arrive as calls of on_signal(); SIGPIPE is ignored. */
 struct rendezvous_loop {

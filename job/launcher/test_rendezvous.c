@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "job/launcher/message.h"
 #include "job/launcher/subtask_ranks.h"
+#include "job/launcher/trust/proof.h"
 
 static void an_order_survives_the_wire(void **state)
 {
@@ -68,16 +69,15 @@ static void what_cannot_be_is_refused(void **state)
         (void) state;
         memset(long_text, 'x', sizeof(long_text) - 1);
         long_text[sizeof(long_text) - 1] = '\0';
-        join.version = 1;
         join.group = (char *) "g1";
         refused(&join, "chips: 0 is not in 1..");
         join.chips = 1;
         join.group = (char *) "../g1";
         refused(&join, "group: '../g1'");
         join.group = (char *) "g1";
-        join.token = long_text;
-        refused(&join, "token: 199 bytes is not in 0..128");
-        join.token = (char *) "";
+        join.runtime = long_text;
+        refused(&join, "runtime: 199 bytes is not in 0..");
+        join.runtime = (char *) "";
         join.program_sha256 = (char *) "0123";
         refused(&join, "program_sha256");
         join.program_sha256 = (char *) "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
@@ -89,6 +89,35 @@ static void what_cannot_be_is_refused(void **state)
         assert_null(
                 message_read(&arena, &rendezvous__order__descriptor, (const uint8_t *) "\xff\xff", 2, &err));
         pb_arena_free(&arena);
+}
+
+/* Whatever is another one makes another proof: token, role, either nonce, the channel. */
+static void a_proof_is_good_once_for_one_role_on_one_channel(void **state)
+{
+        static const struct {
+                const char *what, *token, *role, *nonce, *own;
+                uint8_t binding[TRANSPORT_BINDING_BYTES];
+        } rows[] = {
+                { "the one", "0123456789abcdef", PROOF_GROUP, "aa", "bb", { 1 } },
+                { "another token", "0123456789abcdee", PROOF_GROUP, "aa", "bb", { 1 } },
+                { "another role", "0123456789abcdef", PROOF_MANAGER, "aa", "bb", { 1 } },
+                { "another connection", "0123456789abcdef", PROOF_GROUP, "ab", "bb", { 1 } },
+                { "another asker", "0123456789abcdef", PROOF_GROUP, "aa", "bc", { 1 } },
+                { "nonces cut elsewhere", "0123456789abcdef", PROOF_GROUP, "aab", "b", { 1 } },
+                { "another server's certificate", "0123456789abcdef", PROOF_GROUP, "aa", "bb", { 2 } },
+                { "no TLS", "0123456789abcdef", PROOF_GROUP, "aa", "bb", { 0 } },
+        };
+        char first[SHA256_HEX_BYTES], other[SHA256_HEX_BYTES];
+
+        (void) state;
+        proof_make(rows[0].token, rows[0].role, rows[0].nonce, rows[0].own, rows[0].binding, first);
+        for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+                proof_make(rows[i].token, rows[i].role, rows[i].nonce, rows[i].own, rows[i].binding, other);
+                if (proof_matches(first, other) != (i == 0))
+                        fail_msg("%s", rows[i].what);
+        }
+        assert_false(proof_matches(first, ""));
+        assert_true(proof_nonce(first) && proof_nonce(other) && !proof_matches(first, other));
 }
 
 static const char plan_text[] =
@@ -417,10 +446,15 @@ static void a_bad_subtask_is_refused(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(an_order_survives_the_wire),    cmocka_unit_test(what_cannot_be_is_refused),
-                cmocka_unit_test(the_work_is_cut_at_two_levels), cmocka_unit_test(equal_shares_stay_equal),
-                cmocka_unit_test(batches_that_are_given_stand),  cmocka_unit_test(a_split_keeps_its_stages),
-                cmocka_unit_test(a_bad_subtask_is_refused),      cmocka_unit_test(a_bad_plan_is_refused),
+                cmocka_unit_test(an_order_survives_the_wire),
+                cmocka_unit_test(what_cannot_be_is_refused),
+                cmocka_unit_test(a_proof_is_good_once_for_one_role_on_one_channel),
+                cmocka_unit_test(the_work_is_cut_at_two_levels),
+                cmocka_unit_test(equal_shares_stay_equal),
+                cmocka_unit_test(batches_that_are_given_stand),
+                cmocka_unit_test(a_split_keeps_its_stages),
+                cmocka_unit_test(a_bad_subtask_is_refused),
+                cmocka_unit_test(a_bad_plan_is_refused),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

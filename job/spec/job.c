@@ -55,7 +55,7 @@ void job_init(struct job *job)
                 .global_batch = 256,
                 .epochs = 1,
                 .checkpoint.every_steps = 100,
-                .tls.server_name = "manager",
+                .tls = { .server_name = "manager", .group_name = "group" },
                 .servers = { .runtime = "cpu",
                              .chips = 1,
                              .min_chips = 1 }, /* it is there on every machine */

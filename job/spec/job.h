@@ -111,10 +111,11 @@ struct job {
                 uint64_t hang_seconds; /* no progress for max(this, 5 median steps) = hung */
         } restart;
         struct {
-                char secret[JOB_DNS_BYTES]; /* with tls.crt, tls.key, ca.crt; "" = keys are made for the job
-                                             */
-                char server_name[JOB_DNS_BYTES]; /* that its certificate has */
-        } tls;                                   /* of pods alone */
+                /* the manager's and the groups', with tls.crt, tls.key, ca.crt; "" = keys are made for the
+                 * job */
+                char secret[JOB_DNS_BYTES], group_secret[JOB_DNS_BYTES];
+                char server_name[JOB_DNS_BYTES], group_name[JOB_DNS_BYTES]; /* that their certificates have */
+        } tls;                                                              /* of pods alone */
 };
 
 /* job_init() - every default; no name and no workers yet. job_free() accepts NULL and leaves job_init(). */

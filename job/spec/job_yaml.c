@@ -145,8 +145,10 @@ static const struct json_table_row restart_rows[] = {
         { .name = NULL },
 };
 static const struct json_table_row tls_rows[] = {
-        { "secretName", JSON_TABLE_CHARS, AT(tls.secret), .min = 1, .rule = &secret_rule, .required = true, .mend = "name a Secret with tls.crt, tls.key and ca.crt, or leave tls out: keys are then made for the job", .help = "a Secret of the job's namespace with tls.crt, tls.key and ca.crt" },
-        { "serverName", JSON_TABLE_CHARS, AT(tls.server_name), .min = 1, .rule = &server_name_rule, .help = "the name that its certificate has" },
+        { "secretName", JSON_TABLE_CHARS, AT(tls.secret), .min = 1, .rule = &secret_rule, .required = true, .mend = "name a Secret with tls.crt, tls.key and ca.crt, or leave tls out: keys are then made for the job", .help = "a Secret of the job's namespace with tls.crt, tls.key and ca.crt, the manager's" },
+        { "groupSecretName", JSON_TABLE_CHARS, AT(tls.group_secret), .min = 1, .rule = &secret_rule, .required = true, .mend = "name a second Secret, whose certificate is made for clients: who takes a group's key must not be able to pose as the manager", .help = "the same of the device groups" },
+        { "serverName", JSON_TABLE_CHARS, AT(tls.server_name), .min = 1, .rule = &server_name_rule, .help = "the name that the manager's certificate has" },
+        { "groupName", JSON_TABLE_CHARS, AT(tls.group_name), .min = 1, .rule = &server_name_rule, .help = "the name that the groups' certificate has" },
         { .name = NULL },
 };
 #define PART(rows_) .size_bytes = sizeof(struct job), .table = &(const struct json_table){ .rows = (rows_), .size_bytes = sizeof(struct job), .strict = true }

@@ -173,7 +173,8 @@ static const struct {
         { LEAST "  tls: {secretName: a..b}\n",                  "spec.tls.secretName: 'a..b' is not the name of a Secret" },
         { LEAST "  tls: {secretName: a.-b}\n",                  "spec.tls.secretName: 'a.-b' is not the name of a Secret" },
         { LEAST "  tls: {secretName: a-.b}\n",                  "spec.tls.secretName: 'a-.b' is not the name of a Secret" },
-        { LEAST "  tls: {secretName: a, serverName: A}\n",      "spec.tls.serverName: 'A' is not a DNS name" },
+        { LEAST "  tls: {secretName: a}\n",                     "spec.tls.groupSecretName: missing" },
+        { LEAST "  tls: {secretName: a, groupSecretName: b, serverName: A}\n", "spec.tls.serverName: 'A' is not a DNS name" },
         { LEAST "  checkpoint: {claim: x}\n",                   "spec.checkpoint.claim: a claim is mounted at spec.checkpoint.path" },
         { LEAST "  checkpoint: {everySteps: 0}\n",              "spec.checkpoint.everySteps: 0 is not" },
         { LEAST "  checkpoint: {path: ''}\n",                   "spec.checkpoint.path: \"\" is not text of 1 to" },
@@ -255,7 +256,8 @@ static void names_are_those_of_kubernetes(void **state)
         for (size_t i = 0; i < ARRAY_SIZE(lengths); i++) {
                 memset(name, 'a', lengths[i]);
                 name[lengths[i]] = '\0';
-                (void) text_format(text, sizeof(text), LEAST "  tls: {secretName: %s}\n", name);
+                (void) text_format(text, sizeof(text), LEAST "  tls: {secretName: %s, groupSecretName: g}\n",
+                                   name);
                 assert_int_equal(job_yaml_parse(text, strlen(text), &job, &err) == 0, lengths[i] <= 253);
                 if (lengths[i] <= 253)
                         job_free(&job);

@@ -57,7 +57,6 @@ static void send_rank(struct play *play, size_t rank)
                 rank_watch_tell(&play->world, sent, &play->lines[rank], play->now);
                 return;
         }
-        seen.token = (char *) "t";
         seen.group = (char *) "g1";
         seen.ranks = &sent;
         seen.n_ranks = 1;

@@ -1,5 +1,5 @@
 /* From options and files to one side of TLS: who is a manager's peer, and under which names. */
-#include "job/launcher/keys.h"
+#include "job/launcher/trust/keys.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -23,12 +23,12 @@ static void files_free(struct files *files)
                 free(files->text[i]);
 }
 
-static int read_files(struct files *files, const char *const options[3], const char *const paths[3],
-                      struct tls_identity *ret, struct err *err)
+static int read_files(struct files *files, const char *const options[], const char *const paths[],
+                      size_t count, struct tls_identity *ret, struct err *err)
 {
         struct tls_pem *const parts[] = { &ret->certificate, &ret->key, &ret->ca };
 
-        for (size_t i = 0; i < ARRAY_SIZE(files->text); i++) {
+        for (size_t i = 0; i < count; i++) {
                 int r = read_file(paths[i], FILE_MAX_BYTES, &files->text[i], NULL, err);
 
                 if (r < 0)
@@ -52,19 +52,20 @@ static int read_own(struct files *files, const struct keys *keys, struct tls_ide
                         return err_set(err, -EINVAL,
                                        "%s is missing; --tls-cert, --tls-key and --tls-ca are given together",
                                        options[i]);
-        return read_files(files, options, paths, ret, err);
+        return read_files(files, options, paths, ARRAY_SIZE(paths), ret, err);
 }
 
 static int read_status(struct files *files, const char *folder, struct tls_identity *ret, struct err *err)
 {
-        static const char *const options[] = { "--tls-status", "--tls-status", "--tls-status" };
-        static const char *const names[] = { "tls.crt", "tls.key", "ca.crt" };
-        char paths[3][512];
+        static const char *const options[] = { "--tls-status", "--tls-status" };
+        static const char *const names[] = { "tls.crt", "tls.key" };
+        char paths[ARRAY_SIZE(names)][512];
 
         for (size_t i = 0; i < ARRAY_SIZE(names); i++)
                 if (!text_format(paths[i], sizeof(paths[i]), "%s/%s", folder, names[i]))
                         return err_set(err, -ENAMETOOLONG, "--tls-status: '%.200s' is too long", folder);
-        return read_files(files, options, (const char *const[]){ paths[0], paths[1], paths[2] }, ret, err);
+        return read_files(files, options, (const char *const[]){ paths[0], paths[1] }, ARRAY_SIZE(paths), ret,
+                          err);
 }
 
 /* "10.0.0.1:7000" and "[::1]:7000" without the port and the brackets. */
@@ -83,6 +84,19 @@ static void host_of(const char *address, char ret[TLS_NAME_BYTES])
         ret[length] = '\0';
 }
 
+/* mpirun's start agents call the manager with its own certificate: better refused now than when they do. */
+static int may_call(const struct tls_options *manager, struct tls **tls, struct err *err)
+{
+        const struct tls_options options = { .identity = manager->identity, .name = manager->name };
+        struct tls *caller = NULL;
+        int r = tls_new(&options, &caller, err);
+
+        tls_free(caller);
+        if (r < 0)
+                tls_free(TAKE(*tls));
+        return r;
+}
+
 int keys_open(const struct keys *keys, const char *address, bool manager, struct tls **ret, struct err *err)
 {
         struct tls_options options = { .server = manager,
@@ -98,6 +112,7 @@ int keys_open(const struct keys *keys, const char *address, bool manager, struct
                 return 0;
         host_of(address, host);
         options.name = keys->name != NULL ? keys->name : host;
+        options.client_name = manager ? keys->group_name : NULL;
         r = read_own(&own, keys, &options.identity, err);
         if (r == 0 && manager && keys->status != NULL) {
                 options.other_name = KEYS_STATUS_NAME;
@@ -105,6 +120,8 @@ int keys_open(const struct keys *keys, const char *address, bool manager, struct
         }
         if (r == 0)
                 r = tls_new(&options, ret, err);
+        if (r == 0 && manager)
+                r = may_call(&options, ret, err);
         files_free(&own);
         files_free(&status);
         return r;
